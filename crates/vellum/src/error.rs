@@ -1,0 +1,199 @@
+//! The one error type: what failed, on which file, at which position, and what would be right.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+use crate::Lsn;
+
+/// A specialised `Result` for this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What sort of thing went wrong; match on this, never on the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum ErrorKind {
+    /// The operating system refused an operation for a reason that has no kind of its own.
+    Io = 1,
+    /// The disk, the quota or the file-size limit is exhausted. Nothing was reserved.
+    NoSpace = 2,
+    /// There is no log at this path.
+    NotFound = 3,
+    /// There is already a log at this path, and a new one was asked for.
+    AlreadyExists = 4,
+    /// The permissions of the log do not allow this.
+    PermissionDenied = 5,
+    /// The log was opened for reading only.
+    ReadOnly = 6,
+    /// The filesystem or the kernel cannot do what a log needs.
+    Unsupported = 7,
+    /// An option is out of range, or contradicts what is stored in the log.
+    InvalidOption = 8,
+    /// The record or batch is longer than 4 GiB − 1.
+    RecordTooLarge = 9,
+    /// As many processes as the control file has room for are attached.
+    TooManyParticipants = 10,
+    /// The position has been trimmed away.
+    Trimmed = 11,
+    /// The position is beyond the end, or is not the start of a record.
+    OutOfRange = 12,
+    /// The log holds bytes that no crash explains.
+    Corrupt = 13,
+    /// Not a log, or a log of another format version.
+    Incompatible = 14,
+    /// The address space of the log (16 PiB) is used up.
+    Exhausted = 15,
+    /// A reservation was left incomplete and has been abandoned.
+    Abandoned = 16,
+    /// The log is in use in a way that excludes this operation.
+    Busy = 17,
+}
+
+impl ErrorKind {
+    /// The kind that an error number of the operating system stands for.
+    fn of(errno: Errno) -> ErrorKind {
+        match errno {
+            Errno::NOSPC | Errno::DQUOT | Errno::FBIG => ErrorKind::NoSpace,
+            Errno::NOENT => ErrorKind::NotFound,
+            Errno::EXIST => ErrorKind::AlreadyExists,
+            Errno::ACCESS | Errno::PERM | Errno::ROFS => ErrorKind::PermissionDenied,
+            Errno::OPNOTSUPP | Errno::NOSYS | Errno::NODEV => ErrorKind::Unsupported,
+            _ => ErrorKind::Io,
+        }
+    }
+}
+
+/// An error of a log operation.
+///
+/// Its text is one complete sentence that names the operation, the file, the value and, where the
+/// caller can do something about it, what would be right. [`Error::kind`] is what programs match.
+#[derive(Debug)]
+pub struct Error(Box<Detail>);
+
+#[derive(Debug)]
+struct Detail {
+    kind: ErrorKind,
+    message: String,
+    path: Option<PathBuf>,
+    lsn: Option<Lsn>,
+    errno: Option<Errno>,
+}
+
+impl Error {
+    /// An error that Vellum itself found.
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        let message = message.into();
+        Error(Box::new(Detail {
+            kind,
+            message,
+            path: None,
+            lsn: None,
+            errno: None,
+        }))
+    }
+
+    /// An error that the operating system answered while Vellum tried to `operation` on `path`.
+    pub(crate) fn os(errno: Errno, operation: &str, path: &Path) -> Error {
+        let mut error = Error::new(ErrorKind::of(errno), format!("cannot {operation}"));
+        error.0.errno = Some(errno);
+        error.at_path(path)
+    }
+
+    /// The same error, saying which file it is about.
+    pub(crate) fn at_path(mut self, path: &Path) -> Error {
+        self.0.path = Some(path.to_path_buf());
+        self
+    }
+
+    /// The same error, saying which position it is about.
+    pub(crate) fn at_lsn(mut self, lsn: Lsn) -> Error {
+        self.0.lsn = Some(lsn);
+        self
+    }
+
+    /// What sort of thing went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The file or directory it is about, where there is one.
+    pub fn path(&self) -> Option<&Path> {
+        self.0.path.as_deref()
+    }
+
+    /// The position it is about, where there is one.
+    pub fn lsn(&self) -> Option<Lsn> {
+        self.0.lsn
+    }
+
+    /// The operating system's error number, where it was the operating system that refused.
+    pub fn raw_os_error(&self) -> Option<i32> {
+        self.0.errno.map(Errno::raw_os_error)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        if let Some(path) = &self.0.path {
+            write!(f, " ({})", path.display())?;
+        }
+        if let Some(errno) = self.0.errno {
+            write!(f, ": {errno}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Gives an answer of the operating system the operation and the file it was about.
+pub(crate) trait OsResult<T> {
+    fn or_os(self, operation: &str, path: &Path) -> Result<T>;
+}
+
+impl<T> OsResult<T> for rustix::io::Result<T> {
+    fn or_os(self, operation: &str, path: &Path) -> Result<T> {
+        self.map_err(|errno| Error::os(errno, operation, path))
+    }
+}
+
+impl From<Error> for std::io::Error {
+    fn from(error: Error) -> std::io::Error {
+        use std::io::ErrorKind as Std;
+        let kind = match error.kind() {
+            ErrorKind::NoSpace => Std::StorageFull,
+            ErrorKind::NotFound => Std::NotFound,
+            ErrorKind::AlreadyExists => Std::AlreadyExists,
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnly => Std::PermissionDenied,
+            ErrorKind::Unsupported => Std::Unsupported,
+            ErrorKind::InvalidOption | ErrorKind::RecordTooLarge => Std::InvalidInput,
+            ErrorKind::Corrupt | ErrorKind::Incompatible => Std::InvalidData,
+            ErrorKind::Busy => Std::ResourceBusy,
+            _ => Std::Other,
+        };
+        std::io::Error::new(kind, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_operation_the_file_and_the_cause() {
+        let error = Error::os(
+            Errno::NOSPC,
+            "allocate the next segment",
+            Path::new("/x/1.seg"),
+        );
+        assert_eq!(error.kind(), ErrorKind::NoSpace);
+        let text = error.to_string();
+        assert!(
+            text.starts_with("cannot allocate the next segment (/x/1.seg): "),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! The first page of the control file: what the log is made of, written once.
+//!
+//! The shared words behind it are described in `shared::words` and `docs/protocol.md`.
+
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::VERSION;
+use crate::{Fill, Layout, Preallocate};
+
+/// Room for this header; the shared words start behind it.
+pub(crate) const HEADER_LEN: usize = 4096;
+
+const MAGIC: [u8; 8] = *b"VELLUMCT";
+
+/// What a log is made of; the same for every participant and for the log's whole life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Geometry {
+    pub(crate) layout: Layout,
+    pub(crate) segment_capacity: u64,
+    pub(crate) preallocate: Preallocate,
+    pub(crate) fill: Fill,
+    /// Identity of the log, and part of every frame's check.
+    pub(crate) secret: u64,
+    /// The boot in which the control file was made; in another, its words mean nothing.
+    pub(crate) boot_id: [u8; 16],
+}
+
+/// Geometry as it stands in the file.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct ControlHeader {
+    magic: [u8; 8],
+    version: U32,
+    /// CRC32C of the header with this field zero.
+    check: U32,
+    layout: U32,
+    preallocate: U32,
+    fill: U32,
+    reserved: U32,
+    segment_capacity: U64,
+    secret: U64,
+    boot_id: [u8; 16],
+}
+
+const _: () = assert!(size_of::<ControlHeader>() == 64);
+
+impl Geometry {
+    /// The header as it stands in the file.
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
+        let mut header = ControlHeader {
+            magic: MAGIC,
+            version: U32::new(VERSION),
+            check: U32::ZERO,
+            layout: U32::new(code_of(&LAYOUTS, self.layout)),
+            preallocate: U32::new(code_of(&PREALLOCATES, self.preallocate)),
+            fill: U32::new(code_of(&FILLS, self.fill)),
+            reserved: U32::ZERO,
+            segment_capacity: U64::new(self.segment_capacity),
+            secret: U64::new(self.secret),
+            boot_id: self.boot_id,
+        };
+        header.check = U32::new(crc32c::crc32c(header.as_bytes()));
+        header.as_bytes().to_vec()
+    }
+
+    /// Reads a header, or says what is wrong with it.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Geometry, HeaderFault> {
+        let Ok((header, _)) = ControlHeader::read_from_prefix(bytes) else {
+            return Err(HeaderFault::NotAControlFile);
+        };
+        if header.magic != MAGIC {
+            return Err(HeaderFault::NotAControlFile);
+        }
+        if header.version.get() != VERSION {
+            return Err(HeaderFault::Version(header.version.get()));
+        }
+        let unchecked = ControlHeader {
+            check: U32::ZERO,
+            ..header
+        };
+        if crc32c::crc32c(unchecked.as_bytes()) != header.check.get() {
+            return Err(HeaderFault::Damaged);
+        }
+        let choice = |code: U32| code.get().checked_sub(1).map(|index| index as usize);
+        let geometry = (|| {
+            Some(Geometry {
+                layout: *LAYOUTS.get(choice(header.layout)?)?,
+                preallocate: *PREALLOCATES.get(choice(header.preallocate)?)?,
+                fill: *FILLS.get(choice(header.fill)?)?,
+                segment_capacity: header.segment_capacity.get(),
+                secret: header.secret.get(),
+                boot_id: header.boot_id,
+            })
+        })();
+        geometry
+            .filter(Geometry::is_possible)
+            .ok_or(HeaderFault::Damaged)
+    }
+
+    fn is_possible(&self) -> bool {
+        use crate::options::{
+            CAPACITY_UNIT_BYTES, SEGMENT_CAPACITY_BYTES_MAX, SEGMENT_CAPACITY_BYTES_MIN,
+        };
+        (SEGMENT_CAPACITY_BYTES_MIN..=SEGMENT_CAPACITY_BYTES_MAX).contains(&self.segment_capacity)
+            && self.segment_capacity.is_multiple_of(CAPACITY_UNIT_BYTES)
+    }
+}
+
+/// What can be wrong with the first page of a control file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HeaderFault {
+    NotAControlFile,
+    Version(u32),
+    Damaged,
+}
+
+/// The choices in the order of their codes, which start at 1 so that zeros are never valid.
+const LAYOUTS: [Layout; 2] = [Layout::Framed, Layout::Text];
+const FILLS: [Fill; 2] = [Fill::Mapped, Fill::Pwrite];
+const PREALLOCATES: [Preallocate; 6] = [
+    Preallocate::Auto,
+    Preallocate::Off,
+    Preallocate::Sparse,
+    Preallocate::Fallocate,
+    Preallocate::Zeros,
+    Preallocate::Recycle,
+];
+
+fn code_of<T: PartialEq>(choices: &[T], choice: T) -> u32 {
+    choices
+        .iter()
+        .position(|other| *other == choice)
+        .map_or(0, |index| index as u32 + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GEOMETRY: Geometry = Geometry {
+        layout: Layout::Text,
+        segment_capacity: 8192,
+        preallocate: Preallocate::Recycle,
+        fill: Fill::Pwrite,
+        secret: 42,
+        boot_id: [3; 16],
+    };
+
+    #[test]
+    fn a_header_comes_back_as_it_was_written() {
+        assert_eq!(Geometry::parse(&GEOMETRY.to_bytes()), Ok(GEOMETRY));
+    }
+
+    #[test]
+    fn a_header_with_any_flipped_bit_is_refused() {
+        for bit in 0..64 * 8 {
+            let mut bytes = GEOMETRY.to_bytes();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(Geometry::parse(&bytes).is_err(), "bit {bit}");
+        }
+        assert_eq!(Geometry::parse(&[]), Err(HeaderFault::NotAControlFile));
+    }
+}

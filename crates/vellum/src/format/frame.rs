@@ -1,0 +1,253 @@
+//! The frame: what stands around a record in a framed log.
+//!
+//! ```text
+//!  0        4        8                    8 + length
+//!  +--------+--------+---------------------+-----------+
+//!  | length | check  | payload             | 0 to 7    |   all numbers little-endian
+//!  +--------+--------+---------------------+-----------+
+//!                                           padding to 8
+//! ```
+//!
+//! `check` is a CRC32C that starts from a seed made of the log's secret, the LSN and the length,
+//! and is then changed by XOR with a constant per kind. So a frame holds only at the position, in
+//! the log and with the length it was written for: what is left of an older segment in a recycled
+//! file is never taken for a record. Eight zero bytes are never a frame.
+//!
+//! **Invariants**: (I1) every frame starts at a multiple of 8. (I2) the check of a record covers
+//! its payload; the checks of pads and batches cover the header alone (a batch's records have
+//! their own).
+
+use crate::Lsn;
+
+/// Bytes before the payload.
+pub(crate) const HEADER_LEN: usize = 8;
+/// Frames start at multiples of this.
+pub(crate) const ALIGNMENT: u64 = 8;
+/// Longest payload of a record: the length has 32 bits.
+pub(crate) const PAYLOAD_LEN_MAX: u64 = u32::MAX as u64;
+
+/// What a frame holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The caller's bytes.
+    Record,
+    /// Nothing: space that was reserved and not used.
+    Pad,
+    /// Frames of records that appear all or none; `length` counts all of them with their headers.
+    Batch,
+}
+
+/// XORed into the check, so that a header tells its kind without a byte for it: with 32 bits of
+/// length and 32 of check, eight bytes are full.
+const PAD_MARK: u32 = 0x9e37_79b9;
+const BATCH_MARK: u32 = 0x7f4a_7c15;
+/// Stands for a check of zero, which with a length of zero would look like unwritten space.
+const ZERO_CHECK: u32 = 0xffff_ffff;
+
+/// The eight bytes before a payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) length: u32,
+    pub(crate) check: u32,
+}
+
+impl Header {
+    /// Reads a header; any eight bytes are one, valid or not.
+    pub(crate) fn from_bytes(bytes: [u8; HEADER_LEN]) -> Header {
+        let word = u64::from_le_bytes(bytes);
+        Header {
+            length: word as u32,
+            check: (word >> 32) as u32,
+        }
+    }
+
+    /// The header as it stands in the file.
+    #[inline]
+    pub(crate) fn to_bytes(self) -> [u8; HEADER_LEN] {
+        (u64::from(self.length) | u64::from(self.check) << 32).to_le_bytes()
+    }
+
+    /// Whether this is space in which nothing has been written.
+    pub(crate) fn is_unwritten(self) -> bool {
+        self.length == 0 && self.check == 0
+    }
+
+    /// Bytes from this header to the next.
+    pub(crate) fn frame_len(self) -> u64 {
+        frame_len(u64::from(self.length))
+    }
+}
+
+/// Bytes that a frame with this much payload takes.
+#[inline]
+pub(crate) const fn frame_len(payload_len: u64) -> u64 {
+    (HEADER_LEN as u64 + payload_len).next_multiple_of(ALIGNMENT)
+}
+
+/// Makes and checks the frames of one log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Codec {
+    secret: u64,
+}
+
+impl Codec {
+    /// The codec of the log with this secret.
+    pub(crate) fn new(secret: u64) -> Codec {
+        Codec { secret }
+    }
+
+    /// Start of a check: a different one for each log, position and length.
+    ///
+    /// A CRC over the same bytes from two different seeds never comes out equal, so only the
+    /// 32-bit mixing here decides whether stale bytes could pass (one chance in 2^32 each).
+    #[inline]
+    fn seed(self, lsn: Lsn, length: u32) -> u32 {
+        let mixed = (lsn.get() ^ self.secret).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 32) as u32 ^ mixed as u32 ^ length.rotate_left(16)
+    }
+
+    /// A running check for a record of `length` bytes at `lsn`.
+    #[inline]
+    pub(crate) fn check(self, lsn: Lsn, length: u32) -> Check {
+        Check {
+            crc: self.seed(lsn, length),
+            length,
+        }
+    }
+
+    /// Header of a record whose payload is `parts` one after the other.
+    #[inline]
+    pub(crate) fn record(self, lsn: Lsn, length: u32, parts: &[&[u8]]) -> Header {
+        let mut check = self.check(lsn, length);
+        for part in parts {
+            check.update(part);
+        }
+        check.finish()
+    }
+
+    /// Header of a pad frame of `frame_len` bytes, which is a multiple of 8 up to a segment.
+    pub(crate) fn pad(self, lsn: Lsn, frame_len: u64) -> Header {
+        self.headed(lsn, (frame_len - HEADER_LEN as u64) as u32, PAD_MARK)
+    }
+
+    /// Header of a batch whose frames take `length` bytes after it.
+    pub(crate) fn batch(self, lsn: Lsn, length: u32) -> Header {
+        self.headed(lsn, length, BATCH_MARK)
+    }
+
+    fn headed(self, lsn: Lsn, length: u32, mark: u32) -> Header {
+        let check = crc32c::crc32c_append(self.seed(lsn, length), &[]) ^ mark;
+        Header {
+            length,
+            check: never_zero(check),
+        }
+    }
+
+    /// The kind that the header alone shows; `None` is a record, or no frame at all.
+    pub(crate) fn kind_by_header(self, lsn: Lsn, header: Header) -> Option<Kind> {
+        if header == self.headed(lsn, header.length, PAD_MARK) {
+            Some(Kind::Pad)
+        } else if header == self.headed(lsn, header.length, BATCH_MARK) {
+            Some(Kind::Batch)
+        } else {
+            None
+        }
+    }
+}
+
+/// The check of a record while its payload passes by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Check {
+    crc: u32,
+    length: u32,
+}
+
+impl Check {
+    /// Takes the next bytes of the payload.
+    #[inline]
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.crc = crc32c::crc32c_append(self.crc, bytes);
+    }
+
+    /// The header, after all of the payload.
+    #[inline]
+    pub(crate) fn finish(self) -> Header {
+        Header {
+            length: self.length,
+            check: never_zero(self.crc),
+        }
+    }
+}
+
+#[inline]
+fn never_zero(check: u32) -> u32 {
+    if check == 0 { ZERO_CHECK } else { check }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CODEC: Codec = Codec {
+        secret: 0x1234_5678_9abc_def0,
+    };
+
+    #[test]
+    fn a_record_holds_only_at_its_own_position_and_length() {
+        let (lsn, payload) = (Lsn::new(4096), b"hello".as_slice());
+        let header = CODEC.record(lsn, 5, &[payload]);
+        assert_eq!(
+            header,
+            CODEC.record(lsn, 5, &[b"he", b"llo"]),
+            "parts do not matter"
+        );
+        assert_ne!(header, CODEC.record(Lsn::new(4104), 5, &[payload]));
+        assert_ne!(header, Codec::new(7).record(lsn, 5, &[payload]));
+        assert_ne!(header.check, CODEC.record(lsn, 6, &[payload]).check);
+        assert_eq!(CODEC.kind_by_header(lsn, header), None);
+        assert_eq!(Header::from_bytes(header.to_bytes()), header);
+    }
+
+    #[test]
+    fn pads_and_batches_are_told_by_their_header() {
+        let lsn = Lsn::new(8);
+        assert_eq!(
+            CODEC.kind_by_header(lsn, CODEC.pad(lsn, 8)),
+            Some(Kind::Pad)
+        );
+        assert_eq!(
+            CODEC.kind_by_header(lsn, CODEC.pad(lsn, 1 << 30)),
+            Some(Kind::Pad)
+        );
+        assert_eq!(
+            CODEC.kind_by_header(lsn, CODEC.batch(lsn, 64)),
+            Some(Kind::Batch)
+        );
+        assert_eq!(
+            CODEC.kind_by_header(Lsn::new(16), CODEC.batch(lsn, 64)),
+            None
+        );
+        assert_eq!(CODEC.pad(lsn, 24).frame_len(), 24);
+    }
+
+    #[test]
+    fn a_frame_never_looks_unwritten() {
+        for lsn in (0..1 << 20).step_by(8) {
+            assert!(!CODEC.record(Lsn::new(lsn), 0, &[]).is_unwritten());
+            assert!(!CODEC.pad(Lsn::new(lsn), 8).is_unwritten());
+        }
+        assert!(Header::from_bytes([0; 8]).is_unwritten());
+    }
+
+    #[test]
+    fn every_flipped_bit_of_a_frame_is_noticed() {
+        let lsn = Lsn::new(64);
+        let payload: Vec<u8> = (0..40).collect();
+        let header = CODEC.record(lsn, 40, &[&payload]);
+        for bit in 0..payload.len() * 8 {
+            let mut flipped = payload.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_ne!(CODEC.record(lsn, 40, &[&flipped]), header);
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Bytes on disk and their meaning: no input or output, no atomics, no `unsafe`.
+//!
+//! The normative description is `docs/format.md`.
+
+pub(crate) mod control;
+pub(crate) mod frame;
+pub(crate) mod segment;
+pub(crate) mod text;
+
+/// Version of the bytes in control file and segments; another version is refused.
+pub(crate) const VERSION: u32 = 1;

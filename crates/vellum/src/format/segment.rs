@@ -1,0 +1,139 @@
+//! Names of segment files, and the header of a framed one.
+//!
+//! A text segment has no header: it is a plain file. A framed segment starts with one block of
+//! header; the log's bytes follow, so that they stay aligned to blocks.
+
+use std::path::{Path, PathBuf};
+
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::VERSION;
+use crate::{Layout, Lsn};
+
+/// Room for the header of a framed segment: a block of any common device.
+pub(crate) const HEADER_LEN: u64 = 4096;
+
+const MAGIC: [u8; 8] = *b"VELLUMSG";
+
+/// How the file of the segment that starts at `first` is called.
+pub(crate) fn file_name(first: Lsn) -> String {
+    format!("{:016x}.seg", first.get())
+}
+
+/// Path of the segment that starts at `first`.
+pub(crate) fn path(dir: &Path, first: Lsn) -> PathBuf {
+    dir.join(file_name(first))
+}
+
+/// The first position of the segment with this file name, if it is one.
+pub(crate) fn parse_file_name(name: &str) -> Option<Lsn> {
+    let digits = name.strip_suffix(".seg")?;
+    let lower_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    if digits.len() != 16 || !digits.chars().all(lower_hex) {
+        return None;
+    }
+    u64::from_str_radix(digits, 16).ok().map(Lsn::new)
+}
+
+/// Bytes of a segment file before the log's own.
+pub(crate) const fn header_len(layout: Layout) -> u64 {
+    match layout {
+        Layout::Framed => HEADER_LEN,
+        Layout::Text => 0,
+    }
+}
+
+/// The header of a framed segment.
+#[derive(
+    Clone, Copy, Debug, PartialEq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
+)]
+#[repr(C)]
+pub(crate) struct SegmentHeader {
+    magic: [u8; 8],
+    version: U32,
+    /// CRC32C of the header with this field zero.
+    check: U32,
+    /// Identity of the log, and part of every frame's check.
+    pub(crate) secret: U64,
+    /// First position of this segment.
+    pub(crate) first: U64,
+    /// Bytes of log this segment holds.
+    pub(crate) capacity: U64,
+    /// Where the log begins if this is its oldest segment; 0 = at `first`.
+    pub(crate) begin: U64,
+}
+
+const _: () = assert!(size_of::<SegmentHeader>() == 48);
+
+impl SegmentHeader {
+    /// The header of the segment at `first`.
+    pub(crate) fn new(secret: u64, first: Lsn, capacity: u64, begin: Lsn) -> SegmentHeader {
+        let mut header = SegmentHeader {
+            magic: MAGIC,
+            version: U32::new(VERSION),
+            check: U32::ZERO,
+            secret: U64::new(secret),
+            first: U64::new(first.get()),
+            capacity: U64::new(capacity),
+            begin: U64::new(begin.get()),
+        };
+        header.check = U32::new(crc32c::crc32c(header.as_bytes()));
+        header
+    }
+
+    /// Reads a header, or says what is wrong with it.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<SegmentHeader, &'static str> {
+        let Ok((header, _)) = SegmentHeader::read_from_prefix(bytes) else {
+            return Err("is shorter than a segment header");
+        };
+        if header.magic != MAGIC {
+            return Err("does not start with the mark of a segment");
+        }
+        if header.version.get() != VERSION {
+            return Err("is of another format version");
+        }
+        let unchecked = SegmentHeader {
+            check: U32::ZERO,
+            ..header
+        };
+        if crc32c::crc32c(unchecked.as_bytes()) != header.check.get() {
+            return Err("has a damaged segment header");
+        }
+        Ok(header)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_both_ways_and_others_are_not_segments() {
+        let lsn = Lsn::new(0x400_0000);
+        assert_eq!(file_name(lsn), "0000000004000000.seg");
+        assert_eq!(parse_file_name("0000000004000000.seg"), Some(lsn));
+        for name in [
+            "control",
+            "4000000.seg",
+            "000000000400000G.seg",
+            "0000000004000000.spare",
+            "+000000004000000.seg",
+            "00000000040000AB.seg",
+        ] {
+            assert_eq!(parse_file_name(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_header_with_any_flipped_bit_is_refused() {
+        let header = SegmentHeader::new(1, Lsn::new(4096), 4096, Lsn::ZERO);
+        assert_eq!(SegmentHeader::parse(header.as_bytes()), Ok(header));
+        for bit in 0..header.as_bytes().len() * 8 {
+            let mut bytes = header.as_bytes().to_vec();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(SegmentHeader::parse(&bytes).is_err());
+        }
+        assert!(SegmentHeader::parse(&[0; 20]).is_err());
+    }
+}

@@ -1,0 +1,31 @@
+//! An embedded append engine: many processes append to one log at the speed of memory.
+//!
+//! A [`Log`] is a directory of regular files. Any number of threads of any number of processes
+//! append to it at the same time. A record that [`Log::append`] returned for survives the death of
+//! its process, at once and without a system call; a process that is killed, at whatever
+//! instruction, costs nobody else anything.
+//!
+//! - [`Options`] opens or creates a log, [`Layout`] decides between framed records and plain text.
+//! - [`Log::append`], [`Log::reserve`] and [`Log::batch`] write records.
+//! - [`Reader`] reads them, from any position, and follows the log without polling.
+//! - [`Log::stat`], [`Log::verify`] and [`Log::trim`] look after it.
+//!
+//! The format is described in `docs/format.md`, the protocol between processes in
+//! `docs/protocol.md`.
+
+mod error;
+mod format;
+mod log;
+mod lsn;
+mod options;
+mod segment;
+mod shared;
+mod sys;
+
+pub use error::{Error, ErrorKind, Result};
+pub use log::{
+    Batch, Damage, InFlight, Log, ParticipantStat, Reader, Record, Reservation, SegmentStat,
+    SegmentState, Stat, TrimReport, VerifyReport,
+};
+pub use lsn::Lsn;
+pub use options::{Fill, Layout, Options, Preallocate};

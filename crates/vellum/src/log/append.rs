@@ -1,0 +1,103 @@
+//! Appending: reserve, fill, publish.
+
+use std::io::IoSlice;
+
+use crate::format::frame::{PAYLOAD_LEN_MAX, frame_len};
+use crate::log::attachment::LocalSlot;
+use crate::log::core::Core;
+use crate::log::fill::Filler;
+use crate::log::pad::{self, Reason};
+use crate::log::reserve::Placement;
+use crate::shared::{bell, cursor};
+use crate::{Error, ErrorKind, Layout, Lsn, Result};
+
+impl Core {
+    /// Appends one record given in parts.
+    #[inline]
+    pub(crate) fn append(&self, parts: &[&[u8]]) -> Result<Lsn> {
+        let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        check_len(len)?;
+        match self.geometry.layout {
+            Layout::Framed => {
+                let frame_len = frame_len(len);
+                let is_mapped = self.is_mapped(frame_len);
+                self.append_with(frame_len, is_mapped, |filler, at| {
+                    filler.record(at, parts, is_mapped)
+                })
+            }
+            Layout::Text if len == 0 => self.attachment().map(|_| cursor::tail(self.words())),
+            Layout::Text => {
+                let is_mapped = self.is_mapped(len);
+                self.append_with(len, is_mapped, |filler, at| {
+                    filler.bytes(at, parts, is_mapped)
+                })
+            }
+        }
+    }
+
+    /// Reserves `len` bytes, has `fill` put them there, and publishes.
+    #[inline]
+    pub(crate) fn append_with(
+        &self,
+        len: u64,
+        is_mapped: bool,
+        fill: impl FnOnce(&mut Filler<'_>, Lsn) -> Result<()>,
+    ) -> Result<Lsn> {
+        let attachment = self.attachment()?;
+        let mut slot = attachment.take_slot(self)?;
+        let placement = self.reserve(attachment, &mut slot, len, is_mapped)?;
+        let mut filler = Filler {
+            core: self,
+            attachment,
+            slot: &mut slot,
+        };
+        let filled = filler
+            .skip(placement)
+            .and_then(|()| fill(&mut filler, placement.at));
+        if let Err(error) = filled {
+            self.give_up(&mut slot, placement, Reason::Failed);
+            return Err(error);
+        }
+        self.publish(&slot);
+        Ok(placement.at)
+    }
+
+    /// Makes a filled reservation visible and wakes who waits for it.
+    #[inline]
+    pub(crate) fn publish(&self, slot: &LocalSlot) {
+        cursor::publish(self.words(), slot.index);
+        bell::ring(&self.words().bell);
+    }
+
+    /// Pads a reservation that will not be filled; where even that fails, leaves it to the slot's
+    /// next use.
+    pub(crate) fn give_up(&self, slot: &mut LocalSlot, placement: Placement, reason: Reason) {
+        match pad::write(self, placement.range, reason) {
+            Ok(()) => self.publish(slot),
+            Err(_) => slot.unfinished = Some(placement.range),
+        }
+    }
+}
+
+/// Refuses what a frame's length field has no room for.
+pub(crate) fn check_len(len: u64) -> Result<()> {
+    if len <= PAYLOAD_LEN_MAX {
+        return Ok(());
+    }
+    let message = format!("a record of {len} bytes is too long; it may have up to 4294967295");
+    Err(Error::new(ErrorKind::RecordTooLarge, message))
+}
+
+/// Parts of a record as plain slices, without an allocation for the usual few.
+pub(crate) fn with_slices<T>(parts: &[IoSlice<'_>], then: impl FnOnce(&[&[u8]]) -> T) -> T {
+    const FEW: usize = 8;
+    if parts.len() <= FEW {
+        let mut slices: [&[u8]; FEW] = [&[]; FEW];
+        for (slice, part) in slices.iter_mut().zip(parts) {
+            *slice = part;
+        }
+        return then(&slices[..parts.len()]);
+    }
+    let slices: Vec<&[u8]> = parts.iter().map(|part| &**part).collect();
+    then(&slices)
+}

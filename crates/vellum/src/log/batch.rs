@@ -1,0 +1,139 @@
+//! Several records that appear all or none.
+
+use crate::format::frame::{HEADER_LEN, Header, PAYLOAD_LEN_MAX, frame_len};
+use crate::log::append::check_len;
+use crate::log::core::Core;
+use crate::{Error, ErrorKind, Layout, Lsn, Result};
+
+/// Records that are appended together.
+///
+/// Made by [`Log::batch`](crate::Log::batch). Records are collected in memory and appended by one
+/// reservation: readers see all of them or none, one after the other with nothing between, whoever
+/// dies when.
+#[derive(Debug)]
+#[must_use = "a batch is appended by `append`"]
+pub struct Batch<'a> {
+    core: &'a CoreRef,
+    /// Framed: a batch header, then a frame each, headers still empty. Text: the lines.
+    bytes: Vec<u8>,
+    count: u64,
+}
+
+/// [`Core`] with a `Debug` that says nothing.
+pub(crate) struct CoreRef(pub(crate) Core);
+
+impl std::fmt::Debug for CoreRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log")
+            .field("dir", &self.0.dir)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Batch<'a> {
+    pub(crate) fn new(core: &'a CoreRef) -> Batch<'a> {
+        let bytes = match core.0.geometry.layout {
+            Layout::Framed => vec![0; HEADER_LEN],
+            Layout::Text => Vec::new(),
+        };
+        Batch {
+            core,
+            bytes,
+            count: 0,
+        }
+    }
+
+    /// Adds a record.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::RecordTooLarge`] when the batch would take more than 4 GiB − 1; it stays as it
+    /// was.
+    ///
+    /// # Cost
+    ///
+    /// A copy of the record in memory.
+    pub fn push(&mut self, record: &[u8]) -> Result<()> {
+        let len = record.len() as u64;
+        check_len(len)?;
+        let total = self.bytes.len() as u64 + frame_len(len);
+        if total > PAYLOAD_LEN_MAX {
+            let message = format!("a batch of {total} bytes is too long; it may have 4294967295");
+            return Err(Error::new(ErrorKind::RecordTooLarge, message));
+        }
+        if self.core.0.geometry.layout == Layout::Framed {
+            let header = Header {
+                length: len as u32,
+                check: 0,
+            };
+            self.bytes.extend_from_slice(&header.to_bytes());
+            self.bytes.extend_from_slice(record);
+            self.bytes.resize(total as usize, 0);
+        } else {
+            self.bytes.extend_from_slice(record);
+        }
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Records added so far.
+    pub fn len(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether no record has been added.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Appends all of them; returns the position of the first.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Log::append`](crate::Log::append), and [`ErrorKind::InvalidOption`] for a batch
+    /// without records. After an error none of them is in the log.
+    ///
+    /// # Durability
+    ///
+    /// As for [`Log::append`](crate::Log::append), for all of them together.
+    pub fn append(mut self) -> Result<Lsn> {
+        let core = &self.core.0;
+        if self.is_empty() {
+            let message = "a batch without records cannot be appended; push a record first";
+            return Err(Error::new(ErrorKind::InvalidOption, message));
+        }
+        let len = self.bytes.len() as u64;
+        if len == 0 {
+            // Empty lines without newlines: nothing to write.
+            return core.append(&[]);
+        }
+        let is_mapped = core.is_mapped(len);
+        let bytes = &mut self.bytes;
+        let at = core.append_with(len, is_mapped, |filler, at| {
+            if core.geometry.layout == Layout::Framed {
+                write_headers(core, bytes, at);
+            }
+            filler.bytes(at, &[bytes], is_mapped)
+        })?;
+        let first_offset = match core.geometry.layout {
+            Layout::Framed => HEADER_LEN as u64,
+            Layout::Text => 0,
+        };
+        Ok(Lsn::new(at.get() + first_offset))
+    }
+}
+
+/// Completes the headers, now that it is known where the batch stands.
+fn write_headers(core: &Core, bytes: &mut [u8], at: Lsn) {
+    let inner_len = (bytes.len() - HEADER_LEN) as u32;
+    bytes[..HEADER_LEN].copy_from_slice(&core.codec.batch(at, inner_len).to_bytes());
+    let mut offset = HEADER_LEN;
+    while offset < bytes.len() {
+        let (head, rest) = bytes[offset..].split_at_mut(HEADER_LEN);
+        let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
+        let lsn = Lsn::new(at.get() + offset as u64);
+        let header = core.codec.record(lsn, length, &[&rest[..length as usize]]);
+        head.copy_from_slice(&header.to_bytes());
+        offset += frame_len(u64::from(length)) as usize;
+    }
+}

@@ -1,0 +1,97 @@
+//! What every handle of one log in one process shares.
+
+use std::path::PathBuf;
+
+use crate::error::OsResult;
+use crate::format::control::Geometry;
+use crate::format::frame::Codec;
+use crate::log::attachment::Attachment;
+use crate::segment::prepare::Preparer;
+use crate::shared::participants::Census;
+use crate::shared::region::Region;
+use crate::shared::words::Words;
+use crate::sys::filesystem::Filesystem;
+use crate::sys::fork::PerProcess;
+use crate::{Error, ErrorKind, Lsn, Result};
+
+/// An open log.
+pub(crate) struct Core {
+    pub(crate) dir: PathBuf,
+    pub(crate) geometry: Geometry,
+    pub(crate) codec: Codec,
+    pub(crate) filesystem: Filesystem,
+    /// Permission bits of the control file.
+    pub(crate) mode: u32,
+    /// How far ahead of the tail this process makes pages ready.
+    pub(crate) prefault_bytes: u64,
+    pub(crate) mapped_bytes_max: u64,
+    /// The attachment goes before the words it points into.
+    pub(crate) writer: Option<PerProcess<Attachment>>,
+    pub(crate) region: Region,
+}
+
+impl Core {
+    #[inline]
+    pub(crate) fn words(&self) -> &Words {
+        self.region.words()
+    }
+
+    /// This process's place among the participants; attaches anew after a fork.
+    #[inline]
+    pub(crate) fn attachment(&self) -> Result<&Attachment> {
+        match &self.writer {
+            Some(writer) => writer.get(|_| Attachment::attach_again(self)),
+            None => Err(read_only(self)),
+        }
+    }
+
+    /// What this process can find out about the other participants, if it is one itself.
+    pub(crate) fn census<'a>(&'a self, attachment: &'a Attachment) -> Census<'a> {
+        Census {
+            words: self.words(),
+            lock_file: attachment.lock_file(),
+            me: attachment.me(),
+        }
+    }
+
+    pub(crate) fn preparer(&self) -> Preparer<'_> {
+        Preparer {
+            dir: &self.dir,
+            geometry: &self.geometry,
+            mode: self.mode,
+        }
+    }
+
+    pub(crate) fn capacity(&self) -> u64 {
+        self.geometry.segment_capacity
+    }
+
+    /// First position of the segment that holds `lsn`.
+    pub(crate) fn segment_of(&self, lsn: Lsn) -> Lsn {
+        Lsn::new(lsn.get() - lsn.get() % self.capacity())
+    }
+
+    /// An error for shared words that cannot be.
+    pub(crate) fn nonsense(&self, what: String) -> Error {
+        let message = format!(
+            "the control file's shared words make no sense: {what}; when no process uses the log, \
+             remove the control file to have it rebuilt from the segments"
+        );
+        Error::new(ErrorKind::Corrupt, message).at_path(&self.dir.join(super::CONTROL_NAME))
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        if let Some(writer) = &self.writer
+            && writer.is_own()
+        {
+            // Nobody is left to tell; what could not be tidied is tidied by the next opener.
+            let _ = writer.newest().detach(self).or_os("detach from", &self.dir);
+        }
+    }
+}
+
+fn read_only(core: &Core) -> Error {
+    Error::new(ErrorKind::ReadOnly, "the log was opened for reading only").at_path(&core.dir)
+}

@@ -1,0 +1,140 @@
+//! Putting a record's bytes where they were reserved.
+//!
+//! The header of a framed record goes in last when it is stored through the mapping, so that a
+//! header in the file means that its payload is there too, whenever the writer dies.
+
+use std::io::IoSlice;
+
+use crate::format::frame::HEADER_LEN;
+use crate::log::attachment::{Attachment, LocalSlot};
+use crate::log::core::Core;
+use crate::log::pad;
+use crate::log::reserve::Placement;
+use crate::{Fill, Layout, Lsn, Result};
+
+/// Records up to this long are stored through the mapping, longer ones written by `pwrite`:
+/// above, the copy by the kernel costs less than the zeros and the page faults of the mapping
+/// (`docs/benchmarks.md`).
+pub(crate) const MAPPED_LEN_MAX: u64 = 8 << 10;
+
+/// A thread's way to the file for one reservation.
+pub(crate) struct Filler<'a> {
+    pub(crate) core: &'a Core,
+    pub(crate) attachment: &'a Attachment,
+    pub(crate) slot: &'a mut LocalSlot,
+}
+
+impl Core {
+    /// Whether a record that takes `len` bytes goes through the mapping.
+    #[inline]
+    pub(crate) fn is_mapped(&self, len: u64) -> bool {
+        self.geometry.fill == Fill::Mapped && len <= MAPPED_LEN_MAX.min(self.capacity())
+    }
+}
+
+impl Filler<'_> {
+    /// Accounts for what the reservation skips at the end of a segment.
+    #[inline]
+    pub(crate) fn skip(&mut self, placement: Placement) -> Result<()> {
+        if placement.at == placement.range.start {
+            return Ok(());
+        }
+        self.skip_to(placement)
+    }
+
+    #[cold]
+    fn skip_to(&mut self, placement: Placement) -> Result<()> {
+        let Placement { range, at } = placement;
+        let segment = self.attachment.segment(self.core, self.slot, range.start)?;
+        match self.core.geometry.layout {
+            Layout::Framed => pad::write_pad_frame(self.core, segment, range.start, at),
+            Layout::Text => pad::cut_off(segment, range.start),
+        }
+    }
+
+    /// Puts a framed record at `at`, through the mapping if `is_mapped`: header, then the payload
+    /// in `parts`.
+    #[inline]
+    pub(crate) fn record(&mut self, at: Lsn, parts: &[&[u8]], is_mapped: bool) -> Result<()> {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        let header = self.core.codec.record(at, len as u32, parts).to_bytes();
+        if !is_mapped {
+            return self.write_record(at, &header, parts);
+        }
+        let segment = self.attachment.segment(self.core, self.slot, at)?;
+        let offset = segment.offset_of(at);
+        let Some(map) = segment.mapped(offset, HEADER_LEN + len)? else {
+            return self.write_record(at, &header, parts);
+        };
+        let mut next = offset as usize + HEADER_LEN;
+        for part in parts {
+            map.write(next, part);
+            next += part.len();
+        }
+        map.write(offset as usize, &header);
+        Ok(())
+    }
+
+    /// Puts bytes at `at` as they are, through the mapping if `is_mapped`.
+    #[inline]
+    pub(crate) fn bytes(&mut self, at: Lsn, parts: &[&[u8]], is_mapped: bool) -> Result<()> {
+        if !is_mapped {
+            return self.write_parts(at, parts);
+        }
+        let len = parts.iter().map(|part| part.len()).sum();
+        let segment = self.attachment.segment(self.core, self.slot, at)?;
+        let offset = segment.offset_of(at);
+        let Some(map) = segment.mapped(offset, len)? else {
+            return self.write_parts(at, parts);
+        };
+        let mut next = offset as usize;
+        for part in parts {
+            map.write(next, part);
+            next += part.len();
+        }
+        Ok(())
+    }
+
+    fn write_record(&mut self, at: Lsn, header: &[u8], parts: &[&[u8]]) -> Result<()> {
+        if let [payload] = parts {
+            return self.write_parts(at, &[header, payload]);
+        }
+        let mut all = Vec::with_capacity(parts.len() + 1);
+        all.push(header);
+        all.extend_from_slice(parts);
+        self.write_parts(at, &all)
+    }
+
+    /// Writes parts by system call: one where they lie in one segment.
+    fn write_parts(&mut self, at: Lsn, parts: &[&[u8]]) -> Result<()> {
+        let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        let room = self.core.segment_of(at).get() + self.core.capacity() - at.get();
+        if len > room {
+            return self.write_across(at, parts);
+        }
+        let segment = self.attachment.segment(self.core, self.slot, at)?;
+        let offset = segment.offset_of(at);
+        if let [header, payload] = parts {
+            let mut pieces = [IoSlice::new(header), IoSlice::new(payload)];
+            return segment.write_vectored(&mut pieces, offset);
+        }
+        let mut pieces: Vec<_> = parts.iter().map(|part| IoSlice::new(part)).collect();
+        segment.write_vectored(&mut pieces, offset)
+    }
+
+    /// Writes parts that lie in several segments.
+    fn write_across(&mut self, mut at: Lsn, parts: &[&[u8]]) -> Result<()> {
+        for part in parts {
+            let mut rest = *part;
+            while !rest.is_empty() {
+                let segment = self.attachment.segment(self.core, self.slot, at)?;
+                let room = segment.first.get() + self.core.capacity() - at.get();
+                let (piece, further) = rest.split_at(rest.len().min(room as usize));
+                segment.write(piece, segment.offset_of(at))?;
+                at = Lsn::new(at.get() + piece.len() as u64);
+                rest = further;
+            }
+        }
+        Ok(())
+    }
+}

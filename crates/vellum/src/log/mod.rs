@@ -1,0 +1,196 @@
+//! A log: many segments as one address space, shared by many processes.
+
+mod append;
+mod attachment;
+mod batch;
+mod core;
+mod fill;
+mod frames;
+mod open;
+mod pad;
+mod read;
+mod rebuild;
+mod reservation;
+mod reserve;
+mod shrink;
+mod stat;
+mod trim;
+mod verify;
+mod window;
+
+use std::fmt;
+use std::io::IoSlice;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::shared::cursor;
+use crate::shared::primitive::Ordering;
+use crate::{Layout, Lsn, Options, Result};
+
+pub use batch::Batch;
+pub use read::{Reader, Record};
+pub use reservation::Reservation;
+pub use stat::{InFlight, ParticipantStat, SegmentStat, SegmentState, Stat};
+pub use trim::TrimReport;
+pub use verify::{Damage, VerifyReport};
+
+/// The mapped file through which participants meet.
+const CONTROL_NAME: &str = "control";
+/// What the log is made of, kept apart from the control file so that that can be rebuilt.
+const GEOMETRY_NAME: &str = "geometry";
+/// The file on whose bytes participants hold locks.
+const LOCK_NAME: &str = "lock";
+
+/// An open log.
+///
+/// Any number of threads may use one `Log`, any number of processes may have the same log open,
+/// and after `fork` the child may go on using its copy: it becomes a participant of its own at its
+/// first append. Dropping a `Log` leaves the others alone. No thread runs behind it.
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("app.log");
+/// use vellum::{Lsn, Options};
+///
+/// let log = Options::new().open(&path)?;
+/// let lsn = log.append(b"a record")?;
+///
+/// let mut reader = log.reader(Lsn::ZERO)?;
+/// let record = reader.next()?.unwrap();
+/// assert_eq!((record.lsn, record.payload), (lsn, b"a record".as_slice()));
+/// # Ok::<(), vellum::Error>(())
+/// ```
+pub struct Log {
+    shared: Arc<batch::CoreRef>,
+}
+
+impl Log {
+    pub(crate) fn open(dir: &Path, options: &Options) -> Result<Log> {
+        Ok(Log {
+            shared: Arc::new(open::open(dir, options)?),
+        })
+    }
+
+    /// Appends one record; returns its position.
+    ///
+    /// In a text log the bytes go in as they are: the caller brings the newline.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSpace`](crate::ErrorKind::NoSpace) on a full disk, and
+    /// [`RecordTooLarge`](crate::ErrorKind::RecordTooLarge) for more than 4 GiB − 1, both before
+    /// anything is reserved; [`ReadOnly`](crate::ErrorKind::ReadOnly);
+    /// [`Io`](crate::ErrorKind::Io) where the operating system refuses to write. After an error
+    /// the record is not in the log, and the log goes on.
+    ///
+    /// # Durability
+    ///
+    /// When it returns, the record survives the death of this process and of every other, and
+    /// readers see it as soon as the records before it are published. It does not yet survive a
+    /// power cut.
+    ///
+    /// # Cost
+    ///
+    /// A small record costs two contended atomic operations and a copy; one of 8 KiB and more one
+    /// `pwrite`. Every [`prefault_bytes`](Options::prefault_bytes) one of the writers prepares
+    /// the next window, every segment the next file.
+    #[inline]
+    pub fn append(&self, record: &[u8]) -> Result<Lsn> {
+        self.shared.0.append(&[record])
+    }
+
+    /// Appends one record given in parts; returns its position.
+    ///
+    /// # Errors, Durability, Cost
+    ///
+    /// As for [`append`](Log::append). More than eight parts cost an allocation.
+    pub fn append_vectored(&self, parts: &[IoSlice<'_>]) -> Result<Lsn> {
+        append::with_slices(parts, |parts| self.shared.0.append(parts))
+    }
+
+    /// Reserves `len` bytes at the tail, to be written in place and then published.
+    ///
+    /// # Errors
+    ///
+    /// As for [`append`](Log::append); nothing is reserved after an error.
+    pub fn reserve(&self, len: usize) -> Result<Reservation<'_>> {
+        Reservation::new(&self.shared.0, len)
+    }
+
+    /// Begins a batch: several records that appear all or none.
+    pub fn batch(&self) -> Batch<'_> {
+        Batch::new(&self.shared)
+    }
+
+    /// A reader that starts at `from`, or at the oldest record for [`Lsn::ZERO`].
+    ///
+    /// # Errors
+    ///
+    /// [`Trimmed`](crate::ErrorKind::Trimmed) for a position that is no longer kept,
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for one beyond the end.
+    pub fn reader(&self, from: Lsn) -> Result<Reader> {
+        Reader::new(Arc::clone(&self.shared), from)
+    }
+
+    /// Oldest position still kept.
+    pub fn begin(&self) -> Lsn {
+        Lsn::new(self.shared.0.words().begin.load(Ordering::Acquire))
+    }
+
+    /// End of what readers can see: everything before it is filled.
+    pub fn published(&self) -> Lsn {
+        cursor::published(self.shared.0.words())
+    }
+
+    /// End of what is reserved.
+    pub fn tail(&self) -> Lsn {
+        cursor::tail(self.shared.0.words())
+    }
+
+    /// Drops what lies before `before`: whole segments are removed, the rest is no longer shown.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position beyond
+    /// [`published`](Log::published). A position before [`begin`](Log::begin) is fine and changes
+    /// nothing.
+    pub fn trim(&self, before: Lsn) -> Result<TrimReport> {
+        trim::trim(&self.shared.0, before)
+    }
+
+    /// The state of the log, its files and its participants. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](crate::ErrorKind::Io) where the directory cannot be read.
+    pub fn stat(&self) -> Result<Stat> {
+        stat::stat(&self.shared.0)
+    }
+
+    /// Reads every byte from the beginning to the published end and reports damage. Changes
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](crate::ErrorKind::Io) where files cannot be read; damage is no error but part of
+    /// the report.
+    pub fn verify(&self) -> Result<VerifyReport> {
+        verify::verify(&self.shared)
+    }
+
+    /// How records lie in the segments.
+    pub fn layout(&self) -> Layout {
+        self.shared.0.geometry.layout
+    }
+
+    /// The log's directory.
+    pub fn path(&self) -> &Path {
+        &self.shared.0.dir
+    }
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.shared.fmt(f)
+    }
+}

@@ -1,0 +1,133 @@
+//! Filling what was reserved and will never be written, and finding it after a death.
+//!
+//! A framed log gets a pad frame for each segment touched; a text log gets a visible marker line,
+//! and what was skipped at the end of a segment is cut off its file, exactly as the writer would
+//! have done. Padding twice gives the same bytes, so a repairer that dies is replaced by the next.
+
+use crate::error::OsResult;
+use crate::format::text;
+use crate::log::attachment::Attachment;
+use crate::log::core::Core;
+use crate::segment::file::Segment;
+use crate::shared::cursor::{self, Range};
+use crate::shared::participants::{self, Liveness, Owner, Remembering};
+use crate::shared::primitive::Ordering;
+use crate::shared::{bell, lock};
+use crate::{Error, Layout, Lsn, Result, sys};
+
+/// Markers are written this much at a time.
+const MARKER_LEN_MAX: u64 = 1 << 20;
+
+/// Why space was reserved and not used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reason {
+    Died,
+    Failed,
+    Abandoned,
+}
+
+impl Reason {
+    fn words(self) -> &'static str {
+        match self {
+            Reason::Died => "their writer died",
+            Reason::Failed => "they could not be written",
+            Reason::Abandoned => "their writer abandoned them",
+        }
+    }
+}
+
+/// Pads a reservation that nobody else can touch.
+pub(crate) fn write(core: &Core, range: Range, reason: Reason) -> Result<()> {
+    let end = range.end();
+    let mut lsn = range.start;
+    while lsn < end {
+        let segment = Segment::open_unmapped(&core.dir, &core.geometry, core.segment_of(lsn))?;
+        let segment_end = Lsn::new(segment.first.get() + core.capacity());
+        let limit = end.min(segment_end);
+        // Only what is skipped starts inside a segment and goes on in the next.
+        let is_skipped = lsn > segment.first && end > segment_end;
+        match core.geometry.layout {
+            Layout::Framed => write_pad_frame(core, &segment, lsn, limit)?,
+            Layout::Text if is_skipped => cut_off(&segment, lsn)?,
+            Layout::Text => write_marker(&segment, lsn, limit, reason)?,
+        }
+        lsn = limit;
+    }
+    Ok(())
+}
+
+/// One pad frame from `lsn` to `limit`, in one segment.
+pub(crate) fn write_pad_frame(core: &Core, segment: &Segment, lsn: Lsn, limit: Lsn) -> Result<()> {
+    let header = core.codec.pad(lsn, limit.get() - lsn.get());
+    segment.write(&header.to_bytes(), segment.offset_of(lsn))
+}
+
+/// Ends a text segment at `lsn`: everything behind is skipped.
+pub(crate) fn cut_off(segment: &Segment, lsn: Lsn) -> Result<()> {
+    sys::file::set_len(segment.fd(), segment.offset_of(lsn)).or_os("end the segment", &segment.path)
+}
+
+fn write_marker(segment: &Segment, mut lsn: Lsn, limit: Lsn, reason: Reason) -> Result<()> {
+    while lsn < limit {
+        let len = (limit.get() - lsn.get()).min(MARKER_LEN_MAX);
+        let marker = text::marker(len as usize, reason.words());
+        segment.write(&marker, segment.offset_of(lsn))?;
+        lsn = Lsn::new(lsn.get() + len);
+    }
+    Ok(())
+}
+
+/// Pads what dead participants left, and gives their slots back. Returns how many reservations.
+pub(crate) fn repair(core: &Core, attachment: &Attachment) -> Result<u64> {
+    let words = core.words();
+    let census = core.census(attachment);
+    let who = Remembering::new(&census);
+    if participants::orphaned_slots(words, &who).is_empty() {
+        return Ok(0);
+    }
+    let _held = lock::acquire(&words.repair, attachment.me(), &census);
+    let mut repaired = 0;
+    // Under the lock: who was dead is still dead, and nobody else pads.
+    for slot in participants::orphaned_slots(words, &who) {
+        if let Some(range) = cursor::verdict(words, slot) {
+            check_range(core, range)?;
+            write(core, range, Reason::Died)?;
+            repaired += 1;
+            words.counts.repairs.fetch_add(1, Ordering::Relaxed);
+            words
+                .counts
+                .repaired_bytes
+                .fetch_add(range.len, Ordering::Relaxed);
+        }
+        cursor::publish(words, slot);
+        participants::release_slot(words, slot);
+    }
+    bell::ring(&words.bell);
+    Ok(repaired)
+}
+
+/// Whether the oldest reservation in flight, the one that holds `published` back, is a dead
+/// participant's.
+pub(crate) fn is_held_back_by_the_dead(core: &Core, attachment: &Attachment) -> bool {
+    let oldest = cursor::used_slots(core.words())
+        .filter_map(|slot| Some((cursor::in_flight(slot)?.start, slot)))
+        .min_by_key(|(start, _)| *start);
+    oldest.is_some_and(|(_, slot)| {
+        let owner = Owner::from_word(slot.owner.load(Ordering::Acquire));
+        !core.census(attachment).is_alive(owner)
+    })
+}
+
+/// Refuses to pad what cannot have been reserved.
+fn check_range(core: &Core, range: Range) -> Result<(), Error> {
+    let tail = cursor::tail(core.words());
+    let begin = core.words().begin.load(Ordering::Acquire);
+    if range.start.get() < begin || range.end() > tail {
+        return Err(core.nonsense(format!(
+            "a dead participant's reservation from {} to {} lies outside of {begin} to {tail}",
+            range.start,
+            range.end()
+        )));
+    }
+    Ok(())
+}

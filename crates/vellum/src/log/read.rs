@@ -1,0 +1,315 @@
+//! Reading records from any position, in any process, while others append.
+//!
+//! A reader takes nothing from the writers: it looks at the published end, reads files, and sleeps
+//! on a futex when there is no more. Where a dead writer holds the end back, a reader of a process
+//! that may write pads the hole.
+//!
+//! **Trimming**: files can go, or be used again, under a reader. It checks `begin` whenever what
+//! it read makes no sense, as a sequence lock would.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::format::frame::{HEADER_LEN, Kind};
+use crate::log::batch::CoreRef;
+use crate::log::frames::{self, Found};
+use crate::log::window::Window;
+use crate::log::{CONTROL_NAME, pad};
+use crate::shared::primitive::Ordering;
+use crate::shared::{bell, cursor};
+use crate::{Error, ErrorKind, Layout, Lsn, Result};
+
+/// How often to ask whether the writer in the way still lives: nobody rings for the dead.
+const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
+/// How long to sleep when nothing is in flight, in case a writer died between publishing and
+/// ringing.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The same for a reader that may not arm the bell.
+const LOOK_AGAIN_UNARMED: Duration = Duration::from_millis(20);
+
+/// A record, borrowed from its reader until the next call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Record<'a> {
+    /// Where it stands.
+    pub lsn: Lsn,
+    /// Where to go on reading after it.
+    pub next_lsn: Lsn,
+    /// The caller's bytes. In a text log: a line with its newline, which only the last may lack.
+    pub payload: &'a [u8],
+}
+
+/// A place in a log, and the way to the next record.
+///
+/// Made by [`Log::reader`](crate::Log::reader). A reader keeps the log open, and may be moved to
+/// another thread.
+pub struct Reader {
+    core: Arc<CoreRef>,
+    window: Window,
+    position: Lsn,
+    /// Published end as last seen.
+    published: Lsn,
+}
+
+impl Reader {
+    pub(crate) fn new(core: Arc<CoreRef>, from: Lsn) -> Result<Reader> {
+        let begin = Lsn::new(core.0.words().begin.load(Ordering::Acquire));
+        let position = if from == Lsn::ZERO { begin } else { from };
+        if position < begin {
+            return Err(trimmed(&core, position, begin));
+        }
+        let tail = cursor::tail(core.0.words());
+        if position > tail {
+            let message = format!("position {position} is beyond the end of the log, {tail}");
+            return Err(Error::new(ErrorKind::OutOfRange, message)
+                .at_path(&core.0.dir)
+                .at_lsn(position));
+        }
+        let window = Window::new(Arc::clone(&core));
+        Ok(Reader {
+            core,
+            window,
+            position,
+            published: Lsn::ZERO,
+        })
+    }
+
+    /// Where the next record will be looked for.
+    pub fn position(&self) -> Lsn {
+        self.position
+    }
+
+    /// The next record, or `None` at the published end; later calls go on from there.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Trimmed`] when the position has been trimmed away meanwhile,
+    /// [`ErrorKind::OutOfRange`] when the reader was started at a position where no record
+    /// starts, [`ErrorKind::Corrupt`] for damage, with file and position.
+    ///
+    /// # Cost
+    ///
+    /// One `pread` per 256 KiB, and a checksum of the record.
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "an iterator cannot lend its items"
+    )]
+    pub fn next(&mut self) -> Result<Option<Record<'_>>> {
+        match self.core.0.geometry.layout {
+            Layout::Framed => self.next_frame(),
+            Layout::Text => self.next_line(),
+        }
+    }
+
+    /// The next record, waiting for one at the published end; `None` only after `timeout`.
+    ///
+    /// Sleeps on a futex in the control file and is woken by the writer. A reader without write
+    /// permission on the control file looks again every 20 ms instead.
+    ///
+    /// # Errors
+    ///
+    /// As for [`next`](Reader::next).
+    pub fn follow(&mut self, timeout: Option<Duration>) -> Result<Option<Record<'_>>> {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        while !self.has_more()? {
+            let remaining = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            if remaining == Some(Duration::ZERO) {
+                return Ok(None);
+            }
+            self.wait(remaining);
+        }
+        self.next()
+    }
+
+    /// Whether something is published beyond the position; pads what holds it back, if dead.
+    fn has_more(&mut self) -> Result<bool> {
+        if self.position < self.published {
+            return Ok(true);
+        }
+        let core = &self.core.0;
+        self.published = self.published.max(cursor::published(core.words()));
+        if self.position < self.published {
+            self.window.forget();
+            return Ok(true);
+        }
+        if self.published < cursor::tail(core.words())
+            && core.writer.is_some()
+            && pad::is_held_back_by_the_dead(core, core.attachment()?)
+        {
+            pad::repair(core, core.attachment()?)?;
+            self.published = cursor::published(core.words());
+            self.window.forget();
+        }
+        Ok(self.position < self.published)
+    }
+
+    /// Sleeps until something may have been published.
+    fn wait(&self, remaining: Option<Duration>) {
+        let core = &self.core.0;
+        let words = core.words();
+        let can_arm = core.writer.is_some();
+        let rings = if can_arm {
+            bell::arm(&words.bell)
+        } else {
+            bell::listen(&words.bell)
+        };
+        let published = cursor::published(words);
+        if published > self.position {
+            return;
+        }
+        let pause = if published < cursor::tail(words) {
+            LOOK_FOR_THE_DEAD
+        } else if can_arm {
+            LOOK_AGAIN
+        } else {
+            LOOK_AGAIN_UNARMED
+        };
+        bell::wait(
+            &words.bell,
+            rings,
+            remaining.map_or(pause, |r| r.min(pause)),
+        );
+    }
+
+    fn next_frame(&mut self) -> Result<Option<Record<'_>>> {
+        while self.has_more()? {
+            let lsn = self.position;
+            match frames::look(&self.core.0, &mut self.window, lsn, self.published) {
+                Ok(Found::Frame {
+                    kind: Kind::Record,
+                    payload_len,
+                    next,
+                }) => {
+                    self.position = next;
+                    let len = HEADER_LEN as u64 + payload_len;
+                    let frame = self.window.fetch(lsn, len, next)?;
+                    return Ok(Some(Record {
+                        lsn,
+                        next_lsn: next,
+                        payload: &frame[HEADER_LEN..],
+                    }));
+                }
+                Ok(Found::Frame { next, .. }) => self.position = next,
+                Ok(Found::Unwritten) => return Err(self.damage("no record starts here")),
+                Ok(Found::Invalid(reason)) => return Err(self.damage(reason)),
+                Err(error) => return Err(self.unless_trimmed(error)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_line(&mut self) -> Result<Option<Record<'_>>> {
+        while self.has_more()? {
+            let lsn = self.position;
+            match self.find_line() {
+                Ok(Some((len, next))) => {
+                    let begin = self.core.0.words().begin.load(Ordering::Acquire);
+                    if lsn.get() < begin {
+                        return Err(trimmed(&self.core, lsn, Lsn::new(begin)));
+                    }
+                    self.position = next;
+                    let payload = self.window.fetch(lsn, len, next)?;
+                    return Ok(Some(Record {
+                        lsn,
+                        next_lsn: next,
+                        payload,
+                    }));
+                }
+                // The end of a segment that was cut: go on at the next.
+                Ok(None) => {
+                    let first = self.core.0.segment_of(lsn);
+                    self.position = Lsn::new(first.get() + self.core.0.capacity());
+                }
+                Err(error) => return Err(self.unless_trimmed(error)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Length of the line at the position and where the next one starts; `None` at the end of a
+    /// segment's text.
+    fn find_line(&mut self) -> Result<Option<(u64, Lsn)>> {
+        let (start, limit) = (self.position, self.published);
+        let mut searched = 0;
+        let mut data_end = self.text_end(start)?;
+        if start >= data_end {
+            return Ok(None);
+        }
+        loop {
+            let available = data_end.get() - start.get();
+            let len = (searched * 2).max(4096).min(available);
+            let bytes = self.window.fetch(start, len, limit)?;
+            let newline = bytes[searched as usize..]
+                .iter()
+                .position(|byte| *byte == b'\n');
+            if let Some(offset) = newline {
+                let len = searched + offset as u64 + 1;
+                return Ok(Some((len, Lsn::new(start.get() + len))));
+            }
+            if (bytes.len() as u64) < len {
+                let message = "the segment is shorter than what was published in it";
+                return Err(Error::new(ErrorKind::Corrupt, message).at_lsn(start));
+            }
+            searched = len;
+            if searched < available {
+                continue;
+            }
+            // A full segment without a newline at its end: a line longer than a segment goes on.
+            let is_full = data_end.get().is_multiple_of(self.core.0.capacity());
+            if !is_full || data_end >= limit {
+                return Ok(Some((len, data_end)));
+            }
+            data_end = self.text_end(data_end)?;
+        }
+    }
+
+    /// Where the text of the segment that holds `lsn` ends, as far as it is published.
+    fn text_end(&mut self, lsn: Lsn) -> Result<Lsn> {
+        let first = self.core.0.segment_of(lsn);
+        if self.published.get() < first.get() + self.core.0.capacity() {
+            return Ok(self.published);
+        }
+        let end = first.get() + self.window.segment_data_len(first)?;
+        Ok(Lsn::new(end).min(self.published))
+    }
+
+    fn damage(&self, reason: &'static str) -> Error {
+        let core = &self.core.0;
+        let first = core.segment_of(self.position);
+        let path = crate::format::segment::path(&core.dir, first);
+        let offset = crate::format::segment::HEADER_LEN + self.position.get() - first.get();
+        let message = format!(
+            "{reason}: position {}, byte {offset} of the file",
+            self.position
+        );
+        let error = Error::new(ErrorKind::Corrupt, message)
+            .at_path(&path)
+            .at_lsn(self.position);
+        self.unless_trimmed(error)
+    }
+
+    /// The error, unless the explanation is that the position has been trimmed away.
+    fn unless_trimmed(&self, error: Error) -> Error {
+        let begin = Lsn::new(self.core.0.words().begin.load(Ordering::SeqCst));
+        if self.position < begin {
+            trimmed(&self.core, self.position, begin)
+        } else {
+            error
+        }
+    }
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader")
+            .field("position", &self.position)
+            .finish_non_exhaustive()
+    }
+}
+
+fn trimmed(core: &CoreRef, position: Lsn, begin: Lsn) -> Error {
+    let message = format!("position {position} has been trimmed away; the log begins at {begin}");
+    Error::new(ErrorKind::Trimmed, message)
+        .at_path(&core.0.dir.join(CONTROL_NAME))
+        .at_lsn(position)
+}

@@ -1,0 +1,228 @@
+//! A record that is written where it will stay, piece by piece.
+
+use std::io;
+
+use crate::format::frame::{Check, HEADER_LEN, frame_len};
+use crate::log::append::check_len;
+use crate::log::attachment::{Attachment, LocalSlot};
+use crate::log::core::Core;
+use crate::log::fill::Filler;
+use crate::log::pad::Reason;
+use crate::log::reserve::Placement;
+use crate::segment::file::ReadSegment;
+use crate::shared::cursor::Range;
+use crate::shared::exclusive::Taken;
+use crate::{Error, ErrorKind, Fill, Layout, Lsn, Result};
+
+/// Space at the tail that belongs to the caller until it is published or abandoned.
+///
+/// Made by [`Log::reserve`](crate::Log::reserve). Bytes are written through [`io::Write`] in order,
+/// straight to where they will stay; those already written can be changed with
+/// [`rewrite`](Reservation::rewrite). Then [`publish`](Reservation::publish) makes the record
+/// visible. Dropping the reservation abandons it: the space is padded, and readers pass over it.
+///
+/// While it is held, nothing behind it becomes visible: keep it short.
+#[must_use = "a reservation that is dropped is abandoned"]
+pub struct Reservation<'a> {
+    core: &'a Core,
+    attachment: &'a Attachment,
+    slot: Option<Taken<'a, LocalSlot>>,
+    placement: Placement,
+    /// Where the payload starts, its length, and how much of it has been written.
+    payload_at: Lsn,
+    len: u64,
+    written: u64,
+    /// The check of what has been written, as long as nothing of it was rewritten.
+    check: Option<Check>,
+    is_mapped: bool,
+    pid: u32,
+}
+
+impl<'a> Reservation<'a> {
+    pub(crate) fn new(core: &'a Core, len: usize) -> Result<Reservation<'a>> {
+        let len = len as u64;
+        check_len(len)?;
+        let (total, header_len) = match core.geometry.layout {
+            Layout::Framed => (frame_len(len), HEADER_LEN as u64),
+            Layout::Text => (len, 0),
+        };
+        if total == 0 {
+            let message = "a record of a text log cannot be empty; reserve at least one byte";
+            return Err(Error::new(ErrorKind::InvalidOption, message));
+        }
+        let attachment = core.attachment()?;
+        let mut slot = attachment.take_slot(core)?;
+        // However long: writing in place is what was asked for. Only records longer than a
+        // segment are in no single mapping.
+        let is_mapped = core.geometry.fill == Fill::Mapped && total <= core.capacity();
+        let placement = core.reserve(attachment, &mut slot, total, is_mapped)?;
+        let payload_at = Lsn::new(placement.at.get() + header_len);
+        let check = Some(core.codec.check(placement.at, len as u32));
+        let pid = std::process::id();
+        let slot = Some(slot);
+        let mut reservation = Reservation {
+            core,
+            attachment,
+            slot,
+            placement,
+            payload_at,
+            len,
+            written: 0,
+            check,
+            is_mapped,
+            pid,
+        };
+        reservation.fill(|filler| filler.skip(placement))?;
+        Ok(reservation)
+    }
+
+    /// Where the record will stand.
+    pub fn lsn(&self) -> Lsn {
+        self.placement.at
+    }
+
+    /// Bytes still to be written.
+    pub fn remaining(&self) -> usize {
+        (self.len - self.written) as usize
+    }
+
+    /// Changes bytes that were written already, `offset` bytes from the start of the record.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OutOfRange`] for bytes that have not been written yet; otherwise as for
+    /// writing to a file.
+    pub fn rewrite(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
+        let offset = offset as u64;
+        if offset > self.written || bytes.len() as u64 > self.written - offset {
+            let message = format!(
+                "cannot rewrite {} bytes at {offset}: only {} have been written",
+                bytes.len(),
+                self.written
+            );
+            return Err(Error::new(ErrorKind::OutOfRange, message));
+        }
+        self.put(offset, bytes)?;
+        self.check = None;
+        Ok(())
+    }
+
+    /// Makes the record visible to readers of every process; returns its position.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Abandoned`] when fewer bytes were written than reserved; the space is padded.
+    ///
+    /// # Durability
+    ///
+    /// As for [`Log::append`](crate::Log::append).
+    pub fn publish(mut self) -> Result<Lsn> {
+        if self.written != self.len {
+            let message = format!(
+                "only {} of {} reserved bytes were written; the record has been abandoned",
+                self.written, self.len
+            );
+            return Err(Error::new(ErrorKind::Abandoned, message).at_lsn(self.lsn()));
+        }
+        if self.core.geometry.layout == Layout::Framed {
+            let header = self.finish_check()?.finish().to_bytes();
+            let (at, is_mapped) = (self.placement.at, self.is_mapped);
+            self.fill(|filler| filler.bytes(at, &[&header], is_mapped))?;
+        }
+        let slot = self.slot.take().expect("held until published");
+        self.check_process()?;
+        self.core.publish(&slot);
+        Ok(self.placement.at)
+    }
+
+    /// The check of the whole payload, read back where it was rewritten.
+    fn finish_check(&self) -> Result<Check> {
+        if let Some(check) = self.check {
+            return Ok(check);
+        }
+        let mut check = self.core.codec.check(self.placement.at, self.len as u32);
+        let mut bytes = vec![0; self.len.min(64 << 10) as usize];
+        let mut lsn = self.payload_at;
+        let end = Range {
+            start: lsn,
+            len: self.len,
+        }
+        .end();
+        while lsn < end {
+            let first = self.core.segment_of(lsn);
+            let segment = ReadSegment::open(&self.core.dir, &self.core.geometry, first)?;
+            let limit = end.get().min(first.get() + self.core.capacity());
+            let count = bytes.len().min((limit - lsn.get()) as usize);
+            segment.read(lsn, &mut bytes[..count])?;
+            check.update(&bytes[..count]);
+            lsn = Lsn::new(lsn.get() + count as u64);
+        }
+        Ok(check)
+    }
+
+    fn put(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let at = Lsn::new(self.payload_at.get() + offset);
+        let is_mapped = self.is_mapped;
+        self.fill(|filler| filler.bytes(at, &[bytes], is_mapped))
+    }
+
+    fn fill(&mut self, fill: impl FnOnce(&mut Filler<'_>) -> Result<()>) -> Result<()> {
+        self.check_process()?;
+        let slot = self.slot.as_deref_mut().expect("held until published");
+        fill(&mut Filler {
+            core: self.core,
+            attachment: self.attachment,
+            slot,
+        })
+    }
+
+    /// Refuses a forked child's copy: the reservation is the parent's.
+    fn check_process(&self) -> Result<()> {
+        if self.pid == std::process::id() {
+            return Ok(());
+        }
+        let message = "the reservation belongs to the process that was forked; make another";
+        Err(Error::new(ErrorKind::Abandoned, message).at_lsn(self.placement.at))
+    }
+}
+
+impl io::Write for Reservation<'_> {
+    /// Writes as much as there is room for; 0 when the reservation is full.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let bytes = &bytes[..bytes.len().min(self.remaining())];
+        self.put(self.written, bytes)?;
+        if let Some(check) = &mut self.check {
+            check.update(bytes);
+        }
+        self.written += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        if let Some(mut slot) = self.slot.take() {
+            if self.pid == std::process::id() {
+                self.core
+                    .give_up(&mut slot, self.placement, Reason::Abandoned);
+            } else {
+                // The flag of the parent's slot means nothing here.
+                std::mem::forget(slot);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Reservation<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reservation")
+            .field("lsn", &self.lsn())
+            .field("len", &self.len)
+            .field("written", &self.written)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,228 @@
+//! Reserving space at the tail, and making it ready first.
+//!
+//! A reservation that does not fit in the rest of its segment starts at the next one; what is
+//! skipped is padded (framed) or cut off the file (text). So every segment starts with a record,
+//! unless it continues one that is longer than a segment.
+//!
+//! **Ready**: space below `ready_end` lies in segments that exist and, where the log fills by
+//! mapping, holds written zeros. Space between there and `allocated_end` lies in segments that
+//! exist. Records that are written by `pwrite` anyway need no zeros: they are reserved beyond
+//! `ready_end` under the prepare lock, and take `ready_end` along.
+//!
+//! **If the process dies here**: see `segment::prepare`; a reservation beyond `ready_end` whose
+//! owner died before taking it along is noticed by the next holder of the lock, which goes on from
+//! the tail.
+
+use crate::log::attachment::{Attachment, LocalSlot};
+use crate::log::core::Core;
+use crate::shared::cursor::{self, Range, Refused};
+use crate::shared::lock;
+use crate::shared::primitive::Ordering;
+use crate::{Error, ErrorKind, Fill, Lsn, Preallocate, Result};
+
+/// A reservation, and where in it the caller's bytes go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placement {
+    pub(crate) range: Range,
+    /// Behind what is skipped at the end of a segment.
+    pub(crate) at: Lsn,
+}
+
+/// Bytes from `start` that `len` bytes take, with what is skipped before them.
+#[inline]
+fn len_from(start: Lsn, len: u64, capacity: u64) -> u64 {
+    let offset = start.get() % capacity;
+    if offset == 0 || offset + len <= capacity {
+        len
+    } else {
+        capacity - offset + len
+    }
+}
+
+impl Core {
+    /// Reserves `len` bytes. With `is_ready`, all of it may be stored to through a mapping.
+    #[inline]
+    pub(crate) fn reserve(
+        &self,
+        attachment: &Attachment,
+        slot: &mut LocalSlot,
+        len: u64,
+        is_ready: bool,
+    ) -> Result<Placement> {
+        let capacity = self.capacity();
+        let words = self.words();
+        let len_at = |start: Lsn| len_from(start, len, capacity);
+        let range = match cursor::reserve(words, slot.index, &words.ready_end, len_at) {
+            Ok(range) => range,
+            Err(refused) => self.reserve_beyond(attachment, slot, refused, len, is_ready)?,
+        };
+        if self.geometry.fill == Fill::Mapped {
+            self.prepare_ahead(attachment, range.end());
+        }
+        Ok(Placement {
+            range,
+            at: Lsn::new(range.end().get() - len),
+        })
+    }
+
+    #[cold]
+    fn reserve_beyond(
+        &self,
+        attachment: &Attachment,
+        slot: &mut LocalSlot,
+        refused: Refused,
+        len: u64,
+        is_ready: bool,
+    ) -> Result<Range> {
+        let words = self.words();
+        let len_at = |start: Lsn| len_from(start, len, self.capacity());
+        let Refused::Beyond { mut end, .. } = refused;
+        loop {
+            if end > Lsn::MAX {
+                let message = "the log has used up its 16 PiB of positions; start a new one";
+                return Err(Error::new(ErrorKind::Exhausted, message).at_path(&self.dir));
+            }
+            let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
+            self.check_words()?;
+            self.allocate_to(end)?;
+            let limit = if is_ready {
+                self.make_ready_to(end)?;
+                &words.ready_end
+            } else {
+                &words.allocated_end
+            };
+            match cursor::reserve(words, slot.index, limit, len_at) {
+                Ok(range) => {
+                    words
+                        .ready_end
+                        .fetch_max(range.end().get(), Ordering::Release);
+                    return Ok(range);
+                }
+                // Others have reserved what was made ready.
+                Err(Refused::Beyond { end: further, .. }) => end = further,
+            }
+        }
+    }
+
+    /// Makes more ready before it is needed, if this append is the one to notice.
+    ///
+    /// What goes wrong here goes wrong again, and is reported, when the space is needed.
+    #[inline]
+    fn prepare_ahead(&self, attachment: &Attachment, end: Lsn) {
+        let words = self.words();
+        let ready = words.ready_end.load(Ordering::Relaxed);
+        let is_due = ready.saturating_sub(end.get()) < self.prefault_bytes;
+        if is_due && words.prepare.holder.load(Ordering::Relaxed) == 0 {
+            self.prepare_next(attachment, ready);
+        }
+    }
+
+    #[cold]
+    fn prepare_next(&self, attachment: &Attachment, seen_ready: u64) {
+        let words = self.words();
+        let census = self.census(attachment);
+        let Some(_held) = lock::try_acquire(&words.prepare, attachment.me(), &census) else {
+            return;
+        };
+        let ready = words.ready_end.load(Ordering::Acquire);
+        if ready != seen_ready || self.check_words().is_err() {
+            return;
+        }
+        let next = Lsn::new(ready + 1);
+        if next <= Lsn::MAX && self.allocate_to(next).is_ok() {
+            let _ = self.make_ready_to(next);
+        }
+    }
+
+    /// Creates segments until `end` is allocated; all or none. The prepare lock is held.
+    fn allocate_to(&self, end: Lsn) -> Result<()> {
+        let words = self.words();
+        let allocated = words.allocated_end.load(Ordering::Acquire);
+        let mut next = allocated;
+        while next < end.get() {
+            if let Err(error) = self.preparer().create(Lsn::new(next)) {
+                // A record longer than the disk has room for must not eat the room there is.
+                for first in (allocated..next).step_by(self.capacity() as usize) {
+                    let _ = self.preparer().remove(Lsn::new(first));
+                }
+                return Err(error);
+            }
+            next += self.capacity();
+        }
+        words.allocated_end.store(next, Ordering::Release);
+        Ok(())
+    }
+
+    /// Makes allocated space ready up to `end` at least. The prepare lock is held.
+    fn make_ready_to(&self, end: Lsn) -> Result<()> {
+        let words = self.words();
+        // A dead owner may have reserved beyond `ready_end` without taking it along; nothing
+        // that is reserved may be zeroed.
+        let mut ready = words
+            .ready_end
+            .load(Ordering::Acquire)
+            .max(cursor::tail(words).get());
+        while ready < end.get() {
+            let limit = self.ready_limit(ready);
+            if self.needs_zeros() {
+                self.preparer()
+                    .write_zeros(Lsn::new(ready), Lsn::new(limit))?;
+            }
+            ready = limit;
+            words.ready_end.store(ready, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// How far to make ready in one go from `ready` on: a window, within a segment.
+    fn ready_limit(&self, ready: u64) -> u64 {
+        let segment_end = self.segment_of(Lsn::new(ready)).get() + self.capacity();
+        if !self.needs_zeros() {
+            return segment_end;
+        }
+        let window = self.prefault_bytes.min(self.capacity());
+        let in_segment = ready % self.capacity();
+        let window_end = ready - in_segment + (in_segment / window + 1) * window;
+        window_end.min(segment_end)
+    }
+
+    fn needs_zeros(&self) -> bool {
+        self.geometry.fill == Fill::Mapped && self.geometry.preallocate != Preallocate::Zeros
+    }
+
+    /// Refuses shared words that contradict each other.
+    pub(crate) fn check_words(&self) -> Result<()> {
+        let words = self.words();
+        let tail = cursor::tail(words).get();
+        let allocated = words.allocated_end.load(Ordering::Acquire);
+        let begin = words.begin.load(Ordering::Acquire);
+        let order_holds = begin != 0 && begin <= tail && tail <= allocated;
+        if !order_holds || !allocated.is_multiple_of(self.capacity()) {
+            return Err(self.nonsense(format!(
+                "begin {begin} ≤ tail {tail} ≤ allocated {allocated} must hold, the last a \
+                 multiple of {}",
+                self.capacity()
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_starts_at_the_next_segment() {
+        let from = |start, len| len_from(Lsn::new(start), len, 4096);
+        assert_eq!(from(4096, 4096), 4096);
+        assert_eq!(from(4096 + 96, 4000), 4000);
+        assert_eq!(from(4096 + 97, 4000), 3999 + 4000);
+        assert_eq!(
+            from(4096, 10_000),
+            10_000,
+            "longer than a segment, from its start"
+        );
+        assert_eq!(from(4097, 10_000), 4095 + 10_000);
+    }
+}

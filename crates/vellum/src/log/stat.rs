@@ -1,0 +1,278 @@
+//! What can be told of a log from outside: positions, segments, participants.
+
+use std::path::PathBuf;
+
+use rustix::fs;
+use rustix::io::Errno;
+
+use crate::error::OsResult;
+use crate::format::segment::{header_len, path};
+use crate::log::core::Core;
+use crate::segment::{SPARE_SUFFIX, list, names};
+use crate::shared::cursor;
+use crate::shared::participants::{self, Liveness, Owner};
+use crate::shared::primitive::Ordering;
+use crate::sys::process::Life;
+use crate::{Fill, Layout, Lsn, Preallocate, Result};
+
+/// The state of a log at one moment.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Stat {
+    /// How records lie in the segments.
+    pub layout: Layout,
+    /// Oldest position still kept.
+    pub begin: Lsn,
+    /// End of what is promised to survive a power cut: nothing, until there is a commit.
+    pub durable: Lsn,
+    /// End of what readers can see.
+    pub published: Lsn,
+    /// End of what is reserved.
+    pub tail: Lsn,
+    /// End of the last segment that exists.
+    pub prepared_end: Lsn,
+    /// Bytes of log per segment.
+    pub segment_capacity_bytes: u64,
+    /// How file space is made ready.
+    pub preallocate: Preallocate,
+    /// Why that.
+    pub preallocate_reason: String,
+    /// Which way records take into the file.
+    pub fill: Fill,
+    /// Why that.
+    pub fill_reason: String,
+    /// The filesystem the log is on.
+    pub filesystem: String,
+    /// Reservations of dead participants that survivors padded.
+    pub repairs: u64,
+    /// Bytes of those.
+    pub repaired_bytes: u64,
+    /// The files, oldest first, spares last.
+    pub segments: Vec<SegmentStat>,
+    /// Who is attached.
+    pub participants: Vec<ParticipantStat>,
+}
+
+/// A segment file.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SegmentStat {
+    /// The file.
+    pub path: PathBuf,
+    /// First position it can hold; 0 for a spare.
+    pub first_lsn: Lsn,
+    /// End of the positions reserved in it; 0 for a spare.
+    pub end_lsn: Lsn,
+    /// Length of the file in bytes.
+    pub file_bytes: u64,
+    /// Bytes of blocks it occupies.
+    pub allocated_bytes: u64,
+    /// Where it is in its life.
+    pub state: SegmentState,
+}
+
+/// Where a segment is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SegmentState {
+    /// Full: no more records, ever.
+    Sealed,
+    /// The one that records go to.
+    Active,
+    /// Made ready ahead of need.
+    Prepared,
+    /// Trimmed, and kept to be used again.
+    Spare,
+}
+
+impl std::fmt::Display for SegmentState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            SegmentState::Sealed => "sealed",
+            SegmentState::Active => "active",
+            SegmentState::Prepared => "prepared",
+            SegmentState::Spare => "spare",
+        })
+    }
+}
+
+/// A process that is attached, or died while it was.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ParticipantStat {
+    /// Its place.
+    pub index: u32,
+    /// Its process number, in its own PID namespace.
+    pub pid: u32,
+    /// Whether it lives.
+    pub alive: bool,
+    /// Whether it lives but is stopped, by a signal or a debugger: what it has in flight holds
+    /// back the published end until it goes on.
+    pub stopped: bool,
+    /// What it has reserved and not published.
+    pub in_flight: Vec<InFlight>,
+}
+
+/// A reservation that has not been published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InFlight {
+    /// Where it starts.
+    pub first_lsn: Lsn,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// Looks at everything, changes nothing.
+pub(crate) fn stat(core: &Core) -> Result<Stat> {
+    let words = core.words();
+    let published = cursor::published(words);
+    let tail = cursor::tail(words);
+    let begin = Lsn::new(words.begin.load(Ordering::Acquire));
+    Ok(Stat {
+        layout: core.geometry.layout,
+        begin,
+        durable: begin,
+        published,
+        tail,
+        prepared_end: Lsn::new(words.allocated_end.load(Ordering::Acquire)),
+        segment_capacity_bytes: core.capacity(),
+        preallocate: core.geometry.preallocate,
+        preallocate_reason: preallocate_reason(core),
+        fill: core.geometry.fill,
+        fill_reason: fill_reason(core),
+        filesystem: core.filesystem.name(),
+        repairs: words.counts.repairs.load(Ordering::Relaxed),
+        repaired_bytes: words.counts.repaired_bytes.load(Ordering::Relaxed),
+        segments: segments(core, tail)?,
+        participants: participants(core),
+    })
+}
+
+fn preallocate_reason(core: &Core) -> String {
+    let name = core.filesystem.name();
+    match core.geometry.preallocate {
+        Preallocate::Auto => format!("fallocate where {name} supports it, zeros ahead of the tail"),
+        Preallocate::Off => "chosen: the file grows with the log".into(),
+        Preallocate::Sparse => "chosen: a size without blocks".into(),
+        Preallocate::Fallocate => "chosen: blocks of whole segments".into(),
+        Preallocate::Zeros => "chosen: whole segments written with zeros".into(),
+        Preallocate::Recycle => "chosen: trimmed segments are used again".into(),
+    }
+}
+
+fn fill_reason(core: &Core) -> String {
+    match (core.geometry.fill, core.filesystem.mapping_hazard()) {
+        (Fill::Mapped, None) => "a full disk cannot make a store fail here".into(),
+        (Fill::Mapped, Some(hazard)) => format!("chosen although {hazard}"),
+        (Fill::Pwrite, Some(hazard)) => hazard.into(),
+        (Fill::Pwrite, None) => "chosen when the log was created".into(),
+    }
+}
+
+fn segments(core: &Core, tail: Lsn) -> Result<Vec<SegmentStat>> {
+    let active = core.segment_of(tail);
+    let mut all = Vec::new();
+    for first in list(&core.dir)? {
+        let state = match first.cmp(&active) {
+            std::cmp::Ordering::Less => SegmentState::Sealed,
+            std::cmp::Ordering::Equal => SegmentState::Active,
+            std::cmp::Ordering::Greater => SegmentState::Prepared,
+        };
+        all.extend(segment(core, path(&core.dir, first), first, tail, state)?);
+    }
+    for name in names(&core.dir)?
+        .iter()
+        .filter(|name| name.ends_with(SPARE_SUFFIX))
+    {
+        let path = core.dir.join(name);
+        all.extend(segment(
+            core,
+            path,
+            Lsn::ZERO,
+            Lsn::ZERO,
+            SegmentState::Spare,
+        )?);
+    }
+    Ok(all)
+}
+
+/// `None` for a file that was removed meanwhile.
+fn segment(
+    core: &Core,
+    path: PathBuf,
+    first: Lsn,
+    tail: Lsn,
+    state: SegmentState,
+) -> Result<Option<SegmentStat>> {
+    let metadata = match fs::stat(&path) {
+        Err(Errno::NOENT) => return Ok(None),
+        answer => answer.or_os("look at", &path)?,
+    };
+    let file_bytes = metadata.st_size as u64;
+    let end = match (state, core.geometry.layout) {
+        (SegmentState::Spare | SegmentState::Prepared, _) => first,
+        (SegmentState::Active, _) => tail,
+        (SegmentState::Sealed, Layout::Framed) => Lsn::new(first.get() + core.capacity()),
+        (SegmentState::Sealed, Layout::Text) => {
+            let data = file_bytes - header_len(Layout::Text).min(file_bytes);
+            Lsn::new(first.get() + data.min(core.capacity()))
+        }
+    };
+    let allocated_bytes = metadata.st_blocks as u64 * 512;
+    Ok(Some(SegmentStat {
+        path,
+        first_lsn: first,
+        end_lsn: end,
+        file_bytes,
+        allocated_bytes,
+        state,
+    }))
+}
+
+fn participants(core: &Core) -> Vec<ParticipantStat> {
+    let words = core.words();
+    let census = core
+        .writer
+        .as_ref()
+        .map(|writer| core.census(writer.newest()));
+    let known = participants::attached(words).map(|(owner, place)| {
+        let life = participants::incarnation(place).life();
+        // Without the right to ask for locks, what /proc tells has to do.
+        let alive = census
+            .as_ref()
+            .map_or(life != Life::Gone, |census| census.is_alive(owner));
+        let incarnation = participants::incarnation(place);
+        ParticipantStat {
+            index: owner.index() as u32,
+            pid: incarnation.pid,
+            alive,
+            stopped: alive && life == Life::Stopped,
+            in_flight: in_flight(core, owner),
+        }
+    });
+    known.collect()
+}
+
+fn in_flight(core: &Core, owner: Owner) -> Vec<InFlight> {
+    cursor::used_slots(core.words())
+        .filter(|slot| slot.owner.load(Ordering::Acquire) == owner.to_word())
+        .filter_map(cursor::in_flight)
+        .map(|range| InFlight {
+            first_lsn: range.start,
+            bytes: range.len,
+        })
+        .collect()
+}
+
+impl Stat {
+    /// The participant whose reservation holds the published end back, if one does.
+    pub fn held_back_by(&self) -> Option<&ParticipantStat> {
+        let is_oldest = |flight: &InFlight| flight.first_lsn == self.published;
+        let holds = |p: &&ParticipantStat| p.in_flight.iter().any(is_oldest);
+        self.participants
+            .iter()
+            .find(holds)
+            .filter(|_| self.published < self.tail)
+    }
+}

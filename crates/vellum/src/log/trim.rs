@@ -1,0 +1,71 @@
+//! Dropping the oldest part of a log.
+//!
+//! **If the process dies here**: `begin` is raised first and remembered in the header of the
+//! segment it lies in, so that the removal of the files before it can be taken up by the next trim,
+//! and a log without its control file still begins where a record does.
+
+use zerocopy::IntoBytes;
+
+use crate::format::segment::SegmentHeader;
+use crate::log::core::Core;
+use crate::segment::file::Segment;
+use crate::segment::list;
+use crate::shared::primitive::Ordering;
+use crate::shared::{cursor, lock};
+use crate::{Error, ErrorKind, Layout, Lsn, Result};
+
+/// What [`Log::trim`](crate::Log::trim) did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TrimReport {
+    /// Oldest position that is kept.
+    pub begin: Lsn,
+    /// Segment files that were removed, or kept as spares.
+    pub segments_removed: u64,
+}
+
+/// Drops what lies before `before`.
+pub(crate) fn trim(core: &Core, before: Lsn) -> Result<TrimReport> {
+    let attachment = core.attachment()?;
+    let words = core.words();
+    let published = cursor::published(words);
+    if before > published {
+        let message = format!(
+            "cannot trim to {before}: only what is published can be trimmed, up to {published}"
+        );
+        return Err(Error::new(ErrorKind::OutOfRange, message)
+            .at_path(&core.dir)
+            .at_lsn(before));
+    }
+    let _held = lock::acquire(&words.prepare, attachment.me(), &core.census(attachment));
+    core.check_words()?;
+    let begin = Lsn::new(words.begin.load(Ordering::Acquire).max(before.get()));
+    remember(core, begin)?;
+    words.begin.store(begin.get(), Ordering::SeqCst);
+    let mut segments_removed = 0;
+    let firsts = list(&core.dir)?;
+    // The newest file stays, whatever it holds: its name tells where the log goes on.
+    for pair in firsts.windows(2) {
+        let (first, next) = (pair[0], pair[1]);
+        if first.get() + core.capacity() <= begin.get() && next.get() <= begin.get() {
+            core.preparer().retire(first)?;
+            segments_removed += 1;
+        }
+    }
+    Ok(TrimReport {
+        begin,
+        segments_removed,
+    })
+}
+
+/// Notes the new beginning in the segment that will be the oldest.
+fn remember(core: &Core, begin: Lsn) -> Result<()> {
+    let first = core.segment_of(begin);
+    let is_there = first.get() < core.words().allocated_end.load(Ordering::Acquire);
+    if core.geometry.layout != Layout::Framed || !is_there {
+        return Ok(());
+    }
+    let segment = Segment::open_unmapped(&core.dir, &core.geometry, first)?;
+    let header = SegmentHeader::new(core.geometry.secret, first, core.capacity(), begin);
+    segment.write(header.as_bytes(), 0)
+}

@@ -1,0 +1,202 @@
+//! Looking at every byte of a log, changing none.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::format::frame::Kind;
+use crate::format::segment::{SegmentHeader, header_len, path};
+use crate::log::batch::CoreRef;
+use crate::log::core::Core;
+use crate::log::frames::{self, Found};
+use crate::log::read::Reader;
+use crate::log::window::Window;
+use crate::segment::file::ReadSegment;
+use crate::shared::cursor;
+use crate::shared::primitive::Ordering;
+use crate::{ErrorKind, Layout, Lsn, Result};
+
+/// What [`Log::verify`](crate::Log::verify) found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VerifyReport {
+    /// Whole records (framed) or lines (text).
+    pub records: u64,
+    /// Bytes of their payloads.
+    pub record_bytes: u64,
+    /// Pad frames: space that was skipped, abandoned, or left by the dead.
+    pub pads: u64,
+    /// Bytes of those, headers included.
+    pub pad_bytes: u64,
+    /// Batches of records.
+    pub batches: u64,
+    /// Oldest position.
+    pub begin: Lsn,
+    /// Published end, up to which everything was looked at.
+    pub end: Lsn,
+    /// What is wrong. Empty when the log is good.
+    pub damage: Vec<Damage>,
+}
+
+/// One thing that is wrong with a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Damage {
+    /// The file.
+    pub path: PathBuf,
+    /// Byte of the file.
+    pub offset: u64,
+    /// Position in the log.
+    pub lsn: Lsn,
+    /// What is wrong there.
+    pub reason: String,
+}
+
+/// Verifies everything from the beginning to the published end.
+pub(crate) fn verify(shared: &Arc<CoreRef>) -> Result<VerifyReport> {
+    let core = &shared.0;
+    let begin = Lsn::new(core.words().begin.load(Ordering::Acquire));
+    let end = cursor::published(core.words());
+    let mut report = VerifyReport {
+        begin,
+        end,
+        ..VerifyReport::default()
+    };
+    check_segments(core, &mut report)?;
+    match core.geometry.layout {
+        Layout::Framed => walk_frames(shared, &mut report)?,
+        Layout::Text => walk_lines(shared, &mut report)?,
+    }
+    Ok(report)
+}
+
+/// Every segment between begin and end is there, and is what its name says.
+fn check_segments(core: &Core, report: &mut VerifyReport) -> Result<()> {
+    let mut first = core.segment_of(report.begin);
+    while first < report.end {
+        match ReadSegment::open(&core.dir, &core.geometry, first) {
+            Ok(segment) if core.geometry.layout == Layout::Framed => {
+                if let Some(reason) = header_fault(core, &segment)? {
+                    report
+                        .damage
+                        .push(damage(core, first, first, reason).at_byte(0));
+                }
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                report
+                    .damage
+                    .push(damage(core, first, first, error.to_string()).at_byte(0));
+            }
+            Err(error) => return Err(error),
+        }
+        first = Lsn::new(first.get() + core.capacity());
+    }
+    Ok(())
+}
+
+fn header_fault(core: &Core, segment: &ReadSegment) -> Result<Option<String>> {
+    let mut bytes = [0; size_of::<SegmentHeader>()];
+    let count = segment.read_header(&mut bytes)?;
+    Ok(match SegmentHeader::parse(&bytes[..count]) {
+        Err(reason) => Some(format!("the file {reason}")),
+        Ok(header) if header.secret.get() != core.geometry.secret => {
+            Some("the segment belongs to another log".into())
+        }
+        Ok(header) if header.first.get() != segment.first.get() => {
+            Some(format!("the segment says it starts at {}", header.first))
+        }
+        Ok(_) => None,
+    })
+}
+
+fn walk_frames(shared: &Arc<CoreRef>, report: &mut VerifyReport) -> Result<()> {
+    let core = &shared.0;
+    let mut window = Window::new(Arc::clone(shared));
+    let mut lsn = report.begin;
+    while lsn < report.end {
+        match frames::look(core, &mut window, lsn, report.end) {
+            Ok(Found::Frame {
+                kind,
+                payload_len,
+                next,
+            }) => {
+                count(report, kind, payload_len, next.get() - lsn.get());
+                lsn = next;
+            }
+            Ok(Found::Unwritten) => {
+                lsn = resume(shared, report, lsn, "nothing was written here");
+            }
+            Ok(Found::Invalid(reason)) => lsn = resume(shared, report, lsn, reason),
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                // A missing segment, already reported.
+                lsn = Lsn::new(core.segment_of(lsn).get() + core.capacity());
+                window.forget();
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn count(report: &mut VerifyReport, kind: Kind, payload_len: u64, len: u64) {
+    match kind {
+        Kind::Record => {
+            report.records += 1;
+            report.record_bytes += payload_len;
+        }
+        Kind::Pad => {
+            report.pads += 1;
+            report.pad_bytes += len;
+        }
+        Kind::Batch => report.batches += 1,
+    }
+}
+
+/// Notes the damage at `lsn` and finds where frames go on.
+fn resume(shared: &Arc<CoreRef>, report: &mut VerifyReport, lsn: Lsn, reason: &str) -> Lsn {
+    let core = &shared.0;
+    let first = core.segment_of(lsn);
+    report.damage.push(damage(core, first, lsn, reason.into()));
+    frames::find_next(shared, lsn, report.end).unwrap_or(report.end)
+}
+
+fn walk_lines(shared: &Arc<CoreRef>, report: &mut VerifyReport) -> Result<()> {
+    let mut reader = Reader::new(Arc::clone(shared), report.begin)?;
+    while reader.position() < report.end {
+        let position = reader.position();
+        match reader.next() {
+            Ok(Some(record)) => {
+                report.records += 1;
+                report.record_bytes += record.payload.len() as u64;
+                if record.payload.contains(&0) {
+                    let core = &shared.0;
+                    let first = core.segment_of(position);
+                    let reason = "a line holds NUL bytes, which may be a hole".into();
+                    report.damage.push(damage(core, first, position, reason));
+                }
+            }
+            Ok(None) => break,
+            // A missing segment has been reported; lines behind it are not read.
+            Err(error) if error.kind() == ErrorKind::Corrupt => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn damage(core: &Core, first: Lsn, lsn: Lsn, reason: String) -> Damage {
+    let offset = header_len(core.geometry.layout) + (lsn.get() - first.get());
+    Damage {
+        path: path(&core.dir, first),
+        offset,
+        lsn,
+        reason,
+    }
+}
+
+impl Damage {
+    fn at_byte(mut self, offset: u64) -> Damage {
+        self.offset = offset;
+        self
+    }
+}

@@ -1,0 +1,314 @@
+//! What a log is made of and how a process uses it: [`Options`] and the choices it offers.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use crate::{Error, ErrorKind, Log, Result};
+
+/// How records lie in the segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Layout {
+    /// Each record in a frame: 8 bytes of header with its length and checksum. Records are any
+    /// bytes, and come back exactly as they were appended.
+    #[default]
+    Framed,
+    /// The caller's bytes and nothing else, so that a segment is a plain file for `grep`, `cat`
+    /// and log shippers. A record is read back line by line.
+    Text,
+}
+
+/// How file space is made ready before records are reserved in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Preallocate {
+    /// What suits the filesystem: [`Preallocate::Fallocate`] where it is supported,
+    /// [`Preallocate::Off`] elsewhere.
+    #[default]
+    Auto,
+    /// Nothing ahead but the prefault window: the file grows with the log.
+    Off,
+    /// The size of the whole segment without its blocks. Records are written by `pwrite` only,
+    /// because a store into a mapped hole kills the process when the disk is full.
+    Sparse,
+    /// The blocks of the whole segment, allocated by `fallocate`.
+    Fallocate,
+    /// The blocks of the whole segment, written with zeros.
+    Zeros,
+    /// As [`Preallocate::Fallocate`], but trimmed segments are kept and used again. Framed only.
+    Recycle,
+}
+
+/// Which way records take into the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Fill {
+    /// Small records are stored through a shared mapping, large ones written by `pwrite`.
+    Mapped,
+    /// Every record is written by `pwrite`: one system call each, safe on any filesystem.
+    Pwrite,
+}
+
+/// Implements `Display` and `FromStr` by the lower-case names of an enum's variants.
+macro_rules! named {
+    ($type:ident, $what:literal, $($variant:ident = $name:literal),+) => {
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(match self { $($type::$variant => $name),+ })
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = Error;
+
+            fn from_str(name: &str) -> Result<$type> {
+                match name {
+                    $($name => Ok($type::$variant),)+
+                    _ => Err(Error::new(ErrorKind::InvalidOption, format!(
+                        concat!("{:?} is not a ", $what, "; it is one of ", $($name, " "),+),
+                        name
+                    ))),
+                }
+            }
+        }
+    };
+}
+
+named!(Layout, "layout", Framed = "framed", Text = "text");
+named!(
+    Preallocate,
+    "way to preallocate",
+    Auto = "auto",
+    Off = "off",
+    Sparse = "sparse",
+    Fallocate = "fallocate",
+    Zeros = "zeros",
+    Recycle = "recycle"
+);
+named!(Fill, "way to fill", Mapped = "mapped", Pwrite = "pwrite");
+
+/// Capacity of a segment unless chosen otherwise: long enough that rolling over costs nothing
+/// measurable, short enough that one prepared segment ahead is no burden.
+pub(crate) const SEGMENT_CAPACITY_BYTES_DEFAULT: u64 = 64 << 20;
+/// A segment holds at least one page, because segments are mapped.
+pub(crate) const SEGMENT_CAPACITY_BYTES_MIN: u64 = 4096;
+/// A pad frame spans at most a segment and has 32 bits of length.
+pub(crate) const SEGMENT_CAPACITY_BYTES_MAX: u64 = 1 << 30;
+/// Segment capacities and prefault windows are multiples of this on every machine; a machine with
+/// larger pages asks for multiples of those.
+pub(crate) const CAPACITY_UNIT_BYTES: u64 = 4096;
+/// How far ahead of the tail pages are made ready (see `docs/benchmarks.md` for the measurement).
+pub(crate) const PREFAULT_BYTES_DEFAULT: u64 = 1 << 20;
+/// Four segments of the default capacity: the one being written, the next, and two late writers.
+pub(crate) const MAPPED_BYTES_MAX_DEFAULT: u64 = 256 << 20;
+
+/// How to open a log: a builder.
+///
+/// What shapes the files ([`layout`](Options::layout),
+/// [`segment_capacity_bytes`](Options::segment_capacity_bytes),
+/// [`preallocate`](Options::preallocate), [`fill`](Options::fill)) is stored when the log is
+/// created, and what is stored wins: an opener that leaves these alone takes what is there, one
+/// that asks for something else gets [`ErrorKind::InvalidOption`]. The other options belong to the
+/// process that opens.
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("app.log");
+/// use vellum::{Layout, Options};
+///
+/// let log = Options::new().layout(Layout::Text).open(&path)?;
+/// log.append(b"first line\n")?;
+/// # Ok::<(), vellum::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct Options {
+    pub(crate) layout: Option<Layout>,
+    pub(crate) segment_capacity_bytes: Option<u64>,
+    pub(crate) preallocate: Option<Preallocate>,
+    pub(crate) fill: Option<Fill>,
+    pub(crate) prefault_bytes: Option<u64>,
+    pub(crate) mapped_bytes_max: Option<u64>,
+    pub(crate) mode: Option<u32>,
+    pub(crate) never_create: bool,
+    pub(crate) create_new: bool,
+    pub(crate) read_only: bool,
+}
+
+impl Options {
+    /// Options that take an existing log as it is, or create a framed one.
+    pub fn new() -> Options {
+        Options::default()
+    }
+
+    /// How records lie in the segments. Default for a new log: [`Layout::Framed`].
+    pub fn layout(mut self, layout: Layout) -> Options {
+        self.layout = Some(layout);
+        self
+    }
+
+    /// Bytes of log a segment file holds: a multiple of the page size from 4 KiB to 1 GiB. Default
+    /// for a new log: 64 MiB.
+    pub fn segment_capacity_bytes(mut self, bytes: u64) -> Options {
+        self.segment_capacity_bytes = Some(bytes);
+        self
+    }
+
+    /// How file space is made ready ahead of need. Default: [`Preallocate::Auto`].
+    pub fn preallocate(mut self, preallocate: Preallocate) -> Options {
+        self.preallocate = Some(preallocate);
+        self
+    }
+
+    /// Which way records take into the file. Default for a new log: [`Fill::Mapped`] where mapping
+    /// is safe, [`Fill::Pwrite`] on filesystems where it is not.
+    pub fn fill(mut self, fill: Fill) -> Options {
+        self.fill = Some(fill);
+        self
+    }
+
+    /// How far ahead of the tail this process makes pages ready, in bytes: a multiple of 4096, at
+    /// least one page. Default: 1 MiB, or a segment where that is less. Written zeros up to this
+    /// far behind the newest record are what a mapped log holds beyond its data.
+    pub fn prefault_bytes(mut self, bytes: u64) -> Options {
+        self.prefault_bytes = Some(bytes);
+        self
+    }
+
+    /// Address space this process may use for mapped segments, in bytes. Default: 256 MiB. At
+    /// least one segment is always mapped, and one more for each append in progress at the same
+    /// moment; the log's length plays no part.
+    pub fn mapped_bytes_max(mut self, bytes: u64) -> Options {
+        self.mapped_bytes_max = Some(bytes);
+        self
+    }
+
+    /// Permission bits of the files of a new log, before the umask. Default: `0o666`. Directories
+    /// get the matching search bits; who may not write may not lock out those who may.
+    pub fn mode(mut self, mode: u32) -> Options {
+        self.mode = Some(mode);
+        self
+    }
+
+    /// Whether to create the log when there is none. Default: yes.
+    pub fn create(mut self, create: bool) -> Options {
+        self.never_create = !create;
+        self
+    }
+
+    /// Whether there must not be a log yet. Default: no.
+    pub fn create_new(mut self, create_new: bool) -> Options {
+        self.create_new = create_new;
+        self
+    }
+
+    /// Whether to open for reading only, which needs no more than read permission. Default: no.
+    pub fn read_only(mut self, read_only: bool) -> Options {
+        self.read_only = read_only;
+        self
+    }
+
+    /// Opens or creates the log in directory `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotFound`], [`ErrorKind::AlreadyExists`] and [`ErrorKind::PermissionDenied`]
+    /// as for a file; [`ErrorKind::InvalidOption`] for a value out of range or one that
+    /// contradicts the stored one; [`ErrorKind::Incompatible`] where the path is something other
+    /// than a log of this version; [`ErrorKind::Unsupported`] on a filesystem that cannot carry a
+    /// log, with the reason; [`ErrorKind::TooManyParticipants`] when 1024 processes are attached.
+    ///
+    /// # Durability
+    ///
+    /// A created log survives the death of every process. Nothing is synced to the device.
+    ///
+    /// # Cost
+    ///
+    /// A dozen system calls; no segment is read unless the control file has to be rebuilt.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Log> {
+        Log::open(path.as_ref(), self)
+    }
+
+    /// Refuses values that are out of range, whatever the log holds.
+    pub(crate) fn check(&self) -> Result<()> {
+        let page = rustix::param::page_size() as u64;
+        if let Some(bytes) = self.segment_capacity_bytes {
+            let range = SEGMENT_CAPACITY_BYTES_MIN..=SEGMENT_CAPACITY_BYTES_MAX;
+            if !range.contains(&bytes) || bytes % page.max(CAPACITY_UNIT_BYTES) != 0 {
+                return Err(invalid(format!(
+                    "segment capacity {bytes} is not a multiple of the page size ({page}) from \
+                     {SEGMENT_CAPACITY_BYTES_MIN} to {SEGMENT_CAPACITY_BYTES_MAX} bytes"
+                )));
+            }
+        }
+        if let Some(bytes) = self.prefault_bytes
+            && (bytes == 0 || bytes % page.max(CAPACITY_UNIT_BYTES) != 0)
+        {
+            return Err(invalid(format!(
+                "prefault window {bytes} is not a positive multiple of the page size ({page})"
+            )));
+        }
+        if self.layout == Some(Layout::Text) && self.preallocate == Some(Preallocate::Recycle) {
+            return Err(invalid(
+                "a text log cannot recycle segments, because its files hold nothing but text; \
+                 choose fallocate",
+            ));
+        }
+        if self.preallocate == Some(Preallocate::Sparse) && self.fill == Some(Fill::Mapped) {
+            return Err(invalid(
+                "a sparse log cannot be filled through a mapping, because a full disk would kill \
+                 the process; choose pwrite, or fallocate",
+            ));
+        }
+        if let Some(mode) = self.mode
+            && (mode & !0o777 != 0 || mode & 0o600 != 0o600)
+        {
+            return Err(invalid(format!(
+                "mode {mode:o} is not made of permission bits that let the owner read and write"
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn invalid(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidOption, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_choices_go_both_ways() {
+        for name in ["auto", "off", "sparse", "fallocate", "zeros", "recycle"] {
+            assert_eq!(name.parse::<Preallocate>().unwrap().to_string(), name);
+        }
+        let error = "mmap".parse::<Preallocate>().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidOption);
+        assert!(error.to_string().contains("fallocate"), "{error}");
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_with_what_would_be_right() {
+        for options in [
+            Options::new().segment_capacity_bytes(5000),
+            Options::new().segment_capacity_bytes(0),
+            Options::new().segment_capacity_bytes(2 << 30),
+            Options::new().prefault_bytes(100),
+            Options::new()
+                .layout(Layout::Text)
+                .preallocate(Preallocate::Recycle),
+            Options::new()
+                .preallocate(Preallocate::Sparse)
+                .fill(Fill::Mapped),
+            Options::new().mode(0o444),
+        ] {
+            assert_eq!(
+                options.check().unwrap_err().kind(),
+                ErrorKind::InvalidOption
+            );
+        }
+    }
+}

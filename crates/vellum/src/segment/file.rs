@@ -1,0 +1,187 @@
+//! An open segment: bytes go in through its mapping or by `pwrite`, and come out by `pread`.
+//!
+//! A store into a page beyond the end of the file kills the process with `SIGBUS`, so the file's
+//! length is asked of the kernel, never of a shared word: once per stretch that is made ready.
+
+use std::io::IoSlice;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::error::OsResult;
+use crate::format::control::Geometry;
+use crate::format::segment::{header_len, path};
+use crate::sys::{self, Map};
+use crate::{Error, ErrorKind, Fill, Lsn, Result};
+
+/// How much of a mapping is populated at a time. Populating ahead takes a third of the time of
+/// faulting pages in one by one; more than this only wastes work where others write the rest.
+const POPULATE_BYTES: usize = 256 << 10;
+
+/// An open segment file.
+pub(crate) struct Segment {
+    pub(crate) first: Lsn,
+    pub(crate) path: PathBuf,
+    fd: OwnedFd,
+    /// Bytes of the file before the log's own.
+    header_len: u64,
+    map: Option<Map>,
+    /// File offset below which stores are known not to fault badly: inside the file, and
+    /// populated where that pays.
+    ready_len: AtomicUsize,
+}
+
+impl Segment {
+    /// Opens the segment at `first` for writing, mapping it where the log fills by mapping.
+    pub(crate) fn open(dir: &Path, geometry: &Geometry, first: Lsn) -> Result<Segment> {
+        let mut segment = Segment::open_unmapped(dir, geometry, first)?;
+        if geometry.fill == Fill::Mapped {
+            let len = (segment.header_len + geometry.segment_capacity) as usize;
+            let map = Map::new(&segment.fd, len, true).or_os("map the segment", &segment.path)?;
+            segment.map = Some(map);
+        }
+        Ok(segment)
+    }
+
+    /// Opens the segment at `first` for writing by system call.
+    pub(crate) fn open_unmapped(dir: &Path, geometry: &Geometry, first: Lsn) -> Result<Segment> {
+        let path = path(dir, first);
+        let fd = open_file(&path, first, OFlags::RDWR)?;
+        let header_len = header_len(geometry.layout);
+        Ok(Segment {
+            first,
+            path,
+            fd,
+            header_len,
+            map: None,
+            ready_len: AtomicUsize::new(0),
+        })
+    }
+
+    /// Offset in the file of a position, which must not lie before the segment.
+    #[inline]
+    pub(crate) fn offset_of(&self, lsn: Lsn) -> u64 {
+        self.header_len + (lsn.get() - self.first.get())
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Bytes of address space this segment takes.
+    pub(crate) fn mapped_len(&self) -> u64 {
+        self.map.as_ref().map_or(0, |map| map.len() as u64)
+    }
+
+    /// The mapping, with `len` bytes at `offset` ready to be stored to.
+    #[inline]
+    pub(crate) fn mapped(&self, offset: u64, len: usize) -> Result<Option<&Map>> {
+        let Some(map) = &self.map else {
+            return Ok(None);
+        };
+        if offset as usize + len > self.ready_len.load(Ordering::Relaxed) {
+            self.make_ready(map, offset as usize, len)?;
+        }
+        Ok(Some(map))
+    }
+
+    /// Checks that the bytes are inside the file, and populates from there on where this process
+    /// has been writing close by.
+    #[cold]
+    fn make_ready(&self, map: &Map, offset: usize, len: usize) -> Result<()> {
+        let file_len = sys::file::len(&self.fd).or_os("read the length of", &self.path)? as usize;
+        let limit = file_len.min(map.len());
+        let end = offset + len;
+        if end > limit {
+            return Err(Error::new(
+                ErrorKind::Corrupt,
+                format!(
+                    "the segment ends at byte {file_len} although space up to {end} was reserved \
+                     in it; something other than Vellum has changed the file"
+                ),
+            )
+            .at_path(&self.path));
+        }
+        let ready = self.ready_len.load(Ordering::Relaxed);
+        let is_close = ready > 0 && offset < ready + POPULATE_BYTES;
+        let ready = if is_close {
+            let target = (end + POPULATE_BYTES).min(limit);
+            map.populate(offset, target - offset);
+            target
+        } else {
+            end
+        };
+        self.ready_len.store(ready, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Writes several pieces by one system call at `offset`, going on after a short write.
+    pub(crate) fn write_vectored(&self, pieces: &mut [IoSlice<'_>], offset: u64) -> Result<()> {
+        sys::file::write_all_vectored_at(&self.fd, pieces, offset)
+            .or_os("write to the segment", &self.path)
+    }
+
+    /// Writes by system call at `offset`.
+    pub(crate) fn write(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        sys::file::write_all_at(&self.fd, bytes, offset).or_os("write to the segment", &self.path)
+    }
+}
+
+/// An open segment file of which only reading is asked.
+pub(crate) struct ReadSegment {
+    pub(crate) first: Lsn,
+    pub(crate) path: PathBuf,
+    fd: OwnedFd,
+    header_len: u64,
+}
+
+impl ReadSegment {
+    pub(crate) fn open(dir: &Path, geometry: &Geometry, first: Lsn) -> Result<ReadSegment> {
+        let path = path(dir, first);
+        let fd = open_file(&path, first, OFlags::RDONLY)?;
+        Ok(ReadSegment {
+            first,
+            path,
+            fd,
+            header_len: header_len(geometry.layout),
+        })
+    }
+
+    /// Offset in the file of a position, which must not lie before the segment.
+    pub(crate) fn offset_of(&self, lsn: Lsn) -> u64 {
+        self.header_len + (lsn.get() - self.first.get())
+    }
+
+    /// Reads the bytes at `lsn`, fewer where the file ends.
+    pub(crate) fn read(&self, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
+        sys::file::read_up_to_at(&self.fd, bytes, self.offset_of(lsn))
+            .or_os("read the segment", &self.path)
+    }
+
+    /// Reads the first bytes of the file, whatever they are.
+    pub(crate) fn read_header(&self, bytes: &mut [u8]) -> Result<usize> {
+        sys::file::read_up_to_at(&self.fd, bytes, 0).or_os("read the segment", &self.path)
+    }
+
+    /// Bytes of log that the file is long enough to hold.
+    pub(crate) fn data_len(&self) -> Result<u64> {
+        let len = sys::file::len(&self.fd).or_os("read the length of", &self.path)?;
+        Ok(len.saturating_sub(self.header_len))
+    }
+}
+
+fn open_file(path: &Path, first: Lsn, flags: OFlags) -> Result<OwnedFd> {
+    sys::file::open(path, flags, 0).map_err(|errno| match errno {
+        Errno::NOENT => {
+            let message =
+                format!("the segment of positions from {first} on is missing; restore the file");
+            Error::new(ErrorKind::Corrupt, message)
+                .at_path(path)
+                .at_lsn(first)
+        }
+        errno => Error::os(errno, "open the segment", path),
+    })
+}

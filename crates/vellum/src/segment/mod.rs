@@ -1,0 +1,38 @@
+//! One file of the log: making it ready, writing into it, reading from it.
+
+pub(crate) mod file;
+pub(crate) mod prepare;
+
+use std::path::Path;
+
+use crate::error::OsResult;
+use crate::format::segment::parse_file_name;
+use crate::{Lsn, Result};
+
+/// Ending of the file in which a segment is made before it gets its name.
+pub(crate) const UNFINISHED_NAME: &str = "segment.new";
+/// Ending of retired segments that wait to be used again.
+pub(crate) const SPARE_SUFFIX: &str = ".spare";
+
+/// First positions of the segments in a log's directory, oldest first.
+pub(crate) fn list(dir: &Path) -> Result<Vec<Lsn>> {
+    let mut firsts: Vec<Lsn> = names(dir)?
+        .iter()
+        .filter_map(|name| parse_file_name(name))
+        .collect();
+    firsts.sort_unstable();
+    Ok(firsts)
+}
+
+/// Names of the files in a directory.
+pub(crate) fn names(dir: &Path) -> Result<Vec<String>> {
+    let read = || -> std::io::Result<Vec<String>> {
+        let entries = std::fs::read_dir(dir)?;
+        entries
+            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+            .collect()
+    };
+    read()
+        .map_err(|error| rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO))
+        .or_os("list the directory", dir)
+}

@@ -1,0 +1,142 @@
+//! Making file space ready before anybody may reserve it.
+//!
+//! Whatever runs out (blocks, quota, file-size limit) runs out here, where nothing has been
+//! promised yet. All of it happens under the log's prepare lock.
+//!
+//! **If the process dies here**: a file under its unfinished name is overwritten by the next who
+//! prepares; a finished segment beyond `allocated_end` is replaced, because nobody can have
+//! reserved in it; zeros written beyond `ready_end` are written again.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, OFlags};
+use rustix::io::{self, Errno};
+use zerocopy::IntoBytes;
+
+use super::{SPARE_SUFFIX, UNFINISHED_NAME, names};
+use crate::error::OsResult;
+use crate::format::control::Geometry;
+use crate::format::segment::{HEADER_LEN, SegmentHeader, header_len, path};
+use crate::{Layout, Lsn, Preallocate, Result, sys};
+
+/// Makes segment files for one log.
+pub(crate) struct Preparer<'a> {
+    pub(crate) dir: &'a Path,
+    pub(crate) geometry: &'a Geometry,
+    /// Permission bits of the control file, which the segments get too.
+    pub(crate) mode: u32,
+}
+
+impl Preparer<'_> {
+    /// Makes the segment that starts at `first`, replacing what a dead preparer left.
+    pub(crate) fn create(&self, first: Lsn) -> Result<()> {
+        let geometry = self.geometry;
+        let file_len = header_len(geometry.layout) + geometry.segment_capacity;
+        let unfinished = self.dir.join(UNFINISHED_NAME);
+        sys::file::check_size_limit(file_len)
+            .or_os("prepare a segment of this size", &unfinished)?;
+        let fd = self.open_unfinished(&unfinished)?;
+        let made = self
+            .fill_in(&fd, first, file_len)
+            .or_os("prepare the next segment", &unfinished);
+        if let Err(error) = made {
+            // Give the blocks back; if even that fails the next preparer will.
+            let _ = fs::unlink(&unfinished);
+            return Err(error);
+        }
+        let target = path(self.dir, first);
+        fs::rename(&unfinished, &target).or_os("name the next segment", &target)
+    }
+
+    /// An empty file, or a spare with its old bytes, under the unfinished name.
+    fn open_unfinished(&self, unfinished: &Path) -> Result<OwnedFd> {
+        if let Some(spare) = self.spare()? {
+            fs::rename(&spare, unfinished).or_os("take the spare segment", &spare)?;
+            return sys::file::open(unfinished, OFlags::RDWR, 0)
+                .or_os("open the spare segment", unfinished);
+        }
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC;
+        let fd = sys::file::open(unfinished, flags, self.mode)
+            .or_os("create the next segment", unfinished)?;
+        // Whatever this process's umask is, the segment gets the permissions of the log.
+        let _ = fs::fchmod(&fd, fs::Mode::from_raw_mode(self.mode));
+        Ok(fd)
+    }
+
+    /// Gives the file its blocks, its length and its header.
+    fn fill_in(&self, fd: &OwnedFd, first: Lsn, file_len: u64) -> io::Result<()> {
+        let geometry = self.geometry;
+        match geometry.preallocate {
+            Preallocate::Off | Preallocate::Sparse => {}
+            Preallocate::Auto => match sys::file::allocate(fd, file_len) {
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
+                answer => answer?,
+            },
+            Preallocate::Fallocate | Preallocate::Recycle => sys::file::allocate(fd, file_len)?,
+            Preallocate::Zeros => {
+                sys::file::allocate(fd, file_len)?;
+                sys::file::write_zeros_at(fd, 0, file_len)?;
+            }
+        }
+        // A text file is as long as its text: `grep` and `tail` must not see what is prepared.
+        let grows = geometry.layout == Layout::Text && geometry.preallocate != Preallocate::Zeros;
+        if geometry.preallocate != Preallocate::Off && !grows {
+            sys::file::set_len(fd, file_len)?;
+        }
+        if geometry.layout == Layout::Framed {
+            let mut block = vec![0; HEADER_LEN as usize];
+            let header =
+                SegmentHeader::new(geometry.secret, first, geometry.segment_capacity, Lsn::ZERO);
+            block[..size_of::<SegmentHeader>()].copy_from_slice(header.as_bytes());
+            sys::file::write_all_at(fd, &block, 0)?;
+        }
+        Ok(())
+    }
+
+    /// Removes a prepared segment that nobody reserved in.
+    pub(crate) fn remove(&self, first: Lsn) -> Result<()> {
+        let path = path(self.dir, first);
+        match fs::unlink(&path) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(crate::Error::os(errno, "remove the segment", &path)),
+        }
+    }
+
+    /// Retires the segment at `first`: keeps it as the spare if the log recycles and has none.
+    pub(crate) fn retire(&self, first: Lsn) -> Result<()> {
+        if self.geometry.preallocate != Preallocate::Recycle || self.spare()?.is_some() {
+            return self.remove(first);
+        }
+        let from = path(self.dir, first);
+        let to = from.with_extension(&SPARE_SUFFIX[1..]);
+        fs::rename(&from, &to).or_os("keep the segment as a spare", &from)
+    }
+
+    /// The file that waits to be used again, if there is one.
+    pub(crate) fn spare(&self) -> Result<Option<PathBuf>> {
+        if self.geometry.preallocate != Preallocate::Recycle {
+            return Ok(None);
+        }
+        let spare = names(self.dir)?
+            .into_iter()
+            .find(|name| name.ends_with(SPARE_SUFFIX));
+        Ok(spare.map(|name| self.dir.join(name)))
+    }
+
+    /// Writes zeros from `begin` to `limit`, which lie in one segment: after this the pages are in
+    /// the page cache, in large folios, and have blocks to go to.
+    ///
+    /// That is three times as fast as faulting holes in through the mapping, page by page and once
+    /// for each process (`docs/benchmarks.md`).
+    pub(crate) fn write_zeros(&self, begin: Lsn, limit: Lsn) -> Result<()> {
+        let capacity = self.geometry.segment_capacity;
+        let first = Lsn::new(begin.get() / capacity * capacity);
+        let path = path(self.dir, first);
+        let fd = sys::file::open(&path, OFlags::RDWR, 0).or_os("open the segment", &path)?;
+        let offset = header_len(self.geometry.layout) + (begin.get() - first.get());
+        let len = limit.get() - begin.get();
+        sys::file::check_size_limit(offset + len).or_os("make room in the segment", &path)?;
+        sys::file::write_zeros_at(&fd, offset, len).or_os("make room in the segment", &path)
+    }
+}

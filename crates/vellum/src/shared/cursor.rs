@@ -1,0 +1,257 @@
+//! Reserve, publish, and the verdict on what a dead writer had reserved.
+//!
+//! **Reserve**: the writer stores `len`, then `start` = the tail it read, and tries to move the
+//! cursor from (start, other slot) to (start + len, own slot). Before it takes away another slot's
+//! tag it raises that slot's `confirmed` to the tail it read.
+//!
+//! **Publish**: `start` = 0. What is published is everything below the smallest `start` in flight.
+//!
+//! **Verdict**: for a slot whose owner is dead, with `start` ≠ 0: it was granted if and only if
+//! the cursor still is (start + len, slot), or `confirmed` ≥ start + len. Whoever moved the cursor
+//! on has raised `confirmed` before, so nothing is guessed.
+//!
+//! The idea of taking the published end from slots is that of PostgreSQL's WAL insertion locks
+//! (`WaitXLogInsertionsToFinish`) and of FASTER's epochs; the tag and the confirmation are ours.
+//!
+//! **If the process dies here**: before the exchange, nothing was reserved and the slot says so;
+//! after it, the verdict is "granted" and the exact bytes are known.
+
+use super::primitive::{AtomicU64, Ordering};
+use super::words::{SLOT_COUNT, SlotWords, Words};
+use crate::Lsn;
+
+/// Bits of the cursor that name the slot of the last winner.
+pub(crate) const SLOT_BITS: u32 = 10;
+
+/// The cursor's value: the tail and the slot of its last winner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Packed(u64);
+
+impl Packed {
+    pub(crate) fn new(tail: Lsn, slot: usize) -> Packed {
+        Packed(tail.get() << SLOT_BITS | slot as u64)
+    }
+
+    #[inline]
+    pub(crate) fn tail(self) -> Lsn {
+        Lsn::new(self.0 >> SLOT_BITS)
+    }
+
+    #[inline]
+    pub(crate) fn slot(self) -> usize {
+        (self.0 & ((1 << SLOT_BITS) - 1)) as usize
+    }
+
+    pub(crate) fn to_word(self) -> u64 {
+        self.0
+    }
+}
+
+/// A range of the log that belongs to the writer whose slot holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub(crate) start: Lsn,
+    pub(crate) len: u64,
+}
+
+impl Range {
+    pub(crate) fn end(self) -> Lsn {
+        Lsn::new(self.start.get() + self.len)
+    }
+}
+
+/// Why no range could be reserved yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The range would end beyond the limit; nothing was changed.
+    Beyond { tail: Lsn, end: Lsn },
+}
+
+/// The tail: first position not yet reserved.
+pub(crate) fn tail(words: &Words) -> Lsn {
+    load(words).tail()
+}
+
+/// The cursor as it stands.
+pub(crate) fn load(words: &Words) -> Packed {
+    // Pairs with the exchange in `reserve`: who sees a tail sees the slots it rests upon.
+    Packed(words.cursor.load(Ordering::Acquire))
+}
+
+/// Reserves `len_at(tail)` bytes at the tail for the owner of `slot`, if they end by `limit`.
+///
+/// The caller owns the slot and nothing is in flight in it.
+#[inline]
+pub(crate) fn reserve(
+    words: &Words,
+    slot: usize,
+    limit: &AtomicU64,
+    mut len_at: impl FnMut(Lsn) -> u64,
+) -> Result<Range, Refused> {
+    let own = &words.slots[slot];
+    let mut seen = Packed(words.cursor.load(Ordering::Acquire));
+    loop {
+        let start = seen.tail();
+        let len = len_at(start);
+        let end = Lsn::new(start.get().saturating_add(len));
+        if end.get() > limit.load(Ordering::Acquire) {
+            own.start.store(0, Ordering::Release);
+            return Err(Refused::Beyond { tail: start, end });
+        }
+        // `len` before `start`: a slot with a new start never shows an old length.
+        own.len.store(len, Ordering::Relaxed);
+        own.start.store(start.get(), Ordering::Release);
+        if seen.slot() != slot {
+            confirm(words.slots.get(seen.slot()), start);
+        }
+        // Release: who sees the new tail sees `start`, `len` and the confirmation.
+        match words.cursor.compare_exchange_weak(
+            seen.to_word(),
+            Packed::new(end, slot).to_word(),
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        ) {
+            Ok(_) => return Ok(Range { start, len }),
+            Err(now) => seen = Packed(now),
+        }
+    }
+}
+
+/// Raises a slot's proof to `lsn`, unless it is there already.
+#[inline]
+fn confirm(slot: Option<&SlotWords>, lsn: Lsn) {
+    let Some(slot) = slot else { return };
+    let mut seen = slot.confirmed.load(Ordering::Relaxed);
+    while seen < lsn.get() {
+        match slot.confirmed.compare_exchange_weak(
+            seen,
+            lsn.get(),
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        ) {
+            Ok(_) => return,
+            Err(now) => seen = now,
+        }
+    }
+}
+
+/// Makes the slot's reservation visible: everything in it has been filled.
+#[inline]
+pub(crate) fn publish(words: &Words, slot: usize) {
+    // Pairs with the load in `published`: who sees 0 sees the bytes.
+    words.slots[slot].start.store(0, Ordering::Release);
+}
+
+/// What is in flight in a slot, granted or not.
+pub(crate) fn in_flight(slot: &SlotWords) -> Option<Range> {
+    let start = slot.start.load(Ordering::Acquire);
+    let len = slot.len.load(Ordering::Relaxed);
+    (start != 0).then_some(Range {
+        start: Lsn::new(start),
+        len,
+    })
+}
+
+/// End of the contiguous published prefix: all bytes below are filled and stay as they are.
+///
+/// May lag, never runs ahead. Costs a look at each slot ever used.
+pub(crate) fn published(words: &Words) -> Lsn {
+    // The cursor first: a reservation that moves it later starts at or beyond what is read here.
+    let tail = tail(words);
+    let mut end = tail.get();
+    for slot in used_slots(words) {
+        // Pairs with the store in `publish`.
+        let start = slot.start.load(Ordering::Acquire);
+        if start != 0 && start < end {
+            end = start;
+        }
+    }
+    Lsn::new(end)
+}
+
+/// The slots that have ever been claimed.
+pub(crate) fn used_slots(words: &Words) -> impl Iterator<Item = &SlotWords> {
+    // Pairs with the raise in `participants::claim_slot`.
+    let used = words.counts.slots_used.load(Ordering::Acquire) as usize;
+    words.slots[..used.min(SLOT_COUNT)].iter()
+}
+
+/// What the dead owner of `slot` had been granted and did not publish.
+///
+/// The caller holds the repair lock and knows that the owner is dead, so the slot stands still.
+pub(crate) fn verdict(words: &Words, slot: usize) -> Option<Range> {
+    let own = &words.slots[slot];
+    let range = in_flight(own)?;
+    let end = Lsn::new(range.start.get().checked_add(range.len)?);
+    // The cursor first: once it has moved on, the confirmation is there.
+    let is_last_winner = load(words) == Packed::new(end, slot);
+    let is_confirmed = own.confirmed.load(Ordering::Acquire) >= end.get();
+    (is_last_winner || is_confirmed).then_some(range)
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+    use crate::shared::region::Region;
+
+    fn words() -> Region {
+        let region = Region::on_heap();
+        let words = region.words();
+        words
+            .cursor
+            .store(Packed::new(Lsn::new(4096), 0).to_word(), Ordering::Relaxed);
+        words.ready_end.store(8192, Ordering::Relaxed);
+        words.counts.slots_used.store(3, Ordering::Relaxed);
+        region
+    }
+
+    fn reserve_len(words: &Words, slot: usize, len: u64) -> Result<Range, Refused> {
+        reserve(words, slot, &words.ready_end, |_| len)
+    }
+
+    #[test]
+    fn published_stops_at_the_oldest_reservation_in_flight() {
+        let region = words();
+        let words = region.words();
+        let first = reserve_len(words, 0, 100).unwrap();
+        let second = reserve_len(words, 1, 50).unwrap();
+        assert_eq!(second.start, first.end());
+        publish(words, 1);
+        assert_eq!(published(words), first.start);
+        publish(words, 0);
+        assert_eq!(published(words), second.end());
+        assert_eq!(tail(words), second.end());
+    }
+
+    #[test]
+    fn a_refused_reservation_changes_nothing() {
+        let region = words();
+        let words = region.words();
+        let tail = Lsn::new(4096);
+        let end = Lsn::new(4096 + 5000);
+        assert_eq!(
+            reserve_len(words, 0, 5000),
+            Err(Refused::Beyond { tail, end })
+        );
+        assert_eq!(published(words), tail);
+        assert!(reserve_len(words, 0, 4096).is_ok());
+    }
+
+    #[test]
+    fn the_verdict_tells_granted_from_attempted() {
+        let region = words();
+        let words = region.words();
+        let range = reserve_len(words, 0, 100).unwrap();
+        assert_eq!(verdict(words, 0), Some(range), "the last winner");
+        reserve_len(words, 1, 8).unwrap();
+        assert_eq!(verdict(words, 0), Some(range), "confirmed by the next");
+        // An attempt that lost: start and length are stored, the exchange did not happen.
+        words.slots[2].len.store(64, Ordering::Relaxed);
+        words.slots[2]
+            .start
+            .store(range.end().get(), Ordering::Relaxed);
+        assert_eq!(verdict(words, 2), None);
+        publish(words, 0);
+        assert_eq!(verdict(words, 0), None, "nothing in flight");
+    }
+}

@@ -1,0 +1,19 @@
+//! Words of memory that every participant shares, and the protocol over them.
+//!
+//! `docs/protocol.md` has a row for each word: who writes it, in which order, and what the
+//! survivors do if its writer dies there. The code here is written over [`primitive`], so that
+//! `tests/model.rs` runs the very same functions under a model checker.
+//!
+//! # Safety
+//!
+//! One of the two rooms with `unsafe` code (the other is `sys`): [`region`] turns a mapping into
+//! [`words::Words`], and [`exclusive`] lends a value to one thread at a time.
+
+pub(crate) mod bell;
+pub(crate) mod cursor;
+pub(crate) mod exclusive;
+pub(crate) mod lock;
+pub(crate) mod participants;
+pub(crate) mod primitive;
+pub(crate) mod region;
+pub(crate) mod words;

@@ -1,0 +1,200 @@
+//! Who is attached, who is alive, and whose slots are whose.
+//!
+//! A participant's place is guarded by an exclusive lock on one byte of the `lock` file, which the
+//! kernel releases when the process dies. A forked child shares that lock until it attaches for
+//! itself, so a held lock is believed only while `/proc` does not say that the process is gone.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+
+use rustix::io;
+
+use super::cursor;
+use super::primitive::Ordering;
+use super::words::{PARTICIPANT_COUNT, ParticipantWords, SlotWords, Words};
+use crate::sys::lock::{self, Kind};
+use crate::sys::process::{Incarnation, Life};
+
+/// Byte of the lock file that attaching, detaching and rebuilding exclude each other with.
+pub(crate) const GATE_BYTE: u64 = 0;
+/// Byte of the lock file on which every attached process holds a shared lock.
+pub(crate) const PRESENCE_BYTE: u64 = 1;
+/// Byte of the lock file of the first participant; the others follow.
+const PARTICIPANT_BYTE: u64 = 64;
+
+/// One life of one participant: its place, and the generation of the place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Owner(u64);
+
+impl Owner {
+    pub(crate) fn new(index: usize, generation: u64) -> Owner {
+        Owner(generation << 10 | index as u64)
+    }
+
+    pub(crate) fn from_word(word: u64) -> Owner {
+        Owner(word)
+    }
+
+    pub(crate) fn to_word(self) -> u64 {
+        self.0
+    }
+
+    pub(crate) fn index(self) -> usize {
+        (self.0 & 1023) as usize
+    }
+
+    fn generation(self) -> u64 {
+        self.0 >> 10
+    }
+}
+
+/// Tells the living from the dead.
+pub(crate) trait Liveness {
+    /// Whether the participant with this identity may still act. Never false for a living one.
+    fn is_alive(&self, owner: Owner) -> bool;
+}
+
+/// What the kernel knows of the participants of one log.
+pub(crate) struct Census<'a> {
+    pub(crate) words: &'a Words,
+    /// The lock file, through the open file that holds the caller's own lock.
+    pub(crate) lock_file: &'a OwnedFd,
+    pub(crate) me: Owner,
+}
+
+impl Liveness for Census<'_> {
+    fn is_alive(&self, owner: Owner) -> bool {
+        if owner == self.me {
+            return true;
+        }
+        let Some(place) = self.words.participants.get(owner.index()) else {
+            return false;
+        };
+        if place.generation.load(Ordering::Acquire) != owner.generation() {
+            return false;
+        }
+        let byte = PARTICIPANT_BYTE + owner.index() as u64;
+        match lock::is_held_by_another(self.lock_file, byte) {
+            Ok(false) => false,
+            // Where the kernel cannot say, nobody is declared dead.
+            Ok(true) | Err(_) => incarnation(place).life() != Life::Gone,
+        }
+    }
+}
+
+/// Remembers answers, for a look at many slots of few participants.
+pub(crate) struct Remembering<'a, L> {
+    who: &'a L,
+    answers: RefCell<HashMap<Owner, bool>>,
+}
+
+impl<'a, L: Liveness> Remembering<'a, L> {
+    pub(crate) fn new(who: &'a L) -> Remembering<'a, L> {
+        Remembering {
+            who,
+            answers: RefCell::default(),
+        }
+    }
+}
+
+impl<L: Liveness> Liveness for Remembering<'_, L> {
+    fn is_alive(&self, owner: Owner) -> bool {
+        *self
+            .answers
+            .borrow_mut()
+            .entry(owner)
+            .or_insert_with(|| self.who.is_alive(owner))
+    }
+}
+
+/// Who is said to be in a place.
+pub(crate) fn incarnation(place: &ParticipantWords) -> Incarnation {
+    Incarnation {
+        pid: place.pid.load(Ordering::Relaxed) as u32,
+        start_ticks: place.start_ticks.load(Ordering::Relaxed),
+        namespace: place.namespace.load(Ordering::Relaxed),
+    }
+}
+
+/// Takes a free place for the calling process, or `None` where all are held.
+///
+/// `lock_file` is opened by the caller for this purpose alone: its locks are the process's life.
+pub(crate) fn attach(words: &Words, lock_file: &OwnedFd) -> io::Result<Option<Owner>> {
+    for (index, place) in words.participants.iter().enumerate() {
+        if !lock::try_lock(lock_file, PARTICIPANT_BYTE + index as u64, Kind::Exclusive)? {
+            continue;
+        }
+        let me = Incarnation::current();
+        place.pid.store(u64::from(me.pid), Ordering::Relaxed);
+        place.start_ticks.store(me.start_ticks, Ordering::Relaxed);
+        place.namespace.store(me.namespace, Ordering::Relaxed);
+        // The next odd number: a place left by death is odd, a place left by detaching even.
+        let generation = (place.generation.load(Ordering::Relaxed) + 1) | 1;
+        let generation = generation & (u64::MAX >> 10);
+        words
+            .counts
+            .participants_used
+            .fetch_max(index as u64 + 1, Ordering::Release);
+        place.generation.store(generation, Ordering::Release);
+        return Ok(Some(Owner::new(index, generation)));
+    }
+    Ok(None)
+}
+
+/// Leaves the place; the lock goes with the lock file.
+pub(crate) fn detach(words: &Words, me: Owner) {
+    if let Some(place) = words.participants.get(me.index()) {
+        place
+            .generation
+            .store(me.generation() + 1, Ordering::Release);
+    }
+}
+
+/// Places that have ever been taken and were not left by detaching.
+pub(crate) fn attached(words: &Words) -> impl Iterator<Item = (Owner, &ParticipantWords)> {
+    let used = words.counts.participants_used.load(Ordering::Acquire) as usize;
+    let places = words.participants[..used.min(PARTICIPANT_COUNT)]
+        .iter()
+        .enumerate();
+    places.filter_map(|(index, place)| {
+        let generation = place.generation.load(Ordering::Acquire);
+        (generation % 2 == 1).then(|| (Owner::new(index, generation), place))
+    })
+}
+
+/// Takes a free slot, or `None` where all are owned.
+pub(crate) fn claim_slot(words: &Words, me: Owner) -> Option<usize> {
+    for (index, slot) in words.slots.iter().enumerate() {
+        let is_free = slot.owner.load(Ordering::Relaxed) == 0;
+        if is_free
+            && slot
+                .owner
+                .compare_exchange(0, me.to_word(), Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+        {
+            // Before the first reservation, so that who sees its tail looks at this slot.
+            words
+                .counts
+                .slots_used
+                .fetch_max(index as u64 + 1, Ordering::Release);
+            return Some(index);
+        }
+    }
+    None
+}
+
+/// Gives a slot back; nothing is in flight in it.
+pub(crate) fn release_slot(words: &Words, slot: usize) {
+    words.slots[slot].owner.store(0, Ordering::Release);
+}
+
+/// Slots whose owner is dead.
+pub(crate) fn orphaned_slots(words: &Words, who: &impl Liveness) -> Vec<usize> {
+    let owner = |slot: &SlotWords| slot.owner.load(Ordering::Acquire);
+    cursor::used_slots(words)
+        .enumerate()
+        .filter(|(_, slot)| owner(slot) != 0 && !who.is_alive(Owner::from_word(owner(slot))))
+        .map(|(index, _)| index)
+        .collect()
+}

@@ -1,0 +1,54 @@
+//! The control file as shared words.
+//!
+//! # Safety
+//!
+//! [`Words`] is made of atomics only and any bits are a valid value of it, so laying it over
+//! memory that other processes write is sound as long as the memory is there and aligned. In a
+//! region mapped for reading, only loads are allowed; those who store hold a participant's place,
+//! which only a writable region gives.
+
+use super::words::Words;
+use crate::format::control::HEADER_LEN;
+use crate::sys::Map;
+
+/// Length of a control file.
+pub(crate) const CONTROL_LEN: usize = HEADER_LEN + size_of::<Words>().next_multiple_of(4096);
+
+/// Shared words and the memory they are in.
+pub(crate) struct Region {
+    memory: Memory,
+}
+
+enum Memory {
+    Mapped(Map),
+    Heap(Box<Words>),
+}
+
+impl Region {
+    /// The words in a mapped control file, which must be at least [`CONTROL_LEN`] long.
+    pub(crate) fn new(map: Map) -> Region {
+        assert!(map.len() >= CONTROL_LEN, "the control file is mapped whole");
+        Region {
+            memory: Memory::Mapped(map),
+        }
+    }
+
+    /// Zeroed words that no file stands behind.
+    pub(crate) fn on_heap() -> Region {
+        // SAFETY: all zeros is a valid value of every atomic.
+        let words = unsafe { Box::<Words>::new_zeroed().assume_init() };
+        Region {
+            memory: Memory::Heap(words),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn words(&self) -> &Words {
+        match &self.memory {
+            // SAFETY: the mapping is page aligned, longer than header and words (checked by
+            // `new`), lives as long as `self`, and any bits are valid words.
+            Memory::Mapped(map) => unsafe { map.as_ptr().add(HEADER_LEN).cast().as_ref() },
+            Memory::Heap(words) => words,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Every word that participants share, in one structure laid over the control file.
+//!
+//! ```text
+//!  cursor ─ ready_end ─ allocated_end ─ begin ─ locks ─ bell ─ counts   one pair of lines each
+//!  participants[1024]   who is attached: one line each
+//!  slots[1024]          appends in flight: two lines each
+//! ```
+//!
+//! **Invariants**: (I1) begin ≤ published ≤ tail ≤ allocated_end, ready_end ≤ allocated_end, and
+//! each only grows while more than one participant is attached. (I2) a slot is written by its
+//! owner alone, but for `confirmed`, which only grows. All zeros is a valid state: a log in which
+//! nothing has happened but the setting of the first positions.
+//!
+//! Nothing read from here is trusted: a position is checked before it becomes an offset.
+
+use super::primitive::{AtomicU32, AtomicU64};
+
+/// Processes that can be attached at the same time.
+#[cfg(not(shuttle))]
+pub(crate) const PARTICIPANT_COUNT: usize = 1024;
+#[cfg(shuttle)]
+pub(crate) const PARTICIPANT_COUNT: usize = 4;
+
+/// Appends that can be in flight at the same time; the cursor has ten bits for the slot.
+#[cfg(not(shuttle))]
+pub(crate) const SLOT_COUNT: usize = 1024;
+#[cfg(shuttle)]
+pub(crate) const SLOT_COUNT: usize = 4;
+
+/// A word with two cache lines to itself: processors fetch lines in pairs.
+#[derive(Default)]
+#[repr(C, align(128))]
+pub(crate) struct Alone<T>(pub(crate) T);
+
+impl<T> std::ops::Deref for Alone<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// All shared words of a log.
+#[repr(C)]
+pub(crate) struct Words {
+    /// The tail and the slot of its last winner, packed (`cursor::Packed`).
+    pub(crate) cursor: Alone<AtomicU64>,
+    /// Reservations that end here or before need nothing made ready.
+    pub(crate) ready_end: Alone<AtomicU64>,
+    /// End of the last segment that exists.
+    pub(crate) allocated_end: Alone<AtomicU64>,
+    /// Oldest position still kept.
+    pub(crate) begin: Alone<AtomicU64>,
+    /// Held by who makes segments ready, reserves beyond `ready_end`, or removes segments.
+    pub(crate) prepare: Alone<LockWords>,
+    /// Held by who pads what dead participants left.
+    pub(crate) repair: Alone<LockWords>,
+    /// Rung when something was published and somebody waits for it.
+    pub(crate) bell: Alone<BellWords>,
+    pub(crate) counts: Alone<CountWords>,
+    pub(crate) participants: [ParticipantWords; PARTICIPANT_COUNT],
+    pub(crate) slots: [SlotWords; SLOT_COUNT],
+}
+
+/// A lock between processes (`lock`).
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct LockWords {
+    /// `participants::Owner` of the holder, or 0.
+    pub(crate) holder: AtomicU64,
+    /// Counts releases that somebody waited for; slept on.
+    pub(crate) releases: AtomicU32,
+    /// 1 if somebody may be asleep.
+    pub(crate) contended: AtomicU32,
+}
+
+/// How writers wake readers (`bell`).
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct BellWords {
+    /// Counts rings; slept on.
+    pub(crate) rings: AtomicU32,
+    /// 1 if somebody may be asleep.
+    pub(crate) armed: AtomicU32,
+}
+
+/// Numbers that say how far arrays are in use, and what has happened.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct CountWords {
+    /// Slots with this index and above have never been claimed.
+    pub(crate) slots_used: AtomicU64,
+    /// Participants with this index and above have never been attached.
+    pub(crate) participants_used: AtomicU64,
+    /// Reservations of dead participants that were padded.
+    pub(crate) repairs: AtomicU64,
+    /// Bytes of those.
+    pub(crate) repaired_bytes: AtomicU64,
+}
+
+/// A participant: one life of one process, attached to the log.
+#[derive(Default)]
+#[repr(C, align(64))]
+pub(crate) struct ParticipantWords {
+    /// Grows with each life that takes this place: odd while attached, even while free.
+    pub(crate) generation: AtomicU64,
+    pub(crate) pid: AtomicU64,
+    pub(crate) start_ticks: AtomicU64,
+    pub(crate) namespace: AtomicU64,
+}
+
+/// An append in flight.
+#[derive(Default)]
+#[repr(C, align(64))]
+pub(crate) struct SlotWords {
+    /// Where the reservation starts, or would; 0 when nothing is in flight.
+    pub(crate) start: AtomicU64,
+    /// Its length in bytes.
+    pub(crate) len: AtomicU64,
+    /// `participants::Owner` of the process that uses this slot, or 0.
+    pub(crate) owner: AtomicU64,
+    /// Proof of a reservation that others have built upon: all of this slot's up to here were
+    /// granted. On a line of its own, because others write it while the owner writes `start`.
+    pub(crate) confirmed: Line<AtomicU64>,
+}
+
+/// A word with a cache line to itself.
+#[derive(Default)]
+#[repr(C, align(64))]
+pub(crate) struct Line<T>(pub(crate) T);
+
+impl<T> std::ops::Deref for Line<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+#[cfg(not(shuttle))]
+const _: () = {
+    assert!(size_of::<ParticipantWords>() == 64);
+    assert!(size_of::<SlotWords>() == 128);
+    assert!(size_of::<Words>() == 8 * 128 + 1024 * 64 + 1024 * 128);
+    assert!(SLOT_COUNT == 1 << super::cursor::SLOT_BITS);
+};

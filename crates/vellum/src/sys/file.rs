@@ -1,0 +1,106 @@
+//! Positioned reads and writes that finish what they began, and what a file occupies.
+
+use std::io::IoSlice;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{self, FallocateFlags, Mode, OFlags};
+use rustix::io::{self, Errno};
+use rustix::process::{Resource, getrlimit};
+
+/// Opens a file, never leaving its descriptor to a program that this process executes.
+pub(crate) fn open(path: &Path, flags: OFlags, mode: u32) -> io::Result<OwnedFd> {
+    retry(|| fs::open(path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(mode)))
+}
+
+/// Repeats a call for as long as a signal interrupts it.
+pub(crate) fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            answer => return answer,
+        }
+    }
+}
+
+/// Writes all of `bytes` at `offset`, going on after short writes.
+pub(crate) fn write_all_at(fd: impl AsFd, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let written = retry(|| io::pwrite(&fd, bytes, offset))?;
+        if written == 0 {
+            return Err(Errno::NOSPC);
+        }
+        bytes = &bytes[written..];
+        offset += written as u64;
+    }
+    Ok(())
+}
+
+/// Writes all of several pieces, one after the other, at `offset`.
+pub(crate) fn write_all_vectored_at(
+    fd: impl AsFd,
+    mut pieces: &mut [IoSlice<'_>],
+    mut offset: u64,
+) -> io::Result<()> {
+    // Skips empty pieces at the front, so that "nothing written" means an error below.
+    IoSlice::advance_slices(&mut pieces, 0);
+    while !pieces.is_empty() {
+        let written = retry(|| io::pwritev(&fd, pieces, offset))?;
+        if written == 0 {
+            return Err(Errno::NOSPC);
+        }
+        IoSlice::advance_slices(&mut pieces, written);
+        offset += written as u64;
+    }
+    Ok(())
+}
+
+/// Reads at `offset` until `bytes` is full or the file ends; returns how much was read.
+pub(crate) fn read_up_to_at(fd: impl AsFd, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        let rest = &mut bytes[filled..];
+        match retry(|| io::pread(&fd, &mut *rest, offset + filled as u64))? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    Ok(filled)
+}
+
+/// Writes `len` zeros at `offset`, a large piece at a time so that the page cache may hold them in
+/// large folios.
+pub(crate) fn write_zeros_at(fd: impl AsFd, mut offset: u64, mut len: u64) -> io::Result<()> {
+    static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
+    while len > 0 {
+        let piece = len.min(ZEROS.len() as u64);
+        write_all_at(&fd, &ZEROS[..piece as usize], offset)?;
+        offset += piece;
+        len -= piece;
+    }
+    Ok(())
+}
+
+/// Length of a file in bytes.
+pub(crate) fn len(fd: impl AsFd) -> io::Result<u64> {
+    Ok(fs::fstat(fd)?.st_size as u64)
+}
+
+/// Sets the length of a file.
+pub(crate) fn set_len(fd: impl AsFd, len: u64) -> io::Result<()> {
+    retry(|| fs::ftruncate(&fd, len))
+}
+
+/// Allocates the blocks of the first `len` bytes, leaving the file's length alone.
+pub(crate) fn allocate(fd: impl AsFd, len: u64) -> io::Result<()> {
+    retry(|| fs::fallocate(&fd, FallocateFlags::KEEP_SIZE, 0, len))
+}
+
+/// Refuses to let a file grow to `len` where the process's file-size limit forbids it, because the
+/// attempt would raise `SIGXFSZ`, which ends a process that is not prepared for it.
+pub(crate) fn check_size_limit(len: u64) -> io::Result<()> {
+    match getrlimit(Resource::Fsize).current {
+        Some(limit) if len > limit => Err(Errno::FBIG),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,105 @@
+//! Which filesystem a directory is on, and what a log may do there.
+
+use std::os::fd::AsFd;
+
+use rustix::fs::fstatfs;
+use rustix::io;
+
+/// A filesystem that Vellum knows something about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Filesystem {
+    Ext,
+    Xfs,
+    Tmpfs,
+    Btrfs,
+    Overlay,
+    Fuse,
+    /// Shared with other machines, whose page caches know nothing of ours.
+    Network(&'static str),
+    /// Any other, by its magic number.
+    Other(u64),
+}
+
+impl Filesystem {
+    /// The filesystem that an open file or directory is on.
+    pub(crate) fn of(fd: impl AsFd) -> io::Result<Filesystem> {
+        Ok(Filesystem::from_magic(fstatfs(fd)?.f_type as u64))
+    }
+
+    /// By the magic number of `statfs(2)`; the numbers are those of `linux/magic.h`.
+    fn from_magic(magic: u64) -> Filesystem {
+        match magic & 0xffff_ffff {
+            0xef53 => Filesystem::Ext,
+            0x5846_5342 => Filesystem::Xfs,
+            0x0102_1994 | 0x8584_58f6 => Filesystem::Tmpfs,
+            0x9123_683e => Filesystem::Btrfs,
+            0x794c_7630 => Filesystem::Overlay,
+            0x6573_5546 => Filesystem::Fuse,
+            0x6969 => Filesystem::Network("NFS"),
+            0xff53_4d42 | 0xfe53_4d42 | 0x517b => Filesystem::Network("SMB"),
+            0x0102_1997 => Filesystem::Network("9p"),
+            0x00c3_6400 => Filesystem::Network("Ceph"),
+            0x0bd0_0bd0 => Filesystem::Network("Lustre"),
+            other => Filesystem::Other(other),
+        }
+    }
+
+    /// The name to show.
+    pub(crate) fn name(self) -> String {
+        match self {
+            Filesystem::Ext => "ext4".into(),
+            Filesystem::Xfs => "xfs".into(),
+            Filesystem::Tmpfs => "tmpfs".into(),
+            Filesystem::Btrfs => "btrfs".into(),
+            Filesystem::Overlay => "overlay".into(),
+            Filesystem::Fuse => "fuse".into(),
+            Filesystem::Network(name) => name.into(),
+            Filesystem::Other(magic) => format!("filesystem {magic:#x}"),
+        }
+    }
+
+    /// Why records must not be stored through a mapping here, or `None` where they may.
+    ///
+    /// The danger is a store that needs a new block when there is none: it kills the process.
+    pub(crate) fn mapping_hazard(self) -> Option<&'static str> {
+        match self {
+            Filesystem::Ext | Filesystem::Xfs | Filesystem::Tmpfs => None,
+            Filesystem::Btrfs => Some(
+                "btrfs may need a new block for every store into a page, and has none to give \
+                 when it is full",
+            ),
+            Filesystem::Overlay => Some("the filesystem under an overlay is not known"),
+            Filesystem::Fuse => Some("a FUSE server may fail a store through a mapping"),
+            Filesystem::Network(_) => Some("a network filesystem does not keep mappings coherent"),
+            Filesystem::Other(_) => Some("nothing is known of this filesystem's mappings"),
+        }
+    }
+
+    /// Why a log cannot be kept here at all, or `None` where it can.
+    pub(crate) fn refusal(self) -> Option<&'static str> {
+        match self {
+            Filesystem::Network(_) => Some(
+                "a log on a network filesystem cannot be shared, because its control file is \
+                 shared memory of one machine; use a local directory",
+            ),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mapping_is_allowed_only_where_a_full_disk_cannot_kill() {
+        assert_eq!(Filesystem::from_magic(0xef53).mapping_hazard(), None);
+        assert!(
+            Filesystem::from_magic(0x9123_683e)
+                .mapping_hazard()
+                .is_some()
+        );
+        assert!(Filesystem::from_magic(0x1234).mapping_hazard().is_some());
+        assert!(Filesystem::from_magic(0x6969).refusal().is_some());
+    }
+}

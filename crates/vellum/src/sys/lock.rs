@@ -1,0 +1,116 @@
+//! Locks on single bytes of a file that the kernel releases when their holder dies.
+//!
+//! Open-file-description locks, which rustix does not offer. They belong to the open file: closing
+//! another descriptor of the same file in the same process does not drop them (the trap of POSIX
+//! locks), but a forked child shares them until it closes its copy. That is the safe direction: a
+//! holder may be thought alive for too long, never dead too early.
+//!
+//! # Safety
+//!
+//! `fcntl` reads and writes one `flock` structure that lives on the caller's stack.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use rustix::io::{self, Errno};
+
+/// Which lock to take on a byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Shared,
+    Exclusive,
+}
+
+/// Takes the lock on byte `offset`, waiting for as long as another holder lives.
+pub(crate) fn lock(fd: impl AsFd, offset: u64, kind: Kind) -> io::Result<()> {
+    super::file::retry(|| control(fd.as_fd(), libc::F_OFD_SETLKW, offset, raw(kind)).map(drop))
+}
+
+/// Takes the lock on byte `offset` if it is free; returns whether it did.
+pub(crate) fn try_lock(fd: impl AsFd, offset: u64, kind: Kind) -> io::Result<bool> {
+    match control(fd.as_fd(), libc::F_OFD_SETLK, offset, raw(kind)) {
+        Ok(_) => Ok(true),
+        Err(Errno::AGAIN | Errno::ACCESS) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Gives up the lock on byte `offset`.
+pub(crate) fn unlock(fd: impl AsFd, offset: u64) -> io::Result<()> {
+    control(fd.as_fd(), libc::F_OFD_SETLK, offset, libc::F_UNLCK).map(drop)
+}
+
+/// Whether another open file holds an exclusive lock on byte `offset`.
+pub(crate) fn is_held_by_another(fd: impl AsFd, offset: u64) -> io::Result<bool> {
+    let answer = control(fd.as_fd(), libc::F_OFD_GETLK, offset, libc::F_RDLCK)?;
+    Ok(answer != libc::F_UNLCK)
+}
+
+fn raw(kind: Kind) -> i32 {
+    match kind {
+        Kind::Shared => libc::F_RDLCK,
+        Kind::Exclusive => libc::F_WRLCK,
+    }
+}
+
+/// One `fcntl` lock command on one byte; returns the lock type the kernel left in the structure.
+fn control(fd: BorrowedFd<'_>, command: i32, offset: u64, lock_type: i32) -> io::Result<i32> {
+    let mut request = libc::flock {
+        l_type: lock_type as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: offset as libc::off_t,
+        l_len: 1,
+        l_pid: 0,
+    };
+    // SAFETY: the descriptor is open for the length of the borrow, the command is one of the three
+    // that take a `struct flock`, and `request` outlives the call.
+    let answer = unsafe { libc::fcntl(fd.as_raw_fd(), command, &raw mut request) };
+    if answer == -1 {
+        let code = std::io::Error::last_os_error()
+            .raw_os_error()
+            .unwrap_or(libc::EIO);
+        return Err(Errno::from_raw_os_error(code));
+    }
+    Ok(i32::from(request.l_type))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    #[test]
+    fn a_lock_is_seen_by_others_and_goes_with_its_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let open = || {
+            File::options()
+                .read(true)
+                .write(true)
+                .open(file.path())
+                .unwrap()
+        };
+        let (first, second) = (open(), open());
+        assert!(try_lock(&first, 7, Kind::Exclusive).unwrap());
+        assert!(
+            !is_held_by_another(&first, 7).unwrap(),
+            "its own lock is not another's"
+        );
+        assert!(is_held_by_another(&second, 7).unwrap());
+        assert!(!is_held_by_another(&second, 8).unwrap());
+        assert!(!try_lock(&second, 7, Kind::Exclusive).unwrap());
+        drop(first);
+        assert!(try_lock(&second, 7, Kind::Exclusive).unwrap());
+    }
+
+    #[test]
+    fn a_shared_lock_of_a_reader_does_not_pass_for_a_life() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let reader = File::open(file.path()).unwrap();
+        let writer = File::options()
+            .read(true)
+            .write(true)
+            .open(file.path())
+            .unwrap();
+        assert!(try_lock(&reader, 7, Kind::Shared).unwrap());
+        assert!(!is_held_by_another(&writer, 7).unwrap());
+    }
+}

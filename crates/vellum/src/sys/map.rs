@@ -1,0 +1,147 @@
+//! Shared mappings of files: bytes that other processes may change at any time.
+//!
+//! # Safety
+//!
+//! A [`Map`] owns its address range and never gives out a Rust reference to plain bytes in it,
+//! because other processes write there. Bytes are copied in and out through raw pointers after a
+//! bounds check; a racing copy may see a mixture of old and new bytes, never anything else.
+//! A store into a page that has no block behind it raises `SIGBUS`: callers touch only what has
+//! been made ready (see `segment::ready`).
+
+use std::ffi::c_void;
+use std::os::fd::AsFd;
+use std::ptr::{self, NonNull};
+
+use rustix::io::{self, Errno};
+use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+
+/// A file, or the beginning of one, mapped into this process.
+#[derive(Debug)]
+pub(crate) struct Map {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the range belongs to the mapping and not to a thread; all access is by copies or atomics.
+unsafe impl Send for Map {}
+// SAFETY: as above; racing copies are allowed by the contract of this module.
+unsafe impl Sync for Map {}
+
+impl Map {
+    /// Maps the first `len` bytes of `file`, shared with every other process that maps it.
+    pub(crate) fn new(file: impl AsFd, len: usize, writable: bool) -> io::Result<Map> {
+        let protection = if writable {
+            ProtFlags::READ | ProtFlags::WRITE
+        } else {
+            ProtFlags::READ
+        };
+        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing of ours.
+        let start =
+            unsafe { mm::mmap(ptr::null_mut(), len, protection, MapFlags::SHARED, file, 0) }?;
+        let start = NonNull::new(start.cast()).ok_or(Errno::NOMEM)?;
+        Ok(Map { start, len })
+    }
+
+    /// Bytes mapped.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Where the mapping starts; page aligned, valid for `len()` bytes while `self` lives.
+    pub(crate) fn as_ptr(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Copies `bytes` to `offset`.
+    ///
+    /// # Panics
+    ///
+    /// If that would leave the mapping.
+    #[inline]
+    pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
+        assert!(
+            offset <= self.len && bytes.len() <= self.len - offset,
+            "write leaves the mapping"
+        );
+        // SAFETY: the target range was just checked to lie in the mapping, and `bytes` is memory of
+        // this process that no safe code can place inside it.
+        unsafe {
+            let target = self.start.as_ptr().add(offset);
+            ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len());
+        }
+    }
+
+    /// Copies the bytes at `offset` into `bytes`.
+    ///
+    /// # Panics
+    ///
+    /// If that would leave the mapping.
+    #[cfg(test)]
+    fn read(&self, offset: usize, bytes: &mut [u8]) {
+        assert!(
+            offset <= self.len && bytes.len() <= self.len - offset,
+            "read leaves the mapping"
+        );
+        // SAFETY: as in `write`, the other way round.
+        unsafe {
+            let source = self.start.as_ptr().add(offset);
+            ptr::copy_nonoverlapping(source, bytes.as_mut_ptr(), bytes.len());
+        }
+    }
+
+    /// Makes the pages of a range present and writable, so that stores there do not fault.
+    ///
+    /// A hint: kernels before 5.14 do not know it and pages are faulted in one by one.
+    pub(crate) fn populate(&self, offset: usize, len: usize) {
+        let page = rustix::param::page_size();
+        let begin = offset / page * page;
+        let limit = offset.saturating_add(len).min(self.len);
+        if begin >= limit {
+            return;
+        }
+        // SAFETY: the range lies in the mapping, and populating changes no byte of it.
+        let _ = unsafe {
+            let start = self.start.as_ptr().add(begin);
+            mm::madvise(
+                start.cast::<c_void>(),
+                limit - begin,
+                Advice::LinuxPopulateWrite,
+            )
+        };
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new`, and whoever copies through it borrows `self`.
+        let _ = unsafe { mm::munmap(self.start.as_ptr().cast(), self.len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_written_through_one_mapping_are_read_through_another() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(8192).unwrap();
+        let (writer, reader) = (
+            Map::new(&file, 8192, true).unwrap(),
+            Map::new(&file, 8192, false).unwrap(),
+        );
+        writer.populate(4000, 1000);
+        writer.write(4094, b"four");
+        let mut bytes = [0; 4];
+        reader.read(4094, &mut bytes);
+        assert_eq!(&bytes, b"four");
+    }
+
+    #[test]
+    #[should_panic(expected = "leaves the mapping")]
+    fn a_write_beyond_the_end_is_caught() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(4096).unwrap();
+        Map::new(&file, 4096, true).unwrap().write(4095, b"ab");
+    }
+}

@@ -1,0 +1,145 @@
+//! Who a process is, across forks, reuse of its number and PID namespaces.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+/// Identity of one life of a process: its number alone comes back after it is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Incarnation {
+    pub(crate) pid: u32,
+    /// Start time in clock ticks since boot, field 22 of `/proc/PID/stat`; 0 where unknown.
+    pub(crate) start_ticks: u64,
+    /// Inode of the PID namespace in which `pid` means something; 0 where unknown.
+    pub(crate) namespace: u64,
+}
+
+/// What can be said of another process by its incarnation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    Running,
+    /// Stopped by a signal or a debugger: alive, and not going on by itself.
+    Stopped,
+    Gone,
+    /// In a PID namespace that cannot be seen from here.
+    Unknown,
+}
+
+impl Incarnation {
+    /// The calling process.
+    pub(crate) fn current() -> Incarnation {
+        let pid = std::process::id();
+        let start_ticks = read_stat(pid).map_or(0, |stat| stat.start_ticks);
+        Incarnation {
+            pid,
+            start_ticks,
+            namespace: pid_namespace(),
+        }
+    }
+
+    /// Whether this process still lives, as far as `/proc` tells.
+    pub(crate) fn life(&self) -> Life {
+        if self.namespace == 0 || self.namespace != pid_namespace() || self.start_ticks == 0 {
+            return Life::Unknown;
+        }
+        match read_stat(self.pid) {
+            Some(stat) if stat.start_ticks != self.start_ticks => Life::Gone,
+            Some(stat) => match stat.state {
+                b'Z' | b'X' | b'x' => Life::Gone,
+                b'T' | b't' => Life::Stopped,
+                _ => Life::Running,
+            },
+            // Without a mounted /proc nothing can be read, not even about ourselves.
+            None if read_stat(std::process::id()).is_none() => Life::Unknown,
+            None => Life::Gone,
+        }
+    }
+}
+
+fn pid_namespace() -> u64 {
+    fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino())
+}
+
+struct ProcessStat {
+    state: u8,
+    start_ticks: u64,
+}
+
+/// Reads the two fields that matter of `/proc/PID/stat`; the name in brackets may hold anything.
+fn read_stat(pid: u32) -> Option<ProcessStat> {
+    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let after_name = text.iter().rposition(|byte| *byte == b')')? + 1;
+    let mut fields = text[after_name..]
+        .split(|byte| *byte == b' ')
+        .filter(|f| !f.is_empty());
+    let state = *fields.next()?.first()?;
+    let start_ticks = std::str::from_utf8(fields.nth(18)?).ok()?.parse().ok()?;
+    Some(ProcessStat { state, start_ticks })
+}
+
+/// The kernel's name for this boot, or zeros where it is not told.
+pub(crate) fn boot_id() -> [u8; 16] {
+    let mut id = [0; 16];
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(16)).collect();
+    for (byte, pair) in id.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = (pair[0] * 16 + pair[1]) as u8;
+    }
+    id
+}
+
+/// A number that no other log has.
+pub(crate) fn random_u64() -> u64 {
+    let mut bytes = [0; 8];
+    if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) != Ok(8) {
+        // No entropy at all: the clock and the process still tell logs of one machine apart.
+        let clock = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        return (clock.tv_sec as u64) << 30 ^ clock.tv_nsec as u64 ^ u64::from(std::process::id());
+    }
+    u64::from_le_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_alive_until_it_is_gone_and_its_number_alone_does_not_count() {
+        let me = Incarnation::current();
+        assert_eq!(me.life(), Life::Running);
+        assert_eq!(
+            Incarnation {
+                start_ticks: me.start_ticks + 1,
+                ..me
+            }
+            .life(),
+            Life::Gone
+        );
+        assert_eq!(
+            Incarnation {
+                namespace: me.namespace + 1,
+                ..me
+            }
+            .life(),
+            Life::Unknown
+        );
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = child.id();
+        let start_ticks = read_stat(pid).unwrap().start_ticks;
+        child.wait().unwrap();
+        assert_eq!(
+            Incarnation {
+                pid,
+                start_ticks,
+                ..me
+            }
+            .life(),
+            Life::Gone
+        );
+    }
+
+    #[test]
+    fn the_boot_has_a_name() {
+        assert_ne!(boot_id(), [0; 16]);
+        assert_eq!(boot_id(), boot_id());
+    }
+}
