@@ -85,13 +85,7 @@ impl Error {
     /// An error that Vellum itself found.
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         let message = message.into();
-        Error(Box::new(Detail {
-            kind,
-            message,
-            path: None,
-            lsn: None,
-            errno: None,
-        }))
+        Error(Box::new(Detail { kind, message, path: None, lsn: None, errno: None }))
     }
 
     /// An error that the operating system answered while Vellum tried to `operation` on `path`.
@@ -184,16 +178,9 @@ mod tests {
 
     #[test]
     fn an_error_names_the_operation_the_file_and_the_cause() {
-        let error = Error::os(
-            Errno::NOSPC,
-            "allocate the next segment",
-            Path::new("/x/1.seg"),
-        );
+        let error = Error::os(Errno::NOSPC, "allocate the next segment", Path::new("/x/1.seg"));
         assert_eq!(error.kind(), ErrorKind::NoSpace);
         let text = error.to_string();
-        assert!(
-            text.starts_with("cannot allocate the next segment (/x/1.seg): "),
-            "{text}"
-        );
+        assert!(text.starts_with("cannot allocate the next segment (/x/1.seg): "), "{text}");
     }
 }

@@ -34,7 +34,7 @@ pub enum Preallocate {
     Sparse,
     /// The blocks of the whole segment, allocated by `fallocate`.
     Fallocate,
-    /// The blocks of the whole segment, written with zeros.
+    /// The blocks of the whole segment, written with zeros. Framed only.
     Zeros,
     /// As [`Preallocate::Fallocate`], but trimmed segments are kept and used again. Framed only.
     Recycle,
@@ -249,10 +249,11 @@ impl Options {
                 "prefault window {bytes} is not a positive multiple of the page size ({page})"
             )));
         }
-        if self.layout == Some(Layout::Text) && self.preallocate == Some(Preallocate::Recycle) {
+        let shows = matches!(self.preallocate, Some(Preallocate::Recycle | Preallocate::Zeros));
+        if self.layout == Some(Layout::Text) && shows {
             return Err(invalid(
-                "a text log cannot recycle segments, because its files hold nothing but text; \
-                 choose fallocate",
+                "the files of a text log hold nothing but text, so they can be neither recycled \
+                 nor written with zeros; choose fallocate",
             ));
         }
         if self.preallocate == Some(Preallocate::Sparse) && self.fill == Some(Fill::Mapped) {
@@ -297,18 +298,12 @@ mod tests {
             Options::new().segment_capacity_bytes(0),
             Options::new().segment_capacity_bytes(2 << 30),
             Options::new().prefault_bytes(100),
-            Options::new()
-                .layout(Layout::Text)
-                .preallocate(Preallocate::Recycle),
-            Options::new()
-                .preallocate(Preallocate::Sparse)
-                .fill(Fill::Mapped),
+            Options::new().layout(Layout::Text).preallocate(Preallocate::Recycle),
+            Options::new().layout(Layout::Text).preallocate(Preallocate::Zeros),
+            Options::new().preallocate(Preallocate::Sparse).fill(Fill::Mapped),
             Options::new().mode(0o444),
         ] {
-            assert_eq!(
-                options.check().unwrap_err().kind(),
-                ErrorKind::InvalidOption
-            );
+            assert_eq!(options.check().unwrap_err().kind(), ErrorKind::InvalidOption);
         }
     }
 }

@@ -75,10 +75,7 @@ impl Geometry {
         if header.version.get() != VERSION {
             return Err(HeaderFault::Version(header.version.get()));
         }
-        let unchecked = ControlHeader {
-            check: U32::ZERO,
-            ..header
-        };
+        let unchecked = ControlHeader { check: U32::ZERO, ..header };
         if crc32c::crc32c(unchecked.as_bytes()) != header.check.get() {
             return Err(HeaderFault::Damaged);
         }
@@ -93,9 +90,7 @@ impl Geometry {
                 boot_id: header.boot_id,
             })
         })();
-        geometry
-            .filter(Geometry::is_possible)
-            .ok_or(HeaderFault::Damaged)
+        geometry.filter(Geometry::is_possible).ok_or(HeaderFault::Damaged)
     }
 
     fn is_possible(&self) -> bool {
@@ -128,10 +123,7 @@ const PREALLOCATES: [Preallocate; 6] = [
 ];
 
 fn code_of<T: PartialEq>(choices: &[T], choice: T) -> u32 {
-    choices
-        .iter()
-        .position(|other| *other == choice)
-        .map_or(0, |index| index as u32 + 1)
+    choices.iter().position(|other| *other == choice).map_or(0, |index| index as u32 + 1)
 }
 
 #[cfg(test)]

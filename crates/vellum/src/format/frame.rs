@@ -35,12 +35,15 @@ pub(crate) enum Kind {
     Pad,
     /// Frames of records that appear all or none; `length` counts all of them with their headers.
     Batch,
+    /// A record of a batch. Told from others, so that it counts only where its batch is whole.
+    Member,
 }
 
 /// XORed into the check, so that a header tells its kind without a byte for it: with 32 bits of
 /// length and 32 of check, eight bytes are full.
 const PAD_MARK: u32 = 0x9e37_79b9;
 const BATCH_MARK: u32 = 0x7f4a_7c15;
+const MEMBER_MARK: u32 = 0xbf58_476d;
 /// Stands for a check of zero, which with a length of zero would look like unwritten space.
 const ZERO_CHECK: u32 = 0xffff_ffff;
 
@@ -55,10 +58,7 @@ impl Header {
     /// Reads a header; any eight bytes are one, valid or not.
     pub(crate) fn from_bytes(bytes: [u8; HEADER_LEN]) -> Header {
         let word = u64::from_le_bytes(bytes);
-        Header {
-            length: word as u32,
-            check: (word >> 32) as u32,
-        }
+        Header { length: word as u32, check: (word >> 32) as u32 }
     }
 
     /// The header as it stands in the file.
@@ -109,10 +109,7 @@ impl Codec {
     /// A running check for a record of `length` bytes at `lsn`.
     #[inline]
     pub(crate) fn check(self, lsn: Lsn, length: u32) -> Check {
-        Check {
-            crc: self.seed(lsn, length),
-            length,
-        }
+        Check { crc: self.seed(lsn, length), length }
     }
 
     /// Header of a record whose payload is `parts` one after the other.
@@ -137,10 +134,14 @@ impl Codec {
 
     fn headed(self, lsn: Lsn, length: u32, mark: u32) -> Header {
         let check = crc32c::crc32c_append(self.seed(lsn, length), &[]) ^ mark;
-        Header {
-            length,
-            check: never_zero(check),
-        }
+        Header { length, check: never_zero(check) }
+    }
+
+    /// Header of a record of a batch.
+    pub(crate) fn member(self, lsn: Lsn, length: u32, payload: &[u8]) -> Header {
+        let mut check = self.check(lsn, length);
+        check.update(payload);
+        Header { length, check: never_zero(check.crc ^ MEMBER_MARK) }
     }
 
     /// The kind that the header alone shows; `None` is a record, or no frame at all.
@@ -149,6 +150,19 @@ impl Codec {
             Some(Kind::Pad)
         } else if header == self.headed(lsn, header.length, BATCH_MARK) {
             Some(Kind::Batch)
+        } else {
+            None
+        }
+    }
+
+    /// The kind of a record by its payload; `None` where the two do not belong together.
+    pub(crate) fn kind_by_payload(self, lsn: Lsn, header: Header, payload: &[u8]) -> Option<Kind> {
+        let mut check = self.check(lsn, header.length);
+        check.update(payload);
+        if header.check == never_zero(check.crc) {
+            Some(Kind::Record)
+        } else if header.check == never_zero(check.crc ^ MEMBER_MARK) {
+            Some(Kind::Member)
         } else {
             None
         }
@@ -172,10 +186,7 @@ impl Check {
     /// The header, after all of the payload.
     #[inline]
     pub(crate) fn finish(self) -> Header {
-        Header {
-            length: self.length,
-            check: never_zero(self.crc),
-        }
+        Header { length: self.length, check: never_zero(self.crc) }
     }
 }
 
@@ -188,45 +199,31 @@ fn never_zero(check: u32) -> u32 {
 mod tests {
     use super::*;
 
-    const CODEC: Codec = Codec {
-        secret: 0x1234_5678_9abc_def0,
-    };
+    const CODEC: Codec = Codec { secret: 0x1234_5678_9abc_def0 };
 
     #[test]
     fn a_record_holds_only_at_its_own_position_and_length() {
         let (lsn, payload) = (Lsn::new(4096), b"hello".as_slice());
         let header = CODEC.record(lsn, 5, &[payload]);
-        assert_eq!(
-            header,
-            CODEC.record(lsn, 5, &[b"he", b"llo"]),
-            "parts do not matter"
-        );
+        assert_eq!(header, CODEC.record(lsn, 5, &[b"he", b"llo"]), "parts do not matter");
         assert_ne!(header, CODEC.record(Lsn::new(4104), 5, &[payload]));
         assert_ne!(header, Codec::new(7).record(lsn, 5, &[payload]));
         assert_ne!(header.check, CODEC.record(lsn, 6, &[payload]).check);
         assert_eq!(CODEC.kind_by_header(lsn, header), None);
+        assert_eq!(CODEC.kind_by_payload(lsn, header, payload), Some(Kind::Record));
+        let member = CODEC.member(lsn, 5, payload);
+        assert_eq!(CODEC.kind_by_payload(lsn, member, payload), Some(Kind::Member));
+        assert_eq!(CODEC.kind_by_payload(lsn, member, b"other"), None);
         assert_eq!(Header::from_bytes(header.to_bytes()), header);
     }
 
     #[test]
     fn pads_and_batches_are_told_by_their_header() {
         let lsn = Lsn::new(8);
-        assert_eq!(
-            CODEC.kind_by_header(lsn, CODEC.pad(lsn, 8)),
-            Some(Kind::Pad)
-        );
-        assert_eq!(
-            CODEC.kind_by_header(lsn, CODEC.pad(lsn, 1 << 30)),
-            Some(Kind::Pad)
-        );
-        assert_eq!(
-            CODEC.kind_by_header(lsn, CODEC.batch(lsn, 64)),
-            Some(Kind::Batch)
-        );
-        assert_eq!(
-            CODEC.kind_by_header(Lsn::new(16), CODEC.batch(lsn, 64)),
-            None
-        );
+        assert_eq!(CODEC.kind_by_header(lsn, CODEC.pad(lsn, 8)), Some(Kind::Pad));
+        assert_eq!(CODEC.kind_by_header(lsn, CODEC.pad(lsn, 1 << 30)), Some(Kind::Pad));
+        assert_eq!(CODEC.kind_by_header(lsn, CODEC.batch(lsn, 64)), Some(Kind::Batch));
+        assert_eq!(CODEC.kind_by_header(Lsn::new(16), CODEC.batch(lsn, 64)), None);
         assert_eq!(CODEC.pad(lsn, 24).frame_len(), 24);
     }
 

@@ -93,10 +93,7 @@ impl SegmentHeader {
         if header.version.get() != VERSION {
             return Err("is of another format version");
         }
-        let unchecked = SegmentHeader {
-            check: U32::ZERO,
-            ..header
-        };
+        let unchecked = SegmentHeader { check: U32::ZERO, ..header };
         if crc32c::crc32c(unchecked.as_bytes()) != header.check.get() {
             return Err("has a damaged segment header");
         }

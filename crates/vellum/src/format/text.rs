@@ -35,9 +35,6 @@ mod tests {
             assert!(!bytes.contains(&0));
         }
         let text = String::from_utf8(marker(128, "its writer died")).unwrap();
-        assert!(
-            text.starts_with("~ vellum: 128 bytes lost: its writer died ~~~"),
-            "{text}"
-        );
+        assert!(text.starts_with("~ vellum: 128 bytes lost: its writer died ~~~"), "{text}");
     }
 }

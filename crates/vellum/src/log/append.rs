@@ -3,7 +3,7 @@
 use std::io::IoSlice;
 
 use crate::format::frame::{PAYLOAD_LEN_MAX, frame_len};
-use crate::log::attachment::LocalSlot;
+use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::core::Core;
 use crate::log::fill::Filler;
 use crate::log::pad::{self, Reason};
@@ -28,9 +28,7 @@ impl Core {
             Layout::Text if len == 0 => self.attachment().map(|_| cursor::tail(self.words())),
             Layout::Text => {
                 let is_mapped = self.is_mapped(len);
-                self.append_with(len, is_mapped, |filler, at| {
-                    filler.bytes(at, parts, is_mapped)
-                })
+                self.append_with(len, is_mapped, |filler, at| filler.bytes(at, parts, is_mapped))
             }
         }
     }
@@ -46,35 +44,35 @@ impl Core {
         let attachment = self.attachment()?;
         let mut slot = attachment.take_slot(self)?;
         let placement = self.reserve(attachment, &mut slot, len, is_mapped)?;
-        let mut filler = Filler {
-            core: self,
-            attachment,
-            slot: &mut slot,
-        };
-        let filled = filler
-            .skip(placement)
-            .and_then(|()| fill(&mut filler, placement.at));
+        let mut filler = Filler { core: self, attachment, slot: &mut slot };
+        let filled = filler.skip(placement).and_then(|()| fill(&mut filler, placement.at));
         if let Err(error) = filled {
-            self.give_up(&mut slot, placement, Reason::Failed);
+            self.give_up(attachment, &mut slot, placement, Reason::Failed);
             return Err(error);
         }
-        self.publish(&slot);
+        self.publish(attachment, &slot);
         Ok(placement.at)
     }
 
     /// Makes a filled reservation visible and wakes who waits for it.
     #[inline]
-    pub(crate) fn publish(&self, slot: &LocalSlot) {
+    pub(crate) fn publish(&self, attachment: &Attachment, slot: &LocalSlot) {
         cursor::publish(self.words(), slot.index);
-        bell::ring(&self.words().bell);
+        bell::ring(&self.words().bell, attachment.is_registered);
     }
 
     /// Pads a reservation that will not be filled; where even that fails, leaves it to the slot's
     /// next use.
-    pub(crate) fn give_up(&self, slot: &mut LocalSlot, placement: Placement, reason: Reason) {
+    pub(crate) fn give_up(
+        &self,
+        attachment: &Attachment,
+        slot: &mut LocalSlot,
+        placement: Placement,
+        reason: Reason,
+    ) {
         match pad::write(self, placement.range, reason) {
-            Ok(()) => self.publish(slot),
-            Err(_) => slot.unfinished = Some(placement.range),
+            Ok(()) => self.publish(attachment, slot),
+            Err(_) => attachment.leave_unfinished(slot, placement.range),
         }
     }
 }

@@ -9,7 +9,7 @@
 
 use std::cell::Cell;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::OFlags;
@@ -20,23 +20,33 @@ use crate::log::core::Core;
 use crate::log::pad::{self, Reason};
 use crate::log::{LOCK_NAME, shrink};
 use crate::segment::file::Segment;
-use crate::shared::cursor;
+use crate::shared::cursor::Range;
 use crate::shared::exclusive::{Exclusive, Taken};
 use crate::shared::participants::{self, GATE_BYTE, Owner, PRESENCE_BYTE};
-use crate::shared::words::Words;
+use crate::shared::words::{PARTICIPANT_COUNT, SLOT_COUNT, Words};
 use crate::sys::fork::{Inherit, close_inherited};
 use crate::sys::lock::{self, Kind};
 use crate::{Error, ErrorKind, Lsn, Result, sys};
 
 /// Appends that one process can have in progress at the same moment; more wait their turn.
 const LOCAL_SLOT_COUNT: usize = 128;
+/// Slots beyond these are kept for processes that have none yet.
+const SHARED_SLOTS_FOR_MORE_THAN_ONE: usize = SLOT_COUNT / 4 * 3;
 
 /// A process's place in a log.
 pub(crate) struct Attachment {
     /// Holds this life's locks; nothing else uses this open file.
     lock_file: OwnedFd,
     me: Owner,
+    /// Whether this process passes the barriers of who waits (`sys::barrier`).
+    pub(crate) is_registered: bool,
     slots: Box<[Exclusive<LocalSlot>]>,
+    /// How many of them have a shared slot.
+    claimed_count: AtomicUsize,
+    /// Whether some slot holds a reservation that has to be padded first.
+    has_unfinished: AtomicBool,
+    /// Position up to which nothing more is prepared ahead, after that failed.
+    discouraged_until: AtomicU64,
     /// Segments that were used last, newest at the end.
     segments: Mutex<Vec<Arc<Segment>>>,
 }
@@ -48,9 +58,10 @@ pub(crate) struct LocalSlot {
     pub(crate) index: usize,
     is_claimed: bool,
     /// A reservation that could be neither filled nor padded; it has to be padded first.
-    pub(crate) unfinished: Option<cursor::Range>,
-    /// The segment written last.
+    unfinished: Option<Range>,
+    /// The segment written last, and its first position.
     segment: Option<Arc<Segment>>,
+    pub(crate) segment_first: Lsn,
 }
 
 impl Inherit for Attachment {
@@ -63,30 +74,28 @@ impl Attachment {
     /// Attaches the calling process. `lock_file` is its own, and the gate is held through it.
     pub(crate) fn attach(words: &Words, lock_file: OwnedFd) -> Result<Attachment> {
         let claim = || -> io::Result<Option<Owner>> {
-            lock::lock(&lock_file, PRESENCE_BYTE, Kind::Shared)?;
+            // Exclusive is held only within the gate, which is ours; so this is never refused.
+            if !lock::try_lock(&lock_file, PRESENCE_BYTE, Kind::Shared)? {
+                return Err(io::Errno::BUSY);
+            }
             participants::attach(words, &lock_file)
         };
         let place = claim().or_os("take a participant's lock on", LOCK_NAME.as_ref())?;
-        let full = || {
-            let count = crate::shared::words::PARTICIPANT_COUNT;
-            let message = format!("{count} processes are attached already, as many as can be");
+        let me = place.ok_or_else(|| {
+            let message =
+                format!("{PARTICIPANT_COUNT} processes are attached already, as many as can be");
             Error::new(ErrorKind::TooManyParticipants, message)
-        };
-        let me = place.ok_or_else(full)?;
-        let mut slots: Box<[_]> = (0..LOCAL_SLOT_COUNT)
-            .map(|_| Exclusive::default())
-            .collect();
-        // One slot from the start: who is attached can append.
-        let index = participants::claim_slot(words, me).ok_or_else(full)?;
-        slots[0] = Exclusive::new(LocalSlot {
-            index,
-            is_claimed: true,
-            ..LocalSlot::default()
-        });
+        })?;
+        let slots = (0..LOCAL_SLOT_COUNT).map(|_| Exclusive::default()).collect();
+        let is_registered = sys::barrier::register();
         Ok(Attachment {
             lock_file,
             me,
+            is_registered,
             slots,
+            claimed_count: AtomicUsize::new(0),
+            has_unfinished: AtomicBool::new(false),
+            discouraged_until: AtomicU64::new(0),
             segments: Mutex::default(),
         })
     }
@@ -106,11 +115,8 @@ impl Attachment {
         lock::lock(&self.lock_file, GATE_BYTE, Kind::Exclusive)?;
         for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
             slot.segment = None;
-            let is_idle = slot.is_claimed && {
-                self.finish(core, &mut slot).is_ok()
-                    && cursor::in_flight(&core.words().slots[slot.index]).is_none()
-            };
-            if is_idle {
+            // What cannot be padded is left to whoever finds its owner gone.
+            if slot.is_claimed && self.finish(core, &mut slot).is_ok() {
                 participants::release_slot(core.words(), slot.index);
             }
         }
@@ -118,7 +124,9 @@ impl Attachment {
             // An error leaves a longer file and nothing else.
             let _ = shrink::to_data(core, self);
         }
-        participants::detach(core.words(), self.me);
+        // One by one: a forked child may keep this open file, and its locks, alive.
+        participants::detach(core.words(), &self.lock_file, self.me)?;
+        lock::unlock(&self.lock_file, PRESENCE_BYTE)?;
         lock::unlock(&self.lock_file, GATE_BYTE)
     }
 
@@ -130,12 +138,22 @@ impl Attachment {
         self.me
     }
 
+    /// Whether preparing ahead has failed a short while before `tail`.
+    pub(crate) fn is_discouraged(&self, tail: Lsn) -> bool {
+        tail.get() < self.discouraged_until.load(Ordering::Relaxed)
+    }
+
+    /// Remembers that preparing ahead failed, up to position `until`.
+    pub(crate) fn discourage(&self, until: Lsn) {
+        self.discouraged_until.store(until.get(), Ordering::Relaxed);
+    }
+
     /// A slot for the calling thread, with nothing in flight in it.
     #[inline]
     pub(crate) fn take_slot(&self, core: &Core) -> Result<Taken<'_, LocalSlot>> {
         if let Some(slot) = self.slots[thread_number() % LOCAL_SLOT_COUNT].try_take()
             && slot.is_claimed
-            && slot.unfinished.is_none()
+            && !self.has_unfinished.load(Ordering::Relaxed)
         {
             return Ok(slot);
         }
@@ -144,33 +162,68 @@ impl Attachment {
 
     #[cold]
     fn take_any_slot(&self, core: &Core) -> Result<Taken<'_, LocalSlot>> {
+        if self.has_unfinished.load(Ordering::Relaxed) {
+            self.finish_all(core)?;
+        }
         let favourite = thread_number();
         loop {
             for turn in 0..LOCAL_SLOT_COUNT {
                 let slot = &self.slots[(favourite + turn) % LOCAL_SLOT_COUNT];
-                let Some(mut slot) = slot.try_take() else {
-                    continue;
-                };
-                if !slot.is_claimed {
-                    // All 1024 owned: share those that this process has.
-                    let Some(index) = participants::claim_slot(core.words(), self.me) else {
-                        continue;
-                    };
-                    (slot.index, slot.is_claimed) = (index, true);
+                let Some(mut slot) = slot.try_take() else { continue };
+                if slot.is_claimed || self.claim(core, &mut slot)? {
+                    return Ok(slot);
                 }
-                self.finish(core, &mut slot)?;
-                return Ok(slot);
             }
             // Every slot of this process is in the middle of an append.
             std::thread::yield_now();
         }
     }
 
-    /// Pads what an earlier failure left in a slot.
+    /// Claims a shared slot; false where this process has to do with those it has.
+    fn claim(&self, core: &Core, slot: &mut LocalSlot) -> Result<bool> {
+        let words = core.words();
+        let has_some = self.claimed_count.load(Ordering::Relaxed) > 0;
+        let limit = if has_some { SHARED_SLOTS_FOR_MORE_THAN_ONE } else { SLOT_COUNT };
+        let mut index = participants::claim_slot(words, self.me, limit);
+        if index.is_none() && !has_some {
+            // Those of the dead can be had again.
+            pad::repair(core, self)?;
+            index = participants::claim_slot(words, self.me, limit);
+        }
+        match index {
+            Some(index) => {
+                (slot.index, slot.is_claimed) = (index, true);
+                self.claimed_count.fetch_add(1, Ordering::Relaxed);
+                Ok(true)
+            }
+            None if has_some => Ok(false),
+            None => {
+                let message = format!("all {SLOT_COUNT} slots for appends are in use");
+                Err(Error::new(ErrorKind::TooManyParticipants, message).at_path(&core.dir))
+            }
+        }
+    }
+
+    /// Remembers that a slot holds a reservation that could not be padded.
+    pub(crate) fn leave_unfinished(&self, slot: &mut LocalSlot, range: Range) {
+        slot.unfinished = Some(range);
+        self.has_unfinished.store(true, Ordering::Relaxed);
+    }
+
+    /// Pads what earlier failures left in the slots of this process.
+    fn finish_all(&self, core: &Core) -> Result<()> {
+        self.has_unfinished.store(false, Ordering::Relaxed);
+        for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
+            self.finish(core, &mut slot)?;
+        }
+        Ok(())
+    }
+
     fn finish(&self, core: &Core, slot: &mut LocalSlot) -> Result<()> {
         if let Some(range) = slot.unfinished {
-            pad::write(core, range, Reason::Failed)?;
-            cursor::publish(core.words(), slot.index);
+            pad::write(core, range, Reason::Failed)
+                .inspect_err(|_| self.has_unfinished.store(true, Ordering::Relaxed))?;
+            core.publish(self, slot);
             slot.unfinished = None;
         }
         Ok(())
@@ -184,17 +237,21 @@ impl Attachment {
         slot: &'a mut LocalSlot,
         lsn: Lsn,
     ) -> Result<&'a Segment> {
-        let holds = |segment: &Arc<Segment>| {
-            lsn.get().wrapping_sub(segment.first.get()) < core.geometry.segment_capacity
-        };
-        if !slot.segment.as_ref().is_some_and(holds) {
-            slot.segment = None;
-            slot.segment = Some(self.open_segment(core, core.segment_of(lsn))?);
+        let offset = lsn.get().wrapping_sub(slot.segment_first.get());
+        if offset >= core.capacity() || slot.segment.is_none() {
+            self.change_segment(core, slot, lsn)?;
         }
         Ok(slot.segment.as_ref().expect("was just set"))
     }
 
     #[cold]
+    fn change_segment(&self, core: &Core, slot: &mut LocalSlot, lsn: Lsn) -> Result<()> {
+        slot.segment = None;
+        slot.segment_first = core.segment_of(lsn);
+        slot.segment = Some(self.open_segment(core, slot.segment_first)?);
+        Ok(())
+    }
+
     fn open_segment(&self, core: &Core, first: Lsn) -> Result<Arc<Segment>> {
         let mut segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(segment) = segments.iter().find(|segment| segment.first == first) {
@@ -206,10 +263,7 @@ impl Attachment {
         if segments.len() > budget {
             segments.sort_unstable_by_key(|segment| segment.first);
             let excess = segments.len() - budget;
-            let oldest: Vec<_> = segments
-                .drain(..excess)
-                .map(|segment| segment.first)
-                .collect();
+            let oldest: Vec<_> = segments.drain(..excess).map(|segment| segment.first).collect();
             self.forget_segments(&oldest);
         }
         Ok(segment)
@@ -218,11 +272,7 @@ impl Attachment {
     /// Lets idle slots drop the segments that have gone from the list.
     fn forget_segments(&self, gone: &[Lsn]) {
         for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
-            if slot
-                .segment
-                .as_ref()
-                .is_some_and(|segment| gone.contains(&segment.first))
-            {
+            if slot.segment.as_ref().is_some_and(|segment| gone.contains(&segment.first)) {
                 slot.segment = None;
             }
         }

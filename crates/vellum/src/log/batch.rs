@@ -24,9 +24,7 @@ pub(crate) struct CoreRef(pub(crate) Core);
 
 impl std::fmt::Debug for CoreRef {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Log")
-            .field("dir", &self.0.dir)
-            .finish_non_exhaustive()
+        f.debug_struct("Log").field("dir", &self.0.dir).finish_non_exhaustive()
     }
 }
 
@@ -36,11 +34,7 @@ impl<'a> Batch<'a> {
             Layout::Framed => vec![0; HEADER_LEN],
             Layout::Text => Vec::new(),
         };
-        Batch {
-            core,
-            bytes,
-            count: 0,
-        }
+        Batch { core, bytes, count: 0 }
     }
 
     /// Adds a record.
@@ -62,10 +56,7 @@ impl<'a> Batch<'a> {
             return Err(Error::new(ErrorKind::RecordTooLarge, message));
         }
         if self.core.0.geometry.layout == Layout::Framed {
-            let header = Header {
-                length: len as u32,
-                check: 0,
-            };
+            let header = Header { length: len as u32, check: 0 };
             self.bytes.extend_from_slice(&header.to_bytes());
             self.bytes.extend_from_slice(record);
             self.bytes.resize(total as usize, 0);
@@ -132,7 +123,7 @@ fn write_headers(core: &Core, bytes: &mut [u8], at: Lsn) {
         let (head, rest) = bytes[offset..].split_at_mut(HEADER_LEN);
         let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
         let lsn = Lsn::new(at.get() + offset as u64);
-        let header = core.codec.record(lsn, length, &[&rest[..length as usize]]);
+        let header = core.codec.member(lsn, length, &rest[..length as usize]);
         head.copy_from_slice(&header.to_bytes());
         offset += frame_len(u64::from(length)) as usize;
     }

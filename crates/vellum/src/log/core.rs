@@ -8,6 +8,7 @@ use crate::format::frame::Codec;
 use crate::log::attachment::Attachment;
 use crate::segment::prepare::Preparer;
 use crate::shared::participants::Census;
+use crate::shared::primitive::Ordering;
 use crate::shared::region::Region;
 use crate::shared::words::Words;
 use crate::sys::filesystem::Filesystem;
@@ -47,19 +48,16 @@ impl Core {
 
     /// What this process can find out about the other participants, if it is one itself.
     pub(crate) fn census<'a>(&'a self, attachment: &'a Attachment) -> Census<'a> {
-        Census {
-            words: self.words(),
-            lock_file: attachment.lock_file(),
-            me: attachment.me(),
-        }
+        Census { words: self.words(), lock_file: attachment.lock_file(), me: attachment.me() }
     }
 
     pub(crate) fn preparer(&self) -> Preparer<'_> {
-        Preparer {
-            dir: &self.dir,
-            geometry: &self.geometry,
-            mode: self.mode,
-        }
+        Preparer { dir: &self.dir, geometry: &self.geometry, mode: self.mode }
+    }
+
+    /// End of what is ready to be stored to.
+    pub(crate) fn ready_end(&self) -> Lsn {
+        Lsn::new(self.words().ready_end.load(Ordering::Acquire))
     }
 
     pub(crate) fn capacity(&self) -> u64 {
@@ -69,6 +67,11 @@ impl Core {
     /// First position of the segment that holds `lsn`.
     pub(crate) fn segment_of(&self, lsn: Lsn) -> Lsn {
         Lsn::new(lsn.get() - lsn.get() % self.capacity())
+    }
+
+    /// End of the segment that holds `lsn`.
+    pub(crate) fn segment_end(&self, lsn: Lsn) -> Lsn {
+        Lsn::new(self.segment_of(lsn).get() + self.capacity())
     }
 
     /// An error for shared words that cannot be.

@@ -63,7 +63,7 @@ impl Filler<'_> {
         }
         let segment = self.attachment.segment(self.core, self.slot, at)?;
         let offset = segment.offset_of(at);
-        let Some(map) = segment.mapped(offset, HEADER_LEN + len)? else {
+        let Some(map) = segment.mapped(offset, HEADER_LEN + len, || self.core.ready_end())? else {
             return self.write_record(at, &header, parts);
         };
         let mut next = offset as usize + HEADER_LEN;
@@ -84,7 +84,7 @@ impl Filler<'_> {
         let len = parts.iter().map(|part| part.len()).sum();
         let segment = self.attachment.segment(self.core, self.slot, at)?;
         let offset = segment.offset_of(at);
-        let Some(map) = segment.mapped(offset, len)? else {
+        let Some(map) = segment.mapped(offset, len, || self.core.ready_end())? else {
             return self.write_parts(at, parts);
         };
         let mut next = offset as usize;

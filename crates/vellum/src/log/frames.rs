@@ -12,11 +12,7 @@ use crate::{Lsn, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// A whole frame; `next` is where the following one stands. A batch is stepped into.
-    Frame {
-        kind: Kind,
-        payload_len: u64,
-        next: Lsn,
-    },
+    Frame { kind: Kind, payload_len: u64, next: Lsn },
     /// Eight zero bytes: nothing was ever written here.
     Unwritten,
     /// Bytes that are no frame of this log at this position.
@@ -34,45 +30,58 @@ pub(crate) fn look(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Re
         return Ok(Found::Unwritten);
     }
     let payload_len = u64::from(header.length);
-    let kind = core
-        .codec
-        .kind_by_header(lsn, header)
-        .unwrap_or(Kind::Record);
-    let step = if kind == Kind::Batch {
-        HEADER_LEN as u64
-    } else {
-        frame_len(payload_len)
-    };
-    let next = Lsn::new(lsn.get() + step);
-    if lsn.get() + frame_len(payload_len) > limit.get() {
-        return Ok(Found::Invalid(
-            "the frame reaches beyond the end of the log",
-        ));
+    if lsn.get() + header.frame_len() > limit.get() {
+        return Ok(Found::Invalid("the frame reaches beyond the end of the log"));
     }
-    if kind == Kind::Record {
+    let mut kind = core.codec.kind_by_header(lsn, header);
+    if kind.is_none() {
         let frame = window.fetch(lsn, HEADER_LEN as u64 + payload_len, limit)?;
-        let Some(payload) = frame
-            .get(HEADER_LEN..)
-            .filter(|p| p.len() as u64 == payload_len)
-        else {
+        let Some(payload) = frame.get(HEADER_LEN..).filter(|p| p.len() as u64 == payload_len) else {
             return Ok(Found::Invalid("the file ends in the middle of the record"));
         };
-        if core.codec.record(lsn, header.length, &[payload]) != header {
-            return Ok(Found::Invalid("the record does not match its checksum"));
-        }
+        kind = core.codec.kind_by_payload(lsn, header, payload);
     }
-    Ok(Found::Frame {
-        kind,
-        payload_len,
-        next,
-    })
+    let Some(kind) = kind else {
+        return Ok(Found::Invalid("the record does not match its checksum"));
+    };
+    let step = if kind == Kind::Batch { HEADER_LEN as u64 } else { frame_len(payload_len) };
+    Ok(Found::Frame { kind, payload_len, next: Lsn::new(lsn.get() + step) })
 }
 
-/// Payload bytes that a search may checksum before it gives up: stale bytes in a recycled segment
-/// can look like the headers of long records.
-const SEARCH_BUDGET_BYTES: u64 = 256 << 20;
+/// Looks at what stands at `lsn` without believing in any process: a batch is whole or nothing,
+/// and its records count only inside of it. Used where there are no shared words.
+pub(crate) fn look_whole(
+    core: &Core,
+    window: &mut Window,
+    lsn: Lsn,
+    limit: Lsn,
+) -> Result<Found> {
+    match look(core, window, lsn, limit)? {
+        Found::Frame { kind: Kind::Member, .. } => {
+            Ok(Found::Invalid("the record belongs to a batch whose start is missing"))
+        }
+        Found::Frame { kind: Kind::Batch, payload_len, next } => {
+            let end = Lsn::new(next.get() + payload_len);
+            let mut member = next;
+            while member < end {
+                match look(core, window, member, end)? {
+                    Found::Frame { kind: Kind::Member, next, .. } => member = next,
+                    _ => return Ok(Found::Invalid("the batch is not whole")),
+                }
+            }
+            Ok(Found::Frame { kind: Kind::Batch, payload_len, next: end })
+        }
+        found => Ok(found),
+    }
+}
 
-/// The first position behind `lsn` at which a frame of this log stands, before `limit`.
+/// Payload bytes that a search may checksum before it looks at short records only. What looks like
+/// a long record in the middle of garbage costs as much to refute as a real one to confirm.
+const SEARCH_BUDGET_BYTES: u64 = 16 << 30;
+/// A record that the search looks at even then.
+const SHORT_LEN: u64 = 64 << 10;
+
+/// The first position behind `lsn` at which a whole frame of this log stands, before `limit`.
 pub(crate) fn find_next(shared: &Arc<CoreRef>, lsn: Lsn, limit: Lsn) -> Option<Lsn> {
     let core = &shared.0;
     let mut headers = Window::new(Arc::clone(shared));
@@ -87,10 +96,14 @@ pub(crate) fn find_next(shared: &Arc<CoreRef>, lsn: Lsn, limit: Lsn) -> Option<L
         if header.is_unwritten() || at.get() + header.frame_len() > limit.get() {
             continue;
         }
+        let len = u64::from(header.length);
         if core.codec.kind_by_header(at, header).is_none() {
-            budget = budget.checked_sub(u64::from(header.length))?;
+            if len > SHORT_LEN && budget < len {
+                continue;
+            }
+            budget = budget.saturating_sub(len);
         }
-        if let Ok(Found::Frame { .. }) = look(core, &mut payloads, at, limit) {
+        if let Ok(Found::Frame { .. }) = look_whole(core, &mut payloads, at, limit) {
             return Some(at);
         }
     }

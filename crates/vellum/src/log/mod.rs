@@ -66,9 +66,7 @@ pub struct Log {
 
 impl Log {
     pub(crate) fn open(dir: &Path, options: &Options) -> Result<Log> {
-        Ok(Log {
-            shared: Arc::new(open::open(dir, options)?),
-        })
+        Ok(Log { shared: Arc::new(open::open(dir, options)?) })
     }
 
     /// Appends one record; returns its position.
@@ -127,7 +125,8 @@ impl Log {
     /// # Errors
     ///
     /// [`Trimmed`](crate::ErrorKind::Trimmed) for a position that is no longer kept,
-    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for one beyond the end.
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for one beyond the end, or (framed) where no
+    /// whole record starts.
     pub fn reader(&self, from: Lsn) -> Result<Reader> {
         Reader::new(Arc::clone(&self.shared), from)
     }
@@ -152,10 +151,10 @@ impl Log {
     /// # Errors
     ///
     /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position beyond
-    /// [`published`](Log::published). A position before [`begin`](Log::begin) is fine and changes
+    /// [`published`](Log::published), or (framed) where no record starts. A position before [`begin`](Log::begin) is fine and changes
     /// nothing.
     pub fn trim(&self, before: Lsn) -> Result<TrimReport> {
-        trim::trim(&self.shared.0, before)
+        trim::trim(&self.shared, before)
     }
 
     /// The state of the log, its files and its participants. Changes nothing.

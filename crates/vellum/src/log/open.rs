@@ -41,11 +41,7 @@ const UNFINISHED_CONTROL_NAME: &str = "control.new";
 /// Opens the log in `dir` as `options` say.
 pub(crate) fn open(dir: &Path, options: &Options) -> Result<CoreRef> {
     options.check()?;
-    if options.read_only {
-        open_read_only(dir, options)
-    } else {
-        open_for_writing(dir, options)
-    }
+    if options.read_only { open_read_only(dir, options) } else { open_for_writing(dir, options) }
 }
 
 fn open_for_writing(dir: &Path, options: &Options) -> Result<CoreRef> {
@@ -78,10 +74,7 @@ fn open_for_writing(dir: &Path, options: &Options) -> Result<CoreRef> {
     } else {
         // Another boot: the words mean nothing, and nobody of that boot is alive.
         require_alone(&lock_file, dir)?;
-        let geometry = Geometry {
-            boot_id: sys::process::boot_id(),
-            ..geometry
-        };
+        let geometry = Geometry { boot_id: sys::process::boot_id(), ..geometry };
         let positions = rebuild::scan(dir, &geometry, rebuild::Holes::Pad)?;
         (write_control(dir, &geometry, positions, mode)?, geometry)
     };
@@ -92,15 +85,7 @@ fn open_for_writing(dir: &Path, options: &Options) -> Result<CoreRef> {
         .map_err(|error| error.at_path(&dir.join(LOCK_NAME)))?;
     lock::unlock(attachment.lock_file(), GATE_BYTE).or_os("unlock", &dir.join(LOCK_NAME))?;
     let writer = PerProcess::new(attachment).or_os("notice forks from", dir)?;
-    let core = core(
-        dir,
-        options,
-        geometry,
-        filesystem,
-        control_mode,
-        Some(writer),
-        region,
-    );
+    let core = core(dir, options, geometry, filesystem, control_mode, Some(writer), region);
     core.check_words()?;
     pad::repair(&core, core.attachment()?)?;
     Ok(CoreRef(core))
@@ -118,6 +103,10 @@ fn open_read_only(dir: &Path, options: &Options) -> Result<CoreRef> {
         Some(control) => {
             let mode = fs::fstat(control).or_os("look at", &control_path)?.st_mode & 0o777;
             (read_geometry(control, &control_path)?, mode)
+        }
+        // Perhaps one is being created at this moment; its first segment comes after.
+        None if list(dir)?.is_empty() => {
+            return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
         }
         None => (stored_geometry(dir)?, 0),
     };
@@ -189,10 +178,7 @@ fn directory_filesystem(dir: &Path) -> Result<Filesystem> {
 /// Refuses a directory with other things in it, which somebody named by mistake.
 fn check_is_ours(dir: &Path, may_create: bool) -> Result<()> {
     let names = names(dir)?;
-    if names
-        .iter()
-        .any(|name| name == CONTROL_NAME || name == GEOMETRY_NAME)
-    {
+    if names.iter().any(|name| name == CONTROL_NAME || name == GEOMETRY_NAME) {
         return Ok(());
     }
     let is_ours = |name: &String| {
@@ -247,15 +233,9 @@ fn make_control(
             let message = "there are segments of a log already";
             return Err(Error::new(ErrorKind::AlreadyExists, message).at_path(dir));
         }
-        let geometry = Geometry {
-            boot_id: sys::process::boot_id(),
-            ..stored_geometry(dir)?
-        };
+        let geometry = Geometry { boot_id: sys::process::boot_id(), ..stored_geometry(dir)? };
         options.check_against(&geometry, dir)?;
-        (
-            geometry,
-            rebuild::scan(dir, &geometry, rebuild::Holes::Pad)?,
-        )
+        (geometry, rebuild::scan(dir, &geometry, rebuild::Holes::Pad)?)
     };
     write_file(dir, GEOMETRY_NAME, &geometry.to_bytes(), mode)?;
     write_control(dir, &geometry, positions, mode)
@@ -274,16 +254,10 @@ fn require_alone(lock_file: &OwnedFd, dir: &Path) -> Result<()> {
 fn new_geometry(options: &Options, filesystem: Filesystem) -> Geometry {
     let preallocate = options.preallocate.unwrap_or_default();
     let is_hazardous = filesystem.mapping_hazard().is_some() || preallocate == Preallocate::Sparse;
-    let fill = if is_hazardous {
-        Fill::Pwrite
-    } else {
-        Fill::Mapped
-    };
+    let fill = if is_hazardous { Fill::Pwrite } else { Fill::Mapped };
     Geometry {
         layout: options.layout.unwrap_or_default(),
-        segment_capacity: options
-            .segment_capacity_bytes
-            .unwrap_or(SEGMENT_CAPACITY_BYTES_DEFAULT),
+        segment_capacity: options.segment_capacity_bytes.unwrap_or(SEGMENT_CAPACITY_BYTES_DEFAULT),
         preallocate,
         fill: options.fill.unwrap_or(fill),
         secret: sys::process::random_u64(),
@@ -353,10 +327,9 @@ fn stored_geometry(dir: &Path) -> Result<Geometry> {
 
 fn header_error(fault: HeaderFault, path: &Path) -> Error {
     let (kind, message) = match fault {
-        HeaderFault::NotAControlFile => (
-            ErrorKind::Incompatible,
-            "not a log: the file is not Vellum's".to_string(),
-        ),
+        HeaderFault::NotAControlFile => {
+            (ErrorKind::Incompatible, "not a log: the file is not Vellum's".to_string())
+        }
         HeaderFault::Version(version) => {
             let ours = crate::format::VERSION;
             let message =
@@ -378,11 +351,7 @@ impl Options {
     fn check_against(&self, stored: &Geometry, dir: &Path) -> Result<()> {
         let contradiction = [
             contradict("layout", self.layout, stored.layout),
-            contradict(
-                "segment capacity",
-                self.segment_capacity_bytes,
-                stored.segment_capacity,
-            ),
+            contradict("segment capacity", self.segment_capacity_bytes, stored.segment_capacity),
             contradict("preallocation", self.preallocate, stored.preallocate),
             contradict("fill", self.fill, stored.fill),
         ];
@@ -399,20 +368,14 @@ fn contradict<T: PartialEq + std::fmt::Display>(
     stored: T,
 ) -> Option<String> {
     let asked = asked.filter(|asked| *asked != stored)?;
-    Some(format!(
-        "the log was created with {what} {stored}, and {asked} was asked for"
-    ))
+    Some(format!("the log was created with {what} {stored}, and {asked} was asked for"))
 }
 
 impl Positions {
     fn store(self, words: &crate::shared::words::Words) {
-        words
-            .cursor
-            .store(Packed::new(self.tail, 0).to_word(), Ordering::Relaxed);
+        words.cursor.store(Packed::new(self.tail, 0).to_word(), Ordering::Relaxed);
         words.ready_end.store(self.tail.get(), Ordering::Relaxed);
-        words
-            .allocated_end
-            .store(self.allocated_end.get(), Ordering::Relaxed);
+        words.allocated_end.store(self.allocated_end.get(), Ordering::Relaxed);
         words.begin.store(self.begin.get(), Ordering::Relaxed);
     }
 

@@ -10,7 +10,7 @@ use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::segment::file::Segment;
 use crate::shared::cursor::{self, Range};
-use crate::shared::participants::{self, Liveness, Owner, Remembering};
+use crate::shared::participants::{self, Liveness, Remembering};
 use crate::shared::primitive::Ordering;
 use crate::shared::{bell, lock};
 use crate::{Error, Layout, Lsn, Result, sys};
@@ -89,33 +89,27 @@ pub(crate) fn repair(core: &Core, attachment: &Attachment) -> Result<u64> {
     let mut repaired = 0;
     // Under the lock: who was dead is still dead, and nobody else pads.
     for slot in participants::orphaned_slots(words, &who) {
-        if let Some(range) = cursor::verdict(words, slot) {
+        if let Some(range) = cursor::granted(words, slot, cursor::load(words)) {
             check_range(core, range)?;
             write(core, range, Reason::Died)?;
             repaired += 1;
             words.counts.repairs.fetch_add(1, Ordering::Relaxed);
-            words
-                .counts
-                .repaired_bytes
-                .fetch_add(range.len, Ordering::Relaxed);
+            words.counts.repaired_bytes.fetch_add(range.len, Ordering::Relaxed);
         }
         cursor::publish(words, slot);
         participants::release_slot(words, slot);
     }
-    bell::ring(&words.bell);
+    bell::ring(&words.bell, false);
     Ok(repaired)
 }
 
 /// Whether the oldest reservation in flight, the one that holds `published` back, is a dead
 /// participant's.
 pub(crate) fn is_held_back_by_the_dead(core: &Core, attachment: &Attachment) -> bool {
-    let oldest = cursor::used_slots(core.words())
-        .filter_map(|slot| Some((cursor::in_flight(slot)?.start, slot)))
-        .min_by_key(|(start, _)| *start);
-    oldest.is_some_and(|(_, slot)| {
-        let owner = Owner::from_word(slot.owner.load(Ordering::Acquire));
-        !core.census(attachment).is_alive(owner)
-    })
+    let words = core.words();
+    cursor::oldest_in_flight(words, cursor::load(words))
+        .and_then(|(slot, _)| participants::owner_of(words, slot))
+        .is_some_and(|owner| !core.census(attachment).is_alive(owner))
 }
 
 /// Refuses to pad what cannot have been reserved.

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::format::frame::{HEADER_LEN, Kind};
+use crate::format::frame::{ALIGNMENT, HEADER_LEN, Kind};
 use crate::log::batch::CoreRef;
 use crate::log::frames::{self, Found};
 use crate::log::window::Window;
@@ -66,12 +66,11 @@ impl Reader {
                 .at_lsn(position));
         }
         let window = Window::new(Arc::clone(&core));
-        Ok(Reader {
-            core,
-            window,
-            position,
-            published: Lsn::ZERO,
-        })
+        let mut reader = Reader { core, window, position, published: Lsn::ZERO };
+        if from > begin && !starts_record(&reader.core, &mut reader.window, from)? {
+            return Err(not_a_start(&reader.core, from));
+        }
+        Ok(reader)
     }
 
     /// Where the next record will be looked for.
@@ -84,16 +83,12 @@ impl Reader {
     /// # Errors
     ///
     /// [`ErrorKind::Trimmed`] when the position has been trimmed away meanwhile,
-    /// [`ErrorKind::OutOfRange`] when the reader was started at a position where no record
-    /// starts, [`ErrorKind::Corrupt`] for damage, with file and position.
+    /// [`ErrorKind::Corrupt`] for damage, with file and position.
     ///
     /// # Cost
     ///
     /// One `pread` per 256 KiB, and a checksum of the record.
-    #[allow(
-        clippy::should_implement_trait,
-        reason = "an iterator cannot lend its items"
-    )]
+    #[allow(clippy::should_implement_trait, reason = "an iterator cannot lend its items")]
     pub fn next(&mut self) -> Result<Option<Record<'_>>> {
         match self.core.0.geometry.layout {
             Layout::Framed => self.next_frame(),
@@ -110,7 +105,8 @@ impl Reader {
     ///
     /// As for [`next`](Reader::next).
     pub fn follow(&mut self, timeout: Option<Duration>) -> Result<Option<Record<'_>>> {
-        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        // A time-out beyond the clock's end is none.
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         while !self.has_more()? {
             let remaining = deadline.map(|end| end.saturating_duration_since(Instant::now()));
             if remaining == Some(Duration::ZERO) {
@@ -147,11 +143,9 @@ impl Reader {
     fn wait(&self, remaining: Option<Duration>) {
         let core = &self.core.0;
         let words = core.words();
-        let can_arm = core.writer.is_some();
-        let rings = if can_arm {
-            bell::arm(&words.bell)
-        } else {
-            bell::listen(&words.bell)
+        let (rings, is_armed) = match core.writer {
+            Some(_) => bell::arm(&words.bell),
+            None => (bell::listen(&words.bell), false),
         };
         let published = cursor::published(words);
         if published > self.position {
@@ -159,35 +153,23 @@ impl Reader {
         }
         let pause = if published < cursor::tail(words) {
             LOOK_FOR_THE_DEAD
-        } else if can_arm {
+        } else if is_armed {
             LOOK_AGAIN
         } else {
             LOOK_AGAIN_UNARMED
         };
-        bell::wait(
-            &words.bell,
-            rings,
-            remaining.map_or(pause, |r| r.min(pause)),
-        );
+        bell::wait(&words.bell, rings, remaining.map_or(pause, |r| r.min(pause)));
     }
 
     fn next_frame(&mut self) -> Result<Option<Record<'_>>> {
         while self.has_more()? {
             let lsn = self.position;
             match frames::look(&self.core.0, &mut self.window, lsn, self.published) {
-                Ok(Found::Frame {
-                    kind: Kind::Record,
-                    payload_len,
-                    next,
-                }) => {
+                Ok(Found::Frame { kind: Kind::Record | Kind::Member, payload_len, next }) => {
                     self.position = next;
                     let len = HEADER_LEN as u64 + payload_len;
                     let frame = self.window.fetch(lsn, len, next)?;
-                    return Ok(Some(Record {
-                        lsn,
-                        next_lsn: next,
-                        payload: &frame[HEADER_LEN..],
-                    }));
+                    return Ok(Some(Record { lsn, next_lsn: next, payload: &frame[HEADER_LEN..] }));
                 }
                 Ok(Found::Frame { next, .. }) => self.position = next,
                 Ok(Found::Unwritten) => return Err(self.damage("no record starts here")),
@@ -209,11 +191,7 @@ impl Reader {
                     }
                     self.position = next;
                     let payload = self.window.fetch(lsn, len, next)?;
-                    return Ok(Some(Record {
-                        lsn,
-                        next_lsn: next,
-                        payload,
-                    }));
+                    return Ok(Some(Record { lsn, next_lsn: next, payload }));
                 }
                 // The end of a segment that was cut: go on at the next.
                 Ok(None) => {
@@ -239,9 +217,7 @@ impl Reader {
             let available = data_end.get() - start.get();
             let len = (searched * 2).max(4096).min(available);
             let bytes = self.window.fetch(start, len, limit)?;
-            let newline = bytes[searched as usize..]
-                .iter()
-                .position(|byte| *byte == b'\n');
+            let newline = bytes[searched as usize..].iter().position(|byte| *byte == b'\n');
             if let Some(offset) = newline {
                 let len = searched + offset as u64 + 1;
                 return Ok(Some((len, Lsn::new(start.get() + len))));
@@ -278,38 +254,45 @@ impl Reader {
         let first = core.segment_of(self.position);
         let path = crate::format::segment::path(&core.dir, first);
         let offset = crate::format::segment::HEADER_LEN + self.position.get() - first.get();
-        let message = format!(
-            "{reason}: position {}, byte {offset} of the file",
-            self.position
-        );
-        let error = Error::new(ErrorKind::Corrupt, message)
-            .at_path(&path)
-            .at_lsn(self.position);
+        let message = format!("{reason}: position {}, byte {offset} of the file", self.position);
+        let error = Error::new(ErrorKind::Corrupt, message).at_path(&path).at_lsn(self.position);
         self.unless_trimmed(error)
     }
 
     /// The error, unless the explanation is that the position has been trimmed away.
     fn unless_trimmed(&self, error: Error) -> Error {
         let begin = Lsn::new(self.core.0.words().begin.load(Ordering::SeqCst));
-        if self.position < begin {
-            trimmed(&self.core, self.position, begin)
-        } else {
-            error
-        }
+        if self.position < begin { trimmed(&self.core, self.position, begin) } else { error }
     }
 }
 
 impl std::fmt::Debug for Reader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reader")
-            .field("position", &self.position)
-            .finish_non_exhaustive()
+        f.debug_struct("Reader").field("position", &self.position).finish_non_exhaustive()
     }
+}
+
+/// Whether a record starts at a published position, or may later.
+///
+/// A text log has no marks between its bytes, so any position in it will do.
+pub(crate) fn starts_record(core: &CoreRef, window: &mut Window, lsn: Lsn) -> Result<bool> {
+    let published = cursor::published(core.0.words());
+    if core.0.geometry.layout != Layout::Framed || lsn >= published {
+        return Ok(true);
+    }
+    if !lsn.get().is_multiple_of(ALIGNMENT) {
+        return Ok(false);
+    }
+    let found = frames::look(&core.0, window, lsn, published)?;
+    Ok(matches!(found, Found::Frame { .. }))
+}
+
+pub(crate) fn not_a_start(core: &CoreRef, lsn: Lsn) -> Error {
+    let message = format!("no whole record starts at position {lsn}; use one that was returned");
+    Error::new(ErrorKind::OutOfRange, message).at_path(&core.0.dir).at_lsn(lsn)
 }
 
 fn trimmed(core: &CoreRef, position: Lsn, begin: Lsn) -> Error {
     let message = format!("position {position} has been trimmed away; the log begins at {begin}");
-    Error::new(ErrorKind::Trimmed, message)
-        .at_path(&core.0.dir.join(CONTROL_NAME))
-        .at_lsn(position)
+    Error::new(ErrorKind::Trimmed, message).at_path(&core.0.dir.join(CONTROL_NAME)).at_lsn(position)
 }

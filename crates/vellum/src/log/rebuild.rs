@@ -1,7 +1,7 @@
 //! Finding out where a log begins and ends from its segments alone.
 //!
 //! Needed when the control file is gone, and after a reboot. Only records are believed: a framed
-//! log ends behind its last valid frame, a text log behind its last byte that is not NUL.
+//! log ends behind its last whole frame, a text log behind its last byte that is not NUL.
 //!
 //! **If the process dies here**: nothing was changed but pads written into holes; the next opener
 //! does it again and comes to the same end.
@@ -45,11 +45,7 @@ impl Positions {
     /// Of a log with nothing in it. Positions start behind a segment's worth, so that none is 0.
     pub(crate) fn of_new_log(geometry: &Geometry) -> Positions {
         let start = Lsn::new(geometry.segment_capacity);
-        Positions {
-            begin: start,
-            tail: start,
-            allocated_end: start,
-        }
+        Positions { begin: start, tail: start, allocated_end: start }
     }
 }
 
@@ -66,18 +62,11 @@ pub(crate) fn scan(dir: &Path, geometry: &Geometry, holes: Holes) -> Result<Posi
         Layout::Framed => {
             let begin = header(&shared.0, *oldest)?.begin.get();
             let begin = Lsn::new(begin.max(oldest.get()));
-            (
-                begin,
-                end_of_frames(&shared, begin, &firsts, allocated_end, holes)?,
-            )
+            (begin, end_of_frames(&shared, begin, allocated_end, holes)?)
         }
         Layout::Text => (*oldest, end_of_text(&shared, &firsts)?),
     };
-    Ok(Positions {
-        begin,
-        tail: tail.max(begin),
-        allocated_end,
-    })
+    Ok(Positions { begin, tail: tail.max(begin), allocated_end })
 }
 
 /// A log without shared words, good for reading files.
@@ -131,24 +120,18 @@ fn header(core: &Core, first: Lsn) -> Result<SegmentHeader> {
     Ok(header)
 }
 
-/// Where the frames end: behind the last valid one.
-fn end_of_frames(
-    shared: &Arc<CoreRef>,
-    begin: Lsn,
-    firsts: &[Lsn],
-    limit: Lsn,
-    holes: Holes,
-) -> Result<Lsn> {
+/// Where the frames end: behind the last whole one.
+///
+/// Reads all of the log, because a hole may be anywhere; nothing else knows of it.
+fn end_of_frames(shared: &Arc<CoreRef>, begin: Lsn, limit: Lsn, holes: Holes) -> Result<Lsn> {
     let mut window = Window::new(Arc::clone(shared));
-    let mut lsn = start_of_scan(shared, &mut window, begin, firsts, limit)?;
+    let mut lsn = begin;
     while lsn < limit {
-        if let Found::Frame { next, .. } = frames::look(&shared.0, &mut window, lsn, limit)? {
+        if let Found::Frame { next, .. } = frames::look_whole(&shared.0, &mut window, lsn, limit)? {
             lsn = next;
             continue;
         }
-        let Some(next) = frames::find_next(shared, lsn, limit) else {
-            break;
-        };
+        let Some(next) = frames::find_next(shared, lsn, limit) else { break };
         if holes == Holes::Pad {
             let len = next.get() - lsn.get();
             pad::write(&shared.0, Range { start: lsn, len }, Reason::Died)?;
@@ -157,23 +140,6 @@ fn end_of_frames(
         lsn = next;
     }
     Ok(lsn)
-}
-
-/// The newest segment that starts with a frame, so that not all of a long log is read; `begin`
-/// where there is none.
-fn start_of_scan(
-    shared: &Arc<CoreRef>,
-    window: &mut Window,
-    begin: Lsn,
-    firsts: &[Lsn],
-    limit: Lsn,
-) -> Result<Lsn> {
-    for first in firsts.iter().rev().filter(|first| **first > begin) {
-        if let Found::Frame { .. } = frames::look(&shared.0, window, *first, limit)? {
-            return Ok(*first);
-        }
-    }
-    Ok(begin)
 }
 
 /// Where the text ends: behind the last byte that is not NUL.

@@ -131,7 +131,7 @@ impl<'a> Reservation<'a> {
         }
         let slot = self.slot.take().expect("held until published");
         self.check_process()?;
-        self.core.publish(&slot);
+        self.core.publish(self.attachment, &slot);
         Ok(self.placement.at)
     }
 
@@ -143,11 +143,7 @@ impl<'a> Reservation<'a> {
         let mut check = self.core.codec.check(self.placement.at, self.len as u32);
         let mut bytes = vec![0; self.len.min(64 << 10) as usize];
         let mut lsn = self.payload_at;
-        let end = Range {
-            start: lsn,
-            len: self.len,
-        }
-        .end();
+        let end = Range { start: lsn, len: self.len }.end();
         while lsn < end {
             let first = self.core.segment_of(lsn);
             let segment = ReadSegment::open(&self.core.dir, &self.core.geometry, first)?;
@@ -161,6 +157,10 @@ impl<'a> Reservation<'a> {
     }
 
     fn put(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        if bytes.is_empty() {
+            // At the very end, `at` may lie in a segment that does not exist.
+            return self.check_process();
+        }
         let at = Lsn::new(self.payload_at.get() + offset);
         let is_mapped = self.is_mapped;
         self.fill(|filler| filler.bytes(at, &[bytes], is_mapped))
@@ -169,11 +169,7 @@ impl<'a> Reservation<'a> {
     fn fill(&mut self, fill: impl FnOnce(&mut Filler<'_>) -> Result<()>) -> Result<()> {
         self.check_process()?;
         let slot = self.slot.as_deref_mut().expect("held until published");
-        fill(&mut Filler {
-            core: self.core,
-            attachment: self.attachment,
-            slot,
-        })
+        fill(&mut Filler { core: self.core, attachment: self.attachment, slot })
     }
 
     /// Refuses a forked child's copy: the reservation is the parent's.
@@ -207,8 +203,8 @@ impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         if let Some(mut slot) = self.slot.take() {
             if self.pid == std::process::id() {
-                self.core
-                    .give_up(&mut slot, self.placement, Reason::Abandoned);
+                let (core, attachment) = (self.core, self.attachment);
+                core.give_up(attachment, &mut slot, self.placement, Reason::Abandoned);
             } else {
                 // The flag of the parent's slot means nothing here.
                 std::mem::forget(slot);

@@ -28,15 +28,10 @@ pub(crate) struct Placement {
     pub(crate) at: Lsn,
 }
 
-/// Bytes from `start` that `len` bytes take, with what is skipped before them.
+/// Bytes that `len` bytes take from `offset` in a segment on, with what is skipped before them.
 #[inline]
-fn len_from(start: Lsn, len: u64, capacity: u64) -> u64 {
-    let offset = start.get() % capacity;
-    if offset == 0 || offset + len <= capacity {
-        len
-    } else {
-        capacity - offset + len
-    }
+fn len_from(offset: u64, len: u64, capacity: u64) -> u64 {
+    if offset == 0 || offset + len <= capacity { len } else { capacity - offset + len }
 }
 
 impl Core {
@@ -51,18 +46,19 @@ impl Core {
     ) -> Result<Placement> {
         let capacity = self.capacity();
         let words = self.words();
-        let len_at = |start: Lsn| len_from(start, len, capacity);
+        let segment_first = slot.segment_first.get();
+        let len_at = |start: Lsn| {
+            // Most appends stay in the segment of the last; a division costs as much as the rest.
+            let offset = start.get().wrapping_sub(segment_first);
+            let offset = if offset < capacity { offset } else { start.get() % capacity };
+            len_from(offset, len, capacity)
+        };
         let range = match cursor::reserve(words, slot.index, &words.ready_end, len_at) {
             Ok(range) => range,
             Err(refused) => self.reserve_beyond(attachment, slot, refused, len, is_ready)?,
         };
-        if self.geometry.fill == Fill::Mapped {
-            self.prepare_ahead(attachment, range.end());
-        }
-        Ok(Placement {
-            range,
-            at: Lsn::new(range.end().get() - len),
-        })
+        self.prepare_ahead(attachment, range.end(), is_ready);
+        Ok(Placement { range, at: Lsn::new(range.end().get() - len) })
     }
 
     #[cold]
@@ -75,7 +71,8 @@ impl Core {
         is_ready: bool,
     ) -> Result<Range> {
         let words = self.words();
-        let len_at = |start: Lsn| len_from(start, len, self.capacity());
+        let capacity = self.capacity();
+        let len_at = |start: Lsn| len_from(start.get() % capacity, len, capacity);
         let Refused::Beyond { mut end, .. } = refused;
         loop {
             if end > Lsn::MAX {
@@ -93,9 +90,7 @@ impl Core {
             };
             match cursor::reserve(words, slot.index, limit, len_at) {
                 Ok(range) => {
-                    words
-                        .ready_end
-                        .fetch_max(range.end().get(), Ordering::Release);
+                    words.ready_end.fetch_max(range.end().get(), Ordering::Release);
                     return Ok(range);
                 }
                 // Others have reserved what was made ready.
@@ -104,33 +99,38 @@ impl Core {
         }
     }
 
-    /// Makes more ready before it is needed, if this append is the one to notice.
+    /// Prepares more before it is needed, if this append is the one to notice: a window of zeros
+    /// for records that are stored, the next segment for those that are written.
     ///
     /// What goes wrong here goes wrong again, and is reported, when the space is needed.
     #[inline]
-    fn prepare_ahead(&self, attachment: &Attachment, end: Lsn) {
+    fn prepare_ahead(&self, attachment: &Attachment, end: Lsn, is_ready: bool) {
         let words = self.words();
-        let ready = words.ready_end.load(Ordering::Relaxed);
-        let is_due = ready.saturating_sub(end.get()) < self.prefault_bytes;
-        if is_due && words.prepare.holder.load(Ordering::Relaxed) == 0 {
-            self.prepare_next(attachment, ready);
+        let prepared = if is_ready { &words.ready_end } else { &words.allocated_end };
+        let ahead = prepared.load(Ordering::Relaxed).saturating_sub(end.get());
+        if ahead < self.prefault_bytes && words.prepare.holder.load(Ordering::Relaxed) == 0 {
+            self.prepare_next(attachment, end, is_ready);
         }
     }
 
     #[cold]
-    fn prepare_next(&self, attachment: &Attachment, seen_ready: u64) {
+    fn prepare_next(&self, attachment: &Attachment, end: Lsn, is_ready: bool) {
         let words = self.words();
-        let census = self.census(attachment);
-        let Some(_held) = lock::try_acquire(&words.prepare, attachment.me(), &census) else {
-            return;
-        };
-        let ready = words.ready_end.load(Ordering::Acquire);
-        if ready != seen_ready || self.check_words().is_err() {
+        let Some(_held) = lock::try_acquire(&words.prepare, attachment.me()) else { return };
+        // Others may have gone on meanwhile: what is wanted follows the tail, not `end`.
+        let tail = cursor::tail(words).max(end);
+        let wanted = Lsn::new(tail.get() + self.prefault_bytes);
+        if wanted > Lsn::MAX || attachment.is_discouraged(tail) {
             return;
         }
-        let next = Lsn::new(ready + 1);
-        if next <= Lsn::MAX && self.allocate_to(next).is_ok() {
-            let _ = self.make_ready_to(next);
+        let prepared = self.check_words().and_then(|()| self.allocate_to(wanted));
+        let prepared = prepared.and_then(|()| match is_ready {
+            true => self.make_ready_to(wanted),
+            false => Ok(()),
+        });
+        if prepared.is_err() {
+            // A full disk is not asked again for every record.
+            attachment.discourage(Lsn::new(tail.get() + self.prefault_bytes / 8));
         }
     }
 
@@ -158,18 +158,14 @@ impl Core {
         let words = self.words();
         // A dead owner may have reserved beyond `ready_end` without taking it along; nothing
         // that is reserved may be zeroed.
-        let mut ready = words
-            .ready_end
-            .load(Ordering::Acquire)
-            .max(cursor::tail(words).get());
+        let mut ready = words.ready_end.load(Ordering::Acquire).max(cursor::tail(words).get());
         while ready < end.get() {
             let limit = self.ready_limit(ready);
             if self.needs_zeros() {
-                self.preparer()
-                    .write_zeros(Lsn::new(ready), Lsn::new(limit))?;
+                self.preparer().write_zeros(Lsn::new(ready), Lsn::new(limit))?;
             }
             ready = limit;
-            words.ready_end.store(ready, Ordering::Release);
+            words.ready_end.fetch_max(ready, Ordering::Release);
         }
         Ok(())
     }
@@ -214,15 +210,11 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_starts_at_the_next_segment() {
-        let from = |start, len| len_from(Lsn::new(start), len, 4096);
-        assert_eq!(from(4096, 4096), 4096);
-        assert_eq!(from(4096 + 96, 4000), 4000);
-        assert_eq!(from(4096 + 97, 4000), 3999 + 4000);
-        assert_eq!(
-            from(4096, 10_000),
-            10_000,
-            "longer than a segment, from its start"
-        );
-        assert_eq!(from(4097, 10_000), 4095 + 10_000);
+        let from = |offset, len| len_from(offset, len, 4096);
+        assert_eq!(from(0, 4096), 4096);
+        assert_eq!(from(96, 4000), 4000);
+        assert_eq!(from(97, 4000), 3999 + 4000);
+        assert_eq!(from(0, 10_000), 10_000, "longer than a segment, from its start");
+        assert_eq!(from(1, 10_000), 4095 + 10_000);
     }
 }

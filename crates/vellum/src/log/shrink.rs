@@ -31,14 +31,9 @@ pub(crate) fn to_data(core: &Core, attachment: &Attachment) -> Result<()> {
         let len = segment.offset_of(tail);
         sys::file::set_len(segment.fd(), len).or_os("end the segment", &segment.path)?;
     }
-    let beyond: Vec<Lsn> = list(&core.dir)?
-        .into_iter()
-        .filter(|first| *first > active)
-        .collect();
+    let beyond: Vec<Lsn> = list(&core.dir)?.into_iter().filter(|first| *first > active).collect();
     if !beyond.is_empty() {
-        words
-            .allocated_end
-            .store(active.get() + core.capacity(), Ordering::SeqCst);
+        words.allocated_end.store(active.get() + core.capacity(), Ordering::SeqCst);
         for first in beyond {
             core.preparer().remove(first)?;
         }

@@ -181,18 +181,9 @@ fn segments(core: &Core, tail: Lsn) -> Result<Vec<SegmentStat>> {
         };
         all.extend(segment(core, path(&core.dir, first), first, tail, state)?);
     }
-    for name in names(&core.dir)?
-        .iter()
-        .filter(|name| name.ends_with(SPARE_SUFFIX))
-    {
+    for name in names(&core.dir)?.iter().filter(|name| name.ends_with(SPARE_SUFFIX)) {
         let path = core.dir.join(name);
-        all.extend(segment(
-            core,
-            path,
-            Lsn::ZERO,
-            Lsn::ZERO,
-            SegmentState::Spare,
-        )?);
+        all.extend(segment(core, path, Lsn::ZERO, Lsn::ZERO, SegmentState::Spare)?);
     }
     Ok(all)
 }
@@ -232,16 +223,12 @@ fn segment(
 
 fn participants(core: &Core) -> Vec<ParticipantStat> {
     let words = core.words();
-    let census = core
-        .writer
-        .as_ref()
-        .map(|writer| core.census(writer.newest()));
+    let attachment = core.writer.as_ref().filter(|writer| writer.is_own());
+    let census = attachment.map(|writer| core.census(writer.newest()));
     let known = participants::attached(words).map(|(owner, place)| {
         let life = participants::incarnation(place).life();
         // Without the right to ask for locks, what /proc tells has to do.
-        let alive = census
-            .as_ref()
-            .map_or(life != Life::Gone, |census| census.is_alive(owner));
+        let alive = census.as_ref().map_or(life != Life::Gone, |census| census.is_alive(owner));
         let incarnation = participants::incarnation(place);
         ParticipantStat {
             index: owner.index() as u32,
@@ -255,13 +242,12 @@ fn participants(core: &Core) -> Vec<ParticipantStat> {
 }
 
 fn in_flight(core: &Core, owner: Owner) -> Vec<InFlight> {
-    cursor::used_slots(core.words())
-        .filter(|slot| slot.owner.load(Ordering::Acquire) == owner.to_word())
-        .filter_map(cursor::in_flight)
-        .map(|range| InFlight {
-            first_lsn: range.start,
-            bytes: range.len,
-        })
+    let words = core.words();
+    let seen = cursor::load(words);
+    (0..cursor::used_slots(words))
+        .filter(|slot| participants::owner_of(words, *slot) == Some(owner))
+        .filter_map(|slot| cursor::granted(words, slot, seen))
+        .map(|range| InFlight { first_lsn: range.start, bytes: range.len })
         .collect()
 }
 
@@ -270,9 +256,6 @@ impl Stat {
     pub fn held_back_by(&self) -> Option<&ParticipantStat> {
         let is_oldest = |flight: &InFlight| flight.first_lsn == self.published;
         let holds = |p: &&ParticipantStat| p.in_flight.iter().any(is_oldest);
-        self.participants
-            .iter()
-            .find(holds)
-            .filter(|_| self.published < self.tail)
+        self.participants.iter().find(holds).filter(|_| self.published < self.tail)
     }
 }

@@ -4,10 +4,15 @@
 //! segment it lies in, so that the removal of the files before it can be taken up by the next trim,
 //! and a log without its control file still begins where a record does.
 
+use std::sync::Arc;
+
 use zerocopy::IntoBytes;
 
 use crate::format::segment::SegmentHeader;
+use crate::log::batch::CoreRef;
 use crate::log::core::Core;
+use crate::log::read::{not_a_start, starts_record};
+use crate::log::window::Window;
 use crate::segment::file::Segment;
 use crate::segment::list;
 use crate::shared::primitive::Ordering;
@@ -25,7 +30,8 @@ pub struct TrimReport {
 }
 
 /// Drops what lies before `before`.
-pub(crate) fn trim(core: &Core, before: Lsn) -> Result<TrimReport> {
+pub(crate) fn trim(shared: &Arc<CoreRef>, before: Lsn) -> Result<TrimReport> {
+    let core = &shared.0;
     let attachment = core.attachment()?;
     let words = core.words();
     let published = cursor::published(words);
@@ -33,12 +39,16 @@ pub(crate) fn trim(core: &Core, before: Lsn) -> Result<TrimReport> {
         let message = format!(
             "cannot trim to {before}: only what is published can be trimmed, up to {published}"
         );
-        return Err(Error::new(ErrorKind::OutOfRange, message)
-            .at_path(&core.dir)
-            .at_lsn(before));
+        return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(before));
     }
     let _held = lock::acquire(&words.prepare, attachment.me(), &core.census(attachment));
     core.check_words()?;
+    let mut window = Window::new(Arc::clone(shared));
+    if before.get() > words.begin.load(Ordering::Acquire)
+        && !starts_record(shared, &mut window, before)?
+    {
+        return Err(not_a_start(shared, before));
+    }
     let begin = Lsn::new(words.begin.load(Ordering::Acquire).max(before.get()));
     remember(core, begin)?;
     words.begin.store(begin.get(), Ordering::SeqCst);
@@ -52,17 +62,20 @@ pub(crate) fn trim(core: &Core, before: Lsn) -> Result<TrimReport> {
             segments_removed += 1;
         }
     }
-    Ok(TrimReport {
-        begin,
-        segments_removed,
-    })
+    Ok(TrimReport { begin, segments_removed })
 }
 
 /// Notes the new beginning in the segment that will be the oldest.
 fn remember(core: &Core, begin: Lsn) -> Result<()> {
-    let first = core.segment_of(begin);
-    let is_there = first.get() < core.words().allocated_end.load(Ordering::Acquire);
-    if core.geometry.layout != Layout::Framed || !is_there {
+    if core.geometry.layout != Layout::Framed {
+        return Ok(());
+    }
+    let allocated_end = core.words().allocated_end.load(Ordering::Acquire);
+    let is_there = core.segment_of(begin).get() < allocated_end;
+    // At the very end of the last segment, that one stays, with nothing left in it.
+    let first = if is_there { begin } else { Lsn::new(begin.get() - 1) };
+    let first = core.segment_of(first);
+    if first.get() >= allocated_end || begin.get() == core.capacity() {
         return Ok(());
     }
     let segment = Segment::open_unmapped(&core.dir, &core.geometry, first)?;

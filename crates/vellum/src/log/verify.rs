@@ -56,16 +56,15 @@ pub(crate) fn verify(shared: &Arc<CoreRef>) -> Result<VerifyReport> {
     let core = &shared.0;
     let begin = Lsn::new(core.words().begin.load(Ordering::Acquire));
     let end = cursor::published(core.words());
-    let mut report = VerifyReport {
-        begin,
-        end,
-        ..VerifyReport::default()
-    };
+    let mut report = VerifyReport { begin, end, ..VerifyReport::default() };
     check_segments(core, &mut report)?;
     match core.geometry.layout {
         Layout::Framed => walk_frames(shared, &mut report)?,
         Layout::Text => walk_lines(shared, &mut report)?,
     }
+    // What was trimmed away while it was looked at is not damage.
+    let begin = core.words().begin.load(Ordering::SeqCst);
+    report.damage.retain(|damage| core.segment_end(damage.lsn).get() > begin);
     Ok(report)
 }
 
@@ -76,16 +75,12 @@ fn check_segments(core: &Core, report: &mut VerifyReport) -> Result<()> {
         match ReadSegment::open(&core.dir, &core.geometry, first) {
             Ok(segment) if core.geometry.layout == Layout::Framed => {
                 if let Some(reason) = header_fault(core, &segment)? {
-                    report
-                        .damage
-                        .push(damage(core, first, first, reason).at_byte(0));
+                    report.damage.push(damage(core, first, first, reason).at_byte(0));
                 }
             }
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::Corrupt => {
-                report
-                    .damage
-                    .push(damage(core, first, first, error.to_string()).at_byte(0));
+                report.damage.push(damage(core, first, first, error.to_string()).at_byte(0));
             }
             Err(error) => return Err(error),
         }
@@ -115,11 +110,7 @@ fn walk_frames(shared: &Arc<CoreRef>, report: &mut VerifyReport) -> Result<()> {
     let mut lsn = report.begin;
     while lsn < report.end {
         match frames::look(core, &mut window, lsn, report.end) {
-            Ok(Found::Frame {
-                kind,
-                payload_len,
-                next,
-            }) => {
+            Ok(Found::Frame { kind, payload_len, next }) => {
                 count(report, kind, payload_len, next.get() - lsn.get());
                 lsn = next;
             }
@@ -140,7 +131,7 @@ fn walk_frames(shared: &Arc<CoreRef>, report: &mut VerifyReport) -> Result<()> {
 
 fn count(report: &mut VerifyReport, kind: Kind, payload_len: u64, len: u64) {
     match kind {
-        Kind::Record => {
+        Kind::Record | Kind::Member => {
             report.records += 1;
             report.record_bytes += payload_len;
         }
@@ -186,12 +177,7 @@ fn walk_lines(shared: &Arc<CoreRef>, report: &mut VerifyReport) -> Result<()> {
 
 fn damage(core: &Core, first: Lsn, lsn: Lsn, reason: String) -> Damage {
     let offset = header_len(core.geometry.layout) + (lsn.get() - first.get());
-    Damage {
-        path: path(&core.dir, first),
-        offset,
-        lsn,
-        reason,
-    }
+    Damage { path: path(&core.dir, first), offset, lsn, reason }
 }
 
 impl Damage {

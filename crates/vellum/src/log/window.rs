@@ -22,21 +22,14 @@ pub(crate) struct Window {
 
 impl Window {
     pub(crate) fn new(core: Arc<CoreRef>) -> Window {
-        Window {
-            core,
-            segment: None,
-            start: Lsn::ZERO,
-            bytes: Vec::new(),
-        }
+        Window { core, segment: None, start: Lsn::ZERO, bytes: Vec::new() }
     }
 
     /// The `len` bytes at `lsn`, fewer only where the files end; reads ahead up to `limit`.
     pub(crate) fn fetch(&mut self, lsn: Lsn, len: u64, limit: Lsn) -> Result<&[u8]> {
         let end = lsn.get() + len;
         if lsn < self.start || end > self.start.get() + self.bytes.len() as u64 {
-            let ahead = len
-                .max(READ_AHEAD_BYTES)
-                .min(limit.get().saturating_sub(lsn.get()));
+            let ahead = len.max(READ_AHEAD_BYTES).min(limit.get().saturating_sub(lsn.get()));
             self.refill(lsn, ahead.max(len))?;
         }
         let offset = (lsn.get() - self.start.get()) as usize;
@@ -82,11 +75,7 @@ impl Window {
     }
 
     fn open(&mut self, first: Lsn) -> Result<&ReadSegment> {
-        if self
-            .segment
-            .as_ref()
-            .is_none_or(|segment| segment.first != first)
-        {
+        if self.segment.as_ref().is_none_or(|segment| segment.first != first) {
             self.segment = None;
             let core = &self.core.0;
             self.segment = Some(ReadSegment::open(&core.dir, &core.geometry, first)?);

@@ -51,14 +51,7 @@ impl Segment {
         let path = path(dir, first);
         let fd = open_file(&path, first, OFlags::RDWR)?;
         let header_len = header_len(geometry.layout);
-        Ok(Segment {
-            first,
-            path,
-            fd,
-            header_len,
-            map: None,
-            ready_len: AtomicUsize::new(0),
-        })
+        Ok(Segment { first, path, fd, header_len, map: None, ready_len: AtomicUsize::new(0) })
     }
 
     /// Offset in the file of a position, which must not lie before the segment.
@@ -76,14 +69,18 @@ impl Segment {
         self.map.as_ref().map_or(0, |map| map.len() as u64)
     }
 
-    /// The mapping, with `len` bytes at `offset` ready to be stored to.
+    /// The mapping, with `len` bytes at `offset` ready to be stored to. Asks `ready_end` up to
+    /// which position the log has been made ready, only when it has to look.
     #[inline]
-    pub(crate) fn mapped(&self, offset: u64, len: usize) -> Result<Option<&Map>> {
-        let Some(map) = &self.map else {
-            return Ok(None);
-        };
+    pub(crate) fn mapped(
+        &self,
+        offset: u64,
+        len: usize,
+        ready_end: impl FnOnce() -> Lsn,
+    ) -> Result<Option<&Map>> {
+        let Some(map) = &self.map else { return Ok(None) };
         if offset as usize + len > self.ready_len.load(Ordering::Relaxed) {
-            self.make_ready(map, offset as usize, len)?;
+            self.make_ready(map, offset as usize, len, ready_end())?;
         }
         Ok(Some(map))
     }
@@ -91,7 +88,7 @@ impl Segment {
     /// Checks that the bytes are inside the file, and populates from there on where this process
     /// has been writing close by.
     #[cold]
-    fn make_ready(&self, map: &Map, offset: usize, len: usize) -> Result<()> {
+    fn make_ready(&self, map: &Map, offset: usize, len: usize, ready_end: Lsn) -> Result<()> {
         let file_len = sys::file::len(&self.fd).or_os("read the length of", &self.path)? as usize;
         let limit = file_len.min(map.len());
         let end = offset + len;
@@ -108,7 +105,9 @@ impl Segment {
         let ready = self.ready_len.load(Ordering::Relaxed);
         let is_close = ready > 0 && offset < ready + POPULATE_BYTES;
         let ready = if is_close {
-            let target = (end + POPULATE_BYTES).min(limit);
+            // Beyond what was made ready lie holes, which cost many times more to populate.
+            let ready_end = ready_end.get().saturating_sub(self.first.get()) + self.header_len;
+            let target = (end + POPULATE_BYTES).min(limit).min(ready_end as usize).max(end);
             map.populate(offset, target - offset);
             target
         } else {
@@ -120,13 +119,20 @@ impl Segment {
 
     /// Writes several pieces by one system call at `offset`, going on after a short write.
     pub(crate) fn write_vectored(&self, pieces: &mut [IoSlice<'_>], offset: u64) -> Result<()> {
+        self.check_size_limit(offset, pieces.iter().map(|piece| piece.len()).sum())?;
         sys::file::write_all_vectored_at(&self.fd, pieces, offset)
             .or_os("write to the segment", &self.path)
     }
 
     /// Writes by system call at `offset`.
     pub(crate) fn write(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        self.check_size_limit(offset, bytes.len())?;
         sys::file::write_all_at(&self.fd, bytes, offset).or_os("write to the segment", &self.path)
+    }
+
+    /// Another process, with a higher limit, may have prepared more than this one may write.
+    fn check_size_limit(&self, offset: u64, len: usize) -> Result<()> {
+        sys::file::check_size_limit(offset + len as u64).or_os("write to the segment", &self.path)
     }
 }
 
@@ -142,12 +148,7 @@ impl ReadSegment {
     pub(crate) fn open(dir: &Path, geometry: &Geometry, first: Lsn) -> Result<ReadSegment> {
         let path = path(dir, first);
         let fd = open_file(&path, first, OFlags::RDONLY)?;
-        Ok(ReadSegment {
-            first,
-            path,
-            fd,
-            header_len: header_len(geometry.layout),
-        })
+        Ok(ReadSegment { first, path, fd, header_len: header_len(geometry.layout) })
     }
 
     /// Offset in the file of a position, which must not lie before the segment.
@@ -178,9 +179,7 @@ fn open_file(path: &Path, first: Lsn, flags: OFlags) -> Result<OwnedFd> {
         Errno::NOENT => {
             let message =
                 format!("the segment of positions from {first} on is missing; restore the file");
-            Error::new(ErrorKind::Corrupt, message)
-                .at_path(path)
-                .at_lsn(first)
+            Error::new(ErrorKind::Corrupt, message).at_path(path).at_lsn(first)
         }
         errno => Error::os(errno, "open the segment", path),
     })

@@ -16,10 +16,8 @@ pub(crate) const SPARE_SUFFIX: &str = ".spare";
 
 /// First positions of the segments in a log's directory, oldest first.
 pub(crate) fn list(dir: &Path) -> Result<Vec<Lsn>> {
-    let mut firsts: Vec<Lsn> = names(dir)?
-        .iter()
-        .filter_map(|name| parse_file_name(name))
-        .collect();
+    let mut firsts: Vec<Lsn> =
+        names(dir)?.iter().filter_map(|name| parse_file_name(name)).collect();
     firsts.sort_unstable();
     Ok(firsts)
 }
@@ -28,9 +26,7 @@ pub(crate) fn list(dir: &Path) -> Result<Vec<Lsn>> {
 pub(crate) fn names(dir: &Path) -> Result<Vec<String>> {
     let read = || -> std::io::Result<Vec<String>> {
         let entries = std::fs::read_dir(dir)?;
-        entries
-            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
-            .collect()
+        entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
     };
     read()
         .map_err(|error| rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO))

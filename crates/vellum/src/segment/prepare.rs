@@ -37,9 +37,8 @@ impl Preparer<'_> {
         sys::file::check_size_limit(file_len)
             .or_os("prepare a segment of this size", &unfinished)?;
         let fd = self.open_unfinished(&unfinished)?;
-        let made = self
-            .fill_in(&fd, first, file_len)
-            .or_os("prepare the next segment", &unfinished);
+        let made =
+            self.fill_in(&fd, first, file_len).or_os("prepare the next segment", &unfinished);
         if let Err(error) = made {
             // Give the blocks back; if even that fails the next preparer will.
             let _ = fs::unlink(&unfinished);
@@ -80,7 +79,7 @@ impl Preparer<'_> {
             }
         }
         // A text file is as long as its text: `grep` and `tail` must not see what is prepared.
-        let grows = geometry.layout == Layout::Text && geometry.preallocate != Preallocate::Zeros;
+        let grows = geometry.layout == Layout::Text && geometry.preallocate != Preallocate::Sparse;
         if geometry.preallocate != Preallocate::Off && !grows {
             sys::file::set_len(fd, file_len)?;
         }
@@ -118,9 +117,7 @@ impl Preparer<'_> {
         if self.geometry.preallocate != Preallocate::Recycle {
             return Ok(None);
         }
-        let spare = names(self.dir)?
-            .into_iter()
-            .find(|name| name.ends_with(SPARE_SUFFIX));
+        let spare = names(self.dir)?.into_iter().find(|name| name.ends_with(SPARE_SUFFIX));
         Ok(spare.map(|name| self.dir.join(name)))
     }
 

@@ -4,11 +4,13 @@
 //! cursor from (start, other slot) to (start + len, own slot). Before it takes away another slot's
 //! tag it raises that slot's `confirmed` to the tail it read.
 //!
-//! **Publish**: `start` = 0. What is published is everything below the smallest `start` in flight.
+//! **Publish**: `start` = 0.
 //!
-//! **Verdict**: for a slot whose owner is dead, with `start` ≠ 0: it was granted if and only if
-//! the cursor still is (start + len, slot), or `confirmed` ≥ start + len. Whoever moved the cursor
-//! on has raised `confirmed` before, so nothing is guessed.
+//! **Verdict**: a slot with `start` below the tail was granted that range if and only if the
+//! cursor still is (start + len, slot), or `confirmed` ≥ start + len: whoever moved the cursor on
+//! has raised `confirmed` before, so nothing is guessed. If it was not, it never will be, because
+//! the cursor has left `start` for good. What is published is everything below the smallest range
+//! that was granted and is in flight; an attempt that lost holds nothing back.
 //!
 //! The idea of taking the published end from slots is that of PostgreSQL's WAL insertion locks
 //! (`WaitXLogInsertionsToFinish`) and of FASTER's epochs; the tag and the confirmation are ours.
@@ -16,12 +18,15 @@
 //! **If the process dies here**: before the exchange, nothing was reserved and the slot says so;
 //! after it, the verdict is "granted" and the exact bytes are known.
 
-use super::primitive::{AtomicU64, Ordering};
+use super::primitive::{self, AtomicU64, Ordering};
 use super::words::{SLOT_COUNT, SlotWords, Words};
 use crate::Lsn;
 
 /// Bits of the cursor that name the slot of the last winner.
 pub(crate) const SLOT_BITS: u32 = 10;
+
+/// How long a writer that lost the cursor stays away from it: about a microsecond.
+const BACK_OFF_SPINS: u32 = 32;
 
 /// The cursor's value: the tail and the slot of its last winner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,9 +117,20 @@ pub(crate) fn reserve(
             Ordering::Acquire,
         ) {
             Ok(_) => return Ok(Range { start, len }),
-            Err(now) => seen = Packed(now),
+            Err(_) => seen = back_off(words),
         }
     }
+}
+
+/// Lets the winner append a few more while the cursor is in its cache, then looks again.
+///
+/// Passing the line back and forth for each record costs twice as much (`docs/benchmarks.md`).
+#[cold]
+fn back_off(words: &Words) -> Packed {
+    for _ in 0..BACK_OFF_SPINS {
+        primitive::spin_loop();
+    }
+    load(words)
 }
 
 /// Raises a slot's proof to `lsn`, unless it is there already.
@@ -143,50 +159,46 @@ pub(crate) fn publish(words: &Words, slot: usize) {
 }
 
 /// What is in flight in a slot, granted or not.
-pub(crate) fn in_flight(slot: &SlotWords) -> Option<Range> {
+fn in_flight(slot: &SlotWords) -> Option<Range> {
+    // Pairs with the store in `publish`.
     let start = slot.start.load(Ordering::Acquire);
-    let len = slot.len.load(Ordering::Relaxed);
-    (start != 0).then_some(Range {
-        start: Lsn::new(start),
-        len,
-    })
+    let len = slot.len.load(Ordering::Acquire);
+    (start != 0).then_some(Range { start: Lsn::new(start), len })
+}
+
+/// What `slot` was granted and has not published, of what lies below the tail of `seen`.
+///
+/// `seen` is read before. The owner may go on meanwhile: if it published between the two loads of
+/// `in_flight`, the length read may be that of its next attempt, and "not granted" is as right.
+pub(crate) fn granted(words: &Words, slot: usize, seen: Packed) -> Option<Range> {
+    let own = words.slots.get(slot)?;
+    let range = in_flight(own).filter(|range| range.start < seen.tail())?;
+    let end = Lsn::new(range.start.get().checked_add(range.len)?);
+    // The cursor before the confirmation: once it has moved on, the confirmation is there.
+    let is_last_winner = seen == Packed::new(end, slot);
+    let is_granted = is_last_winner || own.confirmed.load(Ordering::Acquire) >= end.get();
+    is_granted.then_some(range)
+}
+
+/// The oldest range that was granted and is in flight, with its slot.
+pub(crate) fn oldest_in_flight(words: &Words, seen: Packed) -> Option<(usize, Range)> {
+    let granted = |slot| Some((slot, granted(words, slot, seen)?));
+    (0..used_slots(words)).filter_map(granted).min_by_key(|(_, range)| range.start)
 }
 
 /// End of the contiguous published prefix: all bytes below are filled and stay as they are.
 ///
-/// May lag, never runs ahead. Costs a look at each slot ever used.
+/// Costs a look at each slot ever used.
 pub(crate) fn published(words: &Words) -> Lsn {
     // The cursor first: a reservation that moves it later starts at or beyond what is read here.
-    let tail = tail(words);
-    let mut end = tail.get();
-    for slot in used_slots(words) {
-        // Pairs with the store in `publish`.
-        let start = slot.start.load(Ordering::Acquire);
-        if start != 0 && start < end {
-            end = start;
-        }
-    }
-    Lsn::new(end)
+    let seen = load(words);
+    oldest_in_flight(words, seen).map_or(seen.tail(), |(_, range)| range.start)
 }
 
-/// The slots that have ever been claimed.
-pub(crate) fn used_slots(words: &Words) -> impl Iterator<Item = &SlotWords> {
+/// How many slots have ever been claimed.
+pub(crate) fn used_slots(words: &Words) -> usize {
     // Pairs with the raise in `participants::claim_slot`.
-    let used = words.counts.slots_used.load(Ordering::Acquire) as usize;
-    words.slots[..used.min(SLOT_COUNT)].iter()
-}
-
-/// What the dead owner of `slot` had been granted and did not publish.
-///
-/// The caller holds the repair lock and knows that the owner is dead, so the slot stands still.
-pub(crate) fn verdict(words: &Words, slot: usize) -> Option<Range> {
-    let own = &words.slots[slot];
-    let range = in_flight(own)?;
-    let end = Lsn::new(range.start.get().checked_add(range.len)?);
-    // The cursor first: once it has moved on, the confirmation is there.
-    let is_last_winner = load(words) == Packed::new(end, slot);
-    let is_confirmed = own.confirmed.load(Ordering::Acquire) >= end.get();
-    (is_last_winner || is_confirmed).then_some(range)
+    (words.counts.slots_used.load(Ordering::Acquire) as usize).min(SLOT_COUNT)
 }
 
 #[cfg(all(test, not(shuttle)))]
@@ -197,9 +209,7 @@ mod tests {
     fn words() -> Region {
         let region = Region::on_heap();
         let words = region.words();
-        words
-            .cursor
-            .store(Packed::new(Lsn::new(4096), 0).to_word(), Ordering::Relaxed);
+        words.cursor.store(Packed::new(Lsn::new(4096), 0).to_word(), Ordering::Relaxed);
         words.ready_end.store(8192, Ordering::Relaxed);
         words.counts.slots_used.store(3, Ordering::Relaxed);
         region
@@ -229,10 +239,7 @@ mod tests {
         let words = region.words();
         let tail = Lsn::new(4096);
         let end = Lsn::new(4096 + 5000);
-        assert_eq!(
-            reserve_len(words, 0, 5000),
-            Err(Refused::Beyond { tail, end })
-        );
+        assert_eq!(reserve_len(words, 0, 5000), Err(Refused::Beyond { tail, end }));
         assert_eq!(published(words), tail);
         assert!(reserve_len(words, 0, 4096).is_ok());
     }
@@ -242,16 +249,16 @@ mod tests {
         let region = words();
         let words = region.words();
         let range = reserve_len(words, 0, 100).unwrap();
-        assert_eq!(verdict(words, 0), Some(range), "the last winner");
+        assert_eq!(granted(words, 0, load(words)), Some(range), "the last winner");
         reserve_len(words, 1, 8).unwrap();
-        assert_eq!(verdict(words, 0), Some(range), "confirmed by the next");
+        assert_eq!(granted(words, 0, load(words)), Some(range), "confirmed by the next");
         // An attempt that lost: start and length are stored, the exchange did not happen.
         words.slots[2].len.store(64, Ordering::Relaxed);
-        words.slots[2]
-            .start
-            .store(range.end().get(), Ordering::Relaxed);
-        assert_eq!(verdict(words, 2), None);
+        words.slots[2].start.store(range.end().get(), Ordering::Relaxed);
+        assert_eq!(granted(words, 2, load(words)), None);
+        publish(words, 1);
+        assert_eq!(published(words), range.start, "a lost attempt holds nothing back");
         publish(words, 0);
-        assert_eq!(verdict(words, 0), None, "nothing in flight");
+        assert_eq!(granted(words, 0, load(words)), None, "nothing in flight");
     }
 }

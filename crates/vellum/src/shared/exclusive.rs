@@ -21,17 +21,15 @@ unsafe impl<T: Send> Sync for Exclusive<T> {}
 
 impl<T> Exclusive<T> {
     pub(crate) fn new(value: T) -> Exclusive<T> {
-        Exclusive {
-            taken: AtomicBool::new(false),
-            value: UnsafeCell::new(value),
-        }
+        Exclusive { taken: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
 
     /// The value, unless another thread has it.
     #[inline]
     pub(crate) fn try_take(&self) -> Option<Taken<'_, T>> {
         let was_taken = self.taken.swap(true, Ordering::Acquire);
-        (!was_taken).then_some(Taken { cell: self })
+        // Made only if it is ours: dropping one gives the flag back.
+        (!was_taken).then(|| Taken { cell: self })
     }
 }
 
@@ -75,6 +73,7 @@ mod tests {
         let mut taken = cell.try_take().unwrap();
         *taken += 1;
         assert!(cell.try_take().is_none());
+        assert!(cell.try_take().is_none(), "a refusal gives nothing back");
         drop(taken);
         assert_eq!(*cell.try_take().unwrap(), 2);
     }

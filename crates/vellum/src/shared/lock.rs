@@ -1,8 +1,8 @@
 //! A lock between processes that outlives its holder's death.
 //!
-//! The word names the holder. Who finds it taken asks whether the holder lives; a dead holder's
-//! lock is taken over. No time decides: waiting threads look again every few milliseconds, because
-//! nobody rings when a process dies, but only a death lets them in.
+//! The word names the holder. Who waits for it in vain asks whether the holder lives; a dead
+//! holder's lock is taken over. No time decides: waiting threads ask every few milliseconds,
+//! because nobody rings when a process dies, but only a death lets them in.
 //!
 //! **If the process dies here**: holding the lock, its work may be half done. Whatever is done
 //! under a lock is therefore written so that doing it again is right.
@@ -13,8 +13,10 @@ use super::participants::{Liveness, Owner};
 use super::primitive::{self, Ordering};
 use super::words::LockWords;
 
-/// How long to sleep before asking again whether the holder lives.
+/// How long to sleep before asking whether the holder lives: asking costs a few system calls.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// How often to look before sleeping: most holders are done within a microsecond.
+const SPINS: u32 = 64;
 
 /// The lock, held until dropped.
 pub(crate) struct Held<'a> {
@@ -25,44 +27,53 @@ pub(crate) struct Held<'a> {
 /// Takes the lock, waiting for a living holder.
 pub(crate) fn acquire<'a>(words: &'a LockWords, me: Owner, who: &impl Liveness) -> Held<'a> {
     loop {
-        if let Some(held) = try_acquire(words, me, who) {
-            return held;
+        for _ in 0..SPINS {
+            if let Some(held) = take(words, 0, me) {
+                return held;
+            }
+            primitive::spin_loop();
         }
         words.contended.store(1, Ordering::SeqCst);
         let releases = words.releases.load(Ordering::SeqCst);
-        if words.holder.load(Ordering::SeqCst) != 0 {
-            primitive::wait(&words.releases, releases, LOOK_AGAIN);
+        let holder = words.holder.load(Ordering::SeqCst);
+        if holder == 0 {
+            continue;
+        }
+        primitive::wait(&words.releases, releases, LOOK_AGAIN);
+        // Still the same after all that time: perhaps it will never let go.
+        let is_stuck = words.holder.load(Ordering::Relaxed) == holder
+            && words.releases.load(Ordering::Relaxed) == releases;
+        if is_stuck
+            && !who.is_alive(Owner::from_word(holder))
+            && let Some(held) = take(words, holder, me)
+        {
+            return held;
         }
     }
 }
 
-/// Takes the lock if it is free or its holder is dead.
-pub(crate) fn try_acquire<'a>(
-    words: &'a LockWords,
-    me: Owner,
-    who: &impl Liveness,
-) -> Option<Held<'a>> {
-    let holder = words.holder.load(Ordering::Relaxed);
+/// Takes the lock if nobody holds it.
+pub(crate) fn try_acquire(words: &LockWords, me: Owner) -> Option<Held<'_>> {
+    take(words, 0, me)
+}
+
+/// Takes the lock from `holder`, which is nobody or dead.
+fn take(words: &LockWords, holder: u64, me: Owner) -> Option<Held<'_>> {
     // An owner is never reused (its generation grows), so the exchange cannot take the lock from
     // a new life of the dead holder's place.
-    if holder != 0 && who.is_alive(Owner::from_word(holder)) {
-        return None;
-    }
-    words
-        .holder
-        .compare_exchange(holder, me.to_word(), Ordering::Acquire, Ordering::Relaxed)
-        .is_ok()
-        .then_some(Held { words, me })
+    let is_same = words.holder.load(Ordering::Relaxed) == holder;
+    let me_word = me.to_word();
+    let exchange =
+        || words.holder.compare_exchange(holder, me_word, Ordering::Acquire, Ordering::Relaxed);
+    // Made only if it is ours: dropping one lets go.
+    (is_same && exchange().is_ok()).then(|| Held { words, me })
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         let me = self.me.to_word();
         // An exchange, not a store: after a scribble on the word the lock may be somebody else's.
-        let _ = self
-            .words
-            .holder
-            .compare_exchange(me, 0, Ordering::SeqCst, Ordering::Relaxed);
+        let _ = self.words.holder.compare_exchange(me, 0, Ordering::SeqCst, Ordering::Relaxed);
         if self.words.contended.load(Ordering::SeqCst) != 0 {
             self.words.contended.store(0, Ordering::SeqCst);
             self.words.releases.fetch_add(1, Ordering::SeqCst);

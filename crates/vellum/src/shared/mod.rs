@@ -13,6 +13,10 @@ pub(crate) mod bell;
 pub(crate) mod cursor;
 pub(crate) mod exclusive;
 pub(crate) mod lock;
+#[cfg(all(test, shuttle))]
+mod model;
+#[cfg(shuttle)]
+pub(crate) mod mortal;
 pub(crate) mod participants;
 pub(crate) mod primitive;
 pub(crate) mod region;

@@ -12,7 +12,7 @@ use rustix::io;
 
 use super::cursor;
 use super::primitive::Ordering;
-use super::words::{PARTICIPANT_COUNT, ParticipantWords, SlotWords, Words};
+use super::words::{PARTICIPANT_COUNT, ParticipantWords, Words};
 use crate::sys::lock::{self, Kind};
 use crate::sys::process::{Incarnation, Life};
 
@@ -91,20 +91,13 @@ pub(crate) struct Remembering<'a, L> {
 
 impl<'a, L: Liveness> Remembering<'a, L> {
     pub(crate) fn new(who: &'a L) -> Remembering<'a, L> {
-        Remembering {
-            who,
-            answers: RefCell::default(),
-        }
+        Remembering { who, answers: RefCell::default() }
     }
 }
 
 impl<L: Liveness> Liveness for Remembering<'_, L> {
     fn is_alive(&self, owner: Owner) -> bool {
-        *self
-            .answers
-            .borrow_mut()
-            .entry(owner)
-            .or_insert_with(|| self.who.is_alive(owner))
+        *self.answers.borrow_mut().entry(owner).or_insert_with(|| self.who.is_alive(owner))
     }
 }
 
@@ -130,42 +123,36 @@ pub(crate) fn attach(words: &Words, lock_file: &OwnedFd) -> io::Result<Option<Ow
         place.start_ticks.store(me.start_ticks, Ordering::Relaxed);
         place.namespace.store(me.namespace, Ordering::Relaxed);
         // The next odd number: a place left by death is odd, a place left by detaching even.
-        let generation = (place.generation.load(Ordering::Relaxed) + 1) | 1;
+        let generation = place.generation.load(Ordering::Relaxed).wrapping_add(1) | 1;
         let generation = generation & (u64::MAX >> 10);
-        words
-            .counts
-            .participants_used
-            .fetch_max(index as u64 + 1, Ordering::Release);
+        words.counts.participants_used.fetch_max(index as u64 + 1, Ordering::Release);
         place.generation.store(generation, Ordering::Release);
         return Ok(Some(Owner::new(index, generation)));
     }
     Ok(None)
 }
 
-/// Leaves the place; the lock goes with the lock file.
-pub(crate) fn detach(words: &Words, me: Owner) {
+/// Leaves the place and gives up its lock, which a forked child may be holding on to.
+pub(crate) fn detach(words: &Words, lock_file: &OwnedFd, me: Owner) -> io::Result<()> {
     if let Some(place) = words.participants.get(me.index()) {
-        place
-            .generation
-            .store(me.generation() + 1, Ordering::Release);
+        place.generation.store(me.generation() + 1, Ordering::Release);
     }
+    lock::unlock(lock_file, PARTICIPANT_BYTE + me.index() as u64)
 }
 
 /// Places that have ever been taken and were not left by detaching.
 pub(crate) fn attached(words: &Words) -> impl Iterator<Item = (Owner, &ParticipantWords)> {
     let used = words.counts.participants_used.load(Ordering::Acquire) as usize;
-    let places = words.participants[..used.min(PARTICIPANT_COUNT)]
-        .iter()
-        .enumerate();
+    let places = words.participants[..used.min(PARTICIPANT_COUNT)].iter().enumerate();
     places.filter_map(|(index, place)| {
         let generation = place.generation.load(Ordering::Acquire);
         (generation % 2 == 1).then(|| (Owner::new(index, generation), place))
     })
 }
 
-/// Takes a free slot, or `None` where all are owned.
-pub(crate) fn claim_slot(words: &Words, me: Owner) -> Option<usize> {
-    for (index, slot) in words.slots.iter().enumerate() {
+/// Takes one of the first `limit` slots that is free, or `None` where all are owned.
+pub(crate) fn claim_slot(words: &Words, me: Owner, limit: usize) -> Option<usize> {
+    for (index, slot) in words.slots.iter().enumerate().take(limit) {
         let is_free = slot.owner.load(Ordering::Relaxed) == 0;
         if is_free
             && slot
@@ -174,10 +161,7 @@ pub(crate) fn claim_slot(words: &Words, me: Owner) -> Option<usize> {
                 .is_ok()
         {
             // Before the first reservation, so that who sees its tail looks at this slot.
-            words
-                .counts
-                .slots_used
-                .fetch_max(index as u64 + 1, Ordering::Release);
+            words.counts.slots_used.fetch_max(index as u64 + 1, Ordering::Release);
             return Some(index);
         }
     }
@@ -191,10 +175,14 @@ pub(crate) fn release_slot(words: &Words, slot: usize) {
 
 /// Slots whose owner is dead.
 pub(crate) fn orphaned_slots(words: &Words, who: &impl Liveness) -> Vec<usize> {
-    let owner = |slot: &SlotWords| slot.owner.load(Ordering::Acquire);
-    cursor::used_slots(words)
-        .enumerate()
-        .filter(|(_, slot)| owner(slot) != 0 && !who.is_alive(Owner::from_word(owner(slot))))
-        .map(|(index, _)| index)
-        .collect()
+    let is_orphaned = |slot: &usize| {
+        owner_of(words, *slot).is_some_and(|owner| !who.is_alive(owner))
+    };
+    (0..cursor::used_slots(words)).filter(is_orphaned).collect()
+}
+
+/// Whose slot it is.
+pub(crate) fn owner_of(words: &Words, slot: usize) -> Option<Owner> {
+    let owner = words.slots.get(slot)?.owner.load(Ordering::Acquire);
+    (owner != 0).then_some(Owner(owner))
 }

@@ -1,22 +1,24 @@
 //! The atomics of the protocol: the processor's, or a model checker's.
 
 #[cfg(not(shuttle))]
-pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 
 #[cfg(shuttle)]
-pub(crate) use shuttle::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use super::mortal::{AtomicU32, AtomicU64, fence};
+#[cfg(shuttle)]
+pub(crate) use std::sync::atomic::{Ordering, compiler_fence};
 
 use std::time::Duration;
 
-/// Sleeps while `word` holds `seen`, at most for `timeout`. Under the model checker: lets others
-/// go on.
+/// Sleeps while `word` holds `seen`, at most for `timeout`. Under the model checker the timeout
+/// passes when nobody else can go on.
 pub(crate) fn wait(word: &AtomicU32, seen: u32, timeout: Duration) {
     #[cfg(not(shuttle))]
     crate::sys::wait::wait(word, seen, timeout);
     #[cfg(shuttle)]
     {
-        let _ = (word, seen, timeout);
-        shuttle::thread::yield_now();
+        let _ = timeout;
+        super::mortal::wait(word, seen);
     }
 }
 
@@ -25,5 +27,21 @@ pub(crate) fn wake_all(word: &AtomicU32) {
     #[cfg(not(shuttle))]
     crate::sys::wait::wake_all(word);
     #[cfg(shuttle)]
-    let _ = word;
+    super::mortal::wake_all(word);
+}
+
+/// Makes every registered process pass a full barrier; false where that cannot be had.
+pub(crate) fn make_others_fence() -> bool {
+    #[cfg(not(shuttle))]
+    return crate::sys::barrier::pass_all();
+    #[cfg(shuttle)]
+    true
+}
+
+/// A moment's pause. Under the model checker: lets others go on.
+pub(crate) fn spin_loop() {
+    #[cfg(not(shuttle))]
+    std::hint::spin_loop();
+    #[cfg(shuttle)]
+    shuttle::hint::spin_loop();
 }

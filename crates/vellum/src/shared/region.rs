@@ -28,18 +28,14 @@ impl Region {
     /// The words in a mapped control file, which must be at least [`CONTROL_LEN`] long.
     pub(crate) fn new(map: Map) -> Region {
         assert!(map.len() >= CONTROL_LEN, "the control file is mapped whole");
-        Region {
-            memory: Memory::Mapped(map),
-        }
+        Region { memory: Memory::Mapped(map) }
     }
 
     /// Zeroed words that no file stands behind.
     pub(crate) fn on_heap() -> Region {
         // SAFETY: all zeros is a valid value of every atomic.
         let words = unsafe { Box::<Words>::new_zeroed().assume_init() };
-        Region {
-            memory: Memory::Heap(words),
-        }
+        Region { memory: Memory::Heap(words) }
     }
 
     #[inline]

@@ -42,6 +42,7 @@ impl<T> std::ops::Deref for Alone<T> {
 }
 
 /// All shared words of a log.
+#[cfg_attr(shuttle, derive(Default))]
 #[repr(C)]
 pub(crate) struct Words {
     /// The tail and the slot of its last winner, packed (`cursor::Packed`).

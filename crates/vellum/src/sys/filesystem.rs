@@ -94,11 +94,7 @@ mod tests {
     #[test]
     fn mapping_is_allowed_only_where_a_full_disk_cannot_kill() {
         assert_eq!(Filesystem::from_magic(0xef53).mapping_hazard(), None);
-        assert!(
-            Filesystem::from_magic(0x9123_683e)
-                .mapping_hazard()
-                .is_some()
-        );
+        assert!(Filesystem::from_magic(0x9123_683e).mapping_hazard().is_some());
         assert!(Filesystem::from_magic(0x1234).mapping_hazard().is_some());
         assert!(Filesystem::from_magic(0x6969).refusal().is_some());
     }

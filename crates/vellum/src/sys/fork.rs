@@ -39,10 +39,7 @@ struct Node<T> {
     value: T,
     pid: u32,
     /// The parent's value, kept so that it is leaked and not lost sight of.
-    #[expect(
-        dead_code,
-        reason = "holds the list together for whoever debugs a leak"
-    )]
+    #[expect(dead_code, reason = "holds the list together for whoever debugs a leak")]
     inherited: *mut Node<T>,
 }
 
@@ -56,17 +53,9 @@ impl<T: Inherit> PerProcess<T> {
     pub(crate) fn new(value: T) -> io::Result<PerProcess<T>> {
         let home = HomePage::new()?;
         let pid = std::process::id();
-        let node = Box::into_raw(Box::new(Node {
-            value,
-            pid,
-            inherited: ptr::null_mut(),
-        }));
+        let node = Box::into_raw(Box::new(Node { value, pid, inherited: ptr::null_mut() }));
         home.settle();
-        Ok(PerProcess {
-            home,
-            newest: AtomicPtr::new(node),
-            maker: AtomicU32::new(0),
-        })
+        Ok(PerProcess { home, newest: AtomicPtr::new(node), maker: AtomicU32::new(0) })
     }
 
     /// The calling process's value; in a child that has none yet, what `make` makes of the
@@ -117,11 +106,7 @@ impl<T: Inherit> PerProcess<T> {
             make(self.newest()).map(|value| {
                 self.newest().disown();
                 let inherited = self.newest.load(Ordering::Acquire);
-                let node = Box::into_raw(Box::new(Node {
-                    value,
-                    pid: me,
-                    inherited,
-                }));
+                let node = Box::into_raw(Box::new(Node { value, pid: me, inherited }));
                 self.newest.store(node, Ordering::Release);
                 self.home.settle();
             })

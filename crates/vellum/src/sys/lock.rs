@@ -65,9 +65,7 @@ fn control(fd: BorrowedFd<'_>, command: i32, offset: u64, lock_type: i32) -> io:
     // that take a `struct flock`, and `request` outlives the call.
     let answer = unsafe { libc::fcntl(fd.as_raw_fd(), command, &raw mut request) };
     if answer == -1 {
-        let code = std::io::Error::last_os_error()
-            .raw_os_error()
-            .unwrap_or(libc::EIO);
+        let code = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
         return Err(Errno::from_raw_os_error(code));
     }
     Ok(i32::from(request.l_type))
@@ -81,19 +79,10 @@ mod tests {
     #[test]
     fn a_lock_is_seen_by_others_and_goes_with_its_file() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let open = || {
-            File::options()
-                .read(true)
-                .write(true)
-                .open(file.path())
-                .unwrap()
-        };
+        let open = || File::options().read(true).write(true).open(file.path()).unwrap();
         let (first, second) = (open(), open());
         assert!(try_lock(&first, 7, Kind::Exclusive).unwrap());
-        assert!(
-            !is_held_by_another(&first, 7).unwrap(),
-            "its own lock is not another's"
-        );
+        assert!(!is_held_by_another(&first, 7).unwrap(), "its own lock is not another's");
         assert!(is_held_by_another(&second, 7).unwrap());
         assert!(!is_held_by_another(&second, 8).unwrap());
         assert!(!try_lock(&second, 7, Kind::Exclusive).unwrap());
@@ -105,11 +94,7 @@ mod tests {
     fn a_shared_lock_of_a_reader_does_not_pass_for_a_life() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let reader = File::open(file.path()).unwrap();
-        let writer = File::options()
-            .read(true)
-            .write(true)
-            .open(file.path())
-            .unwrap();
+        let writer = File::options().read(true).write(true).open(file.path()).unwrap();
         assert!(try_lock(&reader, 7, Kind::Shared).unwrap());
         assert!(!is_held_by_another(&writer, 7).unwrap());
     }

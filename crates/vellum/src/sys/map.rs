@@ -30,11 +30,8 @@ unsafe impl Sync for Map {}
 impl Map {
     /// Maps the first `len` bytes of `file`, shared with every other process that maps it.
     pub(crate) fn new(file: impl AsFd, len: usize, writable: bool) -> io::Result<Map> {
-        let protection = if writable {
-            ProtFlags::READ | ProtFlags::WRITE
-        } else {
-            ProtFlags::READ
-        };
+        let protection =
+            if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
         // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing of ours.
         let start =
             unsafe { mm::mmap(ptr::null_mut(), len, protection, MapFlags::SHARED, file, 0) }?;
@@ -59,10 +56,7 @@ impl Map {
     /// If that would leave the mapping.
     #[inline]
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
-        assert!(
-            offset <= self.len && bytes.len() <= self.len - offset,
-            "write leaves the mapping"
-        );
+        assert!(offset <= self.len && bytes.len() <= self.len - offset, "write leaves the mapping");
         // SAFETY: the target range was just checked to lie in the mapping, and `bytes` is memory of
         // this process that no safe code can place inside it.
         unsafe {
@@ -78,10 +72,7 @@ impl Map {
     /// If that would leave the mapping.
     #[cfg(test)]
     fn read(&self, offset: usize, bytes: &mut [u8]) {
-        assert!(
-            offset <= self.len && bytes.len() <= self.len - offset,
-            "read leaves the mapping"
-        );
+        assert!(offset <= self.len && bytes.len() <= self.len - offset, "read leaves the mapping");
         // SAFETY: as in `write`, the other way round.
         unsafe {
             let source = self.start.as_ptr().add(offset);
@@ -102,11 +93,7 @@ impl Map {
         // SAFETY: the range lies in the mapping, and populating changes no byte of it.
         let _ = unsafe {
             let start = self.start.as_ptr().add(begin);
-            mm::madvise(
-                start.cast::<c_void>(),
-                limit - begin,
-                Advice::LinuxPopulateWrite,
-            )
+            mm::madvise(start.cast::<c_void>(), limit - begin, Advice::LinuxPopulateWrite)
         };
     }
 }
@@ -126,10 +113,8 @@ mod tests {
     fn bytes_written_through_one_mapping_are_read_through_another() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(8192).unwrap();
-        let (writer, reader) = (
-            Map::new(&file, 8192, true).unwrap(),
-            Map::new(&file, 8192, false).unwrap(),
-        );
+        let (writer, reader) =
+            (Map::new(&file, 8192, true).unwrap(), Map::new(&file, 8192, false).unwrap());
         writer.populate(4000, 1000);
         writer.write(4094, b"four");
         let mut bytes = [0; 4];

@@ -6,6 +6,7 @@
 //! a mapping stays in place as long as its [`Map`] lives, is reached only through it, and every
 //! access is checked against its length first.
 
+pub(crate) mod barrier;
 pub(crate) mod file;
 pub(crate) mod filesystem;
 pub(crate) mod fork;

@@ -9,7 +9,7 @@ pub(crate) struct Incarnation {
     pub(crate) pid: u32,
     /// Start time in clock ticks since boot, field 22 of `/proc/PID/stat`; 0 where unknown.
     pub(crate) start_ticks: u64,
-    /// Inode of the PID namespace in which `pid` means something; 0 where unknown.
+    /// The namespaces in which `pid` and `start_ticks` mean something; 0 where unknown.
     pub(crate) namespace: u64,
 }
 
@@ -29,34 +29,49 @@ impl Incarnation {
     pub(crate) fn current() -> Incarnation {
         let pid = std::process::id();
         let start_ticks = read_stat(pid).map_or(0, |stat| stat.start_ticks);
-        Incarnation {
-            pid,
-            start_ticks,
-            namespace: pid_namespace(),
-        }
+        Incarnation { pid, start_ticks, namespace: namespace() }
     }
 
     /// Whether this process still lives, as far as `/proc` tells.
     pub(crate) fn life(&self) -> Life {
-        if self.namespace == 0 || self.namespace != pid_namespace() || self.start_ticks == 0 {
+        if self.namespace == 0 || self.namespace != namespace() || self.start_ticks == 0 {
             return Life::Unknown;
         }
         match read_stat(self.pid) {
             Some(stat) if stat.start_ticks != self.start_ticks => Life::Gone,
             Some(stat) => match stat.state {
-                b'Z' | b'X' | b'x' => Life::Gone,
+                // Its first thread has ended; others may go on.
+                b'Z' | b'X' | b'x' if !has_other_threads(self.pid) => Life::Gone,
                 b'T' | b't' => Life::Stopped,
                 _ => Life::Running,
             },
-            // Without a mounted /proc nothing can be read, not even about ourselves.
-            None if read_stat(std::process::id()).is_none() => Life::Unknown,
-            None => Life::Gone,
+            // Not visible: /proc may be missing, or hide the processes of other users.
+            None if does_not_exist(self.pid) => Life::Gone,
+            None => Life::Unknown,
         }
     }
 }
 
-fn pid_namespace() -> u64 {
-    fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino())
+fn has_other_threads(pid: u32) -> bool {
+    fs::read_dir(format!("/proc/{pid}/task")).is_ok_and(|threads| threads.count() > 1)
+}
+
+fn does_not_exist(pid: u32) -> bool {
+    let pid = rustix::process::Pid::from_raw(pid as i32);
+    pid.is_none_or(|pid| {
+        rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
+    })
+}
+
+/// A number for the PID namespace, and the time namespace, in which start times are told.
+fn namespace() -> u64 {
+    let inode = |name: &str| {
+        fs::metadata(format!("/proc/self/ns/{name}")).map_or(0, |metadata| metadata.ino())
+    };
+    match inode("pid") {
+        0 => 0,
+        pid => pid ^ inode("time").rotate_left(32),
+    }
 }
 
 struct ProcessStat {
@@ -68,9 +83,7 @@ struct ProcessStat {
 fn read_stat(pid: u32) -> Option<ProcessStat> {
     let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let after_name = text.iter().rposition(|byte| *byte == b')')? + 1;
-    let mut fields = text[after_name..]
-        .split(|byte| *byte == b' ')
-        .filter(|f| !f.is_empty());
+    let mut fields = text[after_name..].split(|byte| *byte == b' ').filter(|f| !f.is_empty());
     let state = *fields.next()?.first()?;
     let start_ticks = std::str::from_utf8(fields.nth(18)?).ok()?.parse().ok()?;
     Some(ProcessStat { state, start_ticks })
@@ -106,35 +119,13 @@ mod tests {
     fn a_process_is_alive_until_it_is_gone_and_its_number_alone_does_not_count() {
         let me = Incarnation::current();
         assert_eq!(me.life(), Life::Running);
-        assert_eq!(
-            Incarnation {
-                start_ticks: me.start_ticks + 1,
-                ..me
-            }
-            .life(),
-            Life::Gone
-        );
-        assert_eq!(
-            Incarnation {
-                namespace: me.namespace + 1,
-                ..me
-            }
-            .life(),
-            Life::Unknown
-        );
+        assert_eq!(Incarnation { start_ticks: me.start_ticks + 1, ..me }.life(), Life::Gone);
+        assert_eq!(Incarnation { namespace: me.namespace + 1, ..me }.life(), Life::Unknown);
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let pid = child.id();
         let start_ticks = read_stat(pid).unwrap().start_ticks;
         child.wait().unwrap();
-        assert_eq!(
-            Incarnation {
-                pid,
-                start_ticks,
-                ..me
-            }
-            .life(),
-            Life::Gone
-        );
+        assert_eq!(Incarnation { pid, start_ticks, ..me }.life(), Life::Gone);
     }
 
     #[test]

@@ -1,0 +1,85 @@
+//! The one error of this crate: a sentence that says what was tried and what came of it.
+
+use std::fmt;
+use std::io;
+
+/// The result of everything here that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What sort of failure it is; a command line turns this into its exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The caller asked for something that can't be measured; nothing was run.
+    InvalidOption,
+    /// The disk or the memory would not hold what was asked for; nothing was run.
+    NoSpace,
+    /// The system or a measured process failed.
+    Failed,
+}
+
+/// Why a measurement could not be made.
+///
+/// One pointer wide, so that the measured loops do not pay for a fat `Result`.
+pub struct Error(Box<Repr>);
+
+struct Repr {
+    kind: ErrorKind,
+    text: String,
+}
+
+impl Error {
+    pub(crate) fn invalid(text: impl Into<String>) -> Error {
+        Error::new(ErrorKind::InvalidOption, text.into())
+    }
+
+    pub(crate) fn no_space(text: impl Into<String>) -> Error {
+        Error::new(ErrorKind::NoSpace, text.into())
+    }
+
+    #[cold]
+    pub(crate) fn failed(text: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Failed, text.into())
+    }
+
+    /// A call to the system, named by `what`, that ended with `error`.
+    #[cold]
+    pub(crate) fn os(what: impl fmt::Display, error: impl Into<io::Error>) -> Error {
+        Error::failed(format!("{what}: {}", error.into()))
+    }
+
+    fn new(kind: ErrorKind, text: String) -> Error {
+        Error(Box::new(Repr { kind, text }))
+    }
+
+    /// What sort of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.text)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.0.kind, self.0.text)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Says what was tried when a call to the system failed.
+pub(crate) trait Context<T> {
+    /// Turns the system's error into ours; `what` is asked for only then.
+    fn context<D: fmt::Display>(self, what: impl FnOnce() -> D) -> Result<T>;
+}
+
+impl<T, E: Into<io::Error>> Context<T> for std::result::Result<T, E> {
+    fn context<D: fmt::Display>(self, what: impl FnOnce() -> D) -> Result<T> {
+        self.map_err(|error| Error::os(what(), error))
+    }
+}

@@ -1,0 +1,56 @@
+//! Honest measurements of Vellum against other ways of appending to one log.
+//!
+//! A number is printed only together with the conditions it was taken under, and only after every
+//! byte behind it was read back and found whole. Nothing here touches a terminal: a caller hands in
+//! a [`Progress`] and gets a [`Report`] that it may print as a table or as JSON.
+//!
+//! The house, from the ground up; a module uses only what stands above it in this list:
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `error` | the one error type |
+//! | `shared` | words that processes share: an anonymous shared mapping |
+//! | `process` | fork, the start gate, the clock, reports of the children |
+//! | `trace` | counts the syscalls of a process |
+//! | `setting`, `record`, `verify` | how much is appended, what it looks like, is it all there |
+//! | `stats` | minimum, median, maximum |
+//! | `ways` | one file for each way to append |
+//! | `conditions` | machine, kernel, filesystem, device |
+//! | `report` | the result as data, JSON and table |
+//! | `suite` | what is compared: [`append`]; `commit`, `sync`, `write` and `image` follow |
+//!
+//! The crate is for Linux: it forks, waits on futexes and pidfds, traces with ptrace, and two of
+//! the ways are Linux interfaces.
+//!
+//! ```no_run
+//! use vellum_bench::{Silent, append};
+//!
+//! let config = append::Config::new("/var/tmp");
+//! let report = append::run(&config, &mut Silent)?;
+//! println!("{}", report.table());
+//! # Ok::<(), vellum_bench::Error>(())
+//! ```
+#![deny(unsafe_code)]
+
+mod conditions;
+mod error;
+mod process;
+mod progress;
+mod record;
+mod report;
+mod setting;
+mod shared;
+mod stats;
+mod suite;
+mod trace;
+mod verify;
+mod ways;
+
+pub use conditions::{Conditions, Device, Filesystem, Machine, Writeback};
+pub use error::{Error, ErrorKind, Result};
+pub use progress::{Event, Progress, Silent, Stage};
+pub use report::Report;
+pub use setting::Setting;
+pub use stats::Spread;
+pub use suite::append;
+pub use ways::WayName;

@@ -1,0 +1,90 @@
+//! Tables for a terminal, never wider than 100 columns.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+
+/// The width that everything fits in.
+pub(super) const WIDTH: usize = 100;
+
+/// Where a column's cells stand.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Align {
+    Left,
+    Right,
+}
+
+/// Heading and alignment of each column.
+pub(super) type Columns = &'static [(&'static str, Align)];
+
+/// A title and a table under it.
+pub(super) fn titled(
+    title: &str,
+    columns: Columns,
+    rows: impl Iterator<Item = Vec<String>>,
+) -> String {
+    let mut table = Table::new();
+    // Dynamic, so that a cell that is too long breaks instead of the line.
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(WIDTH as u16);
+    table.set_header(columns.iter().map(|(heading, _)| *heading));
+    table.add_rows(rows);
+    for (column, (_, align)) in table.column_iter_mut().zip(columns) {
+        column.set_cell_alignment(match align {
+            Align::Left => CellAlignment::Left,
+            Align::Right => CellAlignment::Right,
+        });
+    }
+    format!("\n{title}\n{}\n", table.trim_fmt())
+}
+
+/// A number with about three digits that count.
+pub(super) fn number(value: f64) -> String {
+    let decimals = match value.abs() {
+        0.0 => 0,
+        size if size >= 100.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 0.1 => 2,
+        size if size >= 0.001 => 4,
+        _ => 6,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// The text in lines that fit, those after the first indented.
+pub(super) fn wrapped(text: &str) -> String {
+    let mut lines = String::new();
+    let mut width = 0;
+    for word in text.split_whitespace() {
+        let len = word.chars().count();
+        if width > 0 && width + 1 + len > WIDTH {
+            lines.push_str("\n    ");
+            width = 4;
+        } else if width > 0 {
+            lines.push(' ');
+            width += 1;
+        }
+        lines.push_str(word);
+        width += len;
+    }
+    lines.push('\n');
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_about_three_digits() {
+        let numbers = [0.0, 0.000_02, 0.0123, 0.921, 15.04, 123.4, 65_000.0];
+        let texts = ["0", "0.000020", "0.0123", "0.92", "15.0", "123", "65000"];
+        assert_eq!(numbers.map(number), texts);
+    }
+
+    #[test]
+    fn long_text_is_broken_between_words() {
+        let text = "word ".repeat(60);
+        assert!(wrapped(&text).lines().all(|line| line.chars().count() <= WIDTH));
+        assert_eq!(wrapped(&text).split_whitespace().count(), 60);
+    }
+}

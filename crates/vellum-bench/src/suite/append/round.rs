@@ -1,0 +1,101 @@
+//! One way, one setting, one time: append under the clock, then verify; or count syscalls.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::error::{Context, Error, Result};
+use crate::process::{Race, Runner, race};
+use crate::record::Records;
+use crate::setting::Setting;
+use crate::trace::{Stretch, syscalls_per_record};
+use crate::verify::Ledger;
+use crate::ways::{Prepared, Way};
+
+/// The traced run appends no more than this: its counts settle long before.
+const TRACED_BYTES_MAX: u64 = 256 << 20;
+
+/// What the clock and the kernel said.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    pub(super) wall_ns: u64,
+    pub(super) page_faults: u64,
+}
+
+/// Appends with all processes and verifies what is there then. `dir` is empty and stays behind
+/// with the log in it.
+pub(super) fn measure(
+    way: &dyn Way,
+    setting: &Setting,
+    dir: &Path,
+    limit: Duration,
+) -> Result<Sample> {
+    let prepared = way.prepare(dir, setting)?;
+    settle(dir)?;
+    let race =
+        race(setting.processes, limit, &|runner| append(runner, setting, prepared.as_ref()))?;
+    verify(setting, prepared.as_ref(), &race)?;
+    Ok(Sample { wall_ns: race.wall_ns, page_faults: race.page_faults })
+}
+
+/// Waits until the filesystem of `dir` has written everything, so that no measurement pays for
+/// what was done before it.
+pub(super) fn settle(dir: &Path) -> Result<()> {
+    let dir_file = File::open(dir).context(|| format!("open {}", dir.display()))?;
+    rustix::fs::syncfs(&dir_file).context(|| format!("sync the filesystem of {}", dir.display()))
+}
+
+/// What each process does.
+fn append(runner: &Runner<'_>, setting: &Setting, prepared: &dyn Prepared) -> Result<()> {
+    let mut appender = prepared.open(runner.index())?;
+    let mut records = Records::new(runner.index(), setting.bytes);
+    let mut acknowledged = 0;
+    let standing = runner.stand_ready()?;
+    appender.append_all(&mut records, setting.records, &mut acknowledged).map_err(|error| {
+        Error::failed(format!("{error} (after {acknowledged} acknowledged records)"))
+    })?;
+    // The clock goes on until what was appended last can be read.
+    if runner.is_last() {
+        appender.wait_readable()?;
+    }
+    runner.finish(standing, acknowledged)
+}
+
+/// Was everything acknowledged, and is all that in the log?
+pub(super) fn verify(setting: &Setting, prepared: &dyn Prepared, race: &Race) -> Result<()> {
+    for (process, acknowledged) in race.acknowledged.iter().enumerate() {
+        if *acknowledged != setting.records {
+            return Err(Error::failed(format!(
+                "process {process} was acknowledged {acknowledged} of {} records",
+                setting.records
+            )));
+        }
+    }
+    let mut ledger = Ledger::new(setting);
+    prepared.read_back(&mut |record| ledger.enter(record))?;
+    ledger.close().map(drop)
+}
+
+/// Counts the syscalls of one process that appends alone.
+pub(super) fn count_syscalls(
+    way: &dyn Way,
+    setting: &Setting,
+    dir: &Path,
+    limit: Duration,
+) -> Result<f64> {
+    let alone = Setting { processes: 1, ..*setting };
+    let records_max = setting.records.min((TRACED_BYTES_MAX / setting.bytes as u64).max(1));
+    let prepared = way.prepare(dir, &alone)?;
+    syscalls_per_record(limit, &|stretch: &Stretch| {
+        let mut appender = prepared.open(0)?;
+        let mut records = Records::new(0, setting.bytes);
+        let mut appended = 0;
+        stretch.begin();
+        while appended < records_max && !stretch.is_enough() {
+            appender.append(records.next_record())?;
+            appended += 1;
+        }
+        stretch.end(appended);
+        Ok(())
+    })
+}

@@ -1,0 +1,269 @@
+//! Whole runs on small settings, and runs whose data is damaged on purpose.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use super::*;
+use crate::Silent;
+use crate::error::ErrorKind;
+use crate::ways::{Appender, Prepared};
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Small, but each kind of record, more processes than cores, and records larger than a page and
+/// than the buffer of C streams.
+const SMALL: [Setting; 6] = [
+    Setting::new(4, 500, 128),
+    Setting::new(4, 500, 1),
+    Setting::new(3, 300, 5),
+    Setting::new(4, 200, 4095),
+    Setting::new(2, 100, 4096),
+    Setting::new(3, 20, 70_001),
+];
+
+const VELLUM: [WayName; 2] = [WayName::VellumFramed, WayName::VellumText];
+
+/// Runs `ways` on small settings; every one of them must be run and verified.
+fn run_small(ways: &[WayName]) -> Report {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = Config::new(dir.path());
+    config.settings = SMALL.to_vec();
+    config.ways = ways.to_vec();
+    config.rounds = 2;
+    config.limit = LIMIT;
+    let report = run(&config, &mut Silent).unwrap();
+    assert_eq!(report.cases.len(), ways.len() * SMALL.len());
+    for case in report.cases.iter().filter(|case| case.skipped.is_none()) {
+        assert_eq!(case.failed, None, "{case:?}");
+        assert!(case.verified && case.ns_per_record.is_some(), "{case:?}");
+        assert!(case.page_faults_per_record.is_some(), "{case:?}");
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "the run leaves nothing");
+    report
+}
+
+fn all_but_vellum() -> Vec<WayName> {
+    WayName::ALL.into_iter().filter(|name| !VELLUM.contains(name)).collect()
+}
+
+#[test]
+fn every_way_but_vellum_appends_and_verifies() {
+    let report = run_small(&all_but_vellum());
+    for case in &report.cases {
+        let ratio = case.ratio_to_write;
+        assert_eq!(ratio.is_some(), case.skipped.is_none(), "{case:?}");
+        if case.name == WayName::Write {
+            assert_eq!(ratio, Some(Spread { min: 1.0, median: 1.0, max: 1.0 }));
+        }
+    }
+    report.to_json().unwrap();
+}
+
+#[test]
+fn vellum_appends_and_verifies() {
+    run_small(&VELLUM);
+}
+
+#[test]
+fn syscalls_are_what_each_way_is_known_to_make() {
+    let known = BTreeMap::from([("write", 1.0), ("writev", 1.0), ("stdio", 1.0), ("aio", 2.0)]);
+    let report = run_small(&[WayName::Write, WayName::Writev, WayName::Stdio, WayName::Aio]);
+    for case in report.cases.iter().filter(|case| case.skipped.is_none()) {
+        // Where tracing is forbidden there is a reason in place of the count.
+        assert_ne!(case.syscalls_per_record.is_some(), case.syscalls_reason.is_some());
+        if let Some(syscalls) = case.syscalls_per_record {
+            // A little more is fine: a C library may ask about its file at the first write.
+            let known = known[case.name.as_str()];
+            let setting = case.records as f64;
+            assert!(syscalls >= known && syscalls <= known + 4.0 / setting, "{case:?}");
+        }
+    }
+}
+
+/// Appends well, then damages the file before it is read back.
+struct Damaged {
+    good: Box<dyn Way>,
+    damage: fn(&Path),
+}
+
+struct DamagedLog {
+    good: Box<dyn Prepared>,
+    file: PathBuf,
+    damage: fn(&Path),
+}
+
+impl Way for Damaged {
+    fn prepare(&self, dir: &Path, setting: &Setting) -> Result<Box<dyn Prepared>> {
+        let good = self.good.prepare(dir, setting)?;
+        Ok(Box::new(DamagedLog { good, file: dir.join("log"), damage: self.damage }))
+    }
+}
+
+impl Prepared for DamagedLog {
+    fn open(&self, process: u32) -> Result<Box<dyn Appender>> {
+        self.good.open(process)
+    }
+
+    fn read_back(&self, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
+        (self.damage)(&self.file);
+        self.good.read_back(visit)
+    }
+}
+
+/// The contents of a log after 4 × 100 × 128 B, changed by `damage`, must be refused.
+fn refused(name: WayName, damage: fn(&Path)) -> String {
+    let way = Damaged { good: name.way(&vellum::Options::new()), damage };
+    let dir = tempfile::tempdir().unwrap();
+    let result = round::measure(&way, &Setting::new(4, 100, 128), dir.path(), LIMIT);
+    result.unwrap_err().to_string()
+}
+
+fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = std::fs::read(path).unwrap();
+    change(&mut bytes);
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn an_undamaged_log_is_accepted() {
+    let way = Damaged { good: WayName::Write.way(&vellum::Options::new()), damage: |_| {} };
+    let dir = tempfile::tempdir().unwrap();
+    round::measure(&way, &Setting::new(4, 100, 128), dir.path(), LIMIT).unwrap();
+}
+
+#[test]
+fn a_file_that_lost_a_record_is_refused() {
+    let cut_out = |path: &Path| edit(path, |bytes| drop(bytes.drain(1280..1408)));
+    assert!(refused(WayName::Write, cut_out).contains("1 lost"));
+    let cut_off = |path: &Path| edit(path, |bytes| bytes.truncate(bytes.len() - 128));
+    assert!(refused(WayName::Write, cut_off).contains("1 lost"));
+}
+
+#[test]
+fn a_file_with_a_torn_record_is_refused() {
+    let tear = |path: &Path| {
+        let file = OpenOptions::new().write(true).open(path).unwrap();
+        file.write_all_at(&[0; 64], 1280 + 64).unwrap();
+    };
+    assert!(refused(WayName::Writev, tear).contains("1 torn"));
+    let cut_off = |path: &Path| edit(path, |bytes| bytes.truncate(bytes.len() - 1));
+    assert!(refused(WayName::Stdio, cut_off).contains("1 torn"));
+}
+
+#[test]
+fn a_file_with_a_doubled_record_is_refused() {
+    let double = |path: &Path| edit(path, |bytes| bytes.extend_from_within(1280..1408));
+    assert!(refused(WayName::Write, double).contains("1 doubled"));
+}
+
+#[test]
+fn a_file_with_records_out_of_order_is_refused() {
+    // All records in reverse: the last ones of each process come first.
+    let reverse = |path: &Path| {
+        edit(path, |bytes| *bytes = bytes.rchunks(128).flatten().copied().collect());
+    };
+    let fault = refused(WayName::Write, reverse);
+    assert!(fault.contains("396 out of order") && !fault.contains("lost"), "{fault}");
+}
+
+#[test]
+fn dirt_in_the_padding_of_a_direct_log_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let direct = WayName::Direct.way(&vellum::Options::new());
+    if direct.probe(dir.path()).is_ok() {
+        let dirt = |path: &Path| edit(path, |bytes| bytes[4096 * 3 + 4000] = b'x');
+        assert!(refused(WayName::Direct, dirt).contains("1 torn"));
+    }
+}
+
+/// A way whose second process can't append.
+struct Broken;
+
+struct BrokenLog;
+
+struct BrokenAppender {
+    process: u32,
+}
+
+impl Way for Broken {
+    fn prepare(&self, _dir: &Path, _setting: &Setting) -> Result<Box<dyn Prepared>> {
+        Ok(Box::new(BrokenLog))
+    }
+}
+
+impl Prepared for BrokenLog {
+    fn open(&self, process: u32) -> Result<Box<dyn Appender>> {
+        Ok(Box::new(BrokenAppender { process }))
+    }
+
+    fn read_back(&self, _visit: &mut dyn FnMut(&[u8])) -> Result<()> {
+        panic!("nothing to verify when a process failed")
+    }
+}
+
+impl Appender for BrokenAppender {
+    fn append(&mut self, _record: &[u8]) -> Result<()> {
+        if self.process == 1 { Err(Error::failed("the pen is dry")) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn a_process_that_can_not_append_fails_the_case() {
+    let dir = tempfile::tempdir().unwrap();
+    let result = round::measure(&Broken, &Setting::new(3, 10, 128), dir.path(), LIMIT);
+    let error = result.unwrap_err().to_string();
+    assert_eq!(error, "process 1 failed: the pen is dry (after 0 acknowledged records)");
+}
+
+#[test]
+fn a_failed_way_has_no_numbers_and_does_not_stop_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = Config::new(dir.path());
+    config.rounds = 1;
+    let good = WayName::Write.way(&config.vellum);
+    let entries = [
+        Entry { name: WayName::Aio, way: Box::new(Broken), skipped: None },
+        Entry { name: WayName::Write, way: good, skipped: None },
+        Entry { name: WayName::IoUring, way: Box::new(Broken), skipped: Some("no".into()) },
+    ];
+    let mut events = Vec::new();
+    struct Listener<'a>(&'a mut Vec<String>);
+    impl Progress for Listener<'_> {
+        fn event(&mut self, event: &Event<'_>) {
+            self.0.push(format!("{event:?}"));
+        }
+    }
+    let mut listener = Listener(&mut events);
+    let (home, warnings) = (dir.path(), Vec::new());
+    let mut run = Run { config: &config, home, progress: &mut listener, warnings };
+    let cases = run.contest(&Setting::new(2, 10, 64), &entries).unwrap();
+    assert!(cases[0].failed.is_some() && !cases[0].verified && cases[0].ns_per_record.is_none());
+    assert!(cases[1].verified && cases[1].ratio_to_write.is_some());
+    assert!(cases[2].skipped.is_some() && !cases[2].verified && cases[2].failed.is_none());
+    assert_eq!(events.iter().filter(|event| event.starts_with("Failed")).count(), 1);
+    assert_eq!(events.iter().filter(|event| event.starts_with("Step")).count(), 5);
+}
+
+#[test]
+fn a_configuration_without_sense_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut configs = vec![Config::new(dir.path()); 5];
+    configs[0].settings.clear();
+    configs[1].ways.clear();
+    configs[2].rounds = 0;
+    configs[3].settings[0].bytes = 0;
+    configs[4].ways.push(WayName::Write);
+    for config in configs {
+        let error = run(&config, &mut Silent).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidOption, "{error}");
+    }
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_an_error_that_names_it() {
+    let config = Config::new("/no/such/directory");
+    let error = run(&config, &mut Silent).unwrap_err().to_string();
+    assert!(error.contains("/no/such/directory"), "{error}");
+}

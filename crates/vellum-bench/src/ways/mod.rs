@@ -1,0 +1,179 @@
+//! The ways to append to one log from many processes: one file each.
+//!
+//! A way meets a run at four points:
+//!
+//! | who, when | what |
+//! |---|---|
+//! | parent, once | [`Way::probe`]: can it run here? |
+//! | parent, before the fork | [`Way::prepare`]: make the empty log |
+//! | each child, before the clock | [`Prepared::open`]: get an [`Appender`] of its own |
+//! | each child, under the clock | [`Appender::append_all`] |
+//! | parent, after the clock | [`Prepared::read_back`]: every record, as it stands in the log |
+//!
+//! A suite that also commits or syncs asks more of an appender; that is another trait beside
+//! [`Appender`], for the ways that can.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+use crate::error::{Error, Result};
+use crate::record::Records;
+use crate::setting::Setting;
+
+mod aio;
+mod direct;
+mod io_uring;
+mod plain;
+mod stdio;
+mod vellum_framed;
+mod vellum_log;
+mod vellum_text;
+mod write;
+mod writev;
+
+/// A way to append.
+pub(crate) trait Way {
+    /// `Err` with the reason if it can't run in the directory `dir`, which is empty.
+    fn probe(&self, _dir: &Path) -> std::result::Result<(), String> {
+        Ok(())
+    }
+
+    /// How much of the disk the log takes, at most.
+    fn disk_bytes(&self, setting: &Setting) -> u64 {
+        setting.total_bytes()
+    }
+
+    /// Makes an empty log in the directory `dir`, which exists and is empty.
+    fn prepare(&self, dir: &Path, setting: &Setting) -> Result<Box<dyn Prepared>>;
+}
+
+/// A log that processes may append to.
+pub(crate) trait Prepared {
+    /// The appender of process number `process`; called in that process.
+    fn open(&self, process: u32) -> Result<Box<dyn Appender>>;
+
+    /// Shows `visit` every record of the log, in the order of the log.
+    fn read_back(&self, visit: &mut dyn FnMut(&[u8])) -> Result<()>;
+}
+
+/// One process's way into the log.
+pub(crate) trait Appender {
+    /// Appends `record`. On return it is in the log as a whole: if this process dies now the
+    /// record is still there.
+    fn append(&mut self, record: &[u8]) -> Result<()>;
+
+    /// Appends the next `count` of `records`, adding to `acknowledged` each that was appended.
+    ///
+    /// Here so that the loop is compiled anew for each way with its `append` inlined: a call
+    /// through a table for each record would cost the fastest ways a tenth.
+    fn append_all(
+        &mut self,
+        records: &mut Records,
+        count: u64,
+        acknowledged: &mut u64,
+    ) -> Result<()> {
+        for _ in 0..count {
+            self.append(records.next_record())?;
+            *acknowledged += 1;
+        }
+        Ok(())
+    }
+
+    /// Called when all processes have appended everything: waits until all of it can be read.
+    fn wait_readable(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The name of a way to append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WayName {
+    /// A Vellum log of framed records, with a checksum each.
+    VellumFramed,
+    /// A Vellum text log: the bytes and nothing else.
+    VellumText,
+    /// `write` on a file opened with `O_APPEND`; what the others are compared with.
+    Write,
+    /// `writev` with `O_APPEND`, each record in two parts.
+    Writev,
+    /// C standard I/O, append mode: `fwrite` and `fflush` for each record.
+    Stdio,
+    /// `O_DIRECT`, each record in aligned blocks of its own.
+    Direct,
+    /// Linux AIO, one request at a time.
+    Aio,
+    /// io_uring, one request at a time.
+    IoUring,
+}
+
+impl WayName {
+    /// All ways, in the order in which they take their turns.
+    pub const ALL: [WayName; 8] = [
+        WayName::VellumFramed,
+        WayName::VellumText,
+        WayName::Write,
+        WayName::Writev,
+        WayName::Stdio,
+        WayName::Direct,
+        WayName::Aio,
+        WayName::IoUring,
+    ];
+
+    /// The name as it is written on a command line and in a report.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            WayName::VellumFramed => "vellum-framed",
+            WayName::VellumText => "vellum-text",
+            WayName::Write => "write",
+            WayName::Writev => "writev",
+            WayName::Stdio => "stdio",
+            WayName::Direct => "direct",
+            WayName::Aio => "aio",
+            WayName::IoUring => "io_uring",
+        }
+    }
+
+    /// The way of this name. `options` are for the logs of the vellum ways.
+    pub(crate) fn way(self, options: &vellum::Options) -> Box<dyn Way> {
+        match self {
+            WayName::VellumFramed => Box::new(vellum_framed::VellumFramed::new(options)),
+            WayName::VellumText => Box::new(vellum_text::VellumText::new(options)),
+            WayName::Write => Box::new(write::Write),
+            WayName::Writev => Box::new(writev::Writev),
+            WayName::Stdio => Box::new(stdio::Stdio),
+            WayName::Direct => Box::new(direct::Direct),
+            WayName::Aio => Box::new(aio::Aio),
+            WayName::IoUring => Box::new(io_uring::Uring),
+        }
+    }
+}
+
+impl fmt::Display for WayName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for WayName {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<WayName> {
+        WayName::ALL.into_iter().find(|name| name.as_str() == text).ok_or_else(|| {
+            let names = WayName::ALL.map(WayName::as_str).join(", ");
+            Error::invalid(format!("\"{text}\" is not a way to append; there are {names}"))
+        })
+    }
+}
+
+impl Serialize for WayName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests;

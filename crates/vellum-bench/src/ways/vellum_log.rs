@@ -1,0 +1,66 @@
+//! What the two Vellum ways have in common: making the log, appending, waiting for the tail.
+
+use std::path::Path;
+
+use vellum::{Layout, Log, Options};
+
+use crate::error::{Error, Result};
+use crate::setting::Setting;
+use crate::ways::Appender;
+
+/// Room for segments that are prepared ahead, and for the control file.
+const AHEAD_BYTES: u64 = 192 << 20;
+
+/// Each record's header and padding, at most.
+const FRAME_BYTES: u64 = 16;
+
+/// What the log may take of the disk.
+pub(crate) fn disk_bytes(setting: &Setting) -> u64 {
+    let frames = setting.total_records().saturating_mul(FRAME_BYTES);
+    setting.total_bytes().saturating_add(frames).saturating_add(AHEAD_BYTES)
+}
+
+/// Creates an empty log in `dir`.
+pub(crate) fn create(options: &Options, layout: Layout, dir: &Path) -> Result<()> {
+    let options = options.clone().layout(layout).create(true);
+    options.open(dir).map(drop).map_err(|error| failed(&error))
+}
+
+/// Opens the log in `dir` for one process.
+pub(crate) fn open(options: &Options, layout: Layout, dir: &Path) -> Result<Box<dyn Appender>> {
+    let options = options.clone().layout(layout).create(false);
+    let log = options.open(dir).map_err(|error| failed(&error))?;
+    Ok(Box::new(LogAppender { log }))
+}
+
+/// Opens the log in `dir` to read it.
+pub(crate) fn open_read_only(options: &Options, layout: Layout, dir: &Path) -> Result<Log> {
+    let options = options.clone().layout(layout).create(false).read_only(true);
+    options.open(dir).map_err(|error| failed(&error))
+}
+
+/// Vellum's errors are whole sentences: nothing to add.
+#[cold]
+pub(crate) fn failed(error: &vellum::Error) -> Error {
+    Error::failed(error.to_string())
+}
+
+struct LogAppender {
+    log: Log,
+}
+
+impl Appender for LogAppender {
+    #[inline]
+    fn append(&mut self, record: &[u8]) -> Result<()> {
+        self.log.append(record).map(drop).map_err(|error| failed(&error))
+    }
+
+    fn wait_readable(&mut self) -> Result<()> {
+        // Whoever appended has returned, so this is true at once unless something is wrong; then
+        // the race's limit ends it. Yielding costs nobody anything: all have finished.
+        while self.log.published() < self.log.tail() {
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+}
