@@ -2,14 +2,16 @@
 
 use std::io::IoSlice;
 
+use crate::error::OsResult;
 use crate::format::frame::{PAYLOAD_LEN_MAX, frame_len};
+use crate::format::segment::header_len;
 use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::core::Core;
 use crate::log::fill::Filler;
 use crate::log::pad::{self, Reason};
 use crate::log::reserve::Placement;
 use crate::shared::{bell, cursor};
-use crate::{Error, ErrorKind, Layout, Lsn, Result};
+use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
 impl Core {
     /// Appends one record given in parts.
@@ -42,16 +44,25 @@ impl Core {
         fill: impl FnOnce(&mut Filler<'_>, Lsn) -> Result<()>,
     ) -> Result<Lsn> {
         let attachment = self.attachment()?;
+        if !is_mapped {
+            self.check_size_limit()?;
+        }
         let mut slot = attachment.take_slot(self)?;
         let placement = self.reserve(attachment, &mut slot, len, is_mapped)?;
         let mut filler = Filler { core: self, attachment, slot: &mut slot };
-        let filled = filler.skip(placement).and_then(|()| fill(&mut filler, placement.at));
+        let filled = filler.skip(placement, is_mapped).and_then(|()| fill(&mut filler, placement.at));
         if let Err(error) = filled {
             self.give_up(attachment, &mut slot, placement, Reason::Failed);
             return Err(error);
         }
         self.publish(attachment, &slot);
         Ok(placement.at)
+    }
+
+    /// Refuses, before anything is reserved, what this process may not write to a whole segment.
+    pub(crate) fn check_size_limit(&self) -> Result<()> {
+        let len = header_len(self.geometry.layout) + self.capacity();
+        sys::file::check_size_limit(len).or_os("write to a segment of the log", &self.dir)
     }
 
     /// Makes a filled reservation visible and wakes who waits for it.

@@ -35,21 +35,22 @@ impl Core {
 impl Filler<'_> {
     /// Accounts for what the reservation skips at the end of a segment.
     #[inline]
-    pub(crate) fn skip(&mut self, placement: Placement) -> Result<()> {
+    pub(crate) fn skip(&mut self, placement: Placement, is_mapped: bool) -> Result<()> {
         if placement.at == placement.range.start {
             return Ok(());
         }
-        self.skip_to(placement)
+        self.skip_to(placement, is_mapped)
     }
 
     #[cold]
-    fn skip_to(&mut self, placement: Placement) -> Result<()> {
+    fn skip_to(&mut self, placement: Placement, is_mapped: bool) -> Result<()> {
         let Placement { range, at } = placement;
-        let segment = self.attachment.segment(self.core, self.slot, range.start)?;
-        match self.core.geometry.layout {
-            Layout::Framed => pad::write_pad_frame(self.core, segment, range.start, at),
-            Layout::Text => pad::cut_off(segment, range.start),
+        if self.core.geometry.layout == Layout::Text {
+            let segment = self.attachment.segment(self.core, self.slot, range.start)?;
+            return pad::cut_off(segment, range.start);
         }
+        let header = self.core.codec.pad(range.start, at.get() - range.start.get()).to_bytes();
+        self.bytes(range.start, &[&header], is_mapped)
     }
 
     /// Puts a framed record at `at`, through the mapping if `is_mapped`: header, then the payload

@@ -57,7 +57,7 @@ pub(crate) fn write(core: &Core, range: Range, reason: Reason) -> Result<()> {
 }
 
 /// One pad frame from `lsn` to `limit`, in one segment.
-pub(crate) fn write_pad_frame(core: &Core, segment: &Segment, lsn: Lsn, limit: Lsn) -> Result<()> {
+fn write_pad_frame(core: &Core, segment: &Segment, lsn: Lsn, limit: Lsn) -> Result<()> {
     let header = core.codec.pad(lsn, limit.get() - lsn.get());
     segment.write(&header.to_bytes(), segment.offset_of(lsn))
 }

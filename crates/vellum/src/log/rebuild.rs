@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::format::control::Geometry;
-use crate::format::frame::Codec;
+use crate::format::frame::{Codec, Kind};
 use crate::format::segment::SegmentHeader;
 use crate::log::batch::CoreRef;
 use crate::log::core::Core;
@@ -125,7 +125,7 @@ fn header(core: &Core, first: Lsn) -> Result<SegmentHeader> {
 /// Reads all of the log, because a hole may be anywhere; nothing else knows of it.
 fn end_of_frames(shared: &Arc<CoreRef>, begin: Lsn, limit: Lsn, holes: Holes) -> Result<Lsn> {
     let mut window = Window::new(Arc::clone(shared));
-    let mut lsn = begin;
+    let mut lsn = behind_trimmed_batch(shared, &mut window, begin, limit)?;
     while lsn < limit {
         if let Found::Frame { next, .. } = frames::look_whole(&shared.0, &mut window, lsn, limit)? {
             lsn = next;
@@ -137,6 +137,22 @@ fn end_of_frames(shared: &Arc<CoreRef>, begin: Lsn, limit: Lsn, holes: Holes) ->
             pad::write(&shared.0, Range { start: lsn, len }, Reason::Died)?;
             window.forget();
         }
+        lsn = next;
+    }
+    Ok(lsn)
+}
+
+/// A trim may have left the later records of a batch, which are whole without their batch's start.
+fn behind_trimmed_batch(
+    shared: &Arc<CoreRef>,
+    window: &mut Window,
+    begin: Lsn,
+    limit: Lsn,
+) -> Result<Lsn> {
+    let mut lsn = begin;
+    while let Found::Frame { kind: Kind::Member, next, .. } =
+        frames::look(&shared.0, window, lsn, limit)?
+    {
         lsn = next;
     }
     Ok(lsn)

@@ -51,6 +51,9 @@ impl<'a> Reservation<'a> {
             return Err(Error::new(ErrorKind::InvalidOption, message));
         }
         let attachment = core.attachment()?;
+        if core.geometry.fill != Fill::Mapped || total > core.capacity() {
+            core.check_size_limit()?;
+        }
         let mut slot = attachment.take_slot(core)?;
         // However long: writing in place is what was asked for. Only records longer than a
         // segment are in no single mapping.
@@ -72,7 +75,7 @@ impl<'a> Reservation<'a> {
             is_mapped,
             pid,
         };
-        reservation.fill(|filler| filler.skip(placement))?;
+        reservation.fill(|filler| filler.skip(placement, is_mapped))?;
         Ok(reservation)
     }
 

@@ -82,7 +82,8 @@ impl Core {
             let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
             self.check_words()?;
             self.allocate_to(end)?;
-            let limit = if is_ready {
+            // Where nothing needs zeros, what is allocated is ready, and the lock is for segments.
+            let limit = if is_ready || !self.needs_zeros() {
                 self.make_ready_to(end)?;
                 &words.ready_end
             } else {

@@ -152,24 +152,32 @@ fn resume(shared: &Arc<CoreRef>, report: &mut VerifyReport, lsn: Lsn, reason: &s
 }
 
 fn walk_lines(shared: &Arc<CoreRef>, report: &mut VerifyReport) -> Result<()> {
-    let mut reader = Reader::new(Arc::clone(shared), report.begin)?;
+    let mut from = report.begin;
+    while from < report.end {
+        match walk_lines_from(shared, from, report) {
+            // Trimmed away meanwhile: go on with what is left.
+            Err(error) if error.kind() == ErrorKind::Trimmed => {
+                from = Lsn::new(shared.0.words().begin.load(Ordering::SeqCst));
+            }
+            // A missing segment has been reported; lines behind it are not read.
+            Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(()),
+            answer => return answer,
+        }
+    }
+    Ok(())
+}
+
+fn walk_lines_from(shared: &Arc<CoreRef>, from: Lsn, report: &mut VerifyReport) -> Result<()> {
+    let mut reader = Reader::new(Arc::clone(shared), from)?;
     while reader.position() < report.end {
         let position = reader.position();
-        match reader.next() {
-            Ok(Some(record)) => {
-                report.records += 1;
-                report.record_bytes += record.payload.len() as u64;
-                if record.payload.contains(&0) {
-                    let core = &shared.0;
-                    let first = core.segment_of(position);
-                    let reason = "a line holds NUL bytes, which may be a hole".into();
-                    report.damage.push(damage(core, first, position, reason));
-                }
-            }
-            Ok(None) => break,
-            // A missing segment has been reported; lines behind it are not read.
-            Err(error) if error.kind() == ErrorKind::Corrupt => break,
-            Err(error) => return Err(error),
+        let Some(record) = reader.next()? else { break };
+        report.records += 1;
+        report.record_bytes += record.payload.len() as u64;
+        if record.payload.contains(&0) {
+            let core = &shared.0;
+            let reason = "a line holds NUL bytes, which may be a hole".into();
+            report.damage.push(damage(core, core.segment_of(position), position, reason));
         }
     }
     Ok(())

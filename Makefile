@@ -1,0 +1,62 @@
+# Vellum: the commands of the house. Each says in one line what is missing, or installs it.
+
+CARGO ?= cargo
+PREFIX ?= /usr/local
+SECONDS_KILL ?= 60
+
+.PHONY: help build demo test lint model killpoints killpoints-all stress bench install clean tools
+
+help:
+	@echo "make demo            four processes append to one log, one is killed, all is verified"
+	@echo "make test            everything: lint, unit, integration, kill and model tests"
+	@echo "make lint            formatting, clippy, documentation"
+	@echo "make bench           the three published settings, all ways of appending"
+	@echo "make killpoints-all  kill a process at every instruction of every path (long)"
+	@echo "make stress          many processes with random kills, VELLUM_STRESS_SECONDS=600"
+	@echo "make install         the command into PREFIX/bin (PREFIX=$(PREFIX))"
+
+build: tools
+	$(CARGO) build --release --bin vellum
+
+demo: build
+	target/release/vellum demo
+
+bench: build
+	target/release/vellum bench append
+
+test: tools lint
+	$(CARGO) test --workspace
+	$(MAKE) --no-print-directory model
+	$(MAKE) --no-print-directory killpoints
+
+# The protocol's own code under a model checker, with death at any step.
+model:
+	RUSTFLAGS="--cfg shuttle" $(CARGO) test --release -p vellum --lib --target-dir target/model model
+
+# A sample of bounded time; `killpoints-all` tries every instruction.
+killpoints:
+	$(CARGO) run --release -p vellum-testkit --bin vellum-killpoints -- --seconds $(SECONDS_KILL)
+
+killpoints-all:
+	$(CARGO) run --release -p vellum-testkit --bin vellum-killpoints -- --all
+
+stress: export VELLUM_STRESS_SECONDS ?= 600
+stress:
+	$(CARGO) test --release -p vellum --test it processes -- --nocapture
+
+lint: tools
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
+
+install: build
+	install -D -m 755 target/release/vellum $(DESTDIR)$(PREFIX)/bin/vellum
+
+clean:
+	$(CARGO) clean
+
+tools:
+	@command -v $(CARGO) >/dev/null || { echo "make: cargo is missing: install Rust 1.88 or later" >&2; exit 1; }
+	@command -v cc >/dev/null || { echo "make: cc is missing: install a C compiler" >&2; exit 1; }
+	@$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 || \
+	  { echo "make: rustfmt or clippy is missing: rustup component add rustfmt clippy" >&2; exit 1; }
