@@ -50,7 +50,8 @@ impl Core {
         let mut slot = attachment.take_slot(self)?;
         let placement = self.reserve(attachment, &mut slot, len, is_mapped)?;
         let mut filler = Filler { core: self, attachment, slot: &mut slot };
-        let filled = filler.skip(placement, is_mapped).and_then(|()| fill(&mut filler, placement.at));
+        let filled =
+            filler.skip(placement, is_mapped).and_then(|()| fill(&mut filler, placement.at));
         if let Err(error) = filled {
             self.give_up(attachment, &mut slot, placement, Reason::Failed);
             return Err(error);

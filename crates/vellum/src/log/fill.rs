@@ -15,7 +15,7 @@ use crate::{Fill, Layout, Lsn, Result};
 /// Records up to this long are stored through the mapping, longer ones written by `pwrite`:
 /// above, the copy by the kernel costs less than the zeros and the page faults of the mapping
 /// (`docs/benchmarks.md`).
-pub(crate) const MAPPED_LEN_MAX: u64 = 8 << 10;
+pub(crate) const MAPPED_LEN_MAX: u64 = 128 << 10;
 
 /// A thread's way to the file for one reservation.
 pub(crate) struct Filler<'a> {

@@ -36,7 +36,8 @@ pub(crate) fn look(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Re
     let mut kind = core.codec.kind_by_header(lsn, header);
     if kind.is_none() {
         let frame = window.fetch(lsn, HEADER_LEN as u64 + payload_len, limit)?;
-        let Some(payload) = frame.get(HEADER_LEN..).filter(|p| p.len() as u64 == payload_len) else {
+        let Some(payload) = frame.get(HEADER_LEN..).filter(|p| p.len() as u64 == payload_len)
+        else {
             return Ok(Found::Invalid("the file ends in the middle of the record"));
         };
         kind = core.codec.kind_by_payload(lsn, header, payload);
@@ -50,12 +51,7 @@ pub(crate) fn look(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Re
 
 /// Looks at what stands at `lsn` without believing in any process: a batch is whole or nothing,
 /// and its records count only inside of it. Used where there are no shared words.
-pub(crate) fn look_whole(
-    core: &Core,
-    window: &mut Window,
-    lsn: Lsn,
-    limit: Lsn,
-) -> Result<Found> {
+pub(crate) fn look_whole(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<Found> {
     match look(core, window, lsn, limit)? {
         Found::Frame { kind: Kind::Member, .. } => {
             Ok(Found::Invalid("the record belongs to a batch whose start is missing"))
@@ -91,7 +87,12 @@ pub(crate) fn find_next(shared: &Arc<CoreRef>, lsn: Lsn, limit: Lsn) -> Option<L
     while next < limit.get() {
         let at = Lsn::new(next);
         let header = headers.fetch(at, HEADER_LEN as u64, limit).ok()?;
-        let header = Header::from_bytes(header.try_into().ok()?);
+        let Ok(header) = header.try_into() else {
+            // The file ends before the segment does: go on with the next.
+            next = core.segment_end(at).get();
+            continue;
+        };
+        let header = Header::from_bytes(header);
         next += ALIGNMENT;
         if header.is_unwritten() || at.get() + header.frame_len() > limit.get() {
             continue;

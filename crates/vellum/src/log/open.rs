@@ -88,6 +88,7 @@ fn open_for_writing(dir: &Path, options: &Options) -> Result<CoreRef> {
     let core = core(dir, options, geometry, filesystem, control_mode, Some(writer), region);
     core.check_words()?;
     pad::repair(&core, core.attachment()?)?;
+    core.prepare_first(core.attachment()?);
     Ok(CoreRef(core))
 }
 

@@ -53,6 +53,7 @@ pub struct Reader {
 
 impl Reader {
     pub(crate) fn new(core: Arc<CoreRef>, from: Lsn) -> Result<Reader> {
+        core.0.check_words()?;
         let begin = Lsn::new(core.0.words().begin.load(Ordering::Acquire));
         let position = if from == Lsn::ZERO { begin } else { from };
         if position < begin {
@@ -235,7 +236,11 @@ impl Reader {
             if !is_full || data_end >= limit {
                 return Ok(Some((len, data_end)));
             }
-            data_end = self.text_end(data_end)?;
+            let next_end = self.text_end(data_end)?;
+            if next_end == data_end {
+                return Ok(Some((len, data_end)));
+            }
+            data_end = next_end;
         }
     }
 

@@ -17,7 +17,7 @@ use crate::log::core::Core;
 use crate::log::frames::{self, Found};
 use crate::log::pad::{self, Reason};
 use crate::log::window::Window;
-use crate::segment::file::ReadSegment;
+use crate::segment::file::{ReadSegment, Segment};
 use crate::segment::list;
 use crate::shared::cursor::Range;
 use crate::shared::region::Region;
@@ -64,7 +64,7 @@ pub(crate) fn scan(dir: &Path, geometry: &Geometry, holes: Holes) -> Result<Posi
             let begin = Lsn::new(begin.max(oldest.get()));
             (begin, end_of_frames(&shared, begin, allocated_end, holes)?)
         }
-        Layout::Text => (*oldest, end_of_text(&shared, &firsts)?),
+        Layout::Text => (*oldest, end_of_text(&shared, &firsts, holes)?),
     };
     Ok(Positions { begin, tail: tail.max(begin), allocated_end })
 }
@@ -159,21 +159,66 @@ fn behind_trimmed_batch(
 }
 
 /// Where the text ends: behind the last byte that is not NUL.
-fn end_of_text(shared: &Arc<CoreRef>, firsts: &[Lsn]) -> Result<Lsn> {
-    const STEP: u64 = 1 << 20;
-    let core = &shared.0;
-    for first in firsts.iter().rev() {
-        let segment = ReadSegment::open(&core.dir, &core.geometry, *first)?;
-        let mut end = segment.data_len()?.min(core.capacity());
-        while end > 0 {
-            let start = end.saturating_sub(STEP);
-            let mut bytes = vec![0; (end - start) as usize];
-            let count = segment.read(Lsn::new(first.get() + start), &mut bytes)?;
-            if let Some(last) = bytes[..count].iter().rposition(|byte| *byte != 0) {
-                return Ok(Lsn::new(first.get() + start + last as u64 + 1));
+///
+/// NULs before that were reserved by the dead, and are padded; or they were skipped at the end of
+/// a segment, and are cut off its file as its writer was about to do.
+fn end_of_text(shared: &Arc<CoreRef>, firsts: &[Lsn], holes: Holes) -> Result<Lsn> {
+    let mut tail = firsts[0];
+    let mut uncut: Vec<(Lsn, Lsn)> = Vec::new();
+    for first in firsts {
+        let mut text_end = *first;
+        for Range { start, len } in text_runs(shared, *first)? {
+            if start > text_end && holes == Holes::Pad {
+                let hole = Range { start: text_end, len: start.get() - text_end.get() };
+                pad::write(&shared.0, hole, Reason::Died)?;
             }
-            end = start;
+            text_end = Lsn::new(start.get() + len);
+        }
+        if text_end > *first {
+            if holes == Holes::Pad {
+                for (first, end) in uncut.drain(..) {
+                    let dir = &shared.0.dir;
+                    let segment = Segment::open_unmapped(dir, &shared.0.geometry, first)?;
+                    pad::cut_off(&segment, end)?;
+                }
+            }
+            tail = text_end;
+        }
+        if text_end < shared.0.segment_end(*first) {
+            uncut.push((*first, text_end));
         }
     }
-    Ok(firsts[0])
+    Ok(tail)
+}
+
+/// The stretches without NULs of a text segment.
+fn text_runs(shared: &Arc<CoreRef>, first: Lsn) -> Result<Vec<Range>> {
+    const STEP: usize = 1 << 20;
+    let core = &shared.0;
+    let segment = ReadSegment::open(&core.dir, &core.geometry, first)?;
+    let len = segment.data_len()?.min(core.capacity());
+    let mut runs: Vec<Range> = Vec::new();
+    let mut bytes = vec![0; STEP.min(len as usize)];
+    let mut offset = 0;
+    while offset < len {
+        let wanted = bytes.len().min((len - offset) as usize);
+        let count = segment.read(Lsn::new(first.get() + offset), &mut bytes[..wanted])?;
+        let mut at = 0;
+        while let Some(begin) = bytes[at..count].iter().position(|byte| *byte != 0) {
+            let begin = at + begin;
+            let rest = &bytes[begin..count];
+            let run_len = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
+            let start = Lsn::new(first.get() + offset + begin as u64);
+            match runs.last_mut().filter(|run| run.end() == start) {
+                Some(run) => run.len += run_len as u64,
+                None => runs.push(Range { start, len: run_len as u64 }),
+            }
+            at = begin + run_len;
+        }
+        if count < wanted {
+            break;
+        }
+        offset += count as u64;
+    }
+    Ok(runs)
 }

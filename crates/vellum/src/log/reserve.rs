@@ -20,6 +20,9 @@ use crate::shared::lock;
 use crate::shared::primitive::Ordering;
 use crate::{Error, ErrorKind, Fill, Lsn, Preallocate, Result};
 
+/// Records that space is kept ready for, where that is more than the prefault window.
+const RECORDS_AHEAD: u64 = 64;
+
 /// A reservation, and where in it the caller's bytes go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placement {
@@ -57,7 +60,7 @@ impl Core {
             Ok(range) => range,
             Err(refused) => self.reserve_beyond(attachment, slot, refused, len, is_ready)?,
         };
-        self.prepare_ahead(attachment, range.end(), is_ready);
+        self.prepare_ahead(attachment, range.end(), len, is_ready);
         Ok(Placement { range, at: Lsn::new(range.end().get() - len) })
     }
 
@@ -105,22 +108,30 @@ impl Core {
     ///
     /// What goes wrong here goes wrong again, and is reported, when the space is needed.
     #[inline]
-    fn prepare_ahead(&self, attachment: &Attachment, end: Lsn, is_ready: bool) {
+    fn prepare_ahead(&self, attachment: &Attachment, end: Lsn, len: u64, is_ready: bool) {
         let words = self.words();
         let prepared = if is_ready { &words.ready_end } else { &words.allocated_end };
         let ahead = prepared.load(Ordering::Relaxed).saturating_sub(end.get());
-        if ahead < self.prefault_bytes && words.prepare.holder.load(Ordering::Relaxed) == 0 {
-            self.prepare_next(attachment, end, is_ready);
+        // Long records use a window up before the next one is ready: stay further ahead of them.
+        let wanted = self.prefault_bytes.max(len * RECORDS_AHEAD);
+        if ahead < wanted && words.prepare.holder.load(Ordering::Relaxed) == 0 {
+            self.prepare_next(attachment, end, wanted, is_ready);
         }
     }
 
+    /// Makes the first space ready, so that the first record does not pay for it.
+    pub(crate) fn prepare_first(&self, attachment: &Attachment) {
+        let tail = cursor::tail(self.words());
+        self.prepare_ahead(attachment, tail, 0, self.geometry.fill == Fill::Mapped);
+    }
+
     #[cold]
-    fn prepare_next(&self, attachment: &Attachment, end: Lsn, is_ready: bool) {
+    fn prepare_next(&self, attachment: &Attachment, end: Lsn, ahead: u64, is_ready: bool) {
         let words = self.words();
         let Some(_held) = lock::try_acquire(&words.prepare, attachment.me()) else { return };
         // Others may have gone on meanwhile: what is wanted follows the tail, not `end`.
         let tail = cursor::tail(words).max(end);
-        let wanted = Lsn::new(tail.get() + self.prefault_bytes);
+        let wanted = Lsn::new(tail.get() + ahead.min(self.capacity()));
         if wanted > Lsn::MAX || attachment.is_discouraged(tail) {
             return;
         }
@@ -190,9 +201,10 @@ impl Core {
     /// Refuses shared words that contradict each other.
     pub(crate) fn check_words(&self) -> Result<()> {
         let words = self.words();
+        // Read in this order, because each may grow meanwhile, the later ones first.
+        let begin = words.begin.load(Ordering::Acquire);
         let tail = cursor::tail(words).get();
         let allocated = words.allocated_end.load(Ordering::Acquire);
-        let begin = words.begin.load(Ordering::Acquire);
         let order_holds = begin != 0 && begin <= tail && tail <= allocated;
         if !order_holds || !allocated.is_multiple_of(self.capacity()) {
             return Err(self.nonsense(format!(

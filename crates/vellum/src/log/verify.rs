@@ -54,6 +54,7 @@ pub struct Damage {
 /// Verifies everything from the beginning to the published end.
 pub(crate) fn verify(shared: &Arc<CoreRef>) -> Result<VerifyReport> {
     let core = &shared.0;
+    core.check_words()?;
     let begin = Lsn::new(core.words().begin.load(Ordering::Acquire));
     let end = cursor::published(core.words());
     let mut report = VerifyReport { begin, end, ..VerifyReport::default() };
@@ -159,8 +160,16 @@ fn walk_lines(shared: &Arc<CoreRef>, report: &mut VerifyReport) -> Result<()> {
             Err(error) if error.kind() == ErrorKind::Trimmed => {
                 from = Lsn::new(shared.0.words().begin.load(Ordering::SeqCst));
             }
-            // A missing segment has been reported; lines behind it are not read.
-            Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                // A missing segment has been reported; lines behind it are not read.
+                let core = &shared.0;
+                let lsn = error.lsn().unwrap_or(from);
+                let first = core.segment_of(lsn);
+                if !report.damage.iter().any(|damage| damage.lsn == first) {
+                    report.damage.push(damage(core, first, lsn, error.to_string()));
+                }
+                return Ok(());
+            }
             answer => return answer,
         }
     }

@@ -107,7 +107,9 @@ impl Segment {
         let ready = if is_close {
             // Beyond what was made ready lie holes, which cost many times more to populate.
             let ready_end = ready_end.get().saturating_sub(self.first.get()) + self.header_len;
-            let target = (end + POPULATE_BYTES).min(limit).min(ready_end as usize).max(end);
+            // A long record's own pages are enough: what follows it is another's more often.
+            let ahead = if len < POPULATE_BYTES / 16 { POPULATE_BYTES } else { 0 };
+            let target = (end + ahead).min(limit).min(ready_end as usize).max(end);
             map.populate(offset, target - offset);
             target
         } else {

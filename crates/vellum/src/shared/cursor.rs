@@ -25,8 +25,8 @@ use crate::Lsn;
 /// Bits of the cursor that name the slot of the last winner.
 pub(crate) const SLOT_BITS: u32 = 10;
 
-/// How long a writer that lost the cursor stays away from it: about a microsecond.
-const BACK_OFF_SPINS: u32 = 32;
+/// How long a writer that lost the cursor stays away from it: about five microseconds.
+const BACK_OFF_SPINS: u32 = 512;
 
 /// The cursor's value: the tail and the slot of its last winner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ pub(crate) fn reserve(
     mut len_at: impl FnMut(Lsn) -> u64,
 ) -> Result<Range, Refused> {
     let own = &words.slots[slot];
-    let mut seen = Packed(words.cursor.load(Ordering::Acquire));
+    let mut seen = load(words);
     loop {
         let start = seen.tail();
         let len = len_at(start);
@@ -124,7 +124,8 @@ pub(crate) fn reserve(
 
 /// Lets the winner append a few more while the cursor is in its cache, then looks again.
 ///
-/// Passing the line back and forth for each record costs twice as much (`docs/benchmarks.md`).
+/// Passing the line back and forth for each record costs three times as much
+/// (`docs/benchmarks.md`).
 #[cold]
 fn back_off(words: &Words) -> Packed {
     for _ in 0..BACK_OFF_SPINS {
@@ -177,7 +178,8 @@ pub(crate) fn granted(words: &Words, slot: usize, seen: Packed) -> Option<Range>
     // The cursor before the confirmation: once it has moved on, the confirmation is there.
     let is_last_winner = seen == Packed::new(end, slot);
     let is_granted = is_last_winner || own.confirmed.load(Ordering::Acquire) >= end.get();
-    is_granted.then_some(range)
+    // Still the same attempt: a later one that was granted raises `confirmed` past a lost one.
+    (is_granted && own.start.load(Ordering::Acquire) == range.start.get()).then_some(range)
 }
 
 /// The oldest range that was granted and is in flight, with its slot.

@@ -33,8 +33,10 @@ pub(crate) fn acquire<'a>(words: &'a LockWords, me: Owner, who: &impl Liveness) 
             }
             primitive::spin_loop();
         }
-        words.contended.store(1, Ordering::SeqCst);
+        // Before `contended`: who releases takes that back first and counts then, so either this
+        // count is old and the sleep ends at once, or the next release sees `contended`.
         let releases = words.releases.load(Ordering::SeqCst);
+        words.contended.store(1, Ordering::SeqCst);
         let holder = words.holder.load(Ordering::SeqCst);
         if holder == 0 {
             continue;

@@ -9,6 +9,8 @@
 //! the same digest go on alike, so the model looks at one of them only. Orderings are not modelled:
 //! all operations are sequentially consistent.
 
+#![cfg_attr(not(test), allow(dead_code, reason = "only the model drives the processes"))]
+
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{self, Ordering};
@@ -33,6 +35,9 @@ struct Task {
     seen: Cell<u64>,
     /// Address of the word the process sleeps on, or 0.
     sleeps_on: Cell<usize>,
+    /// Address of the word the process used last, and whether it has paused since.
+    last: Cell<usize>,
+    is_spinning: Cell<bool>,
     is_started: Cell<bool>,
     is_done: Cell<bool>,
     is_killed: Cell<bool>,
@@ -62,6 +67,8 @@ pub(crate) fn begin(base: usize) {
         for task in &stage.tasks {
             task.seen.set(0);
             task.sleeps_on.set(0);
+            task.last.set(0);
+            task.is_spinning.set(false);
             for flag in [&task.is_started, &task.is_done, &task.is_killed, &task.is_gone] {
                 flag.set(false);
             }
@@ -161,6 +168,7 @@ fn step() -> bool {
     if with_task(me, |task| task.is_gone.get()) {
         return false;
     }
+    with_task(me, |task| task.is_spinning.set(false));
     // Shuttle has no time: this only switches.
     shuttle::thread::sleep(Duration::ZERO);
     if is_killed(me) {
@@ -215,6 +223,9 @@ macro_rules! mortal_atomic {
             }
 
             pub(crate) fn load(&self, order: Ordering) -> $value {
+                if is_spinning_on(std::ptr::from_ref(self).addr()) {
+                    return self.peek();
+                }
                 self.update(order, |old| old)
             }
 
@@ -265,6 +276,7 @@ macro_rules! mortal_atomic {
             fn update(&self, _: Ordering, next: impl FnOnce($value) -> $value) -> $value {
                 let old = if step() { self.poke(next(self.peek())) } else { self.peek() };
                 note(u64::from(old));
+                with_task(me(), |task| task.last.set(std::ptr::from_ref(self).addr()));
                 old
             }
         }
@@ -273,6 +285,17 @@ macro_rules! mortal_atomic {
 
 mortal_atomic!(AtomicU32, u32);
 mortal_atomic!(AtomicU64, u64);
+
+/// A pause in a loop that looks at a word again and again. The loop is over at once: until the
+/// process does something else, it sees what it has just seen. What else could have happened, had
+/// it looked for longer, happens where its look comes later.
+pub(crate) fn spin_loop() {
+    with_task(me(), |task| task.is_spinning.set(true));
+}
+
+fn is_spinning_on(address: usize) -> bool {
+    with_task(me(), |task| task.is_spinning.get() && task.last.get() == address)
+}
 
 /// Nothing to do: all operations are in one order.
 pub(crate) fn fence(_: Ordering) {}

@@ -175,9 +175,8 @@ pub(crate) fn release_slot(words: &Words, slot: usize) {
 
 /// Slots whose owner is dead.
 pub(crate) fn orphaned_slots(words: &Words, who: &impl Liveness) -> Vec<usize> {
-    let is_orphaned = |slot: &usize| {
-        owner_of(words, *slot).is_some_and(|owner| !who.is_alive(owner))
-    };
+    let is_orphaned =
+        |slot: &usize| owner_of(words, *slot).is_some_and(|owner| !who.is_alive(owner));
     (0..cursor::used_slots(words)).filter(is_orphaned).collect()
 }
 

@@ -38,10 +38,10 @@ pub(crate) fn make_others_fence() -> bool {
     true
 }
 
-/// A moment's pause. Under the model checker: lets others go on.
+/// A moment's pause. Under the model checker a loop of them is over at once.
 pub(crate) fn spin_loop() {
     #[cfg(not(shuttle))]
     std::hint::spin_loop();
     #[cfg(shuttle)]
-    shuttle::hint::spin_loop();
+    super::mortal::spin_loop();
 }

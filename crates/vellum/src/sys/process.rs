@@ -57,10 +57,10 @@ fn has_other_threads(pid: u32) -> bool {
 }
 
 fn does_not_exist(pid: u32) -> bool {
-    let pid = rustix::process::Pid::from_raw(pid as i32);
-    pid.is_none_or(|pid| {
-        rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
-    })
+    // The number comes from a shared word and may be anything.
+    let pid = i32::try_from(pid).ok().filter(|pid| *pid > 0);
+    let pid = pid.and_then(rustix::process::Pid::from_raw);
+    pid.is_none_or(|pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
 }
 
 /// A number for the PID namespace, and the time namespace, in which start times are told.

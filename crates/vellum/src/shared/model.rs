@@ -1,0 +1,424 @@
+//! The protocol under a model checker: every order of steps, and death at any of them.
+//!
+//! The functions of [`cursor`], [`lock`], [`bell`] and [`participants`] that are shipped run here
+//! as processes of [`explore`](explore::explore), over words whose every operation is a step
+//! (`mortal`). The file is an array that says who wrote each byte. Beside it the model keeps what
+//! it knows by omniscience, noted in the same step as the exchange or the store that decides: who
+//! was granted which byte, and what each slot really has in flight.
+//!
+//! What is checked: no byte is granted twice; a verdict is what was really granted, neither more
+//! nor less; the published end never passes a byte that is not filled; what was acknowledged stays;
+//! after the last repair all is published and no byte is unaccounted for; the lock excludes, and
+//! passes on when its holder dies; nobody sleeps through news.
+//!
+//! What is not: weaker orderings than sequential consistency, exchanges that fail without cause,
+//! segments, and kernel calls.
+//!
+//! Run by `RUSTFLAGS="--cfg shuttle" cargo test -p vellum --lib model -- --nocapture`: 20 s of one
+//! processor if optimised (`CARGO_PROFILE_DEV_OPT_LEVEL=2`), a minute if not. With `--ignored` the
+//! larger ones, 45 s optimised.
+
+mod explore;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shuttle::thread::{self, JoinHandle};
+
+use self::explore::{Deaths, Extent, explore};
+use super::cursor::{self, Packed, Range};
+use super::mortal::{self, Fate};
+use super::participants::{self, Liveness, Owner, Remembering};
+use super::primitive::{AtomicU64, Ordering};
+use super::words::{SLOT_COUNT, Words};
+use super::{bell, lock};
+use crate::Lsn;
+
+/// Bytes of the file.
+const FILE_LEN: usize = 16;
+/// Position of its first byte; 0 would mean that nothing is in flight.
+const BEGIN: u64 = 8;
+/// What a repairer writes.
+const PAD: u64 = 1 << 32;
+
+/// The shared memory, the file, and what only the model knows.
+#[derive(Default)]
+struct World {
+    words: Words,
+    /// What was written to each byte: the tag of an append, or [`PAD`].
+    file: [AtomicU64; FILE_LEN],
+    /// Tag of the append that was granted each byte.
+    granted: [AtomicU64; FILE_LEN],
+    /// Tag of the append that returned for each byte.
+    acknowledged: [AtomicU64; FILE_LEN],
+    /// What each slot has in flight: start << 8 | len.
+    in_flight: [AtomicU64; SLOT_COUNT],
+    /// Who holds the lock, or held it when it died.
+    inside: AtomicU64,
+}
+
+/// Death as the survivors see it.
+struct Kernel;
+
+impl Liveness for Kernel {
+    fn is_alive(&self, owner: Owner) -> bool {
+        mortal::is_alive(owner.index())
+    }
+}
+
+/// The same, asked while waiting for a lock: of what happened since, only the holder matters.
+struct KernelAtLock {
+    before: u64,
+}
+
+impl Liveness for KernelAtLock {
+    fn is_alive(&self, owner: Owner) -> bool {
+        let is_alive = mortal::is_alive(owner.index());
+        mortal::forget(mortal::mix(self.before, owner.to_word() << 1 | u64::from(is_alive)));
+        is_alive
+    }
+}
+
+/// What an append writes: whose it is, and which of them.
+fn tag(process: usize, append: u64) -> u64 {
+    (process as u64) << 8 | (append + 1)
+}
+
+fn me() -> Owner {
+    Owner::new(mortal::me(), 1)
+}
+
+fn index(lsn: u64) -> usize {
+    (lsn - BEGIN) as usize
+}
+
+fn indices(range: Range) -> std::ops::Range<usize> {
+    index(range.start.get())..index(range.end().get())
+}
+
+fn pack(range: Range) -> u64 {
+    range.start.get() << 8 | range.len
+}
+
+impl World {
+    /// An empty log.
+    fn begin() -> Arc<World> {
+        let world = Arc::new(World::default());
+        mortal::begin(std::ptr::from_ref(&*world).addr());
+        world.words.cursor.poke(Packed::new(Lsn::new(BEGIN), 0).to_word());
+        world.words.ready_end.poke(BEGIN + FILE_LEN as u64);
+        world
+    }
+
+    /// Gives slot `slot` to process `slot + 1`, for as many slots.
+    fn give_slots(&self, count: usize) {
+        for (index, slot) in self.words.slots[..count].iter().enumerate() {
+            slot.owner.poke(Owner::new(index + 1, 1).to_word());
+        }
+        self.words.counts.slots_used.poke(count as u64);
+    }
+
+    /// As `log::append`: reserve, fill, publish.
+    fn append(&self, slot: usize, tag: u64, len: u64) {
+        let words = &self.words;
+        mortal::forget(tag);
+        let len_at = |start: Lsn| {
+            mortal::forget(tag << 16 | start.get());
+            len
+        };
+        let Ok(range) = cursor::reserve(words, slot, &words.ready_end, len_at) else {
+            panic!("the file has room for all")
+        };
+        mortal::forget(tag << 16 | 1 << 15 | range.start.get());
+        for granted in &self.granted[indices(range)] {
+            assert_eq!(granted.poke(tag), 0, "a byte was granted twice");
+        }
+        self.in_flight[slot].poke(pack(range));
+        for byte in &self.file[indices(range)] {
+            assert_eq!(byte.swap(tag, Ordering::Relaxed), 0, "a byte was written twice");
+        }
+        cursor::publish(words, slot);
+        self.in_flight[slot].poke(0);
+        for acknowledged in &self.acknowledged[indices(range)] {
+            acknowledged.poke(tag);
+        }
+    }
+
+    fn lock(&self) -> lock::Held<'_> {
+        let before = mortal::memory();
+        let held = lock::acquire(&self.words.repair, me(), &KernelAtLock { before });
+        mortal::forget(before);
+        held
+    }
+
+    /// As `log::pad::repair`.
+    fn repair(&self) {
+        let words = &self.words;
+        let who = Remembering::new(&Kernel);
+        if participants::orphaned_slots(words, &who).is_empty() {
+            return;
+        }
+        let _held = self.lock();
+        for slot in participants::orphaned_slots(words, &who) {
+            let verdict = cursor::granted(words, slot, cursor::load(words));
+            let is_right = verdict.map_or(0, pack) == self.in_flight[slot].peek();
+            assert!(is_right, "a wrong verdict on slot {slot}: {verdict:?}");
+            if let Some(range) = verdict {
+                for byte in &self.file[indices(range)] {
+                    byte.store(PAD, Ordering::Relaxed);
+                }
+            }
+            cursor::publish(words, slot);
+            self.in_flight[slot].poke(0);
+            participants::release_slot(words, slot);
+        }
+        bell::ring(&words.bell, false);
+    }
+
+    /// Looks at the published end as a reader does.
+    fn observe(&self) -> Lsn {
+        let published = cursor::published(&self.words);
+        let bytes = &self.file[..index(published.get())];
+        assert!(
+            bytes.iter().all(|byte| byte.peek() != 0),
+            "a byte was published before it was filled"
+        );
+        published
+    }
+
+    /// Repairs what is left, and looks at everything. All other processes have ended.
+    fn close(&self) {
+        self.repair();
+        let tail = cursor::tail(&self.words);
+        assert_eq!(self.observe(), tail, "something is in flight and nobody there");
+        for at in 0..index(tail.get()) {
+            let [granted, file, acknowledged] =
+                [&self.granted, &self.file, &self.acknowledged].map(|bytes| bytes[at].peek());
+            assert_ne!(granted, 0, "byte {at} is reserved and was granted to nobody");
+            assert!(
+                acknowledged == 0 || file == acknowledged,
+                "byte {at} was acknowledged and lost"
+            );
+            assert!(file == granted || file == PAD, "byte {at} was granted to another");
+        }
+        let beyond = &self.file[index(tail.get())..];
+        assert!(
+            beyond.iter().all(|byte| byte.peek() == 0),
+            "something was written beyond the tail"
+        );
+        drop(self.lock());
+    }
+}
+
+/// Starts a process; they are numbered from 1.
+fn start(world: &Arc<World>, body: impl FnOnce(&World) + Send + 'static) -> JoinHandle<Fate> {
+    let world = Arc::clone(world);
+    thread::spawn(move || mortal::live(|| body(&world)))
+}
+
+fn wait_for_all(processes: Vec<JoinHandle<Fate>>) {
+    for process in processes {
+        process.join().expect("a process fails the whole model");
+    }
+}
+
+/// Writers that append and die, others that repair meanwhile, and a reader that looks `looks` times
+/// how far it may read.
+fn write_and_repair(writers: usize, appends: u64, repairers: usize, looks: usize) {
+    let world = World::begin();
+    world.give_slots(writers);
+    let mut processes: Vec<_> = (1..=writers)
+        .map(|writer| {
+            start(&world, move |world| {
+                for append in 0..appends {
+                    let len = 1 + (writer as u64 + append) % 2;
+                    world.append(writer - 1, tag(writer, append), len);
+                }
+            })
+        })
+        .collect();
+    processes.extend((0..repairers).map(|_| start(&world, World::repair)));
+    let read = move |world: &World| {
+        let mut seen = Lsn::ZERO;
+        for look in 0..looks {
+            mortal::forget(mortal::mix(seen.get(), look as u64));
+            let published = world.observe();
+            assert!(published >= seen, "the published end went back");
+            seen = published;
+        }
+    };
+    if looks > 0 {
+        processes.push(start(&world, read));
+    }
+    wait_for_all(processes);
+    world.close();
+}
+
+/// Processes that come, repair, append once and leave, with two slots for all of them: who comes
+/// late finds a slot that was given back, or a dead one's, or none.
+fn come_and_go(writers: usize) {
+    let world = World::begin();
+    // The other slots belong to the first process.
+    for slot in &world.words.slots[2..] {
+        slot.owner.poke(Owner::new(0, 1).to_word());
+    }
+    let processes = (1..=writers)
+        .map(|writer| {
+            start(&world, move |world| {
+                world.repair();
+                if let Some(slot) = participants::claim_slot(&world.words, me(), SLOT_COUNT) {
+                    let len = 1 + writer as u64 % 2;
+                    world.append(slot, tag(writer, 0), len);
+                    participants::release_slot(&world.words, slot);
+                }
+            })
+        })
+        .collect();
+    wait_for_all(processes);
+    world.close();
+}
+
+/// Processes that take the lock several times each.
+fn take_turns(count: usize, turns: u64) {
+    let world = World::begin();
+    let turn = |world: &World| {
+        let held = world.lock();
+        // Stays behind where the holder dies; the next one asks who it was.
+        let inside = world.inside.peek() as usize;
+        assert!(inside == 0 || mortal::is_killed(inside), "two hold the lock");
+        world.inside.poke(mortal::me() as u64);
+        world.file[0].load(Ordering::Relaxed);
+        assert_eq!(world.inside.poke(0), mortal::me() as u64, "the lock was taken away");
+        drop(held);
+    };
+    let processes = (0..count)
+        .map(|_| {
+            start(&world, move |world| {
+                for number in 0..turns {
+                    mortal::forget(number);
+                    turn(world);
+                }
+            })
+        })
+        .collect();
+    wait_for_all(processes);
+    turn(&world);
+}
+
+/// As `log::Reader::follow`: returns when `end` is published.
+fn follow(world: &World, end: u64) {
+    let look = |seen: Lsn, rings: u64| {
+        mortal::forget(mortal::mix(seen.get(), rings));
+        seen.max(world.observe())
+    };
+    let mut position = look(Lsn::new(BEGIN), 0);
+    while position.get() < end {
+        mortal::forget(position.get());
+        let (rings, _) = bell::arm(&world.words.bell);
+        let published = look(position, 1 + u64::from(rings));
+        if published == position {
+            bell::wait(&world.words.bell, rings, Duration::MAX);
+        }
+        position = look(published, 0);
+    }
+}
+
+/// Writers that ring, and a follower that sleeps.
+fn write_and_follow(writers: usize, appends: u64, followers: usize) {
+    let world = World::begin();
+    world.give_slots(writers);
+    let mut processes: Vec<_> = (1..=writers)
+        .map(|writer| {
+            start(&world, move |world| {
+                for append in 0..appends {
+                    world.append(writer - 1, tag(writer, append), 1);
+                    bell::ring(&world.words.bell, true);
+                }
+            })
+        })
+        .collect();
+    let end = BEGIN + writers as u64 * appends;
+    processes.extend((0..followers).map(|_| start(&world, move |world| follow(world, end))));
+    wait_for_all(processes);
+    world.close();
+}
+
+fn deaths(count: usize, mortal_count: usize) -> Deaths {
+    Deaths { count, mortal_count }
+}
+
+#[test]
+fn appends_of_three_writers_survive_any_two_deaths() {
+    explore("3 writers × 1 append", deaths(2, 3), Extent::All, || write_and_repair(3, 1, 0, 0));
+    explore("2 writers × 2 appends", deaths(2, 2), Extent::All, || write_and_repair(2, 2, 0, 0));
+}
+
+#[test]
+fn repair_beside_living_writers_is_right() {
+    let name = "2 writers × 1 append, repairer";
+    explore(name, deaths(2, 2), Extent::All, || write_and_repair(2, 1, 1, 0));
+    let name = "2 writers × 1 append, repairer, reader";
+    explore(name, deaths(1, 2), Extent::All, || write_and_repair(2, 1, 1, 1));
+}
+
+#[test]
+fn what_is_published_is_filled_and_stays_published() {
+    let name = "2 writers × 2 appends, reader";
+    explore(name, deaths(0, 0), Extent::All, || write_and_repair(2, 2, 0, 2));
+}
+
+#[test]
+fn everything_at_once_at_random() {
+    let name = "3 writers × 2 appends, 2 repairers, reader";
+    explore(name, deaths(2, 5), Extent::Random(50_000), || write_and_repair(3, 2, 2, 2));
+}
+
+#[test]
+#[ignore = "takes a minute; run when the protocol is changed"]
+fn appends_of_three_writers_two_each_survive_any_two_deaths() {
+    explore("3 writers × 2 appends", deaths(2, 3), Extent::All, || write_and_repair(3, 2, 0, 0));
+}
+
+#[test]
+#[ignore = "takes a minute; run when the protocol is changed"]
+fn the_lock_of_three_outlives_any_two() {
+    explore("lock, 3 × 1 turn", deaths(2, 3), Extent::All, || take_turns(3, 1));
+}
+
+#[test]
+fn a_dead_repairer_is_replaced() {
+    let name = "1 writer × 2 appends, 2 repairers";
+    explore(name, deaths(2, 3), Extent::All, || write_and_repair(1, 2, 2, 0));
+}
+
+#[test]
+fn a_slot_is_used_again_after_a_death() {
+    explore("2 come and go", deaths(1, 1), Extent::All, || come_and_go(2));
+    explore("3 come and go", deaths(2, 2), Extent::Random(50_000), || come_and_go(3));
+}
+
+#[test]
+fn the_lock_excludes_and_outlives_its_holders() {
+    explore("lock, 2 × 2 turns", deaths(1, 2), Extent::All, || take_turns(2, 2));
+    explore("lock, 3 × 1 turn", deaths(0, 0), Extent::All, || take_turns(3, 1));
+    explore("lock, 3 × 2 turns", deaths(2, 3), Extent::Random(50_000), || take_turns(3, 2));
+}
+
+#[test]
+fn a_release_wakes_who_waits() {
+    let counts = explore("lock, 2 × 2 turns", deaths(0, 0), Extent::All, || take_turns(2, 2));
+    assert_eq!(counts.timeouts_without_death(), 0, "only the timeout ended a sleep");
+}
+
+#[test]
+fn nobody_sleeps_through_news() {
+    let name = "bell, 2 writers × 1 append, follower";
+    let one = explore(name, deaths(0, 0), Extent::All, || write_and_follow(2, 1, 1));
+    let name = "bell, 1 writer × 1 append, 2 followers";
+    let two = explore(name, deaths(0, 0), Extent::All, || write_and_follow(1, 1, 2));
+    let name = "bell, 2 writers × 2 appends, 2 followers";
+    let many = Extent::Random(50_000);
+    let many = explore(name, deaths(0, 0), many, || write_and_follow(2, 2, 2));
+    let timeouts = [one, two, many].map(|counts| counts.timeouts_without_death());
+    assert_eq!(timeouts, [0; 3], "only the timeout ended a sleep");
+}

@@ -1,0 +1,17 @@
+//! Everything the interface promises, in both layouts.
+
+mod model;
+mod reading;
+mod reserving;
+mod round_trip;
+mod sharing;
+mod text;
+mod trimming;
+
+use crate::support::child::Role;
+
+pub(crate) const ROLES: &[Role] = &[
+    ("echo", reading::echo),
+    ("append lines", text::append_lines),
+    ("hold a log", sharing::hold_a_log),
+];

@@ -1,0 +1,219 @@
+//! Readers: where they start, how they go on, and how they wait.
+
+use std::time::Duration;
+
+use vellum::{ErrorKind, Layout, Lsn, Options};
+
+use crate::support::child::{self, Child};
+use crate::support::{LAYOUTS, PATIENCE, payloads, place, scratch, small};
+
+#[test]
+fn next_is_none_at_the_end_and_goes_on_when_there_is_more() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let mut reader = log.reader(Lsn::ZERO).unwrap();
+        for index in 0..500 {
+            assert_eq!(reader.next().unwrap(), None);
+            assert_eq!(reader.next().unwrap(), None);
+            let line = format!("record {index}\n");
+            let lsn = log.append(line.as_bytes()).unwrap();
+            let record = reader.next().unwrap().unwrap();
+            assert_eq!((record.lsn, record.payload), (lsn, line.as_bytes()));
+            assert!(reader.position() > lsn);
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_starts_at_the_end_sees_only_what_comes_later() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        log.append(b"old\n").unwrap();
+        let mut reader = log.reader(log.published()).unwrap();
+        assert_eq!(reader.next().unwrap(), None);
+        log.append(b"new\n").unwrap();
+        assert_eq!(reader.next().unwrap().unwrap().payload, b"new\n");
+    }
+}
+
+#[test]
+fn a_position_beyond_the_end_is_out_of_range() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        log.append(b"record\n").unwrap();
+        for beyond in [log.tail().get() + 1, Lsn::MAX.get(), u64::MAX] {
+            let error = log.reader(Lsn::new(beyond)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::OutOfRange);
+            assert!(error.to_string().contains(&beyond.to_string()), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_reader_started_where_no_record_starts_is_out_of_range() {
+    let dir = scratch();
+    let log = small(Layout::Framed).open(place(&dir)).unwrap();
+    let lsn = log.append(&[7; 100]).unwrap();
+    log.append(b"next").unwrap();
+    for inside in [1, 4, 8, 16, 50] {
+        let from = Lsn::new(lsn.get() + inside);
+        let kind = match log.reader(from) {
+            Ok(mut reader) => reader.next().unwrap_err().kind(),
+            Err(error) => error.kind(),
+        };
+        assert_eq!(kind, ErrorKind::OutOfRange, "{inside} bytes into a record");
+    }
+}
+
+#[test]
+fn a_reader_outlives_its_log_and_may_change_threads() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        log.append(b"record\n").unwrap();
+        let mut reader = log.reader(Lsn::ZERO).unwrap();
+        drop(log);
+        let read = move || reader.next().unwrap().unwrap().payload.to_vec();
+        assert_eq!(std::thread::spawn(read).join().unwrap(), b"record\n");
+    }
+}
+
+#[test]
+fn follow_gives_up_after_its_timeout_and_not_before() {
+    let dir = scratch();
+    let log = small(Layout::Framed).open(place(&dir)).unwrap();
+    let mut reader = log.reader(Lsn::ZERO).unwrap();
+    let timeout = Duration::from_millis(50);
+    let start = std::time::Instant::now();
+    assert_eq!(reader.follow(Some(timeout)).unwrap(), None);
+    assert!(start.elapsed() >= timeout);
+    assert_eq!(reader.follow(Some(Duration::ZERO)).unwrap(), None);
+    log.append(b"there").unwrap();
+    assert_eq!(reader.follow(Some(Duration::ZERO)).unwrap().unwrap().payload, b"there");
+}
+
+#[test]
+fn follow_takes_any_timeout_however_long() {
+    let dir = scratch();
+    let log = small(Layout::Framed).open(place(&dir)).unwrap();
+    log.append(b"first").unwrap();
+    let mut reader = log.reader(Lsn::ZERO).unwrap();
+    assert!(reader.follow(Some(Duration::MAX)).unwrap().is_some());
+    std::thread::scope(|scope| {
+        scope.spawn(|| log.append(b"second").unwrap());
+        assert!(reader.follow(Some(Duration::MAX)).unwrap().is_some());
+    });
+}
+
+/// Rounds of question and answer: were the follower woken by its own looking around once a second
+/// only, they would not be done in time.
+const ROUNDS: usize = 200;
+
+#[test]
+fn follow_is_woken_by_another_thread() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let (asked, answered) = (dir.path().join("asked"), place(&dir));
+        let questions = small(layout).open(&asked).unwrap();
+        let answers = small(layout).open(&answered).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut reader = questions.reader(Lsn::ZERO).unwrap();
+                for _ in 0..ROUNDS {
+                    let question = reader.follow(Some(PATIENCE)).unwrap().expect("in time");
+                    answers.append(question.payload).unwrap();
+                }
+            });
+            let start = std::time::Instant::now();
+            let mut reader = answers.reader(Lsn::ZERO).unwrap();
+            for round in 0..ROUNDS {
+                let question = format!("{round}\n");
+                questions.append(question.as_bytes()).unwrap();
+                let answer = reader.follow(Some(PATIENCE)).unwrap().expect("in time");
+                assert_eq!(answer.payload, question.as_bytes());
+            }
+            assert!(start.elapsed() < PATIENCE, "the follower is not woken, it only looks again");
+        });
+    }
+}
+
+/// Answers what it reads in one log with a record in another.
+pub(crate) fn echo(arguments: &[String]) {
+    let questions = Options::new().open(&arguments[0]).unwrap();
+    let answers = Options::new().open(&arguments[1]).unwrap();
+    let mut reader = questions.reader(Lsn::ZERO).unwrap();
+    for _ in 0..ROUNDS {
+        let question = reader.follow(Some(PATIENCE)).unwrap().expect("in time");
+        answers.append(question.payload).unwrap();
+    }
+    child::say("done");
+}
+
+#[test]
+fn follow_is_woken_by_another_process() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let (asked, answered) = (dir.path().join("asked"), place(&dir));
+        let questions = small(layout).open(&asked).unwrap();
+        let answers = small(layout).open(&answered).unwrap();
+        let arguments = [asked.to_str().unwrap(), answered.to_str().unwrap()];
+        let mut other = Child::start("echo", &arguments);
+        let start = std::time::Instant::now();
+        let mut reader = answers.reader(Lsn::ZERO).unwrap();
+        for round in 0..ROUNDS {
+            let question = format!("{round}\n");
+            questions.append(question.as_bytes()).unwrap();
+            let answer = reader.follow(Some(PATIENCE)).unwrap().expect("in time");
+            assert_eq!(answer.payload, question.as_bytes());
+        }
+        assert!(start.elapsed() < PATIENCE, "the follower is not woken, it only looks again");
+        other.expect("done");
+        other.finish_well();
+    }
+}
+
+#[test]
+fn a_read_only_log_follows_a_writer_and_refuses_to_write() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let mut reader = view.reader(Lsn::ZERO).unwrap();
+        for index in 0..50 {
+            let line = format!("{index}\n");
+            let lsn = log.append(line.as_bytes()).unwrap();
+            let record = reader.follow(Some(PATIENCE)).unwrap().unwrap();
+            assert_eq!((record.lsn, record.payload), (lsn, line.as_bytes()));
+        }
+        assert_eq!(view.append(b"no\n").unwrap_err().kind(), ErrorKind::ReadOnly);
+        assert_eq!(view.reserve(5).unwrap_err().kind(), ErrorKind::ReadOnly);
+        assert_eq!(view.trim(log.published()).unwrap_err().kind(), ErrorKind::ReadOnly);
+        assert_eq!(view.stat().unwrap().participants.len(), 1, "a reader is none");
+        assert_eq!(payloads(&view), payloads(&log));
+        assert!(view.verify().unwrap().damage.is_empty());
+    }
+}
+
+#[test]
+fn the_published_end_never_goes_back_while_threads_append() {
+    let dir = scratch();
+    let log = Options::new().open(place(&dir)).unwrap();
+    std::thread::scope(|scope| {
+        let append = || {
+            for _ in 0..30_000 {
+                log.append(b"record").unwrap();
+            }
+        };
+        let writers = [scope.spawn(append), scope.spawn(append), scope.spawn(append)];
+        let (mut seen, mut went_back) = (Lsn::ZERO, 0);
+        while !writers.iter().all(|writer| writer.is_finished()) {
+            let published = log.published();
+            went_back += u32::from(published < seen);
+            seen = seen.max(published);
+        }
+        assert_eq!(went_back, 0, "times that the published end went back");
+    });
+}

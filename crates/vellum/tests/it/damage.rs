@@ -1,0 +1,17 @@
+//! Bad input: one clear error each, and nothing lost.
+
+mod bytes;
+mod crowds;
+mod rebuilding;
+mod refusals;
+mod rights;
+mod scribbles;
+
+use crate::support::child::Role;
+
+pub(crate) const ROLES: &[Role] = &[
+    ("scribble", scribbles::scribble),
+    ("try as nobody", rights::try_as_nobody),
+    ("lock everything as nobody", rights::lock_everything_as_nobody),
+    ("crowd", crowds::crowd),
+];

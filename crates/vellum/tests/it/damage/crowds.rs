@@ -1,0 +1,63 @@
+//! As many participants as there is room for, and one more.
+
+use vellum::{ErrorKind, Layout, Log, Options};
+
+use crate::support::child::{self, Child};
+use crate::support::{assert_sound, place, read_all, scratch, skip, small};
+
+const PARTICIPANTS_MAX: usize = 1024;
+
+fn raise_descriptor_limit() -> bool {
+    let wanted = PARTICIPANTS_MAX as u64 + 200;
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` outlives both calls.
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        limit.rlim_cur = wanted.max(limit.rlim_cur);
+        limit.rlim_max = limit.rlim_max.max(wanted);
+        libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) == 0
+    }
+}
+
+pub(crate) fn crowd(arguments: &[String]) {
+    if !raise_descriptor_limit() {
+        return child::say("no descriptors");
+    }
+    let open = || Options::new().open(&arguments[0]);
+    let mut logs: Vec<Log> = Vec::new();
+    let error = loop {
+        match open() {
+            Ok(log) => logs.push(log),
+            Err(error) => break error,
+        }
+        assert!(logs.len() <= PARTICIPANTS_MAX, "there is no limit");
+    };
+    child::say(&format!("{} {:?}", logs.len(), error.kind()));
+    assert!(error.to_string().contains("1024"), "{error}");
+    // Those who are there are not hurt, and who leaves makes room.
+    for log in logs.iter().step_by(100) {
+        log.append(b"here\n").unwrap();
+    }
+    assert_eq!(logs[0].stat().unwrap().participants.len(), logs.len());
+    drop(logs.swap_remove(500));
+    logs.push(open().expect("there is room again"));
+    logs.last().unwrap().append(b"last\n").unwrap();
+    assert_eq!(open().unwrap_err().kind(), ErrorKind::TooManyParticipants);
+    child::say("done");
+}
+
+#[test]
+fn one_participant_too_many_is_refused_and_hurts_nobody() {
+    let dir = scratch();
+    drop(small(Layout::Framed).open(place(&dir)).unwrap());
+    let mut crowd = Child::start("crowd", &[place(&dir).to_str().unwrap()]);
+    match crowd.hears().as_deref() {
+        Some("no descriptors") => return skip("one_participant_too_many", "too few descriptors"),
+        answer => assert_eq!(answer, Some("1024 TooManyParticipants")),
+    }
+    crowd.expect("done");
+    crowd.finish_well();
+    let log = Options::new().open(place(&dir)).unwrap();
+    assert_eq!(read_all(&log).len(), 12);
+    assert_sound(&log);
+}

@@ -1,0 +1,25 @@
+//! One test for each fault of the predecessor (F1 to F29) that can occur in such a log at all.
+//!
+//! Not here: F16 (no way to ask for durability) waits for commits; F25, F27 and F28 (linking, data
+//! races, false sharing) are settled by the language and the layout of the shared words; F2, F4 and
+//! F5 have their campaigns in `processes`, F7 to F9 more tests in `api::trimming`.
+
+mod creation;
+mod forks;
+mod limits;
+mod space;
+
+use crate::support::child::Role;
+
+pub(crate) const ROLES: &[Role] = &[
+    ("fill the disk", space::fill_the_disk),
+    ("fail in a thread", space::fail_in_a_thread),
+    ("append under a size limit", limits::append_under_a_size_limit),
+    ("append with little address space", limits::append_with_little_address_space),
+    ("die half-way", limits::die_half_way),
+    ("open and close", forks::open_and_close),
+    ("execute another program", forks::execute_another_program),
+    ("list descriptors", forks::list_descriptors),
+    ("fork beside threads", forks::fork_beside_threads),
+    ("append under signals", forks::append_under_signals),
+];

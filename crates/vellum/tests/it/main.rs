@@ -1,0 +1,20 @@
+//! The log as its users see it: through the public interface, in one process and in many.
+//!
+//! - `api`: everything the interface promises, in both layouts.
+//! - `faults`: one test for each fault of the predecessor that applies here.
+//! - `damage`: bad input, scribbled words, flipped bytes, missing rights.
+//! - `processes`: many processes that are killed, stopped, forked and replaced.
+//!
+//! Tests that need a second process run this binary again (`support::child`).
+
+mod api;
+mod damage;
+mod faults;
+mod processes;
+mod support;
+
+/// Where a second process of a test starts; an ordinary run passes over it.
+#[test]
+fn child_entry() {
+    support::child::run_role(&[api::ROLES, faults::ROLES, damage::ROLES, processes::ROLES]);
+}

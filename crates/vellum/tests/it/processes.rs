@@ -1,0 +1,21 @@
+//! Many processes that are killed, stopped, forked and replaced while they append.
+
+mod campaign;
+mod creators;
+mod liveness;
+mod stopped;
+
+use crate::support::child::Role;
+
+pub(crate) const ROLES: &[Role] = &[
+    ("hammer", campaign::hammer),
+    ("create and append", creators::create_and_append),
+    ("append a few", creators::append_a_few),
+    ("lose the main thread", liveness::lose_the_main_thread),
+    ("look through a veiled proc", liveness::look_through_a_veiled_proc),
+    ("fork and leave", liveness::fork_and_leave),
+    ("fork and look", liveness::fork_and_look),
+    ("own every slot", liveness::own_every_slot),
+    ("hold a reservation", stopped::hold_a_reservation),
+    ("append on command", stopped::append_on_command),
+];

@@ -1,0 +1,172 @@
+//! What the tests share: scratch directories, payloads, reading everything, second processes.
+
+pub(crate) mod child;
+pub(crate) mod crc;
+pub(crate) mod fork;
+pub(crate) mod mount;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use vellum::{Fill, Layout, Log, Lsn, Options};
+
+/// Beyond this a test that waits is taken to hang.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+
+pub(crate) const LAYOUTS: [Layout; 2] = [Layout::Framed, Layout::Text];
+pub(crate) const FILLS: [Fill; 2] = [Fill::Mapped, Fill::Pwrite];
+
+/// A directory on the filesystem of the build.
+pub(crate) fn scratch() -> TempDir {
+    TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// A directory in memory, where there is one.
+pub(crate) fn memory_scratch() -> TempDir {
+    TempDir::new_in("/dev/shm").unwrap_or_else(|_| scratch())
+}
+
+/// A log's place in a scratch directory.
+pub(crate) fn place(dir: &TempDir) -> PathBuf {
+    dir.path().join("log")
+}
+
+/// Options of a small log whose records go through the mapping.
+pub(crate) fn small(layout: Layout) -> Options {
+    Options::new().layout(layout).segment_capacity_bytes(4096).fill(Fill::Mapped)
+}
+
+/// A generator of numbers that a seed repeats.
+pub(crate) struct Numbers(u64);
+
+impl Numbers {
+    pub(crate) fn new(seed: u64) -> Numbers {
+        Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+}
+
+/// Bytes that tell by themselves which record they are of; in a text log a line (of at least one
+/// byte, its newline), without NUL, newline or tilde inside.
+pub(crate) fn payload(layout: Layout, seed: u64, len: usize) -> Vec<u8> {
+    let mut numbers = Numbers::new(seed + 1);
+    let mut bytes: Vec<u8> = (0..len).map(|_| numbers.next() as u8).collect();
+    if layout == Layout::Text {
+        bytes.iter_mut().for_each(|byte| *byte = b'0' + *byte % 64);
+        bytes.resize(len.max(1), 0);
+        *bytes.last_mut().unwrap() = b'\n';
+    }
+    bytes
+}
+
+/// A record as it was read: its position and its bytes.
+pub(crate) type Read = (Lsn, Vec<u8>);
+
+/// Everything from `from` to the published end.
+pub(crate) fn read_from(log: &Log, from: Lsn) -> vellum::Result<Vec<Read>> {
+    let mut reader = log.reader(from)?;
+    let mut all = Vec::new();
+    while let Some(record) = reader.next()? {
+        assert!(record.next_lsn > record.lsn, "a record has a length");
+        all.push((record.lsn, record.payload.to_vec()));
+    }
+    Ok(all)
+}
+
+/// Everything from the beginning to the published end.
+pub(crate) fn read_all(log: &Log) -> Vec<Read> {
+    read_from(log, Lsn::ZERO).unwrap()
+}
+
+/// The payloads alone.
+pub(crate) fn payloads(log: &Log) -> Vec<Vec<u8>> {
+    read_all(log).into_iter().map(|(_, payload)| payload).collect()
+}
+
+/// Asserts that a log holds exactly `expected`, whole and in order, and verifies.
+#[track_caller]
+pub(crate) fn assert_holds(log: &Log, expected: &[Read]) {
+    let found = read_all(log);
+    let lsns = |reads: &[Read]| reads.iter().map(|read| read.0).collect::<Vec<_>>();
+    assert_eq!(lsns(&found), lsns(expected), "positions");
+    assert!(found == expected, "every record has the bytes that were appended");
+    assert_sound(log);
+}
+
+/// Asserts that nothing is wrong with a log.
+#[track_caller]
+pub(crate) fn assert_sound(log: &Log) {
+    let report = log.verify().unwrap();
+    assert!(report.damage.is_empty(), "{:#?}", report.damage);
+}
+
+/// The segment files, oldest first.
+pub(crate) fn segment_files(log: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(log).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> =
+        entries.filter(|path| path.extension().is_some_and(|e| e == "seg")).collect();
+    files.sort();
+    files
+}
+
+/// What `cat LOG/*.seg` prints.
+pub(crate) fn concatenated(log: &Path) -> Vec<u8> {
+    segment_files(log).iter().flat_map(|file| fs::read(file).unwrap()).collect()
+}
+
+/// Copies the files of a log that nobody uses.
+pub(crate) fn copy_log(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+/// Repeats `attempt` until it answers or patience ends: for what another process does in its own
+/// time.
+#[track_caller]
+pub(crate) fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(answer) = attempt() {
+            return answer;
+        }
+        assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Whether the test runs as root; says so where it does not.
+pub(crate) fn is_root(test: &str) -> bool {
+    let is_root = rustix::process::getuid().is_root();
+    if !is_root {
+        skip(test, "it needs root");
+    }
+    is_root
+}
+
+/// Says why a test did nothing.
+pub(crate) fn skip(test: &str, why: &str) {
+    // Written past the harness's capture, so that a skipped test is never mistaken for a good one.
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {why}");
+}
+
+/// Makes a scratch directory and everything in it accessible to every user.
+pub(crate) fn open_to_all(dir: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o777)).unwrap();
+}
