@@ -1,2 +1,21 @@
-//! The command.
-fn main() {}
+//! The command `vellum`: append, read, inspect and measure logs.
+//!
+//! `lowargs` turns words of the command line into values, `commands` has a file for each command
+//! that acts on them, `output` and `table` bring results out, `outcome` says how it went. Data goes
+//! to standard output, talk to standard error.
+
+#![forbid(unsafe_code)]
+
+mod commands;
+mod lowargs;
+mod outcome;
+mod output;
+mod progress;
+mod scratch;
+mod table;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    outcome::exit_code(commands::run(lowargs::parse()))
+}

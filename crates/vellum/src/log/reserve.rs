@@ -13,6 +13,7 @@
 //! owner died before taking it along is noticed by the next holder of the lock, which goes on from
 //! the tail.
 
+use crate::format::segment::header_len;
 use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::core::Core;
 use crate::shared::cursor::{self, Range, Refused};
@@ -189,8 +190,10 @@ impl Core {
             return segment_end;
         }
         let window = self.prefault_bytes.min(self.capacity());
-        let in_segment = ready % self.capacity();
-        let window_end = ready - in_segment + (in_segment / window + 1) * window;
+        // Windows are counted in the file, so that the page cache can take them in large folios.
+        let header_len = header_len(self.geometry.layout);
+        let offset = header_len + ready % self.capacity();
+        let window_end = ready + window - offset % window;
         window_end.min(segment_end)
     }
 

@@ -33,8 +33,16 @@ impl Region {
 
     /// Zeroed words that no file stands behind.
     pub(crate) fn on_heap() -> Region {
-        // SAFETY: all zeros is a valid value of every atomic.
-        let words = unsafe { Box::<Words>::new_zeroed().assume_init() };
+        let layout = std::alloc::Layout::new::<Words>();
+        // SAFETY: `Words` is not empty, all zeros is a valid value of every atomic, and the memory
+        // comes from the allocator and with the layout that the box gives it back with.
+        let words = unsafe {
+            let memory = std::alloc::alloc_zeroed(layout).cast::<Words>();
+            if memory.is_null() {
+                std::alloc::handle_alloc_error(layout);
+            }
+            Box::from_raw(memory)
+        };
         Region { memory: Memory::Heap(words) }
     }
 

@@ -1,0 +1,127 @@
+//! `vellum cat`: the records of a log on standard output.
+
+use std::io;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::Serialize;
+use vellum::{ErrorKind, Layout, Log, Options, Record};
+
+use super::{open_to_read, tell_of_the_dead};
+use crate::lowargs::CatArgs;
+use crate::outcome::{Outcome, Result};
+use crate::output::Output;
+
+/// How often a reader that waits for records looks whether somebody still reads what it prints.
+const LOOK_AT_OUTPUT: Duration = Duration::from_secs(1);
+
+pub(super) fn run(args: &CatArgs) -> Result<Outcome> {
+    let log = if args.follow { open_to_follow(args)? } else { open_to_read(&args.log)? };
+    let mut reader = log.reader(args.from)?;
+    let mut printer = Printer::new(args, log.layout());
+    let is_done = |position| args.to.is_some_and(|to| position >= to);
+    let mut is_waiting = false;
+    while !is_done(reader.position()) {
+        let found = if is_waiting { reader.follow(Some(LOOK_AT_OUTPUT)) } else { reader.next() };
+        match found {
+            // There may be nothing but pads between the last record and `to`.
+            Ok(Some(record)) if is_done(record.lsn) => break,
+            Ok(Some(record)) => {
+                printer.print(record)?;
+                is_waiting = false;
+            }
+            Ok(None) => {
+                printer.output.flush()?;
+                if !args.follow || is_output_closed() {
+                    break;
+                }
+                is_waiting = true;
+            }
+            Err(error) => {
+                // What is good before the damage is of use.
+                printer.output.flush()?;
+                return Err(error.into());
+            }
+        }
+    }
+    printer.output.flush()?;
+    if !args.follow {
+        tell_of_the_dead(&log.stat()?);
+    }
+    Ok(Outcome::Good)
+}
+
+/// Opens for writing, so that writers ring and what the dead left can be padded; where that is not
+/// allowed, for reading.
+fn open_to_follow(args: &CatArgs) -> Result<Log> {
+    match Options::new().create(false).open(&args.log) {
+        Err(error) if is_worth_reading(error.kind()) => open_to_read(&args.log),
+        answer => Ok(answer?),
+    }
+}
+
+fn is_worth_reading(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::PermissionDenied | ErrorKind::TooManyParticipants)
+}
+
+/// Whether nobody can read what would be printed. Without this, `cat --follow | head -1` would
+/// stay until the next record.
+fn is_output_closed() -> bool {
+    let stdout = io::stdout();
+    let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&now)).is_ok_and(|_| fds[0].revents().contains(PollFlags::ERR))
+}
+
+/// Prints records in the form asked for.
+struct Printer {
+    output: Output,
+    is_json: bool,
+    is_text: bool,
+    end: u8,
+}
+
+#[derive(Serialize)]
+struct JsonRecord<'a> {
+    lsn: u64,
+    next_lsn: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload_base64: Option<String>,
+}
+
+impl Printer {
+    fn new(args: &CatArgs, layout: Layout) -> Printer {
+        let end = if args.null { 0 } else { b'\n' };
+        let is_text = layout == Layout::Text;
+        Printer { output: Output::new(), is_json: args.json, is_text, end }
+    }
+
+    fn print(&mut self, record: Record<'_>) -> Result<()> {
+        if self.is_text && !self.is_json && self.end == b'\n' {
+            return self.output.bytes(record.payload);
+        }
+        let line = record.payload.strip_suffix(b"\n").filter(|_| self.is_text);
+        let payload = line.unwrap_or(record.payload);
+        if self.is_json {
+            return self.output.json(&JsonRecord::new(record, payload));
+        }
+        self.output.bytes(payload)?;
+        self.output.bytes(&[self.end])
+    }
+}
+
+impl<'a> JsonRecord<'a> {
+    fn new(record: Record<'_>, payload: &'a [u8]) -> JsonRecord<'a> {
+        let text = std::str::from_utf8(payload).ok();
+        JsonRecord {
+            lsn: record.lsn.get(),
+            next_lsn: record.next_lsn.get(),
+            payload: text,
+            payload_base64: text.is_none().then(|| STANDARD.encode(payload)),
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! `vellum man`: the help as man pages.
+
+use std::fs;
+
+use anyhow::Context;
+use clap::CommandFactory;
+use clap_mangen::Man;
+
+use crate::lowargs::{LowArgs, ManArgs};
+use crate::outcome::{Outcome, Result};
+use crate::output::Output;
+
+pub(super) fn run(args: &ManArgs) -> Result<Outcome> {
+    let mut command = LowArgs::command();
+    let Some(dir) = &args.dir else {
+        command.build();
+        let mut page = Vec::new();
+        Man::new(command).render(&mut page)?;
+        let mut output = Output::new();
+        output.bytes(&page)?;
+        output.flush()?;
+        return Ok(Outcome::Good);
+    };
+    fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    clap_mangen::generate_to(command, dir)
+        .with_context(|| format!("cannot write man pages to {}", dir.display()))?;
+    Ok(Outcome::Good)
+}

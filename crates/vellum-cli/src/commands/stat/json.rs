@@ -1,0 +1,109 @@
+//! The state of a log as JSON. Names and units are those of the library's `Stat`.
+
+use serde::Serialize;
+
+#[derive(Serialize)]
+pub(super) struct Stat {
+    layout: String,
+    begin: u64,
+    durable: u64,
+    published: u64,
+    tail: u64,
+    prepared_end: u64,
+    segment_capacity_bytes: u64,
+    filesystem: String,
+    preallocate: String,
+    preallocate_reason: String,
+    fill: String,
+    fill_reason: String,
+    repairs: u64,
+    repaired_bytes: u64,
+    /// Index and process number of the participant that holds `published` back.
+    held_back_by: Option<Holder>,
+    segments: Vec<Segment>,
+    participants: Vec<Participant>,
+}
+
+#[derive(Serialize)]
+struct Holder {
+    index: u32,
+    pid: u32,
+}
+
+#[derive(Serialize)]
+struct Segment {
+    path: String,
+    state: String,
+    first_lsn: u64,
+    end_lsn: u64,
+    file_bytes: u64,
+    allocated_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Participant {
+    index: u32,
+    pid: u32,
+    alive: bool,
+    stopped: bool,
+    in_flight: Vec<InFlight>,
+}
+
+#[derive(Serialize)]
+struct InFlight {
+    first_lsn: u64,
+    bytes: u64,
+}
+
+impl From<&vellum::Stat> for Stat {
+    fn from(stat: &vellum::Stat) -> Stat {
+        let holder = stat.held_back_by();
+        Stat {
+            layout: stat.layout.to_string(),
+            begin: stat.begin.get(),
+            durable: stat.durable.get(),
+            published: stat.published.get(),
+            tail: stat.tail.get(),
+            prepared_end: stat.prepared_end.get(),
+            segment_capacity_bytes: stat.segment_capacity_bytes,
+            filesystem: stat.filesystem.clone(),
+            preallocate: stat.preallocate.to_string(),
+            preallocate_reason: stat.preallocate_reason.clone(),
+            fill: stat.fill.to_string(),
+            fill_reason: stat.fill_reason.clone(),
+            repairs: stat.repairs,
+            repaired_bytes: stat.repaired_bytes,
+            held_back_by: holder.map(|holder| Holder { index: holder.index, pid: holder.pid }),
+            segments: stat.segments.iter().map(Segment::from).collect(),
+            participants: stat.participants.iter().map(Participant::from).collect(),
+        }
+    }
+}
+
+impl From<&vellum::SegmentStat> for Segment {
+    fn from(segment: &vellum::SegmentStat) -> Segment {
+        Segment {
+            path: segment.path.display().to_string(),
+            state: segment.state.to_string(),
+            first_lsn: segment.first_lsn.get(),
+            end_lsn: segment.end_lsn.get(),
+            file_bytes: segment.file_bytes,
+            allocated_bytes: segment.allocated_bytes,
+        }
+    }
+}
+
+impl From<&vellum::ParticipantStat> for Participant {
+    fn from(participant: &vellum::ParticipantStat) -> Participant {
+        let flights = participant.in_flight.iter();
+        Participant {
+            index: participant.index,
+            pid: participant.pid,
+            alive: participant.alive,
+            stopped: participant.stopped,
+            in_flight: flights
+                .map(|flight| InFlight { first_lsn: flight.first_lsn.get(), bytes: flight.bytes })
+                .collect(),
+        }
+    }
+}

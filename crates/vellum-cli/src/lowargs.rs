@@ -1,0 +1,224 @@
+//! The command line as clap reads it: words turned into values, nothing acted on.
+//!
+//! The texts here are the help and the man pages. Options that shape a log have no defaults: what
+//! the user does not say is left to the log.
+
+mod bench;
+mod examples;
+mod internal;
+mod values;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueHint};
+use vellum::{Fill, Layout, Lsn, Preallocate};
+
+pub(crate) use bench::{BenchAppendArgs, BenchArgs, BenchSuite};
+pub(crate) use internal::{DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs};
+
+/// Reads the command line of this process; a wrong one ends it.
+pub(crate) fn parse() -> Command {
+    if std::env::args_os().nth(1).is_some_and(|word| word == INTERNAL) {
+        return Command::Internal(internal::parse());
+    }
+    LowArgs::parse().command
+}
+
+/// Many processes append to one log, at the speed of memory.
+///
+/// A log is a directory of files. Any number of processes append to it at the same time, without
+/// a server. A record that was acknowledged survives the death of every process; a process that
+/// is killed costs the others nothing.
+#[derive(Debug, Parser)]
+#[command(name = "vellum", version, after_help = examples::VELLUM, max_term_width = 100)]
+#[command(disable_help_subcommand = true)]
+pub(crate) struct LowArgs {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Append(AppendArgs),
+    Cat(CatArgs),
+    Stat(StatArgs),
+    Verify(VerifyArgs),
+    Trim(TrimArgs),
+    Bench(BenchArgs),
+    Demo(DemoArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+    #[command(skip)]
+    Internal(InternalCommand),
+}
+
+/// Append records from standard input, one a line
+///
+/// Creates the log if there is none. An existing log is joined as it is: options that contradict
+/// it are refused. In a framed log the newline is not part of the record, and a record may be
+/// empty; in a text log every record ends in a newline, which a last line without one gets.
+///
+/// A record that was appended survives the death of every process. It does not yet survive a
+/// power cut.
+#[derive(Args, Debug)]
+#[command(after_help = examples::APPEND)]
+pub(crate) struct AppendArgs {
+    /// The log's directory
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) log: PathBuf,
+    /// Records end in a NUL byte instead of a newline, and may hold newlines
+    #[arg(short = '0', long)]
+    pub(crate) null: bool,
+    /// Print the position (LSN) of each record on a line of its own once it is appended
+    #[arg(long)]
+    pub(crate) ack: bool,
+    #[command(flatten)]
+    pub(crate) shape: ShapeArgs,
+}
+
+/// What shapes the files of a log; `None` leaves it to the log.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Options for a new log")]
+pub(crate) struct ShapeArgs {
+    /// How records lie in the files: in frames with checksums, or as plain text [new log: framed]
+    #[arg(long, value_parser = values::layout())]
+    pub(crate) layout: Option<Layout>,
+    /// Bytes of log in each segment file, as 4096, 64KiB or 1GiB [new log: 64MiB]
+    #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
+    pub(crate) segment_bytes: Option<u64>,
+    /// How file space is made ready ahead of need [new log: auto]
+    #[arg(long, value_name = "HOW", value_parser = values::preallocate())]
+    pub(crate) preallocate: Option<Preallocate>,
+    /// How records get into the files [new log: mapped where that is safe]
+    #[arg(long, value_name = "HOW", value_parser = values::fill())]
+    pub(crate) fill: Option<Fill>,
+}
+
+/// Print the records of a log
+///
+/// Needs no more than read permission. Framed records are printed with a newline each, lines of a
+/// text log as they are.
+///
+/// With --json, each line is an object {"lsn", "next_lsn", "payload"}; a payload that is not
+/// UTF-8 comes as "payload_base64" instead. The newline that ends a text record is not part of
+/// its payload there.
+#[derive(Args, Debug)]
+#[command(after_help = examples::CAT)]
+pub(crate) struct CatArgs {
+    /// The log's directory
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) log: PathBuf,
+    /// Start with the record at this position, instead of the oldest
+    #[arg(long, value_name = "LSN", value_parser = values::lsn)]
+    #[arg(default_value = "0", hide_default_value = true)]
+    pub(crate) from: Lsn,
+    /// Stop before the record at this position, or at the first one beyond it
+    #[arg(long, value_name = "LSN", value_parser = values::lsn)]
+    pub(crate) to: Option<Lsn>,
+    /// At the end, wait for more, until killed
+    ///
+    /// With permission to write, the wait costs nothing and ends at once when there is more;
+    /// without, the log is looked at 50 times a second.
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Print JSON Lines
+    #[arg(long, conflicts_with = "null")]
+    pub(crate) json: bool,
+    /// End each record with a NUL byte instead of a newline
+    #[arg(short = '0', long)]
+    pub(crate) null: bool,
+}
+
+/// Show the state of a log: positions, files, participants
+///
+/// Needs no more than read permission and changes nothing. Positions are bytes of the log's
+/// endless address space; begin, durable, published and tail never go back.
+#[derive(Args, Debug)]
+#[command(after_help = examples::STAT)]
+pub(crate) struct StatArgs {
+    /// The log's directory
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) log: PathBuf,
+    /// Print one object of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Read every byte of a log and report damage
+///
+/// Never writes. Prints a line for each thing that is wrong, FILE:OFFSET: lsn LSN: REASON, and
+/// nothing for a good log; exits with 3 if there is damage.
+#[derive(Args, Debug)]
+#[command(after_help = examples::VERIFY)]
+pub(crate) struct VerifyArgs {
+    /// The log's directory
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) log: PathBuf,
+    /// Print one object of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Drop the oldest part of a log
+///
+/// Whole segment files before the position are removed; records before it in the file that stays
+/// are no longer shown.
+#[derive(Args, Debug)]
+#[command(after_help = examples::TRIM)]
+pub(crate) struct TrimArgs {
+    /// The log's directory
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) log: PathBuf,
+    /// The oldest position to keep: that of a record, or the published end
+    #[arg(long, value_name = "LSN", value_parser = values::lsn)]
+    pub(crate) before: Lsn,
+    /// Print what was done as one object of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// See it work: writers append to one log, one is killed, nothing is lost
+///
+/// Processes append the lines of this program's own sources to a new log and report each record
+/// that was acknowledged. One of them is killed in the middle of a record. Then every
+/// acknowledged record is looked for: is it there, once, whole, in order? In the end, ways of
+/// appending are measured against each other.
+#[derive(Args, Debug)]
+#[command(after_help = examples::DEMO)]
+pub(crate) struct DemoArgs {
+    /// Where to leave the log [default: a temporary directory, removed at the end]
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+    /// How many processes append
+    #[arg(long, value_name = "COUNT", default_value = "4")]
+    #[arg(value_parser = clap::value_parser!(u32).range(2..=64))]
+    pub(crate) writers: u32,
+    /// How many records each of them appends
+    #[arg(long, value_name = "COUNT", default_value = "500000")]
+    #[arg(value_parser = clap::value_parser!(u64).range(2..=100_000_000))]
+    pub(crate) records: u64,
+    /// How records lie in the files
+    #[arg(long, default_value = "framed", value_parser = values::layout())]
+    pub(crate) layout: Layout,
+    /// Leave out the measurement
+    #[arg(long)]
+    pub(crate) no_bench: bool,
+}
+
+/// Print a completion script for a shell
+#[derive(Args, Debug)]
+#[command(after_help = examples::COMPLETIONS)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print the man page, or write all of them to a directory
+#[derive(Args, Debug)]
+#[command(after_help = examples::MAN)]
+pub(crate) struct ManArgs {
+    /// Where to write a page for each command; without it, the main page is printed
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+}

@@ -1,0 +1,71 @@
+//! The ends of the help texts: examples and exit codes.
+
+pub(super) const VELLUM: &str = "\
+Exit codes:
+  0  good
+  1  failed
+  2  usage: the command line is wrong, or contradicts the log
+  3  damage found
+
+Examples:
+  vellum demo                           see it work
+  echo hello | vellum append app.log    append a record
+  vellum cat app.log                    print all records
+  vellum cat --follow app.log           print new ones as they come";
+
+pub(super) const APPEND: &str = "\
+Examples:
+  journalctl -f | vellum append app.log
+  vellum append --layout text --segment-bytes 16MiB app.log < access.txt
+  find . -print0 | vellum append -0 files.log
+  echo hello | vellum append --ack app.log    # prints the LSN, as 67108864";
+
+pub(super) const CAT: &str = "\
+Examples:
+  vellum cat app.log | grep error
+  vellum cat --follow --json app.log | jq -r .payload
+  vellum cat --from 67108864 --to 67109120 app.log
+  vellum cat -0 files.log | xargs -0 ls -l";
+
+pub(super) const STAT: &str = "\
+Examples:
+  vellum stat app.log
+  vellum stat --json app.log | jq .published";
+
+pub(super) const VERIFY: &str = "\
+Examples:
+  vellum verify app.log && echo whole
+  vellum verify --json app.log | jq '.damage[]'";
+
+pub(super) const TRIM: &str = "\
+Examples:
+  vellum trim app.log --before 67109120
+  vellum trim app.log --before $(vellum stat --json app.log | jq .published)    # drop everything";
+
+pub(super) const BENCH: &str = "\
+Examples:
+  vellum bench append --quick";
+
+pub(super) const BENCH_APPEND: &str = "\
+Examples:
+  vellum bench append --quick
+  vellum bench append --dir /mnt/data --json result.json
+  vellum bench append --setting 4x100000x128 --setting 8x1000x65536 --rounds 9
+  vellum bench append --processes 1,2,4,8 --bytes 128,1024 --ways vellum-framed,write
+  vellum bench append --quick --json - | jq '.cases[] | {name, ratio_to_write}'";
+
+pub(super) const DEMO: &str = "\
+Examples:
+  vellum demo
+  vellum demo --layout text /var/tmp/demo    # then look at the log with grep, or vellum cat";
+
+pub(super) const COMPLETIONS: &str = "\
+Examples:
+  vellum completions bash > ~/.local/share/bash-completion/completions/vellum
+  vellum completions zsh > ~/.zfunc/_vellum
+  vellum completions fish > ~/.config/fish/completions/vellum.fish";
+
+pub(super) const MAN: &str = "\
+Examples:
+  vellum man | man -l -
+  vellum man ~/.local/share/man/man1";

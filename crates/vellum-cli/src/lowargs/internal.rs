@@ -1,0 +1,51 @@
+//! Processes that this program starts for itself. Kept apart so that neither help nor completions
+//! know of them.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// The first word of their command lines.
+pub(crate) const INTERNAL: &str = "internal";
+
+/// The command lines.
+#[derive(Parser)]
+struct Internal {
+    #[command(subcommand)]
+    command: InternalCommand,
+}
+
+/// What such a process does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum InternalCommand {
+    DemoWriter(DemoWriterArgs),
+    Keeper(KeeperArgs),
+}
+
+/// A writer process of the demo.
+#[derive(Args, Debug)]
+pub(crate) struct DemoWriterArgs {
+    /// The log, which exists.
+    pub(crate) log: PathBuf,
+    /// Which writer this is.
+    #[arg(long)]
+    pub(crate) writer: u32,
+    /// How many records to append.
+    #[arg(long)]
+    pub(crate) records: u64,
+    /// Stop in the middle of the record after so many.
+    #[arg(long)]
+    pub(crate) stop_after: Option<u64>,
+}
+
+/// Removes a directory when its owner is gone.
+#[derive(Args, Debug)]
+pub(crate) struct KeeperArgs {
+    /// The directory.
+    pub(crate) dir: PathBuf,
+}
+
+/// Reads the command line of such a process.
+pub(super) fn parse() -> InternalCommand {
+    Internal::parse_from(std::env::args_os().skip(1)).command
+}

@@ -1,0 +1,66 @@
+//! The two ways out: data on standard output, talk on standard error.
+
+use std::fmt;
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+use anyhow::Context;
+use serde::Serialize;
+
+use crate::outcome::Result;
+
+/// Collected before it is written: large enough that system calls don't count.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// Standard output for much data.
+pub(crate) struct Output(BufWriter<StdoutLock<'static>>);
+
+impl Output {
+    /// Takes standard output for this thread.
+    pub(crate) fn new() -> Output {
+        Output(BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()))
+    }
+
+    /// Writes `bytes`.
+    #[inline]
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        written(self.0.write_all(bytes))
+    }
+
+    /// Writes `value` as one line of JSON.
+    pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<()> {
+        let line = serde_json::to_writer(&mut self.0, value).map_err(io::Error::from);
+        written(line.and_then(|()| self.0.write_all(b"\n")))
+    }
+
+    /// Hands everything to the reader. What is not flushed may be lost without an error.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        written(self.0.flush().and_then(|()| self.0.get_mut().flush()))
+    }
+}
+
+/// Prints one object of JSON.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
+    let mut output = Output::new();
+    output.json(value)?;
+    output.flush()
+}
+
+/// Prints `text`, which may hold styles: they are left out unless a terminal shows them.
+pub(crate) fn print(text: &str) -> Result<()> {
+    let mut stdout = anstream::stdout().lock();
+    written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+/// Says something on standard error. If that is closed, nobody wants to hear it.
+pub(crate) fn say(text: impl fmt::Display) {
+    let _ = writeln!(anstream::stderr(), "vellum: {text}");
+}
+
+/// Tells what goes on, on standard error.
+pub(crate) fn tell(text: impl fmt::Display) {
+    let _ = writeln!(anstream::stderr(), "{text}");
+}
+
+fn written(result: io::Result<()>) -> Result<()> {
+    result.context("cannot write to standard output")
+}

@@ -1,0 +1,110 @@
+//! Text for people: columns, byte counts, plurals.
+
+use std::fmt::Write;
+
+use anstyle::{AnsiColor, Style};
+
+/// How headings look.
+pub(crate) const HEADING: Style = Style::new().bold();
+/// How something that needs attention looks.
+pub(crate) const ALERT: Style = AnsiColor::Red.on_default().bold();
+
+/// Where the cells of a column stand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Align {
+    Left,
+    Right,
+}
+
+/// Lines of cells under a heading each, in columns as wide as they need to be.
+pub(crate) struct Table {
+    columns: &'static [(&'static str, Align)],
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table without lines.
+    pub(crate) fn new(columns: &'static [(&'static str, Align)]) -> Table {
+        Table { columns, rows: Vec::new() }
+    }
+
+    /// Adds a line.
+    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+        debug_assert_eq!(N, self.columns.len());
+        self.rows.push(cells.into());
+    }
+
+    /// The table as text, each line indented by two spaces.
+    pub(crate) fn render(&self) -> String {
+        let headings: Vec<String> = self.columns.iter().map(|(name, _)| (*name).into()).collect();
+        let mut text = format!("{HEADING}{}{HEADING:#}\n", self.line(&headings));
+        for row in &self.rows {
+            text.push_str(&self.line(row));
+            text.push('\n');
+        }
+        text
+    }
+
+    fn width(&self, column: usize) -> usize {
+        let widths = self.rows.iter().map(|row| row[column].chars().count());
+        widths.chain([self.columns[column].0.chars().count()]).max().unwrap_or(0)
+    }
+
+    fn line(&self, cells: &[String]) -> String {
+        let mut line = String::new();
+        for (index, (cell, (_, align))) in cells.iter().zip(self.columns).enumerate() {
+            let width = self.width(index);
+            let _ = match align {
+                Align::Left => write!(line, "  {cell:<width$}"),
+                Align::Right => write!(line, "  {cell:>width$}"),
+            };
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+}
+
+/// A number of bytes as people read it: exact while short, else three digits and a binary unit.
+pub(crate) fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if count < 1024 {
+        return format!("{count} B");
+    }
+    let mut value = count as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 1023.5 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let decimals = usize::from(value < 9.95);
+    let number = format!("{value:.decimals$}");
+    format!("{} {}", number.strip_suffix(".0").unwrap_or(&number), UNITS[unit])
+}
+
+/// `1 record`, `2 records`.
+pub(crate) fn count(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn byte_counts_are_short_and_never_a_thousand_of_a_unit() {
+        let counts = [0, 1023, 1024, 4096, 10_240, 1_048_575, 1 << 20, 3 << 19, 64 << 20, 1 << 40];
+        let texts = [
+            "0 B", "1023 B", "1 KiB", "4 KiB", "10 KiB", "1 MiB", "1 MiB", "1.5 MiB", "64 MiB",
+            "1 TiB",
+        ];
+        assert_eq!(counts.map(bytes), texts);
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let mut table = Table::new(&[("a", Align::Left), ("long", Align::Right)]);
+        table.row(["wide".into(), "1".into()]);
+        let plain = anstream::adapter::strip_str(&table.render()).to_string();
+        assert_eq!(plain, "  a     long\n  wide     1\n");
+    }
+}

@@ -1,0 +1,134 @@
+//! `vellum append`.
+
+use super::support::{Place, run};
+
+#[test]
+fn lines_come_back_as_they_went_in() {
+    for layout in ["framed", "text"] {
+        let place = Place::new();
+        let input = b"one\n\ntwo \xff\0 bytes\nlast without newline";
+        assert_eq!(place.run("append", &["--layout", layout], input).good(), "");
+        let output = place.run("cat", &[], b"");
+        assert_eq!(output.stdout, [&input[..], b"\n"].concat(), "{layout}");
+        assert_eq!(place.stat()["layout"], layout);
+    }
+}
+
+#[test]
+fn nothing_makes_a_log_without_records() {
+    let place = Place::new();
+    assert_eq!(place.run("append", &[], b"").good(), "");
+    assert_eq!(place.run("cat", &[], b"").good(), "");
+}
+
+#[test]
+fn many_records_come_back_across_segments_and_reads() {
+    for layout in ["framed", "text"] {
+        let place = Place::new();
+        let mut input = String::new();
+        for number in 0..200_000 {
+            input += &format!("record number {number}\n");
+        }
+        // Longer than a read and than a segment.
+        input += &"x".repeat(3 << 20);
+        input += "\nand one more\n";
+        let options = ["--layout", layout, "--segment-bytes", "64KiB"];
+        assert_eq!(place.run("append", &options, input.as_bytes()).good(), "");
+        assert!(place.run("cat", &[], b"").good() == input, "{layout}");
+        assert_eq!(place.stat()["segment_capacity_bytes"], 64 << 10);
+    }
+}
+
+#[test]
+fn records_that_end_in_nul_may_hold_newlines() {
+    let place = Place::new();
+    let input = b"one\nand a half\0\0two";
+    assert_eq!(place.append(&["-0"], input).len(), 3);
+    assert_eq!(place.run("cat", &["-0"], b"").good(), "one\nand a half\0\0two\0");
+}
+
+#[test]
+fn in_a_text_log_a_record_that_ended_in_nul_gets_a_newline() {
+    let place = Place::new();
+    assert_eq!(place.append(&["-0", "--layout", "text"], b"one\0two\0").len(), 2);
+    assert_eq!(place.run("cat", &[], b"").good(), "one\ntwo\n");
+    assert_eq!(place.run("cat", &["-0"], b"").good(), "one\0two\0");
+}
+
+#[test]
+fn acknowledged_positions_are_where_the_records_are() {
+    for layout in ["framed", "text"] {
+        let place = Place::new();
+        let told = place.append(&["--layout", layout], b"one\ntwo\nthree\n");
+        assert_eq!(told.len(), 3);
+        let from = told[1].to_string();
+        assert_eq!(place.run("cat", &["--from", &from], b"").good(), "two\nthree\n", "{layout}");
+    }
+}
+
+#[test]
+fn an_acknowledgement_comes_before_the_next_record_goes() {
+    let place = Place::new();
+    let mut running = place.start("append", &["--ack"]);
+    let mut told: Vec<u64> = Vec::new();
+    for record in ["one\n", "two\n", "three\n"] {
+        running.feed(record.as_bytes());
+        told.push(running.line().trim_end().parse().unwrap());
+        let from = told.last().unwrap().to_string();
+        assert_eq!(place.run("cat", &["--from", &from], b"").good(), record);
+    }
+    assert!(told.is_sorted());
+}
+
+#[test]
+fn an_existing_log_is_joined_as_it_is() {
+    let place = Place::new();
+    place.append(&["--layout", "text", "--segment-bytes", "8KiB"], b"one\n");
+    place.append(&[], b"two\n");
+    place.append(&["--layout", "text", "--segment-bytes", "8192"], b"three\n");
+    assert_eq!(place.run("cat", &[], b"").good(), "one\ntwo\nthree\n");
+}
+
+#[test]
+fn options_that_contradict_the_log_are_usage_errors_and_change_nothing() {
+    let place = Place::new();
+    place.append(&[], b"one\n");
+    for options in [["--layout", "text"], ["--segment-bytes", "1MiB"], ["--fill", "pwrite"]] {
+        let ran = place.run("append", &options, b"two\n");
+        ran.complaint(2);
+    }
+    assert_eq!(place.run("cat", &[], b"").good(), "one\n");
+}
+
+#[test]
+fn shapes_of_a_new_log_are_as_asked_for() {
+    let place = Place::new();
+    place.append(&["--preallocate", "off", "--fill", "pwrite"], b"one\n");
+    let stat = place.stat();
+    assert_eq!((&stat["preallocate"], &stat["fill"]), (&"off".into(), &"pwrite".into()));
+}
+
+#[test]
+fn an_input_that_fails_names_the_record() {
+    let place = Place::new();
+    place.append(&[], b"one\n");
+    let mut command = super::support::vellum();
+    let dir = std::fs::File::open(place.dir()).unwrap();
+    let output = command.arg("append").arg(place.log()).stdin(dir).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.starts_with("vellum: record 1 of the input was not appended: "), "{text}");
+    assert_eq!(text.lines().count(), 1);
+}
+
+#[test]
+fn what_is_not_a_log_is_left_alone() {
+    let place = Place::new();
+    let file = place.dir().join("file");
+    std::fs::write(&file, "precious").unwrap();
+    let args = |path: &std::path::Path| ["append".to_string(), path.to_str().unwrap().into()];
+    assert!(run(&args(&file), b"x\n").complaint(1).contains("not a log"));
+    assert!(run(&args(place.dir()), b"x\n").complaint(1).contains("not a log"));
+    assert_eq!(std::fs::read_dir(place.dir()).unwrap().count(), 1);
+    assert_eq!(std::fs::read(&file).unwrap(), b"precious");
+}

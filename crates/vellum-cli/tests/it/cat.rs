@@ -1,0 +1,123 @@
+//! `vellum cat`.
+
+use std::fs::File;
+use std::io::Read;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::support::{Place, Running, vellum};
+
+#[test]
+fn from_and_to_cut_out_a_part() {
+    let place = Place::new();
+    let told = place.append(&[], b"one\ntwo\nthree\nfour\n");
+    let (from, to) = (told[1].to_string(), told[3].to_string());
+    assert_eq!(place.run("cat", &["--from", &from, "--to", &to], b"").good(), "two\nthree\n");
+    assert_eq!(place.run("cat", &["--to", &from], b"").good(), "one\n");
+    let between = (told[1] + 1).to_string();
+    assert_eq!(place.run("cat", &["--to", &between], b"").good(), "one\ntwo\n");
+    assert_eq!(place.run("cat", &["--from", &to, "--to", &from], b"").good(), "");
+}
+
+#[test]
+fn positions_outside_the_log_are_refused() {
+    let place = Place::new();
+    place.append(&[], b"one\n");
+    for from in ["1", "9999999999"] {
+        place.run("cat", &["--from", from], b"").complaint(1);
+    }
+}
+
+#[test]
+fn json_has_positions_and_text_or_base64() {
+    for layout in ["framed", "text"] {
+        let place = Place::new();
+        let told = place.append(&["--layout", layout], b"caf\xc3\xa9 \"x\"\n\xff\xfe\n\n");
+        let text = place.run("cat", &["--json"], b"").good();
+        let lines: Vec<Value> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        for (line, lsn) in lines.iter().zip(&told) {
+            assert_eq!(line["lsn"], *lsn);
+        }
+        assert_eq!(lines[0]["next_lsn"], told[1]);
+        assert_eq!(lines[0]["payload"], "café \"x\"");
+        assert_eq!(lines[1]["payload_base64"], "//4=");
+        assert!(lines[1].get("payload").is_none() && lines[0].get("payload_base64").is_none());
+        assert_eq!(lines[2]["payload"], "");
+    }
+}
+
+#[test]
+fn a_reader_that_has_enough_ends_it_quietly() {
+    let place = Place::new();
+    // More than pipes and buffers hold.
+    place.append(&[], "a line of some length\n".repeat(200_000).as_bytes());
+    for options in [&[][..], &["--json"], &["-0"], &["--follow"]] {
+        let mut command = vellum();
+        command.arg("cat").args(options).arg(place.log()).stderr(Stdio::piped());
+        let mut running = Running::start(&mut command);
+        running.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        running.stdout = None;
+        let status = running.child.wait().unwrap();
+        let mut complaint = String::new();
+        running.child.stderr.as_mut().unwrap().read_to_string(&mut complaint).unwrap();
+        assert_eq!((status.code(), complaint.as_str()), (Some(0), ""), "{options:?}");
+    }
+}
+
+#[test]
+fn following_ends_when_nobody_reads_though_no_record_comes() {
+    let place = Place::new();
+    place.append(&[], b"one\n");
+    let mut running = place.start("cat", &["--follow"]);
+    assert_eq!(running.line(), "one\n");
+    running.stdout = None;
+    assert_eq!(running.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    let place = Place::new();
+    place.append(&[], b"one\n");
+    for command in ["cat", "stat"] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = vellum().arg(command).arg(place.log()).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{command}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.starts_with("vellum: cannot write to standard output: "), "{text}");
+    }
+}
+
+#[test]
+fn following_shows_records_as_they_come() {
+    for layout in ["framed", "text"] {
+        let place = Place::new();
+        place.append(&["--layout", layout], b"before\n");
+        let mut running = place.start("cat", &["-f"]);
+        assert_eq!(running.line(), "before\n");
+        for record in ["first\n", "second\n", "third\n"] {
+            place.append(&[], record.as_bytes());
+            assert_eq!(running.line(), record, "{layout}");
+        }
+        assert!(running.child.try_wait().unwrap().is_none(), "it waits for more");
+    }
+}
+
+#[test]
+fn following_ends_at_the_position_asked_for() {
+    let place = Place::new();
+    let told = place.append(&[], b"one\ntwo\n");
+    let to = (told[1] + (told[1] - told[0])).to_string();
+    let ran = place.run("cat", &["--follow", "--to", &to], b"");
+    assert_eq!(ran.good(), "one\ntwo\n");
+}
+
+#[test]
+fn there_has_to_be_a_log() {
+    let place = Place::new();
+    for options in [&[][..], &["--follow"]] {
+        assert!(place.run("cat", options, b"").complaint(1).contains("no log"));
+        assert!(!place.log().exists());
+    }
+}

@@ -1,0 +1,105 @@
+//! Help, man pages, completions, and command lines that are wrong.
+
+use std::fs;
+
+use super::support::{Place, closed_pipe, run, vellum};
+
+const COMMANDS: [&[&str]; 11] = [
+    &[],
+    &["append"],
+    &["cat"],
+    &["stat"],
+    &["verify"],
+    &["trim"],
+    &["bench"],
+    &["bench", "append"],
+    &["demo"],
+    &["completions"],
+    &["man"],
+];
+
+#[test]
+fn every_command_explains_itself_with_examples() {
+    for command in COMMANDS {
+        for flag in ["-h", "--help"] {
+            let text = run(&[command, &[flag]].concat(), b"").good();
+            assert!(text.contains("Examples:\n  vellum ") || text.contains("| vellum"), "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+            assert!(!text.contains("internal"), "{text}");
+        }
+    }
+    let text = run(&["--help"], b"").good();
+    for code in ["0  good", "1  failed", "2  usage", "3  damage found"] {
+        assert!(text.contains(code), "{text}");
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_a_usage_error() {
+    for args in [
+        &["nonsense"][..],
+        &[],
+        &["append"],
+        &["cat", "--json", "-0", "x"],
+        &["cat", "--from", "x", "y"],
+        &["trim", "x"],
+        &["append", "--segment-bytes", "5KB", "x"],
+        &["append", "--layout", "fancy", "x"],
+        &["bench"],
+        &["completions", "klingon"],
+    ] {
+        let ran = run(args, b"");
+        assert_eq!((ran.code, ran.stdout.len()), (2, 0), "{args:?}");
+        assert!(!ran.stderr.is_empty());
+    }
+}
+
+#[test]
+fn the_version_is_told() {
+    let text = run(&["--version"], b"").good();
+    assert_eq!(text, format!("vellum {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn there_is_a_completion_script_for_each_shell() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = run(&["completions", shell], b"").good();
+        assert!(script.contains("preallocate"), "{shell}");
+        assert!(!script.contains("demo-writer"), "{shell}");
+    }
+}
+
+#[test]
+fn there_is_a_man_page_for_each_command() {
+    let page = run(&["man"], b"").good();
+    assert!(page.contains(".TH vellum 1") && page.contains("Exit codes:"), "{page}");
+    let place = Place::new();
+    let dir = place.dir().join("new/man1");
+    run(&["man", dir.to_str().unwrap()], b"").good();
+    for command in COMMANDS {
+        let name = [&["vellum"], command].concat().join("-");
+        let page = fs::read_to_string(dir.join(format!("{name}.1"))).unwrap();
+        assert!(page.contains(&format!(".TH {name} 1")), "{name}");
+    }
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), COMMANDS.len());
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let place = Place::new();
+    place.append(&[], b"one\n");
+    let log = place.log().to_str().unwrap().to_string();
+    for args in [
+        &["completions", "bash"][..],
+        &["man"],
+        &["--help"],
+        &["cat", &log],
+        &["stat", &log],
+        &["stat", "--json", &log],
+        &["verify", "--json", &log],
+        &["trim", "--json", "--before", "1", &log],
+    ] {
+        let output = vellum().args(args).stdout(closed_pipe()).output().unwrap();
+        assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "{args:?}");
+    }
+}

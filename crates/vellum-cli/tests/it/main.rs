@@ -1,0 +1,11 @@
+//! The command as a user runs it: each test starts the real program on a log of its own.
+
+mod append;
+mod bench;
+mod cat;
+mod demo;
+mod help;
+mod stat;
+mod support;
+mod trim;
+mod verify;

@@ -1,0 +1,140 @@
+//! `vellum stat`.
+
+use super::support::{Place, Running, run, vellum};
+
+#[test]
+fn json_has_every_key() {
+    let place = Place::new();
+    let told = place.append(&["--segment-bytes", "4KiB"], "x\n".repeat(600).as_bytes());
+    let stat = place.stat();
+    assert_eq!(stat["begin"], told[0]);
+    assert_eq!(stat["published"], stat["tail"]);
+    assert!(stat["published"].as_u64() > told.last().copied());
+    for (key, value) in [("layout", "framed"), ("preallocate", "auto")] {
+        assert_eq!(stat[key], value);
+    }
+    for key in ["filesystem", "preallocate_reason", "fill", "fill_reason"] {
+        assert!(stat[key].as_str().is_some_and(|text| !text.is_empty()), "{key}");
+    }
+    for key in ["durable", "prepared_end", "repairs", "repaired_bytes", "segment_capacity_bytes"] {
+        assert!(stat[key].is_u64(), "{key}");
+    }
+    assert!(stat["held_back_by"].is_null());
+    assert_eq!(stat["participants"].as_array().unwrap().len(), 0);
+    let segments = stat["segments"].as_array().unwrap();
+    assert_eq!(segments.len(), place.segments().len());
+    for (segment, path) in segments.iter().zip(place.segments()) {
+        assert_eq!(segment["path"], path.to_str().unwrap());
+        for key in ["first_lsn", "end_lsn", "file_bytes", "allocated_bytes"] {
+            assert!(segment[key].is_u64(), "{key}");
+        }
+    }
+    assert_eq!(segments[0]["state"], "sealed");
+    assert!(segments.iter().any(|segment| segment["state"] == "active"));
+}
+
+#[test]
+fn the_table_says_the_same() {
+    let place = Place::new();
+    place.append(&["--layout", "text"], b"one\n");
+    let text = place.run("stat", &[], b"").good();
+    let published = place.stat()["published"].to_string();
+    for word in ["begin", "durable", &published, "tail", "text", "active", "nobody is attached"] {
+        assert!(text.contains(word), "{word} in {text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+#[test]
+fn a_participant_is_listed_while_it_lives() {
+    let place = Place::new();
+    let mut running = place.start("append", &["--ack"]);
+    running.feed(b"one\n");
+    running.line();
+    let stat = place.stat();
+    let participant = &stat["participants"][0];
+    assert_eq!(participant["pid"], running.child.id());
+    assert_eq!((&participant["alive"], &participant["stopped"]), (&true.into(), &false.into()));
+    assert_eq!(participant["in_flight"].as_array().unwrap().len(), 0);
+}
+
+/// A writer with half a record in flight, after three whole ones.
+fn half_way(place: &Place) -> Running {
+    place.append(&[], b"");
+    let mut command = vellum();
+    command.args(["internal", "demo-writer", "--writer", "1", "--records", "9"]);
+    let mut writer = Running::start(command.args(["--stop-after", "3"]).arg(place.log()));
+    assert_eq!(writer.report(), 0, "ready");
+    writer.feed(b"!");
+    for _ in 0..3 {
+        assert!(writer.report() > 0);
+    }
+    assert_eq!(writer.report(), u64::MAX, "in the middle");
+    writer
+}
+
+#[test]
+fn whoever_holds_the_published_end_back_is_named_and_the_log_goes_on_without_the_dead() {
+    let place = Place::new();
+    let mut writer = half_way(&place);
+    let pid = writer.child.id();
+    place.append(&[], b"behind\n");
+    let stat = place.stat();
+    assert_eq!(stat["held_back_by"]["pid"], pid);
+    assert_eq!(stat["participants"][0]["in_flight"][0]["first_lsn"], stat["published"]);
+    let text = place.run("stat", &[], b"").good();
+    assert!(text.contains(&format!("by process {pid}, which is busy")), "{text}");
+    assert_eq!(place.run("cat", &[], b"").good().lines().count(), 3);
+
+    writer.child.kill().unwrap();
+    writer.child.wait().unwrap();
+    assert_eq!(place.stat()["participants"][0]["alive"], false);
+    let text = place.run("stat", &[], b"").good();
+    assert!(text.contains(&format!("by process {pid}, which died")), "{text}");
+    for command in ["cat", "verify"] {
+        let ran = place.run(command, &[], b"");
+        assert_eq!(ran.code, 0);
+        assert!(ran.stderr.contains(&format!("behind one of process {pid}, which died")));
+    }
+
+    place.append(&[], b"");
+    let text = place.run("cat", &[], b"").good();
+    assert_eq!(text.lines().last(), Some("behind"));
+    let stat = place.stat();
+    assert_eq!((&stat["repairs"], &stat["held_back_by"]), (&1.into(), &().into()));
+}
+
+#[test]
+fn a_follower_goes_past_a_writer_that_dies() {
+    let place = Place::new();
+    let mut writer = half_way(&place);
+    let mut follower = place.start("cat", &["-f"]);
+    for _ in 0..3 {
+        follower.line();
+    }
+    place.append(&[], b"behind\n");
+    writer.child.kill().unwrap();
+    writer.child.wait().unwrap();
+    assert_eq!(follower.line(), "behind\n");
+}
+
+#[test]
+fn styles_are_for_terminals_or_on_demand() {
+    let place = Place::new();
+    place.append(&[], b"one\n");
+    let escapes = |variable: &str| {
+        let output = vellum().arg("stat").arg(place.log()).env(variable, "1").output().unwrap();
+        output.stdout.contains(&0x1b)
+    };
+    assert!(escapes("CLICOLOR_FORCE"));
+    assert!(!escapes("NO_COLOR") && !escapes("UNRELATED"));
+}
+
+#[test]
+fn what_is_no_log_is_one_line_of_complaint() {
+    let place = Place::new();
+    for command in ["stat", "verify", "cat"] {
+        assert!(place.run(command, &[], b"").complaint(1).contains("no log"));
+        assert!(run(&[command, "/etc/passwd"], b"").complaint(1).contains("not a log"));
+    }
+}

@@ -1,0 +1,439 @@
+//! One case from its first instruction to its last: which points are tried, and each trial.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use vellum::Log;
+
+use crate::check::Fault;
+use crate::payload::Payload;
+use crate::point::{self, Calls, Point, Reached, Stretch};
+use crate::random::Random;
+use crate::scenario::{Case, Operation};
+use crate::survivor::{Scene, Strike};
+use crate::trace::{self, Go, Pid, SharedPage, Stop};
+use crate::victim;
+
+/// Words of the page on which a campaign reports to the process that started it.
+pub mod word {
+    /// Points tried.
+    pub const POINTS: usize = 0;
+    /// Instructions of the operation, as far as they were counted.
+    pub const INSTRUCTIONS: usize = 1;
+    /// System calls of the operation.
+    pub const CALLS: usize = 2;
+    /// Writes that were cut short.
+    pub const TORN: usize = 3;
+    /// Longest time until a survivor had read its own record.
+    pub const SLOWEST_NS: usize = 4;
+    /// Points whose survivor took longer than [`super::SLOW`].
+    pub const SLOW: usize = 5;
+    /// Points at which something was wrong.
+    pub const FAULTS: usize = 6;
+    /// 1 if every instruction was tried.
+    pub const IS_COMPLETE: usize = 7;
+    /// What the campaign is doing ([`super::Phase`]).
+    pub const PHASE: usize = 8;
+    /// Stretches between system calls too long to be tried whole.
+    pub const LONG_STRETCHES: usize = 9;
+}
+
+/// A survivor that takes longer than this is reported, though not as a fault.
+pub const SLOW: Duration = Duration::from_millis(250);
+/// A survivor that takes longer than this until it has read its own record was held up.
+const HELD_UP: Duration = Duration::from_secs(2);
+/// Seconds after which a survivor counts as held up for ever. It does more in them than go on: it
+/// looks at everything several times, perhaps on a machine with other things to do.
+const SURVIVOR_SECONDS: u32 = 15;
+/// Seconds for making things ready and stepping.
+const HARNESS_SECONDS: u32 = 60;
+/// A stretch with more instructions than this between two system calls is sampled: it is the
+/// filling of private memory, one iteration of a repeated instruction each.
+const STEPS_MAX: u64 = 20_000;
+/// How many instructions more than the one that was followed another victim may execute.
+const SLACK: u64 = 200;
+/// Points tried in such a stretch.
+const LONG_STRETCH_POINTS: u64 = 200;
+/// Points next to something that others can see, for each one anywhere.
+const EDGES_PER_TURN: usize = 6;
+/// A case ends after so many faults: the rest would say the same.
+const FAULTS_MAX: u64 = 3;
+
+/// What a campaign is doing; a watchdog that bites in `Survive` has found a survivor held up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Phase {
+    /// Making the log and the victim.
+    Prepare = 0,
+    /// Taking the victim to its point.
+    Step = 1,
+    /// Going on after its death.
+    Survive = 2,
+}
+
+/// How many points to try.
+#[derive(Clone, Copy, Debug)]
+pub enum Extent {
+    /// Every instruction.
+    All,
+    /// A sample of all, for about this long.
+    Sample(Duration),
+    /// This one.
+    One(Point),
+}
+
+/// One case being tried.
+pub struct Campaign<'a> {
+    case: &'a Case,
+    template: PathBuf,
+    dir: PathBuf,
+    random: Random,
+    /// Shared with victims.
+    page: SharedPage,
+    /// Shared with the process that started the campaign.
+    report: &'a SharedPage,
+    turn: u64,
+}
+
+impl<'a> Campaign<'a> {
+    /// Makes the case's log in `base`, which is an empty directory.
+    pub fn new(
+        case: &'a Case,
+        base: &Path,
+        seed: u64,
+        report: &'a SharedPage,
+    ) -> io::Result<Campaign<'a>> {
+        let campaign = Campaign {
+            case,
+            template: base.join("template"),
+            dir: base.join("log"),
+            random: Random::new(seed),
+            page: SharedPage::new()?,
+            report,
+            turn: 0,
+        };
+        campaign.warm_up(&base.join("warm")).map_err(io::Error::other)?;
+        let make = || case.make_template(&campaign.template).map_err(anyhow::Error::from);
+        if case.operation.has_template() {
+            let child = trace::fork(|| victim::report(&campaign.page, make))?;
+            if trace::wait(child)? != Stop::Exited(0) {
+                return Err(io::Error::other(campaign.page.text()));
+            }
+        }
+        Ok(campaign)
+    }
+
+    /// Does in this process, once, what a process does only the first time (asking what the
+    /// processor can do, for one): victims inherit it, and their way is the shorter.
+    fn warm_up(&self, dir: &Path) -> vellum::Result<()> {
+        let log = self.case.options().open(dir)?;
+        log.append(&Payload::new('x', 0, 100).bytes(self.case.layout))?;
+        log.verify()?;
+        Ok(())
+    }
+
+    /// Tries points as many as `extent` says.
+    pub fn run(&mut self, extent: Extent) -> io::Result<()> {
+        if let Extent::One(point) = extent {
+            self.try_point(point)?;
+            return Ok(());
+        }
+        let calls = self.follow(point::list_calls)?;
+        self.report.word(word::CALLS).store(calls.len() as u64, Ordering::SeqCst);
+        self.try_point(Point::End)?;
+        match extent {
+            Extent::All => self.run_all(&calls),
+            Extent::Sample(time) => self.run_sample(&calls, Instant::now() + time),
+            Extent::One(_) => Ok(()),
+        }
+    }
+
+    fn run_all(&mut self, calls: &Calls) -> io::Result<()> {
+        for number in 0..=calls.len() as u64 {
+            let stretch = self.learn(number)?;
+            if !stretch.is_whole {
+                self.run_long_stretch(number, &stretch)?;
+                continue;
+            }
+            // Other victims may take a few instructions more.
+            for steps in 0..=stretch.len + SLACK {
+                if self.has_enough_faults() {
+                    return Ok(());
+                }
+                if stretch.is_inside_repeat(steps) {
+                    continue;
+                }
+                let point = Point::Step { calls: number, steps };
+                let reached = self.try_in(point, Some(&stretch))?;
+                if reached != Reached::There && steps >= stretch.len {
+                    break;
+                }
+            }
+        }
+        for point in torn_points(calls) {
+            self.try_point(point)?;
+        }
+        self.report.word(word::IS_COMPLETE).store(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn run_long_stretch(&mut self, number: u64, stretch: &Stretch) -> io::Result<()> {
+        self.report.word(word::LONG_STRETCHES).fetch_add(1, Ordering::SeqCst);
+        for _ in 0..LONG_STRETCH_POINTS {
+            let steps = self.random.below(STEPS_MAX);
+            self.try_in(Point::Step { calls: number, steps }, Some(stretch))?;
+        }
+        Ok(())
+    }
+
+    /// Follows one victim through a stretch.
+    fn learn(&mut self, number: u64) -> io::Result<Stretch> {
+        let control = self.dir.join("control");
+        let stretch = self.follow(|victim| point::learn(victim, number, STEPS_MAX, &control))?;
+        // The system call is an instruction too.
+        let count = stretch.instructions() + 1;
+        self.report.word(word::INSTRUCTIONS).fetch_add(count, Ordering::SeqCst);
+        Ok(stretch)
+    }
+
+    /// First the places next to system calls and behind each change of the control file, mixed with
+    /// any others; each once.
+    fn run_sample(&mut self, calls: &Calls, deadline: Instant) -> io::Result<()> {
+        let count = calls.len() as u64 + 1;
+        let mut unknown: Vec<u64> = (0..count).collect();
+        self.random.shuffle(&mut unknown);
+        let mut edges = torn_points(calls);
+        edges.extend((0..count).map(|calls| Point::Step { calls, steps: 0 }));
+        self.random.shuffle(&mut edges);
+        let mut stretches = vec![Stretch::default(); count as usize];
+        let mut tried: HashSet<Point> = HashSet::new();
+        let mut total = 0;
+        while Instant::now() < deadline && !self.has_enough_faults() {
+            if let Some(number) = unknown.pop() {
+                let stretch = self.learn(number)?;
+                let changes = stretch.changes.iter();
+                edges.extend(changes.map(|steps| Point::Step { calls: number, steps: *steps }));
+                self.random.shuffle(&mut edges);
+                total += stretch.len + 1;
+                stretches[number as usize] = stretch;
+            }
+            for _ in 0..EDGES_PER_TURN {
+                let Some(edge) = edges.pop() else { break };
+                if tried.insert(edge) {
+                    self.try_in(edge, edge.stretch_in(&stretches))?;
+                }
+            }
+            let point = pick(&stretches, self.random.below(total));
+            if tried.insert(point) {
+                self.try_in(point, point.stretch_in(&stretches))?;
+            } else if tried.len() as u64 >= total && edges.is_empty() && unknown.is_empty() {
+                self.report.word(word::IS_COMPLETE).store(1, Ordering::SeqCst);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn has_enough_faults(&self) -> bool {
+        self.report.word(word::FAULTS).load(Ordering::SeqCst) >= FAULTS_MAX
+    }
+
+    /// Has one victim go through the operation, or a part of it, with no survivor.
+    fn follow<T>(&mut self, way: impl FnOnce(Pid) -> io::Result<T>) -> io::Result<T> {
+        self.enter(Phase::Prepare);
+        self.lay_out()?;
+        let inherited = self.log_to_inherit()?;
+        let victim = self.start_victim(inherited.as_ref())?;
+        self.run_to_mark(victim)?;
+        let answer = way(victim)?;
+        trace::kill_and_reap(victim)?;
+        victim::end_lingering(&self.page);
+        Ok(answer)
+    }
+
+    fn try_point(&mut self, point: Point) -> io::Result<Reached> {
+        self.try_in(point, None)
+    }
+
+    /// Kills a victim at `point` and has the survivor go on.
+    fn try_in(&mut self, point: Point, stretch: Option<&Stretch>) -> io::Result<Reached> {
+        self.enter(Phase::Prepare);
+        self.report.set_text(&point.to_string());
+        self.lay_out()?;
+        let inherited = self.log_to_inherit()?;
+        let victim = self.start_victim(inherited.as_ref())?;
+        let turn = self.turn;
+        self.turn += 1;
+        let mut strike = Killing {
+            campaign: self,
+            victim,
+            point,
+            stretch,
+            // Every other time the survivor meets a zombie.
+            is_reaped: turn.is_multiple_of(2),
+            reached: Reached::There,
+        };
+        let scene = Scene { case: self.case, dir: &self.dir, page: &self.page, turn };
+        let played = scene.play(inherited, &mut strike);
+        let reached = strike.reached;
+        trace::watchdog(0);
+        // A zombie, or after a fault a victim that was never killed.
+        trace::kill_and_reap(victim)?;
+        victim::end_lingering(&self.page);
+        self.note(point, reached, played);
+        Ok(reached)
+    }
+
+    fn note(&self, point: Point, reached: Reached, played: Result<u64, Fault>) {
+        let add = |index: usize| self.report.word(index).fetch_add(1, Ordering::SeqCst);
+        add(word::POINTS);
+        if let Point::Torn { .. } = point {
+            add(word::TORN);
+        }
+        let in_time = |elapsed: u64| {
+            self.report.word(word::SLOWEST_NS).fetch_max(elapsed, Ordering::SeqCst);
+            let is_in_time = elapsed < HELD_UP.as_nanos() as u64;
+            let fault = || format!("the survivor was held up for {} ms", elapsed / 1_000_000);
+            if is_in_time { Ok(elapsed) } else { Err(fault()) }
+        };
+        match played.and_then(in_time) {
+            Ok(elapsed) => {
+                if elapsed > SLOW.as_nanos() as u64 {
+                    add(word::SLOW);
+                    let ms = elapsed / 1_000_000;
+                    println!("slow: {} at {point}: {ms} ms", self.case);
+                }
+            }
+            Err(fault) => {
+                let count = add(word::FAULTS);
+                let message = self.page.text();
+                let kept = self.dir.with_file_name(format!("fault-{count}"));
+                let _ = fs::rename(&self.dir, &kept);
+                println!("FAULT: {} at {point} ({reached:?}): {fault} {message}", self.case);
+                println!("       the log is kept in {}", kept.display());
+            }
+        }
+    }
+
+    fn enter(&self, phase: Phase) {
+        enter(self.report, phase);
+    }
+
+    /// A fresh copy of the template.
+    fn lay_out(&self) -> io::Result<()> {
+        self.page.clear();
+        if self.dir.exists() {
+            fs::remove_dir_all(&self.dir)?;
+        }
+        if self.case.operation.has_template() {
+            fs::create_dir(&self.dir)?;
+            for entry in fs::read_dir(&self.template)? {
+                let entry = entry?;
+                fs::copy(entry.path(), self.dir.join(entry.file_name()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The log that the victim has from this process.
+    fn log_to_inherit(&self) -> io::Result<Option<Log>> {
+        let is_forked = self.case.operation == Operation::ForkedAppend;
+        let log = is_forked.then(|| self.case.options().open(&self.dir));
+        log.transpose().map_err(io::Error::from)
+    }
+
+    /// A victim that has prepared what comes before the survivor's part.
+    fn start_victim(&self, inherited: Option<&Log>) -> io::Result<Pid> {
+        let live = || victim::live(self.case, &self.dir, inherited, &self.page);
+        let victim = trace::fork(live)?;
+        self.expect_mark(victim)?;
+        trace::set_options(victim)?;
+        Ok(victim)
+    }
+
+    fn run_to_mark(&self, victim: Pid) -> io::Result<()> {
+        trace::go(victim, Go::ToMark)?;
+        self.expect_mark(victim)
+    }
+
+    fn expect_mark(&self, victim: Pid) -> io::Result<()> {
+        let mut stop = trace::wait(victim)?;
+        while stop == Stop::Harmless {
+            trace::go(victim, Go::ToMark)?;
+            stop = trace::wait(victim)?;
+        }
+        match stop {
+            Stop::Mark => Ok(()),
+            stop => Err(io::Error::other(format!("{stop:?} {}", self.page.text()))),
+        }
+    }
+}
+
+/// The way of one victim to its death.
+struct Killing<'a> {
+    campaign: &'a Campaign<'a>,
+    victim: Pid,
+    point: Point,
+    stretch: Option<&'a Stretch>,
+    is_reaped: bool,
+    reached: Reached,
+}
+
+impl Strike for Killing<'_> {
+    fn reach(&mut self) -> Result<(), Fault> {
+        let mut go = || -> io::Result<()> {
+            self.campaign.run_to_mark(self.victim)?;
+            self.campaign.enter(Phase::Step);
+            self.reached = point::go_to(self.victim, self.point, self.stretch)?;
+            self.campaign.enter(Phase::Survive);
+            Ok(())
+        };
+        go().map_err(|error| format!("the victim went astray: {error}"))
+    }
+
+    fn kill(&mut self) -> Result<(), Fault> {
+        let kill = || -> io::Result<()> {
+            trace::kill(self.victim)?;
+            trace::wait_dead(self.victim)?;
+            if self.is_reaped {
+                trace::wait(self.victim)?;
+            }
+            self.campaign.enter(Phase::Survive);
+            Ok(())
+        };
+        kill().map_err(|error| format!("the victim does not die: {error}"))
+    }
+}
+
+fn enter(report: &SharedPage, phase: Phase) {
+    report.word(word::PHASE).store(phase as u64, Ordering::SeqCst);
+    trace::watchdog(if phase == Phase::Survive { SURVIVOR_SECONDS } else { HARNESS_SECONDS });
+}
+
+/// Writes cut short: after their first byte or piece, in the middle, before the last.
+fn torn_points(calls: &Calls) -> Vec<Point> {
+    let mut points = Vec::new();
+    for (calls, count) in (0..).zip(calls) {
+        let Some(len) = count.filter(|len| *len > 1) else { continue };
+        let mut counts = vec![1, len / 2, len - 1];
+        counts.dedup();
+        points.extend(counts.into_iter().map(|count| Point::Torn { calls, count }));
+    }
+    points
+}
+
+/// The point of the instruction with this number, counted over all stretches.
+fn pick(stretches: &[Stretch], mut number: u64) -> Point {
+    for (calls, stretch) in (0..).zip(stretches) {
+        if number < stretch.len {
+            let is_new = !stretch.is_inside_repeat(number);
+            return Point::Step { calls, steps: if is_new { number } else { 0 } };
+        }
+        number = number.saturating_sub(stretch.len + 1);
+    }
+    Point::Step { calls: 0, steps: 0 }
+}

@@ -1,0 +1,219 @@
+//! What must be true of a log after a death: records whole, in order, none lost, every byte
+//! accounted for.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use vellum::{Layout, Log, Lsn};
+
+use crate::payload::{Payload, is_marker};
+use crate::scenario::{Case, Expected, Need};
+
+/// What is wrong, in words.
+pub type Fault = String;
+
+/// Bytes of the envelope of a framed record, and what its length is rounded up to.
+const FRAME_UNIT: u64 = 8;
+
+/// Every record from the oldest on, as a reader gives them.
+pub fn read_all(log: &Log) -> Result<Vec<Vec<u8>>, Fault> {
+    let mut reader = log.reader(Lsn::ZERO).map_err(|error| format!("no reader: {error}"))?;
+    let mut found = Vec::new();
+    loop {
+        match reader.next() {
+            Ok(Some(record)) => found.push(record.payload.to_vec()),
+            Ok(None) => return Ok(found),
+            Err(error) => return Err(format!("reading failed: {error}")),
+        }
+    }
+}
+
+/// Compares what was read with what must be there.
+pub fn records(case: &Case, expected: &Expected, found: &[Vec<u8>]) -> Result<(), Fault> {
+    let mut rest = expected.iter();
+    // How many of the records of one operation are there, and how many are not.
+    let mut counts: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
+    let is_record = |bytes: &&Vec<u8>| case.layout == Layout::Framed || !is_marker(bytes);
+    for bytes in found.iter().filter(is_record) {
+        loop {
+            let Some((payload, need)) = rest.next() else {
+                return Err(format!("{} is torn, doubled or out of order", name(bytes)));
+            };
+            let is_it = payload.bytes(case.layout) == *bytes;
+            note(payload, *need, is_it, &mut counts)?;
+            if is_it {
+                break;
+            }
+        }
+    }
+    for (payload, need) in rest {
+        note(payload, *need, false, &mut counts)?;
+    }
+    match counts.values().find(|(there, missing)| *there > 0 && *missing > 0) {
+        Some((there, missing)) => {
+            Err(format!("{there} records of a batch are there and {missing} are not"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn note(
+    payload: &Payload,
+    need: Need,
+    is_there: bool,
+    counts: &mut BTreeMap<u32, (u32, u32)>,
+) -> Result<(), Fault> {
+    match (need, is_there) {
+        (Need::Must, false) => Err(format!("acknowledged record {payload:?} is not where it was")),
+        (Need::Never, true) => Err(format!("{payload:?} is there although it was given up")),
+        (Need::May(group), _) => {
+            let (there, missing) = counts.entry(group).or_default();
+            *(if is_there { there } else { missing }) += 1;
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn name(bytes: &[u8]) -> String {
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(48)]).into_owned();
+    format!("a record of {} bytes that starts {head:?}", bytes.len())
+}
+
+/// Verifies the log, which must have nothing in flight, and accounts for every byte of it.
+pub fn verified(log: &Log, found: &[Vec<u8>]) -> Result<(), Fault> {
+    let (published, tail) = (log.published(), log.tail());
+    if published != tail {
+        return Err(format!("published {published} stays behind the tail {tail}"));
+    }
+    let report = log.verify().map_err(|error| format!("verify failed: {error}"))?;
+    if let Some(damage) = report.damage.first() {
+        return Err(format!("verify found damage: {damage:?}"));
+    }
+    if (report.begin, report.end) != (log.begin(), tail) {
+        return Err(format!("verify looked at {}..{} of ..{tail}", report.begin, report.end));
+    }
+    if report.records != found.len() as u64 {
+        return Err(format!("verify counts {} records, reading {}", report.records, found.len()));
+    }
+    if log.layout() == Layout::Framed {
+        let frame =
+            |bytes: &Vec<u8>| (FRAME_UNIT + bytes.len() as u64).next_multiple_of(FRAME_UNIT);
+        let in_frames: u64 = found.iter().map(frame).sum();
+        let accounted = in_frames + report.pad_bytes + report.batches * FRAME_UNIT;
+        let span = report.end.get() - report.begin.get();
+        if accounted != span {
+            return Err(format!("{accounted} of {span} bytes are accounted for"));
+        }
+    }
+    Ok(())
+}
+
+/// What a log's directory is expected to hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// Oldest position.
+    pub begin: Lsn,
+    /// End of what readers see.
+    pub tail: Lsn,
+    /// End of the segments that exist.
+    pub prepared_end: Lsn,
+}
+
+impl Extent {
+    /// Of an open log.
+    pub fn of(log: &Log) -> Result<Extent, Fault> {
+        let stat = log.stat().map_err(|error| format!("stat failed: {error}"))?;
+        Ok(Extent { begin: stat.begin, tail: stat.tail, prepared_end: stat.prepared_end })
+    }
+}
+
+/// Looks at the files of a log that nobody has open.
+pub fn files(case: &Case, dir: &Path, extent: Extent, found: &[Vec<u8>]) -> Result<(), Fault> {
+    let capacity = case.operation.segment_capacity();
+    let segment_of = |lsn: Lsn| lsn.get() / capacity * capacity;
+    let limit = match case.layout {
+        // A text log is left as a plain file, with nothing prepared.
+        Layout::Text => segment_of(extent.tail) + capacity,
+        _ => extent.prepared_end.get(),
+    };
+    let mut segments = Vec::new();
+    for entry in fs::read_dir(dir).map_err(|error| format!("cannot list: {error}"))? {
+        let entry = entry.map_err(|error| format!("cannot list: {error}"))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if let Some(first) = name.strip_suffix(".seg") {
+            let first = u64::from_str_radix(first, 16).map_err(|_| format!("odd file {name}"))?;
+            if first < segment_of(extent.begin) || first >= limit {
+                return Err(format!("the file {name} lies outside of {extent:?}"));
+            }
+            segments.push((first, entry.path()));
+        } else if !["control", "geometry", "lock"].contains(&name.as_str())
+            && !name.ends_with(".spare")
+        {
+            return Err(format!("the file {name} is left over"));
+        }
+    }
+    segments.sort();
+    if case.layout == Layout::Text {
+        let mut text = Vec::new();
+        for (first, path) in segments {
+            let bytes = fs::read(&path).map_err(|error| format!("cannot read: {error}"))?;
+            let skipped = extent.begin.get().saturating_sub(first) as usize;
+            text.extend_from_slice(bytes.get(skipped..).unwrap_or_default());
+        }
+        same_text(&text, &found.concat())?;
+    }
+    Ok(())
+}
+
+/// The bytes of the files are the lines that were read and nothing else.
+fn same_text(text: &[u8], lines: &[u8]) -> Result<(), Fault> {
+    if let Some(offset) = text.iter().position(|byte| *byte == 0) {
+        return Err(format!("byte {offset} of {} in the text files is NUL", text.len()));
+    }
+    if text != lines {
+        let same = text.iter().zip(lines).take_while(|(a, b)| a == b).count();
+        return Err(format!(
+            "the text files hold {} bytes, the lines read {}; they differ at byte {same}",
+            text.len(),
+            lines.len()
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Operation, Survivor};
+    use vellum::Preallocate;
+
+    const CASE: Case = Case {
+        operation: Operation::Append,
+        layout: Layout::Text,
+        preallocate: Preallocate::Auto,
+        survivor: Survivor::Opener,
+    };
+
+    fn check(needs: &[Need], found: &[u32]) -> Result<(), Fault> {
+        let payload = |number| Payload::new('a', number, 40);
+        let expected = (0..).map(payload).zip(needs.iter().copied()).collect();
+        let found: Vec<_> =
+            found.iter().map(|number| payload(*number).bytes(Layout::Text)).collect();
+        records(&CASE, &expected, &found)
+    }
+
+    #[test]
+    fn lost_doubled_swapped_and_half_present_records_are_noticed() {
+        use Need::{May, Must, Never};
+        assert_eq!(check(&[Must, May(0), May(0), Must], &[0, 1, 2, 3]), Ok(()));
+        assert_eq!(check(&[Must, May(0), May(0), Must], &[0, 3]), Ok(()));
+        assert!(check(&[Must, May(0), May(0), Must], &[0, 1, 3]).is_err(), "half a batch");
+        assert!(check(&[Must, Must], &[0]).is_err(), "lost");
+        assert!(check(&[Must, Must], &[1, 0]).is_err(), "swapped");
+        assert!(check(&[Must, Must], &[0, 0, 1]).is_err(), "doubled");
+        assert!(check(&[Must, Never], &[0, 1]).is_err(), "given up");
+        assert!(records(&CASE, &vec![], &[b"a1/40 torn\n".to_vec()]).is_err(), "torn");
+    }
+}

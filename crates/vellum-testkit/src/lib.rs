@@ -1,0 +1,23 @@
+//! The test world of Vellum: a process that is killed at every instruction of an operation.
+//!
+//! A *victim* runs one operation under `ptrace` and is killed at a *point* in it. A *survivor* then
+//! goes on: it must not be held up, nothing acknowledged may be lost, nothing torn may be read,
+//! and every byte of the log must be accounted for. `vellum-killpoints` tries every point.
+//!
+//! ```text
+//!   campaign   which points of a case are tried, and each trial
+//!   survivor   goes on, and looks at everything            check   what must be true
+//!   victim     the operation under test                    point   the way to a point
+//!   scenario   the cases and what each log must hold       payload, random
+//!   trace      processes: fork, ptrace, kill (all of the unsafe code)
+//! ```
+
+pub mod campaign;
+pub mod check;
+pub mod payload;
+pub mod point;
+pub mod random;
+pub mod scenario;
+pub mod survivor;
+pub mod trace;
+pub mod victim;

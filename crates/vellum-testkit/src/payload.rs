@@ -1,0 +1,75 @@
+//! Records that tell who wrote them, and whether they are whole.
+
+use vellum::Layout;
+
+/// A record of a test: its writer, its number and its length decide every byte of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Payload {
+    /// A letter for the process that appends it.
+    pub writer: char,
+    /// Its number among that process's records.
+    pub number: u32,
+    /// Bytes in all; at least 16.
+    pub len: usize,
+}
+
+impl Payload {
+    /// The record with this name.
+    pub const fn new(writer: char, number: u32, len: usize) -> Payload {
+        Payload { writer, number, len }
+    }
+
+    /// Its bytes: in a text log one line, otherwise anything.
+    pub fn bytes(&self, layout: Layout) -> Vec<u8> {
+        let mut bytes = format!("{}{}/{} ", self.writer, self.number, self.len).into_bytes();
+        assert!(bytes.len() < self.len, "a payload has room for its name");
+        let mut state = (u64::from(u32::from(self.writer)) << 32) | u64::from(self.number);
+        while bytes.len() < self.len {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let byte = (state >> 56) as u8;
+            bytes.push(if layout == Layout::Text { b'a' + byte % 26 } else { byte });
+        }
+        if layout == Layout::Text {
+            bytes[self.len - 1] = b'\n';
+        }
+        bytes
+    }
+}
+
+/// Whether a line of a text log stands for space that was reserved and not written.
+pub fn is_marker(line: &[u8]) -> bool {
+    let Some(body) = line.strip_suffix(b"\n") else { return false };
+    let tildes = match body.strip_prefix(b"~ vellum: ") {
+        Some(words) => {
+            let end = words.iter().rposition(|byte| *byte == b' ').unwrap_or(0);
+            words.get(end + 1..).unwrap_or_default()
+        }
+        None => body,
+    };
+    tildes.iter().all(|byte| *byte == b'~')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_is_one_line_of_its_length_and_like_no_other() {
+        let payload = Payload::new('v', 7, 100);
+        let bytes = payload.bytes(Layout::Text);
+        assert_eq!(bytes.len(), 100);
+        assert_eq!(bytes.iter().position(|byte| *byte == b'\n'), Some(99));
+        assert!(!is_marker(&bytes));
+        assert_ne!(bytes, Payload::new('v', 8, 100).bytes(Layout::Text));
+    }
+
+    #[test]
+    fn markers_are_recognised_and_torn_lines_are_not() {
+        assert!(is_marker(b"\n"));
+        assert!(is_marker(b"~~~\n"));
+        assert!(is_marker(b"~ vellum: 80 bytes lost: their writer died ~~~~\n"));
+        assert!(!is_marker(b"~~~"));
+        assert!(!is_marker(b"~ vellum: 80 bytes lost: their writer died ~~xx\n"));
+        assert!(!is_marker(b"abc\n"));
+    }
+}

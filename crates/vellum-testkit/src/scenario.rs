@@ -1,0 +1,278 @@
+//! What victims do while they are killed, and what a log must hold afterwards.
+//!
+//! A case is an operation, a layout, a way to make file space ready, and a survivor. Everything
+//! happens in one order, so the records of the log are known but for those of the operation under
+//! test: they may be there or not, until it was acknowledged.
+
+use std::fmt;
+use std::path::Path;
+
+use vellum::{Layout, Options, Preallocate};
+
+use crate::payload::Payload;
+
+/// The operation that a victim is killed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// The first record of a new log, which needs the first segment.
+    FirstRecord,
+    /// The first record of a process, which opens and maps the segment.
+    ColdAppend,
+    /// A record through the mapping, everything being warm.
+    Append,
+    /// A record of more than 8 KiB, by `pwrite`.
+    LargeAppend,
+    /// A record that skips the end of a segment, and prepares the one after the next.
+    RollOver,
+    /// A record longer than two segments.
+    LongRecord,
+    /// Three records that appear all or none.
+    Batch,
+    /// A reservation, filled in two pieces and published.
+    Publish,
+    /// A reservation, half filled and dropped.
+    Abandon,
+    /// Dropping all but the last records, with the files they are in.
+    Trim,
+    /// Opening a directory that is not there.
+    Create,
+    /// Opening a log and dropping it, which for a text log cuts its end.
+    AttachDetach,
+    /// Opening a log with the unfilled reservation of a dead process at its end.
+    RepairAtEnd,
+    /// The same with an acknowledged record of the dead process behind it.
+    RepairInside,
+    /// The same with a reservation over four segments.
+    RepairLong,
+    /// Reading over such a reservation with the log already open.
+    RepairByReader,
+    /// The first append of a forked child, which attaches for itself.
+    ForkedAppend,
+    /// Dropping the log while an idle forked child has a copy of it.
+    DetachBesideChild,
+}
+
+/// Who goes on after the victim's death.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Survivor {
+    /// A process that opens the log afterwards.
+    Opener,
+    /// A process that had the log open, and appended to it.
+    Attached,
+    /// A process that had a reservation in flight, and fills and publishes it afterwards.
+    Holding,
+    /// A process that opens the log and appends while the victim stands at the point, and has come
+    /// as far as it can when the victim dies.
+    Waiting,
+    /// Beside one that had the log open, a reader asleep at the end of the log.
+    Follower,
+}
+
+/// One row of the test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// What the victim does.
+    pub operation: Operation,
+    /// How records lie in the log.
+    pub layout: Layout,
+    /// How file space is made ready.
+    pub preallocate: Preallocate,
+    /// Who goes on.
+    pub survivor: Survivor,
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Case { operation, layout, preallocate, survivor } = self;
+        let text = format!("{operation:?}/{layout}/{preallocate}/{survivor:?}");
+        f.pad(&text.to_lowercase())
+    }
+}
+
+/// Whether a record has to be in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// It was acknowledged.
+    Must,
+    /// Its writer died in the middle of it; with others of the same number, all or none.
+    May(u32),
+    /// It was abandoned or trimmed.
+    Never,
+}
+
+/// Records in the order of the log, and whether each has to be there.
+pub type Expected = Vec<(Payload, Need)>;
+
+impl Operation {
+    /// Share of a sample's time, by the number of places where something can be seen from outside.
+    pub fn weight(self) -> u32 {
+        use Operation::{Abandon, Append, Batch, ColdAppend, LargeAppend, Publish};
+        if matches!(self, Append | ColdAppend | LargeAppend | Batch | Publish | Abandon) {
+            1
+        } else {
+            4
+        }
+    }
+
+    /// Bytes of log per segment: as few as can be, so that everything is small and rolls over.
+    pub fn segment_capacity(self) -> u64 {
+        if self == Operation::LargeAppend { 16 << 10 } else { 4096 }
+    }
+
+    /// Whether the log is there before the victim starts.
+    pub fn has_template(self) -> bool {
+        self != Operation::Create
+    }
+
+    /// Records in the log before the victim starts.
+    pub fn template_records(self) -> Vec<Payload> {
+        let lens = match self {
+            Operation::Create | Operation::FirstRecord => vec![],
+            Operation::RollOver => vec![3200],
+            Operation::Trim => vec![1000; 12],
+            _ => vec![200, 50],
+        };
+        lens.iter().zip(0..).map(|(len, number)| Payload::new('t', number, *len)).collect()
+    }
+
+    /// Number of the template's record to which the victim trims.
+    pub const TRIM_TO: u32 = 9;
+
+    /// The record that the victim appends, and has acknowledged, before it starts.
+    pub fn record_before(self) -> Option<Payload> {
+        let is_warm = !matches!(
+            self,
+            Operation::FirstRecord
+                | Operation::ColdAppend
+                | Operation::Create
+                | Operation::AttachDetach
+                | Operation::RepairAtEnd
+                | Operation::RepairInside
+                | Operation::RepairLong
+                | Operation::ForkedAppend
+        );
+        is_warm.then_some(Payload::new('v', 0, 100))
+    }
+
+    /// Records of the operation under test.
+    pub fn records(self) -> Vec<Payload> {
+        match self {
+            Operation::FirstRecord
+            | Operation::ColdAppend
+            | Operation::Append
+            | Operation::ForkedAppend => vec![Payload::new('v', 1, 100)],
+            Operation::LargeAppend => vec![Payload::new('v', 1, 9000)],
+            Operation::RollOver => vec![Payload::new('v', 1, 900)],
+            Operation::LongRecord => vec![Payload::new('v', 1, 10_000)],
+            Operation::Batch => (1..4).map(|n| Payload::new('v', n, 40 + n as usize)).collect(),
+            Operation::Publish | Operation::Abandon => vec![Payload::new('v', 1, 300)],
+            _ => vec![],
+        }
+    }
+
+    /// What another process reserves, and leaves by its death, before the victim starts.
+    pub fn hole_len(self) -> Option<usize> {
+        match self {
+            Operation::RepairAtEnd | Operation::RepairInside | Operation::RepairByReader => {
+                Some(300)
+            }
+            Operation::RepairLong => Some(10_000),
+            _ => None,
+        }
+    }
+
+    /// The record that it appends and has acknowledged behind that.
+    pub fn record_behind_hole(self) -> Option<Payload> {
+        matches!(self, Operation::RepairInside | Operation::RepairByReader)
+            .then_some(Payload::new('d', 0, 70))
+    }
+}
+
+impl Case {
+    /// Options that open this case's log, or create it.
+    pub fn options(&self) -> Options {
+        Options::new()
+            .layout(self.layout)
+            .segment_capacity_bytes(self.operation.segment_capacity())
+            .preallocate(self.preallocate)
+    }
+
+    /// Makes the log as it is before the victim starts. Called in a process of its own.
+    pub fn make_template(&self, dir: &Path) -> vellum::Result<()> {
+        let log = self.options().open(dir)?;
+        if self.preallocate == Preallocate::Recycle {
+            // Records that come and go, so that there is a spare to use again.
+            for number in 0..6 {
+                log.append(&Payload::new('x', number, 2500).bytes(self.layout))?;
+            }
+            log.trim(log.append(&Payload::new('x', 9, 3900).bytes(self.layout))?)?;
+            log.trim(log.published())?;
+        }
+        for record in self.operation.template_records() {
+            log.append(&record.bytes(self.layout))?;
+        }
+        Ok(())
+    }
+
+    /// What the log must hold: `own` is the survivor's record from before the victim's operation,
+    /// `is_done` whether the operation was acknowledged, `later` what the survivor appended since.
+    pub fn expected(&self, own: Option<Payload>, is_done: bool, later: &[Payload]) -> Expected {
+        let mut all: Expected = Vec::new();
+        all.extend(self.operation.template_records().iter().map(|p| (*p, Need::Must)));
+        all.extend(self.operation.record_before().map(|p| (p, Need::Must)));
+        all.extend(own.map(|p| (p, Need::Must)));
+        all.extend(self.operation.record_behind_hole().map(|p| (p, Need::Must)));
+        let need = match (self.operation, is_done) {
+            (Operation::Abandon, _) => Need::Never,
+            (_, true) => Need::Must,
+            (_, false) => Need::May(0),
+        };
+        all.extend(self.operation.records().iter().map(|p| (*p, need)));
+        all.extend(later.iter().map(|p| (*p, Need::Must)));
+        all
+    }
+}
+
+/// Every case, in the order in which they are run.
+pub fn all_cases() -> Vec<Case> {
+    use Operation::*;
+    use Survivor::*;
+    let mut cases = Vec::new();
+    let mut add = |operations: &[Operation], survivors: &[Survivor], preallocate: Preallocate| {
+        for operation in operations {
+            for survivor in survivors {
+                for layout in [Layout::Framed, Layout::Text] {
+                    let case =
+                        Case { operation: *operation, layout, preallocate, survivor: *survivor };
+                    let is_refused = layout == Layout::Text
+                        && matches!(preallocate, Preallocate::Recycle | Preallocate::Zeros);
+                    if !is_refused {
+                        cases.push(case);
+                    }
+                }
+            }
+        }
+    };
+    let appends = [FirstRecord, ColdAppend, Append, LargeAppend, RollOver, LongRecord];
+    let in_place = [Batch, Publish, Abandon];
+    let repairs = [RepairAtEnd, RepairInside, RepairLong, RepairByReader];
+    let auto = Preallocate::Auto;
+    add(&appends, &[Opener, Attached], auto);
+    add(&[Append, LargeAppend, RollOver, LongRecord], &[Holding], auto);
+    add(&[Append, RollOver], &[Follower], auto);
+    add(&in_place, &[Opener, Attached], auto);
+    add(&[Trim, AttachDetach], &[Opener, Attached], auto);
+    add(&[Create], &[Opener], auto);
+    add(&repairs, &[Opener, Attached], auto);
+    add(&[RepairAtEnd, RepairByReader], &[Holding], auto);
+    add(&[FirstRecord, Append, RollOver, Trim, AttachDetach, Create], &[Waiting], auto);
+    add(&[RepairAtEnd, RepairByReader], &[Waiting], auto);
+    add(&[ForkedAppend], &[Attached], auto);
+    add(&[DetachBesideChild], &[Opener, Attached], auto);
+    add(&[FirstRecord, RollOver, LongRecord], &[Opener, Attached], Preallocate::Off);
+    // Sparse logs take every record by `pwrite`.
+    add(&[ColdAppend, RollOver, LongRecord], &[Opener, Attached], Preallocate::Sparse);
+    add(&[RollOver, RepairAtEnd], &[Opener], Preallocate::Zeros);
+    add(&[RollOver, LongRecord, Trim], &[Opener, Attached], Preallocate::Recycle);
+    cases
+}
