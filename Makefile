@@ -27,13 +27,12 @@ bench: build
 test: tools lint
 	$(CARGO) test --workspace
 	$(MAKE) --no-print-directory model
-	$(MAKE) --no-print-directory killpoints
 
 # The protocol's own code under a model checker, with death at any step.
 model:
 	RUSTFLAGS="--cfg shuttle" $(CARGO) test --release -p vellum --lib --target-dir target/model model
 
-# A sample of bounded time; `killpoints-all` tries every instruction.
+# A longer sample than the one in `test`; `killpoints-all` tries every instruction.
 killpoints:
 	$(CARGO) run --release -p vellum-testkit --bin vellum-killpoints -- --seconds $(SECONDS_KILL)
 
