@@ -92,9 +92,9 @@ mod tests {
 
     #[test]
     fn byte_counts_are_short_and_never_a_thousand_of_a_unit() {
-        let counts = [0, 1023, 1024, 4096, 10_240, 1_048_575, 1 << 20, 3 << 19, 64 << 20, 1 << 40];
+        let counts = [0, 1023, 1024, 4096, 12_700, 1_048_575, 1 << 20, 3 << 19, 64 << 20, 1 << 40];
         let texts = [
-            "0 B", "1023 B", "1 KiB", "4 KiB", "10 KiB", "1 MiB", "1 MiB", "1.5 MiB", "64 MiB",
+            "0 B", "1023 B", "1 KiB", "4 KiB", "12 KiB", "1 MiB", "1 MiB", "1.5 MiB", "64 MiB",
             "1 TiB",
         ];
         assert_eq!(counts.map(bytes), texts);

@@ -121,17 +121,21 @@ fn follow(log: &Log, corpus: &Corpus, writers: u32, expected: u64) -> Result<Dur
     let mut reader = log.reader(Lsn::ZERO)?;
     let end = corpus.end();
     let mut pause_max = Duration::ZERO;
-    let mut seen: Option<Instant> = None;
+    let mut seen = Instant::now();
     loop {
-        let record = reader.follow(Some(STUCK))?;
-        let record = record.with_context(|| format!("stuck for {} s", STUCK.as_secs()))?;
+        let Some(record) = reader.follow(Some(STUCK))? else {
+            ensure!(seen.elapsed() < STUCK, "stuck for {} s", STUCK.as_secs());
+            continue;
+        };
         if record.payload == end {
             break;
         }
         ledger.enter(record.lsn, record.payload).context("the reader found a fault")?;
         let now = Instant::now();
-        pause_max = pause_max.max(seen.map_or(Duration::ZERO, |seen| now - seen));
-        seen = Some(now);
+        if ledger.count() > 1 {
+            pause_max = pause_max.max(now - seen);
+        }
+        seen = now;
         if ledger.count().is_multiple_of(1000) {
             bar.set_position(ledger.count());
         }

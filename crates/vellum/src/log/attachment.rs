@@ -17,12 +17,13 @@ use rustix::io;
 
 use crate::error::OsResult;
 use crate::log::core::Core;
+use crate::log::gate::Gate;
 use crate::log::pad::{self, Reason};
 use crate::log::{LOCK_NAME, shrink};
 use crate::segment::file::Segment;
 use crate::shared::cursor::Range;
 use crate::shared::exclusive::{Exclusive, Taken};
-use crate::shared::participants::{self, GATE_BYTE, Owner, PRESENCE_BYTE};
+use crate::shared::participants::{self, Owner, PRESENCE_BYTE};
 use crate::shared::words::{PARTICIPANT_COUNT, SLOT_COUNT, Words};
 use crate::sys::fork::{Inherit, close_inherited};
 use crate::sys::lock::{self, Kind};
@@ -71,7 +72,7 @@ impl Inherit for Attachment {
 }
 
 impl Attachment {
-    /// Attaches the calling process. `lock_file` is its own, and the gate is held through it.
+    /// Attaches the calling process. `lock_file` is its own; the caller is in the gate.
     pub(crate) fn attach(words: &Words, lock_file: OwnedFd) -> Result<Attachment> {
         let claim = || -> io::Result<Option<Owner>> {
             // Exclusive is held only within the gate, which is ours; so this is never refused.
@@ -103,16 +104,14 @@ impl Attachment {
     /// Attaches a forked child, whose parent's attachment is not its own.
     pub(crate) fn attach_again(core: &Core) -> Result<Attachment> {
         let path = core.dir.join(LOCK_NAME);
+        let _gate = Gate::enter(&core.dir)?;
         let lock_file = sys::file::open(&path, OFlags::RDWR, 0).or_os("open", &path)?;
-        lock::lock(&lock_file, GATE_BYTE, Kind::Exclusive).or_os("lock", &path)?;
-        let attachment = Attachment::attach(core.words(), lock_file)?;
-        lock::unlock(&attachment.lock_file, GATE_BYTE).or_os("unlock", &path)?;
-        Ok(attachment)
+        Attachment::attach(core.words(), lock_file)
     }
 
     /// Gives everything back; the last to leave tidies the end of the log.
-    pub(crate) fn detach(&self, core: &Core) -> io::Result<()> {
-        lock::lock(&self.lock_file, GATE_BYTE, Kind::Exclusive)?;
+    pub(crate) fn detach(&self, core: &Core) -> Result<()> {
+        let gate = Gate::enter(&core.dir)?;
         for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
             slot.segment = None;
             // What cannot be padded is left to whoever finds its owner gone.
@@ -120,14 +119,14 @@ impl Attachment {
                 participants::release_slot(core.words(), slot.index);
             }
         }
-        if lock::try_lock(&self.lock_file, PRESENCE_BYTE, Kind::Exclusive)? {
+        // Through the gate's own file: what is locked through this one, a forked child may keep.
+        let unlock = lock::unlock(&self.lock_file, PRESENCE_BYTE);
+        unlock.or_os("unlock", &core.dir)?;
+        if gate.is_alone().or_os("lock", &core.dir)? {
             // An error leaves a longer file and nothing else.
             let _ = shrink::to_data(core, self);
         }
-        // One by one: a forked child may keep this open file, and its locks, alive.
-        participants::detach(core.words(), &self.lock_file, self.me)?;
-        lock::unlock(&self.lock_file, PRESENCE_BYTE)?;
-        lock::unlock(&self.lock_file, GATE_BYTE)
+        participants::detach(core.words(), &self.lock_file, self.me).or_os("unlock", &core.dir)
     }
 
     pub(crate) fn lock_file(&self) -> &OwnedFd {

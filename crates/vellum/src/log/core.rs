@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::frame::Codec;
 use crate::log::attachment::Attachment;
@@ -90,7 +89,7 @@ impl Drop for Core {
             && writer.is_own()
         {
             // Nobody is left to tell; what could not be tidied is tidied by the next opener.
-            let _ = writer.newest().detach(self).or_os("detach from", &self.dir);
+            let _ = writer.newest().detach(self);
         }
     }
 }

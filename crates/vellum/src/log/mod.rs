@@ -6,6 +6,7 @@ mod batch;
 mod core;
 mod fill;
 mod frames;
+mod gate;
 mod open;
 mod pad;
 mod read;

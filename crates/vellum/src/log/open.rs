@@ -20,6 +20,7 @@ use crate::format::segment::parse_file_name;
 use crate::log::attachment::Attachment;
 use crate::log::batch::CoreRef;
 use crate::log::core::Core;
+use crate::log::gate::Gate;
 use crate::log::rebuild::{self, Positions};
 use crate::log::{CONTROL_NAME, GEOMETRY_NAME, LOCK_NAME, pad};
 use crate::options::{
@@ -27,12 +28,10 @@ use crate::options::{
 };
 use crate::segment::{SPARE_SUFFIX, UNFINISHED_NAME, list, names};
 use crate::shared::cursor::Packed;
-use crate::shared::participants::{GATE_BYTE, PRESENCE_BYTE};
 use crate::shared::primitive::Ordering;
 use crate::shared::region::{CONTROL_LEN, Region};
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
-use crate::sys::lock::{self, Kind};
 use crate::sys::{self, Map};
 use crate::{Error, ErrorKind, Fill, Options, Preallocate, Result};
 
@@ -56,7 +55,7 @@ fn open_for_writing(dir: &Path, options: &Options) -> Result<CoreRef> {
     }
     check_is_ours(dir, may_create)?;
     let lock_file = open_lock_file(dir, mode)?;
-    lock::lock(&lock_file, GATE_BYTE, Kind::Exclusive).or_os("lock", &dir.join(LOCK_NAME))?;
+    let gate = Gate::enter(dir)?;
     let control_path = dir.join(CONTROL_NAME);
     let control = match sys::file::open(&control_path, OFlags::RDWR, 0) {
         Ok(_) if options.create_new => {
@@ -64,7 +63,7 @@ fn open_for_writing(dir: &Path, options: &Options) -> Result<CoreRef> {
             return Err(Error::new(ErrorKind::AlreadyExists, message).at_path(dir));
         }
         Ok(control) => control,
-        Err(Errno::NOENT) => make_control(dir, options, filesystem, &lock_file, mode)?,
+        Err(Errno::NOENT) => make_control(dir, options, filesystem, &gate, mode)?,
         Err(errno) => return Err(Error::os(errno, "open the control file", &control_path)),
     };
     let geometry = read_geometry(&control, &control_path)?;
@@ -73,7 +72,7 @@ fn open_for_writing(dir: &Path, options: &Options) -> Result<CoreRef> {
         (control, geometry)
     } else {
         // Another boot: the words mean nothing, and nobody of that boot is alive.
-        require_alone(&lock_file, dir)?;
+        require_alone(&gate, dir)?;
         let geometry = Geometry { boot_id: sys::process::boot_id(), ..geometry };
         let positions = rebuild::scan(dir, &geometry, rebuild::Holes::Pad)?;
         (write_control(dir, &geometry, positions, mode)?, geometry)
@@ -81,9 +80,10 @@ fn open_for_writing(dir: &Path, options: &Options) -> Result<CoreRef> {
     let control_mode = fs::fstat(&control).or_os("look at", &control_path)?.st_mode & 0o777;
     let map = Map::new(&control, CONTROL_LEN, true).or_os("map", &control_path)?;
     let region = Region::new(map);
+    gate.let_in().or_os("unlock", &dir.join(LOCK_NAME))?;
     let attachment = Attachment::attach(region.words(), lock_file)
         .map_err(|error| error.at_path(&dir.join(LOCK_NAME)))?;
-    lock::unlock(attachment.lock_file(), GATE_BYTE).or_os("unlock", &dir.join(LOCK_NAME))?;
+    drop(gate);
     let writer = PerProcess::new(attachment).or_os("notice forks from", dir)?;
     let core = core(dir, options, geometry, filesystem, control_mode, Some(writer), region);
     core.check_words()?;
@@ -219,10 +219,10 @@ fn make_control(
     dir: &Path,
     options: &Options,
     filesystem: Filesystem,
-    lock_file: &OwnedFd,
+    gate: &Gate,
     mode: u32,
 ) -> Result<OwnedFd> {
-    require_alone(lock_file, dir)?;
+    require_alone(gate, dir)?;
     let (geometry, positions) = if list(dir)?.is_empty() {
         if options.never_create && !options.create_new {
             return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
@@ -242,9 +242,9 @@ fn make_control(
     write_control(dir, &geometry, positions, mode)
 }
 
-fn require_alone(lock_file: &OwnedFd, dir: &Path) -> Result<()> {
+fn require_alone(gate: &Gate, dir: &Path) -> Result<()> {
     let path = dir.join(LOCK_NAME);
-    if lock::try_lock(lock_file, PRESENCE_BYTE, Kind::Exclusive).or_os("lock", &path)? {
+    if gate.is_alone().or_os("lock", &path)? {
         return Ok(());
     }
     let message = "the control file is missing although processes use the log; restore it, or end \

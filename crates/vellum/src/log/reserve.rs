@@ -22,7 +22,9 @@ use crate::shared::primitive::Ordering;
 use crate::{Error, ErrorKind, Fill, Lsn, Preallocate, Result};
 
 /// Records that space is kept ready for, where that is more than the prefault window.
-const RECORDS_AHEAD: u64 = 64;
+const RECORDS_AHEAD: u64 = 256;
+/// But no more than this.
+const AHEAD_BYTES_MAX: u64 = 16 << 20;
 
 /// A reservation, and where in it the caller's bytes go.
 #[derive(Clone, Copy, Debug)]
@@ -114,7 +116,7 @@ impl Core {
         let prepared = if is_ready { &words.ready_end } else { &words.allocated_end };
         let ahead = prepared.load(Ordering::Relaxed).saturating_sub(end.get());
         // Long records use a window up before the next one is ready: stay further ahead of them.
-        let wanted = self.prefault_bytes.max(len * RECORDS_AHEAD);
+        let wanted = self.prefault_bytes.max((len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX));
         if ahead < wanted && words.prepare.holder.load(Ordering::Relaxed) == 0 {
             self.prepare_next(attachment, end, wanted, is_ready);
         }

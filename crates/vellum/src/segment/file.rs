@@ -29,6 +29,8 @@ pub(crate) struct Segment {
     /// Bytes of the file before the log's own.
     header_len: u64,
     map: Option<Map>,
+    /// Length of the file when it was last asked for; it only grows while records can go there.
+    file_len: AtomicUsize,
     /// File offset below which stores are known not to fault badly: inside the file, and
     /// populated where that pays.
     ready_len: AtomicUsize,
@@ -51,7 +53,8 @@ impl Segment {
         let path = path(dir, first);
         let fd = open_file(&path, first, OFlags::RDWR)?;
         let header_len = header_len(geometry.layout);
-        Ok(Segment { first, path, fd, header_len, map: None, ready_len: AtomicUsize::new(0) })
+        let (file_len, ready_len) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Ok(Segment { first, path, fd, header_len, map: None, file_len, ready_len })
     }
 
     /// Offset in the file of a position, which must not lie before the segment.
@@ -89,9 +92,13 @@ impl Segment {
     /// has been writing close by.
     #[cold]
     fn make_ready(&self, map: &Map, offset: usize, len: usize, ready_end: Lsn) -> Result<()> {
-        let file_len = sys::file::len(&self.fd).or_os("read the length of", &self.path)? as usize;
-        let limit = file_len.min(map.len());
         let end = offset + len;
+        let mut file_len = self.file_len.load(Ordering::Relaxed);
+        if end > file_len {
+            file_len = sys::file::len(&self.fd).or_os("read the length of", &self.path)? as usize;
+            self.file_len.store(file_len, Ordering::Relaxed);
+        }
+        let limit = file_len.min(map.len());
         if end > limit {
             return Err(Error::new(
                 ErrorKind::Corrupt,

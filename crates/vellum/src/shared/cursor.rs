@@ -25,8 +25,8 @@ use crate::Lsn;
 /// Bits of the cursor that name the slot of the last winner.
 pub(crate) const SLOT_BITS: u32 = 10;
 
-/// How long a writer that lost the cursor stays away from it: about five microseconds.
-const BACK_OFF_SPINS: u32 = 512;
+/// How long a writer that lost the cursor stays away from it: about ten microseconds.
+const BACK_OFF_SPINS: u32 = 1024;
 
 /// The cursor's value: the tail and the slot of its last winner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
