@@ -169,8 +169,8 @@ impl Options {
     }
 
     /// How far ahead of the tail this process makes pages ready, in bytes: a multiple of 4096, at
-    /// least one page. Default: 1 MiB, or a segment where that is less. Written zeros up to this
-    /// far behind the newest record are what a mapped log holds beyond its data.
+    /// least one page. Default: 1 MiB, or a segment where that is less. Space further
+    /// ahead is made ready for long records: 256 of them, up to 16 MiB.
     pub fn prefault_bytes(mut self, bytes: u64) -> Options {
         self.prefault_bytes = Some(bytes);
         self

@@ -90,7 +90,7 @@ impl Log {
     ///
     /// # Cost
     ///
-    /// A small record costs two contended atomic operations and a copy; one of 8 KiB and more one
+    /// A small record costs two contended atomic operations and a copy; one over 128 KiB one
     /// `pwrite`. Every [`prefault_bytes`](Options::prefault_bytes) one of the writers prepares
     /// the next window, every segment the next file.
     #[inline]

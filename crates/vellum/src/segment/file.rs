@@ -17,8 +17,7 @@ use crate::format::segment::{header_len, path};
 use crate::sys::{self, Map};
 use crate::{Error, ErrorKind, Fill, Lsn, Result};
 
-/// How much of a mapping is populated at a time. Populating ahead takes a third of the time of
-/// faulting pages in one by one; more than this only wastes work where others write the rest.
+/// How much of a mapping is populated at a time; 64 KiB was 10 % slower (`docs/benchmarks.md`).
 const POPULATE_BYTES: usize = 256 << 10;
 
 /// An open segment file.

@@ -124,8 +124,8 @@ impl Preparer<'_> {
     /// Writes zeros from `begin` to `limit`, which lie in one segment: after this the pages are in
     /// the page cache, in large folios, and have blocks to go to.
     ///
-    /// That is three times as fast as faulting holes in through the mapping, page by page and once
-    /// for each process (`docs/benchmarks.md`).
+    /// Cheaper than faulting holes in through the mapping, page by page and once for each process
+    /// (`docs/decisions/0004-zeros-ahead-of-the-tail.md`).
     pub(crate) fn write_zeros(&self, begin: Lsn, limit: Lsn) -> Result<()> {
         let capacity = self.geometry.segment_capacity;
         let first = Lsn::new(begin.get() / capacity * capacity);
