@@ -51,6 +51,15 @@ pub struct Reader {
     published: Lsn,
 }
 
+/// Where a record was found.
+#[derive(Clone, Copy)]
+struct Place {
+    lsn: Lsn,
+    next: Lsn,
+    header_len: usize,
+    len: u64,
+}
+
 impl Reader {
     pub(crate) fn new(core: Arc<CoreRef>, from: Lsn) -> Result<Reader> {
         core.0.check_words()?;
@@ -91,9 +100,9 @@ impl Reader {
     /// One `pread` per 256 KiB, and a checksum of the record.
     #[allow(clippy::should_implement_trait, reason = "an iterator cannot lend its items")]
     pub fn next(&mut self) -> Result<Option<Record<'_>>> {
-        match self.core.0.geometry.layout {
-            Layout::Framed => self.next_frame(),
-            Layout::Text => self.next_line(),
+        match self.locate()? {
+            Some(place) => self.lend(place).map(Some),
+            None => Ok(None),
         }
     }
 
@@ -108,14 +117,31 @@ impl Reader {
     pub fn follow(&mut self, timeout: Option<Duration>) -> Result<Option<Record<'_>>> {
         // A time-out beyond the clock's end is none.
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        while !self.has_more()? {
+        loop {
+            if let Some(place) = self.locate()? {
+                return self.lend(place).map(Some);
+            }
             let remaining = deadline.map(|end| end.saturating_duration_since(Instant::now()));
             if remaining == Some(Duration::ZERO) {
                 return Ok(None);
             }
             self.wait(remaining);
         }
-        self.next()
+    }
+
+    /// Finds the next record and moves the position behind it.
+    fn locate(&mut self) -> Result<Option<Place>> {
+        match self.core.0.geometry.layout {
+            Layout::Framed => self.next_frame(),
+            Layout::Text => self.next_line(),
+        }
+    }
+
+    /// The record at a place that was just found.
+    fn lend(&mut self, place: Place) -> Result<Record<'_>> {
+        let Place { lsn, next, header_len, len } = place;
+        let bytes = self.window.fetch(lsn, header_len as u64 + len, next)?;
+        Ok(Record { lsn, next_lsn: next, payload: &bytes[header_len..] })
     }
 
     /// Whether something is published beyond the position; pads what holds it back, if dead.
@@ -162,15 +188,14 @@ impl Reader {
         bell::wait(&words.bell, rings, remaining.map_or(pause, |r| r.min(pause)));
     }
 
-    fn next_frame(&mut self) -> Result<Option<Record<'_>>> {
+    fn next_frame(&mut self) -> Result<Option<Place>> {
         while self.has_more()? {
             let lsn = self.position;
             match frames::look(&self.core.0, &mut self.window, lsn, self.published) {
                 Ok(Found::Frame { kind: Kind::Record | Kind::Member, payload_len, next }) => {
                     self.position = next;
-                    let len = HEADER_LEN as u64 + payload_len;
-                    let frame = self.window.fetch(lsn, len, next)?;
-                    return Ok(Some(Record { lsn, next_lsn: next, payload: &frame[HEADER_LEN..] }));
+                    let (header_len, len) = (HEADER_LEN, payload_len);
+                    return Ok(Some(Place { lsn, next, header_len, len }));
                 }
                 Ok(Found::Frame { next, .. }) => self.position = next,
                 Ok(Found::Unwritten) => return Err(self.damage("no record starts here")),
@@ -181,7 +206,7 @@ impl Reader {
         Ok(None)
     }
 
-    fn next_line(&mut self) -> Result<Option<Record<'_>>> {
+    fn next_line(&mut self) -> Result<Option<Place>> {
         while self.has_more()? {
             let lsn = self.position;
             match self.find_line() {
@@ -191,8 +216,7 @@ impl Reader {
                         return Err(trimmed(&self.core, lsn, Lsn::new(begin)));
                     }
                     self.position = next;
-                    let payload = self.window.fetch(lsn, len, next)?;
-                    return Ok(Some(Record { lsn, next_lsn: next, payload }));
+                    return Ok(Some(Place { lsn, next, header_len: 0, len }));
                 }
                 // The end of a segment that was cut: go on at the next.
                 Ok(None) => {

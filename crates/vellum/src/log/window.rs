@@ -30,7 +30,7 @@ impl Window {
         let end = lsn.get() + len;
         if lsn < self.start || end > self.start.get() + self.bytes.len() as u64 {
             let ahead = len.max(READ_AHEAD_BYTES).min(limit.get().saturating_sub(lsn.get()));
-            self.refill(lsn, ahead.max(len))?;
+            self.refill(lsn, len, ahead.max(len))?;
         }
         let offset = (lsn.get() - self.start.get()) as usize;
         let available = self.bytes.len() - offset;
@@ -47,22 +47,27 @@ impl Window {
         Ok(self.open(first)?.data_len()?.min(self.core.0.capacity()))
     }
 
-    fn refill(&mut self, lsn: Lsn, len: u64) -> Result<()> {
-        if self.bytes.capacity() as u64 > 4 * READ_AHEAD_BYTES && len <= READ_AHEAD_BYTES {
+    /// Reads `len` bytes at `lsn`, and up to `ahead` if they are there.
+    fn refill(&mut self, lsn: Lsn, len: u64, ahead: u64) -> Result<()> {
+        if self.bytes.capacity() as u64 > 4 * READ_AHEAD_BYTES && ahead <= READ_AHEAD_BYTES {
             // One long record must not hold its memory for ever.
             self.bytes = Vec::new();
         }
         self.bytes.clear();
         self.start = lsn;
         let mut next = lsn;
-        let end = lsn.get() + len;
+        let end = lsn.get() + ahead;
         while next.get() < end {
             let first = self.core.0.segment_of(next);
             let segment_end = first.get() + self.core.0.capacity();
             let wanted = (end.min(segment_end) - next.get()) as usize;
             let filled = self.bytes.len();
             self.bytes.resize(filled + wanted, 0);
-            self.open(first)?;
+            if let Err(error) = self.open(first) {
+                // What is missing further on is for those who ask for it.
+                self.bytes.truncate(filled);
+                return if filled as u64 >= len { Ok(()) } else { Err(error) };
+            }
             let segment = self.segment.as_ref().expect("was just opened");
             let count = segment.read(next, &mut self.bytes[filled..])?;
             self.bytes.truncate(filled + count);

@@ -217,3 +217,20 @@ fn the_published_end_never_goes_back_while_threads_append() {
         assert_eq!(went_back, 0, "times that the published end went back");
     });
 }
+
+/// A pad that becomes visible is no record: who waits for one goes on waiting.
+#[test]
+fn follow_waits_on_when_only_a_pad_was_published() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = vellum::Options::new().open(dir.path().join("log")).unwrap();
+    let mut reader = log.reader(vellum::Lsn::ZERO).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            drop(log.reserve(10).unwrap());
+            log.append(b"behind the pad").unwrap();
+        });
+        let timeout = Some(std::time::Duration::from_secs(20));
+        let record = reader.follow(timeout).unwrap().expect("a record, and no time-out");
+        assert_eq!(record.payload, b"behind the pad");
+    });
+}
