@@ -23,7 +23,7 @@ use crate::{Error, ErrorKind, Layout, Lsn, Result};
 const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
 /// How long to sleep when nothing is in flight, in case a writer died between publishing and
 /// ringing.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// The same for a reader that may not arm the bell.
 const LOOK_AGAIN_UNARMED: Duration = Duration::from_millis(20);
 
