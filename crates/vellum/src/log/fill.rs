@@ -109,7 +109,7 @@ impl Filler<'_> {
     /// Writes parts by system call: one where they lie in one segment.
     fn write_parts(&mut self, at: Lsn, parts: &[&[u8]]) -> Result<()> {
         let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
-        let room = self.core.segment_of(at).get() + self.core.capacity() - at.get();
+        let room = self.core.segment_end(at).get() - at.get();
         if len > room {
             return self.write_across(at, parts);
         }

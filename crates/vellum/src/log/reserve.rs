@@ -187,7 +187,7 @@ impl Core {
 
     /// How far to make ready in one go from `ready` on: a window, within a segment.
     fn ready_limit(&self, ready: u64) -> u64 {
-        let segment_end = self.segment_of(Lsn::new(ready)).get() + self.capacity();
+        let segment_end = self.segment_end(Lsn::new(ready)).get();
         if !self.needs_zeros() {
             return segment_end;
         }

@@ -8,8 +8,7 @@
 //!
 //! # Safety
 //!
-//! Values are only ever added to the list, and the newest is freed when the `PerProcess` is
-//! dropped, so a reference handed out stays valid as long as the borrow of the `PerProcess`.
+//! Inherited values are leaked, and the newest is freed when the `PerProcess` is dropped, so a reference handed out stays valid as long as the borrow of the `PerProcess`.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::{self, NonNull};
@@ -37,13 +36,11 @@ pub(crate) struct PerProcess<T: Inherit> {
 
 struct Node<T> {
     value: T,
+    /// The process that made it.
     pid: u32,
-    /// The parent's value, kept so that it is leaked and not lost sight of.
-    #[expect(dead_code, reason = "holds the list together for whoever debugs a leak")]
-    inherited: *mut Node<T>,
 }
 
-// SAFETY: the list behaves as an owned collection of `T`, shared by reference only.
+// SAFETY: it behaves as an owned `T`, shared by reference only.
 unsafe impl<T: Inherit + Send + Sync> Send for PerProcess<T> {}
 // SAFETY: as above; `newest` is published with release and read with acquire ordering.
 unsafe impl<T: Inherit + Send + Sync> Sync for PerProcess<T> {}
@@ -53,7 +50,7 @@ impl<T: Inherit> PerProcess<T> {
     pub(crate) fn new(value: T) -> io::Result<PerProcess<T>> {
         let home = HomePage::new()?;
         let pid = std::process::id();
-        let node = Box::into_raw(Box::new(Node { value, pid, inherited: ptr::null_mut() }));
+        let node = Box::into_raw(Box::new(Node { value, pid }));
         home.settle();
         Ok(PerProcess { home, newest: AtomicPtr::new(node), maker: AtomicU32::new(0) })
     }
@@ -105,8 +102,7 @@ impl<T: Inherit> PerProcess<T> {
         } else {
             make(self.newest()).map(|value| {
                 self.newest().disown();
-                let inherited = self.newest.load(Ordering::Acquire);
-                let node = Box::into_raw(Box::new(Node { value, pid: me, inherited }));
+                let node = Box::into_raw(Box::new(Node { value, pid: me }));
                 self.newest.store(node, Ordering::Release);
                 self.home.settle();
             })
