@@ -49,6 +49,9 @@ pub enum ErrorKind {
     Abandoned = 16,
     /// The log is in use in a way that excludes this operation.
     Busy = 17,
+    /// A write or sync of the log failed before: nothing more can be made durable until every
+    /// process has closed the log and one has opened it again.
+    Poisoned = 18,
 }
 
 impl ErrorKind {

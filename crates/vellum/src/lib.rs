@@ -24,8 +24,8 @@ mod sys;
 
 pub use error::{Error, ErrorKind, Result};
 pub use log::{
-    Batch, Damage, InFlight, Log, ParticipantStat, Reader, Record, Reservation, SegmentStat,
-    SegmentState, Stat, TrimReport, VerifyReport,
+    Batch, CommitStat, Damage, InFlight, Log, ParticipantStat, Reader, Record, Recovery,
+    RepairReport, Reservation, SegmentStat, SegmentState, Stat, TrimReport, VerifyReport, repair,
 };
 pub use lsn::Lsn;
 pub use options::{Fill, Layout, Options, Preallocate};

@@ -48,6 +48,9 @@ pub enum Fill {
     Mapped,
     /// Every record is written by `pwrite`: one system call each, safe on any filesystem.
     Pwrite,
+    /// Records are stored into shared memory and reach written blocks of the file by direct,
+    /// synchronous writes when they are committed. For framed logs that commit.
+    Staged,
 }
 
 /// Implements `Display` and `FromStr` by the lower-case names of an enum's variants.
@@ -86,7 +89,7 @@ named!(
     Zeros = "zeros",
     Recycle = "recycle"
 );
-named!(Fill, "way to fill", Mapped = "mapped", Pwrite = "pwrite");
+named!(Fill, "way to fill", Mapped = "mapped", Pwrite = "pwrite", Staged = "staged");
 
 /// Capacity of a segment unless chosen otherwise: long enough that rolling over costs nothing
 /// measurable, short enough that one prepared segment ahead is no burden.
@@ -140,6 +143,12 @@ impl Options {
     /// Options that take an existing log as it is, or create a framed one.
     pub fn new() -> Options {
         Options::default()
+    }
+
+    /// Options for a write-ahead log: framed and [`Fill::Staged`], with segments of 16 MiB that are
+    /// written with zeros ahead of need and recycled when they are trimmed.
+    pub fn wal() -> Options {
+        Options::new().layout(Layout::Framed).fill(Fill::Staged)
     }
 
     /// How records lie in the segments. Default for a new log: [`Layout::Framed`].

@@ -112,7 +112,7 @@ pub(crate) enum HeaderFault {
 
 /// The choices in the order of their codes, which start at 1 so that zeros are never valid.
 const LAYOUTS: [Layout; 2] = [Layout::Framed, Layout::Text];
-const FILLS: [Fill; 2] = [Fill::Mapped, Fill::Pwrite];
+const FILLS: [Fill; 3] = [Fill::Mapped, Fill::Pwrite, Fill::Staged];
 const PREALLOCATES: [Preallocate; 6] = [
     Preallocate::Auto,
     Preallocate::Off,

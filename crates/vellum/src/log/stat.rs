@@ -47,10 +47,31 @@ pub struct Stat {
     pub repairs: u64,
     /// Bytes of those.
     pub repaired_bytes: u64,
+    /// Position stored by [`Log::set_checkpoint`](crate::Log::set_checkpoint), or zero.
+    pub checkpoint: Lsn,
+    /// What commits did since the control file was made.
+    pub commits: CommitStat,
+    /// Why nothing more can be made durable until the log is opened anew.
+    pub poison: Option<String>,
     /// The files, oldest first, spares last.
     pub segments: Vec<SegmentStat>,
     /// Who is attached.
     pub participants: Vec<ParticipantStat>,
+}
+
+/// What commits did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CommitStat {
+    /// Records, or moments, that somebody asked to be made durable.
+    pub commits: u64,
+    /// Writes or syncs of the device that this took.
+    pub syncs: u64,
+    /// Bytes of log that they made durable.
+    pub synced_bytes: u64,
+    /// How long they took: entry `i` counts those of less than 2^i microseconds that are not in
+    /// an earlier one; the last counts all longer ones too.
+    pub sync_micros: [u64; 24],
 }
 
 /// A segment file.
@@ -144,6 +165,9 @@ pub(crate) fn stat(core: &Core) -> Result<Stat> {
         filesystem: core.filesystem.name(),
         repairs: words.counts.repairs.load(Ordering::Relaxed),
         repaired_bytes: words.counts.repaired_bytes.load(Ordering::Relaxed),
+        checkpoint: Lsn::ZERO,
+        commits: CommitStat::default(),
+        poison: None,
         segments: segments(core, tail)?,
         participants: participants(core),
     })
@@ -165,6 +189,7 @@ fn fill_reason(core: &Core) -> String {
     match (core.geometry.fill, core.filesystem.mapping_hazard()) {
         (Fill::Mapped, None) => "a full disk cannot make a store fail here".into(),
         (Fill::Mapped, Some(hazard)) => format!("chosen although {hazard}"),
+        (Fill::Staged, _) => "chosen: staged in shared memory, written when committed".into(),
         (Fill::Pwrite, Some(hazard)) => hazard.into(),
         (Fill::Pwrite, None) => "chosen when the log was created".into(),
     }
