@@ -4,6 +4,7 @@ mod append;
 mod attachment;
 mod batch;
 mod commit;
+mod control;
 mod core;
 mod fill;
 mod frames;
@@ -13,13 +14,17 @@ mod pad;
 mod read;
 mod rebuild;
 mod recover;
+mod repair;
 mod reservation;
 mod reserve;
 mod shrink;
+mod stage;
 mod stat;
 mod trim;
+mod truncate;
 mod verify;
 mod window;
+mod wipe;
 
 use std::fmt;
 use std::io::IoSlice;
@@ -32,7 +37,8 @@ use crate::{Layout, Lsn, Options, Result};
 
 pub use batch::Batch;
 pub use read::{Reader, Record};
-pub use recover::{Recovery, RepairReport, repair};
+pub use recover::Recovery;
+pub use repair::{RepairReport, repair};
 pub use reservation::Reservation;
 pub use stat::{CommitStat, InFlight, ParticipantStat, SegmentStat, SegmentState, Stat};
 pub use trim::TrimReport;
@@ -112,7 +118,7 @@ impl Log {
 
     /// Makes the record at `lsn`, and all before it, survive a power cut.
     pub fn commit(&self, lsn: Lsn) -> Result<()> {
-        commit::commit(&self.shared.0, lsn)
+        self.shared.0.commit(lsn)
     }
 
     /// Appends one record and commits it; returns its position.
@@ -124,40 +130,38 @@ impl Log {
 
     /// Commits everything published so far; returns the durable end.
     pub fn sync(&self) -> Result<Lsn> {
-        commit::sync(&self.shared.0)
+        self.shared.0.sync()
     }
 
     /// End of what survives a power cut.
     pub fn durable(&self) -> Lsn {
-        Lsn::new(self.shared.0.words().begin.load(Ordering::Acquire))
+        crate::shared::commit::durable(&self.shared.0.words().commits)
     }
 
     /// Stores `lsn` with the log as the position from which its user recovers.
     pub fn set_checkpoint(&self, lsn: Lsn) -> Result<()> {
-        let _ = lsn;
-        Ok(())
+        self.shared.0.set_checkpoint(lsn)
     }
 
     /// The position stored last by [`set_checkpoint`](Log::set_checkpoint), or [`Lsn::ZERO`].
     pub fn checkpoint(&self) -> Lsn {
-        Lsn::ZERO
+        let words = &self.shared.0.words().commits;
+        Lsn::new(words.ends.checkpoint.load(Ordering::Acquire))
     }
 
     /// Drops the newest part of the log: the record at `from` and all behind it.
     pub fn truncate(&self, from: Lsn) -> Result<()> {
-        let _ = from;
-        Ok(())
+        truncate::truncate(&self.shared, from)
     }
 
     /// What opening the log had to recover, if it was this process that had to.
     pub fn recovery(&self) -> Option<Recovery> {
-        None
+        self.shared.0.recovery
     }
 
     /// Makes `segments` segments ready beyond the one being written; returns how many were made.
     pub fn prepare(&self, segments: u64) -> Result<u64> {
-        let _ = segments;
-        Ok(0)
+        self.shared.0.prepare(segments)
     }
 
     /// Reserves `len` bytes at the tail, to be written in place and then published.

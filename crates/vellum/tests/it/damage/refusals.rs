@@ -48,13 +48,13 @@ fn a_directory_of_other_things_is_no_log_and_stays_as_it_is() {
 #[test]
 fn a_control_file_of_zero_or_odd_length_is_refused_and_rebuilt_when_removed() {
     for layout in LAYOUTS {
-        for len in [0, 1, 7, 63, 64, 65, 4095, 4096, 4097, 100_000, 300_000] {
+        for len in [0, 1, 7, 71, 72, 73, 4095, 4096, 4097, 100_000, 300_000] {
             let dir = scratch();
             let (log, lsn) = log_with_a_record(&place(&dir), layout);
             drop(log);
             let control = place(&dir).join("control");
             fs::File::options().write(true).open(&control).unwrap().set_len(len).unwrap();
-            let kind = if len < 64 { ErrorKind::Incompatible } else { ErrorKind::Corrupt };
+            let kind = if len < 72 { ErrorKind::Incompatible } else { ErrorKind::Corrupt };
             refused(&place(&dir), kind);
             assert_eq!(control.metadata().unwrap().len(), len, "left as it is");
             fs::remove_file(&control).unwrap();
