@@ -66,7 +66,7 @@ pub(crate) fn write_geometry(dir: &Path, geometry: &Geometry, mode: u32) -> Resu
 pub(crate) fn overwrite_geometry(dir: &Path, geometry: &Geometry) -> Result<()> {
     let path = dir.join(GEOMETRY_NAME);
     let overwrite = || {
-        let fd = sys::file::open(&path, OFlags::RDWR, 0)?;
+        let fd = sys::file::open(&path, OFlags::RDWR | OFlags::CREATE, 0o644)?;
         sys::file::write_all_at(&fd, &geometry.to_bytes(), 0)?;
         sys::file::sync_data(&fd)
     };

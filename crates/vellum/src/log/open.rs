@@ -139,7 +139,7 @@ fn is_lost(dir: &Path, control: &OwnedFd, geometry: &Geometry) -> Result<bool> {
         return Ok(commit::is_poisoned(words));
     }
     let inode = words.stage.inode.load(Ordering::Acquire);
-    Ok(inode != 0 && Stage::of(geometry.secret).inode() != Some(inode))
+    Ok(inode != 0 && Stage::of(dir, geometry.secret).inode() != Some(inode))
 }
 
 fn open_read_only(dir: &Path, options: &Options) -> Result<CoreRef> {
@@ -199,7 +199,7 @@ fn core(
             .unwrap_or(PREFAULT_BYTES_DEFAULT)
             .min(geometry.segment_capacity),
         mapped_bytes_max: options.mapped_bytes_max.unwrap_or(MAPPED_BYTES_MAX_DEFAULT),
-        stage: is_staged.then(|| Stage::of(geometry.secret)),
+        stage: is_staged.then(|| Stage::of(dir, geometry.secret)),
         block: if is_staged { stage::block(dir, filesystem) } else { 1 },
         recovery: None,
         geometry,

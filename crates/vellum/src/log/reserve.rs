@@ -228,6 +228,10 @@ impl Core {
         while ready < end.get() {
             let limit = self.ready_limit(ready);
             if let Some(stage) = &self.stage {
+                if !ready.is_multiple_of(self.capacity()) {
+                    // Its stage is in use, and must not be replaced.
+                    return Err(self.nonsense(format!("ready end {ready} is inside a segment")));
+                }
                 let len = header_len(self.geometry.layout) + self.capacity();
                 stage.make(self.segment_of(Lsn::new(ready)), len, self.mode)?;
             } else if self.needs_zeros() {

@@ -48,6 +48,8 @@ pub struct Stat {
     pub repairs: u64,
     /// Bytes of those.
     pub repaired_bytes: u64,
+    /// Where records lie in memory until they are committed, in a log that stages them.
+    pub stage: Option<PathBuf>,
     /// Position stored by [`Log::set_checkpoint`](crate::Log::set_checkpoint), or zero.
     pub checkpoint: Lsn,
     /// What commits did since the control file was made.
@@ -166,6 +168,7 @@ pub(crate) fn stat(core: &Core) -> Result<Stat> {
         filesystem: core.filesystem.name(),
         repairs: words.counts.repairs.load(Ordering::Relaxed),
         repaired_bytes: words.counts.repaired_bytes.load(Ordering::Relaxed),
+        stage: core.stage.as_ref().map(|stage| stage.dir().to_path_buf()),
         checkpoint: Lsn::new(words.commits.ends.checkpoint.load(Ordering::Acquire)),
         commits: commit_stat(&words.commits.counts),
         poison: commit::is_poisoned(&words.commits).then(|| core.poisoned().to_string()),

@@ -31,9 +31,16 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// The stage of the log with this secret.
-    pub(crate) fn of(secret: u64) -> Stage {
-        Stage { dir: Path::new(SHARED_MEMORY).join(format!("vellum-{secret:016x}")) }
+    /// The stage of the log in `log_dir` with this secret.
+    pub(crate) fn of(log_dir: &Path, secret: u64) -> Stage {
+        // The directory's identity counts too: a copy of a log has the same secret.
+        let (device, inode) = match std::fs::metadata(log_dir) {
+            Ok(metadata) => (metadata.dev(), metadata.ino()),
+            Err(_) => (0, 0),
+        };
+        let place = inode.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ device.rotate_left(32);
+        let name = format!("vellum-{:016x}", secret ^ place);
+        Stage { dir: Path::new(SHARED_MEMORY).join(name) }
     }
 
     /// Whether this machine has shared memory to stage in.
