@@ -35,13 +35,18 @@ const STAGED_LANES: usize = 2;
 impl Core {
     /// Makes the record at `lsn`, and everything before it, durable.
     pub(crate) fn commit(&self, lsn: Lsn) -> Result<()> {
+        self.commit_to(self.end_of_commit(lsn)?)
+    }
+
+    /// Up to where the log must be durable for the record at `lsn` to be.
+    pub(crate) fn end_of_commit(&self, lsn: Lsn) -> Result<Lsn> {
         let tail = cursor::tail(self.words());
         if lsn >= tail {
             let message = format!("cannot commit {lsn}: the log ends at {tail}");
             return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&self.dir).at_lsn(lsn));
         }
         // Whatever is durable ends where a record does, so one byte more is all of it.
-        self.commit_to(Lsn::new(lsn.get() + 1))
+        Ok(Lsn::new(lsn.get() + 1))
     }
 
     /// Makes everything durable that is published now.

@@ -87,7 +87,7 @@ fn another_format_version_is_refused_with_both_numbers() {
 fn values_that_cannot_be_in_a_well_formed_header_are_refused() {
     // Layout, preallocation, fill and capacity, each out of range, under a valid checksum.
     let faults: [(usize, u64); 8] =
-        [(16, 0), (16, 3), (20, 7), (24, 3), (32, 0), (32, 4097), (32, 1 << 31), (32, u64::MAX)];
+        [(16, 0), (16, 3), (20, 7), (24, 4), (32, 0), (32, 4097), (32, 1 << 31), (32, u64::MAX)];
     for (offset, value) in faults {
         let dir = scratch();
         drop(log_with_a_record(&place(&dir), Layout::Framed));

@@ -313,3 +313,42 @@ fn readers_follow_while_records_are_committed_and_stages_are_used_again() {
     });
     assert_sound(&log);
 }
+
+#[test]
+fn a_committer_tells_by_descriptors_when_records_are_durable() {
+    let dir = scratch();
+    let log = staged().open(place(&dir)).unwrap();
+    let committer = log.committer().unwrap();
+    let mut expected = Vec::new();
+    let mut completions = Vec::new();
+    for seed in 0..50 {
+        expected.push(append(&log, seed, 200));
+        completions.push(committer.submit(expected.last().unwrap().0).unwrap());
+    }
+    for completion in &completions {
+        let event = rustix::event::PollFd::new(completion, rustix::event::PollFlags::IN);
+        let timeout = rustix::event::Timespec { tv_sec: 40, tv_nsec: 0 };
+        assert_eq!(rustix::event::poll(&mut [event], Some(&timeout)).unwrap(), 1);
+        completion.outcome().unwrap().unwrap();
+    }
+    assert_eq!(committer.submit(log.tail()).unwrap_err().kind(), ErrorKind::OutOfRange);
+    drop(committer);
+    let copy = after_power_cut(&place(&dir));
+    assert_holds(&Options::new().open(super::place(&copy)).unwrap(), &expected);
+}
+
+#[test]
+fn a_keeper_makes_the_segments_that_writers_would_have_to_make() {
+    let dir = scratch();
+    let log = staged().open(place(&dir)).unwrap();
+    let keeper = log.keep_prepared(3).unwrap();
+    for seed in 0..100 {
+        let (lsn, _) = append(&log, seed, 1500);
+        log.commit(lsn).unwrap();
+    }
+    crate::support::until("segments are ready", || {
+        let stat = log.stat().unwrap();
+        (stat.prepared_end.get() - stat.tail.get() >= 3 * 16384).then_some(())
+    });
+    drop(keeper);
+}
