@@ -14,8 +14,9 @@ use vellum::{Committer, Lsn, Options};
 /// Waits until the record at `lsn` survives a power cut.
 async fn committed(committer: &Committer, lsn: Lsn) -> vellum::Result<()> {
     let completion = committer.submit(lsn)?;
-    let event =
-        AsyncFd::register_with_interest(completion, Interest::READABLE).expect("in a runtime");
+    // SAFETY: a completion has the same descriptor as long as it lives, and keeps it open.
+    let event = unsafe { AsyncFd::register_with_interest(completion, Interest::READABLE) };
+    let event = event.expect("in a runtime");
     loop {
         // Readable means done; it stays readable, so there is nothing to clear.
         let _ready = event.readable().await.expect("the runtime is there");
