@@ -6,6 +6,7 @@
 mod bench;
 mod examples;
 mod internal;
+mod stress;
 mod values;
 
 use std::path::PathBuf;
@@ -14,7 +15,10 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use vellum::{Fill, Layout, Lsn, Preallocate};
 
 pub(crate) use bench::{BenchAppendArgs, BenchArgs, BenchSuite};
-pub(crate) use internal::{DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs};
+pub(crate) use internal::{
+    DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs, StressProcessArgs,
+};
+pub(crate) use stress::{CommitEvery, StressArgs};
 
 /// Reads the command line of this process; a wrong one ends it.
 pub(crate) fn parse() -> Command {
@@ -46,6 +50,7 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     Trim(TrimArgs),
     Bench(BenchArgs),
+    Stress(StressArgs),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

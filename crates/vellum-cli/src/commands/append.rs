@@ -7,12 +7,13 @@ use std::io::{self, IoSlice, Write};
 use anyhow::Context;
 use vellum::{Layout, Log, Lsn, Options};
 
-use crate::lowargs::{AppendArgs, ShapeArgs};
+use super::shaped;
+use crate::lowargs::AppendArgs;
 use crate::outcome::{Outcome, Result};
 use records::{Record, Records};
 
 pub(super) fn run(args: &AppendArgs) -> Result<Outcome> {
-    let log = options(&args.shape).open(&args.log)?;
+    let log = shaped(Options::new(), &args.shape).open(&args.log)?;
     let delimiter = if args.null { 0 } else { b'\n' };
     let mut records = Records::new(io::stdin().lock(), delimiter);
     let mut acknowledged = io::stdout().lock();
@@ -30,24 +31,6 @@ pub(super) fn run(args: &AppendArgs) -> Result<Outcome> {
 
 fn not_appended(number: u64) -> String {
     format!("record {number} of the input was not appended")
-}
-
-/// Only what the user asked for: the rest is the log's.
-fn options(shape: &ShapeArgs) -> Options {
-    let mut options = Options::new();
-    if let Some(layout) = shape.layout {
-        options = options.layout(layout);
-    }
-    if let Some(bytes) = shape.segment_bytes {
-        options = options.segment_capacity_bytes(bytes);
-    }
-    if let Some(preallocate) = shape.preallocate {
-        options = options.preallocate(preallocate);
-    }
-    if let Some(fill) = shape.fill {
-        options = options.fill(fill);
-    }
-    options
 }
 
 /// In a text log the newline is part of the record, and has to be added where the input has none.

@@ -7,6 +7,7 @@ mod completions;
 mod demo;
 mod man;
 mod stat;
+mod stress;
 mod trim;
 mod verify;
 
@@ -14,7 +15,7 @@ use std::path::Path;
 
 use vellum::{Log, Options, Stat};
 
-use crate::lowargs::{BenchSuite, Command, InternalCommand};
+use crate::lowargs::{BenchSuite, Command, InternalCommand, ShapeArgs};
 use crate::outcome::{Outcome, Result};
 use crate::{output, scratch};
 
@@ -29,12 +30,37 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Bench(args) => match args.suite {
             BenchSuite::Append(args) => bench::append(args),
         },
+        Command::Stress(args) => stress::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Internal(InternalCommand::DemoWriter(args)) => demo::writer(&args),
+        Command::Internal(InternalCommand::StressProcess(args)) => stress::process(&args),
         Command::Internal(InternalCommand::Keeper(args)) => scratch::keep(&args),
     }
+}
+
+/// `options` with what the user asked for: the rest is the log's, or as it was.
+fn shaped(mut options: Options, shape: &ShapeArgs) -> Options {
+    if let Some(layout) = shape.layout {
+        options = options.layout(layout);
+    }
+    if let Some(bytes) = shape.segment_bytes {
+        options = options.segment_capacity_bytes(bytes);
+    }
+    if let Some(preallocate) = shape.preallocate {
+        options = options.preallocate(preallocate);
+    }
+    if let Some(fill) = shape.fill {
+        options = options.fill(fill);
+    }
+    options
+}
+
+/// Whether a line of a text log fills the place of a record that was never finished: there is a
+/// line of tildes, so that whoever reads the file sees it too.
+fn is_filler(line: &[u8]) -> bool {
+    line.starts_with(b"~") || line == b"\n"
 }
 
 /// Opens a log that exists, to look at it.

@@ -54,6 +54,17 @@ Examples:
   vellum bench append --processes 1,2,4,8 --bytes 128,1024 --ways vellum-framed,write
   vellum bench append --quick --json - | jq '.cases[] | {name, ratio_to_write}'";
 
+pub(super) const STRESS: &str = "\
+Exit codes:
+  0  every record appended, or every record found good
+  1  failed, or something is wrong
+
+Examples:
+  vellum stress --records 100000 --threads 4 --processes 2 stress.log > acknowledged
+  vellum stress --layout text --bytes 20-5000 --commit 16 --segment-bytes 64KiB stress.log
+  vellum stress --segment-bytes 64KiB --trim-every 1000 stress.log
+  vellum stress --check stress.log    # after a crash: prints the numbers that are there";
+
 pub(super) const DEMO: &str = "\
 Examples:
   vellum demo

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::support::{Place, closed_pipe, run, vellum};
 
-const COMMANDS: [&[&str]; 11] = [
+const COMMANDS: [&[&str]; 12] = [
     &[],
     &["append"],
     &["cat"],
@@ -13,6 +13,7 @@ const COMMANDS: [&[&str]; 11] = [
     &["trim"],
     &["bench"],
     &["bench", "append"],
+    &["stress"],
     &["demo"],
     &["completions"],
     &["man"],
@@ -65,7 +66,7 @@ fn there_is_a_completion_script_for_each_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(&["completions", shell], b"").good();
         assert!(script.contains("preallocate"), "{shell}");
-        assert!(!script.contains("demo-writer"), "{shell}");
+        assert!(!script.contains("demo-writer") && !script.contains("stress-process"), "{shell}");
     }
 }
 

@@ -6,6 +6,7 @@ mod cat;
 mod demo;
 mod help;
 mod stat;
+mod stress;
 mod support;
 mod trim;
 mod verify;

@@ -1,0 +1,314 @@
+//! `vellum stress` and its check.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, Read};
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+use super::support::{Place, Running, closed_pipe, flip, run, vellum};
+
+/// The numbers of the lines that begin with `word`, one after the other.
+fn numbers(text: &str, word: &str) -> Vec<u64> {
+    let ranges = text.lines().filter_map(|line| line.strip_prefix(word));
+    let numbers = ranges.flat_map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        first.parse::<u64>().unwrap()..=last.parse().unwrap()
+    });
+    numbers.collect()
+}
+
+fn set(numbers: Vec<u64>) -> BTreeSet<u64> {
+    let count = numbers.len();
+    let set: BTreeSet<u64> = numbers.into_iter().collect();
+    assert_eq!(set.len(), count, "nothing is told twice");
+    set
+}
+
+/// What a check that finds nothing wrong finds.
+#[track_caller]
+fn found(place: &Place) -> BTreeSet<u64> {
+    set(numbers(&place.run("stress", &["--check"], b"").good(), ""))
+}
+
+/// The lines of a check that finds something wrong, and writes nothing.
+#[track_caller]
+fn bad(place: &Place) -> String {
+    let records = place.run("cat", &[], b"").stdout;
+    let ran = place.run("stress", &["--check"], b"");
+    assert_eq!((ran.code, ran.stderr.as_str()), (1, ""), "{:?}", ran.stdout);
+    assert!(place.run("cat", &[], b"").stdout == records, "nothing is added to what is bad");
+    let text = ran.text();
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("BAD ")).collect();
+    assert!(!lines.is_empty(), "{text}");
+    lines.join("\n")
+}
+
+#[test]
+fn every_record_is_acknowledged_once_and_found_by_every_check() {
+    for options in [
+        "--bytes 100-3000",
+        "--threads 3 --processes 2",
+        "--layout text --threads 2",
+        "--layout text --processes 2 --fill pwrite --segment-bytes 64KiB",
+        "--commit 7 --threads 2 --preallocate off --fill mapped",
+        "--commit 1000 --seed 18446744073709551615",
+    ] {
+        let place = Place::new();
+        let words: Vec<&str> = options.split(' ').chain(["--records", "500"]).collect();
+        let told = place.run("stress", &words, b"").good();
+        assert!(told.lines().all(|line| line.starts_with("ACK ")), "{options}: {told}");
+        assert!(set(numbers(&told, "ACK ")).into_iter().eq(0..500), "{options}: {told}");
+        for _ in 0..3 {
+            assert!(found(&place).into_iter().eq(0..500), "{options}");
+        }
+    }
+}
+
+#[test]
+fn commits_decide_what_is_told_together() {
+    let told = |commit: &str| {
+        let place = Place::new();
+        let told = place.run("stress", &["--records", "10", "--commit", commit], b"").good();
+        assert!(found(&place).into_iter().eq(0..10));
+        told
+    };
+    assert_eq!(told("4"), "ACK 0-3\nACK 4-7\nACK 8-9\n");
+    assert_eq!(told("every").lines().count(), 10);
+    assert_eq!(told("none"), "");
+}
+
+#[test]
+fn the_seed_decides_every_byte() {
+    let bytes = |seed: &str| {
+        let place = Place::new();
+        place.run("stress", &["--records", "50", "--seed", seed], b"").good();
+        place.run("cat", &["--json"], b"").good()
+    };
+    assert!(bytes("7") == bytes("7"));
+    assert!(bytes("7") != bytes("8"));
+}
+
+fn trims(options: &str) {
+    let place = Place::new();
+    let words = "--records 600 --bytes 200-300 --segment-bytes 4KiB --trim-every 40";
+    let words: Vec<&str> = words.split(' ').chain(options.split(' ')).collect();
+    let told = place.run("stress", &words, b"").good();
+    let dropped = set(numbers(&told, "DROP "));
+    assert!(dropped.len() > 100 && set(numbers(&told, "ACK ")).into_iter().eq(0..600));
+    let found = found(&place);
+    assert!(found.is_disjoint(&dropped) && found.len() + dropped.len() == 600, "{options}");
+    assert!(place.stat()["begin"].as_u64() > Some(4096), "it was trimmed");
+}
+
+#[test]
+fn what_is_trimmed_was_announced_and_nothing_else_is_missing() {
+    trims("--fill pwrite");
+    trims("--layout text --commit 3");
+}
+
+#[test]
+#[ignore = "needs the engine"]
+fn others_append_while_one_trims() {
+    trims("--threads 3");
+    trims("--layout text --processes 2 --threads 2");
+}
+
+/// Starts a run that is far from done, and waits until it has acknowledged something.
+fn begun(place: &Place, options: &str) -> (Running, String) {
+    let words: Vec<&str> = options.split(' ').chain(["--records", "10000000"]).collect();
+    let mut running = place.start("stress", &words);
+    let mut told = String::new();
+    for _ in 0..300 {
+        told += &running.line();
+    }
+    (running, told)
+}
+
+/// What it told until nobody could tell anything any more.
+fn rest(running: &mut Running) -> String {
+    let mut rest = String::new();
+    running.stdout.as_mut().unwrap().read_to_string(&mut rest).unwrap();
+    rest
+}
+
+#[test]
+fn whatever_was_acknowledged_survives_the_death_of_all_processes() {
+    for options in ["--threads 3", "--processes 3 --threads 2", "--layout text --processes 2"] {
+        let place = Place::new();
+        let (mut running, told) = begun(&place, options);
+        running.child.kill().unwrap();
+        running.child.wait().unwrap();
+        // Ends only when every process is gone.
+        let told = told + &rest(&mut running);
+        let acknowledged = set(numbers(&told, "ACK "));
+        assert!(acknowledged.len() >= 300);
+        assert!(acknowledged.is_subset(&found(&place)), "{options}");
+        assert!(acknowledged.is_subset(&found(&place)), "{options}");
+    }
+}
+
+/// The processes that `running` has started.
+fn children(running: &Running) -> Vec<String> {
+    let pid = running.child.id();
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    children.split_whitespace().map(str::to_string).collect()
+}
+
+#[test]
+fn a_process_that_is_killed_leaves_the_others_at_work() {
+    let place = Place::new();
+    let mut command = vellum();
+    command.args(["stress", "--processes", "3", "--records", "20000", "--bytes", "20"]);
+    let mut running = Running::start(command.arg(place.log()).stderr(Stdio::piped()));
+    let mut told = running.line();
+    let victim = &children(&running)[1];
+    assert!(Command::new("kill").args(["-9", victim]).status().unwrap().success());
+    told += &rest(&mut running);
+    let mut stderr = String::new();
+    running.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!(running.child.wait().unwrap().code(), Some(1));
+    assert!(stderr.starts_with("vellum: process 1 died"), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1);
+    let acknowledged = set(numbers(&told, "ACK "));
+    let survivors = acknowledged.iter().filter(|number| *number % 3 != 1).count();
+    assert_eq!(survivors, 20_000 - 20_000 / 3 - 1);
+    assert!(acknowledged.is_subset(&found(&place)));
+}
+
+/// From now on `pid` can make no file longer than 4 KiB.
+fn limit(pid: i32) {
+    let limit = Rlimit { current: Some(4096), maximum: Some(4096) };
+    prlimit(Pid::from_raw(pid), Resource::Fsize, limit).unwrap();
+}
+
+#[test]
+fn an_error_is_one_line_and_nothing_is_acknowledged_beyond_it() {
+    for options in ["--threads 3", "--processes 3 --threads 2"] {
+        let place = Place::new();
+        let mut command = vellum();
+        command.args(["stress", "--records", "10000000", "--layout", "text"]);
+        command.args(["--segment-bytes", "64KiB"]).args(options.split(' ')).arg(place.log());
+        let mut running = Running::start(command.stderr(Stdio::piped()));
+        let mut told = running.line();
+        children(&running).iter().for_each(|child| limit(child.parse().unwrap()));
+        limit(running.child.id() as i32);
+        told += &rest(&mut running);
+        let mut stderr = String::new();
+        running.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        assert_eq!(running.child.wait().unwrap().code(), Some(1));
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        let (number, reason) =
+            stderr.strip_prefix("vellum: record ").unwrap().split_once(' ').unwrap();
+        assert!(reason.starts_with("was not appended: cannot "), "{stderr}");
+        let acknowledged = set(numbers(&told, "ACK "));
+        assert!(!acknowledged.contains(&number.parse().unwrap()));
+        assert!(acknowledged.is_subset(&found(&place)), "{options}");
+    }
+}
+
+#[test]
+fn a_log_that_is_not_there_or_not_finished_holds_nothing() {
+    let place = Place::new();
+    assert!(found(&place).is_empty());
+    fs::create_dir(place.log()).unwrap();
+    assert!(found(&place).is_empty());
+    fs::write(place.log().join("lock"), "").unwrap();
+    assert!(found(&place).is_empty());
+}
+
+#[test]
+fn a_run_wants_a_log_without_records() {
+    let place = Place::new();
+    place.append(&["--fill", "staged", "--segment-bytes", "64KiB"], b"");
+    let records = ["--records", "5", "--segment-bytes", "64KiB"];
+    place.run("stress", &records, b"").good();
+    let told = place.run("stress", &records, b"");
+    assert!(told.complaint(1).contains("holds records already"));
+    assert_eq!(found(&place).len(), 5);
+}
+
+#[test]
+fn a_flipped_byte_is_bad() {
+    for layout in ["framed", "text"] {
+        let place = Place::new();
+        place.run("stress", &["--records", "20", "--layout", layout], b"").good();
+        flip(&place.segments()[0], 4096 + 1000);
+        bad(&place);
+    }
+}
+
+/// What a check says of a text log whose lines were changed.
+fn changed(change: impl FnOnce(&mut Vec<String>)) -> String {
+    let place = Place::new();
+    let options = ["--layout", "text", "--records", "12", "--threads", "2"];
+    place.run("stress", &options, b"").good();
+    found(&place);
+    let mut lines: Vec<String> =
+        place.run("cat", &[], b"").stdout.lines().map(Result::unwrap).collect();
+    change(&mut lines);
+    fs::remove_dir_all(place.log()).unwrap();
+    place.append(&["--layout", "text"], (lines.join("\n") + "\n").as_bytes());
+    bad(&place)
+}
+
+fn place_of(lines: &[String], number: u64) -> usize {
+    let name = format!("r{number}/");
+    lines.iter().position(|line| line.starts_with(&name)).unwrap()
+}
+
+#[test]
+fn what_is_lost_doubled_swapped_torn_or_foreign_is_bad() {
+    let lost = changed(|lines| drop(lines.remove(place_of(lines, 5))));
+    assert!(lost.contains("number 7 of writer 1 stands where 5 should"), "{lost}");
+    let first = changed(|lines| drop(lines.remove(place_of(lines, 0))));
+    assert!(first.contains("number 2 of writer 0 stands where 0 should"), "{first}");
+    let doubled = changed(|lines| lines.push(lines[place_of(lines, 11)].clone()));
+    assert!(doubled.contains("number 11 of writer 1 stands where 13 should"), "{doubled}");
+    let swapped = changed(|lines| {
+        let (one, other) = (place_of(lines, 4), place_of(lines, 6));
+        lines.swap(one, other);
+    });
+    assert!(swapped.contains("number 6 of writer 0 stands where 4 should"), "{swapped}");
+    let torn = changed(|lines| lines[3].truncate(20));
+    assert!(torn.contains("is wrong from byte"), "{torn}");
+    let foreign = changed(|lines| lines.push("hello".into()));
+    assert!(foreign.contains("it has no name"), "{foreign}");
+    let marker = changed(|lines| lines.push(lines[12].replace("m0", "m1")));
+    assert!(marker.contains("m1 of"), "{marker}");
+}
+
+#[test]
+fn nobody_listening_is_no_failure() {
+    let place = Place::new();
+    let log = place.log().to_str().unwrap().to_string();
+    for options in ["--threads 2", "--processes 2", "--check"] {
+        let mut command = vellum();
+        command.arg("stress").args(options.split(' ')).arg(&log).stdout(closed_pipe());
+        let output = command.output().unwrap();
+        assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "{options}");
+        if options == "--threads 2" {
+            fs::remove_dir_all(place.log()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_a_usage_error() {
+    for options in [
+        "--check --records 5",
+        "--check --layout text",
+        "--bytes 9-8",
+        "--commit 0",
+        "--commit all",
+        "--threads 0",
+        "--trim-every 0",
+    ] {
+        let words: Vec<&str> = ["stress"].into_iter().chain(options.split(' ')).collect();
+        assert_eq!(run(&[&words[..], &["x"]].concat(), b"").code, 2, "{options}");
+    }
+    let place = Place::new();
+    place.append(&[], b"");
+    place.run("stress", &["--layout", "text"], b"").complaint(2);
+}
