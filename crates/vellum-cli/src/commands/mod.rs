@@ -3,17 +3,21 @@
 mod append;
 mod bench;
 mod cat;
+mod checkpoint;
 mod completions;
 mod demo;
 mod man;
+mod prepare;
+mod repair;
 mod stat;
 mod stress;
 mod trim;
+mod truncate;
 mod verify;
 
 use std::path::Path;
 
-use vellum::{Log, Options, Stat};
+use vellum::{Layout, Log, Options, Stat};
 
 use crate::lowargs::{BenchSuite, Command, InternalCommand, ShapeArgs};
 use crate::outcome::{Outcome, Result};
@@ -26,7 +30,11 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Cat(args) => cat::run(&args),
         Command::Stat(args) => stat::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Prepare(args) => prepare::run(&args),
+        Command::Checkpoint(args) => checkpoint::run(&args),
         Command::Trim(args) => trim::run(&args),
+        Command::Truncate(args) => truncate::run(&args),
+        Command::Repair(args) => repair::run(&args),
         Command::Bench(args) => match args.suite {
             BenchSuite::Append(args) => bench::append(args),
         },
@@ -57,10 +65,24 @@ fn shaped(mut options: Options, shape: &ShapeArgs) -> Options {
     options
 }
 
+/// For a new log that commits: what suits that, where the user asks for nothing else. The staged
+/// way is for framed logs.
+fn for_commits(shape: &ShapeArgs) -> Options {
+    match shape.layout {
+        Some(Layout::Text) => shaped(Options::new(), shape),
+        _ => shaped(Options::wal(), shape),
+    }
+}
+
 /// Whether a line of a text log fills the place of a record that was never finished: there is a
 /// line of tildes, so that whoever reads the file sees it too.
 fn is_filler(line: &[u8]) -> bool {
     line.starts_with(b"~") || line == b"\n"
+}
+
+/// Opens a log that exists, to change it.
+fn open_to_write(path: &Path) -> Result<Log> {
+    Ok(Options::new().create(false).open(path)?)
 }
 
 /// Opens a log that exists, to look at it.

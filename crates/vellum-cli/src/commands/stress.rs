@@ -13,9 +13,9 @@ mod survey;
 mod writer;
 
 use anyhow::{anyhow, ensure};
-use vellum::{Fill, Layout, Log, Lsn, Options};
+use vellum::{Log, Lsn, Options};
 
-use super::shaped;
+use super::for_commits;
 use crate::lowargs::{StressArgs, StressProcessArgs};
 use crate::outcome::{Outcome, Result};
 
@@ -44,11 +44,7 @@ pub(super) fn process(args: &StressProcessArgs) -> Result<Outcome> {
 
 /// Opens the log, which must not hold anything: numbers begin at 0.
 fn open(args: &StressArgs) -> Result<Log> {
-    let options = match args.shape.layout {
-        Some(Layout::Text) => Options::new().fill(Fill::Mapped),
-        _ => Options::wal(),
-    };
-    let log = match shaped(options, &args.shape).open(&args.log) {
+    let log = match for_commits(&args.shape).open(&args.log) {
         Err(error) if error.kind() != vellum::ErrorKind::InvalidOption => {
             return Err(failure(error));
         }
