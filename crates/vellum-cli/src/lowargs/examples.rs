@@ -33,7 +33,7 @@ pub(super) const STAT: &str = "\
 Examples:
   vellum stat app.log
   vellum stat --json app.log | jq .published
-  vellum stat --json app.log | jq .commits.micros_p99";
+  vellum stat --json app.log | jq .commits.sync_micros_p99";
 
 pub(super) const VERIFY: &str = "\
 Examples:
