@@ -4,20 +4,22 @@ mod committer;
 mod records;
 
 use std::io::IoSlice;
-use std::path::Path;
 
 use anyhow::Context;
-use vellum::{ErrorKind, Layout, Log, Lsn, Options};
+use vellum::{Layout, Log, Lsn, Options};
 
-use super::{for_commits, shaped};
-use crate::lowargs::{AppendArgs, CommitWhen, ShapeArgs};
+use super::{open_to_commit, shaped};
+use crate::lowargs::{AppendArgs, CommitWhen};
 use crate::outcome::{Outcome, Result};
 use committer::{Committer, Input};
 use records::{Record, Records};
 
 pub(super) fn run(args: &AppendArgs) -> Result<Outcome> {
     let when = args.commit_when();
-    let log = open(&args.log, &args.shape, when)?;
+    let log = match when {
+        CommitWhen::None => shaped(Options::new(), &args.shape).open(&args.log)?,
+        CommitWhen::Every | CommitWhen::End => open_to_commit(&args.log, &args.shape)?,
+    };
     let delimiter = if args.null { 0 } else { b'\n' };
     let committer = Committer::new(&log, when, args.commit_interval, args.ack);
     let mut records = Records::new(Input::new(&committer)?, delimiter);
@@ -41,24 +43,6 @@ pub(super) fn run(args: &AppendArgs) -> Result<Outcome> {
 
 fn not_appended(number: u64) -> String {
     format!("record {number} of the input was not appended")
-}
-
-/// Opens the log as it is, or a new one that suits what is done with it.
-fn open(path: &Path, shape: &ShapeArgs, when: CommitWhen) -> vellum::Result<Log> {
-    let as_it_is = shaped(Options::new(), shape);
-    if when == CommitWhen::None {
-        return as_it_is.open(path);
-    }
-    // What a new log is made of is not to be asked of one that is there.
-    match as_it_is.clone().create(false).open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        answer => return answer,
-    }
-    match for_commits(shape).create_new(true).open(path) {
-        // Somebody was faster.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => as_it_is.open(path),
-        answer => answer,
-    }
 }
 
 /// In a text log the newline is part of the record, and has to be added where the input has none.

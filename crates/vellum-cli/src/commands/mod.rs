@@ -17,7 +17,7 @@ mod verify;
 
 use std::path::Path;
 
-use vellum::{Layout, Log, Options, Stat};
+use vellum::{ErrorKind, Layout, Log, Options, Stat};
 
 use crate::lowargs::{BenchSuite, Command, InternalCommand, ShapeArgs};
 use crate::outcome::{Outcome, Result};
@@ -65,12 +65,23 @@ fn shaped(mut options: Options, shape: &ShapeArgs) -> Options {
     options
 }
 
-/// For a new log that commits: what suits that, where the user asks for nothing else. The staged
-/// way is for framed logs.
-fn for_commits(shape: &ShapeArgs) -> Options {
-    match shape.layout {
-        Some(Layout::Text) => shaped(Options::new(), shape),
+/// Opens the log as it is, or a new one that suits commits where the user asks for nothing else.
+fn open_to_commit(path: &Path, shape: &ShapeArgs) -> vellum::Result<Log> {
+    let as_it_is = shaped(Options::new(), shape);
+    // What a new log is made of is not to be asked of one that is there.
+    match as_it_is.clone().create(false).open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        answer => return answer,
+    }
+    let new = match shape.layout {
+        // The staged way is for framed logs.
+        Some(Layout::Text) => as_it_is.clone(),
         _ => shaped(Options::wal(), shape),
+    };
+    match new.create_new(true).open(path) {
+        // Somebody was faster.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => as_it_is.open(path),
+        answer => answer,
     }
 }
 

@@ -12,24 +12,26 @@ mod reports;
 mod survey;
 mod writer;
 
-use anyhow::{anyhow, ensure};
-use vellum::{Log, Lsn, Options};
+use anyhow::anyhow;
+use vellum::{ErrorKind, Log, Options};
 
-use super::for_commits;
+use super::open_to_commit;
 use crate::lowargs::{StressArgs, StressProcessArgs};
 use crate::outcome::{Outcome, Result};
+use survey::Survey;
 
 pub(super) fn run(args: &StressArgs) -> Result<Outcome> {
     if args.check {
         return check::run(&args.log);
     }
     let log = open(args)?;
+    let next = next_numbers(&log, args)?;
     if args.processes == 1 {
-        writer::run(&log, args, 0)?;
+        writer::run(&log, args, 0, &next)?;
     } else {
         // Only the writers are to be attached.
         drop(log);
-        processes::run(args)?;
+        processes::run(args, &next)?;
     }
     Ok(Outcome::Good)
 }
@@ -38,25 +40,25 @@ pub(super) fn run(args: &StressArgs) -> Result<Outcome> {
 pub(super) fn process(args: &StressProcessArgs) -> Result<Outcome> {
     processes::wait_for_start()?;
     let log = Options::new().create(false).open(&args.stress.log).map_err(failure)?;
-    writer::run(&log, &args.stress, args.process)?;
+    writer::run(&log, &args.stress, args.process, &args.next)?;
     Ok(Outcome::Good)
 }
 
-/// Opens the log, which must not hold anything: numbers begin at 0.
 fn open(args: &StressArgs) -> Result<Log> {
-    let log = match for_commits(&args.shape).open(&args.log) {
-        Err(error) if error.kind() != vellum::ErrorKind::InvalidOption => {
-            return Err(failure(error));
-        }
-        answer => answer?,
+    match open_to_commit(&args.log, &args.shape) {
+        Err(error) if error.kind() != ErrorKind::InvalidOption => Err(failure(error)),
+        answer => Ok(answer?),
+    }
+}
+
+/// What each writer goes on with: in a new log, with its first.
+fn next_numbers(log: &Log, args: &StressArgs) -> Result<Vec<u64>> {
+    let survey = Survey::of(log);
+    let next = match survey.faults.first() {
+        Some(fault) => Err(fault.clone()),
+        None => survey.next_numbers(args.writers(), args.seed),
     };
-    let is_empty = log.reader(Lsn::ZERO).and_then(|mut reader| Ok(reader.next()?.is_none()));
-    ensure!(
-        is_empty.map_err(failure)?,
-        "{} holds records already; name a new log, or look at this one with --check",
-        args.log.display()
-    );
-    Ok(log)
+    next.map_err(|reason| anyhow!("cannot go on with {}: {reason}", args.log.display()))
 }
 
 /// The error as words alone: whatever it is, the exit code is 1.

@@ -47,6 +47,9 @@ pub(crate) struct StressProcessArgs {
     /// Which of them this is, from 0.
     #[arg(long)]
     pub(crate) process: u32,
+    /// What each writer of all processes goes on with.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) next: Vec<u64>,
     /// What the whole of them was asked for.
     #[command(flatten)]
     pub(crate) stress: StressArgs,

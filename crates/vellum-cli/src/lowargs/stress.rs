@@ -10,7 +10,8 @@ use super::{ShapeArgs, examples, values};
 /// Append numbered records and acknowledge them, or check what a crash left of them
 ///
 /// Whoever cuts the power, fails the disk or kills processes starts this first, and keeps what it
-/// prints. Record after record is appended to a new log; as soon as records are durable, `ACK n`
+/// prints. Record after record is appended, to a new log or one that holds such records already
+/// and is gone on with; as soon as records are durable, `ACK n`
 /// or `ACK a-b` is printed, each line by one write(2). `DROP a-b` is printed before records are
 /// trimmed away: those may be gone afterwards. An error ends everything with one line, and nothing
 /// is acknowledged after it.
@@ -66,6 +67,13 @@ pub(crate) struct StressArgs {
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
+}
+
+impl StressArgs {
+    /// How many writers there are in all.
+    pub(crate) fn writers(&self) -> u64 {
+        u64::from(self.processes) * u64::from(self.threads)
+    }
 }
 
 /// After which of its records a writer commits.

@@ -198,14 +198,51 @@ fn an_error_is_one_line_and_nothing_is_acknowledged_beyond_it() {
 }
 
 #[test]
-fn a_run_wants_a_log_without_records() {
+fn a_run_goes_on_with_what_is_there() {
+    for options in ["--threads 2", "--processes 3 --layout text", "--commit none"] {
+        let place = Place::new();
+        let run = |records: &str| {
+            let words: Vec<&str> = options.split(' ').chain(["--records", records]).collect();
+            place.run("stress", &words, b"").good()
+        };
+        run("31");
+        assert!(found(&place).into_iter().eq(0..31), "{options}");
+        let told = set(numbers(&run("80"), "ACK "));
+        assert!(options == "--commit none" || told.into_iter().eq(31..80), "{options}");
+        assert!(found(&place).into_iter().eq(0..80), "{options}");
+        assert_eq!(run("80"), "", "all are there");
+        assert!(found(&place).into_iter().eq(0..80), "{options}");
+    }
+}
+
+#[test]
+fn a_trimmed_log_is_gone_on_with() {
     let place = Place::new();
-    place.append(&["--fill", "staged", "--segment-bytes", "64KiB"], b"");
-    let records = ["--records", "5", "--segment-bytes", "64KiB"];
-    place.run("stress", &records, b"").good();
-    let told = place.run("stress", &records, b"");
-    assert!(told.complaint(1).contains("holds records already"));
-    assert_eq!(found(&place).len(), 5);
+    let words = "--bytes 100 --segment-bytes 4KiB --trim-every 50 --fill pwrite";
+    let words: Vec<&str> = words.split(' ').collect();
+    let told = ["1000", "1500"].map(|records| {
+        let words = [&words[..], &["--records", records]].concat();
+        place.run("stress", &words, b"").good()
+    });
+    let told = told.concat();
+    assert!(set(numbers(&told, "ACK ")).into_iter().eq(0..1500));
+    let dropped = set(numbers(&told, "DROP "));
+    assert!(dropped.len() > 1000 && found(&place).is_disjoint(&dropped));
+}
+
+#[test]
+fn another_run_is_not_gone_on_with() {
+    let place = Place::new();
+    place.run("stress", &["--records", "9", "--seed", "5"], b"").good();
+    for options in [["--seed", "6", "--threads", "1"], ["--seed", "5", "--threads", "2"]] {
+        let ran = place.run("stress", &options, b"");
+        assert!(ran.complaint(1).contains("it holds records of 1 writer with seed 5"), "{ran:?}");
+    }
+    let place = Place::new();
+    place.append(&[], b"not one of them\n");
+    let ran = place.run("stress", &[], b"");
+    assert!(ran.complaint(1).starts_with("cannot go on with "), "{ran:?}");
+    assert_eq!(place.run("cat", &[], b"").good(), "not one of them\n");
 }
 
 #[test]

@@ -22,10 +22,12 @@ pub(super) fn wait_for_start() -> Result<()> {
 }
 
 /// Starts all of them and waits for their end.
-pub(super) fn run(args: &StressArgs) -> Result<()> {
+pub(super) fn run(args: &StressArgs, next: &[u64]) -> Result<()> {
+    let next: Vec<String> = next.iter().map(u64::to_string).collect();
+    let next = next.join(",");
     let mut crew = Crew::default();
     for process in 0..args.processes {
-        crew.start(process)?;
+        crew.start(process, &next)?;
     }
     crew.release();
     crew.attend()
@@ -36,10 +38,11 @@ pub(super) fn run(args: &StressArgs) -> Result<()> {
 struct Crew(Vec<Child>);
 
 impl Crew {
-    fn start(&mut self, process: u32) -> Result<()> {
+    fn start(&mut self, process: u32, next: &str) -> Result<()> {
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut command = Command::new(program);
         command.args([INTERNAL, "stress-process", "--process", &process.to_string()]);
+        command.args(["--next", next]);
         // The words behind `vellum stress`.
         command.args(std::env::args_os().skip(2));
         let spawned = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();

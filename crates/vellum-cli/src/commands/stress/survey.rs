@@ -8,6 +8,7 @@ use vellum::{Layout, Log, Lsn, Reader, Record};
 
 use super::payload::Name;
 use crate::commands::is_filler;
+use crate::table::count;
 
 /// If what was reserved does not get published for so long, something is stuck.
 const STUCK: Duration = Duration::from_secs(30);
@@ -57,6 +58,24 @@ impl Survey {
         numbers.sort_unstable();
         numbers.dedup();
         numbers
+    }
+
+    /// What each of `writers` goes on with, if this is a run of theirs with this seed.
+    pub(super) fn next_numbers(&self, writers: u64, seed: u64) -> Result<Vec<u64>, String> {
+        if let Some((writers, seed)) = self.run.filter(|run| *run != (writers, seed)) {
+            return Err(format!(
+                "it holds records of {} with seed {seed}",
+                count(writers, "writer")
+            ));
+        }
+        // All that a writer had may have been trimmed; what it goes on with is new at any rate.
+        let unused = self.numbers.iter().max().map_or(0, |number| number.saturating_add(1));
+        let first = |writer| match self.is_trimmed {
+            true => unused + (writer + writers - unused % writers) % writers,
+            false => writer,
+        };
+        let next = |writer| self.next.get(&writer).copied().unwrap_or_else(|| first(writer));
+        Ok((0..writers).map(next).collect())
     }
 
     fn read(&mut self, log: &Log, end: Lsn) -> Result<(), String> {

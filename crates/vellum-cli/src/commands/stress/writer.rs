@@ -11,15 +11,16 @@ use super::reports::Reports;
 use super::survey::Survey;
 use crate::lowargs::{CommitEvery, StressArgs};
 
-/// Appends what the threads of process `process` have to, and says what becomes durable.
-pub(super) fn run(log: &Log, args: &StressArgs, process: u32) -> Result<()> {
+/// Appends what the threads of process `process` have to, and says what becomes durable. Each
+/// writer goes on with its number in `next`.
+pub(super) fn run(log: &Log, args: &StressArgs, process: u32, next: &[u64]) -> Result<()> {
     let reports = Reports::new()?;
     thread::scope(|scope| {
-        for thread in 0..args.threads {
-            let index = u64::from(process) * u64::from(args.threads) + u64::from(thread);
+        let threads = args.threads as usize;
+        for first in next.iter().skip(process as usize * threads).take(threads) {
             let reports = &reports;
             scope.spawn(move || {
-                let mut writer = Writer::new(log, args, reports, index);
+                let mut writer = Writer::new(log, args, reports, *first);
                 if let Err(error) = writer.append_all() {
                     reports.fail(error);
                 }
@@ -34,9 +35,9 @@ struct Writer<'a> {
     log: &'a Log,
     args: &'a StressArgs,
     reports: &'a Reports,
-    /// Its place among the writers of all processes.
-    index: u64,
-    /// How many writers there are.
+    /// Its first number.
+    first: u64,
+    /// How many writers there are in all processes.
     writers: u64,
     /// Records that were appended since the last commit.
     pending: Vec<u64>,
@@ -48,16 +49,16 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(log: &'a Log, args: &'a StressArgs, reports: &'a Reports, index: u64) -> Writer<'a> {
-        let writers = u64::from(args.processes) * u64::from(args.threads);
+    fn new(log: &'a Log, args: &'a StressArgs, reports: &'a Reports, first: u64) -> Writer<'a> {
+        let writers = args.writers();
         let (newest, settled, trim_next) = (Lsn::ZERO, Lsn::ZERO, Lsn::ZERO);
         let pending = Vec::new();
-        Writer { log, args, reports, index, writers, pending, newest, settled, trim_next }
+        Writer { log, args, reports, first, writers, pending, newest, settled, trim_next }
     }
 
     fn append_all(&mut self) -> Result<()> {
         let mut payload = Vec::new();
-        let numbers = (self.index..self.args.records).step_by(self.writers as usize);
+        let numbers = (self.first..self.args.records).step_by(self.writers as usize);
         for (count, number) in (1..).zip(numbers) {
             if self.reports.has_failed() {
                 return Ok(());
@@ -70,7 +71,8 @@ impl<'a> Writer<'a> {
                 CommitEvery::Never => self.settled = self.newest,
                 CommitEvery::Records(_) => {}
             }
-            if self.index == 0 && self.args.trim_every.is_some_and(|every| count % every == 0) {
+            let is_first_writer = number % self.writers == 0;
+            if is_first_writer && self.args.trim_every.is_some_and(|every| count % every == 0) {
                 self.trim()?;
             }
         }
