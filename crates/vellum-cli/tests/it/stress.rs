@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
@@ -127,15 +129,32 @@ fn whatever_was_acknowledged_survives_the_death_of_all_processes() {
     for options in ["--threads 3", "--processes 3 --threads 2", "--layout text --processes 2"] {
         let place = Place::new();
         let (mut running, told) = begun(&place, options);
+        let children = children(&running);
         running.child.kill().unwrap();
         running.child.wait().unwrap();
-        // Ends only when every process is gone.
+        children.iter().for_each(|child| assert_dies(child));
         let told = told + &rest(&mut running);
         let acknowledged = set(numbers(&told, "ACK "));
         assert!(acknowledged.len() >= 300);
         assert!(acknowledged.is_subset(&found(&place)), "{options}");
         assert!(acknowledged.is_subset(&found(&place)), "{options}");
     }
+}
+
+/// Waits until a process is gone; one that stays is killed.
+#[track_caller]
+fn assert_dies(pid: &str) {
+    let begin = Instant::now();
+    // Dead is also what nobody has waited for.
+    let lives = || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z ") && !stat.contains(") X "))
+    };
+    while lives() && begin.elapsed() < Duration::from_secs(5) {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let survived = lives() && Command::new("kill").args(["-9", pid]).status().is_ok();
+    assert!(!survived, "process {pid} outlived the one that started it");
 }
 
 /// The processes that `running` has started.
