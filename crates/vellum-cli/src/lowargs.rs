@@ -6,22 +6,39 @@
 mod bench;
 mod examples;
 mod internal;
+mod stress;
+mod upkeep;
 mod values;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueHint};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use vellum::{Fill, Layout, Lsn, Preallocate};
 
 pub(crate) use bench::{BenchAppendArgs, BenchArgs, BenchSuite};
-pub(crate) use internal::{DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs};
+pub(crate) use internal::{
+    DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs, StressProcessArgs,
+};
+pub(crate) use stress::{CommitEvery, StressArgs};
+pub(crate) use upkeep::{CheckpointArgs, PrepareArgs, RepairArgs, TrimArgs, TruncateArgs};
 
 /// Reads the command line of this process; a wrong one ends it.
 pub(crate) fn parse() -> Command {
     if std::env::args_os().nth(1).is_some_and(|word| word == INTERNAL) {
         return Command::Internal(internal::parse());
     }
-    LowArgs::parse().command
+    let command = LowArgs::parse().command;
+    if let Command::Append(AppendArgs {
+        commit: Some(CommitWhen::None),
+        commit_interval: Some(_),
+        ..
+    }) = command
+    {
+        let message = "--commit-interval commits and --commit none does not; leave out one of them";
+        LowArgs::command().error(ErrorKind::ArgumentConflict, message).exit();
+    }
+    command
 }
 
 /// Many processes append to one log, at the speed of memory.
@@ -44,8 +61,13 @@ pub(crate) enum Command {
     Cat(CatArgs),
     Stat(StatArgs),
     Verify(VerifyArgs),
+    Prepare(PrepareArgs),
+    Checkpoint(CheckpointArgs),
     Trim(TrimArgs),
+    Truncate(TruncateArgs),
+    Repair(RepairArgs),
     Bench(BenchArgs),
+    Stress(StressArgs),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -59,8 +81,9 @@ pub(crate) enum Command {
 /// it are refused. In a framed log the newline is not part of the record, and a record may be
 /// empty; in a text log every record ends in a newline, which a last line without one gets.
 ///
-/// A record that was appended survives the death of every process. It does not yet survive a
-/// power cut.
+/// A record that was appended survives the death of every process. Once it is committed, it
+/// survives a power cut too. A new log whose records are committed is made for that: framed,
+/// filled the staged way, unless the options say otherwise.
 #[derive(Args, Debug)]
 #[command(after_help = examples::APPEND)]
 pub(crate) struct AppendArgs {
@@ -70,11 +93,37 @@ pub(crate) struct AppendArgs {
     /// Records end in a NUL byte instead of a newline, and may hold newlines
     #[arg(short = '0', long)]
     pub(crate) null: bool,
-    /// Print the position (LSN) of each record on a line of its own once it is appended
+    /// Print the position (LSN) of each record on a line of its own once it is appended, or
+    /// committed where records are
     #[arg(long)]
     pub(crate) ack: bool,
+    /// When to make records survive a power cut [default: none, or end with --commit-interval]
+    #[arg(long, value_name = "WHEN", value_enum)]
+    pub(crate) commit: Option<CommitWhen>,
+    /// Commit a record no later than so many milliseconds after it was appended
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
+    pub(crate) commit_interval: Option<u64>,
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
+}
+
+impl AppendArgs {
+    /// When to commit, said or not.
+    pub(crate) fn commit_when(&self) -> CommitWhen {
+        let unsaid = self.commit_interval.map_or(CommitWhen::None, |_| CommitWhen::End);
+        self.commit.unwrap_or(unsaid)
+    }
+}
+
+/// When `vellum append` commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CommitWhen {
+    /// Each record before the next is read
+    Every,
+    /// All of them at the end of the input
+    End,
+    /// Not at all
+    None,
 }
 
 /// What shapes the files of a log; `None` leaves it to the log.
@@ -130,7 +179,7 @@ pub(crate) struct CatArgs {
     pub(crate) null: bool,
 }
 
-/// Show the state of a log: positions, files, participants
+/// Show the state of a log: positions, commits, files, participants
 ///
 /// Needs no more than read permission and changes nothing. Positions are bytes of the log's
 /// endless address space; begin, durable, published and tail never go back.
@@ -156,24 +205,6 @@ pub(crate) struct VerifyArgs {
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) log: PathBuf,
     /// Print one object of JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Drop the oldest part of a log
-///
-/// Whole segment files before the position are removed; records before it in the file that stays
-/// are no longer shown.
-#[derive(Args, Debug)]
-#[command(after_help = examples::TRIM)]
-pub(crate) struct TrimArgs {
-    /// The log's directory
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub(crate) log: PathBuf,
-    /// The oldest position to keep: that of a record, or the published end
-    #[arg(long, value_name = "LSN", value_parser = values::lsn)]
-    pub(crate) before: Lsn,
-    /// Print what was done as one object of JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

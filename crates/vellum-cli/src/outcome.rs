@@ -15,6 +15,8 @@ pub(crate) enum Outcome {
     Good,
     /// It looked at everything it could, and something is damaged.
     Damaged,
+    /// It said on standard output what is wrong.
+    Failed,
 }
 
 const FAILED: u8 = 1;
@@ -26,6 +28,7 @@ pub(crate) fn exit_code(result: Result<Outcome>) -> ExitCode {
     match result {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::Damaged) => ExitCode::from(DAMAGED),
+        Ok(Outcome::Failed) => ExitCode::from(FAILED),
         // Whoever reads has had enough: nothing went wrong.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

@@ -1,53 +1,48 @@
 //! `vellum append`: records from standard input to the tail of a log.
 
+mod committer;
 mod records;
 
-use std::io::{self, IoSlice, Write};
+use std::io::IoSlice;
 
 use anyhow::Context;
 use vellum::{Layout, Log, Lsn, Options};
 
-use crate::lowargs::{AppendArgs, ShapeArgs};
+use super::{open_to_commit, shaped};
+use crate::lowargs::{AppendArgs, CommitWhen};
 use crate::outcome::{Outcome, Result};
+use committer::{Committer, Input};
 use records::{Record, Records};
 
 pub(super) fn run(args: &AppendArgs) -> Result<Outcome> {
-    let log = options(&args.shape).open(&args.log)?;
+    let when = args.commit_when();
+    let log = match when {
+        CommitWhen::None => shaped(Options::new(), &args.shape).open(&args.log)?,
+        CommitWhen::Every | CommitWhen::End => open_to_commit(&args.log, &args.shape)?,
+    };
     let delimiter = if args.null { 0 } else { b'\n' };
-    let mut records = Records::new(io::stdin().lock(), delimiter);
-    let mut acknowledged = io::stdout().lock();
+    let committer = Committer::new(&log, when, args.commit_interval, args.ack);
+    let mut records = Records::new(Input::new(&committer)?, delimiter);
     let mut number: u64 = 1;
-    while let Some(record) = records.next().with_context(|| not_appended(number))? {
+    loop {
+        let record = match records.next() {
+            Ok(Some(record)) => record,
+            Ok(None) => break,
+            Err(error) => {
+                let failure = committer.take_failure();
+                return Err(failure.unwrap_or_else(|| error.context(not_appended(number))));
+            }
+        };
         let lsn = append(&log, record, delimiter).with_context(|| not_appended(number))?;
-        if args.ack {
-            // Standard output is flushed after each line, terminal or not.
-            writeln!(acknowledged, "{lsn}").context("cannot write to standard output")?;
-        }
+        committer.appended(lsn)?;
         number += 1;
     }
+    committer.commit()?;
     Ok(Outcome::Good)
 }
 
 fn not_appended(number: u64) -> String {
     format!("record {number} of the input was not appended")
-}
-
-/// Only what the user asked for: the rest is the log's.
-fn options(shape: &ShapeArgs) -> Options {
-    let mut options = Options::new();
-    if let Some(layout) = shape.layout {
-        options = options.layout(layout);
-    }
-    if let Some(bytes) = shape.segment_bytes {
-        options = options.segment_capacity_bytes(bytes);
-    }
-    if let Some(preallocate) = shape.preallocate {
-        options = options.preallocate(preallocate);
-    }
-    if let Some(fill) = shape.fill {
-        options = options.fill(fill);
-    }
-    options
 }
 
 /// In a text log the newline is part of the record, and has to be added where the input has none.

@@ -3,18 +3,23 @@
 mod append;
 mod bench;
 mod cat;
+mod checkpoint;
 mod completions;
 mod demo;
 mod man;
+mod prepare;
+mod repair;
 mod stat;
+mod stress;
 mod trim;
+mod truncate;
 mod verify;
 
 use std::path::Path;
 
-use vellum::{Log, Options, Stat};
+use vellum::{ErrorKind, Layout, Log, Options, Stat};
 
-use crate::lowargs::{BenchSuite, Command, InternalCommand};
+use crate::lowargs::{BenchSuite, Command, InternalCommand, ShapeArgs};
 use crate::outcome::{Outcome, Result};
 use crate::{output, scratch};
 
@@ -25,16 +30,70 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Cat(args) => cat::run(&args),
         Command::Stat(args) => stat::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Prepare(args) => prepare::run(&args),
+        Command::Checkpoint(args) => checkpoint::run(&args),
         Command::Trim(args) => trim::run(&args),
+        Command::Truncate(args) => truncate::run(&args),
+        Command::Repair(args) => repair::run(&args),
         Command::Bench(args) => match args.suite {
             BenchSuite::Append(args) => bench::append(args),
         },
+        Command::Stress(args) => stress::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Internal(InternalCommand::DemoWriter(args)) => demo::writer(&args),
+        Command::Internal(InternalCommand::StressProcess(args)) => stress::process(&args),
         Command::Internal(InternalCommand::Keeper(args)) => scratch::keep(&args),
     }
+}
+
+/// `options` with what the user asked for: the rest is the log's, or as it was.
+fn shaped(mut options: Options, shape: &ShapeArgs) -> Options {
+    if let Some(layout) = shape.layout {
+        options = options.layout(layout);
+    }
+    if let Some(bytes) = shape.segment_bytes {
+        options = options.segment_capacity_bytes(bytes);
+    }
+    if let Some(preallocate) = shape.preallocate {
+        options = options.preallocate(preallocate);
+    }
+    if let Some(fill) = shape.fill {
+        options = options.fill(fill);
+    }
+    options
+}
+
+/// Opens the log as it is, or a new one that suits commits where the user asks for nothing else.
+fn open_to_commit(path: &Path, shape: &ShapeArgs) -> vellum::Result<Log> {
+    let as_it_is = shaped(Options::new(), shape);
+    // What a new log is made of is not to be asked of one that is there.
+    match as_it_is.clone().create(false).open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        answer => return answer,
+    }
+    let new = match shape.layout {
+        // The staged way is for framed logs.
+        Some(Layout::Text) => as_it_is.clone(),
+        _ => shaped(Options::wal(), shape),
+    };
+    match new.create_new(true).open(path) {
+        // Somebody was faster.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => as_it_is.open(path),
+        answer => answer,
+    }
+}
+
+/// Whether a line of a text log fills the place of a record that was never finished: there is a
+/// line of tildes, so that whoever reads the file sees it too.
+fn is_filler(line: &[u8]) -> bool {
+    line.starts_with(b"~") || line == b"\n"
+}
+
+/// Opens a log that exists, to change it.
+fn open_to_write(path: &Path) -> Result<Log> {
+    Ok(Options::new().create(false).open(path)?)
 }
 
 /// Opens a log that exists, to look at it.

@@ -1,11 +1,12 @@
 //! `vellum stat`: the state of a log, for people and as JSON.
 
+mod commits;
 mod json;
 
 use std::fmt::Write;
 use std::path::Path;
 
-use vellum::{Log, ParticipantStat, SegmentStat, Stat};
+use vellum::{Log, Lsn, ParticipantStat, SegmentStat, Stat};
 
 use super::open_to_read;
 use crate::lowargs::StatArgs;
@@ -30,9 +31,13 @@ fn text(path: &Path, stat: &Stat) -> String {
     for (name, value) in facts(stat) {
         let _ = writeln!(text, "  {name:<12} {value}");
     }
+    if let Some(reason) = &stat.poison {
+        let _ = writeln!(text, "\n{ALERT}{}{ALERT:#}", poisoned(reason));
+    }
     if let Some(holder) = stat.held_back_by() {
         let _ = writeln!(text, "\n{ALERT}{}{ALERT:#}", held_back(stat, holder));
     }
+    text.push_str(&commits::histogram(&stat.commits));
     let _ = write!(text, "\n{}", segments(&stat.segments));
     if stat.participants.is_empty() {
         text + "\n  nobody is attached\n"
@@ -45,27 +50,46 @@ fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
     let kept = stat.published.get().saturating_sub(stat.begin.get());
     let unpublished = stat.tail.get().saturating_sub(stat.published.get());
     let published = format!("{}, {} since begin", stat.published, bytes(kept));
+    let undurable = stat.published.get().saturating_sub(stat.durable.get());
+    let mut durable = stat.durable.to_string();
+    if undurable > 0 {
+        let _ = write!(durable, ", {} less than published", bytes(undurable));
+    }
     let mut tail = stat.tail.to_string();
     if unpublished > 0 {
         let _ = write!(tail, ", {} in flight", bytes(unpublished));
     }
     let mut facts = vec![
         ("begin", stat.begin.to_string()),
-        ("durable", stat.durable.to_string()),
+        ("durable", durable),
         ("published", published),
         ("tail", tail),
+        ("checkpoint", checkpoint(stat)),
         ("layout", stat.layout.to_string()),
         ("filesystem", stat.filesystem.clone()),
         ("preallocate", format!("{}: {}", stat.preallocate, stat.preallocate_reason)),
         ("fill", format!("{}: {}", stat.fill, stat.fill_reason)),
         ("segments", format!("of {} each", bytes(stat.segment_capacity_bytes))),
+        ("prepared", format!("{} ahead", count(commits::prepared_segments(stat), "segment"))),
     ];
+    facts.extend(commits::facts(&stat.commits));
     if stat.repairs > 0 {
         let records = count(stat.repairs, "reservation");
         let space = bytes(stat.repaired_bytes);
         facts.push(("repaired", format!("{records} of the dead, {space}")));
     }
     facts
+}
+
+fn checkpoint(stat: &Stat) -> String {
+    if stat.checkpoint == Lsn::ZERO { "none".into() } else { stat.checkpoint.to_string() }
+}
+
+fn poisoned(reason: &str) -> String {
+    format!(
+        "poisoned: {reason}; nothing more can be made durable until every process has closed the \
+         log and one has opened it again"
+    )
 }
 
 fn held_back(stat: &Stat, holder: &ParticipantStat) -> String {

@@ -1,8 +1,8 @@
 //! `vellum trim`: the oldest part of a log goes.
 
 use serde::Serialize;
-use vellum::Options;
 
+use super::open_to_write;
 use crate::lowargs::TrimArgs;
 use crate::outcome::{Outcome, Result};
 use crate::{output, table};
@@ -14,7 +14,7 @@ struct JsonTrim {
 }
 
 pub(super) fn run(args: &TrimArgs) -> Result<Outcome> {
-    let log = Options::new().create(false).open(&args.log)?;
+    let log = open_to_write(&args.log)?;
     let report = log.trim(args.before)?;
     if args.json {
         output::print_json(&JsonTrim {

@@ -29,7 +29,8 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Outcome> {
     Ok(if is_good { Outcome::Good } else { Outcome::Damaged })
 }
 
-fn line(damage: &Damage) -> String {
+/// What is wrong, and where, as a line.
+pub(super) fn line(damage: &Damage) -> String {
     let Damage { path, offset, lsn, reason, .. } = damage;
     format!("{}:{offset}: lsn {lsn}: {reason}\n", path.display())
 }
@@ -65,8 +66,9 @@ struct JsonReport<'a> {
     damage: Vec<JsonDamage<'a>>,
 }
 
+/// The same as JSON.
 #[derive(Serialize)]
-struct JsonDamage<'a> {
+pub(super) struct JsonDamage<'a> {
     path: String,
     offset: u64,
     lsn: u64,

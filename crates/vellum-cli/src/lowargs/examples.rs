@@ -18,7 +18,9 @@ Examples:
   journalctl -f | vellum append app.log
   vellum append --layout text --segment-bytes 16MiB app.log < access.txt
   find . -print0 | vellum append -0 files.log
-  echo hello | vellum append --ack app.log    # prints the LSN, as 67108864";
+  echo hello | vellum append --ack app.log    # prints the LSN, as 67108864
+  vellum append --commit every --ack orders.log < orders.json
+  journalctl -f | vellum append --commit-interval 100 app.log";
 
 pub(super) const CAT: &str = "\
 Examples:
@@ -30,7 +32,8 @@ Examples:
 pub(super) const STAT: &str = "\
 Examples:
   vellum stat app.log
-  vellum stat --json app.log | jq .published";
+  vellum stat --json app.log | jq .published
+  vellum stat --json app.log | jq .commits.sync_micros_p99";
 
 pub(super) const VERIFY: &str = "\
 Examples:
@@ -41,6 +44,27 @@ pub(super) const TRIM: &str = "\
 Examples:
   vellum trim app.log --before 67109120
   vellum trim app.log --before $(vellum stat --json app.log | jq .published)    # drop everything";
+
+pub(super) const PREPARE: &str = "\
+Examples:
+  vellum prepare orders.log
+  vellum prepare --segments 8 orders.log";
+
+pub(super) const CHECKPOINT: &str = "\
+Examples:
+  vellum checkpoint orders.log
+  vellum checkpoint orders.log 67109120
+  vellum trim orders.log --before $(vellum checkpoint orders.log)";
+
+pub(super) const TRUNCATE: &str = "\
+Examples:
+  vellum truncate --dry-run raft.log 67109120
+  vellum truncate raft.log 67109120";
+
+pub(super) const REPAIR: &str = "\
+Examples:
+  vellum repair broken.log saved.log
+  vellum repair --json broken.log saved.log | jq .records";
 
 pub(super) const BENCH: &str = "\
 Examples:
@@ -53,6 +77,17 @@ Examples:
   vellum bench append --setting 4x100000x128 --setting 8x1000x65536 --rounds 9
   vellum bench append --processes 1,2,4,8 --bytes 128,1024 --ways vellum-framed,write
   vellum bench append --quick --json - | jq '.cases[] | {name, ratio_to_write}'";
+
+pub(super) const STRESS: &str = "\
+Exit codes:
+  0  every record appended, or every record found good
+  1  failed, or something is wrong
+
+Examples:
+  vellum stress --records 100000 --threads 4 --processes 2 stress.log > acknowledged
+  vellum stress --layout text --bytes 20-5000 --commit 16 --segment-bytes 64KiB stress.log
+  vellum stress --segment-bytes 64KiB --trim-every 1000 stress.log
+  vellum stress --check stress.log    # after a crash: prints the numbers that are there";
 
 pub(super) const DEMO: &str = "\
 Examples:

@@ -17,7 +17,7 @@ pub(super) fn preallocate() -> impl TypedValueParser<Value = Preallocate> {
 
 /// Reads a way to fill.
 pub(super) fn fill() -> impl TypedValueParser<Value = Fill> {
-    named(&["mapped", "pwrite"])
+    named(&["mapped", "pwrite", "staged"])
 }
 
 /// Reads a value that has one of `names`, so that help and completions can tell them.
@@ -74,6 +74,9 @@ mod tests {
         assert_eq!(layout().possible_values().map(Iterator::count), Some(2));
         for name in ["auto", "off", "sparse", "fallocate", "zeros", "recycle"] {
             assert!(name.parse::<Preallocate>().is_ok(), "{name}");
+        }
+        for name in ["mapped", "pwrite", "staged"] {
+            assert!(name.parse::<Fill>().is_ok(), "{name}");
         }
     }
 }

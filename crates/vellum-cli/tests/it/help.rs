@@ -4,15 +4,20 @@ use std::fs;
 
 use super::support::{Place, closed_pipe, run, vellum};
 
-const COMMANDS: [&[&str]; 11] = [
+const COMMANDS: [&[&str]; 16] = [
     &[],
     &["append"],
     &["cat"],
     &["stat"],
     &["verify"],
+    &["prepare"],
+    &["checkpoint"],
     &["trim"],
+    &["truncate"],
+    &["repair"],
     &["bench"],
     &["bench", "append"],
+    &["stress"],
     &["demo"],
     &["completions"],
     &["man"],
@@ -43,6 +48,10 @@ fn a_wrong_command_line_is_a_usage_error() {
         &["cat", "--json", "-0", "x"],
         &["cat", "--from", "x", "y"],
         &["trim", "x"],
+        &["prepare", "--segments", "0", "x"],
+        &["checkpoint", "x", "here"],
+        &["truncate", "x"],
+        &["repair", "x"],
         &["append", "--segment-bytes", "5KB", "x"],
         &["append", "--layout", "fancy", "x"],
         &["bench"],
@@ -65,7 +74,7 @@ fn there_is_a_completion_script_for_each_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(&["completions", shell], b"").good();
         assert!(script.contains("preallocate"), "{shell}");
-        assert!(!script.contains("demo-writer"), "{shell}");
+        assert!(!script.contains("demo-writer") && !script.contains("stress-process"), "{shell}");
     }
 }
 
@@ -98,6 +107,8 @@ fn a_closed_pipe_is_no_failure() {
         &["stat", "--json", &log],
         &["verify", "--json", &log],
         &["trim", "--json", "--before", "1", &log],
+        &["checkpoint", &log],
+        &["prepare", "--json", &log],
     ] {
         let output = vellum().args(args).stdout(closed_pipe()).output().unwrap();
         assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "{args:?}");

@@ -3,9 +3,12 @@
 mod append;
 mod bench;
 mod cat;
+mod commit;
 mod demo;
 mod help;
 mod stat;
+mod stress;
 mod support;
 mod trim;
+mod upkeep;
 mod verify;

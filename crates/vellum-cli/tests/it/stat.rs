@@ -19,6 +19,18 @@ fn json_has_every_key() {
     for key in ["durable", "prepared_end", "repairs", "repaired_bytes", "segment_capacity_bytes"] {
         assert!(stat[key].is_u64(), "{key}");
     }
+    for key in ["checkpoint", "prepared_segments"] {
+        assert!(stat[key].is_u64(), "{key}");
+    }
+    assert!(stat["poison"].is_null());
+    let commits = &stat["commits"];
+    for key in ["commits", "syncs", "synced_bytes"] {
+        assert_eq!(commits[key], 0, "{key}");
+    }
+    assert_eq!(commits["sync_micros"].as_array().unwrap().len(), 24);
+    for key in ["commits_per_sync", "sync_micros_p50", "sync_micros_p99"] {
+        assert!(commits.as_object().unwrap()[key].is_null(), "{key}");
+    }
     assert!(stat["held_back_by"].is_null());
     assert_eq!(stat["participants"].as_array().unwrap().len(), 0);
     let segments = stat["segments"].as_array().unwrap();
@@ -39,7 +51,9 @@ fn the_table_says_the_same() {
     place.append(&["--layout", "text"], b"one\n");
     let text = place.run("stat", &[], b"").good();
     let published = place.stat()["published"].to_string();
-    for word in ["begin", "durable", &published, "tail", "text", "active", "nobody is attached"] {
+    for word in
+        ["begin", "durable", &published, "tail", "text", "active", "commits", "nobody is attached"]
+    {
         assert!(text.contains(word), "{word} in {text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");

@@ -7,6 +7,8 @@ use std::io::Write;
 
 use vellum::Layout;
 
+use crate::commands::is_filler;
+
 /// Our own sources: there wherever this program is built.
 const SOURCES: [&str; 6] = [
     include_str!("../../../../vellum/src/lib.rs"),
@@ -56,10 +58,9 @@ impl Corpus {
         [END.as_bytes(), self.end_of_record].concat()
     }
 
-    /// Whether this fills the place of a record that was never finished: a text log has a line of
-    /// tildes there, so that whoever reads the file sees it too.
+    /// Whether this fills the place of a record that was never finished.
     pub(super) fn is_filler(&self, record: &[u8]) -> bool {
-        !self.end_of_record.is_empty() && (record.starts_with(b"~") || record == b"\n")
+        !self.end_of_record.is_empty() && is_filler(record)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::commits;
+
 #[derive(Serialize)]
 pub(super) struct Stat {
     layout: String,
@@ -18,10 +20,29 @@ pub(super) struct Stat {
     fill_reason: String,
     repairs: u64,
     repaired_bytes: u64,
+    checkpoint: u64,
+    commits: Commits,
+    /// Segments that stand ready beyond the active one, spares left out.
+    prepared_segments: u64,
+    poison: Option<String>,
     /// Index and process number of the participant that holds `published` back.
     held_back_by: Option<Holder>,
     segments: Vec<Segment>,
     participants: Vec<Participant>,
+}
+
+#[derive(Serialize)]
+struct Commits {
+    commits: u64,
+    syncs: u64,
+    commits_per_sync: Option<f64>,
+    synced_bytes: u64,
+    /// Entry `i` counts syncs of less than 2^i microseconds that are in no earlier one, the last
+    /// all longer ones too.
+    sync_micros: [u64; 24],
+    /// What half of the syncs, and 99 of 100, stay below.
+    sync_micros_p50: Option<u64>,
+    sync_micros_p99: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -73,9 +94,27 @@ impl From<&vellum::Stat> for Stat {
             fill_reason: stat.fill_reason.clone(),
             repairs: stat.repairs,
             repaired_bytes: stat.repaired_bytes,
+            checkpoint: stat.checkpoint.get(),
+            commits: Commits::from(&stat.commits),
+            prepared_segments: commits::prepared_segments(stat),
+            poison: stat.poison.clone(),
             held_back_by: holder.map(|holder| Holder { index: holder.index, pid: holder.pid }),
             segments: stat.segments.iter().map(Segment::from).collect(),
             participants: stat.participants.iter().map(Participant::from).collect(),
+        }
+    }
+}
+
+impl From<&vellum::CommitStat> for Commits {
+    fn from(stat: &vellum::CommitStat) -> Commits {
+        Commits {
+            commits: stat.commits,
+            syncs: stat.syncs,
+            commits_per_sync: commits::per_sync(stat),
+            synced_bytes: stat.synced_bytes,
+            sync_micros: stat.sync_micros,
+            sync_micros_p50: commits::percentile_micros(stat, 50),
+            sync_micros_p99: commits::percentile_micros(stat, 99),
         }
     }
 }

@@ -1,0 +1,146 @@
+//! When records are committed, and what is said of them.
+//!
+//! With an interval, nothing runs beside the thread that reads and appends: before it waits for
+//! input, it waits no longer than until the oldest record that was appended since the last commit
+//! is due.
+
+use std::cell::{Cell, RefCell};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use vellum::{Log, Lsn};
+
+use crate::lowargs::CommitWhen;
+use crate::outcome::Result;
+
+/// Commits records and acknowledges them.
+pub(super) struct Committer<'a> {
+    log: &'a Log,
+    when: CommitWhen,
+    interval: Option<Duration>,
+    is_acknowledging: bool,
+    /// The newest record that is not committed.
+    newest: Cell<Option<Lsn>>,
+    /// When the oldest such record was appended, if it matters.
+    oldest_at: Cell<Option<Instant>>,
+    /// Positions to tell after the next commit.
+    untold: RefCell<Vec<Lsn>>,
+    /// What went wrong while input was waited for.
+    failure: RefCell<Option<anyhow::Error>>,
+}
+
+impl<'a> Committer<'a> {
+    pub(super) fn new(
+        log: &'a Log,
+        when: CommitWhen,
+        interval: Option<u64>,
+        is_acknowledging: bool,
+    ) -> Committer<'a> {
+        Committer {
+            log,
+            when,
+            interval: interval.map(Duration::from_millis),
+            is_acknowledging,
+            newest: Cell::new(None),
+            oldest_at: Cell::new(None),
+            untold: RefCell::new(Vec::new()),
+            failure: RefCell::new(None),
+        }
+    }
+
+    /// Takes note of a record that was appended.
+    pub(super) fn appended(&self, lsn: Lsn) -> Result<()> {
+        if self.is_acknowledging {
+            self.untold.borrow_mut().push(lsn);
+        }
+        match self.when {
+            CommitWhen::None => return self.tell(),
+            CommitWhen::Every => {
+                self.newest.set(Some(lsn));
+                return self.commit();
+            }
+            CommitWhen::End => self.newest.set(Some(lsn)),
+        }
+        if self.interval.is_some() && self.oldest_at.get().is_none() {
+            self.oldest_at.set(Some(Instant::now()));
+        }
+        if self.remaining() == Some(Duration::ZERO) { self.commit() } else { Ok(()) }
+    }
+
+    /// Commits what has been appended, and tells.
+    pub(super) fn commit(&self) -> Result<()> {
+        if let Some(lsn) = self.newest.take() {
+            let committed = self.log.commit(lsn);
+            committed.with_context(|| format!("the record at {lsn} was not committed"))?;
+        }
+        self.oldest_at.set(None);
+        self.tell()
+    }
+
+    /// What went wrong while input was waited for.
+    pub(super) fn take_failure(&self) -> Option<anyhow::Error> {
+        self.failure.take()
+    }
+
+    /// How long the oldest record that is not committed may wait; `None` without such a record.
+    fn remaining(&self) -> Option<Duration> {
+        let (oldest_at, interval) = self.oldest_at.get().zip(self.interval)?;
+        Some(interval.saturating_sub(oldest_at.elapsed()))
+    }
+
+    fn tell(&self) -> Result<()> {
+        let mut untold = self.untold.borrow_mut();
+        let mut output = io::stdout().lock();
+        for lsn in untold.drain(..) {
+            // Standard output is flushed after each line, terminal or not.
+            writeln!(output, "{lsn}").context("cannot write to standard output")?;
+        }
+        Ok(())
+    }
+}
+
+/// Standard input, which is not waited for longer than a record may wait for its commit.
+pub(super) struct Input<'a> {
+    committer: &'a Committer<'a>,
+    /// Without a buffer, in which input could not be noticed.
+    file: File,
+}
+
+impl<'a> Input<'a> {
+    pub(super) fn new(committer: &'a Committer<'a>) -> Result<Input<'a>> {
+        let file = io::stdin().as_fd().try_clone_to_owned();
+        let file = File::from(file.context("cannot read standard input")?);
+        Ok(Input { committer, file })
+    }
+
+    /// Whether there is input before `remaining` is over.
+    fn has_come(&self, remaining: Duration) -> io::Result<bool> {
+        let timeout = Timespec::try_from(remaining).map_err(|_| io::ErrorKind::InvalidInput)?;
+        match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&timeout)) {
+            Err(Errno::INTR) => Ok(false),
+            answer => Ok(answer? > 0),
+        }
+    }
+}
+
+impl Read for Input<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(remaining) = self.committer.remaining() {
+            if self.has_come(remaining)? {
+                break;
+            }
+            if self.committer.remaining() == Some(Duration::ZERO)
+                && let Err(error) = self.committer.commit()
+            {
+                self.committer.failure.replace(Some(error));
+                return Err(io::Error::other("a commit failed"));
+            }
+        }
+        self.file.read(buffer)
+    }
+}

@@ -1,0 +1,160 @@
+//! What a log holds: every record verified, every gap noticed.
+
+use std::collections::HashMap;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use vellum::{Layout, Log, Lsn, Reader, Record};
+
+use super::payload::Name;
+use crate::commands::is_filler;
+use crate::table::count;
+
+/// If what was reserved does not get published for so long, something is stuck.
+const STUCK: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The records of a log.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Survey {
+    /// Numbers of the workload's records, as they stand in the log.
+    pub(super) numbers: Vec<u64>,
+    /// Numbers of the checks' markers.
+    pub(super) markers: Vec<u64>,
+    /// What is wrong.
+    pub(super) faults: Vec<String>,
+    /// Whether the first numbers may be missing.
+    is_trimmed: bool,
+    /// Writers and seed of the first record; all have the same.
+    run: Option<(u64, u64)>,
+    /// What comes next of each writer.
+    next: HashMap<u64, u64>,
+    next_marker: Option<u64>,
+}
+
+impl Survey {
+    /// Reads the whole log. A fault that ends the reading is the last one.
+    pub(super) fn of(log: &Log) -> Survey {
+        let mut survey = Survey::default();
+        if let Err(fault) = survey.read(log, log.tail()) {
+            survey.faults.push(fault);
+        }
+        survey
+    }
+
+    /// Reads what stands before `end`, which is published; the first fault is an error.
+    pub(super) fn before(log: &Log, end: Lsn) -> Result<Survey, String> {
+        let mut survey = Survey::default();
+        survey.read(log, end)?;
+        match survey.faults.pop() {
+            Some(fault) => Err(fault),
+            None => Ok(survey),
+        }
+    }
+
+    /// The workload's numbers in ascending order, each once.
+    pub(super) fn sorted_numbers(&self) -> Vec<u64> {
+        let mut numbers = self.numbers.clone();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
+    /// What each of `writers` goes on with, if this is a run of theirs with this seed.
+    pub(super) fn next_numbers(&self, writers: u64, seed: u64) -> Result<Vec<u64>, String> {
+        if let Some((writers, seed)) = self.run.filter(|run| *run != (writers, seed)) {
+            return Err(format!(
+                "it holds records of {} with seed {seed}",
+                count(writers, "writer")
+            ));
+        }
+        // All that a writer had may have been trimmed; what it goes on with is new at any rate.
+        let unused = self.numbers.iter().max().map_or(0, |number| number.saturating_add(1));
+        let first = |writer| match self.is_trimmed {
+            true => unused + (writer + writers - unused % writers) % writers,
+            false => writer,
+        };
+        let next = |writer| self.next.get(&writer).copied().unwrap_or_else(|| first(writer));
+        Ok((0..writers).map(next).collect())
+    }
+
+    fn read(&mut self, log: &Log, end: Lsn) -> Result<(), String> {
+        self.is_trimmed = is_trimmed(log).map_err(|error| error.to_string())?;
+        let mut reader = log.reader(Lsn::ZERO).map_err(|error| error.to_string())?;
+        let mut waiting_since = None;
+        while reader.position() < end {
+            let position = reader.position();
+            match next(&mut reader, end).map_err(|error| error.to_string())? {
+                Some(record) => {
+                    waiting_since = None;
+                    self.enter(record, log.layout());
+                }
+                // Only pads.
+                None if log.published() >= end => break,
+                // A writer died, or is at it: the reader pads what the dead left.
+                None => {
+                    let since = *waiting_since.get_or_insert_with(Instant::now);
+                    if since.elapsed() > STUCK {
+                        let seconds = STUCK.as_secs();
+                        return Err(format!("nothing was published at {position} for {seconds} s"));
+                    }
+                    thread::sleep(PAUSE);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, record: Record<'_>, layout: Layout) {
+        if layout == Layout::Text && is_filler(record.payload) {
+            return;
+        }
+        let entered = match Name::of(record.payload, layout) {
+            Ok(Name::Record { number, writers, seed }) => self.enter_number(number, writers, seed),
+            Ok(Name::Marker { number }) => self.enter_marker(number),
+            Err(fault) => Err(fault),
+        };
+        if let Err(fault) = entered {
+            self.faults.push(format!("the record at {}: {fault}", record.lsn));
+        }
+    }
+
+    fn enter_number(&mut self, number: u64, writers: u64, seed: u64) -> Result<(), String> {
+        let (known_writers, known_seed) = *self.run.get_or_insert((writers, seed));
+        if (writers, seed) != (known_writers, known_seed) {
+            return Err(format!(
+                "number {number} of {writers} writers with seed {seed} is among records of \
+                 {known_writers} writers with seed {known_seed}"
+            ));
+        }
+        self.numbers.push(number);
+        let writer = number % writers;
+        let first = if self.is_trimmed { number } else { writer };
+        let expected = self.next.insert(writer, number.saturating_add(writers)).unwrap_or(first);
+        if number == expected {
+            return Ok(());
+        }
+        Err(format!("number {number} of writer {writer} stands where {expected} should"))
+    }
+
+    fn enter_marker(&mut self, number: u64) -> Result<(), String> {
+        self.markers.push(number);
+        let first = if self.is_trimmed { number } else { 0 };
+        let expected = self.next_marker.replace(number.saturating_add(1)).unwrap_or(first);
+        if number == expected {
+            return Ok(());
+        }
+        Err(format!("number {number} of the checks stands where {expected} should"))
+    }
+}
+
+/// The next record that begins before `end`.
+fn next(reader: &mut Reader, end: Lsn) -> vellum::Result<Option<Record<'_>>> {
+    Ok(reader.next()?.filter(|record| record.lsn < end))
+}
+
+/// Whether the log begins later than it once did: at the first byte of its first segment.
+fn is_trimmed(log: &Log) -> vellum::Result<bool> {
+    let stat = log.stat()?;
+    Ok(stat.begin.get() > stat.segment_capacity_bytes)
+}

@@ -1,0 +1,115 @@
+//! Appending, by the threads of one process.
+
+use std::thread;
+
+use anyhow::{Result, anyhow};
+use vellum::{Log, Lsn};
+
+use super::failure;
+use super::payload::Name;
+use super::reports::Reports;
+use super::survey::Survey;
+use crate::lowargs::{CommitEvery, StressArgs};
+
+/// Appends what the threads of process `process` have to, and says what becomes durable. Each
+/// writer goes on with its number in `next`.
+pub(super) fn run(log: &Log, args: &StressArgs, process: u32, next: &[u64]) -> Result<()> {
+    let reports = Reports::new()?;
+    thread::scope(|scope| {
+        let threads = args.threads as usize;
+        for first in next.iter().skip(process as usize * threads).take(threads) {
+            let reports = &reports;
+            scope.spawn(move || {
+                let mut writer = Writer::new(log, args, reports, *first);
+                if let Err(error) = writer.append_all() {
+                    reports.fail(error);
+                }
+            });
+        }
+    });
+    reports.end()
+}
+
+/// A thread that appends.
+struct Writer<'a> {
+    log: &'a Log,
+    args: &'a StressArgs,
+    reports: &'a Reports,
+    /// Its first number.
+    first: u64,
+    /// How many writers there are in all processes.
+    writers: u64,
+    /// Records that were appended since the last commit.
+    pending: Vec<u64>,
+    /// Where the newest record stands, of all and of those that may be trimmed.
+    newest: Lsn,
+    settled: Lsn,
+    /// What was settled when it trimmed last.
+    trim_next: Lsn,
+}
+
+impl<'a> Writer<'a> {
+    fn new(log: &'a Log, args: &'a StressArgs, reports: &'a Reports, first: u64) -> Writer<'a> {
+        let writers = args.writers();
+        let (newest, settled, trim_next) = (Lsn::ZERO, Lsn::ZERO, Lsn::ZERO);
+        let pending = Vec::new();
+        Writer { log, args, reports, first, writers, pending, newest, settled, trim_next }
+    }
+
+    fn append_all(&mut self) -> Result<()> {
+        let mut payload = Vec::new();
+        let numbers = (self.first..self.args.records).step_by(self.writers as usize);
+        for (count, number) in (1..).zip(numbers) {
+            if self.reports.has_failed() {
+                return Ok(());
+            }
+            self.append(number, &mut payload)?;
+            match self.args.commit {
+                CommitEvery::Records(every) if self.pending.len() as u64 >= every => {
+                    self.commit()?;
+                }
+                CommitEvery::Never => self.settled = self.newest,
+                CommitEvery::Records(_) => {}
+            }
+            let is_first_writer = number % self.writers == 0;
+            if is_first_writer && self.args.trim_every.is_some_and(|every| count % every == 0) {
+                self.trim()?;
+            }
+        }
+        self.commit()
+    }
+
+    fn append(&mut self, number: u64, payload: &mut Vec<u8>) -> Result<()> {
+        let name = Name::Record { number, writers: self.writers, seed: self.args.seed };
+        name.write(&self.args.bytes.0, self.log.layout(), payload);
+        let appended = self.log.append(payload);
+        self.newest =
+            appended.map_err(|error| anyhow!("record {number} was not appended: {error}"))?;
+        if self.args.commit != CommitEvery::Never {
+            self.pending.push(number);
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        let Some(last) = self.pending.last() else { return Ok(()) };
+        let committed = self.log.commit(self.newest);
+        committed.map_err(|error| anyhow!("record {last} was not committed: {error}"))?;
+        self.settled = self.newest;
+        self.reports.acknowledge(&self.pending)?;
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// Drops what was settled when it was here before. Only one writer trims, so what is said to
+    /// go is all that goes.
+    fn trim(&mut self) -> Result<()> {
+        let before = std::mem::replace(&mut self.trim_next, self.settled);
+        if before <= self.log.begin() {
+            return Ok(());
+        }
+        let going = Survey::before(self.log, before).map_err(|fault| anyhow!("{fault}"))?;
+        self.reports.announce_drop(&going.sorted_numbers())?;
+        self.log.trim(before).map(drop).map_err(failure)
+    }
+}

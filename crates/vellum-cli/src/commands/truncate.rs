@@ -1,0 +1,62 @@
+//! `vellum truncate`: the newest part of a log goes.
+
+use anyhow::ensure;
+use serde::Serialize;
+use vellum::{Log, Lsn};
+
+use super::{open_to_read, open_to_write};
+use crate::lowargs::TruncateArgs;
+use crate::outcome::{Outcome, Result};
+use crate::{output, table};
+
+#[derive(Serialize)]
+struct JsonTruncate {
+    from: u64,
+    end: u64,
+    bytes: u64,
+    /// Counted only where nothing is dropped: what goes may be damaged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    records: Option<u64>,
+    dry_run: bool,
+}
+
+pub(super) fn run(args: &TruncateArgs) -> Result<Outcome> {
+    let log = if args.dry_run { open_to_read(&args.log)? } else { open_to_write(&args.log)? };
+    let (begin, end) = (log.begin(), log.published());
+    ensure!(
+        (begin..=end).contains(&args.from),
+        "cannot truncate from {}: the log holds what is from {begin} to {end}",
+        args.from
+    );
+    let records = if args.dry_run { Some(count_records(&log, args.from)?) } else { None };
+    if !args.dry_run {
+        log.truncate(args.from)?;
+    }
+    let bytes = end.get() - args.from.get();
+    if args.json {
+        let (from, end) = (args.from.get(), end.get());
+        output::print_json(&JsonTruncate { from, end, bytes, records, dry_run: args.dry_run })?;
+    } else {
+        output::say(sentence(args.from, end, table::bytes(bytes), records));
+    }
+    Ok(Outcome::Good)
+}
+
+fn count_records(log: &Log, from: Lsn) -> Result<u64> {
+    let mut reader = log.reader(from)?;
+    let mut records = 0;
+    while reader.next()?.is_some() {
+        records += 1;
+    }
+    Ok(records)
+}
+
+fn sentence(from: Lsn, end: Lsn, bytes: String, records: Option<u64>) -> String {
+    match records {
+        Some(records) => {
+            let records = table::count(records, "record");
+            format!("{records} of {bytes} would go, from {from} to {end}")
+        }
+        None => format!("{bytes} dropped; the log ends at {from}, not {end}"),
+    }
+}

@@ -1,0 +1,102 @@
+//! Commands that look after a log.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use vellum::Lsn;
+
+use super::{examples, values};
+
+/// Drop the oldest part of a log
+///
+/// Whole segment files before the position are removed; records before it in the file that stays
+/// are no longer shown.
+#[derive(Args, Debug)]
+#[command(after_help = examples::TRIM)]
+pub(crate) struct TrimArgs {
+    /// The log's directory
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) log: PathBuf,
+    /// The oldest position to keep: that of a record, or the published end
+    #[arg(long, value_name = "LSN", value_parser = values::lsn)]
+    pub(crate) before: Lsn,
+    /// Print what was done as one object of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Make segments ready ahead of need, so that no commit has to wait for that
+///
+/// They are allocated and synced, beyond the segment that is written now, as the log was created
+/// to do it. Segments that are ready already count.
+#[derive(Args, Debug)]
+#[command(after_help = examples::PREPARE)]
+pub(crate) struct PrepareArgs {
+    /// The log's directory
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) log: PathBuf,
+    /// How many segments are to be ready
+    #[arg(long, value_name = "COUNT", default_value = "1")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) segments: u64,
+    /// Print what was done as one object of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Print or set the position from which the log's user recovers
+///
+/// It is kept with the log and means nothing to it: whoever applies records elsewhere notes here
+/// how far that has come. 0 stands for none.
+#[derive(Args, Debug)]
+#[command(after_help = examples::CHECKPOINT)]
+pub(crate) struct CheckpointArgs {
+    /// The log's directory
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) log: PathBuf,
+    /// The new checkpoint; without it, the stored one is printed
+    #[arg(value_name = "LSN", value_parser = values::lsn)]
+    pub(crate) lsn: Option<Lsn>,
+    /// Print it as one object of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Drop the newest part of a log: a record and all behind it
+///
+/// Nobody else may have the log open. Nothing is asked, and what was dropped is gone: --dry-run
+/// tells what that would be.
+#[derive(Args, Debug)]
+#[command(after_help = examples::TRUNCATE)]
+pub(crate) struct TruncateArgs {
+    /// The log's directory
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) log: PathBuf,
+    /// The position of the first record that goes
+    #[arg(value_name = "LSN", value_parser = values::lsn)]
+    pub(crate) from: Lsn,
+    /// Count the records that would go, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print what was done as one object of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Save what is readable of a damaged log into a new one
+///
+/// The damaged log stays as it is. Prints a line for each thing that could not be read, FILE:OFFSET: lsn
+/// LSN: REASON, and exits with 1 if there was any.
+#[derive(Args, Debug)]
+#[command(after_help = examples::REPAIR)]
+pub(crate) struct RepairArgs {
+    /// The directory of the damaged log
+    #[arg(value_name = "FROM", value_hint = ValueHint::DirPath)]
+    pub(crate) source: PathBuf,
+    /// The directory of the new log, which does not exist yet
+    #[arg(value_name = "TO", value_hint = ValueHint::DirPath)]
+    pub(crate) target: PathBuf,
+    /// Print one object of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,80 @@
+//! What `vellum stress --check` says of logs that are not as they should be.
+
+use std::fs;
+use std::io::BufRead;
+
+use super::super::support::{Place, flip};
+use super::found;
+
+/// The lines of a check that finds something wrong, and writes nothing.
+#[track_caller]
+fn bad(place: &Place) -> String {
+    let records = place.run("cat", &[], b"").stdout;
+    let ran = place.run("stress", &["--check"], b"");
+    assert_eq!((ran.code, ran.stderr.as_str()), (1, ""), "{:?}", ran.stdout);
+    assert!(place.run("cat", &[], b"").stdout == records, "nothing is added to what is bad");
+    let text = ran.text();
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("BAD ")).collect();
+    assert!(!lines.is_empty(), "{text}");
+    lines.join("\n")
+}
+
+#[test]
+fn a_log_that_is_not_there_or_not_finished_holds_nothing() {
+    let place = Place::new();
+    assert!(found(&place).is_empty());
+    fs::create_dir(place.log()).unwrap();
+    assert!(found(&place).is_empty());
+    fs::write(place.log().join("lock"), "").unwrap();
+    assert!(found(&place).is_empty());
+}
+
+#[test]
+fn a_flipped_byte_is_bad() {
+    for layout in ["framed", "text"] {
+        let place = Place::new();
+        place.run("stress", &["--records", "20", "--layout", layout], b"").good();
+        flip(&place.segments()[0], 4096 + 1000);
+        bad(&place);
+    }
+}
+
+/// What a check says of a text log whose lines were changed.
+fn changed(change: impl FnOnce(&mut Vec<String>)) -> String {
+    let place = Place::new();
+    let options = ["--layout", "text", "--records", "12", "--threads", "2"];
+    place.run("stress", &options, b"").good();
+    found(&place);
+    let mut lines: Vec<String> =
+        place.run("cat", &[], b"").stdout.lines().map(Result::unwrap).collect();
+    change(&mut lines);
+    fs::remove_dir_all(place.log()).unwrap();
+    place.append(&["--layout", "text"], (lines.join("\n") + "\n").as_bytes());
+    bad(&place)
+}
+
+fn place_of(lines: &[String], number: u64) -> usize {
+    let name = format!("r{number}/");
+    lines.iter().position(|line| line.starts_with(&name)).unwrap()
+}
+
+#[test]
+fn what_is_lost_doubled_swapped_torn_or_foreign_is_bad() {
+    let lost = changed(|lines| drop(lines.remove(place_of(lines, 5))));
+    assert!(lost.contains("number 7 of writer 1 stands where 5 should"), "{lost}");
+    let first = changed(|lines| drop(lines.remove(place_of(lines, 0))));
+    assert!(first.contains("number 2 of writer 0 stands where 0 should"), "{first}");
+    let doubled = changed(|lines| lines.push(lines[place_of(lines, 11)].clone()));
+    assert!(doubled.contains("number 11 of writer 1 stands where 13 should"), "{doubled}");
+    let swapped = changed(|lines| {
+        let (one, other) = (place_of(lines, 4), place_of(lines, 6));
+        lines.swap(one, other);
+    });
+    assert!(swapped.contains("number 6 of writer 0 stands where 4 should"), "{swapped}");
+    let torn = changed(|lines| lines[3].truncate(20));
+    assert!(torn.contains("is wrong from byte"), "{torn}");
+    let foreign = changed(|lines| lines.push("hello".into()));
+    assert!(foreign.contains("it has no name"), "{foreign}");
+    let marker = changed(|lines| lines.push(lines[12].replace("m0", "m1")));
+    assert!(marker.contains("m1 of"), "{marker}");
+}
