@@ -79,7 +79,7 @@ pub fn run(
     time: Option<Duration>,
     sandbox: &mut Sandbox,
 ) -> anyhow::Result<Totals> {
-    let dir = sandbox.dir(filesystem.name())?;
+    let dir = sandbox.dir(&format!("{filesystem}-{}", plan.seed))?;
     let empty = match &plan.source {
         Source::Work { .. } => filesystem.make(&dir.join("new"), plan.size)?,
         Source::Replay(recording) => recording.start.clone(),
@@ -135,7 +135,7 @@ impl Campaign<'_> {
     }
 
     fn examine(&mut self, recording: &Recording, cuts: &[Cut], seed: u64) -> anyhow::Result<()> {
-        let mut walk = Walk::new(recording);
+        let mut walk = Walk::new(recording, self.filesystem.superblocks());
         let prefix_from = recording.origin().filter(|_| self.plan.is_prefix);
         for cut in cuts {
             if self.is_time_over() {
@@ -169,7 +169,7 @@ impl Campaign<'_> {
         seed: u64,
     ) -> anyhow::Result<()> {
         let mut random = Random::new(first.seed ^ seed);
-        let mut walk = Walk::new(recovery);
+        let mut walk = Walk::new(recovery, self.filesystem.superblocks());
         for second in random_cuts(recovery, self.plan.nested, &mut random) {
             walk.advance_to(second.position);
             let place = format!("{first}; then during recovery {second}");

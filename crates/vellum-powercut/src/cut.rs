@@ -121,6 +121,8 @@ pub fn exhaustive_cuts(recording: &Recording) -> Vec<Cut> {
 #[derive(Debug)]
 pub struct Walk<'a> {
     recording: &'a Recording,
+    /// Offsets of blocks that are written whole or not at all.
+    undivided: &'a [u64],
     position: usize,
     medium: Image,
     /// Indices of the writes that no flush has covered.
@@ -132,10 +134,11 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Stands before the first event.
-    pub fn new(recording: &'a Recording) -> Walk<'a> {
+    /// Stands before the first event. The blocks at the offsets `undivided` are never torn.
+    pub fn new(recording: &'a Recording, undivided: &'a [u64]) -> Walk<'a> {
         Walk {
             recording,
+            undivided,
             position: 0,
             medium: recording.start.clone(),
             unflushed: Vec::new(),
@@ -171,12 +174,13 @@ impl<'a> Walk<'a> {
         let torn = random.below(self.unflushed.len().max(1) as u64) as usize;
         for (order, index) in self.unflushed.iter().enumerate() {
             let (offset, bytes) = write_at(self.recording, *index);
+            let sector = self.sector_len(offset, bytes.len());
             let unit = match cut.unflushed {
                 Unflushed::Dropped => break,
                 Unflushed::Torn if order > torn => break,
                 Unflushed::Torn if order == torn => {
-                    let sectors = random.below(bytes.len().div_ceil(SECTOR_LEN) as u64) as usize;
-                    image.write(offset, &bytes[..sectors * SECTOR_LEN]);
+                    let count = random.below(bytes.len().div_ceil(sector) as u64) as usize;
+                    image.write(offset, &bytes[..count * sector]);
                     break;
                 }
                 Unflushed::Kept | Unflushed::Torn => {
@@ -185,7 +189,7 @@ impl<'a> Walk<'a> {
                 }
                 Unflushed::Writes => bytes.len().max(1),
                 Unflushed::Pieces => BLOCK_LEN,
-                Unflushed::Sectors => SECTOR_LEN,
+                Unflushed::Sectors => sector,
             };
             for (piece, at) in bytes.chunks(unit).zip((offset..).step_by(unit)) {
                 if random.below(16) < keep_in_16 {
@@ -194,6 +198,13 @@ impl<'a> Walk<'a> {
             }
         }
         image
+    }
+
+    /// What a write may be torn into.
+    fn sector_len(&self, offset: u64, len: usize) -> usize {
+        let end = offset + len as u64;
+        let is_undivided = |block: &u64| offset < block + BLOCK_LEN as u64 && *block < end;
+        if self.undivided.iter().any(is_undivided) { BLOCK_LEN } else { SECTOR_LEN }
     }
 
     /// The medium with nothing of what no flush has covered.

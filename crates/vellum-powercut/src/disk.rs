@@ -176,7 +176,7 @@ impl Disk {
     /// Goes back to what the last flush left.
     fn lose_cache(&mut self) {
         if let Some(recording) = &self.recording {
-            let mut walk = Walk::new(recording);
+            let mut walk = Walk::new(recording, &[]);
             walk.advance_to(recording.events.len());
             self.image = walk.into_medium();
         }

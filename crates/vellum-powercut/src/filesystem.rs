@@ -45,12 +45,23 @@ impl Filesystem {
         }
     }
 
+    /// Offsets of the blocks with superblocks of more than a sector. A filesystem takes it for
+    /// granted that those are written whole, and cannot be mounted otherwise.
+    pub fn superblocks(self) -> &'static [u64] {
+        match self {
+            Filesystem::Ext4 => &[0],
+            Filesystem::Xfs => &[],
+            Filesystem::Btrfs => &[64 << 10, 64 << 20],
+        }
+    }
+
     /// The program that makes it, and how: nothing is left to be done in the background later.
     fn maker(self) -> (&'static str, &'static [&'static str]) {
         match self {
-            Filesystem::Ext4 => {
-                ("mkfs.ext4", &["-qF", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0"])
-            }
+            Filesystem::Ext4 => (
+                "mkfs.ext4",
+                &["-qF", "-b", "4096", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0"],
+            ),
             Filesystem::Xfs => ("mkfs.xfs", &["-qfK"]),
             Filesystem::Btrfs => ("mkfs.btrfs", &["-qfK"]),
         }

@@ -1,10 +1,13 @@
 //! What is on a disk at one moment: blocks that copies of an image share until one is written.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
+
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
 
 /// Bytes of a block, the unit that images share.
 pub const BLOCK_LEN: usize = 4096;
@@ -62,21 +65,22 @@ impl Image {
 
     /// Reads an image from a file.
     pub fn from_file(path: &Path) -> io::Result<Image> {
-        let mut file = File::open(path)?;
+        let file = File::open(path)?;
         let mut image = Image::new(file.metadata()?.len());
-        let mut chunk = vec![0; 1 << 20];
+        let mut block = [0; BLOCK_LEN];
         let mut offset = 0;
         loop {
-            let count = file.read(&mut chunk)?;
-            if count == 0 {
-                return Ok(image);
+            // What was never written need not be read.
+            offset = match rustix::fs::seek(&file, SeekFrom::Data(offset)) {
+                Ok(data) => data - data % BLOCK_LEN as u64,
+                Err(Errno::NXIO) => return Ok(image),
+                Err(error) => return Err(error.into()),
+            };
+            let count = file.read_at(&mut block, offset)?;
+            if block[..count].iter().any(|byte| *byte != 0) {
+                image.write(offset, &block[..count]);
             }
-            for (piece, at) in chunk[..count].chunks(BLOCK_LEN).zip((offset..).step_by(BLOCK_LEN)) {
-                if piece.iter().any(|byte| *byte != 0) {
-                    image.write(at, piece);
-                }
-            }
-            offset += count as u64;
+            offset += BLOCK_LEN as u64;
         }
     }
 
@@ -117,6 +121,18 @@ mod tests {
         assert!(bytes[1..201].iter().all(|byte| *byte == 7));
         one.read(3999, &mut bytes);
         assert_eq!(bytes[91..101], [9; 10]);
+    }
+
+    #[test]
+    fn a_file_holds_an_image() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("image");
+        let mut image = Image::new(1 << 20);
+        image.write(70_000, b"somewhere");
+        image.write((1 << 20) - 1, b"!");
+        image.to_file(&path).unwrap();
+        assert!(Image::from_file(&path).unwrap().blocks().eq(image.blocks()));
+        assert_eq!(Image::from_file(&path).unwrap().len_bytes(), 1 << 20);
     }
 
     #[test]

@@ -19,7 +19,7 @@ fn recording() -> Recording {
 
 /// The first byte of each of the sixteen sectors after a cut.
 fn sectors(recording: &Recording, position: usize, unflushed: Unflushed, seed: u64) -> Vec<u8> {
-    let mut walk = Walk::new(recording);
+    let mut walk = Walk::new(recording, &[]);
     walk.advance_to(position);
     let image = walk.image(&Cut { position, unflushed, seed });
     let mut bytes = [0; 16 * SECTOR_LEN];
@@ -58,6 +58,22 @@ fn the_cache_comes_apart_in_every_way() {
 }
 
 #[test]
+fn a_block_that_is_undivided_is_never_torn() {
+    let mut recording = Recording::new(Image::new(1 << 16));
+    recording.events = vec![Event::Write(0, vec![1; 8192])];
+    let mut walk = Walk::new(&recording, &[4096]);
+    walk.advance_to(1);
+    for seed in 0..500 {
+        for unflushed in UNFLUSHED {
+            let image = walk.image(&Cut { position: 1, unflushed, seed });
+            let mut bytes = [0; BLOCK_LEN];
+            image.read(4096, &mut bytes);
+            assert!(bytes == [0; BLOCK_LEN] || bytes == [1; BLOCK_LEN]);
+        }
+    }
+}
+
+#[test]
 fn a_failed_flush_that_loses_the_cache_takes_the_writes_with_it() {
     let mut recording = recording();
     recording.events.extend([Event::Lost, Event::Flush]);
@@ -69,7 +85,7 @@ fn a_failed_flush_that_loses_the_cache_takes_the_writes_with_it() {
 #[test]
 fn promises_are_counted_up_to_the_cut() {
     let recording = recording();
-    let mut walk = Walk::new(&recording);
+    let mut walk = Walk::new(&recording, &[]);
     walk.advance_to(6);
     assert_eq!((walk.acknowledged.to_string(), walk.dropped.is_empty()), ("1-2".to_owned(), true));
     walk.advance_to(8);
