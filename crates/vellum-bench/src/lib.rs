@@ -13,11 +13,13 @@
 //! | `process` | fork, the start gate, the clock, reports of the children |
 //! | `trace` | counts the syscalls of a process |
 //! | `setting`, `record`, `verify` | how much is appended, what it looks like, is it all there |
-//! | `stats` | minimum, median, maximum |
+//! | `stats`, `latency` | minimum, median, maximum; what single calls took |
+//! | `ioctl` | extents of files, loop devices |
 //! | `ways` | one file for each way to append |
 //! | `conditions` | machine, kernel, filesystem, device |
+//! | `footprint` | the files that a log leaves: extents, cold reading |
 //! | `report` | the result as data, JSON and table |
-//! | `suite` | what is compared: [`append`]; `commit`, `sync`, `write` and `image` follow |
+//! | `suite` | what is compared: [`append`], [`commit`]; `write` and `image` follow |
 //!
 //! The crate is for Linux: it forks, waits on futexes and pidfds, traces with ptrace, and two of
 //! the ways are Linux interfaces.
@@ -34,6 +36,10 @@
 
 mod conditions;
 mod error;
+mod footprint;
+#[allow(dead_code)]
+mod ioctl;
+mod latency;
 mod process;
 mod progress;
 mod record;
@@ -48,9 +54,11 @@ mod ways;
 
 pub use conditions::{Conditions, Device, Filesystem, Machine, Writeback};
 pub use error::{Error, ErrorKind, Result};
+pub use footprint::Footprint;
+pub use latency::Latency;
 pub use progress::{Event, Progress, Silent, Stage};
 pub use report::Report;
 pub use setting::Setting;
 pub use stats::Spread;
-pub use suite::append;
+pub use suite::{append, commit};
 pub use ways::WayName;

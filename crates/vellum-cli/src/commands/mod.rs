@@ -27,7 +27,8 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Verify(args) => verify::run(&args),
         Command::Trim(args) => trim::run(&args),
         Command::Bench(args) => match args.suite {
-            BenchSuite::Append(args) => bench::append(args),
+            BenchSuite::Append(args) => bench::append::run(args),
+            BenchSuite::Commit(args) => bench::commit::run(args),
         },
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => completions::run(&args),

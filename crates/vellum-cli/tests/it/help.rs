@@ -4,7 +4,7 @@ use std::fs;
 
 use super::support::{Place, closed_pipe, run, vellum};
 
-const COMMANDS: [&[&str]; 11] = [
+const COMMANDS: [&[&str]; 12] = [
     &[],
     &["append"],
     &["cat"],
@@ -13,6 +13,7 @@ const COMMANDS: [&[&str]; 11] = [
     &["trim"],
     &["bench"],
     &["bench", "append"],
+    &["bench", "commit"],
     &["demo"],
     &["completions"],
     &["man"],

@@ -2,6 +2,7 @@
 
 mod append;
 mod bench;
+mod bench_commit;
 mod cat;
 mod demo;
 mod help;
