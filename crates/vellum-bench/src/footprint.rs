@@ -11,7 +11,7 @@ use rustix::fs::{Advice, fadvise};
 use serde::Serialize;
 
 use crate::error::{Context, Result};
-use crate::ioctl;
+use crate::sys;
 
 /// No more than this is read back cold: enough for a figure.
 const READ_BYTES_MAX: u64 = 256 << 20;
@@ -44,7 +44,7 @@ pub(crate) fn of(dir: &Path) -> Result<Footprint> {
         footprint.files += 1;
         footprint.file_bytes +=
             file.metadata().context(|| format!("look at {}", path.display()))?.len();
-        let extents = ioctl::extents(&file).ok();
+        let extents = sys::extents(&file).ok();
         footprint.extents = footprint.extents.zip(extents).map(|(sum, extents)| sum + extents);
     }
     if !is_memory(dir) {

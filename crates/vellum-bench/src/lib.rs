@@ -14,10 +14,11 @@
 //! | `trace` | counts the syscalls of a process |
 //! | `setting`, `record`, `verify` | how much is appended, what it looks like, is it all there |
 //! | `stats`, `latency` | minimum, median, maximum; what single calls took |
-//! | `ioctl` | extents of files, loop devices |
+//! | `sys` | extents of files, loop devices, mount namespaces |
 //! | `ways` | one file for each way to append |
 //! | `conditions` | machine, kernel, filesystem, device |
 //! | `footprint` | the files that a log leaves: extents, cold reading |
+//! | `scratch`, `place` | filesystems made for a run; where a suite is run |
 //! | `report` | the result as data, JSON and table |
 //! | `suite` | what is compared: [`append`], [`commit`]; `write` and `image` follow |
 //!
@@ -37,17 +38,19 @@
 mod conditions;
 mod error;
 mod footprint;
-#[allow(dead_code)]
-mod ioctl;
+
 mod latency;
+mod place;
 mod process;
 mod progress;
 mod record;
 mod report;
+mod scratch;
 mod setting;
 mod shared;
 mod stats;
 mod suite;
+mod sys;
 mod trace;
 mod verify;
 mod ways;
@@ -58,6 +61,7 @@ pub use footprint::Footprint;
 pub use latency::Latency;
 pub use progress::{Event, Progress, Silent, Stage};
 pub use report::Report;
+pub use scratch::ScratchKind;
 pub use setting::Setting;
 pub use stats::Spread;
 pub use suite::{append, commit};

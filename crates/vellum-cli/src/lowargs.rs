@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueHint};
 use vellum::{Fill, Layout, Lsn, Preallocate};
 
-pub(crate) use bench::{BenchAppendArgs, BenchArgs, BenchCommitArgs, BenchSuite};
+pub(crate) use bench::{BenchAppendArgs, BenchArgs, BenchCommitArgs, BenchPlaceArgs, BenchSuite};
 pub(crate) use internal::{DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs};
 
 /// Reads the command line of this process; a wrong one ends it.

@@ -66,7 +66,8 @@ impl Case {
             count => format!("{count} processes × "),
         };
         let plural = if self.threads == 1 { "" } else { "s" };
-        let medium = if self.scratch { ", loop device in memory" } else { "" };
+        let has_device = self.scratch && self.filesystem != "tmpfs";
+        let medium = if has_device { ", loop device in memory" } else { "" };
         format!(
             "{} B, {processes}{} thread{plural}, {}{medium}",
             self.bytes, self.threads, self.filesystem
@@ -122,14 +123,14 @@ const LATENCY_COLUMNS: Columns = &[
 
 const SPEED_COLUMNS: Columns = &[
     ("case", Align::Left),
-    ("prepared", Align::Left),
+    ("prep", Align::Left),
     ("commits/s", Align::Right),
     ("syncs", Align::Right),
     ("× limit", Align::Right),
-    ("min … max", Align::Right),
+    ("min–max", Align::Right),
     ("× peer", Align::Right),
     ("extents", Align::Right),
-    ("MiB/s cold", Align::Right),
+    ("MiB/s", Align::Right),
     ("verified", Align::Left),
 ];
 
@@ -150,7 +151,7 @@ fn latencies(case: &Case) -> Vec<String> {
 
 fn speeds(case: &Case) -> Vec<String> {
     let median = |spread: Option<Spread>| spread.map_or_else(dash, |spread| number(spread.median));
-    let range = case.ratio_to_limit.map(|ratio| (number(ratio.min), number(ratio.max)));
+    let range = case.ratio_to_limit.map(|ratio| format!("{:.2}–{:.2}", ratio.min, ratio.max));
     let footprint = case.footprint;
     vec![
         case.case.clone(),
@@ -158,7 +159,7 @@ fn speeds(case: &Case) -> Vec<String> {
         case.commits_per_second.map_or_else(dash, number),
         case.syncs_per_commit.map_or_else(dash, number),
         median(case.ratio_to_limit),
-        range.map_or_else(dash, |(min, max)| format!("{min} … {max}")),
+        range.unwrap_or_else(dash),
         median(case.ratio_to_best_peer),
         footprint.and_then(|files| files.extents).map_or_else(dash, |count| count.to_string()),
         footprint.and_then(|files| files.cold_read_mib_per_second).map_or_else(dash, number),

@@ -5,13 +5,27 @@ pub(super) mod commit;
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use vellum_bench::Report;
 
+use crate::lowargs::BenchPlaceArgs;
 use crate::outcome::{Outcome, Result};
 use crate::output;
+
+impl BenchPlaceArgs {
+    /// Filesystems that are made for the run take the place of the directory that nobody named.
+    fn is_in_directory(&self) -> bool {
+        self.dir.is_some() || self.fs.is_empty()
+    }
+
+    /// Where the directory of the run is made.
+    fn home(&self) -> PathBuf {
+        let usual = if self.is_in_directory() { PathBuf::from(".") } else { std::env::temp_dir() };
+        self.dir.clone().unwrap_or(usual)
+    }
+}
 
 /// Where the JSON goes.
 enum Sink<'a> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
-use vellum_bench::{Setting, WayName};
+use vellum_bench::{ScratchKind, Setting, WayName};
 
 use super::{examples, values};
 
@@ -115,6 +115,10 @@ pub(crate) struct BenchPlaceArgs {
     /// Where: a directory on the filesystem of interest [default: ., or none with --fs]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
+    /// Filesystems to make for the run, on loop devices in memory: ext4, xfs, btrfs, tmpfs; for
+    /// root only
+    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    pub(crate) fs: Vec<ScratchKind>,
     /// Write the result as JSON to a file; `-` prints it instead of the table
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,

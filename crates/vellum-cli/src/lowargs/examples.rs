@@ -50,6 +50,7 @@ Examples:
 pub(super) const BENCH_COMMIT: &str = "\
 Examples:
   vellum bench commit --dir /mnt/data --json result.json
+  vellum bench commit --fs ext4,xfs,btrfs,tmpfs --bytes 256,4096
   vellum bench commit --bytes 4096 --processes 4 --threads 4
   vellum bench commit --bytes 256 --threads 1 --prepared yes --cases vellum,direct-dsync
   vellum bench commit --bytes 256 --json - | jq '.cases[] | {case, threads, ratio_to_limit}'";

@@ -2,29 +2,20 @@
 //! machine meanwhile meets all of them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::contender::{Cell, Contender, Prepared};
 use super::round::{Sample, Times, measure, settle};
 use crate::error::{Context, Result};
 use crate::footprint::{self, Footprint};
 use crate::latency::Latency;
+use crate::place::Place;
 use crate::progress::{Event, Progress};
 use crate::report::commit::Case;
 use crate::stats::Spread;
 
 /// What the ratios are to.
 pub(super) const LIMIT: &str = "direct-dsync";
-
-/// Where a contest takes place.
-pub(super) struct Arena<'a> {
-    /// An empty directory.
-    pub(super) dir: &'a Path,
-    /// The type of its filesystem.
-    pub(super) filesystem: &'a str,
-    /// Is it made for this run, in memory?
-    pub(super) is_scratch: bool,
-}
 
 /// A contender in one cell.
 struct Entrant<'a> {
@@ -39,7 +30,7 @@ struct Entrant<'a> {
 
 /// Runs a warm-up, which is not counted, and so many rounds.
 pub(super) fn run(
-    arena: &Arena<'_>,
+    place: &Place<'_>,
     cell: &Cell,
     contenders: &[&dyn Contender],
     rounds: u32,
@@ -48,19 +39,19 @@ pub(super) fn run(
 ) -> Result<Vec<Case>> {
     let mut entrants = Vec::new();
     for (index, contender) in contenders.iter().enumerate() {
-        let dir = arena.dir.join(format!("{}-{index}", contender.name()));
+        let dir = place.dir.join(format!("{}-{index}", contender.name()));
         entrants.push(Entrant::probe(*contender, dir, cell)?);
     }
     for round in 0..=rounds {
         for entrant in entrants.iter_mut().filter(|entrant| entrant.is_good()) {
             let name = entrant.contender.name();
-            let filesystem = arena.filesystem;
+            let filesystem = place.filesystem;
             let Cell { bytes, threads, processes, .. } = cell;
             let what = format!("{filesystem} {bytes} B {processes}x{threads} {name} {round}");
             progress.event(&Event::Measuring { what: &what });
             let is_last = round == rounds;
             let result = entrant.round(cell, round, is_last, times);
-            settle(arena.dir)?;
+            settle(place.dir)?;
             if let Err(error) = result {
                 progress.event(&Event::Warning(&format!("{what} failed: {error}")));
                 entrant.failed = Some(error.to_string());
@@ -70,7 +61,7 @@ pub(super) fn run(
     for entrant in &mut entrants {
         entrant.clear()?;
     }
-    Ok(cases(arena, cell, &mut entrants))
+    Ok(cases(place, cell, &mut entrants))
 }
 
 impl<'a> Entrant<'a> {
@@ -137,18 +128,18 @@ impl<'a> Entrant<'a> {
     }
 }
 
-fn cases(arena: &Arena<'_>, cell: &Cell, entrants: &mut [Entrant<'_>]) -> Vec<Case> {
+fn cases(place: &Place<'_>, cell: &Cell, entrants: &mut [Entrant<'_>]) -> Vec<Case> {
     let speeds = |entrant: &Entrant<'_>| entrant.speeds();
     let limit = entrants.iter().find(|entrant| entrant.contender.name() == LIMIT).map(speeds);
     let peers = entrants.iter().filter(|entrant| entrant.contender.is_peer());
     let median = |speeds: &Vec<f64>| Spread::of(speeds).map_or(0.0, |speeds| speeds.median);
     let best = peers.map(speeds).max_by(|one, two| median(one).total_cmp(&median(two)));
     let (limit, best) = (limit.unwrap_or_default(), best.unwrap_or_default());
-    entrants.iter_mut().map(|entrant| case(arena, cell, entrant, &limit, &best)).collect()
+    entrants.iter_mut().map(|entrant| case(place, cell, entrant, &limit, &best)).collect()
 }
 
 fn case(
-    arena: &Arena<'_>,
+    place: &Place<'_>,
     cell: &Cell,
     entrant: &mut Entrant<'_>,
     limit: &[f64],
@@ -167,8 +158,8 @@ fn case(
         case: entrant.contender.name().to_string(),
         prepared: entrant.contender.is_prepared(),
         peer: entrant.contender.is_peer(),
-        filesystem: arena.filesystem.to_string(),
-        scratch: arena.is_scratch,
+        filesystem: place.filesystem.to_string(),
+        scratch: place.is_scratch,
         bytes: cell.bytes,
         threads: cell.threads,
         processes: cell.processes,

@@ -11,13 +11,15 @@
 //! Slices are short because many machines have a budget of disk operations or wander in speed over
 //! minutes: ratios are taken within a round, and their median over the rounds.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::conditions::{Conditions, filesystem_of};
+use crate::conditions::Conditions;
 use crate::error::{Context, Error, Result};
+use crate::place::Places;
 use crate::progress::{Event, Progress};
 pub use crate::report::commit::Case;
+use crate::scratch::ScratchKind;
 
 mod bare;
 mod contender;
@@ -28,7 +30,6 @@ mod tally;
 mod vellum_log;
 
 pub use contender::{Cell, Committer, Contender, Prepared, Session};
-use contest::Arena;
 use round::Times;
 
 /// The report of this suite.
@@ -38,6 +39,9 @@ pub type Report = crate::report::Report<Case>;
 const BYTES_MIN: usize = crate::record::STAMPED_BYTES_MIN;
 const BYTES_MAX: usize = 64 << 20;
 const WRITERS_MAX: u32 = 1024;
+
+/// What a record takes where it shares no block.
+const BLOCK_BYTES: usize = 4096;
 
 /// No more than this is committed in a round, so that no log outgrows disk and memory …
 const ROUND_BYTES_MAX: u64 = 256 << 20;
@@ -53,6 +57,10 @@ pub struct Config {
     /// Where: a directory that exists, on the filesystem of interest. The logs are made in a new
     /// directory inside it, which is removed in the end.
     pub directory: PathBuf,
+    /// Is the filesystem of that directory measured? The default is yes.
+    pub in_directory: bool,
+    /// Filesystems to make for the run and to measure too; the default is none. Needs root.
+    pub scratch: Vec<ScratchKind>,
     /// How long a record is; the default is 256, 1024, 4096 and 1048576.
     pub bytes: Vec<usize>,
     /// How many threads each process has; the default is 1, 2, 4, 8 and 16.
@@ -80,6 +88,8 @@ impl Config {
     pub fn new(directory: impl Into<PathBuf>) -> Config {
         Config {
             directory: directory.into(),
+            in_directory: true,
+            scratch: Vec::new(),
             bytes: vec![256, 1024, 4096, 1 << 20],
             threads: vec![1, 2, 4, 8, 16],
             processes: vec![1],
@@ -124,8 +134,9 @@ impl Config {
                 for &threads in &self.threads {
                     let writers = u64::from(processes * threads);
                     let fast = (self.slice.as_secs_f64() * COMMITS_PER_SECOND_MAX) as u64;
-                    let commits_max =
-                        fast.min(ROUND_BYTES_MAX / bytes as u64).max(writers * WRITER_COMMITS_MIN);
+                    let commits_max = fast
+                        .min(ROUND_BYTES_MAX / bytes.next_multiple_of(BLOCK_BYTES) as u64)
+                        .max(writers * WRITER_COMMITS_MIN);
                     cells.push(Cell { bytes, threads, processes, commits_max });
                 }
             }
@@ -219,45 +230,36 @@ pub fn run_with(
         .prefix("vellum-bench-")
         .tempdir_in(&config.directory)
         .context(|| format!("make a directory in {}", config.directory.display()))?;
-    check_space(home.path(), &cells, chosen.len())?;
+    // All logs of a cell are there at once.
+    let bytes = cells.iter().map(|cell| cell.bytes_max(BLOCK_BYTES)).max().unwrap_or(0);
+    let places = Places {
+        home: home.path(),
+        in_directory: config.in_directory,
+        scratch: &config.scratch,
+        bytes: bytes * chosen.len() as u64,
+    };
+    places.check()?;
     let mut warnings = crate::suite::load_warning(&conditions);
     for warning in &warnings {
         progress.event(&Event::Warning(warning));
     }
-    let steps = cells.len() as u64 * chosen.len() as u64 * u64::from(config.rounds + 1);
+    let steps =
+        places.count() * cells.len() as u64 * chosen.len() as u64 * u64::from(config.rounds + 1);
     progress.event(&Event::Started { steps });
     let times = Times { slice: config.slice, limit: config.slice + config.limit };
-    let kind = filesystem_of(home.path()).map_or_else(|| "unknown".into(), |mount| mount.kind);
-    let arena = Arena { dir: home.path(), filesystem: &kind, is_scratch: false };
     let mut cases = Vec::new();
-    for cell in &cells {
-        cases.extend(contest::run(&arena, cell, &chosen, config.rounds, times, progress)?);
-    }
+    places.visit(&mut warnings, progress, &mut |place, progress| {
+        for cell in &cells {
+            cases.extend(contest::run(place, cell, &chosen, config.rounds, times, progress)?);
+        }
+        Ok(())
+    })?;
     progress.event(&Event::Finished);
     if !cases.iter().any(|case| case.ratio_to_limit.is_some()) {
         warnings.push(format!("no ratios: {} did not run", contest::LIMIT));
     }
     home.close().context(|| "remove the directory of the run")?;
     Ok(Report { suite: "commit", conditions, rounds: config.rounds, warnings, cases })
-}
-
-/// All logs of a cell are there at once.
-fn check_space(dir: &Path, cells: &[Cell], contenders: usize) -> Result<()> {
-    const BLOCK_BYTES: usize = 4096;
-    let stat = rustix::fs::statvfs(dir)
-        .context(|| format!("ask for the free space of {}", dir.display()))?;
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-    let one = cells.iter().map(|cell| cell.bytes_max(BLOCK_BYTES)).max().unwrap_or(0);
-    let needed = one * contenders as u64;
-    if needed > free {
-        return Err(Error::no_space(format!(
-            "{contenders} logs of up to {} MiB, and {} MiB are free in {}",
-            one >> 20,
-            free >> 20,
-            dir.display()
-        )));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A run, small; and what is found when records get lost.
 
 use std::cell::Cell as Flag;
+use std::path::Path;
 
 use super::*;
 use crate::progress::Silent;

@@ -14,8 +14,7 @@ use crate::scratch::Scratch;
 /// Runs the suite.
 pub(in crate::commands) fn run(args: BenchCommitArgs) -> Result<Outcome> {
     let sink = args.place.json.as_deref().map(Sink::open).transpose()?;
-    let dir = args.place.dir.as_deref().unwrap_or(Path::new("."));
-    let scratch = Scratch::new("bench", dir)?;
+    let scratch = Scratch::new("bench", &args.place.home())?;
     let report = commit::run(&config(&args, scratch.path()), &mut BenchBar::default())?;
     deliver(sink, &report, &report.table())?;
     judge(report.failures().map(|case| case.case.clone()).collect())
@@ -23,6 +22,8 @@ pub(in crate::commands) fn run(args: BenchCommitArgs) -> Result<Outcome> {
 
 fn config(args: &BenchCommitArgs, dir: &Path) -> Config {
     let mut config = Config::new(dir);
+    config.in_directory = args.place.is_in_directory();
+    config.scratch.clone_from(&args.place.fs);
     config.bytes = args.bytes.iter().map(|bytes| *bytes as usize).collect();
     config.threads.clone_from(&args.threads);
     config.processes.clone_from(&args.processes);

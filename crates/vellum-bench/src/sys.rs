@@ -1,15 +1,18 @@
-//! The two device calls that have no safe form: counting extents and setting up loop devices.
+//! Calls that have no safe form: counting extents, setting up loop devices, leaving the mounts of
+//! the others.
 //!
 //! # Safety
 //!
-//! A room for unsafe code. Each call hands the kernel one structure of the layout that its number
-//! stands for, which the kernel reads and writes within its length and keeps no pointer to.
+//! A room for unsafe code. Each `ioctl` hands the kernel one structure of the layout that its
+//! number stands for, which the kernel reads and writes within its length and keeps no pointer to.
 #![allow(unsafe_code)]
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::PathBuf;
+
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 /// `FS_IOC_FIEMAP`: `_IOWR('f', 11, struct fiemap)`.
 const FIEMAP: u64 = 0xc020_660b;
@@ -106,6 +109,14 @@ fn configure(device: &File, image: RawFd) -> io::Result<()> {
     // SAFETY: `config` is a `struct loop_config`, which the kernel only reads.
     checked(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE as _, &raw const config) })
         .map(drop)
+}
+
+/// Gives this thread, and the processes that it forks, mounts of their own: what they mount from
+/// now on nobody else sees, and it goes when the last of them has ended.
+pub(crate) fn unshare_mounts() -> rustix::io::Result<()> {
+    // SAFETY: only the table of file descriptors would be dangerous to leave. This leaves the
+    // table of mounts and, with it, shares the working directory with no other thread any more.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }
 }
 
 fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
