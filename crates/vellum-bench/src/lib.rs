@@ -20,7 +20,7 @@
 //! | `footprint` | the files that a log leaves: extents, cold reading |
 //! | `scratch`, `place` | filesystems made for a run; where a suite is run |
 //! | `report` | the result as data, JSON and table |
-//! | `suite` | what is compared: [`append`], [`commit`]; `write` and `image` follow |
+//! | `suite` | what is compared: [`append`], [`commit`], [`sync`]; `write` and `image` follow |
 //!
 //! The crate is for Linux: it forks, waits on futexes and pidfds, traces with ptrace, and two of
 //! the ways are Linux interfaces.
@@ -64,5 +64,5 @@ pub use report::Report;
 pub use scratch::ScratchKind;
 pub use setting::Setting;
 pub use stats::Spread;
-pub use suite::{append, commit};
+pub use suite::{append, commit, sync};
 pub use ways::WayName;

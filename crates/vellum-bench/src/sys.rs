@@ -1,5 +1,5 @@
 //! Calls that have no safe form: counting extents, setting up loop devices, leaving the mounts of
-//! the others.
+//! the others, mapping a file.
 //!
 //! # Safety
 //!
@@ -11,6 +11,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::PathBuf;
+use std::ptr::{self, NonNull};
 
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
@@ -121,4 +122,49 @@ pub(crate) fn unshare_mounts() -> rustix::io::Result<()> {
 
 fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// A file mapped shared: what is stored in it is in the file.
+pub(crate) struct FileMap {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+impl FileMap {
+    /// Maps the first `len` bytes of the file, which nobody must shorten meanwhile: a store beyond
+    /// its end kills the process.
+    pub(crate) fn new(file: &File, len: usize) -> io::Result<FileMap> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
+        let start = unsafe {
+            libc::mmap(ptr::null_mut(), len, protection, libc::MAP_SHARED, file.as_raw_fd(), 0)
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::Other)?;
+        Ok(FileMap { start, len })
+    }
+
+    /// Stores `bytes` at `offset` and waits until they have reached the device.
+    pub(crate) fn store_and_sync(&mut self, offset: usize, bytes: &[u8]) -> io::Result<()> {
+        assert!(offset.checked_add(bytes.len()).is_some_and(|end| end <= self.len));
+        let page = offset & !(rustix::param::page_size() - 1);
+        // SAFETY: the range lies within the mapping (asserted), of which no reference exists, and
+        // a page begins within it where the page of its offset does.
+        let result = unsafe {
+            let place = self.start.as_ptr().add(offset);
+            ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len());
+            let len = offset + bytes.len() - page;
+            libc::msync(self.start.as_ptr().add(page).cast(), len, libc::MS_SYNC)
+        };
+        checked(result).map(drop)
+    }
+}
+
+impl Drop for FileMap {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, of this length, and no reference into it exists.
+        let _ = unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
+    }
 }

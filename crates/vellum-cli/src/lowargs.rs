@@ -13,7 +13,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueHint};
 use vellum::{Fill, Layout, Lsn, Preallocate};
 
-pub(crate) use bench::{BenchAppendArgs, BenchArgs, BenchCommitArgs, BenchPlaceArgs, BenchSuite};
+pub(crate) use bench::{
+    BenchAppendArgs, BenchArgs, BenchCommitArgs, BenchPlaceArgs, BenchSuite, BenchSyncArgs,
+};
 pub(crate) use internal::{DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs};
 
 /// Reads the command line of this process; a wrong one ends it.

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 
 pub(crate) mod append;
 pub(crate) mod commit;
+pub(crate) mod sync;
 mod table;
 
 /// The result of a run of a suite whose cases are `C`.

@@ -5,8 +5,13 @@
 
 pub mod append;
 pub mod commit;
+pub mod sync;
+
+use std::fs::File;
+use std::path::Path;
 
 use crate::conditions::Conditions;
+use crate::error::{Context, Result};
 
 /// Above this load on the machine, something else is running.
 const LOAD_MAX: f64 = 0.5;
@@ -21,4 +26,11 @@ pub(crate) fn load_warning(conditions: &Conditions) -> Vec<String> {
         )
     });
     warning.into_iter().collect()
+}
+
+/// Waits until the filesystem of `dir` has written everything, so that no round pays for what was
+/// done before it.
+pub(crate) fn settle(dir: &Path) -> Result<()> {
+    let dir_file = File::open(dir).context(|| format!("open {}", dir.display()))?;
+    rustix::fs::syncfs(&dir_file).context(|| format!("sync the filesystem of {}", dir.display()))
 }

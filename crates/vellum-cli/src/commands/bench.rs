@@ -2,6 +2,7 @@
 
 pub(super) mod append;
 pub(super) mod commit;
+pub(super) mod sync;
 
 use std::fs::File;
 use std::io::{self, Write};

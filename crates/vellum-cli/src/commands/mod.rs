@@ -29,6 +29,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Bench(args) => match args.suite {
             BenchSuite::Append(args) => bench::append::run(args),
             BenchSuite::Commit(args) => bench::commit::run(args),
+            BenchSuite::Sync(args) => bench::sync::run(args),
         },
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => completions::run(&args),

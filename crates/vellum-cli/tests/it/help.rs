@@ -4,7 +4,7 @@ use std::fs;
 
 use super::support::{Place, closed_pipe, run, vellum};
 
-const COMMANDS: [&[&str]; 12] = [
+const COMMANDS: [&[&str]; 13] = [
     &[],
     &["append"],
     &["cat"],
@@ -14,6 +14,7 @@ const COMMANDS: [&[&str]; 12] = [
     &["bench"],
     &["bench", "append"],
     &["bench", "commit"],
+    &["bench", "sync"],
     &["demo"],
     &["completions"],
     &["man"],

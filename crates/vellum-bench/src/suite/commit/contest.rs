@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::contender::{Cell, Contender, Prepared};
-use super::round::{Sample, Times, measure, settle};
+use super::round::{Sample, Times, measure};
 use crate::error::{Context, Result};
 use crate::footprint::{self, Footprint};
 use crate::latency::Latency;
@@ -13,6 +13,7 @@ use crate::place::Place;
 use crate::progress::{Event, Progress};
 use crate::report::commit::Case;
 use crate::stats::Spread;
+use crate::suite::settle;
 
 /// What the ratios are to.
 pub(super) const LIMIT: &str = "direct-dsync";

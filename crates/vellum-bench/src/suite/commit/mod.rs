@@ -29,6 +29,7 @@ mod round;
 mod tally;
 mod vellum_log;
 
+pub(crate) use bare::write_zeros;
 pub use contender::{Cell, Committer, Contender, Prepared, Session};
 use round::Times;
 

@@ -1,6 +1,5 @@
 //! One contender, one cell, one time: commit under the clock, then verify.
 
-use std::path::Path;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -8,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::contender::{Cell, Committer, Prepared};
 use super::tally::{Tally, first_writer};
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, Result};
 use crate::process::{Runner, race};
 use crate::record::Records;
 use crate::shared::Shared;
@@ -87,13 +86,6 @@ pub(super) fn measure(
         syncs_per_commit: syncs.map(|syncs| syncs as f64 / commits as f64),
         nanos: book.nanos(commits),
     })
-}
-
-/// Waits until the filesystem of `dir` has written everything, so that no round pays for what was
-/// done before it.
-pub(super) fn settle(dir: &Path) -> Result<()> {
-    let dir_file = std::fs::File::open(dir).context(|| format!("open {}", dir.display()))?;
-    rustix::fs::syncfs(&dir_file).context(|| format!("sync the filesystem of {}", dir.display()))
 }
 
 /// What each process does: its threads stand ready, the gate opens, they commit.
