@@ -38,7 +38,7 @@ pub(crate) fn write_control(
     bytes.resize(CONTROL_LEN, 0);
     let fd = write_unfinished(dir, &bytes, mode)?;
     store(&fd, positions).or_os("map", &dir.join(UNFINISHED_CONTROL_NAME))?;
-    name_unfinished(dir, CONTROL_NAME)?;
+    name_unfinished(dir, &fd, CONTROL_NAME)?;
     Ok(fd)
 }
 
@@ -58,8 +58,8 @@ pub(crate) fn overwrite_control(
 
 /// Writes a new geometry file.
 pub(crate) fn write_geometry(dir: &Path, geometry: &Geometry, mode: u32) -> Result<()> {
-    write_unfinished(dir, &geometry.to_bytes(), mode)?;
-    name_unfinished(dir, GEOMETRY_NAME)
+    let fd = write_unfinished(dir, &geometry.to_bytes(), mode)?;
+    name_unfinished(dir, &fd, GEOMETRY_NAME)
 }
 
 /// Changes the geometry file in its place, durably: it lies within one sector.
@@ -82,8 +82,10 @@ fn write_unfinished(dir: &Path, bytes: &[u8], mode: u32) -> Result<OwnedFd> {
     Ok(fd)
 }
 
-fn name_unfinished(dir: &Path, name: &str) -> Result<()> {
+/// Gives a complete file its name; after a power cut, too, the name means the whole file.
+fn name_unfinished(dir: &Path, fd: &OwnedFd, name: &str) -> Result<()> {
     let target = dir.join(name);
+    sys::file::sync(fd).or_os("sync", &target)?;
     fs::rename(dir.join(UNFINISHED_CONTROL_NAME), &target).or_os("name", &target)
 }
 

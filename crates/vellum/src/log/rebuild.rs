@@ -84,10 +84,7 @@ pub(crate) fn scan(
     let allocated_end = Lsn::new(newest.get() + geometry.segment_capacity);
     let shared = Arc::new(CoreRef(bare_core(dir, geometry)));
     match geometry.layout {
-        Layout::Framed => {
-            let found = recover::find_end(&shared, &firsts, loss, access)?;
-            Ok(Positions { allocated_end: allocated_end.max(found.tail), ..found })
-        }
+        Layout::Framed => recover::find_end(&shared, &firsts, loss, access),
         Layout::Text => {
             check_contiguous(dir, geometry, &firsts)?;
             let begin = firsts[0];

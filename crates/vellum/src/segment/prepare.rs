@@ -72,6 +72,8 @@ impl Preparer<'_> {
     fn open_unfinished(&self, unfinished: &Path) -> Result<OwnedFd> {
         if let Some(spare) = self.spare()? {
             fs::rename(&spare, unfinished).or_os("take the spare segment", &spare)?;
+            // A power cut must not find the new header under the old name.
+            sys::file::sync_directory(self.dir).or_os("sync the names in", self.dir)?;
             return sys::file::open(unfinished, OFlags::RDWR, 0)
                 .or_os("open the spare segment", unfinished);
         }
