@@ -29,7 +29,8 @@ struct Repr {
 }
 
 impl Error {
-    pub(crate) fn invalid(text: impl Into<String>) -> Error {
+    /// The caller asked for something that can't be measured.
+    pub fn invalid(text: impl Into<String>) -> Error {
         Error::new(ErrorKind::InvalidOption, text.into())
     }
 
@@ -37,8 +38,9 @@ impl Error {
         Error::new(ErrorKind::NoSpace, text.into())
     }
 
+    /// Something failed that was measured.
     #[cold]
-    pub(crate) fn failed(text: impl Into<String>) -> Error {
+    pub fn failed(text: impl Into<String>) -> Error {
         Error::new(ErrorKind::Failed, text.into())
     }
 

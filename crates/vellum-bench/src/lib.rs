@@ -13,11 +13,14 @@
 //! | `process` | fork, the start gate, the clock, reports of the children |
 //! | `trace` | counts the syscalls of a process |
 //! | `setting`, `record`, `verify` | how much is appended, what it looks like, is it all there |
-//! | `stats` | minimum, median, maximum |
+//! | `stats`, `latency` | minimum, median, maximum; what single calls took |
+//! | `sys` | extents of files, loop devices, mount namespaces |
 //! | `ways` | one file for each way to append |
 //! | `conditions` | machine, kernel, filesystem, device |
+//! | `footprint` | the files that a log leaves: extents, cold reading |
+//! | `scratch`, `place` | filesystems made for a run; where a suite is run |
 //! | `report` | the result as data, JSON and table |
-//! | `suite` | what is compared: [`append`]; `commit`, `sync`, `write` and `image` follow |
+//! | `suite` | what is compared: [`append`], [`commit`], [`sync`]; `write` and `image` follow |
 //!
 //! The crate is for Linux: it forks, waits on futexes and pidfds, traces with ptrace, and two of
 //! the ways are Linux interfaces.
@@ -34,23 +37,32 @@
 
 mod conditions;
 mod error;
+mod footprint;
+
+mod latency;
+mod place;
 mod process;
 mod progress;
 mod record;
 mod report;
+mod scratch;
 mod setting;
 mod shared;
 mod stats;
 mod suite;
+mod sys;
 mod trace;
 mod verify;
 mod ways;
 
 pub use conditions::{Conditions, Device, Filesystem, Machine, Writeback};
 pub use error::{Error, ErrorKind, Result};
+pub use footprint::Footprint;
+pub use latency::Latency;
 pub use progress::{Event, Progress, Silent, Stage};
 pub use report::Report;
+pub use scratch::ScratchKind;
 pub use setting::Setting;
 pub use stats::Spread;
-pub use suite::append;
+pub use suite::{append, commit, sync};
 pub use ways::WayName;

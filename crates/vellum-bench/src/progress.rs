@@ -20,6 +20,11 @@ pub enum Event<'a> {
         /// What the measurement is for.
         stage: Stage,
     },
+    /// One measurement of a suite that has no [`Setting`] is about to be made.
+    Measuring {
+        /// What it is.
+        what: &'a str,
+    },
     /// A way can't run here and is left out.
     Skipped {
         /// The way.

@@ -22,6 +22,12 @@ pub(crate) struct Shared<T> {
     count: usize,
 }
 
+// SAFETY: the mapping belongs to no thread, and holds values that may be used from any (`Sync`);
+// nothing is dropped with it but the mapping itself.
+unsafe impl<T: Sync> Send for Shared<T> {}
+// SAFETY: shared references lead to shared references of `T`, which is `Sync`, and nowhere else.
+unsafe impl<T: Sync> Sync for Shared<T> {}
+
 impl<T: FromZeros + Sync> Shared<T> {
     /// Maps `count` zeroed values.
     pub(crate) fn new(count: usize) -> Result<Shared<T>> {

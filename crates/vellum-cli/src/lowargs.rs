@@ -16,7 +16,9 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use vellum::{Fill, Layout, Lsn, Preallocate};
 
-pub(crate) use bench::{BenchAppendArgs, BenchArgs, BenchSuite};
+pub(crate) use bench::{
+    BenchAppendArgs, BenchArgs, BenchCommitArgs, BenchPlaceArgs, BenchSuite, BenchSyncArgs,
+};
 pub(crate) use internal::{
     DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs, StressProcessArgs,
 };

@@ -5,7 +5,9 @@ use vellum_bench::{Event, Progress, Stage};
 
 /// A bar of `len` steps, drawn only when it is told to move: no thread runs behind it.
 pub(crate) fn bar(len: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {elapsed:>4}  {wide_msg}");
+    let style = ProgressStyle::with_template(
+        "{bar:30} {percent:>3} %  {elapsed:>4}, {eta} left  {wide_msg}",
+    );
     ProgressBar::new(len).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
@@ -28,15 +30,20 @@ impl Progress for BenchBar {
                     Stage::WarmUp => "warm-up".into(),
                     Stage::Round(number) => format!("round {number}"),
                 };
-                bar.set_message(format!("{setting} {way}, {stage}"));
-                // A step that begins has not been done.
-                bar.tick();
-                bar.inc(1);
+                begin(bar, format!("{setting} {way}, {stage}"));
             }
+            Event::Measuring { what } => begin(bar, what.to_string()),
             Event::Finished => bar.finish_and_clear(),
             _ => {}
         }
     }
+}
+
+/// A step that begins has not been done.
+fn begin(bar: &ProgressBar, what: String) {
+    bar.set_message(what);
+    bar.tick();
+    bar.inc(1);
 }
 
 impl Drop for BenchBar {

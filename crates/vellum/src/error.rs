@@ -98,6 +98,17 @@ impl Error {
         error.at_path(path)
     }
 
+    /// The error after a failed write or sync, which no later call takes back.
+    pub(crate) fn poisoned(errno: Errno, operation: &str, path: &Path) -> Error {
+        let message = format!(
+            "could not {operation} the log, so nothing more can be made durable until every \
+             process has closed it and one has opened it again"
+        );
+        let mut error = Error::new(ErrorKind::Poisoned, message);
+        error.0.errno = Some(errno);
+        error.at_path(path)
+    }
+
     /// The same error, saying which file it is about.
     pub(crate) fn at_path(mut self, path: &Path) -> Error {
         self.0.path = Some(path.to_path_buf());

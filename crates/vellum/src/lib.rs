@@ -7,8 +7,10 @@
 //!
 //! - [`Options`] opens or creates a log, [`Layout`] decides between framed records and plain text.
 //! - [`Log::append`], [`Log::reserve`] and [`Log::batch`] write records.
+//! - [`Log::commit`] makes them survive a power cut, with one write of the device for everybody
+//!   who waits; [`Options::wal`] is for logs that live on this.
 //! - [`Reader`] reads them, from any position, and follows the log without polling.
-//! - [`Log::stat`], [`Log::verify`] and [`Log::trim`] look after it.
+//! - [`Log::stat`], [`Log::verify`], [`Log::trim`], [`Log::truncate`] and [`repair`] look after it.
 //!
 //! The format is described in `docs/format.md`, the protocol between processes in
 //! `docs/protocol.md`.
@@ -24,8 +26,9 @@ mod sys;
 
 pub use error::{Error, ErrorKind, Result};
 pub use log::{
-    Batch, CommitStat, Damage, InFlight, Log, ParticipantStat, Reader, Record, Recovery,
-    RepairReport, Reservation, SegmentStat, SegmentState, Stat, TrimReport, VerifyReport, repair,
+    Batch, CommitStat, Committer, Completion, Damage, InFlight, Log, ParticipantStat, Reader,
+    Record, Recovery, RepairReport, Reservation, SegmentKeeper, SegmentStat, SegmentState, Stat,
+    TrimReport, VerifyReport, repair,
 };
 pub use lsn::Lsn;
 pub use options::{Fill, Layout, Options, Preallocate};

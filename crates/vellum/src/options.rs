@@ -94,6 +94,8 @@ named!(Fill, "way to fill", Mapped = "mapped", Pwrite = "pwrite", Staged = "stag
 /// Capacity of a segment unless chosen otherwise: long enough that rolling over costs nothing
 /// measurable, short enough that one prepared segment ahead is no burden.
 pub(crate) const SEGMENT_CAPACITY_BYTES_DEFAULT: u64 = 64 << 20;
+/// The same of a log that stages records: two segments of it are in memory.
+pub(crate) const STAGED_CAPACITY_BYTES_DEFAULT: u64 = 16 << 20;
 /// A segment holds at least one page, because segments are mapped.
 pub(crate) const SEGMENT_CAPACITY_BYTES_MIN: u64 = 4096;
 /// A pad frame spans at most a segment and has 32 bits of length.
@@ -263,6 +265,12 @@ impl Options {
             return Err(invalid(
                 "the files of a text log hold nothing but text, so they can be neither recycled \
                  nor written with zeros; choose fallocate",
+            ));
+        }
+        if self.layout == Some(Layout::Text) && self.fill == Some(Fill::Staged) {
+            return Err(invalid(
+                "the lines of a text log go straight to its files, so they cannot be staged; \
+                 choose mapped",
             ));
         }
         if self.preallocate == Some(Preallocate::Sparse) && self.fill == Some(Fill::Mapped) {

@@ -173,6 +173,11 @@ impl Writeback {
     }
 }
 
+/// The filesystem that `directory` is on.
+pub(crate) fn filesystem_of(directory: &Path) -> Option<Filesystem> {
+    mount::of(&directory.canonicalize().ok()?).map(|mount| mount.filesystem)
+}
+
 /// A line of `/proc/meminfo`, in bytes.
 pub(crate) fn memory_bytes(name: &str) -> Option<u64> {
     let meminfo = fs::read_to_string("/proc/meminfo").ok()?;

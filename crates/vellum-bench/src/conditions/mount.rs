@@ -1,4 +1,4 @@
-//! The mount that a directory is in, from `/proc/self/mountinfo`.
+//! The mount that a directory is in, from `/proc/thread-self/mountinfo`.
 //!
 //! ```text
 //! 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue
@@ -23,7 +23,7 @@ pub(super) struct Mount {
 
 /// The mount that `directory`, an absolute path without links, is in.
 pub(super) fn of(directory: &Path) -> Option<Mount> {
-    let mountinfo = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let mountinfo = fs::read_to_string("/proc/thread-self/mountinfo").ok()?;
     find(&mountinfo, directory)
 }
 

@@ -82,33 +82,6 @@ impl Report<Case> {
         text
     }
 
-    fn head(&self) -> String {
-        let conditions = &self.conditions;
-        let machine = &conditions.machine;
-        let mut lines = vec![format!(
-            "{}, {} cores, {}",
-            machine.cpu.as_deref().unwrap_or("unknown processor"),
-            machine.cores.map_or_else(|| String::from("?"), |cores| cores.to_string()),
-            conditions.kernel,
-        )];
-        if let Some(filesystem) = &conditions.filesystem {
-            let device = conditions.device.as_ref();
-            let cache = device.and_then(|device| device.write_cache.as_deref());
-            lines.push(format!(
-                "{} on {} ({}){}",
-                filesystem.kind,
-                filesystem.source,
-                filesystem.mount_options,
-                cache.map(|cache| format!(", {cache} cache")).unwrap_or_default(),
-            ));
-        }
-        lines.push(format!(
-            "{}, vellum {}, {} rounds and a warm-up",
-            conditions.date, conditions.vellum, self.rounds
-        ));
-        lines.iter().map(|line| super::table::wrapped(line)).collect()
-    }
-
     /// What can't be said in a cell.
     fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = Vec::new();

@@ -9,6 +9,8 @@ use crate::conditions::Conditions;
 use crate::error::{Error, Result};
 
 pub(crate) mod append;
+pub(crate) mod commit;
+pub(crate) mod sync;
 mod table;
 
 /// The result of a run of a suite whose cases are `C`.
@@ -36,5 +38,48 @@ impl<C: Serialize> Report<C> {
         let json = serde_json::to_string_pretty(self);
         let json = json.map_err(|error| Error::failed(format!("write the report: {error}")))?;
         Ok(json + "\n")
+    }
+}
+
+impl<C> Report<C> {
+    /// The conditions, in lines that fit.
+    fn head(&self) -> String {
+        let conditions = &self.conditions;
+        let machine = &conditions.machine;
+        let mut lines = vec![format!(
+            "{}, {} cores, {}",
+            machine.cpu.as_deref().unwrap_or("unknown processor"),
+            machine.cores.map_or_else(|| String::from("?"), |cores| cores.to_string()),
+            conditions.kernel,
+        )];
+        if let Some(filesystem) = &conditions.filesystem {
+            let device = conditions.device.as_ref();
+            let cache = device.and_then(|device| device.write_cache.as_deref());
+            lines.push(format!(
+                "{} on {} ({}){}",
+                filesystem.kind,
+                filesystem.source,
+                filesystem.mount_options,
+                cache.map(|cache| format!(", {cache} cache")).unwrap_or_default(),
+            ));
+        }
+        lines.push(format!(
+            "{}, vellum {}, {} rounds and a warm-up",
+            conditions.date, conditions.vellum, self.rounds
+        ));
+        lines.iter().map(|line| table::wrapped(line)).collect()
+    }
+
+    /// The reasons and the warnings, each once, below an empty line.
+    fn foot(&self, reasons: impl Iterator<Item = String>) -> String {
+        let warnings = self.warnings.iter().map(|warning| format!("warning: {warning}"));
+        let mut notes: Vec<String> = Vec::new();
+        for note in reasons.chain(warnings) {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        let lines: String = notes.iter().map(|note| table::wrapped(note)).collect();
+        if lines.is_empty() { lines } else { format!("\n{lines}") }
     }
 }

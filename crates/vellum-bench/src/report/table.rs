@@ -16,7 +16,7 @@ pub(super) enum Align {
 /// Heading and alignment of each column.
 pub(super) type Columns = &'static [(&'static str, Align)];
 
-/// A title and a table under it.
+/// A title, unless it is empty, and a table under it.
 pub(super) fn titled(
     title: &str,
     columns: Columns,
@@ -34,7 +34,8 @@ pub(super) fn titled(
             Align::Right => CellAlignment::Right,
         });
     }
-    format!("\n{title}\n{}\n", table.trim_fmt())
+    let title = if title.is_empty() { String::new() } else { format!("{title}\n") };
+    format!("\n{title}{}\n", table.trim_fmt())
 }
 
 /// A number with about three digits that count.

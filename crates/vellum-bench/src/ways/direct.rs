@@ -22,7 +22,7 @@ use crate::ways::{Appender, Prepared, Way};
 
 /// Rounded up to this: the block of the usual filesystems. A device's own block may be smaller,
 /// but then every write would have the filesystem complete a block of its own.
-const BLOCK_BYTES: usize = 4096;
+pub(crate) const BLOCK_BYTES: usize = 4096;
 
 pub(crate) struct Direct;
 
@@ -109,24 +109,24 @@ fn rounded(bytes: usize) -> usize {
 }
 
 /// Zeroed memory that begins at a block boundary.
-struct AlignedBuffer {
+pub(crate) struct AlignedBuffer {
     memory: Box<[u8]>,
     start: usize,
     len: usize,
 }
 
 impl AlignedBuffer {
-    fn new(len: usize) -> AlignedBuffer {
+    pub(crate) fn new(len: usize) -> AlignedBuffer {
         let memory = vec![0; len + BLOCK_BYTES].into_boxed_slice();
         let start = memory.as_ptr().addr().next_multiple_of(BLOCK_BYTES) - memory.as_ptr().addr();
         AlignedBuffer { memory, start, len }
     }
 
-    fn as_slice(&self) -> &[u8] {
+    pub(crate) fn as_slice(&self) -> &[u8] {
         &self.memory[self.start..self.start + self.len]
     }
 
-    fn as_mut_slice(&mut self) -> &mut [u8] {
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
         &mut self.memory[self.start..self.start + self.len]
     }
 }

@@ -24,12 +24,12 @@ use crate::record::Records;
 use crate::setting::Setting;
 
 mod aio;
-mod direct;
+pub(crate) mod direct;
 mod io_uring;
-mod plain;
+pub(crate) mod plain;
 mod stdio;
 mod vellum_framed;
-mod vellum_log;
+pub(crate) mod vellum_log;
 mod vellum_text;
 mod write;
 mod writev;

@@ -36,7 +36,9 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Truncate(args) => truncate::run(&args),
         Command::Repair(args) => repair::run(&args),
         Command::Bench(args) => match args.suite {
-            BenchSuite::Append(args) => bench::append(args),
+            BenchSuite::Append(args) => bench::append::run(args),
+            BenchSuite::Commit(args) => bench::commit::run(args),
+            BenchSuite::Sync(args) => bench::sync::run(args),
         },
         Command::Stress(args) => stress::run(&args),
         Command::Demo(args) => demo::run(&args),

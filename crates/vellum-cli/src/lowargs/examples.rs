@@ -68,7 +68,23 @@ Examples:
 
 pub(super) const BENCH: &str = "\
 Examples:
-  vellum bench append --quick";
+  vellum bench append --quick
+  vellum bench commit --bytes 256,4096 --threads 1,4,16
+  vellum bench sync";
+
+pub(super) const BENCH_COMMIT: &str = "\
+Examples:
+  vellum bench commit --dir /mnt/data --json result.json
+  vellum bench commit --fs ext4,xfs,btrfs,tmpfs --bytes 256,4096
+  vellum bench commit --bytes 4096 --processes 4 --threads 4
+  vellum bench commit --bytes 256 --threads 1 --prepared yes --cases vellum,direct-dsync
+  vellum bench commit --bytes 256 --json - | jq '.cases[] | {case, threads, ratio_to_limit}'";
+
+pub(super) const BENCH_SYNC: &str = "\
+Examples:
+  vellum bench sync --dir /mnt/data --json result.json
+  vellum bench sync --fs ext4,xfs,btrfs
+  vellum bench sync --cases growing,one-sync --big 10G --rounds 1";
 
 pub(super) const BENCH_APPEND: &str = "\
 Examples:

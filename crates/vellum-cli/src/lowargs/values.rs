@@ -20,6 +20,11 @@ pub(super) fn fill() -> impl TypedValueParser<Value = Fill> {
     named(&["mapped", "pwrite", "staged"])
 }
 
+/// Reads `yes` or `no`.
+pub(super) fn yes_or_no() -> impl TypedValueParser<Value = bool> {
+    PossibleValuesParser::new(["yes", "no"]).map(|word| word == "yes")
+}
+
 /// Reads a value that has one of `names`, so that help and completions can tell them.
 fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where

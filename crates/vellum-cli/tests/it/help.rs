@@ -4,7 +4,7 @@ use std::fs;
 
 use super::support::{Place, closed_pipe, run, vellum};
 
-const COMMANDS: [&[&str]; 16] = [
+const COMMANDS: [&[&str]; 18] = [
     &[],
     &["append"],
     &["cat"],
@@ -17,6 +17,8 @@ const COMMANDS: [&[&str]; 16] = [
     &["repair"],
     &["bench"],
     &["bench", "append"],
+    &["bench", "commit"],
+    &["bench", "sync"],
     &["stress"],
     &["demo"],
     &["completions"],

@@ -2,6 +2,8 @@
 
 mod append;
 mod bench;
+mod bench_commit;
+mod bench_sync;
 mod cat;
 mod commit;
 mod demo;

@@ -24,6 +24,10 @@ pub(crate) struct Geometry {
     pub(crate) secret: u64,
     /// The boot in which the control file was made; in another, its words mean nothing.
     pub(crate) boot_id: [u8; 16],
+    /// Whether there are seals in the log, because something was committed.
+    pub(crate) is_sealed: bool,
+    /// Where the log is being truncated, or 0. Only in the geometry file.
+    pub(crate) cut: u64,
 }
 
 /// Geometry as it stands in the file.
@@ -37,13 +41,14 @@ struct ControlHeader {
     layout: U32,
     preallocate: U32,
     fill: U32,
-    reserved: U32,
+    is_sealed: U32,
     segment_capacity: U64,
     secret: U64,
     boot_id: [u8; 16],
+    cut: U64,
 }
 
-const _: () = assert!(size_of::<ControlHeader>() == 64);
+const _: () = assert!(size_of::<ControlHeader>() == 72);
 
 impl Geometry {
     /// The header as it stands in the file.
@@ -55,10 +60,11 @@ impl Geometry {
             layout: U32::new(code_of(&LAYOUTS, self.layout)),
             preallocate: U32::new(code_of(&PREALLOCATES, self.preallocate)),
             fill: U32::new(code_of(&FILLS, self.fill)),
-            reserved: U32::ZERO,
+            is_sealed: U32::new(self.is_sealed.into()),
             segment_capacity: U64::new(self.segment_capacity),
             secret: U64::new(self.secret),
             boot_id: self.boot_id,
+            cut: U64::new(self.cut),
         };
         header.check = U32::new(crc32c::crc32c(header.as_bytes()));
         header.as_bytes().to_vec()
@@ -88,6 +94,8 @@ impl Geometry {
                 segment_capacity: header.segment_capacity.get(),
                 secret: header.secret.get(),
                 boot_id: header.boot_id,
+                is_sealed: header.is_sealed.get() != 0,
+                cut: header.cut.get(),
             })
         })();
         geometry.filter(Geometry::is_possible).ok_or(HeaderFault::Damaged)
@@ -137,6 +145,8 @@ mod tests {
         fill: Fill::Pwrite,
         secret: 42,
         boot_id: [3; 16],
+        is_sealed: true,
+        cut: 9,
     };
 
     #[test]
@@ -146,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_header_with_any_flipped_bit_is_refused() {
-        for bit in 0..64 * 8 {
+        for bit in 0..GEOMETRY.to_bytes().len() * 8 {
             let mut bytes = GEOMETRY.to_bytes();
             bytes[bit / 8] ^= 1 << (bit % 8);
             assert!(Geometry::parse(&bytes).is_err(), "bit {bit}");

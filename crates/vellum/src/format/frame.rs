@@ -37,6 +37,8 @@ pub(crate) enum Kind {
     Batch,
     /// A record of a batch. Told from others, so that it counts only where its batch is whole.
     Member,
+    /// What was durable when a commit was sealed, for recovery (`format::seal`).
+    Seal,
 }
 
 /// XORed into the check, so that a header tells its kind without a byte for it: with 32 bits of
@@ -44,6 +46,7 @@ pub(crate) enum Kind {
 const PAD_MARK: u32 = 0x9e37_79b9;
 const BATCH_MARK: u32 = 0x7f4a_7c15;
 const MEMBER_MARK: u32 = 0xbf58_476d;
+const SEAL_MARK: u32 = 0x94d0_49bb;
 /// Stands for a check of zero, which with a length of zero would look like unwritten space.
 const ZERO_CHECK: u32 = 0xffff_ffff;
 
@@ -139,9 +142,18 @@ impl Codec {
 
     /// Header of a record of a batch.
     pub(crate) fn member(self, lsn: Lsn, length: u32, payload: &[u8]) -> Header {
+        self.marked(lsn, length, payload, MEMBER_MARK)
+    }
+
+    /// Header of a seal.
+    pub(crate) fn seal(self, lsn: Lsn, payload: &[u8]) -> Header {
+        self.marked(lsn, payload.len() as u32, payload, SEAL_MARK)
+    }
+
+    fn marked(self, lsn: Lsn, length: u32, payload: &[u8], mark: u32) -> Header {
         let mut check = self.check(lsn, length);
         check.update(payload);
-        Header { length, check: never_zero(check.crc ^ MEMBER_MARK) }
+        Header { length, check: never_zero(check.crc ^ mark) }
     }
 
     /// The kind that the header alone shows; `None` is a record, or no frame at all.
@@ -163,6 +175,8 @@ impl Codec {
             Some(Kind::Record)
         } else if header.check == never_zero(check.crc ^ MEMBER_MARK) {
             Some(Kind::Member)
+        } else if header.check == never_zero(check.crc ^ SEAL_MARK) {
+            Some(Kind::Seal)
         } else {
             None
         }

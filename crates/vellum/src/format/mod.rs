@@ -4,6 +4,7 @@
 
 pub(crate) mod control;
 pub(crate) mod frame;
+pub(crate) mod seal;
 pub(crate) mod segment;
 pub(crate) mod text;
 

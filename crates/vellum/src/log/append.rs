@@ -44,6 +44,7 @@ impl Core {
         fill: impl FnOnce(&mut Filler<'_>, Lsn) -> Result<()>,
     ) -> Result<Lsn> {
         let attachment = self.attachment()?;
+        self.check_poison()?;
         if !is_mapped {
             self.check_size_limit()?;
         }

@@ -113,20 +113,55 @@ impl Attachment {
     pub(crate) fn detach(&self, core: &Core) -> Result<()> {
         let gate = Gate::enter(&core.dir)?;
         for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
-            slot.segment = None;
             // What cannot be padded is left to whoever finds its owner gone.
-            if slot.is_claimed && self.finish(core, &mut slot).is_ok() {
-                participants::release_slot(core.words(), slot.index);
-            }
+            let _ = self.finish(core, &mut slot);
         }
         // Through the gate's own file: what is locked through this one, a forked child may keep.
         let unlock = lock::unlock(&self.lock_file, PRESENCE_BYTE);
         unlock.or_os("unlock", &core.dir)?;
         if gate.is_alone().or_os("lock", &core.dir)? {
-            // An error leaves a longer file and nothing else.
+            // An error leaves what is not durable in the stage, or a longer file.
+            let _ = core.end_commits(self);
             let _ = shrink::to_data(core, self);
         }
+        for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
+            slot.segment = None;
+            if slot.is_claimed && slot.unfinished.is_none() {
+                participants::release_slot(core.words(), slot.index);
+            }
+        }
         participants::detach(core.words(), &self.lock_file, self.me).or_os("unlock", &core.dir)
+    }
+
+    /// Enters the gate if no other process is attached; the caller is not present meanwhile.
+    pub(crate) fn enter_gate_alone(&self, core: &Core) -> Result<Option<Gate>> {
+        let gate = Gate::enter(&core.dir)?;
+        lock::unlock(&self.lock_file, PRESENCE_BYTE).or_os("unlock", &core.dir)?;
+        if gate.is_alone().or_os("lock", &core.dir)? {
+            return Ok(Some(gate));
+        }
+        lock::lock(&self.lock_file, PRESENCE_BYTE, Kind::Shared).or_os("lock", &core.dir)?;
+        Ok(None)
+    }
+
+    /// Leaves the gate, present again.
+    pub(crate) fn leave_gate(&self, core: &Core, gate: Gate) -> Result<()> {
+        gate.let_in().or_os("unlock", &core.dir)?;
+        lock::lock(&self.lock_file, PRESENCE_BYTE, Kind::Shared).or_os("lock", &core.dir)
+    }
+
+    /// Every slot of this process, if none is in use or has something left to do.
+    pub(crate) fn take_all_slots(&self) -> Option<Vec<Taken<'_, LocalSlot>>> {
+        let taken: Option<Vec<_>> = self.slots.iter().map(Exclusive::try_take).collect();
+        taken.filter(|slots| slots.iter().all(|slot| slot.unfinished.is_none()))
+    }
+
+    /// Lets go of every open segment; the caller has taken all slots.
+    pub(crate) fn forget_all_segments(&self, slots: &mut [Taken<'_, LocalSlot>]) {
+        for slot in slots {
+            slot.segment = None;
+        }
+        self.segments.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     pub(crate) fn lock_file(&self) -> &OwnedFd {
@@ -251,13 +286,20 @@ impl Attachment {
         Ok(())
     }
 
-    fn open_segment(&self, core: &Core, first: Lsn) -> Result<Arc<Segment>> {
+    pub(crate) fn open_segment(&self, core: &Core, first: Lsn) -> Result<Arc<Segment>> {
         let mut segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(segment) = segments.iter().find(|segment| segment.first == first) {
             return Ok(Arc::clone(segment));
         }
-        let segment = Arc::new(Segment::open(&core.dir, &core.geometry, first)?);
+        let segment = Arc::new(core.open_segment(first)?);
         segments.push(Arc::clone(&segment));
+        if let Some(begin) = core.stage_begin() {
+            // What is durable has left the stage, whose memory it would hold on to.
+            let is_gone = |first: Lsn| core.segment_end(first) <= begin;
+            let gone = segments.extract_if(.., |segment| is_gone(segment.first));
+            let gone: Vec<_> = gone.map(|segment| segment.first).collect();
+            self.forget_segments(&gone);
+        }
         let budget = (core.mapped_bytes_max / segment.mapped_len().max(1)).clamp(1, 64) as usize;
         if segments.len() > budget {
             segments.sort_unstable_by_key(|segment| segment.first);

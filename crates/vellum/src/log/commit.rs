@@ -1,21 +1,361 @@
 //! Making records survive a power cut.
+//!
+//! The protocol between those who wait is `shared::commit`; here is what a batch consists of and
+//! how it reaches the device: in a staged log by direct, synchronous writes of whole blocks from
+//! the stage, in others by `fdatasync`. Every batch of a framed log ends with a seal, which tells
+//! recovery what was durable before it.
+//!
+//! A write or sync that fails is not tried again: the kernel may have thrown the bytes away and
+//! would call the second try a success. The log is poisoned instead, for every process.
 
-use crate::error::OsResult;
+use std::time::{Duration, Instant};
+
+use rustix::io::{self, Errno};
+
+use crate::format::control::Geometry;
+use crate::format::seal::{SEAL_LEN, Seal};
+use crate::format::segment::path;
+use crate::log::attachment::Attachment;
+use crate::log::control::overwrite_geometry;
 use crate::log::core::Core;
-use crate::shared::cursor;
-use crate::{Lsn, Result, sys};
+use crate::log::fill::Filler;
+use crate::log::pad::{self, Reason};
+use crate::log::reserve::Placement;
+use crate::log::{CONTROL_NAME, GEOMETRY_NAME};
+use crate::shared::commit::{self, Batch, Failure, Operation, Sealer, Step};
+use crate::shared::primitive::{self, Ordering};
+use crate::shared::{bell, cursor, lock};
+use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
-pub(crate) fn commit(core: &Core, lsn: Lsn) -> Result<()> {
-    let _ = lsn;
-    sync(core).map(|_| ())
+/// How long to sleep before asking whether those who write are alive: nobody rings for the dead.
+const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
+/// Batches on their way at the same time (`docs/decisions/0006-commit.md`).
+const STAGED_LANES: usize = 2;
+
+impl Core {
+    /// Makes the record at `lsn`, and everything before it, durable.
+    pub(crate) fn commit(&self, lsn: Lsn) -> Result<()> {
+        self.commit_to(self.end_of_commit(lsn)?)
+    }
+
+    /// Up to where the log must be durable for the record at `lsn` to be.
+    pub(crate) fn end_of_commit(&self, lsn: Lsn) -> Result<Lsn> {
+        let tail = cursor::tail(self.words());
+        if lsn >= tail {
+            let message = format!("cannot commit {lsn}: the log ends at {tail}");
+            return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&self.dir).at_lsn(lsn));
+        }
+        // Whatever is durable ends where a record does, so one byte more is all of it.
+        Ok(Lsn::new(lsn.get() + 1))
+    }
+
+    /// Makes everything durable that is published now.
+    pub(crate) fn sync(&self) -> Result<Lsn> {
+        let published = cursor::published(self.words());
+        self.commit_to(published)?;
+        Ok(commit::durable(&self.words().commits))
+    }
+
+    /// Makes everything before `end` durable.
+    pub(crate) fn commit_to(&self, end: Lsn) -> Result<()> {
+        let words = &self.words().commits;
+        if commit::durable(words) >= end {
+            return Ok(());
+        }
+        let attachment = self.attachment()?;
+        words.counts.commits.fetch_add(1, Ordering::Relaxed);
+        loop {
+            match commit::next_step(words, end, self.block, self.lanes()) {
+                Step::Done => return Ok(()),
+                Step::Poisoned => return Err(self.poisoned()),
+                Step::Lead if self.lead(attachment)? => {}
+                Step::Lead => self.wait_for_writers(attachment)?,
+                Step::Wait(word, seen) => {
+                    let since = Instant::now();
+                    primitive::wait(word, seen, LOOK_FOR_THE_DEAD);
+                    if since.elapsed() >= LOOK_FOR_THE_DEAD {
+                        self.replace_the_dead(attachment);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes a seal that tells the newest state, and makes everything durable.
+    pub(crate) fn seal_and_sync(&self, attachment: &Attachment) -> Result<()> {
+        if self.geometry.layout == Layout::Framed {
+            let end = loop {
+                let sealer = self.sealer(attachment);
+                if sealer.next_start(self.block, self.lanes()).is_some() {
+                    break self.write_seal(attachment, &sealer)?;
+                }
+                if commit::is_poisoned(&self.words().commits) {
+                    return Err(self.poisoned());
+                }
+                drop(sealer);
+                let published = cursor::published(self.words());
+                self.commit_to(published)?;
+            };
+            if let Some(end) = end {
+                return self.commit_to(end);
+            }
+        }
+        self.sync().map(drop)
+    }
+
+    /// Stores the user's mark with the log, durably.
+    pub(crate) fn set_checkpoint(&self, lsn: Lsn) -> Result<()> {
+        let attachment = self.attachment()?;
+        if self.geometry.layout != Layout::Framed {
+            let message = "a text log has no room for a checkpoint; use a framed one";
+            return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.dir));
+        }
+        let words = self.words();
+        let (begin, tail) = (words.begin.load(Ordering::Acquire), cursor::tail(words));
+        if lsn.get() < begin || lsn > tail {
+            let message = format!("checkpoint {lsn} lies outside of the log, {begin} to {tail}");
+            return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&self.dir).at_lsn(lsn));
+        }
+        words.commits.ends.checkpoint.store(lsn.get(), Ordering::Release);
+        self.seal_and_sync(attachment)
+    }
+
+    /// Refuses to go on with a log of which a write or sync has failed.
+    #[inline]
+    pub(crate) fn check_poison(&self) -> Result<()> {
+        match commit::is_poisoned(&self.words().commits) {
+            true => Err(self.poisoned()),
+            false => Ok(()),
+        }
+    }
+
+    /// The error that everybody gets after a write or sync has failed.
+    #[cold]
+    pub(crate) fn poisoned(&self) -> Error {
+        let failure = commit::failure(&self.words().commits);
+        let Some(failure) = failure else { return self.nonsense("the poison is gone".into()) };
+        let (operation, path) = match failure.operation {
+            Operation::Write => ("write records to", path(&self.dir, failure.segment)),
+            Operation::Sync => ("sync", path(&self.dir, failure.segment)),
+            Operation::Name => ("sync the names in", self.dir.clone()),
+        };
+        let errno = Errno::from_raw_os_error(failure.errno);
+        Error::poisoned(errno, operation, &path)
+    }
+
+    fn lanes(&self) -> usize {
+        if self.stage.is_some() { STAGED_LANES } else { 1 }
+    }
+
+    pub(crate) fn sealer<'a>(&'a self, attachment: &'a Attachment) -> Sealer<'a> {
+        Sealer::new(&self.words().commits, attachment.me(), &self.census(attachment))
+    }
+
+    /// Seals what is published and writes it; false where nothing more is published.
+    fn lead(&self, attachment: &Attachment) -> Result<bool> {
+        let sealer = self.sealer(attachment);
+        // Somebody else may have been faster, which is as good.
+        let Some(start) = sealer.next_start(self.block, self.lanes()) else { return Ok(true) };
+        let words = self.words();
+        let published = cursor::published(words);
+        if published <= start {
+            return Ok(false);
+        }
+        // With records in flight before it, a seal would only come with the next batch.
+        if published == cursor::tail(words) {
+            self.write_seal(attachment, &sealer)?;
+        }
+        let Some(batch) = sealer.seal(start, cursor::published(words)) else { return Ok(true) };
+        drop(sealer);
+        self.write_batch(attachment, batch);
+        Ok(true)
+    }
+
+    /// Puts a seal at the tail, where there is room for it; returns where it ends.
+    fn write_seal(&self, attachment: &Attachment, sealer: &Sealer<'_>) -> Result<Option<Lsn>> {
+        if self.geometry.layout != Layout::Framed {
+            return Ok(None);
+        }
+        let words = self.words();
+        let capacity = self.capacity();
+        let is_crowded = sealer.is_crowded();
+        let len_at = |start: Lsn| {
+            let offset = start.get() % capacity;
+            let end = offset + SEAL_LEN;
+            match is_crowded {
+                _ if end > capacity => u64::MAX >> 1,
+                true => end.next_multiple_of(self.block) - offset,
+                false => SEAL_LEN,
+            }
+        };
+        let mut slot = attachment.take_slot(self)?;
+        let Ok(range) = cursor::reserve(words, slot.index, &words.ready_end, len_at) else {
+            // At the end of what is ready; the next batch brings one.
+            return Ok(None);
+        };
+        let seal = Seal {
+            durable: commit::durable(&words.commits),
+            begin: Lsn::new(words.begin.load(Ordering::Acquire)),
+            checkpoint: Lsn::new(words.commits.ends.checkpoint.load(Ordering::Acquire)),
+        };
+        let seal = seal.to_frame(self.codec, range.start);
+        let pad_at = Lsn::new(range.start.get() + SEAL_LEN);
+        let pad =
+            (range.len > SEAL_LEN).then(|| self.codec.pad(pad_at, range.len - SEAL_LEN).to_bytes());
+        let mut filler = Filler { core: self, attachment, slot: &mut slot };
+        let pad = pad.as_ref().map_or(&[][..], |pad| &pad[..]);
+        let filled = filler.bytes(range.start, &[&seal, pad], self.has_mapping());
+        if let Err(error) = filled {
+            let placement = Placement { range, at: range.start };
+            self.give_up(attachment, &mut slot, placement, Reason::Failed);
+            return Err(error);
+        }
+        self.publish(attachment, &slot);
+        Ok(Some(range.end()))
+    }
+
+    /// Brings a sealed batch to the device and says so, or poisons the log.
+    fn write_batch(&self, attachment: &Attachment, batch: Batch) {
+        let words = &self.words().commits;
+        let census = self.census(attachment);
+        let since = Instant::now();
+        let written = match &self.stage {
+            Some(_) => self.write_blocks(attachment, batch),
+            None => self.sync_segments(attachment, batch),
+        };
+        match written {
+            Ok(()) => {
+                self.count(batch, since.elapsed());
+                commit::finish(words, attachment.me(), &census, batch);
+                self.retire_stages(attachment);
+            }
+            Err(failure) => commit::poison(words, attachment.me(), &census, failure),
+        }
+    }
+
+    /// Writes the blocks of a batch, segment by segment.
+    fn write_blocks(&self, attachment: &Attachment, batch: Batch) -> Result<(), Failure> {
+        let block = self.block;
+        let mut next = Lsn::new(batch.start.get() / block * block);
+        while next < batch.end {
+            let first = self.segment_of(next);
+            let limit = batch.end.min(self.segment_end(next));
+            let limit = Lsn::new(limit.get().next_multiple_of(block));
+            let failed = |errno| failure(errno, first, Operation::Write);
+            let segment =
+                attachment.open_segment(self, first).map_err(|error| failed(errno_of(&error)))?;
+            segment.write_staged(next, limit).map_err(failed)?;
+            next = limit;
+        }
+        Ok(())
+    }
+
+    /// Syncs the files that a batch lies in.
+    fn sync_segments(&self, attachment: &Attachment, batch: Batch) -> Result<(), Failure> {
+        let mut first = self.segment_of(batch.start);
+        while first < batch.end {
+            let failed = |errno| failure(errno, first, Operation::Sync);
+            let segment =
+                attachment.open_segment(self, first).map_err(|error| failed(errno_of(&error)))?;
+            sys::file::sync_data(segment.fd()).map_err(failed)?;
+            first = self.segment_end(first);
+        }
+        self.sync_names(batch.end).map_err(|errno| failure(errno, batch.start, Operation::Name))
+    }
+
+    /// Makes the names of the segments before `end` durable, and with the first ones the log's own.
+    fn sync_names(&self, end: Lsn) -> io::Result<()> {
+        let words = self.words();
+        let named_end = words.commits.ends.named_end.load(Ordering::Acquire);
+        if named_end >= end.get() {
+            return Ok(());
+        }
+        let allocated_end = words.allocated_end.load(Ordering::Acquire);
+        if named_end == 0 {
+            self.note_seals()?;
+            sync_log_itself(&self.dir)?;
+        }
+        sys::file::sync_directory(&self.dir)?;
+        words.commits.ends.named_end.fetch_max(allocated_end, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Notes that there are seals to be looked for.
+    fn note_seals(&self) -> io::Result<()> {
+        let geometry = Geometry { is_sealed: true, ..self.geometry };
+        overwrite_geometry(&self.dir, &geometry).map_err(|error| errno_of(&error))
+    }
+
+    /// Lets the stages of segments be used again of which everything is durable.
+    fn retire_stages(&self, attachment: &Attachment) {
+        let Some(stage) = &self.stage else { return };
+        let words = self.words();
+        let durable = commit::durable(&words.commits);
+        let is_over = |begin: Lsn| self.segment_end(begin) <= durable;
+        if !self.stage_begin().is_some_and(is_over) {
+            return;
+        }
+        let Some(_held) = lock::try_acquire(&words.prepare, attachment.me()) else { return };
+        while let Some(begin) = self.stage_begin().filter(|begin| is_over(*begin)) {
+            // Before the file: who reads a stage looks afterwards whether it was one.
+            words.commits.stage.begin.store(self.segment_end(begin).get(), Ordering::SeqCst);
+            stage.retire(self.segment_of(begin));
+        }
+    }
+
+    /// Waits until more is published: somebody is in the middle of an append, or died there.
+    fn wait_for_writers(&self, attachment: &Attachment) -> Result<()> {
+        let words = self.words();
+        let (rings, _) = bell::arm(&words.bell);
+        let sealed = words.commits.ends.sealed.load(Ordering::Acquire);
+        if cursor::published(words).get() > sealed {
+            return Ok(());
+        }
+        let since = Instant::now();
+        bell::wait(&words.bell, rings, LOOK_FOR_THE_DEAD);
+        if since.elapsed() >= LOOK_FOR_THE_DEAD && pad::is_held_back_by_the_dead(self, attachment) {
+            pad::repair(self, attachment)?;
+        }
+        Ok(())
+    }
+
+    /// Does what dead participants were about to do for others.
+    fn replace_the_dead(&self, attachment: &Attachment) {
+        let words = &self.words().commits;
+        let census = self.census(attachment);
+        let left = self.sealer(attachment).take_over(&census);
+        match left {
+            Some(batch) => self.write_batch(attachment, batch),
+            None => commit::advance(words, attachment.me(), &census),
+        }
+    }
+
+    fn count(&self, batch: Batch, time: Duration) {
+        let counts = &self.words().commits.counts;
+        counts.syncs.fetch_add(1, Ordering::Relaxed);
+        counts.synced_bytes.fetch_add(batch.end.get() - batch.start.get(), Ordering::Relaxed);
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let bucket = (u64::BITS - micros.leading_zeros()) as usize;
+        let last = counts.sync_micros.len() - 1;
+        counts.sync_micros[bucket.min(last)].fetch_add(1, Ordering::Relaxed);
+    }
 }
 
-pub(crate) fn sync(core: &Core) -> Result<Lsn> {
-    let published = cursor::published(core.words());
-    for first in crate::segment::list(&core.dir)? {
-        let path = crate::format::segment::path(&core.dir, first);
-        let fd = sys::file::open(&path, rustix::fs::OFlags::RDWR, 0).or_os("open", &path)?;
-        rustix::fs::fdatasync(&fd).or_os("sync", &path)?;
+/// Makes the files that describe a log durable, and its directory's name.
+pub(crate) fn sync_log_itself(dir: &std::path::Path) -> io::Result<()> {
+    for name in [GEOMETRY_NAME, CONTROL_NAME] {
+        let fd = sys::file::open(&dir.join(name), rustix::fs::OFlags::RDONLY, 0)?;
+        sys::file::sync(&fd)?;
     }
-    Ok(published)
+    sys::file::sync_directory(dir)?;
+    let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
+    sys::file::sync_directory(parent.unwrap_or(".".as_ref()))
+}
+
+fn failure(errno: Errno, segment: Lsn, operation: Operation) -> Failure {
+    Failure { errno: errno.raw_os_error(), segment, operation }
+}
+
+fn errno_of(error: &Error) -> Errno {
+    error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)
 }

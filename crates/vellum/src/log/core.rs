@@ -5,14 +5,17 @@ use std::path::PathBuf;
 use crate::format::control::Geometry;
 use crate::format::frame::Codec;
 use crate::log::attachment::Attachment;
+use crate::log::recover::Recovery;
+use crate::segment::file::Segment;
 use crate::segment::prepare::Preparer;
+use crate::segment::stage::Stage;
 use crate::shared::participants::Census;
 use crate::shared::primitive::Ordering;
 use crate::shared::region::Region;
 use crate::shared::words::Words;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
-use crate::{Error, ErrorKind, Lsn, Result};
+use crate::{Error, ErrorKind, Fill, Lsn, Result};
 
 /// An open log.
 pub(crate) struct Core {
@@ -20,6 +23,12 @@ pub(crate) struct Core {
     pub(crate) geometry: Geometry,
     pub(crate) codec: Codec,
     pub(crate) filesystem: Filesystem,
+    /// Where records wait until they are committed, in a log that stages them.
+    pub(crate) stage: Option<Stage>,
+    /// Batches are written in blocks of this many bytes.
+    pub(crate) block: u64,
+    /// What opening had to recover.
+    pub(crate) recovery: Option<Recovery>,
     /// Permission bits of the control file.
     pub(crate) mode: u32,
     /// How far ahead of the tail this process makes pages ready.
@@ -71,6 +80,34 @@ impl Core {
     /// End of the segment that holds `lsn`.
     pub(crate) fn segment_end(&self, lsn: Lsn) -> Lsn {
         Lsn::new(self.segment_of(lsn).get() + self.capacity())
+    }
+
+    /// Opens the segment at `first` for storing records, mapped where the log fills by mapping.
+    pub(crate) fn open_segment(&self, first: Lsn) -> Result<Segment> {
+        match &self.stage {
+            Some(stage) => Segment::open_staged(&self.dir, stage, &self.geometry, first),
+            None => Segment::open(&self.dir, &self.geometry, first),
+        }
+    }
+
+    /// Opens the segment at `first` to store a few bytes.
+    pub(crate) fn open_segment_briefly(&self, first: Lsn) -> Result<Segment> {
+        match &self.stage {
+            Some(_) => self.open_segment(first),
+            None => Segment::open_unmapped(&self.dir, &self.geometry, first),
+        }
+    }
+
+    /// From where on records are in the stage, and not yet in the segments.
+    pub(crate) fn stage_begin(&self) -> Option<Lsn> {
+        let begin = || Lsn::new(self.words().commits.stage.begin.load(Ordering::SeqCst));
+        self.stage.as_ref().map(|_| begin())
+    }
+
+    /// Whether records are stored through a mapping.
+    #[inline]
+    pub(crate) fn has_mapping(&self) -> bool {
+        self.geometry.fill != Fill::Pwrite
     }
 
     /// An error for shared words that cannot be.

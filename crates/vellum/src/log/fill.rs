@@ -10,7 +10,7 @@ use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::core::Core;
 use crate::log::pad;
 use crate::log::reserve::Placement;
-use crate::{Fill, Layout, Lsn, Result};
+use crate::{Layout, Lsn, Result};
 
 /// Records up to this long are stored through the mapping, longer ones written by `pwrite`:
 /// above, the copy by the kernel costs less than the zeros and the page faults of the mapping
@@ -28,7 +28,7 @@ impl Core {
     /// Whether a record that takes `len` bytes goes through the mapping.
     #[inline]
     pub(crate) fn is_mapped(&self, len: u64) -> bool {
-        self.geometry.fill == Fill::Mapped && len <= MAPPED_LEN_MAX.min(self.capacity())
+        self.has_mapping() && len <= MAPPED_LEN_MAX.min(self.capacity())
     }
 }
 

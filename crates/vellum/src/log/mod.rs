@@ -4,22 +4,29 @@ mod append;
 mod attachment;
 mod batch;
 mod commit;
+mod committer;
+mod control;
 mod core;
 mod fill;
 mod frames;
 mod gate;
 mod open;
 mod pad;
+mod preparing;
 mod read;
 mod rebuild;
 mod recover;
+mod repair;
 mod reservation;
 mod reserve;
 mod shrink;
+mod stage;
 mod stat;
 mod trim;
+mod truncate;
 mod verify;
 mod window;
+mod wipe;
 
 use std::fmt;
 use std::io::IoSlice;
@@ -31,8 +38,11 @@ use crate::shared::primitive::Ordering;
 use crate::{Layout, Lsn, Options, Result};
 
 pub use batch::Batch;
+pub use committer::{Committer, Completion};
+pub use preparing::SegmentKeeper;
 pub use read::{Reader, Record};
-pub use recover::{Recovery, RepairReport, repair};
+pub use recover::Recovery;
+pub use repair::{RepairReport, repair};
 pub use reservation::Reservation;
 pub use stat::{CommitStat, InFlight, ParticipantStat, SegmentStat, SegmentState, Stat};
 pub use trim::TrimReport;
@@ -89,7 +99,7 @@ impl Log {
     ///
     /// When it returns, the record survives the death of this process and of every other, and
     /// readers see it as soon as the records before it are published. It does not yet survive a
-    /// power cut.
+    /// power cut: that is what [`commit`](Log::commit) is for.
     ///
     /// # Cost
     ///
@@ -110,54 +120,144 @@ impl Log {
         append::with_slices(parts, |parts| self.shared.0.append(parts))
     }
 
-    /// Makes the record at `lsn`, and all before it, survive a power cut.
+    /// Makes the record at `lsn`, and everything before it, survive a power cut.
+    ///
+    /// All threads of all processes share the writes that this takes: whoever finds the device
+    /// free writes everything that has been published so far. If that process dies, another does
+    /// it again.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position beyond the end;
+    /// [`Poisoned`](crate::ErrorKind::Poisoned) after a failed write or sync, for every caller in
+    /// every process, with the file and the error number of the first failure: nothing is tried
+    /// again, because the kernel would report a success that is none. The log can still be read.
+    /// When all have closed it, the next opener recovers it.
+    ///
+    /// # Durability
+    ///
+    /// When it returns, the record survives a power cut, as far as the device keeps its promises.
+    ///
+    /// # Cost
+    ///
+    /// About one write of the device, shared with everybody who commits at the same time: in a
+    /// [staged](crate::Fill::Staged) log a direct, synchronous write of whole blocks, in others an
+    /// `fdatasync`. The caller sleeps meanwhile. While a reservation of the calling thread is
+    /// unpublished, records behind it cannot be committed, and waiting for that never ends.
     pub fn commit(&self, lsn: Lsn) -> Result<()> {
-        commit::commit(&self.shared.0, lsn)
+        self.shared.0.commit(lsn)
     }
 
     /// Appends one record and commits it; returns its position.
+    ///
+    /// # Errors, Durability, Cost
+    ///
+    /// As for [`append`](Log::append) and [`commit`](Log::commit). After an error of the commit
+    /// the record may be in the log, and may be found by recovery.
     pub fn append_durable(&self, record: &[u8]) -> Result<Lsn> {
         let lsn = self.append(record)?;
-        self.commit(lsn)?;
+        if !record.is_empty() || self.layout() == Layout::Framed {
+            self.commit(lsn)?;
+        }
         Ok(lsn)
     }
 
     /// Commits everything published so far; returns the durable end.
+    ///
+    /// # Errors, Cost
+    ///
+    /// As for [`commit`](Log::commit).
     pub fn sync(&self) -> Result<Lsn> {
-        commit::sync(&self.shared.0)
+        self.shared.0.sync()
     }
 
     /// End of what survives a power cut.
     pub fn durable(&self) -> Lsn {
-        Lsn::new(self.shared.0.words().begin.load(Ordering::Acquire))
+        crate::shared::commit::durable(&self.shared.0.words().commits)
     }
 
-    /// Stores `lsn` with the log as the position from which its user recovers.
+    /// A thread that commits for those who must not wait, and file descriptors to poll.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadOnly`](crate::ErrorKind::ReadOnly), and [`Io`](crate::ErrorKind::Io) where no thread
+    /// can be started.
+    pub fn committer(&self) -> Result<Committer> {
+        Committer::new(Arc::clone(&self.shared))
+    }
+
+    /// Stores `lsn` with the log as the position from which its user recovers, and commits.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position outside of the log,
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) in a text log; otherwise as for
+    /// [`commit`](Log::commit).
+    ///
+    /// # Durability
+    ///
+    /// When it returns, the mark and everything published before survive a power cut.
     pub fn set_checkpoint(&self, lsn: Lsn) -> Result<()> {
-        let _ = lsn;
-        Ok(())
+        self.shared.0.set_checkpoint(lsn)
     }
 
     /// The position stored last by [`set_checkpoint`](Log::set_checkpoint), or [`Lsn::ZERO`].
     pub fn checkpoint(&self) -> Lsn {
-        Lsn::ZERO
+        let words = &self.shared.0.words().commits;
+        Lsn::new(words.ends.checkpoint.load(Ordering::Acquire))
     }
 
     /// Drops the newest part of the log: the record at `from` and all behind it.
+    ///
+    /// Positions from `from` on are given out again. Readers that have come further get
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange).
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position outside of the log or (framed)
+    /// where no record starts; [`Busy`](crate::ErrorKind::Busy) while another process has the log
+    /// open for writing, or an append of this process is in progress; otherwise as for
+    /// [`commit`](Log::commit).
+    ///
+    /// # Durability
+    ///
+    /// Everything before is committed first. When it returns, what was dropped stays dropped.
+    ///
+    /// # Cost
+    ///
+    /// A few syncs, and zeros over what was dropped.
     pub fn truncate(&self, from: Lsn) -> Result<()> {
-        let _ = from;
-        Ok(())
+        truncate::truncate(&self.shared, from)
     }
 
     /// What opening the log had to recover, if it was this process that had to.
     pub fn recovery(&self) -> Option<Recovery> {
-        None
+        self.shared.0.recovery
     }
 
-    /// Makes `segments` segments ready beyond the one being written; returns how many were made.
+    /// Makes sure that `segments` segments are ready beyond the one being written; returns how
+    /// many were made.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSpace`](crate::ErrorKind::NoSpace) on a full disk; those made before stay.
+    ///
+    /// # Durability
+    ///
+    /// In a [staged](crate::Fill::Staged) log they and their names are on the device when it
+    /// returns, so commits in them wait for no journal.
     pub fn prepare(&self, segments: u64) -> Result<u64> {
-        let _ = segments;
-        Ok(0)
+        self.shared.0.prepare(segments)
+    }
+
+    /// A thread that keeps `segments` segments ready, until it is dropped.
+    ///
+    /// # Errors
+    ///
+    /// As for [`prepare`](Log::prepare), and [`Io`](crate::ErrorKind::Io) where no thread can be
+    /// started.
+    pub fn keep_prepared(&self, segments: u64) -> Result<SegmentKeeper> {
+        SegmentKeeper::new(Arc::clone(&self.shared), segments)
     }
 
     /// Reserves `len` bytes at the tail, to be written in place and then published.

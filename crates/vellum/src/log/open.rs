@@ -14,28 +14,34 @@ use rustix::fs::{self, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::error::OsResult;
-use crate::format::control::{self, Geometry, HeaderFault};
+use crate::format::control::Geometry;
 use crate::format::frame::Codec;
 use crate::format::segment::parse_file_name;
 use crate::log::attachment::Attachment;
 use crate::log::batch::CoreRef;
+use crate::log::commit::sync_log_itself;
+use crate::log::control::{
+    UNFINISHED_CONTROL_NAME, overwrite_control, overwrite_geometry, read_geometry, stored_geometry,
+    write_control, write_geometry,
+};
 use crate::log::core::Core;
 use crate::log::gate::Gate;
-use crate::log::rebuild::{self, Positions};
-use crate::log::{CONTROL_NAME, GEOMETRY_NAME, LOCK_NAME, pad};
+use crate::log::rebuild::{self, Access, Loss, Positions};
+use crate::log::recover::Recovery;
+use crate::log::{CONTROL_NAME, GEOMETRY_NAME, LOCK_NAME, pad, stage, wipe};
 use crate::options::{
     MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, SEGMENT_CAPACITY_BYTES_DEFAULT,
+    STAGED_CAPACITY_BYTES_DEFAULT,
 };
+use crate::segment::stage::Stage;
 use crate::segment::{SPARE_SUFFIX, UNFINISHED_NAME, list, names};
-use crate::shared::cursor::Packed;
+use crate::shared::commit;
 use crate::shared::primitive::Ordering;
 use crate::shared::region::{CONTROL_LEN, Region};
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
 use crate::sys::{self, Map};
 use crate::{Error, ErrorKind, Fill, Options, Preallocate, Result};
-
-const UNFINISHED_CONTROL_NAME: &str = "control.new";
 
 /// Opens the log in `dir` as `options` say.
 pub(crate) fn open(dir: &Path, options: &Options) -> Result<CoreRef> {
@@ -56,40 +62,84 @@ fn open_for_writing(dir: &Path, options: &Options) -> Result<CoreRef> {
     check_is_ours(dir, may_create)?;
     let lock_file = open_lock_file(dir, mode)?;
     let gate = Gate::enter(dir)?;
+    let is_first = gate.is_alone().or_os("lock", &dir.join(LOCK_NAME))?;
     let control_path = dir.join(CONTROL_NAME);
-    let control = match sys::file::open(&control_path, OFlags::RDWR, 0) {
+    let opened = match sys::file::open(&control_path, OFlags::RDWR, 0) {
         Ok(_) if options.create_new => {
             let message = "there is a log already";
             return Err(Error::new(ErrorKind::AlreadyExists, message).at_path(dir));
         }
-        Ok(control) => control,
-        Err(Errno::NOENT) => make_control(dir, options, filesystem, &gate, mode)?,
+        Ok(control) => take_up(dir, options, control, is_first)?,
+        Err(Errno::NOENT) => make_control(dir, options, filesystem, is_first, mode)?,
         Err(errno) => return Err(Error::os(errno, "open the control file", &control_path)),
     };
-    let geometry = read_geometry(&control, &control_path)?;
-    options.check_against(&geometry, dir)?;
-    let (control, geometry) = if geometry.boot_id == sys::process::boot_id() {
-        (control, geometry)
-    } else {
-        // Another boot: the words mean nothing, and nobody of that boot is alive.
-        require_alone(&gate, dir)?;
-        let geometry = Geometry { boot_id: sys::process::boot_id(), ..geometry };
-        let positions = rebuild::scan(dir, &geometry, rebuild::Holes::Pad)?;
-        (write_control(dir, &geometry, positions, mode)?, geometry)
-    };
+    let Opened { control, geometry, recovery } = opened;
     let control_mode = fs::fstat(&control).or_os("look at", &control_path)?.st_mode & 0o777;
     let map = Map::new(&control, CONTROL_LEN, true).or_os("map", &control_path)?;
     let region = Region::new(map);
-    gate.let_in().or_os("unlock", &dir.join(LOCK_NAME))?;
-    let attachment = Attachment::attach(region.words(), lock_file)
+    let mut core = core(dir, options, geometry, filesystem, control_mode, region);
+    core.recovery = recovery;
+    core.check_words()?;
+    core.join_stage(is_first)?;
+    if is_first {
+        gate.let_in().or_os("unlock", &dir.join(LOCK_NAME))?;
+    }
+    let attachment = Attachment::attach(core.words(), lock_file)
         .map_err(|error| error.at_path(&dir.join(LOCK_NAME)))?;
     drop(gate);
-    let writer = PerProcess::new(attachment).or_os("notice forks from", dir)?;
-    let core = core(dir, options, geometry, filesystem, control_mode, Some(writer), region);
-    core.check_words()?;
+    core.writer = Some(PerProcess::new(attachment).or_os("notice forks from", dir)?);
     pad::repair(&core, core.attachment()?)?;
+    core.check_poison()?;
     core.prepare_first(core.attachment()?);
     Ok(CoreRef(core))
+}
+
+/// A control file whose words hold.
+struct Opened {
+    control: OwnedFd,
+    geometry: Geometry,
+    recovery: Option<Recovery>,
+}
+
+/// Takes up a log that has a control file, recovering it where its words do not hold.
+fn take_up(dir: &Path, options: &Options, control: OwnedFd, is_first: bool) -> Result<Opened> {
+    let path = dir.join(CONTROL_NAME);
+    let geometry = read_geometry(&control, &path)?;
+    options.check_against(&geometry, dir)?;
+    let has_words = geometry.boot_id == sys::process::boot_id();
+    if has_words && !(is_first && is_lost(dir, &control, &geometry)?) {
+        return Ok(Opened { control, geometry, recovery: None });
+    }
+    require_alone(is_first, dir)?;
+    // What was noted later than the header of the control file, if the file is there.
+    let noted = stored_geometry(dir).unwrap_or(Geometry { is_sealed: true, ..geometry });
+    let geometry = Geometry { boot_id: sys::process::boot_id(), ..noted };
+    let positions = rebuild::scan(dir, &geometry, Loss::Power, Access::Change)?;
+    if has_words && geometry.fill != Fill::Staged {
+        // After a failed sync.
+        wipe::rewrite(dir, &geometry, positions.begin, positions.tail)?;
+    }
+    let geometry = Geometry { cut: 0, ..geometry };
+    overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
+    overwrite_geometry(dir, &geometry)?;
+    Ok(Opened { control, geometry, recovery: positions.recovery })
+}
+
+/// Whether what the words tell of does not hold any more: a truncation was not finished, the stage
+/// is gone, or the page cache cannot be believed after a failed sync.
+fn is_lost(dir: &Path, control: &OwnedFd, geometry: &Geometry) -> Result<bool> {
+    // Somebody died while truncating.
+    if stored_geometry(dir).is_ok_and(|stored| stored.cut != 0) {
+        return Ok(true);
+    }
+    let map = Map::new(control, CONTROL_LEN, true).or_os("map", &dir.join(CONTROL_NAME))?;
+    let region = Region::new(map);
+    let words = &region.words().commits;
+    if geometry.fill != Fill::Staged {
+        return Ok(commit::is_poisoned(words));
+    }
+    let inode = words.stage.inode.load(Ordering::Acquire);
+    Ok(inode != 0 && Stage::of(dir, geometry.secret).inode() != Some(inode))
 }
 
 fn open_read_only(dir: &Path, options: &Options) -> Result<CoreRef> {
@@ -120,11 +170,12 @@ fn open_read_only(dir: &Path, options: &Options) -> Result<CoreRef> {
         // The words are lost: work them out for this reader alone, from the segments as they are.
         _ => {
             let region = Region::on_heap();
-            rebuild::scan(dir, &geometry, rebuild::Holes::Leave)?.store(region.words());
+            let loss = loss_of(&geometry);
+            rebuild::scan(dir, &geometry, loss, Access::Look)?.store(region.words());
             region
         }
     };
-    let core = core(dir, options, geometry, filesystem, mode, None, region);
+    let core = core(dir, options, geometry, filesystem, mode, region);
     core.check_words()?;
     Ok(CoreRef(core))
 }
@@ -135,9 +186,9 @@ fn core(
     geometry: Geometry,
     filesystem: Filesystem,
     mode: u32,
-    writer: Option<PerProcess<Attachment>>,
     region: Region,
 ) -> Core {
+    let is_staged = geometry.fill == Fill::Staged;
     Core {
         dir: dir.to_path_buf(),
         codec: Codec::new(geometry.secret),
@@ -148,8 +199,11 @@ fn core(
             .unwrap_or(PREFAULT_BYTES_DEFAULT)
             .min(geometry.segment_capacity),
         mapped_bytes_max: options.mapped_bytes_max.unwrap_or(MAPPED_BYTES_MAX_DEFAULT),
+        stage: is_staged.then(|| Stage::of(dir, geometry.secret)),
+        block: if is_staged { stage::block(dir, filesystem) } else { 1 },
+        recovery: None,
         geometry,
-        writer,
+        writer: None,
         region,
     }
 }
@@ -219,32 +273,51 @@ fn make_control(
     dir: &Path,
     options: &Options,
     filesystem: Filesystem,
-    gate: &Gate,
+    is_first: bool,
     mode: u32,
-) -> Result<OwnedFd> {
-    require_alone(gate, dir)?;
-    let (geometry, positions) = if list(dir)?.is_empty() {
-        if options.never_create && !options.create_new {
-            return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
-        }
-        let geometry = new_geometry(options, filesystem);
-        (geometry, Positions::of_new_log(&geometry))
-    } else {
-        if options.create_new {
-            let message = "there are segments of a log already";
-            return Err(Error::new(ErrorKind::AlreadyExists, message).at_path(dir));
-        }
-        let geometry = Geometry { boot_id: sys::process::boot_id(), ..stored_geometry(dir)? };
-        options.check_against(&geometry, dir)?;
-        (geometry, rebuild::scan(dir, &geometry, rebuild::Holes::Pad)?)
-    };
-    write_file(dir, GEOMETRY_NAME, &geometry.to_bytes(), mode)?;
-    write_control(dir, &geometry, positions, mode)
+) -> Result<Opened> {
+    require_alone(is_first, dir)?;
+    if !list(dir)?.is_empty() {
+        return make_control_again(dir, options, mode);
+    }
+    if options.never_create && !options.create_new {
+        return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
+    }
+    let geometry = new_geometry(options, filesystem);
+    write_geometry(dir, &geometry, mode)?;
+    let control = write_control(dir, &geometry, Positions::of_new_log(&geometry), mode)?;
+    if geometry.fill == Fill::Staged {
+        // Others do this when something is committed first.
+        sync_log_itself(dir).or_os("sync the log's files in", dir)?;
+    }
+    Ok(Opened { control, geometry, recovery: None })
 }
 
-fn require_alone(gate: &Gate, dir: &Path) -> Result<()> {
-    let path = dir.join(LOCK_NAME);
-    if gate.is_alone().or_os("lock", &path)? {
+/// Makes the control file of a log that has lost it.
+fn make_control_again(dir: &Path, options: &Options, mode: u32) -> Result<Opened> {
+    if options.create_new {
+        let message = "there are segments of a log already";
+        return Err(Error::new(ErrorKind::AlreadyExists, message).at_path(dir));
+    }
+    let stored = stored_geometry(dir)?;
+    options.check_against(&stored, dir)?;
+    let geometry = Geometry { boot_id: sys::process::boot_id(), ..stored };
+    let positions = rebuild::scan(dir, &geometry, loss_of(&stored), Access::Change)?;
+    let geometry = Geometry { cut: 0, ..geometry };
+    overwrite_geometry(dir, &geometry)?;
+    let control = write_control(dir, &geometry, positions, mode)?;
+    Ok(Opened { control, geometry, recovery: positions.recovery })
+}
+
+/// What has happened to a log whose control file does not hold.
+fn loss_of(stored: &Geometry) -> Loss {
+    // What was in the stage of a staged log is not looked for.
+    let is_same_boot = stored.boot_id == sys::process::boot_id() && stored.boot_id != [0; 16];
+    if is_same_boot && stored.fill != Fill::Staged { Loss::Words } else { Loss::Power }
+}
+
+fn require_alone(is_first: bool, dir: &Path) -> Result<()> {
+    if is_first {
         return Ok(());
     }
     let message = "the control file is missing although processes use the log; restore it, or end \
@@ -256,95 +329,25 @@ fn new_geometry(options: &Options, filesystem: Filesystem) -> Geometry {
     let preallocate = options.preallocate.unwrap_or_default();
     let is_hazardous = filesystem.mapping_hazard().is_some() || preallocate == Preallocate::Sparse;
     let fill = if is_hazardous { Fill::Pwrite } else { Fill::Mapped };
+    let fill = match options.fill {
+        Some(Fill::Staged) if !Stage::is_offered() => Fill::Pwrite,
+        chosen => chosen.unwrap_or(fill),
+    };
+    let capacity = if fill == Fill::Staged {
+        STAGED_CAPACITY_BYTES_DEFAULT
+    } else {
+        SEGMENT_CAPACITY_BYTES_DEFAULT
+    };
     Geometry {
         layout: options.layout.unwrap_or_default(),
-        segment_capacity: options.segment_capacity_bytes.unwrap_or(SEGMENT_CAPACITY_BYTES_DEFAULT),
+        segment_capacity: options.segment_capacity_bytes.unwrap_or(capacity),
         preallocate,
-        fill: options.fill.unwrap_or(fill),
+        fill,
+        is_sealed: fill == Fill::Staged,
+        cut: 0,
         secret: sys::process::random_u64(),
         boot_id: sys::process::boot_id(),
     }
-}
-
-/// Writes a complete control file and gives it its name.
-fn write_control(
-    dir: &Path,
-    geometry: &Geometry,
-    positions: Positions,
-    mode: u32,
-) -> Result<OwnedFd> {
-    let mut bytes = geometry.to_bytes();
-    // Written, not sparse: a store into the mapping must never need a block.
-    bytes.resize(CONTROL_LEN, 0);
-    positions.store_to_bytes(&mut bytes);
-    write_file(dir, CONTROL_NAME, &bytes, mode)
-}
-
-fn write_file(dir: &Path, name: &str, bytes: &[u8], mode: u32) -> Result<OwnedFd> {
-    let unfinished = dir.join(UNFINISHED_CONTROL_NAME);
-    sys::file::check_size_limit(bytes.len() as u64).or_os("create a log in", dir)?;
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC;
-    let fd = sys::file::open(&unfinished, flags, mode).or_os("create", &unfinished)?;
-    sys::file::write_all_at(&fd, bytes, 0).or_os("write", &unfinished)?;
-    fs::rename(&unfinished, dir.join(name)).or_os("name", &dir.join(name))?;
-    Ok(fd)
-}
-
-/// The geometry from a control file, refusing whatever is none.
-fn read_geometry(control: &OwnedFd, path: &Path) -> Result<Geometry> {
-    let len = sys::file::len(control).or_os("look at", path)?;
-    let mut bytes = vec![0; control::HEADER_LEN];
-    let count = sys::file::read_up_to_at(control, &mut bytes, 0).or_os("read", path)?;
-    let geometry = Geometry::parse(&bytes[..count]).map_err(|fault| header_error(fault, path))?;
-    if len != CONTROL_LEN as u64 {
-        let message = format!(
-            "the control file has {len} bytes instead of {CONTROL_LEN}; when no process uses the \
-             log, remove it to have it rebuilt from the segments"
-        );
-        return Err(Error::new(ErrorKind::Corrupt, message).at_path(path));
-    }
-    Ok(geometry)
-}
-
-/// The geometry from its own file, where the control file is gone.
-fn stored_geometry(dir: &Path) -> Result<Geometry> {
-    let path = dir.join(GEOMETRY_NAME);
-    match std::fs::read(&path) {
-        Ok(bytes) => Geometry::parse(&bytes).map_err(|fault| header_error(fault, &path)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            if list(dir)?.is_empty() {
-                return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
-            }
-            let message = "the directory holds segments but neither the control file nor the \
-                           geometry file; restore one of them";
-            Err(Error::new(ErrorKind::Corrupt, message).at_path(&path))
-        }
-        Err(error) => {
-            let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-            Err(Error::os(errno, "read", &path))
-        }
-    }
-}
-
-fn header_error(fault: HeaderFault, path: &Path) -> Error {
-    let (kind, message) = match fault {
-        HeaderFault::NotAControlFile => {
-            (ErrorKind::Incompatible, "not a log: the file is not Vellum's".to_string())
-        }
-        HeaderFault::Version(version) => {
-            let ours = crate::format::VERSION;
-            let message =
-                format!("the log has format version {version}; this library reads version {ours}");
-            (ErrorKind::Incompatible, message)
-        }
-        HeaderFault::Damaged => (
-            ErrorKind::Corrupt,
-            "the header is damaged; when no process uses the log, remove the control file to have \
-             it rebuilt"
-                .to_string(),
-        ),
-    };
-    Error::new(kind, message).at_path(path)
 }
 
 impl Options {
@@ -354,7 +357,10 @@ impl Options {
             contradict("layout", self.layout, stored.layout),
             contradict("segment capacity", self.segment_capacity_bytes, stored.segment_capacity),
             contradict("preallocation", self.preallocate, stored.preallocate),
-            contradict("fill", self.fill, stored.fill),
+            // Where there is no shared memory, staged was asked for and could not be had.
+            ((self.fill, stored.fill) != (Some(Fill::Staged), Fill::Pwrite))
+                .then(|| contradict("fill", self.fill, stored.fill))
+                .flatten(),
         ];
         match contradiction.into_iter().flatten().next() {
             Some(message) => Err(Error::new(ErrorKind::InvalidOption, message).at_path(dir)),
@@ -370,28 +376,4 @@ fn contradict<T: PartialEq + std::fmt::Display>(
 ) -> Option<String> {
     let asked = asked.filter(|asked| *asked != stored)?;
     Some(format!("the log was created with {what} {stored}, and {asked} was asked for"))
-}
-
-impl Positions {
-    fn store(self, words: &crate::shared::words::Words) {
-        words.cursor.store(Packed::new(self.tail, 0).to_word(), Ordering::Relaxed);
-        words.ready_end.store(self.tail.get(), Ordering::Relaxed);
-        words.allocated_end.store(self.allocated_end.get(), Ordering::Relaxed);
-        words.begin.store(self.begin.get(), Ordering::Relaxed);
-    }
-
-    /// Lays the words into the bytes of a control file to be.
-    fn store_to_bytes(self, bytes: &mut [u8]) {
-        let values = [
-            Packed::new(self.tail, 0).to_word(),
-            self.tail.get(),
-            self.allocated_end.get(),
-            self.begin.get(),
-        ];
-        // The first four words of `Words`, each alone on two lines.
-        for (index, value) in values.into_iter().enumerate() {
-            let offset = control::HEADER_LEN + index * 128;
-            bytes[offset..offset + 8].copy_from_slice(&value.to_le_bytes());
-        }
-    }
 }

@@ -41,7 +41,7 @@ pub(crate) fn write(core: &Core, range: Range, reason: Reason) -> Result<()> {
     let end = range.end();
     let mut lsn = range.start;
     while lsn < end {
-        let segment = Segment::open_unmapped(&core.dir, &core.geometry, core.segment_of(lsn))?;
+        let segment = core.open_segment_briefly(core.segment_of(lsn))?;
         let segment_end = core.segment_end(lsn);
         let limit = end.min(segment_end);
         // Only what is skipped starts inside a segment and goes on in the next.

@@ -155,6 +155,10 @@ impl Reader {
             self.window.forget();
             return Ok(true);
         }
+        let tail = cursor::tail(core.words());
+        if tail < self.position {
+            return Err(truncated(&self.core, self.position, tail));
+        }
         if self.published < cursor::tail(core.words())
             && core.writer.is_some()
             && pad::is_held_back_by_the_dead(core, core.attachment()?)
@@ -288,10 +292,18 @@ impl Reader {
         self.unless_trimmed(error)
     }
 
-    /// The error, unless the explanation is that the position has been trimmed away.
+    /// The error, unless the explanation is that the position has been trimmed or cut away.
     fn unless_trimmed(&self, error: Error) -> Error {
-        let begin = Lsn::new(self.core.0.words().begin.load(Ordering::SeqCst));
-        if self.position < begin { trimmed(&self.core, self.position, begin) } else { error }
+        let words = self.core.0.words();
+        let begin = Lsn::new(words.begin.load(Ordering::SeqCst));
+        let tail = cursor::tail(words);
+        if self.position < begin {
+            trimmed(&self.core, self.position, begin)
+        } else if tail < self.published {
+            truncated(&self.core, self.position, tail)
+        } else {
+            error
+        }
     }
 }
 
@@ -319,6 +331,11 @@ pub(crate) fn starts_record(core: &CoreRef, window: &mut Window, lsn: Lsn) -> Re
 pub(crate) fn not_a_start(core: &CoreRef, lsn: Lsn) -> Error {
     let message = format!("no whole record starts at position {lsn}; use one that was returned");
     Error::new(ErrorKind::OutOfRange, message).at_path(&core.0.dir).at_lsn(lsn)
+}
+
+fn truncated(core: &CoreRef, position: Lsn, tail: Lsn) -> Error {
+    let message = format!("position {position} has been truncated away; the log ends at {tail}");
+    Error::new(ErrorKind::OutOfRange, message).at_path(&core.0.dir).at_lsn(position)
 }
 
 fn trimmed(core: &CoreRef, position: Lsn, begin: Lsn) -> Error {

@@ -1,22 +1,23 @@
 //! Finding out where a log begins and ends from its segments alone.
 //!
 //! Needed when the control file is gone, and after a reboot. Only records are believed: a framed
-//! log ends behind its last whole frame, a text log behind its last byte that is not NUL.
+//! log ends behind its last whole frame (`recover`), a text log behind its last byte that is not
+//! NUL.
 //!
-//! **If the process dies here**: nothing was changed but pads written into holes; the next opener
-//! does it again and comes to the same end.
+//! **If the process dies here**: nothing was changed but pads written into holes, and zeros over
+//! what was cut; the next opener does it again and comes to the same end.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::format::control::Geometry;
-use crate::format::frame::{Codec, Kind};
+use crate::format::frame::Codec;
 use crate::format::segment::SegmentHeader;
 use crate::log::batch::CoreRef;
 use crate::log::core::Core;
-use crate::log::frames::{self, Found};
 use crate::log::pad::{self, Reason};
-use crate::log::window::Window;
+use crate::log::recover::{self, Recovery};
+use crate::log::wipe;
 use crate::segment::file::{ReadSegment, Segment};
 use crate::segment::list;
 use crate::shared::cursor::Range;
@@ -28,54 +29,87 @@ use crate::{Error, ErrorKind, Layout, Lsn, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Positions {
     pub(crate) begin: Lsn,
+    /// End of what is known to survive a power cut.
+    pub(crate) durable: Lsn,
     pub(crate) tail: Lsn,
     pub(crate) allocated_end: Lsn,
+    pub(crate) checkpoint: Lsn,
+    pub(crate) recovery: Option<Recovery>,
 }
 
-/// What to do about space in the middle that was reserved and never written.
+/// What has happened to the log, and so what damage may be put down to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Holes {
-    /// Pad it, so that readers pass over it.
-    Pad,
-    /// Leave it: nothing is written.
-    Leave,
+pub(crate) enum Loss {
+    /// The control file is gone and nothing else: holes are those of dead writers, and are padded.
+    Words,
+    /// The device may have stopped in the middle of a write: what follows a hole is cut.
+    Power,
+}
+
+/// Whether the log may be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Change,
+    Look,
 }
 
 impl Positions {
     /// Of a log with nothing in it. Positions start behind a segment's worth, so that none is 0.
     pub(crate) fn of_new_log(geometry: &Geometry) -> Positions {
         let start = Lsn::new(geometry.segment_capacity);
-        Positions { begin: start, tail: start, allocated_end: start }
+        Positions {
+            begin: start,
+            durable: start,
+            tail: start,
+            allocated_end: start,
+            checkpoint: Lsn::ZERO,
+            recovery: None,
+        }
     }
 }
 
 /// Works out the positions of the log in `dir`.
-pub(crate) fn scan(dir: &Path, geometry: &Geometry, holes: Holes) -> Result<Positions> {
-    let firsts = list(dir)?;
-    let (Some(oldest), Some(newest)) = (firsts.first(), firsts.last()) else {
-        return Ok(Positions::of_new_log(geometry));
-    };
-    check_contiguous(dir, geometry, &firsts)?;
+pub(crate) fn scan(
+    dir: &Path,
+    geometry: &Geometry,
+    loss: Loss,
+    access: Access,
+) -> Result<Positions> {
+    let mut firsts = list(dir)?;
+    if access == Access::Change && geometry.cut != 0 {
+        wipe::wipe(dir, geometry, Lsn::new(geometry.cut))?;
+        firsts = list(dir)?;
+    }
+    let Some(newest) = firsts.last() else { return Ok(Positions::of_new_log(geometry)) };
     let allocated_end = Lsn::new(newest.get() + geometry.segment_capacity);
     let shared = Arc::new(CoreRef(bare_core(dir, geometry)));
-    let (begin, tail) = match geometry.layout {
+    match geometry.layout {
         Layout::Framed => {
-            let begin = header(&shared.0, *oldest)?.begin.get();
-            let begin = Lsn::new(begin.max(oldest.get()));
-            (begin, end_of_frames(&shared, begin, allocated_end, holes)?)
+            let found = recover::find_end(&shared, &firsts, loss, access)?;
+            Ok(Positions { allocated_end: allocated_end.max(found.tail), ..found })
         }
-        Layout::Text => (*oldest, end_of_text(&shared, &firsts, holes)?),
-    };
-    Ok(Positions { begin, tail: tail.max(begin), allocated_end })
+        Layout::Text => {
+            check_contiguous(dir, geometry, &firsts)?;
+            let begin = firsts[0];
+            let tail = end_of_text(&shared, &firsts, access)?.max(begin);
+            // What is there after a power cut will be there after the next.
+            let durable = if loss == Loss::Power { tail } else { begin };
+            let checkpoint = Lsn::ZERO;
+            Ok(Positions { begin, durable, tail, allocated_end, checkpoint, recovery: None })
+        }
+    }
 }
 
 /// A log without shared words, good for reading files.
-fn bare_core(dir: &Path, geometry: &Geometry) -> Core {
+pub(crate) fn bare_core(dir: &Path, geometry: &Geometry) -> Core {
     Core {
         dir: dir.to_path_buf(),
         geometry: *geometry,
         codec: Codec::new(geometry.secret),
         filesystem: Filesystem::Other(0),
+        stage: None,
+        block: 1,
+        recovery: None,
         mode: 0,
         prefault_bytes: geometry.segment_capacity,
         mapped_bytes_max: 0,
@@ -84,7 +118,7 @@ fn bare_core(dir: &Path, geometry: &Geometry) -> Core {
     }
 }
 
-fn check_contiguous(dir: &Path, geometry: &Geometry, firsts: &[Lsn]) -> Result<()> {
+pub(crate) fn check_contiguous(dir: &Path, geometry: &Geometry, firsts: &[Lsn]) -> Result<()> {
     for first in firsts {
         if first.get() == 0 || !first.get().is_multiple_of(geometry.segment_capacity) {
             let message = format!(
@@ -105,7 +139,7 @@ fn check_contiguous(dir: &Path, geometry: &Geometry, firsts: &[Lsn]) -> Result<(
     Ok(())
 }
 
-fn header(core: &Core, first: Lsn) -> Result<SegmentHeader> {
+pub(crate) fn header(core: &Core, first: Lsn) -> Result<SegmentHeader> {
     let segment = ReadSegment::open(&core.dir, &core.geometry, first)?;
     let mut bytes = [0; size_of::<SegmentHeader>()];
     let count = segment.read_header(&mut bytes)?;
@@ -120,62 +154,24 @@ fn header(core: &Core, first: Lsn) -> Result<SegmentHeader> {
     Ok(header)
 }
 
-/// Where the frames end: behind the last whole one.
-///
-/// Reads all of the log, because a hole may be anywhere; nothing else knows of it.
-fn end_of_frames(shared: &Arc<CoreRef>, begin: Lsn, limit: Lsn, holes: Holes) -> Result<Lsn> {
-    let mut window = Window::new(Arc::clone(shared));
-    let mut lsn = behind_trimmed_batch(shared, &mut window, begin, limit)?;
-    while lsn < limit {
-        if let Found::Frame { next, .. } = frames::look_whole(&shared.0, &mut window, lsn, limit)? {
-            lsn = next;
-            continue;
-        }
-        let Some(next) = frames::find_next(shared, lsn, limit) else { break };
-        if holes == Holes::Pad {
-            let len = next.get() - lsn.get();
-            pad::write(&shared.0, Range { start: lsn, len }, Reason::Died)?;
-            window.forget();
-        }
-        lsn = next;
-    }
-    Ok(lsn)
-}
-
-/// A trim may have left the later records of a batch, which are whole without their batch's start.
-fn behind_trimmed_batch(
-    shared: &Arc<CoreRef>,
-    window: &mut Window,
-    begin: Lsn,
-    limit: Lsn,
-) -> Result<Lsn> {
-    let mut lsn = begin;
-    while let Found::Frame { kind: Kind::Member, next, .. } =
-        frames::look(&shared.0, window, lsn, limit)?
-    {
-        lsn = next;
-    }
-    Ok(lsn)
-}
-
 /// Where the text ends: behind the last byte that is not NUL.
 ///
 /// NULs before that were reserved by the dead, and are padded; or they were skipped at the end of
 /// a segment, and are cut off its file as its writer was about to do.
-fn end_of_text(shared: &Arc<CoreRef>, firsts: &[Lsn], holes: Holes) -> Result<Lsn> {
+fn end_of_text(shared: &Arc<CoreRef>, firsts: &[Lsn], access: Access) -> Result<Lsn> {
     let mut tail = firsts[0];
     let mut uncut: Vec<(Lsn, Lsn)> = Vec::new();
     for first in firsts {
         let mut text_end = *first;
         for Range { start, len } in text_runs(shared, *first)? {
-            if start > text_end && holes == Holes::Pad {
+            if start > text_end && access == Access::Change {
                 let hole = Range { start: text_end, len: start.get() - text_end.get() };
                 pad::write(&shared.0, hole, Reason::Died)?;
             }
             text_end = Lsn::new(start.get() + len);
         }
         if text_end > *first {
-            if holes == Holes::Pad {
+            if access == Access::Change {
                 for (first, end) in uncut.drain(..) {
                     let dir = &shared.0.dir;
                     let segment = Segment::open_unmapped(dir, &shared.0.geometry, first)?;
@@ -192,7 +188,7 @@ fn end_of_text(shared: &Arc<CoreRef>, firsts: &[Lsn], holes: Holes) -> Result<Ls
 }
 
 /// The stretches without NULs of a text segment.
-fn text_runs(shared: &Arc<CoreRef>, first: Lsn) -> Result<Vec<Range>> {
+pub(crate) fn text_runs(shared: &Arc<CoreRef>, first: Lsn) -> Result<Vec<Range>> {
     const STEP: usize = 1 << 20;
     let core = &shared.0;
     let segment = ReadSegment::open(&core.dir, &core.geometry, first)?;

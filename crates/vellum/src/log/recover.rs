@@ -1,8 +1,37 @@
-//! Recovering a log after a power cut, and saving what is readable of a damaged one.
+//! Finding the end of a framed log after a power cut.
+//!
+//! A power cut tears what was on its way to the device. The newest seal tells up to where
+//! everything had arrived before: damage behind it is a torn tail, which is cut; damage before it
+//! is no crash's doing, and the log is not opened. Nothing before that needs to be read.
+//!
+//! Only the newest segments are looked through for seals, from the newest one back to the first
+//! that has one. Recycled segments that wait beyond the tail hold none that are valid there.
+//!
+//! **If the process dies here**: see `wipe`.
 
-use std::path::Path;
+use std::sync::Arc;
 
+use rustix::fs;
+
+use crate::error::OsResult;
+use crate::format::frame::Kind;
+use crate::format::seal::{SEAL_LEN, Seal};
+use crate::format::segment::{HEADER_LEN, path};
+use crate::log::batch::CoreRef;
+use crate::log::core::Core;
+use crate::log::frames::{self, Found};
+use crate::log::pad::{self, Reason};
+use crate::log::rebuild::{self, Access, Loss, Positions};
+use crate::log::window::Window;
+use crate::log::wipe;
+use crate::segment::file::ReadSegment;
+use crate::shared::cursor::Range;
 use crate::{Error, ErrorKind, Lsn, Result};
+
+/// How far behind the end a torn batch is looked for, to tell how much was cut.
+const TORN_LEN_MAX: u64 = 4 << 20;
+/// Bytes of a segment read at a time in search of seals.
+const STEP: usize = 1 << 20;
 
 /// What opening a log after a power cut, or without its control file, came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,20 +45,192 @@ pub struct Recovery {
     pub cut_bytes: u64,
 }
 
-/// What [`repair`] saved.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RepairReport {
-    /// Records that were readable, and are in the new log.
-    pub records: u64,
-    /// Bytes of their payloads.
-    pub record_bytes: u64,
-    /// What was not readable.
-    pub damage: Vec<crate::Damage>,
+/// Where a framed log begins and ends.
+pub(crate) fn find_end(
+    shared: &Arc<CoreRef>,
+    firsts: &[Lsn],
+    loss: Loss,
+    access: Access,
+) -> Result<Positions> {
+    let core = &shared.0;
+    let seal = newest_seal(core, firsts)?.unwrap_or_default();
+    let firsts = without_trimmed(core, firsts, seal.begin, access)?;
+    let (oldest, newest) = (firsts[0], firsts[firsts.len() - 1]);
+    rebuild::check_contiguous(&core.dir, &core.geometry, &firsts)?;
+    let noted = rebuild::header(core, oldest)?.begin.get();
+    let begin = Lsn::new(noted).max(oldest).max(seal.begin);
+    let durable = seal.durable.max(begin);
+    let limit = core.segment_end(newest);
+    let mut window = Window::new(Arc::clone(shared));
+    let from = start_of_scan(core, &mut window, begin, durable, limit)?;
+    let mut end = end_of_frames(shared, &mut window, from, limit)?;
+    if end < durable {
+        return Err(damage(core, end, durable));
+    }
+    let mut cut_bytes = 0;
+    match loss {
+        Loss::Words => end = behind_holes(shared, &mut window, end, limit, access)?,
+        Loss::Power => {
+            cut_bytes = torn_len(shared, end, limit)?;
+            if access == Access::Change {
+                wipe::wipe(&core.dir, &core.geometry, end)?;
+            }
+        }
+    }
+    let recovery = Some(Recovery { end, durable, cut_bytes });
+    let durable = if loss == Loss::Power { end } else { durable };
+    let newest = if loss == Loss::Power { Lsn::new(end.get().max(1) - 1) } else { newest };
+    let allocated_end = core.segment_end(newest).max(core.segment_end(oldest));
+    let checkpoint = seal.checkpoint;
+    Ok(Positions { begin, durable, tail: end, allocated_end, checkpoint, recovery })
 }
 
-/// Saves what is readable of the log in `from` into a new log in `to`; changes nothing in `from`.
-pub fn repair(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<RepairReport> {
-    let _ = (from, to);
-    Err(Error::new(ErrorKind::Unsupported, "not there yet"))
+/// The seal that knows of most, in the newest segment that has any.
+fn newest_seal(core: &Core, firsts: &[Lsn]) -> Result<Option<Seal>> {
+    if !core.geometry.is_sealed {
+        return Ok(None);
+    }
+    for first in firsts.iter().rev() {
+        let seals = seals_in(core, *first)?;
+        if let Some(seal) = seals {
+            return Ok(Some(seal));
+        }
+    }
+    Ok(None)
+}
+
+/// The newest seal of a segment: that with the furthest `durable`.
+fn seals_in(core: &Core, first: Lsn) -> Result<Option<Seal>> {
+    let segment = ReadSegment::open(&core.dir, &core.geometry, first)?;
+    let mut bytes = vec![0; STEP];
+    let mut newest: Option<Seal> = None;
+    let mut start = first;
+    let end = core.segment_end(first);
+    // Pieces overlap, so that a seal lies whole in one of them.
+    while start.get() + SEAL_LEN <= end.get() {
+        let wanted = STEP.min((end.get() - start.get()) as usize);
+        let count = segment.read(start, &mut bytes[..wanted])?;
+        let words = bytes[..count].chunks_exact(8);
+        for (index, word) in words.enumerate() {
+            if u64::from(word[0]) != SEAL_LEN - 8 || word[1..4] != [0; 3] {
+                continue;
+            }
+            let at = Lsn::new(start.get() + index as u64 * 8);
+            let seal = Seal::parse(core.codec, at, &bytes[index * 8..count]);
+            newest = match (seal, newest) {
+                (Some(seal), Some(newest)) if seal.durable < newest.durable => Some(newest),
+                (Some(seal), _) => Some(seal),
+                (None, newest) => newest,
+            };
+        }
+        if count < wanted {
+            break;
+        }
+        start = Lsn::new(start.get() + (count as u64 - SEAL_LEN + 8) / 8 * 8);
+    }
+    Ok(newest)
+}
+
+/// Drops segments that a trim was about to remove when the power went.
+fn without_trimmed(core: &Core, firsts: &[Lsn], begin: Lsn, access: Access) -> Result<Vec<Lsn>> {
+    let is_kept = |first: &Lsn| core.segment_end(*first) > begin;
+    let (mut kept, gone): (Vec<Lsn>, Vec<Lsn>) = firsts.iter().partition(|first| is_kept(first));
+    if kept.is_empty() {
+        kept.extend(firsts.last());
+        return Ok(kept);
+    }
+    if access == Access::Change {
+        for first in gone {
+            let path = path(&core.dir, first);
+            fs::unlink(&path).or_os("remove the trimmed segment", &path)?;
+        }
+    }
+    Ok(kept)
+}
+
+/// Where to begin walking over frames: at the start of the segment in which `durable` lies, so
+/// that damage in the newest segment is noticed, or further back if a long record starts there.
+fn start_of_scan(
+    core: &Core,
+    window: &mut Window,
+    begin: Lsn,
+    durable: Lsn,
+    limit: Lsn,
+) -> Result<Lsn> {
+    let mut first = core.segment_of(durable);
+    if first == durable && first > begin {
+        return Ok(durable);
+    }
+    while first > begin {
+        if let Found::Frame { .. } = frames::look_whole(core, window, first, limit)? {
+            return Ok(first);
+        }
+        first = Lsn::new(first.get() - core.capacity());
+    }
+    behind_trimmed_batch(core, window, begin, limit)
+}
+
+/// A trim may have left the later records of a batch, which are whole without their batch's start.
+fn behind_trimmed_batch(core: &Core, window: &mut Window, begin: Lsn, limit: Lsn) -> Result<Lsn> {
+    let mut lsn = begin;
+    while lsn < limit
+        && let Found::Frame { kind: Kind::Member, next, .. } =
+            frames::look(core, window, lsn, limit)?
+    {
+        lsn = next;
+    }
+    Ok(lsn)
+}
+
+/// Where the unbroken row of frames from `from` on ends.
+fn end_of_frames(shared: &Arc<CoreRef>, window: &mut Window, from: Lsn, limit: Lsn) -> Result<Lsn> {
+    let mut lsn = from;
+    while lsn < limit
+        && let Found::Frame { next, .. } = frames::look_whole(&shared.0, window, lsn, limit)?
+    {
+        lsn = next;
+    }
+    Ok(lsn)
+}
+
+/// Where the frames end if there may be holes between them: those of dead writers, which are
+/// padded. Reads all that is left of the log, because nothing else knows of them.
+fn behind_holes(
+    shared: &Arc<CoreRef>,
+    window: &mut Window,
+    mut end: Lsn,
+    limit: Lsn,
+    access: Access,
+) -> Result<Lsn> {
+    while let Some(next) = frames::find_next(shared, end, limit) {
+        if access == Access::Change {
+            let range = Range { start: end, len: next.get() - end.get() };
+            pad::write(&shared.0, range, Reason::Died)?;
+            window.forget();
+        }
+        end = end_of_frames(shared, window, next, limit)?;
+    }
+    Ok(end)
+}
+
+/// Bytes from `end` to the end of the frames that follow a torn one close by.
+fn torn_len(shared: &Arc<CoreRef>, end: Lsn, limit: Lsn) -> Result<u64> {
+    let near = limit.min(Lsn::new(end.get() + TORN_LEN_MAX));
+    let mut behind = end;
+    while let Some(next) = frames::find_next(shared, behind, near) {
+        let mut window = Window::new(Arc::clone(shared));
+        behind = end_of_frames(shared, &mut window, next, near)?;
+    }
+    Ok(behind.get() - end.get())
+}
+
+fn damage(core: &Core, lsn: Lsn, durable: Lsn) -> Error {
+    let first = core.segment_of(lsn);
+    let offset = HEADER_LEN + (lsn.get() - first.get());
+    let message = format!(
+        "the record at position {lsn}, byte {offset} of the file, is damaged although everything \
+         up to {durable} had been committed, which no crash explains; `vellum repair` saves what \
+         is readable into a new log"
+    );
+    Error::new(ErrorKind::Corrupt, message).at_path(&path(&core.dir, first)).at_lsn(lsn)
 }

@@ -12,7 +12,7 @@ use crate::log::reserve::Placement;
 use crate::segment::file::ReadSegment;
 use crate::shared::cursor::Range;
 use crate::shared::exclusive::Taken;
-use crate::{Error, ErrorKind, Fill, Layout, Lsn, Result};
+use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
 /// Space at the tail that belongs to the caller until it is published or abandoned.
 ///
@@ -51,13 +51,14 @@ impl<'a> Reservation<'a> {
             return Err(Error::new(ErrorKind::InvalidOption, message));
         }
         let attachment = core.attachment()?;
-        if core.geometry.fill != Fill::Mapped || total > core.capacity() {
+        core.check_poison()?;
+        if !core.has_mapping() || total > core.capacity() {
             core.check_size_limit()?;
         }
         let mut slot = attachment.take_slot(core)?;
         // However long: writing in place is what was asked for. Only records longer than a
         // segment are in no single mapping.
-        let is_mapped = core.geometry.fill == Fill::Mapped && total <= core.capacity();
+        let is_mapped = core.has_mapping() && total <= core.capacity();
         let placement = core.reserve(attachment, &mut slot, total, is_mapped)?;
         let payload_at = Lsn::new(placement.at.get() + header_len);
         let check = Some(core.codec.check(placement.at, len as u32));
@@ -149,7 +150,10 @@ impl<'a> Reservation<'a> {
         let end = Range { start: lsn, len: self.len }.end();
         while lsn < end {
             let first = self.core.segment_of(lsn);
-            let segment = ReadSegment::open(&self.core.dir, &self.core.geometry, first)?;
+            let segment = match &self.core.stage {
+                Some(stage) => ReadSegment::open_staged(stage, &self.core.geometry, first)?,
+                None => ReadSegment::open(&self.core.dir, &self.core.geometry, first)?,
+            };
             let limit = end.get().min(first.get() + self.core.capacity());
             let count = bytes.len().min((limit - lsn.get()) as usize);
             segment.read(lsn, &mut bytes[..count])?;

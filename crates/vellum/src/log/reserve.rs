@@ -12,6 +12,9 @@
 //! **If the process dies here**: see `segment::prepare`; a reservation beyond `ready_end` whose
 //! owner died before taking it along is noticed by the next holder of the lock, which goes on from
 //! the tail.
+//!
+//! **Staged** logs keep segments ready in two steps: a segment beyond the one being written exists
+//! on the device before it is needed, and its stage is made a window before the first record.
 
 use crate::format::segment::header_len;
 use crate::log::attachment::{Attachment, LocalSlot};
@@ -25,6 +28,8 @@ use crate::{Error, ErrorKind, Fill, Lsn, Preallocate, Result};
 const RECORDS_AHEAD: u64 = 256;
 /// But no more than this.
 const AHEAD_BYTES_MAX: u64 = 16 << 20;
+/// Segments that trimmed ones are turned into ahead of the one being written.
+const SEGMENTS_AHEAD: u64 = 4;
 
 /// A reservation, and where in it the caller's bytes go.
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +118,7 @@ impl Core {
     #[inline]
     fn prepare_ahead(&self, attachment: &Attachment, end: Lsn, len: u64, is_ready: bool) {
         let words = self.words();
+        let is_ready = is_ready || self.stage.is_some();
         let prepared = if is_ready { &words.ready_end } else { &words.allocated_end };
         let ahead = prepared.load(Ordering::Relaxed).saturating_sub(end.get());
         // Long records use a window up before the next one is ready: stay further ahead of them.
@@ -125,7 +131,7 @@ impl Core {
     /// Makes the first space ready, so that the first record does not pay for it.
     pub(crate) fn prepare_first(&self, attachment: &Attachment) {
         let tail = cursor::tail(self.words());
-        self.prepare_ahead(attachment, tail, 0, self.geometry.fill == Fill::Mapped);
+        self.prepare_ahead(attachment, tail, 0, self.has_mapping());
     }
 
     #[cold]
@@ -143,26 +149,71 @@ impl Core {
             true => self.make_ready_to(wanted),
             false => Ok(()),
         });
+        if prepared.is_ok() && self.stage.is_some() {
+            // Long before it is needed: this takes as long as thousands of commits.
+            let next = self.segment_end(wanted);
+            let _ = self.allocate_to(next.min(Lsn::MAX));
+        }
         if prepared.is_err() {
             // A full disk is not asked again for every record.
             attachment.discourage(Lsn::new(tail.get() + self.prefault_bytes / 8));
         }
     }
 
+    /// Makes segments exist beyond the one being written until there are `segments`; returns how
+    /// many were made.
+    pub(crate) fn prepare(&self, segments: u64) -> Result<u64> {
+        let attachment = self.attachment()?;
+        let words = self.words();
+        let mut made = 0;
+        loop {
+            // Segment by segment, so that writers who need the lock do not wait for all of them.
+            let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
+            self.check_words()?;
+            let wanted = segments.saturating_mul(self.capacity());
+            let wanted = self.segment_end(cursor::tail(words)).get().saturating_add(wanted);
+            let allocated = words.allocated_end.load(Ordering::Acquire);
+            if allocated >= wanted.min(Lsn::MAX.get() - self.capacity()) {
+                return Ok(made);
+            }
+            self.allocate_to(Lsn::new(allocated + 1))?;
+            made += 1;
+        }
+    }
+
+    /// Makes trimmed segments ready for new records at once, so that no commit waits for that.
+    pub(crate) fn use_spares_ahead(&self) {
+        let has_spare = || self.preparer().spare().is_ok_and(|spare| spare.is_some());
+        let words = self.words();
+        while self.stage.is_some() && has_spare() {
+            let tail = cursor::tail(words);
+            let allocated = words.allocated_end.load(Ordering::Acquire);
+            let ahead = allocated.saturating_sub(self.segment_end(tail).get()) / self.capacity();
+            if ahead >= SEGMENTS_AHEAD || self.prepare(ahead + 1).is_err() {
+                return;
+            }
+        }
+    }
+
     /// Creates segments until `end` is allocated; all or none. The prepare lock is held.
-    fn allocate_to(&self, end: Lsn) -> Result<()> {
+    pub(crate) fn allocate_to(&self, end: Lsn) -> Result<()> {
         let words = self.words();
         let allocated = words.allocated_end.load(Ordering::Acquire);
         let mut next = allocated;
         while next < end.get() {
             if let Err(error) = self.preparer().create(Lsn::new(next)) {
                 // A record longer than the disk has room for must not eat the room there is.
-                for first in (allocated..next).step_by(self.capacity() as usize) {
-                    let _ = self.preparer().remove(Lsn::new(first));
+                // The newest first: what is left of a log without its control file has no gap.
+                while next > allocated {
+                    next -= self.capacity();
+                    let _ = self.preparer().remove(Lsn::new(next));
                 }
                 return Err(error);
             }
             next += self.capacity();
+        }
+        if self.stage.is_some() {
+            words.commits.ends.named_end.fetch_max(next, Ordering::AcqRel);
         }
         words.allocated_end.store(next, Ordering::Release);
         Ok(())
@@ -176,7 +227,14 @@ impl Core {
         let mut ready = words.ready_end.load(Ordering::Acquire).max(cursor::tail(words).get());
         while ready < end.get() {
             let limit = self.ready_limit(ready);
-            if self.needs_zeros() {
+            if let Some(stage) = &self.stage {
+                if !ready.is_multiple_of(self.capacity()) {
+                    // Its stage is in use, and must not be replaced.
+                    return Err(self.nonsense(format!("ready end {ready} is inside a segment")));
+                }
+                let len = header_len(self.geometry.layout) + self.capacity();
+                stage.make(self.segment_of(Lsn::new(ready)), len, self.mode)?;
+            } else if self.needs_zeros() {
                 self.preparer().write_zeros(Lsn::new(ready), Lsn::new(limit))?;
             }
             ready = limit;

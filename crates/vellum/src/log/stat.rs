@@ -9,9 +9,10 @@ use crate::error::OsResult;
 use crate::format::segment::{header_len, path};
 use crate::log::core::Core;
 use crate::segment::{SPARE_SUFFIX, list, names};
-use crate::shared::cursor;
 use crate::shared::participants::{self, Liveness, Owner};
-use crate::shared::primitive::Ordering;
+use crate::shared::primitive::{AtomicU64, Ordering};
+use crate::shared::words::CommitCountWords;
+use crate::shared::{commit, cursor};
 use crate::sys::process::Life;
 use crate::{Fill, Layout, Lsn, Preallocate, Result};
 
@@ -23,7 +24,7 @@ pub struct Stat {
     pub layout: Layout,
     /// Oldest position still kept.
     pub begin: Lsn,
-    /// End of what is promised to survive a power cut: nothing, until there is a commit.
+    /// End of what survives a power cut.
     pub durable: Lsn,
     /// End of what readers can see.
     pub published: Lsn,
@@ -47,6 +48,8 @@ pub struct Stat {
     pub repairs: u64,
     /// Bytes of those.
     pub repaired_bytes: u64,
+    /// Where records lie in memory until they are committed, in a log that stages them.
+    pub stage: Option<PathBuf>,
     /// Position stored by [`Log::set_checkpoint`](crate::Log::set_checkpoint), or zero.
     pub checkpoint: Lsn,
     /// What commits did since the control file was made.
@@ -153,7 +156,7 @@ pub(crate) fn stat(core: &Core) -> Result<Stat> {
     Ok(Stat {
         layout: core.geometry.layout,
         begin,
-        durable: begin,
+        durable: commit::durable(&words.commits),
         published,
         tail,
         prepared_end: Lsn::new(words.allocated_end.load(Ordering::Acquire)),
@@ -165,17 +168,33 @@ pub(crate) fn stat(core: &Core) -> Result<Stat> {
         filesystem: core.filesystem.name(),
         repairs: words.counts.repairs.load(Ordering::Relaxed),
         repaired_bytes: words.counts.repaired_bytes.load(Ordering::Relaxed),
-        checkpoint: Lsn::ZERO,
-        commits: CommitStat::default(),
-        poison: None,
+        stage: core.stage.as_ref().map(|stage| stage.dir().to_path_buf()),
+        checkpoint: Lsn::new(words.commits.ends.checkpoint.load(Ordering::Acquire)),
+        commits: commit_stat(&words.commits.counts),
+        poison: commit::is_poisoned(&words.commits).then(|| core.poisoned().to_string()),
         segments: segments(core, tail)?,
         participants: participants(core),
     })
 }
 
+fn commit_stat(counts: &CommitCountWords) -> CommitStat {
+    let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
+    CommitStat {
+        commits: load(&counts.commits),
+        syncs: load(&counts.syncs),
+        synced_bytes: load(&counts.synced_bytes),
+        sync_micros: std::array::from_fn(|index| load(&counts.sync_micros[index])),
+    }
+}
+
 fn preallocate_reason(core: &Core) -> String {
     let name = core.filesystem.name();
     match core.geometry.preallocate {
+        Preallocate::Auto if core.stage.is_some() => {
+            "written zeros, synced ahead of need, because overwriting written blocks is the \
+             cheapest commit; trimmed segments are used again"
+                .into()
+        }
         Preallocate::Auto => format!("fallocate where {name} supports it, zeros ahead of the tail"),
         Preallocate::Off => "chosen: the file grows with the log".into(),
         Preallocate::Sparse => "chosen: a size without blocks".into(),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use zerocopy::IntoBytes;
 
+use crate::error::OsResult;
 use crate::format::segment::SegmentHeader;
 use crate::log::batch::CoreRef;
 use crate::log::core::Core;
@@ -17,7 +18,7 @@ use crate::segment::file::Segment;
 use crate::segment::list;
 use crate::shared::primitive::Ordering;
 use crate::shared::{cursor, lock};
-use crate::{Error, ErrorKind, Layout, Lsn, Result};
+use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
 /// What [`Log::trim`](crate::Log::trim) did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +42,11 @@ pub(crate) fn trim(shared: &Arc<CoreRef>, before: Lsn) -> Result<TrimReport> {
         );
         return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(before));
     }
-    let _held = lock::acquire(&words.prepare, attachment.me(), &core.census(attachment));
+    if core.stage.is_some() {
+        // What is on its way to a file must arrive before the file goes.
+        core.commit_to(before)?;
+    }
+    let held = lock::acquire(&words.prepare, attachment.me(), &core.census(attachment));
     core.check_words()?;
     let mut window = Window::new(Arc::clone(shared));
     if before.get() > words.begin.load(Ordering::Acquire)
@@ -62,6 +67,8 @@ pub(crate) fn trim(shared: &Arc<CoreRef>, before: Lsn) -> Result<TrimReport> {
             segments_removed += 1;
         }
     }
+    drop(held);
+    core.use_spares_ahead();
     Ok(TrimReport { begin, segments_removed })
 }
 
@@ -80,5 +87,10 @@ fn remember(core: &Core, begin: Lsn) -> Result<()> {
     }
     let segment = Segment::open_unmapped(&core.dir, &core.geometry, first)?;
     let header = SegmentHeader::new(core.geometry.secret, first, core.capacity(), begin);
-    segment.write(header.as_bytes(), 0)
+    segment.write(header.as_bytes(), 0)?;
+    if core.words().commits.ends.named_end.load(Ordering::Acquire) != 0 {
+        // Before files go that a power cut would otherwise be missed for.
+        sys::file::sync_data(segment.fd()).or_os("sync the segment", &segment.path)?;
+    }
+    Ok(())
 }

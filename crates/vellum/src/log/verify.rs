@@ -25,7 +25,9 @@ pub struct VerifyReport {
     pub record_bytes: u64,
     /// Pad frames: space that was skipped, abandoned, or left by the dead.
     pub pads: u64,
-    /// Bytes of those, headers included.
+    /// Seals: what commits leave behind for recovery.
+    pub seals: u64,
+    /// Bytes of pads and seals, headers included.
     pub pad_bytes: u64,
     /// Batches of records.
     pub batches: u64,
@@ -141,6 +143,10 @@ fn count(report: &mut VerifyReport, kind: Kind, payload_len: u64, len: u64) {
             report.pad_bytes += len;
         }
         Kind::Batch => report.batches += 1,
+        Kind::Seal => {
+            report.seals += 1;
+            report.pad_bytes += len;
+        }
     }
 }
 
@@ -192,7 +198,7 @@ fn walk_lines_from(shared: &Arc<CoreRef>, from: Lsn, report: &mut VerifyReport) 
     Ok(())
 }
 
-fn damage(core: &Core, first: Lsn, lsn: Lsn, reason: String) -> Damage {
+pub(crate) fn damage(core: &Core, first: Lsn, lsn: Lsn, reason: String) -> Damage {
     let offset = header_len(core.geometry.layout) + (lsn.get() - first.get());
     Damage { path: path(&core.dir, first), offset, lsn, reason }
 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::log::batch::CoreRef;
+use crate::log::core::Core;
 use crate::segment::file::ReadSegment;
 use crate::{Lsn, Result};
 
@@ -44,7 +45,9 @@ impl Window {
 
     /// Bytes of log that the segment at `first` holds, by the length of its file.
     pub(crate) fn segment_data_len(&mut self, first: Lsn) -> Result<u64> {
-        Ok(self.open(first)?.data_len()?.min(self.core.0.capacity()))
+        Ok(open(&self.core.0, &mut self.segment, first, false)?
+            .data_len()?
+            .min(self.core.0.capacity()))
     }
 
     /// Reads `len` bytes at `lsn`, and up to `ahead` if they are there.
@@ -60,16 +63,30 @@ impl Window {
         while next.get() < end {
             let first = self.core.0.segment_of(next);
             let segment_end = first.get() + self.core.0.capacity();
-            let wanted = (end.min(segment_end) - next.get()) as usize;
+            let staged_from = self.core.0.stage_begin();
+            let is_staged = staged_from.is_some_and(|begin| begin <= next);
+            let limit = match staged_from {
+                Some(begin) if !is_staged => segment_end.min(begin.get()),
+                _ => segment_end,
+            };
+            let wanted = (end.min(limit) - next.get()) as usize;
             let filled = self.bytes.len();
             self.bytes.resize(filled + wanted, 0);
-            if let Err(error) = self.open(first) {
-                // What is missing further on is for those who ask for it.
+            let read = open(&self.core.0, &mut self.segment, first, is_staged)
+                .and_then(|segment| segment.read(next, &mut self.bytes[filled..]));
+            if is_staged && self.core.0.stage_begin() > Some(next) {
+                // It has left the stage meanwhile, whose pages may hold something else by now.
                 self.bytes.truncate(filled);
-                return if filled as u64 >= len { Ok(()) } else { Err(error) };
+                continue;
             }
-            let segment = self.segment.as_ref().expect("was just opened");
-            let count = segment.read(next, &mut self.bytes[filled..])?;
+            let count = match read {
+                Ok(count) => count,
+                Err(error) => {
+                    // What is missing further on is for those who ask for it.
+                    self.bytes.truncate(filled);
+                    return if filled as u64 >= len { Ok(()) } else { Err(error) };
+                }
+            };
             self.bytes.truncate(filled + count);
             if count < wanted {
                 break;
@@ -78,13 +95,22 @@ impl Window {
         }
         Ok(())
     }
+}
 
-    fn open(&mut self, first: Lsn) -> Result<&ReadSegment> {
-        if self.segment.as_ref().is_none_or(|segment| segment.first != first) {
-            self.segment = None;
-            let core = &self.core.0;
-            self.segment = Some(ReadSegment::open(&core.dir, &core.geometry, first)?);
-        }
-        Ok(self.segment.as_ref().expect("was just set"))
+/// The segment at `first`, or its stage; the one opened last is kept open.
+fn open<'a>(
+    core: &Core,
+    kept: &'a mut Option<ReadSegment>,
+    first: Lsn,
+    is_staged: bool,
+) -> Result<&'a ReadSegment> {
+    let is_kept = |kept: &ReadSegment| kept.first == first && kept.is_staged == is_staged;
+    if !kept.as_ref().is_some_and(is_kept) {
+        *kept = None;
+        *kept = Some(match &core.stage {
+            Some(stage) if is_staged => ReadSegment::open_staged(stage, &core.geometry, first)?,
+            _ => ReadSegment::open(&core.dir, &core.geometry, first)?,
+        });
     }
+    Ok(kept.as_ref().expect("was just set"))
 }

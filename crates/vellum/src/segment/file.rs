@@ -6,25 +6,34 @@
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::fs::OFlags;
-use rustix::io::Errno;
+use rustix::io::{self, Errno};
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::segment::{header_len, path};
+use crate::segment::stage::Stage;
+use crate::sys::lock::Kind;
 use crate::sys::{self, Map};
 use crate::{Error, ErrorKind, Fill, Lsn, Result};
 
 /// How much of a mapping is populated at a time; 64 KiB was 10 % slower (`docs/benchmarks.md`).
 const POPULATE_BYTES: usize = 256 << 10;
 
+/// Byte of a segment file that its readers hold a shared lock on.
+const PIN_BYTE: u64 = 0;
+
 /// An open segment file.
 pub(crate) struct Segment {
     pub(crate) first: Lsn,
     pub(crate) path: PathBuf,
+    /// Where bytes go: the file itself, or its stage.
     fd: OwnedFd,
+    /// The file itself for direct, synchronous writes from the stage, once opened.
+    target: OnceLock<OwnedFd>,
     /// Bytes of the file before the log's own.
     header_len: u64,
     map: Option<Map>,
@@ -51,9 +60,43 @@ impl Segment {
     pub(crate) fn open_unmapped(dir: &Path, geometry: &Geometry, first: Lsn) -> Result<Segment> {
         let path = path(dir, first);
         let fd = open_file(&path, first, OFlags::RDWR)?;
+        Ok(Segment::new(geometry, first, path, fd))
+    }
+
+    /// Opens the stage of the segment at `first`, mapped.
+    pub(crate) fn open_staged(
+        dir: &Path,
+        stage: &Stage,
+        geometry: &Geometry,
+        first: Lsn,
+    ) -> Result<Segment> {
+        let staged_path = stage.path(first);
+        let fd = open_file(&staged_path, first, OFlags::RDWR)?;
+        let len = (header_len(geometry.layout) + geometry.segment_capacity) as usize;
+        let map = Map::new(&fd, len, true).or_os("map the stage", &staged_path)?;
+        let segment = Segment::new(geometry, first, path(dir, first), fd);
+        Ok(Segment { map: Some(map), ..segment })
+    }
+
+    fn new(geometry: &Geometry, first: Lsn, path: PathBuf, fd: OwnedFd) -> Segment {
         let header_len = header_len(geometry.layout);
         let (file_len, ready_len) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Ok(Segment { first, path, fd, header_len, map: None, file_len, ready_len })
+        let target = OnceLock::new();
+        Segment { first, path, fd, target, header_len, map: None, file_len, ready_len }
+    }
+
+    /// Writes what is staged from `begin` to `end`, which lie in this segment, to the file: it
+    /// survives a power cut when this returns.
+    pub(crate) fn write_staged(&self, begin: Lsn, end: Lsn) -> io::Result<()> {
+        let map = self.map.as_ref().ok_or(Errno::INVAL)?;
+        let target = match self.target.get() {
+            Some(target) => target,
+            None => {
+                let opened = open_target(&self.path)?;
+                self.target.get_or_init(|| opened)
+            }
+        };
+        map.write_to(target, self.offset_of(begin), self.offset_of(end))
     }
 
     /// Offset in the file of a position, which must not lie before the segment.
@@ -145,18 +188,38 @@ impl Segment {
 }
 
 /// An open segment file of which only reading is asked.
+///
+/// While it is open the file is not used again for other records: it holds a shared lock on the
+/// file's first byte, which whoever recycles it asks for.
 pub(crate) struct ReadSegment {
     pub(crate) first: Lsn,
     pub(crate) path: PathBuf,
     fd: OwnedFd,
     header_len: u64,
+    /// Whether this is the stage of the segment.
+    pub(crate) is_staged: bool,
 }
 
 impl ReadSegment {
     pub(crate) fn open(dir: &Path, geometry: &Geometry, first: Lsn) -> Result<ReadSegment> {
         let path = path(dir, first);
         let fd = open_file(&path, first, OFlags::RDONLY)?;
-        Ok(ReadSegment { first, path, fd, header_len: header_len(geometry.layout) })
+        // Where there are no locks, readers notice by `begin` that a file was used again.
+        let _ = sys::lock::try_lock(&fd, PIN_BYTE, Kind::Shared);
+        let header_len = header_len(geometry.layout);
+        Ok(ReadSegment { first, path, fd, header_len, is_staged: false })
+    }
+
+    /// Opens the stage of the segment at `first`.
+    pub(crate) fn open_staged(
+        stage: &Stage,
+        geometry: &Geometry,
+        first: Lsn,
+    ) -> Result<ReadSegment> {
+        let path = stage.path(first);
+        let fd = open_file(&path, first, OFlags::RDONLY)?;
+        let header_len = header_len(geometry.layout);
+        Ok(ReadSegment { first, path, fd, header_len, is_staged: true })
     }
 
     /// Offset in the file of a position, which must not lie before the segment.
@@ -179,6 +242,25 @@ impl ReadSegment {
     pub(crate) fn data_len(&self) -> Result<u64> {
         let len = sys::file::len(&self.fd).or_os("read the length of", &self.path)?;
         Ok(len.saturating_sub(self.header_len))
+    }
+}
+
+/// Whether nobody reads the segment file at `path`, so that it may be used again.
+pub(crate) fn is_unpinned(path: &Path) -> bool {
+    let is_locked = || -> io::Result<bool> {
+        let fd = sys::file::open(path, OFlags::RDWR, 0)?;
+        sys::lock::try_lock(&fd, PIN_BYTE, Kind::Exclusive)
+    };
+    is_locked().unwrap_or(false)
+}
+
+/// Opens a segment for writes that bypass the page cache where the filesystem has such, and that
+/// return when the device has the bytes.
+fn open_target(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::DSYNC;
+    match sys::file::open(path, flags | OFlags::DIRECT, 0) {
+        Err(Errno::INVAL) => sys::file::open(path, flags, 0),
+        answer => answer,
     }
 }
 

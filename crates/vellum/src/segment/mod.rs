@@ -2,6 +2,7 @@
 
 pub(crate) mod file;
 pub(crate) mod prepare;
+pub(crate) mod stage;
 
 use std::path::Path;
 

@@ -18,7 +18,11 @@ use super::{SPARE_SUFFIX, UNFINISHED_NAME, names};
 use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::segment::{HEADER_LEN, SegmentHeader, header_len, path};
-use crate::{Layout, Lsn, Preallocate, Result, sys};
+use crate::segment::file::is_unpinned;
+use crate::{Fill, Layout, Lsn, Preallocate, Result, sys};
+
+/// Spares that a log keeps that commits; others keep one.
+const SPARES_MAX: usize = 4;
 
 /// Makes segment files for one log.
 pub(crate) struct Preparer<'a> {
@@ -45,7 +49,23 @@ impl Preparer<'_> {
             return Err(error);
         }
         let target = path(self.dir, first);
-        fs::rename(&unfinished, &target).or_os("name the next segment", &target)
+        fs::rename(&unfinished, &target).or_os("name the next segment", &target)?;
+        if self.is_synced() {
+            sys::file::sync_directory(self.dir).or_os("sync the names in", self.dir)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a segment is on the device before records go there, so that commits never wait for
+    /// a journal.
+    fn is_synced(&self) -> bool {
+        self.geometry.fill == Fill::Staged
+    }
+
+    /// Whether trimmed segments are used again.
+    fn recycles(&self) -> bool {
+        self.geometry.preallocate == Preallocate::Recycle
+            || self.geometry.fill == Fill::Staged && self.geometry.preallocate == Preallocate::Auto
     }
 
     /// An empty file, or a spare with its old bytes, under the unfinished name.
@@ -60,18 +80,25 @@ impl Preparer<'_> {
             .or_os("create the next segment", unfinished)?;
         // Whatever this process's umask is, the segment gets the permissions of the log.
         let _ = fs::fchmod(&fd, fs::Mode::from_raw_mode(self.mode));
+        if self.is_synced() {
+            sys::file::overwrite_in_place(&fd);
+        }
         Ok(fd)
     }
 
     /// Gives the file its blocks, its length and its header.
     fn fill_in(&self, fd: &OwnedFd, first: Lsn, file_len: u64) -> io::Result<()> {
         let geometry = self.geometry;
+        // What is long enough has been used before: its blocks are written.
+        let is_written = self.is_synced() && sys::file::len(fd)? == file_len;
         match geometry.preallocate {
             Preallocate::Off | Preallocate::Sparse => {}
-            Preallocate::Auto => match sys::file::allocate(fd, file_len) {
-                Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
-                answer => answer?,
-            },
+            _ if is_written => {}
+            Preallocate::Auto | Preallocate::Recycle if self.is_synced() => {
+                allocate_if_supported(fd, file_len)?;
+                sys::file::write_zeros_at(fd, 0, file_len)?;
+            }
+            Preallocate::Auto => allocate_if_supported(fd, file_len)?,
             Preallocate::Fallocate | Preallocate::Recycle => sys::file::allocate(fd, file_len)?,
             Preallocate::Zeros => {
                 sys::file::allocate(fd, file_len)?;
@@ -90,6 +117,11 @@ impl Preparer<'_> {
             block[..size_of::<SegmentHeader>()].copy_from_slice(header.as_bytes());
             sys::file::write_all_at(fd, &block, 0)?;
         }
+        if self.is_synced() {
+            sys::file::sync(fd)?;
+            // Direct writes would have to throw the pages out one by one.
+            sys::file::forget_pages(fd);
+        }
         Ok(())
     }
 
@@ -102,23 +134,32 @@ impl Preparer<'_> {
         }
     }
 
-    /// Retires the segment at `first`: keeps it as the spare if the log recycles and has none.
+    /// Retires the segment at `first`: keeps it as a spare if the log recycles, has not enough of
+    /// them, and nobody reads it.
     pub(crate) fn retire(&self, first: Lsn) -> Result<()> {
-        if self.geometry.preallocate != Preallocate::Recycle || self.spare()?.is_some() {
+        let from = path(self.dir, first);
+        if !self.recycles() || self.spares()?.len() >= self.spares_max() || !is_unpinned(&from) {
             return self.remove(first);
         }
-        let from = path(self.dir, first);
         let to = from.with_extension(&SPARE_SUFFIX[1..]);
         fs::rename(&from, &to).or_os("keep the segment as a spare", &from)
     }
 
-    /// The file that waits to be used again, if there is one.
+    fn spares_max(&self) -> usize {
+        if self.is_synced() { SPARES_MAX } else { 1 }
+    }
+
+    /// A file that waits to be used again, if there is one.
     pub(crate) fn spare(&self) -> Result<Option<PathBuf>> {
-        if self.geometry.preallocate != Preallocate::Recycle {
-            return Ok(None);
+        Ok(self.spares()?.into_iter().next())
+    }
+
+    fn spares(&self) -> Result<Vec<PathBuf>> {
+        if !self.recycles() {
+            return Ok(Vec::new());
         }
-        let spare = names(self.dir)?.into_iter().find(|name| name.ends_with(SPARE_SUFFIX));
-        Ok(spare.map(|name| self.dir.join(name)))
+        let spares = names(self.dir)?.into_iter().filter(|name| name.ends_with(SPARE_SUFFIX));
+        Ok(spares.map(|name| self.dir.join(name)).collect())
     }
 
     /// Writes zeros from `begin` to `limit`, which lie in one segment: after this the pages are in
@@ -135,5 +176,12 @@ impl Preparer<'_> {
         let len = limit.get() - begin.get();
         sys::file::check_size_limit(offset + len).or_os("make room in the segment", &path)?;
         sys::file::write_zeros_at(&fd, offset, len).or_os("make room in the segment", &path)
+    }
+}
+
+fn allocate_if_supported(fd: &OwnedFd, len: u64) -> io::Result<()> {
+    match sys::file::allocate(fd, len) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        answer => answer,
     }
 }

@@ -10,6 +10,7 @@
 //! [`words::Words`], and [`exclusive`] lends a value to one thread at a time.
 
 pub(crate) mod bell;
+pub(crate) mod commit;
 pub(crate) mod cursor;
 pub(crate) mod exclusive;
 pub(crate) mod lock;

@@ -30,6 +30,14 @@ pub(crate) fn wake_all(word: &AtomicU32) {
     super::mortal::wake_all(word);
 }
 
+/// Wakes one of those who wait on `word`.
+pub(crate) fn wake_one(word: &AtomicU32) {
+    #[cfg(not(shuttle))]
+    crate::sys::wait::wake_one(word);
+    #[cfg(shuttle)]
+    super::mortal::wake_all(word);
+}
+
 /// Makes every registered process pass a full barrier; false where that cannot be had.
 pub(crate) fn make_others_fence() -> bool {
     #[cfg(not(shuttle))]

@@ -4,6 +4,7 @@
 //!  cursor ─ ready_end ─ allocated_end ─ begin ─ locks ─ bell ─ counts   one pair of lines each
 //!  participants[1024]   who is attached: one line each
 //!  slots[1024]          appends in flight: two lines each
+//!  commits              what is durable, what is on its way there, and what went wrong
 //! ```
 //!
 //! **Invariants**: (I1) begin ≤ published ≤ tail ≤ allocated_end, ready_end ≤ allocated_end, and
@@ -26,6 +27,12 @@ pub(crate) const PARTICIPANT_COUNT: usize = 4;
 pub(crate) const SLOT_COUNT: usize = 1024;
 #[cfg(shuttle)]
 pub(crate) const SLOT_COUNT: usize = 4;
+
+/// Batches of records that can be on their way to the device at the same time.
+pub(crate) const LANE_COUNT: usize = 4;
+
+/// Words that those who wait for a batch sleep on: more than batches in flight, and the next one.
+pub(crate) const BATCH_WORD_COUNT: usize = 16;
 
 /// A word with two cache lines to itself: processors fetch lines in pairs.
 #[derive(Default)]
@@ -62,6 +69,87 @@ pub(crate) struct Words {
     pub(crate) counts: Alone<CountWords>,
     pub(crate) participants: [ParticipantWords; PARTICIPANT_COUNT],
     pub(crate) slots: [SlotWords; SLOT_COUNT],
+    pub(crate) commits: CommitWords,
+}
+
+/// How records are made durable (`commit`).
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct CommitWords {
+    /// Why nothing more can be; looked at by every append.
+    pub(crate) poison: Alone<PoisonWords>,
+    /// Held by who seals a batch, or raises `durable`.
+    pub(crate) lock: Alone<LockWords>,
+    pub(crate) ends: Alone<CommitEndWords>,
+    pub(crate) lanes: [LaneWords; LANE_COUNT],
+    /// The batch with number `n` is waited for on word `n % 16`; they only count up.
+    pub(crate) batches: [Line<AtomicU32>; BATCH_WORD_COUNT],
+    pub(crate) stage: Alone<StageWords>,
+    pub(crate) counts: CommitCountWords,
+}
+
+/// The first failed write or sync.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct PoisonWords {
+    /// The error number, or 0 while all is well. Stored last.
+    pub(crate) errno: AtomicU64,
+    /// First position of the segment it was about.
+    pub(crate) segment: AtomicU64,
+    /// What was tried (`commit::Failed`).
+    pub(crate) operation: AtomicU64,
+}
+
+/// Positions of the commit protocol. Written under its lock.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct CommitEndWords {
+    /// End of what survives a power cut.
+    pub(crate) durable: AtomicU64,
+    /// End of what batches have taken.
+    pub(crate) sealed: AtomicU64,
+    /// Number of the batch that will be sealed next.
+    pub(crate) next_batch: AtomicU64,
+    /// Batches before this number end on a block boundary, so that the next need not wait.
+    pub(crate) crowded_until: AtomicU64,
+    /// Positions below this lie in segments whose names survive a power cut.
+    pub(crate) named_end: AtomicU64,
+    /// The user's own mark.
+    pub(crate) checkpoint: AtomicU64,
+}
+
+/// A batch on its way to the device.
+#[derive(Default)]
+#[repr(C, align(64))]
+pub(crate) struct LaneWords {
+    /// `participants::Owner` of who writes it, or 0 while the lane is free. Stored last.
+    pub(crate) owner: AtomicU64,
+    pub(crate) start: AtomicU64,
+    pub(crate) end: AtomicU64,
+    pub(crate) number: AtomicU64,
+    /// 1 once it has been written.
+    pub(crate) is_written: AtomicU64,
+}
+
+/// Where records lie that are not in the segments yet.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct StageWords {
+    /// From here on records are in the stage; those before are durable, in the segments.
+    pub(crate) begin: AtomicU64,
+    /// Which directory the stage is, or 0 where there is none.
+    pub(crate) inode: AtomicU64,
+}
+
+/// What commits did.
+#[derive(Default)]
+#[repr(C, align(128))]
+pub(crate) struct CommitCountWords {
+    pub(crate) commits: AtomicU64,
+    pub(crate) syncs: AtomicU64,
+    pub(crate) synced_bytes: AtomicU64,
+    /// Syncs by the logarithm of their time in microseconds.
+    pub(crate) sync_micros: [AtomicU64; 24],
 }
 
 /// A lock between processes (`lock`).
@@ -144,6 +232,6 @@ impl<T> std::ops::Deref for Line<T> {
 const _: () = {
     assert!(size_of::<ParticipantWords>() == 64);
     assert!(size_of::<SlotWords>() == 128);
-    assert!(size_of::<Words>() == 8 * 128 + 1024 * 64 + 1024 * 128);
+    assert!(std::mem::offset_of!(Words, commits) == 8 * 128 + 1024 * 64 + 1024 * 128);
     assert!(SLOT_COUNT == 1 << super::cursor::SLOT_BITS);
 };

@@ -96,6 +96,54 @@ pub(crate) fn allocate(fd: impl AsFd, len: u64) -> io::Result<()> {
     retry(|| fs::fallocate(&fd, FallocateFlags::KEEP_SIZE, 0, len))
 }
 
+/// Waits until the bytes of a file, its length and its blocks survive a power cut.
+pub(crate) fn sync(fd: impl AsFd) -> io::Result<()> {
+    retry(|| fs::fsync(&fd))
+}
+
+/// As [`sync`], without what only tells when the file was changed.
+pub(crate) fn sync_data(fd: impl AsFd) -> io::Result<()> {
+    retry(|| fs::fdatasync(&fd))
+}
+
+/// Waits until the names in a directory survive a power cut.
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+    let fd = open(path, OFlags::RDONLY | OFlags::DIRECTORY, 0)?;
+    match sync(&fd) {
+        // Some filesystems keep nothing, and say so.
+        Err(Errno::INVAL) => Ok(()),
+        answer => answer,
+    }
+}
+
+/// Lets the page cache forget a file that is clean; a hint.
+pub(crate) fn forget_pages(fd: impl AsFd) {
+    let _ = fs::fadvise(&fd, 0, None, fs::Advice::DontNeed);
+}
+
+/// Has an empty file overwritten in place on btrfs; a hint that others refuse.
+pub(crate) fn overwrite_in_place(fd: impl AsFd) {
+    if let Ok(flags) = fs::ioctl_getflags(&fd) {
+        let _ = fs::ioctl_setflags(&fd, flags | fs::IFlags::NOCOW);
+    }
+}
+
+/// Bytes in a block that direct reads and writes of a file take, `None` where it has none such.
+///
+/// Found out by reading: what `statx(2)` tells is younger than many kernels in use.
+pub(crate) fn direct_block(path: &Path) -> Option<u64> {
+    let fd = open(path, OFlags::RDONLY | OFlags::DIRECT, 0).ok()?;
+    let mut bytes = vec![0; 3 * 4096];
+    [512, 4096]
+        .into_iter()
+        .find(|block| {
+            let start = bytes.as_ptr().align_offset(4096);
+            let buffer = &mut bytes[start..start + *block];
+            retry(|| io::pread(&fd, &mut *buffer, *block as u64)).is_ok()
+        })
+        .map(|block| block as u64)
+}
+
 /// Refuses to let a file grow to `len` where the process's file-size limit forbids it, because the
 /// attempt would raise `SIGXFSZ`, which ends a process that is not prepared for it.
 pub(crate) fn check_size_limit(len: u64) -> io::Result<()> {

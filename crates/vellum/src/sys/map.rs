@@ -9,7 +9,7 @@
 //! been made ready (see `segment::ready`).
 
 use std::ffi::c_void;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::{self, NonNull};
 
 use rustix::io::{self, Errno};
@@ -78,6 +78,35 @@ impl Map {
             let source = self.start.as_ptr().add(offset);
             ptr::copy_nonoverlapping(source, bytes.as_mut_ptr(), bytes.len());
         }
+    }
+
+    /// Writes the bytes from `begin` to `end` to the same offsets of `file`, going on after short
+    /// writes. What other processes store there meanwhile is written or not.
+    ///
+    /// # Panics
+    ///
+    /// If the range leaves the mapping.
+    pub(crate) fn write_to(&self, file: impl AsFd, begin: u64, end: u64) -> io::Result<()> {
+        assert!(begin <= end && end <= self.len as u64, "the range leaves the mapping");
+        let mut next = begin;
+        while next < end {
+            let len = (end - next) as usize;
+            // SAFETY: the range was just checked to lie in the mapping, and the kernel reads it
+            // as bytes that may change; no reference to them is made.
+            let written = unsafe {
+                let source = self.start.as_ptr().add(next as usize).cast_const().cast();
+                libc::pwrite(file.as_fd().as_raw_fd(), source, len, next as libc::off_t)
+            };
+            match written {
+                0 => return Err(Errno::NOSPC),
+                1.. => next += written as u64,
+                _ => match Errno::from_io_error(&std::io::Error::last_os_error()) {
+                    Some(Errno::INTR) => {}
+                    errno => return Err(errno.unwrap_or(Errno::IO)),
+                },
+            }
+        }
+        Ok(())
     }
 
     /// Makes the pages of a range present and writable, so that stores there do not fault.

@@ -21,6 +21,12 @@ pub(crate) fn wait(word: &AtomicU32, seen: u32, timeout: Duration) {
     }
 }
 
+/// Wakes one of those who sleep on `word`, in whichever process.
+pub(crate) fn wake_one(word: &AtomicU32) {
+    // As in `wake_all`.
+    let _ = futex::wake(word, Flags::empty(), 1);
+}
+
 /// Wakes everybody who sleeps on `word`, in every process.
 pub(crate) fn wake_all(word: &AtomicU32) {
     // Fails only for an address that is not mapped, which a reference cannot be.

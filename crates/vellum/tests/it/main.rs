@@ -2,6 +2,7 @@
 //!
 //! - `api`: everything the interface promises, in both layouts.
 //! - `faults`: one test for each fault of the predecessor that applies here.
+//! - `durable`: commits, and what is left after a power cut.
 //! - `damage`: bad input, scribbled words, flipped bytes, missing rights.
 //! - `processes`: many processes that are killed, stopped, forked and replaced.
 //!
@@ -9,6 +10,7 @@
 
 mod api;
 mod damage;
+mod durable;
 mod faults;
 mod processes;
 mod support;
@@ -16,5 +18,11 @@ mod support;
 /// Where a second process of a test starts; an ordinary run passes over it.
 #[test]
 fn child_entry() {
-    support::child::run_role(&[api::ROLES, faults::ROLES, damage::ROLES, processes::ROLES]);
+    support::child::run_role(&[
+        api::ROLES,
+        faults::ROLES,
+        damage::ROLES,
+        durable::ROLES,
+        processes::ROLES,
+    ]);
 }

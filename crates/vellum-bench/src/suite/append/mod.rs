@@ -212,7 +212,7 @@ impl Run<'_> {
             }
         };
         std::fs::remove_dir_all(&dir).context(|| format!("remove {}", dir.display()))?;
-        round::settle(self.home)?;
+        crate::suite::settle(self.home)?;
         if let Err(error) = result {
             let reason = error.to_string();
             self.progress.event(&Event::Failed { setting: *setting, way: name, reason: &reason });

@@ -1,13 +1,13 @@
 //! One way, one setting, one time: append under the clock, then verify; or count syscalls.
 
-use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, Result};
 use crate::process::{Race, Runner, race};
 use crate::record::Records;
 use crate::setting::Setting;
+use crate::suite::settle;
 use crate::trace::{Stretch, syscalls_per_record};
 use crate::verify::Ledger;
 use crate::ways::{Prepared, Way};
@@ -36,13 +36,6 @@ pub(super) fn measure(
         race(setting.processes, limit, &|runner| append(runner, setting, prepared.as_ref()))?;
     verify(setting, prepared.as_ref(), &race)?;
     Ok(Sample { wall_ns: race.wall_ns, page_faults: race.page_faults })
-}
-
-/// Waits until the filesystem of `dir` has written everything, so that no measurement pays for
-/// what was done before it.
-pub(super) fn settle(dir: &Path) -> Result<()> {
-    let dir_file = File::open(dir).context(|| format!("open {}", dir.display()))?;
-    rustix::fs::syncfs(&dir_file).context(|| format!("sync the filesystem of {}", dir.display()))
 }
 
 /// What each process does.

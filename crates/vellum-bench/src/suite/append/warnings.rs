@@ -3,25 +3,15 @@
 
 use super::{Case, Config};
 use crate::conditions::{Conditions, memory_bytes};
+use crate::suite::load_warning;
 use crate::ways::WayName;
-
-/// Above this load on the machine, something else is running.
-const LOAD_MAX: f64 = 0.5;
 
 /// The slowest round may take so many times as long as the fastest.
 const SPREAD_MAX: f64 = 1.5;
 
 /// What can be seen before anything is measured.
 pub(super) fn before(config: &Config, conditions: &Conditions) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if let Some([load, ..]) = conditions.load_average
-        && load > LOAD_MAX
-    {
-        let cores = conditions.machine.cores.unwrap_or(1);
-        warnings.push(format!(
-            "the load average was {load:.2} before the start: other work shares the {cores} cores"
-        ));
-    }
+    let mut warnings = load_warning(conditions);
     let threads = thread_count();
     if threads > 1 {
         warnings.push(format!(

@@ -48,13 +48,13 @@ fn a_directory_of_other_things_is_no_log_and_stays_as_it_is() {
 #[test]
 fn a_control_file_of_zero_or_odd_length_is_refused_and_rebuilt_when_removed() {
     for layout in LAYOUTS {
-        for len in [0, 1, 7, 63, 64, 65, 4095, 4096, 4097, 100_000, 300_000] {
+        for len in [0, 1, 7, 71, 72, 73, 4095, 4096, 4097, 100_000, 300_000] {
             let dir = scratch();
             let (log, lsn) = log_with_a_record(&place(&dir), layout);
             drop(log);
             let control = place(&dir).join("control");
             fs::File::options().write(true).open(&control).unwrap().set_len(len).unwrap();
-            let kind = if len < 64 { ErrorKind::Incompatible } else { ErrorKind::Corrupt };
+            let kind = if len < 72 { ErrorKind::Incompatible } else { ErrorKind::Corrupt };
             refused(&place(&dir), kind);
             assert_eq!(control.metadata().unwrap().len(), len, "left as it is");
             fs::remove_file(&control).unwrap();
@@ -87,7 +87,7 @@ fn another_format_version_is_refused_with_both_numbers() {
 fn values_that_cannot_be_in_a_well_formed_header_are_refused() {
     // Layout, preallocation, fill and capacity, each out of range, under a valid checksum.
     let faults: [(usize, u64); 8] =
-        [(16, 0), (16, 3), (20, 7), (24, 3), (32, 0), (32, 4097), (32, 1 << 31), (32, u64::MAX)];
+        [(16, 0), (16, 3), (20, 7), (24, 4), (32, 0), (32, 4097), (32, 1 << 31), (32, u64::MAX)];
     for (offset, value) in faults {
         let dir = scratch();
         drop(log_with_a_record(&place(&dir), Layout::Framed));

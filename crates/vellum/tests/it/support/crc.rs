@@ -15,7 +15,7 @@ pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
 /// Makes the header of a control or geometry file valid again after a change.
 pub(crate) fn seal_control_header(header: &mut [u8]) {
     header[12..16].fill(0);
-    let check = crc32c(&header[..64]);
+    let check = crc32c(&header[..72]);
     header[12..16].copy_from_slice(&check.to_le_bytes());
 }
 

@@ -31,6 +31,15 @@ impl Mount {
         })
     }
 
+    /// An ext4 that believes to have `mib` MiB, on a loop device over a sparse file at `image`.
+    pub(crate) fn ext4_on(test: &str, image: &Path, mib: u64) -> Option<Mount> {
+        Mount::new(test, |_, at| {
+            std::fs::File::create(image).unwrap().set_len(mib << 20).unwrap();
+            run("mkfs.ext4", &["-q", "-F", "-m", "0", "-O", "^has_journal", text(image)])
+                && run("mount", &["-o", "loop", text(image), text(at)])
+        })
+    }
+
     fn new(test: &str, make: impl FnOnce(&Path, &Path) -> bool) -> Option<Mount> {
         if !is_root(test) {
             return None;

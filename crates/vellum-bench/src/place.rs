@@ -1,0 +1,96 @@
+//! Where a suite is run: in the directory given, and on filesystems made for the run.
+
+use std::fs;
+use std::path::Path;
+
+use crate::conditions::filesystem_of;
+use crate::error::{Context, Error, Result};
+use crate::progress::{Event, Progress};
+use crate::scratch::{Room, ScratchKind};
+
+/// One of the places.
+pub(crate) struct Place<'a> {
+    /// An empty directory.
+    pub(crate) dir: &'a Path,
+    /// The type of its filesystem.
+    pub(crate) filesystem: &'a str,
+    /// Is it made for this run, in memory?
+    pub(crate) is_scratch: bool,
+}
+
+/// Which places are wanted.
+pub(crate) struct Places<'a> {
+    /// A new directory, where the places are made.
+    pub(crate) home: &'a Path,
+    /// Is the filesystem of that directory one of them?
+    pub(crate) in_directory: bool,
+    pub(crate) scratch: &'a [ScratchKind],
+    /// What has to have room in each.
+    pub(crate) bytes: u64,
+}
+
+impl Places<'_> {
+    /// How many there are.
+    pub(crate) fn count(&self) -> u64 {
+        u64::from(self.in_directory) + self.scratch.len() as u64
+    }
+
+    /// Refuses what can be seen not to work before anything is run.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.count() == 0 {
+            return Err(Error::invalid("a directory or a filesystem is needed"));
+        }
+        crate::scratch::check(self.scratch)?;
+        if !self.in_directory {
+            return Ok(());
+        }
+        let stat = rustix::fs::statvfs(self.home)
+            .context(|| format!("ask for the free space of {}", self.home.display()))?;
+        let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+        if self.bytes <= free {
+            return Ok(());
+        }
+        Err(Error::no_space(format!(
+            "{} MiB may be needed, and {} MiB are free in {}",
+            self.bytes >> 20,
+            free >> 20,
+            self.home.display()
+        )))
+    }
+
+    /// Goes to one place after the other. One that can't be made is left out with a warning.
+    pub(crate) fn visit(
+        &self,
+        warnings: &mut Vec<String>,
+        progress: &mut dyn Progress,
+        run: &mut dyn FnMut(&Place<'_>, &mut dyn Progress) -> Result<()>,
+    ) -> Result<()> {
+        if self.in_directory {
+            let dir = self.home.join("directory");
+            fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
+            let kind = filesystem_of(&dir).map_or_else(|| "unknown".into(), |mount| mount.kind);
+            run(&Place { dir: &dir, filesystem: &kind, is_scratch: false }, progress)?;
+            fs::remove_dir_all(&dir).context(|| format!("remove {}", dir.display()))?;
+        }
+        if self.scratch.is_empty() {
+            return Ok(());
+        }
+        let room = Room::new(&self.home.join("room"), Room::bytes_for(self.bytes))?;
+        for kind in self.scratch {
+            match room.furnish(*kind, self.bytes) {
+                Ok(scratch) => {
+                    let dir = scratch.dir().join("bench");
+                    fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
+                    let place = Place { dir: &dir, filesystem: kind.as_str(), is_scratch: true };
+                    run(&place, progress)?;
+                }
+                Err(error) => {
+                    let warning = format!("{kind} is left out: {error}");
+                    progress.event(&Event::Warning(&warning));
+                    warnings.push(warning);
+                }
+            }
+        }
+        Ok(())
+    }
+}

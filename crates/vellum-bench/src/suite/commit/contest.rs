@@ -1,0 +1,179 @@
+//! All contenders against each other in one cell: A B C … A B C …, so that whatever changes on the
+//! machine meanwhile meets all of them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::contender::{Cell, Contender, Prepared};
+use super::round::{Sample, Times, measure};
+use crate::error::{Context, Result};
+use crate::footprint::{self, Footprint};
+use crate::latency::Latency;
+use crate::place::Place;
+use crate::progress::{Event, Progress};
+use crate::report::commit::Case;
+use crate::stats::Spread;
+use crate::suite::settle;
+
+/// What the ratios are to.
+pub(super) const LIMIT: &str = "direct-dsync";
+
+/// A contender in one cell.
+struct Entrant<'a> {
+    contender: &'a dyn Contender,
+    dir: PathBuf,
+    log: Option<Box<dyn Prepared>>,
+    samples: Vec<Sample>,
+    footprint: Option<Footprint>,
+    skipped: Option<String>,
+    failed: Option<String>,
+}
+
+/// Runs a warm-up, which is not counted, and so many rounds.
+pub(super) fn run(
+    place: &Place<'_>,
+    cell: &Cell,
+    contenders: &[&dyn Contender],
+    rounds: u32,
+    times: Times,
+    progress: &mut dyn Progress,
+) -> Result<Vec<Case>> {
+    let mut entrants = Vec::new();
+    for (index, contender) in contenders.iter().enumerate() {
+        let dir = place.dir.join(format!("{}-{index}", contender.name()));
+        entrants.push(Entrant::probe(*contender, dir, cell)?);
+    }
+    for round in 0..=rounds {
+        for entrant in entrants.iter_mut().filter(|entrant| entrant.is_good()) {
+            let name = entrant.contender.name();
+            let filesystem = place.filesystem;
+            let Cell { bytes, threads, processes, .. } = cell;
+            let what = format!("{filesystem} {bytes} B {processes}x{threads} {name} {round}");
+            progress.event(&Event::Measuring { what: &what });
+            let is_last = round == rounds;
+            let result = entrant.round(cell, round, is_last, times);
+            settle(place.dir)?;
+            if let Err(error) = result {
+                progress.event(&Event::Warning(&format!("{what} failed: {error}")));
+                entrant.failed = Some(error.to_string());
+            }
+        }
+    }
+    for entrant in &mut entrants {
+        entrant.clear()?;
+    }
+    Ok(cases(place, cell, &mut entrants))
+}
+
+impl<'a> Entrant<'a> {
+    fn probe(contender: &'a dyn Contender, dir: PathBuf, cell: &Cell) -> Result<Entrant<'a>> {
+        fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
+        let skipped = contender.probe(&dir, cell).err();
+        let mut entrant = Entrant {
+            contender,
+            dir,
+            log: None,
+            samples: Vec::new(),
+            footprint: None,
+            skipped,
+            failed: None,
+        };
+        entrant.clear()?;
+        Ok(entrant)
+    }
+
+    fn is_good(&self) -> bool {
+        self.skipped.is_none() && self.failed.is_none()
+    }
+
+    /// One round; what it leaves is looked at after the last.
+    fn round(&mut self, cell: &Cell, round: u32, is_last: bool, times: Times) -> Result<()> {
+        let is_kept = match &mut self.log {
+            Some(log) => log.renew()?,
+            None => false,
+        };
+        if !is_kept {
+            self.clear()?;
+            fs::create_dir(&self.dir).context(|| format!("make {}", self.dir.display()))?;
+            self.log = Some(self.contender.prepare(&self.dir, cell)?);
+        }
+        settle(&self.dir)?;
+        let Some(log) = &self.log else { return Ok(()) };
+        let sample = measure(log.as_ref(), cell, round, times)?;
+        // The first one warms up.
+        if round > 0 {
+            self.samples.push(sample);
+        }
+        if is_last {
+            settle(&self.dir)?;
+            self.footprint = Some(footprint::of(&self.dir)?);
+        }
+        Ok(())
+    }
+
+    /// Removes the log.
+    fn clear(&mut self) -> Result<()> {
+        self.log = None;
+        match fs::remove_dir_all(&self.dir) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).context(|| format!("remove {}", self.dir.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Commits a second, round by round; nothing unless all rounds were good.
+    fn speeds(&self) -> Vec<f64> {
+        let samples = if self.is_good() { self.samples.as_slice() } else { &[] };
+        samples.iter().map(|sample| sample.commits_per_second).collect()
+    }
+}
+
+fn cases(place: &Place<'_>, cell: &Cell, entrants: &mut [Entrant<'_>]) -> Vec<Case> {
+    let speeds = |entrant: &Entrant<'_>| entrant.speeds();
+    let limit = entrants.iter().find(|entrant| entrant.contender.name() == LIMIT).map(speeds);
+    let peers = entrants.iter().filter(|entrant| entrant.contender.is_peer());
+    let median = |speeds: &Vec<f64>| Spread::of(speeds).map_or(0.0, |speeds| speeds.median);
+    let best = peers.map(speeds).max_by(|one, two| median(one).total_cmp(&median(two)));
+    let (limit, best) = (limit.unwrap_or_default(), best.unwrap_or_default());
+    entrants.iter_mut().map(|entrant| case(place, cell, entrant, &limit, &best)).collect()
+}
+
+fn case(
+    place: &Place<'_>,
+    cell: &Cell,
+    entrant: &mut Entrant<'_>,
+    limit: &[f64],
+    best_peer: &[f64],
+) -> Case {
+    let is_good = entrant.is_good();
+    let speeds = entrant.speeds();
+    let ratio = |to: &[f64]| {
+        let ratios: Vec<f64> = speeds.iter().zip(to).map(|(speed, to)| speed / to).collect();
+        Spread::of(&ratios)
+    };
+    let samples = std::mem::take(&mut entrant.samples);
+    let syncs: Vec<f64> = samples.iter().filter_map(|sample| sample.syncs_per_commit).collect();
+    let mut nanos: Vec<u64> = samples.into_iter().flat_map(|sample| sample.nanos).collect();
+    Case {
+        case: entrant.contender.name().to_string(),
+        prepared: entrant.contender.is_prepared(),
+        peer: entrant.contender.is_peer(),
+        filesystem: place.filesystem.to_string(),
+        scratch: place.is_scratch,
+        bytes: cell.bytes,
+        threads: cell.threads,
+        processes: cell.processes,
+        commits: if is_good { nanos.len() as u64 } else { 0 },
+        commits_per_second: Spread::of(&speeds).map(|speeds| speeds.median),
+        commits_per_second_spread: Spread::of(&speeds),
+        latency_us: Latency::of(&mut nanos).filter(|_| is_good),
+        syncs_per_commit: Spread::of(&syncs).filter(|_| is_good).map(|syncs| syncs.median),
+        ratio_to_limit: ratio(limit),
+        ratio_to_best_peer: ratio(best_peer),
+        footprint: entrant.footprint.filter(|_| is_good),
+        verified: is_good,
+        skipped: entrant.skipped.clone(),
+        failed: entrant.failed.clone(),
+    }
+}

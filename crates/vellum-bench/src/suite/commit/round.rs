@@ -1,0 +1,162 @@
+//! One contender, one cell, one time: commit under the clock, then verify.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::contender::{Cell, Committer, Prepared};
+use super::tally::{Tally, first_writer};
+use crate::error::{Error, Result};
+use crate::process::{Runner, race};
+use crate::record::Records;
+use crate::shared::Shared;
+
+/// How long a round goes on, and when it is given up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    pub(super) slice: Duration,
+    pub(super) limit: Duration,
+}
+
+/// What a round came to.
+#[derive(Debug)]
+pub(super) struct Sample {
+    pub(super) commits_per_second: f64,
+    pub(super) syncs_per_commit: Option<f64>,
+    pub(super) nanos: Vec<u64>,
+}
+
+/// What the threads of all processes share. Each word is written by one thread, but for `taken`;
+/// the parent reads when all processes have ended, which orders everything.
+struct Book {
+    /// Commits that were begun: whoever takes a number below the most there can be makes it.
+    taken: Shared<AtomicU64>,
+    /// How many each writer was acknowledged.
+    acknowledged: Shared<AtomicU64>,
+    /// How long each commit took, by its number.
+    nanos: Shared<AtomicU64>,
+}
+
+impl Book {
+    fn new(cell: &Cell) -> Result<Book> {
+        Ok(Book {
+            taken: Shared::new(1)?,
+            acknowledged: Shared::new(cell.writers() as usize)?,
+            nanos: Shared::new(cell.commits_max as usize)?,
+        })
+    }
+
+    fn acknowledged(&self) -> Vec<u64> {
+        self.acknowledged.iter().map(|count| count.load(Ordering::Relaxed)).collect()
+    }
+
+    /// The samples; of each of `commits` one was taken.
+    fn nanos(&self, commits: u64) -> Vec<u64> {
+        let nanos = self.nanos.iter().take(commits as usize);
+        nanos.map(|nanos| nanos.load(Ordering::Relaxed)).collect()
+    }
+}
+
+/// Commits with all threads of all processes and verifies what is there then.
+pub(super) fn measure(
+    prepared: &dyn Prepared,
+    cell: &Cell,
+    round: u32,
+    times: Times,
+) -> Result<Sample> {
+    let book = Book::new(cell)?;
+    let first_writer = first_writer(round, cell.writers());
+    let syncs_before = prepared.syncs()?;
+    let race = race(cell.processes, times.limit, &|runner| {
+        commit_in_process(runner, prepared, cell, first_writer, &book, times.slice)
+    })?;
+    let syncs_after = prepared.syncs()?;
+    let acknowledged = book.acknowledged();
+    let commits: u64 = acknowledged.iter().sum();
+    if commits == 0 {
+        return Err(Error::failed("not one commit came to its end"));
+    }
+    let mut tally = Tally::new(cell.bytes, first_writer, &acknowledged, prepared.kept_per_writer());
+    prepared.read_back(&mut |record| tally.enter(record))?;
+    tally.close()?;
+    let syncs = syncs_before.zip(syncs_after).map(|(before, after)| after.saturating_sub(before));
+    Ok(Sample {
+        commits_per_second: commits as f64 / (race.wall_ns.max(1) as f64 / 1e9),
+        syncs_per_commit: syncs.map(|syncs| syncs as f64 / commits as f64),
+        nanos: book.nanos(commits),
+    })
+}
+
+/// What each process does: its threads stand ready, the gate opens, they commit.
+fn commit_in_process(
+    runner: &Runner<'_>,
+    prepared: &dyn Prepared,
+    cell: &Cell,
+    first_writer: u32,
+    book: &Book,
+    slice: Duration,
+) -> Result<()> {
+    let committer = prepared.open()?;
+    let committer = committer.as_ref();
+    let (ready, start) =
+        (Barrier::new(cell.threads as usize + 1), Barrier::new(cell.threads as usize + 1));
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..cell.threads)
+            .map(|thread| {
+                let index = runner.index() * cell.threads + thread;
+                let writer = Writer { index, first_writer, cell, book, slice };
+                let (ready, start) = (&ready, &start);
+                scope.spawn(move || writer.run(committer, ready, start))
+            })
+            .collect();
+        ready.wait();
+        let standing = runner.stand_ready();
+        // Whatever came of that, the threads must not wait for ever.
+        start.wait();
+        let standing = standing?;
+        let mut acknowledged = 0;
+        for thread in threads {
+            let result = thread.join().unwrap_or_else(|_| Err(Error::failed("a thread panicked")));
+            acknowledged += result?;
+        }
+        runner.finish(standing, acknowledged)
+    })
+}
+
+/// A thread that commits.
+struct Writer<'a> {
+    /// Among the threads of all processes.
+    index: u32,
+    first_writer: u32,
+    cell: &'a Cell,
+    book: &'a Book,
+    slice: Duration,
+}
+
+impl Writer<'_> {
+    /// Returns how many commits were acknowledged.
+    fn run(&self, committer: &dyn Committer, ready: &Barrier, start: &Barrier) -> Result<u64> {
+        let mut records = Records::new(self.first_writer + self.index, self.cell.bytes);
+        let session = committer.session(self.index);
+        ready.wait();
+        start.wait();
+        let mut session = session?;
+        let begun = Instant::now();
+        let mut before = begun;
+        let mut acknowledged = 0;
+        while before.duration_since(begun) < self.slice {
+            let number = self.book.taken[0].fetch_add(1, Ordering::Relaxed);
+            let Some(nanos) = self.book.nanos.get(number as usize) else { break };
+            session.commit(records.next_record()).map_err(|error| {
+                Error::failed(format!("{error} (after {acknowledged} commits of the thread)"))
+            })?;
+            let after = Instant::now();
+            nanos.store(after.duration_since(before).as_nanos() as u64, Ordering::Relaxed);
+            before = after;
+            acknowledged += 1;
+        }
+        self.book.acknowledged[self.index as usize].store(acknowledged, Ordering::Relaxed);
+        Ok(acknowledged)
+    }
+}

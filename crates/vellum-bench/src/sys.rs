@@ -1,0 +1,170 @@
+//! Calls that have no safe form: counting extents, setting up loop devices, leaving the mounts of
+//! the others, mapping a file.
+//!
+//! # Safety
+//!
+//! A room for unsafe code. Each `ioctl` hands the kernel one structure of the layout that its
+//! number stands for, which the kernel reads and writes within its length and keeps no pointer to.
+#![allow(unsafe_code)]
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::path::PathBuf;
+use std::ptr::{self, NonNull};
+
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+/// `FS_IOC_FIEMAP`: `_IOWR('f', 11, struct fiemap)`.
+const FIEMAP: u64 = 0xc020_660b;
+/// Writes what is delayed first, so that it has extents to be counted.
+const FIEMAP_FLAG_SYNC: u32 = 1;
+
+const LOOP_CTL_GET_FREE: u64 = 0x4c82;
+const LOOP_CONFIGURE: u64 = 0x4c0a;
+/// The device is given back when nobody has it open or mounted any more.
+const LO_FLAGS_AUTOCLEAR: u32 = 4;
+/// Somebody else may take the free device before we do; then the next one is asked for.
+const LOOP_ATTEMPTS: u32 = 16;
+
+/// `struct fiemap` without room for extents: asks only how many there are.
+#[repr(C)]
+#[derive(Default)]
+struct Fiemap {
+    start: u64,
+    length: u64,
+    flags: u32,
+    mapped_extents: u32,
+    extent_count: u32,
+    reserved: u32,
+}
+
+/// `struct loop_config`, with `struct loop_info64` in it.
+#[repr(C)]
+struct LoopConfig {
+    fd: u32,
+    block_size: u32,
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    offset: u64,
+    size_limit: u64,
+    number: u32,
+    encrypt_type: u32,
+    encrypt_key_size: u32,
+    flags: u32,
+    file_name: [u8; 64],
+    crypt_name: [u8; 64],
+    encrypt_key: [u8; 32],
+    init: [u64; 2],
+    reserved: [u64; 8],
+}
+
+const _: () = assert!(size_of::<Fiemap>() == 32 && size_of::<LoopConfig>() == 304);
+
+/// How many extents the file has: pieces that lie in one place and are of one kind.
+pub(crate) fn extents(file: &File) -> io::Result<u64> {
+    let mut map = Fiemap { length: u64::MAX, flags: FIEMAP_FLAG_SYNC, ..Fiemap::default() };
+    // SAFETY: `map` is a `struct fiemap`; it asks for no extents, so none is written behind it.
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), FIEMAP as _, &raw mut map) };
+    checked(result).map(|_| u64::from(map.mapped_extents))
+}
+
+/// Makes a block device of the file, which lasts as long as it is open or mounted somewhere.
+pub(crate) fn attach_loop(image: &File) -> io::Result<(File, PathBuf)> {
+    let control = OpenOptions::new().read(true).write(true).open("/dev/loop-control")?;
+    let mut last = io::Error::from(io::ErrorKind::ResourceBusy);
+    for _ in 0..LOOP_ATTEMPTS {
+        // SAFETY: this call takes no argument.
+        let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE as _) };
+        let path = PathBuf::from(format!("/dev/loop{}", checked(number)?));
+        let device = OpenOptions::new().read(true).write(true).open(&path)?;
+        match configure(&device, image.as_raw_fd()) {
+            Ok(()) => return Ok((device, path)),
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => last = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
+}
+
+fn configure(device: &File, image: RawFd) -> io::Result<()> {
+    let config = LoopConfig {
+        fd: image as u32,
+        block_size: 0,
+        device: 0,
+        inode: 0,
+        rdevice: 0,
+        offset: 0,
+        size_limit: 0,
+        number: 0,
+        encrypt_type: 0,
+        encrypt_key_size: 0,
+        flags: LO_FLAGS_AUTOCLEAR,
+        file_name: [0; 64],
+        crypt_name: [0; 64],
+        encrypt_key: [0; 32],
+        init: [0; 2],
+        reserved: [0; 8],
+    };
+    // SAFETY: `config` is a `struct loop_config`, which the kernel only reads.
+    checked(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE as _, &raw const config) })
+        .map(drop)
+}
+
+/// Gives this thread, and the processes that it forks, mounts of their own: what they mount from
+/// now on nobody else sees, and it goes when the last of them has ended.
+pub(crate) fn unshare_mounts() -> rustix::io::Result<()> {
+    // SAFETY: only the table of file descriptors would be dangerous to leave. This leaves the
+    // table of mounts and, with it, shares the working directory with no other thread any more.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }
+}
+
+fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// A file mapped shared: what is stored in it is in the file.
+pub(crate) struct FileMap {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+impl FileMap {
+    /// Maps the first `len` bytes of the file, which nobody must shorten meanwhile: a store beyond
+    /// its end kills the process.
+    pub(crate) fn new(file: &File, len: usize) -> io::Result<FileMap> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
+        let start = unsafe {
+            libc::mmap(ptr::null_mut(), len, protection, libc::MAP_SHARED, file.as_raw_fd(), 0)
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::Other)?;
+        Ok(FileMap { start, len })
+    }
+
+    /// Stores `bytes` at `offset` and waits until they have reached the device.
+    pub(crate) fn store_and_sync(&mut self, offset: usize, bytes: &[u8]) -> io::Result<()> {
+        assert!(offset.checked_add(bytes.len()).is_some_and(|end| end <= self.len));
+        let page = offset & !(rustix::param::page_size() - 1);
+        // SAFETY: the range lies within the mapping (asserted), of which no reference exists, and
+        // a page begins within it where the page of its offset does.
+        let result = unsafe {
+            let place = self.start.as_ptr().add(offset);
+            ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len());
+            let len = offset + bytes.len() - page;
+            libc::msync(self.start.as_ptr().add(page).cast(), len, libc::MS_SYNC)
+        };
+        checked(result).map(drop)
+    }
+}
+
+impl Drop for FileMap {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, of this length, and no reference into it exists.
+        let _ = unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
+    }
+}

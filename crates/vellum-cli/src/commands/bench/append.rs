@@ -1,0 +1,74 @@
+//! `vellum bench append`.
+
+use std::path::Path;
+
+use vellum_bench::append::{self, Config};
+use vellum_bench::{Setting, WayName};
+
+use super::{Sink, deliver, judge};
+use crate::lowargs::BenchAppendArgs;
+use crate::outcome::{Outcome, Result};
+use crate::progress::BenchBar;
+use crate::scratch::Scratch;
+
+const QUICK_ROUNDS: u32 = 2;
+const QUICK_SHARE: u64 = 5;
+const QUICK_WAYS: [WayName; 5] =
+    [WayName::VellumFramed, WayName::VellumText, WayName::Write, WayName::Writev, WayName::Stdio];
+
+/// Runs the suite.
+pub(in crate::commands) fn run(args: BenchAppendArgs) -> Result<Outcome> {
+    let sink = args.json.as_deref().map(Sink::open).transpose()?;
+    let scratch = Scratch::new("bench", &args.dir)?;
+    let report = append::run(&config(&args, scratch.path()), &mut BenchBar::default())?;
+    deliver(sink, &report, &report.table())?;
+    judge(report.failures().map(|case| case.name.to_string()).collect())
+}
+
+fn config(args: &BenchAppendArgs, dir: &Path) -> Config {
+    let mut config = Config::new(dir);
+    if args.quick {
+        config.rounds = QUICK_ROUNDS;
+        config.ways = QUICK_WAYS.to_vec();
+        for setting in &mut config.settings {
+            setting.records /= QUICK_SHARE;
+        }
+    }
+    if let Some(rounds) = args.rounds {
+        config.rounds = rounds;
+    }
+    if !args.ways.is_empty() {
+        config.ways.clone_from(&args.ways);
+    }
+    if !args.settings.is_empty() {
+        config.settings.clone_from(&args.settings);
+    } else if let Some(settings) = combinations(args) {
+        config.settings = settings;
+    }
+    config
+}
+
+/// Every combination of the lists; what has no list is as in the first published setting.
+fn combinations(args: &BenchAppendArgs) -> Option<Vec<Setting>> {
+    let (processes, records, bytes) = (&args.processes, &args.records, &args.bytes);
+    if processes.is_empty() && records.is_empty() && bytes.is_empty() {
+        return None;
+    }
+    let mut usual = Setting::PUBLISHED[0];
+    if args.quick {
+        usual.records /= QUICK_SHARE;
+    }
+    let mut settings = Vec::new();
+    for &processes in list(processes, &usual.processes) {
+        for &records in list(records, &usual.records) {
+            for &bytes in list(bytes, &usual.bytes) {
+                settings.push(Setting::new(processes, records, bytes));
+            }
+        }
+    }
+    Some(settings)
+}
+
+fn list<'a, T>(asked_for: &'a [T], usual: &'a T) -> &'a [T] {
+    if asked_for.is_empty() { std::slice::from_ref(usual) } else { asked_for }
+}

@@ -1,0 +1,35 @@
+//! `vellum bench commit`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use vellum_bench::commit::{self, Config};
+
+use super::{Sink, deliver, judge};
+use crate::lowargs::BenchCommitArgs;
+use crate::outcome::{Outcome, Result};
+use crate::progress::BenchBar;
+use crate::scratch::Scratch;
+
+/// Runs the suite.
+pub(in crate::commands) fn run(args: BenchCommitArgs) -> Result<Outcome> {
+    let sink = args.place.json.as_deref().map(Sink::open).transpose()?;
+    let scratch = Scratch::new("bench", &args.place.home())?;
+    let report = commit::run(&config(&args, scratch.path()), &mut BenchBar::default())?;
+    deliver(sink, &report, &report.table())?;
+    judge(report.failures().map(|case| case.case.clone()).collect())
+}
+
+fn config(args: &BenchCommitArgs, dir: &Path) -> Config {
+    let mut config = Config::new(dir);
+    config.in_directory = args.place.is_in_directory();
+    config.scratch.clone_from(&args.place.fs);
+    config.bytes = args.bytes.iter().map(|bytes| *bytes as usize).collect();
+    config.threads.clone_from(&args.threads);
+    config.processes.clone_from(&args.processes);
+    config.prepared.clone_from(&args.prepared);
+    config.cases.clone_from(&args.cases);
+    config.rounds = args.rounds;
+    config.slice = Duration::from_millis(args.slice_ms);
+    config
+}

@@ -1,0 +1,44 @@
+//! `vellum bench sync`, small.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::support::{Place, Ran, run};
+
+fn bench(place: &Place, options: &[&str]) -> Ran {
+    let dir = place.dir().to_str().unwrap();
+    run(&[&["bench", "sync", "--dir", dir, "--rounds", "1"], options].concat(), b"")
+}
+
+#[test]
+fn json_has_the_promised_shape_and_nothing_is_left() {
+    let place = Place::new();
+    let json = bench(&place, &["--bytes", "64K", "--big", "1M", "--json", "-"]).good();
+    let report: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&report["suite"], &report["rounds"]), (&"sync".into(), &1.into()));
+    let cases = report["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 13);
+    for case in cases {
+        assert_eq!(case["verified"] == true, case["unsupported"].is_null(), "{case}");
+        assert_eq!(case["verified"] == true, case["milliseconds"]["median"].is_number());
+    }
+    assert_eq!((&cases[0]["case"], &cases[0]["syncs"]), (&"growing".into(), &16.into()));
+    assert_eq!((&cases[12]["case"], &cases[12]["bytes"]), (&"one-sync".into(), &(1 << 20).into()));
+    assert_eq!(fs::read_dir(place.dir()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_table_tells_times_and_ratios() {
+    let place = Place::new();
+    let table = bench(&place, &["--bytes", "64K", "--cases", "growing,overwrite"]).good();
+    assert!(table.contains("time/growing") && table.contains("overwrite"), "{table}");
+    assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
+}
+
+#[test]
+fn what_makes_no_sense_is_a_usage_error() {
+    let place = Place::new();
+    bench(&place, &["--bytes", "5000"]).complaint(2);
+    assert_eq!(bench(&place, &["--cases", "magic"]).code, 2);
+}

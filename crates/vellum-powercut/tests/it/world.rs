@@ -1,0 +1,102 @@
+//! What the commands under test see, how their failures are told, and what remains of a run.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::harness::{BINARY, MACHINE_CANNOT, run};
+
+#[test]
+fn a_power_cut_looks_like_a_reboot() {
+    let id = "/proc/sys/kernel/random/boot_id";
+    let work = format!("cp {id} {{dir}}/id; echo > /dev/shm/left; sync; echo ACK 1; kill -0 $$");
+    let check = format!(
+        "cd {{dir}}; cmp -s id {id} && echo BAD id; ls /dev/shm; cat id > /dev/null; echo 1"
+    );
+    let arguments = ["--fs", "ext4", "--points", "20", "--work", &work, "--check", &check];
+    let Some(run) = run(&arguments) else { return };
+    assert!(!run.stdout.contains("BAD id") && !run.stdout.contains("left"), "{}", run.stdout);
+}
+
+#[test]
+fn a_workload_that_fails_is_no_campaign() {
+    let work = "echo it went wrong >&2; exit 3 # {dir}";
+    let arguments = ["--fs", "ext4", "--work", work, "--check", "true {dir}"];
+    let Some(run) = run(&arguments) else { return };
+    run.assert_status(2);
+    assert!(run.stderr.contains("the workload exited with 3: it went wrong"), "{}", run.stderr);
+}
+
+#[test]
+fn a_check_that_hangs_fails_or_talks_nonsense_is_a_violation() {
+    let cases = [
+        ("sleep 100 & sleep 100 # {dir}", "did not end in time"),
+        ("echo reason >&2; exit 1 # {dir}", "exited with 1: reason"),
+        ("kill -SEGV $$ # {dir}", "was killed by signal 11"),
+        ("echo all is well # {dir}", "the check printed \"all is well\""),
+    ];
+    for (check, complaint) in cases {
+        let arguments = ["--fs", "ext4", "--points", "2", "--timeout", "1"];
+        let commands = ["--work", "sync -f {dir}", "--check", check];
+        let Some(run) = run(&[&arguments[..], &commands].concat()) else { return };
+        run.assert_status(1);
+        assert!(run.stdout.contains(complaint), "{}", run.stdout);
+    }
+}
+
+#[test]
+fn a_user_without_rights_is_told_so() {
+    let mut command = Command::new(BINARY);
+    command.args(["--work", "true {dir}", "--check", "true {dir}"]).uid(65534);
+    // Where that user cannot even start the binary, there is nothing to see.
+    let Ok(output) = command.output() else { return };
+    assert_eq!(output.status.code(), Some(MACHINE_CANNOT));
+    assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1);
+}
+
+/// Whether a loop device stands on a disk of the run with this seed, or one of its processes lives.
+fn remains(seed: &str) -> bool {
+    let has_seed = |path: &Path| fs::read(path).is_ok_and(|text| contains(&text, seed.as_bytes()));
+    let any_in = |dir: &str, file: &str| {
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path().join(file)).any(|path| has_seed(&path))
+    };
+    any_in("/sys/block", "loop/backing_file") || any_in("/proc", "cmdline")
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
+#[test]
+fn nothing_remains_of_a_run_that_is_killed() {
+    for (signal, wait_ms, seed) in [("TERM", 500, "50777001"), ("KILL", 700, "50777002")] {
+        let work = format!("{BINARY} self-work good {{dir}} --records 300");
+        let check = format!("{BINARY} self-check good {{dir}}");
+        let mut child = Command::new(BINARY)
+            .args(["--fs", "ext4,btrfs", "--points", "100000", "--seed", seed])
+            .args(["--work", &work, "--check", &check])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary runs");
+        sleep(Duration::from_millis(wait_ms));
+        let was_there = remains(seed);
+        let status = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+        assert!(status.is_ok());
+        let status = child.wait().expect("it is a child");
+        if status.code() == Some(MACHINE_CANNOT) {
+            println!("SKIPPED: this machine cannot cut the power");
+            return;
+        }
+        assert!(was_there && !status.success());
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while remains(seed) {
+            assert!(Instant::now() < deadline, "something of the run is left after SIG{signal}");
+            sleep(Duration::from_millis(20));
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The control file and the geometry file: reading them, making them, writing them anew.
+//!
+//! A control file of this boot holds the truth; one of another boot holds nothing but its header.
+//! It is then written anew in its place, because a full disk may have no room for another.
+//!
+//! **If the process dies here**: a new control file gets its name when it is complete. One that is
+//! written anew first loses its boot and gets it back last, so the next opener starts over.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{self, OFlags};
+use rustix::io::Errno;
+
+use crate::error::OsResult;
+use crate::format::control::{self, Geometry, HeaderFault};
+use crate::log::rebuild::Positions;
+use crate::log::{CONTROL_NAME, GEOMETRY_NAME};
+use crate::segment::list;
+use crate::shared::cursor::Packed;
+use crate::shared::primitive::Ordering;
+use crate::shared::region::{CONTROL_LEN, Region};
+use crate::shared::words::Words;
+use crate::sys::{self, Map};
+use crate::{Error, ErrorKind, Result};
+
+pub(crate) const UNFINISHED_CONTROL_NAME: &str = "control.new";
+
+/// Writes a complete control file and gives it its name.
+pub(crate) fn write_control(
+    dir: &Path,
+    geometry: &Geometry,
+    positions: Positions,
+    mode: u32,
+) -> Result<OwnedFd> {
+    let mut bytes = geometry.to_bytes();
+    // Written, not sparse: a store into the mapping must never need a block.
+    bytes.resize(CONTROL_LEN, 0);
+    let fd = write_unfinished(dir, &bytes, mode)?;
+    store(&fd, positions).or_os("map", &dir.join(UNFINISHED_CONTROL_NAME))?;
+    name_unfinished(dir, CONTROL_NAME)?;
+    Ok(fd)
+}
+
+/// Writes the control file of another boot anew, in its place.
+pub(crate) fn overwrite_control(
+    control: &OwnedFd,
+    geometry: &Geometry,
+    positions: Positions,
+) -> rustix::io::Result<()> {
+    let nowhere = Geometry { boot_id: [0; 16], ..*geometry };
+    sys::file::write_all_at(control, &nowhere.to_bytes(), 0)?;
+    let words_len = (CONTROL_LEN - control::HEADER_LEN) as u64;
+    sys::file::write_zeros_at(control, control::HEADER_LEN as u64, words_len)?;
+    store(control, positions)?;
+    sys::file::write_all_at(control, &geometry.to_bytes(), 0)
+}
+
+/// Writes a new geometry file.
+pub(crate) fn write_geometry(dir: &Path, geometry: &Geometry, mode: u32) -> Result<()> {
+    write_unfinished(dir, &geometry.to_bytes(), mode)?;
+    name_unfinished(dir, GEOMETRY_NAME)
+}
+
+/// Changes the geometry file in its place, durably: it lies within one sector.
+pub(crate) fn overwrite_geometry(dir: &Path, geometry: &Geometry) -> Result<()> {
+    let path = dir.join(GEOMETRY_NAME);
+    let overwrite = || {
+        let fd = sys::file::open(&path, OFlags::RDWR | OFlags::CREATE, 0o644)?;
+        sys::file::write_all_at(&fd, &geometry.to_bytes(), 0)?;
+        sys::file::sync_data(&fd)
+    };
+    overwrite().or_os("write", &path)
+}
+
+fn write_unfinished(dir: &Path, bytes: &[u8], mode: u32) -> Result<OwnedFd> {
+    let unfinished = dir.join(UNFINISHED_CONTROL_NAME);
+    sys::file::check_size_limit(bytes.len() as u64).or_os("create a log in", dir)?;
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC;
+    let fd = sys::file::open(&unfinished, flags, mode).or_os("create", &unfinished)?;
+    sys::file::write_all_at(&fd, bytes, 0).or_os("write", &unfinished)?;
+    Ok(fd)
+}
+
+fn name_unfinished(dir: &Path, name: &str) -> Result<()> {
+    let target = dir.join(name);
+    fs::rename(dir.join(UNFINISHED_CONTROL_NAME), &target).or_os("name", &target)
+}
+
+/// Stores positions into the words of a control file that nobody uses yet.
+fn store(control: &OwnedFd, positions: Positions) -> rustix::io::Result<()> {
+    let map = Map::new(control, CONTROL_LEN, true)?;
+    positions.store(Region::new(map).words());
+    Ok(())
+}
+
+impl Positions {
+    pub(crate) fn store(self, words: &Words) {
+        words.cursor.store(Packed::new(self.tail, 0).to_word(), Ordering::Relaxed);
+        words.ready_end.store(self.tail.get(), Ordering::Relaxed);
+        words.allocated_end.store(self.allocated_end.get(), Ordering::Relaxed);
+        words.begin.store(self.begin.get(), Ordering::Relaxed);
+        let commits = &words.commits;
+        commits.ends.durable.store(self.durable.get(), Ordering::Relaxed);
+        commits.ends.sealed.store(self.durable.get(), Ordering::Relaxed);
+        commits.ends.checkpoint.store(self.checkpoint.get(), Ordering::Relaxed);
+        // Nothing is staged yet: everything there is lies in the segments.
+        commits.stage.begin.store(self.tail.get(), Ordering::Relaxed);
+    }
+}
+
+/// The geometry from a control file, refusing whatever is none.
+pub(crate) fn read_geometry(control: &OwnedFd, path: &Path) -> Result<Geometry> {
+    let len = sys::file::len(control).or_os("look at", path)?;
+    let mut bytes = vec![0; control::HEADER_LEN];
+    let count = sys::file::read_up_to_at(control, &mut bytes, 0).or_os("read", path)?;
+    let geometry = Geometry::parse(&bytes[..count]).map_err(|fault| header_error(fault, path))?;
+    if len != CONTROL_LEN as u64 {
+        let message = format!(
+            "the control file has {len} bytes instead of {CONTROL_LEN}; when no process uses the \
+             log, remove it to have it rebuilt from the segments"
+        );
+        return Err(Error::new(ErrorKind::Corrupt, message).at_path(path));
+    }
+    Ok(geometry)
+}
+
+/// The geometry from its own file, where the control file is gone.
+pub(crate) fn stored_geometry(dir: &Path) -> Result<Geometry> {
+    let path = dir.join(GEOMETRY_NAME);
+    match std::fs::read(&path) {
+        Ok(bytes) => Geometry::parse(&bytes).map_err(|fault| header_error(fault, &path)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            if list(dir)?.is_empty() {
+                return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
+            }
+            let message = "the directory holds segments but neither the control file nor the \
+                           geometry file; restore one of them";
+            Err(Error::new(ErrorKind::Corrupt, message).at_path(&path))
+        }
+        Err(error) => {
+            let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+            Err(Error::os(errno, "read", &path))
+        }
+    }
+}
+
+fn header_error(fault: HeaderFault, path: &Path) -> Error {
+    let (kind, message) = match fault {
+        HeaderFault::NotAControlFile => {
+            (ErrorKind::Incompatible, "not a log: the file is not Vellum's".to_string())
+        }
+        HeaderFault::Version(version) => {
+            let ours = crate::format::VERSION;
+            let message =
+                format!("the log has format version {version}; this library reads version {ours}");
+            (ErrorKind::Incompatible, message)
+        }
+        HeaderFault::Damaged => (
+            ErrorKind::Corrupt,
+            "the header is damaged; when no process uses the log, remove the control file to have \
+             it rebuilt"
+                .to_string(),
+        ),
+    };
+    Error::new(kind, message).at_path(path)
+}

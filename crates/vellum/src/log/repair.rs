@@ -1,0 +1,176 @@
+//! Saving what is readable of a damaged log.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::format::control::Geometry;
+use crate::format::frame::{HEADER_LEN, Kind};
+use crate::log::batch::CoreRef;
+use crate::log::control::stored_geometry;
+use crate::log::frames::{self, Found};
+use crate::log::rebuild::{self, text_runs};
+use crate::log::verify::{Damage, damage};
+use crate::log::window::Window;
+use crate::segment::file::ReadSegment;
+use crate::segment::list;
+use crate::{Error, ErrorKind, Layout, Log, Lsn, Options, Result};
+
+/// What [`repair`] saved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RepairReport {
+    /// Records that were readable, and are in the new log.
+    pub records: u64,
+    /// Bytes of their payloads.
+    pub record_bytes: u64,
+    /// What was not readable.
+    pub damage: Vec<Damage>,
+}
+
+/// Saves what is readable of the log in `from` into a new log in `to`; changes nothing in `from`.
+///
+/// Reads the segments alone, in their order, and passes over what is damaged or missing. The
+/// records get new positions. What was appended and never committed may be among them or not.
+///
+/// # Errors
+///
+/// [`ErrorKind::NotFound`] where there is no log, [`ErrorKind::AlreadyExists`] where there is one
+/// in `to`, and [`ErrorKind::Corrupt`] where both the control file and the geometry file of `from`
+/// are gone, without which no record can be told from garbage; otherwise as for
+/// [`Log::append`]. Damage is no error but part of the report.
+///
+/// # Durability
+///
+/// When it returns, the new log survives a power cut.
+pub fn repair(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<RepairReport> {
+    let (from, to) = (from.as_ref(), to.as_ref());
+    let geometry = stored_geometry(from)?;
+    let firsts = list(from)?;
+    if firsts.is_empty() {
+        return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(from));
+    }
+    let log = Options::new()
+        .layout(geometry.layout)
+        .segment_capacity_bytes(geometry.segment_capacity)
+        .create_new(true)
+        .open(to)?;
+    let source = Arc::new(CoreRef(rebuild::bare_core(from, &geometry)));
+    let mut saved = Saver { source, log, report: RepairReport::default() };
+    let mut expected = firsts[0];
+    for first in firsts {
+        if first > expected {
+            saved.note(expected, "the segment is missing");
+        }
+        match geometry.layout {
+            Layout::Framed => expected = saved.frames(&geometry, first, expected)?,
+            Layout::Text => {
+                saved.lines(first)?;
+                expected = Lsn::new(first.get() + geometry.segment_capacity);
+            }
+        }
+    }
+    saved.log.sync()?;
+    Ok(saved.report)
+}
+
+struct Saver {
+    source: Arc<CoreRef>,
+    log: Log,
+    report: RepairReport,
+}
+
+impl Saver {
+    /// Saves the records that start in the segment at `first`; returns where the last one ends.
+    fn frames(&mut self, geometry: &Geometry, first: Lsn, from: Lsn) -> Result<Lsn> {
+        let end = Lsn::new(first.get() + geometry.segment_capacity);
+        // A record that is longer than a segment ends in a later one.
+        let limit = Lsn::new(list(&self.source.0.dir)?.last().map_or(0, |last| last.get()))
+            .max(first)
+            .get()
+            + geometry.segment_capacity;
+        let mut window = Window::new(Arc::clone(&self.source));
+        let mut lsn = from.max(first);
+        while lsn < end {
+            match frames::look(&self.source.0, &mut window, lsn, Lsn::new(limit)) {
+                Ok(Found::Frame { kind, payload_len, next }) => {
+                    if matches!(kind, Kind::Record | Kind::Member) {
+                        let len = HEADER_LEN as u64 + payload_len;
+                        let frame = window.fetch(lsn, len, next)?;
+                        self.log.append(&frame[HEADER_LEN..])?;
+                        self.count(payload_len);
+                    }
+                    lsn = next;
+                }
+                Ok(Found::Unwritten) if is_empty_from(&self.source, lsn, end)? => return Ok(end),
+                found => {
+                    let reason = match &found {
+                        Ok(Found::Invalid(reason)) => (*reason).to_string(),
+                        Ok(_) => "nothing was written here".to_string(),
+                        Err(error) => error.to_string(),
+                    };
+                    let next = frames::find_next(&self.source, lsn, end);
+                    if next.is_some() || self.has_more_behind(end)? {
+                        self.note(lsn, &reason);
+                    }
+                    lsn = next.unwrap_or(end);
+                    window.forget();
+                }
+            }
+        }
+        Ok(lsn)
+    }
+
+    /// Whether a segment behind `end` starts with a record: then what is missing before is damage
+    /// and not the end of the log.
+    fn has_more_behind(&self, end: Lsn) -> Result<bool> {
+        let core = &self.source.0;
+        if !list(&core.dir)?.contains(&end) {
+            return Ok(false);
+        }
+        let mut window = Window::new(Arc::clone(&self.source));
+        let limit = core.segment_end(end);
+        Ok(matches!(frames::look(core, &mut window, end, limit)?, Found::Frame { .. }))
+    }
+
+    /// Saves the lines of the text segment at `first`.
+    fn lines(&mut self, first: Lsn) -> Result<()> {
+        for run in text_runs(&self.source, first)? {
+            let segment = ReadSegment::open(&self.source.0.dir, &self.source.0.geometry, first)?;
+            let mut text = vec![0; run.len as usize];
+            let count = segment.read(run.start, &mut text)?;
+            for line in text[..count].split_inclusive(|byte| *byte == b'\n') {
+                self.log.append(line)?;
+                self.count(line.len() as u64);
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, payload_len: u64) {
+        self.report.records += 1;
+        self.report.record_bytes += payload_len;
+    }
+
+    fn note(&mut self, lsn: Lsn, reason: &str) {
+        let core = &self.source.0;
+        self.report.damage.push(damage(core, core.segment_of(lsn), lsn, reason.into()));
+    }
+}
+
+/// Whether nothing but zeros stands from `lsn` to `end`.
+fn is_empty_from(source: &Arc<CoreRef>, lsn: Lsn, end: Lsn) -> Result<bool> {
+    let mut window = Window::new(Arc::clone(source));
+    let mut at = lsn;
+    while at < end {
+        let len = (end.get() - at.get()).min(64 << 10);
+        let bytes = window.fetch(at, len, end)?;
+        if bytes.iter().any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+        if (bytes.len() as u64) < len {
+            break;
+        }
+        at = Lsn::new(at.get() + len);
+    }
+    Ok(true)
+}

@@ -1,0 +1,98 @@
+//! Dropping the newest part of a log, as a Raft follower does whose leader disagrees.
+//!
+//! Positions that are dropped are given out again, so nobody else may have the log open.
+//!
+//! **If the process dies here**: where the log is cut is noted in the geometry file before
+//! anything is wiped; the next opener wipes to the end.
+
+use std::sync::Arc;
+
+use crate::format::control::Geometry;
+use crate::format::segment::path;
+use crate::log::attachment::Attachment;
+use crate::log::batch::CoreRef;
+use crate::log::control::{overwrite_geometry, stored_geometry};
+use crate::log::core::Core;
+use crate::log::read::{not_a_start, starts_record};
+use crate::log::window::Window;
+use crate::log::wipe;
+use crate::shared::cursor::{self, Packed};
+use crate::shared::primitive::Ordering;
+use crate::shared::{commit, lock};
+use crate::{Error, ErrorKind, Lsn, Result};
+
+/// Drops the record at `from` and everything behind it.
+pub(crate) fn truncate(shared: &Arc<CoreRef>, from: Lsn) -> Result<()> {
+    let core = &shared.0;
+    let attachment = core.attachment()?;
+    core.sync()?;
+    check(shared, from)?;
+    attachment.alone(core, || {
+        // In this order: who seals has the lock first and takes a slot then.
+        let sealer = core.sealer(attachment);
+        let words = core.words();
+        let _held = lock::acquire(&words.prepare, attachment.me(), &core.census(attachment));
+        let tail = cursor::tail(words);
+        let mut slots = attachment.take_all_slots().ok_or_else(|| busy(core))?;
+        if cursor::published(words) != tail || !sealer.is_idle() {
+            return Err(busy(core));
+        }
+        let geometry = stored_geometry(&core.dir)?;
+        overwrite_geometry(&core.dir, &Geometry { cut: from.get(), ..geometry })?;
+        wipe::wipe(&core.dir, &core.geometry, from)?;
+        attachment.forget_all_segments(&mut slots);
+        set_tail(core, from);
+        core.join_stage_anew()?;
+        overwrite_geometry(&core.dir, &Geometry { cut: 0, ..geometry })
+    })
+}
+
+fn check(shared: &Arc<CoreRef>, from: Lsn) -> Result<()> {
+    let core = &shared.0;
+    let begin = Lsn::new(core.words().begin.load(Ordering::Acquire));
+    let published = cursor::published(core.words());
+    if from < begin || from > published {
+        let message = format!("cannot truncate at {from}: the log holds {begin} to {published}");
+        return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(from));
+    }
+    if starts_record(shared, &mut Window::new(Arc::clone(shared)), from)? {
+        return Ok(());
+    }
+    Err(not_a_start(shared, from))
+}
+
+/// Lets the log end at `from`. Nothing is in flight, and nobody else uses the log.
+fn set_tail(core: &Core, from: Lsn) {
+    let words = core.words();
+    for slot in &words.slots {
+        slot.start.store(0, Ordering::Relaxed);
+        // What was granted beyond the new end must not vouch for what will be.
+        slot.confirmed.store(0, Ordering::Relaxed);
+    }
+    words.cursor.store(Packed::new(from, 0).to_word(), Ordering::Release);
+    words.ready_end.store(from.get(), Ordering::Release);
+    let active = core.segment_of(from);
+    let is_there = std::fs::symlink_metadata(path(&core.dir, active)).is_ok();
+    let allocated_end = if is_there { core.segment_end(from) } else { active };
+    words.allocated_end.store(allocated_end.get(), Ordering::Release);
+    let commits = &words.commits;
+    let checkpoint = commits.ends.checkpoint.load(Ordering::Acquire).min(from.get());
+    commits.ends.checkpoint.store(checkpoint, Ordering::Release);
+    commit::reset(commits, from);
+}
+
+fn busy(core: &Core) -> Error {
+    let message = "cannot truncate the log while others use it, or an append is in progress; \
+                   let them end first";
+    Error::new(ErrorKind::Busy, message).at_path(&core.dir)
+}
+
+impl Attachment {
+    /// Runs `act` while no other process is attached, nor can be.
+    fn alone<T>(&self, core: &Core, act: impl FnOnce() -> Result<T>) -> Result<T> {
+        let gate = self.enter_gate_alone(core)?.ok_or_else(|| busy(core))?;
+        let answer = act();
+        self.leave_gate(core, gate)?;
+        answer
+    }
+}

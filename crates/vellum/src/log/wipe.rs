@@ -1,0 +1,90 @@
+//! Removing what lies behind a position, so that it never passes for part of the log again.
+//!
+//! Positions that are cut off will be written anew; whole frames of the old ones must not follow
+//! the new ones after the next power cut.
+//!
+//! **If the process dies here**: after a power cut the next opener comes to the same position and
+//! wipes again. A truncation has noted its position before.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{self, OFlags};
+use rustix::io;
+
+use crate::error::OsResult;
+use crate::format::control::Geometry;
+use crate::format::segment::{header_len, path};
+use crate::segment::list;
+use crate::{Lsn, Result, sys};
+
+/// Bytes looked at at a time.
+const STEP: usize = 256 << 10;
+
+/// Makes everything from `from` on unwritten, durably: zeros in its segment, and no later ones.
+pub(crate) fn wipe(dir: &Path, geometry: &Geometry, from: Lsn) -> Result<()> {
+    let capacity = geometry.segment_capacity;
+    let active = Lsn::new(from.get() / capacity * capacity);
+    // The newest first, so that there is never a gap.
+    for first in list(dir)?.into_iter().rev() {
+        let path = path(dir, first);
+        if first > active {
+            fs::unlink(&path).or_os("remove the segment", &path)?;
+        } else if first == active {
+            let fd = sys::file::open(&path, OFlags::RDWR, 0).or_os("open the segment", &path)?;
+            let offset = header_len(geometry.layout) + (from.get() - first.get());
+            clear(&fd, offset).or_os("wipe the end of the segment", &path)?;
+        }
+    }
+    sys::file::sync_directory(dir).or_os("sync the names in", dir)
+}
+
+/// Writes the bytes from `from` to `to` once more and syncs them: after a failed sync the page cache
+/// may hold bytes that it thinks are on the device and are not.
+pub(crate) fn rewrite(dir: &Path, geometry: &Geometry, from: Lsn, to: Lsn) -> Result<()> {
+    let capacity = geometry.segment_capacity;
+    let mut bytes = vec![0; STEP];
+    let mut first = from.get() / capacity * capacity;
+    while first < to.get() {
+        let path = path(dir, Lsn::new(first));
+        let fd = sys::file::open(&path, OFlags::RDWR, 0).or_os("open the segment", &path)?;
+        let header_len = header_len(geometry.layout);
+        let mut offset = header_len + from.get().max(first) - first;
+        let end = header_len + to.get().min(first + capacity) - first;
+        while offset < end {
+            let wanted = STEP.min((end - offset) as usize);
+            let count = sys::file::read_up_to_at(&fd, &mut bytes[..wanted], offset)
+                .or_os("read the segment", &path)?;
+            if count == 0 {
+                break;
+            }
+            sys::file::write_all_at(&fd, &bytes[..count], offset)
+                .or_os("write to the segment", &path)?;
+            offset += count as u64;
+        }
+        sys::file::sync(&fd).or_os("sync the segment", &path)?;
+        first += capacity;
+    }
+    Ok(())
+}
+
+/// Writes zeros over whatever is not zero from `offset` on, and syncs the file.
+///
+/// Only that: a full disk may have no block for a zero where there was none before.
+fn clear(fd: &OwnedFd, mut offset: u64) -> io::Result<()> {
+    let mut bytes = vec![0; STEP];
+    loop {
+        let count = sys::file::read_up_to_at(fd, &mut bytes, offset)?;
+        if count == 0 {
+            return sys::file::sync(fd);
+        }
+        let mut begin = 0;
+        for piece in bytes[..count].chunks(4096) {
+            if piece.iter().any(|byte| *byte != 0) {
+                sys::file::write_zeros_at(fd, offset + begin as u64, piece.len() as u64)?;
+            }
+            begin += piece.len();
+        }
+        offset += count as u64;
+    }
+}

@@ -1,0 +1,58 @@
+//! What survives a power cut, as far as it can be seen without one: the files of a log are copied
+//! while it is open, and opened as if in another boot. Real power cuts at any point of the stream
+//! of writes are for `vellum-powercut`.
+
+mod checkpoints;
+mod commits;
+mod damage;
+mod poison;
+mod recycling;
+mod truncation;
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+use vellum::{Fill, Layout, Options};
+
+use crate::support::crc::seal_control_header;
+use crate::support::{child::Role, copy_log, place, scratch};
+
+pub(crate) const ROLES: &[Role] =
+    &[("committer", commits::committer), ("stager", commits::stager), ("waiter", poison::waiter)];
+
+/// Every way to fill, with a layout it is for, and small segments.
+fn kinds() -> [Options; 5] {
+    let of = |layout, fill| Options::new().layout(layout).fill(fill).segment_capacity_bytes(16384);
+    [
+        of(Layout::Framed, Fill::Staged),
+        of(Layout::Framed, Fill::Mapped),
+        of(Layout::Framed, Fill::Pwrite),
+        of(Layout::Text, Fill::Mapped),
+        of(Layout::Text, Fill::Pwrite),
+    ]
+}
+
+/// A small log that stages its records.
+fn staged() -> Options {
+    Options::wal().segment_capacity_bytes(16384)
+}
+
+/// The files of a log as they are now, as another boot would find them.
+fn after_power_cut(log: &Path) -> TempDir {
+    let dir = scratch();
+    copy_log(log, &place(&dir));
+    in_another_boot(&place(&dir));
+    dir
+}
+
+/// Makes a log that nobody uses one of another boot.
+fn in_another_boot(log: &Path) {
+    for name in ["control", "geometry"] {
+        let path = log.join(name);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[48] ^= 1;
+        seal_control_header(&mut bytes);
+        fs::write(&path, bytes).unwrap();
+    }
+}

@@ -1,0 +1,149 @@
+//! Damage that a crash explains is cut; damage that none explains is an error, and nothing is lost.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use vellum::{ErrorKind, Layout, Lsn, Options};
+
+use super::{after_power_cut, in_another_boot, staged};
+use crate::support::{
+    Read, assert_holds, assert_sound, copy_log, payload, place, read_all, read_from, scratch,
+    segment_files,
+};
+
+/// A log with a few commits over two segments, closed.
+fn closed_log(place: &Path) -> Vec<Read> {
+    let log = staged().segment_capacity_bytes(4096).open(place).unwrap();
+    for seed in 0..8 {
+        let lsn = log.append(&payload(Layout::Framed, seed, 400 + 50 * seed as usize)).unwrap();
+        if seed % 2 == 1 {
+            log.commit(lsn).unwrap();
+        }
+    }
+    read_all(&log)
+}
+
+// Of okaywal, raft-engine and raft-wal, each loses or falsifies committed entries here, silently.
+#[test]
+fn no_flipped_byte_of_a_closed_log_loses_a_record_in_silence() {
+    let dir = scratch();
+    let expected = closed_log(&place(&dir));
+    in_another_boot(&place(&dir));
+    let copy = scratch();
+    copy_log(&place(&dir), &place(&copy));
+    for file in segment_files(&place(&dir)) {
+        let name = file.file_name().unwrap();
+        let good = fs::read(&file).unwrap();
+        // A header has few bytes, and behind the end of the log is nothing.
+        let data_end = 4096 + good[4096..].iter().rposition(|byte| *byte != 0).unwrap_or(0) + 64;
+        for offset in (0..64).chain(4096..data_end.min(good.len())) {
+            let mut bad = good.clone();
+            bad[offset] ^= 0x10;
+            let _ = fs::remove_dir_all(place(&copy));
+            copy_log(&place(&dir), &place(&copy));
+            fs::write(place(&copy).join(name), &bad).unwrap();
+            check(&place(&copy), &expected, &format!("{name:?} byte {offset}"));
+        }
+    }
+}
+
+fn check(place: &Path, expected: &[Read], what: &str) {
+    let log = match Options::new().open(place) {
+        Ok(log) => log,
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{what}: {error}");
+            assert!(error.path().is_some(), "{what}: {error}");
+            return;
+        }
+    };
+    let mut reader = log.reader(Lsn::ZERO).unwrap();
+    for (index, (lsn, payload)) in expected.iter().enumerate() {
+        match reader.next() {
+            Ok(Some(record)) => {
+                assert!(record.lsn == *lsn && record.payload == payload, "{what}: {index}");
+            }
+            Ok(None) => panic!("{what}: silently shorter at record {index}"),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "{what}: {error}");
+                return;
+            }
+        }
+    }
+    assert!(reader.next().unwrap().is_none(), "{what}: nothing is invented");
+}
+
+#[test]
+fn a_torn_tail_is_cut_and_reported_and_never_comes_back() {
+    let dir = scratch();
+    let log = staged().open(place(&dir)).unwrap();
+    let mut expected: Vec<Read> = Vec::new();
+    for seed in 0..6 {
+        let bytes = payload(Layout::Framed, seed, 1000);
+        expected.push((log.append_durable(&bytes).unwrap(), bytes));
+    }
+    // All records of the last batch but the first sector of it arrived.
+    let whole = expected.len();
+    let batch: Vec<Read> = (10..14)
+        .map(|seed| {
+            let bytes = payload(Layout::Framed, seed, 1000);
+            (log.append(&bytes).unwrap(), bytes)
+        })
+        .collect();
+    log.sync().unwrap();
+    let copy = after_power_cut(&place(&dir));
+    let file = segment_files(&place(&copy))[0].clone();
+    let offset = 4096 + batch[1].0.get() - log.begin().get();
+    let file = File::options().read(true).write(true).open(file).unwrap();
+    file.write_all_at(&[0; 512], offset.next_multiple_of(512)).unwrap();
+    expected.extend(batch);
+    let recovered = Options::new().open(place(&copy)).unwrap();
+    let torn = offset.next_multiple_of(512) - 4096 + log.begin().get();
+    let left = expected.iter().filter(|read| read.0.get() + 1008 <= torn).count();
+    assert!(left >= whole);
+    assert_holds(&recovered, &expected[..left]);
+    assert!(recovered.recovery().unwrap().cut_bytes > 0, "{:?}", recovered.recovery());
+    // The same records again: behind them stand those that were cut, if they were left there.
+    for read in &expected[left..left + 1] {
+        assert_eq!(recovered.append_durable(&read.1).unwrap(), read.0);
+    }
+    let again = after_power_cut(&place(&copy));
+    assert_holds(&Options::new().open(place(&again)).unwrap(), &expected[..left + 1]);
+}
+
+#[test]
+fn recovery_is_the_same_when_done_again_and_works_without_a_control_file() {
+    let dir = scratch();
+    let expected = closed_log(&place(&dir));
+    fs::remove_file(place(&dir).join("control")).unwrap();
+    for _ in 0..3 {
+        let log = Options::new().open(place(&dir)).unwrap();
+        assert_holds(&log, &expected);
+        drop(log);
+        in_another_boot(&place(&dir));
+    }
+}
+
+#[test]
+fn repair_saves_what_is_readable_into_a_new_log_and_leaves_the_old_one_alone() {
+    let dir = scratch();
+    let expected = closed_log(&place(&dir));
+    let victim = &expected[3];
+    let files = segment_files(&place(&dir));
+    let file = File::options().write(true).open(&files[0]).unwrap();
+    file.write_all_at(b"rotten", 4096 + 20 + victim.0.get() - expected[0].0.get()).unwrap();
+    let before: Vec<_> = files.iter().map(|file| fs::read(file).unwrap()).collect();
+    let target = dir.path().join("saved");
+    let report = vellum::repair(place(&dir), &target).unwrap();
+    assert_eq!(report.records, expected.len() as u64 - 1);
+    assert_eq!(report.damage.len(), 1, "{report:?}");
+    assert_eq!(report.damage[0].lsn, victim.0);
+    let saved = Options::new().open(&target).unwrap();
+    let wanted: Vec<_> = expected.iter().filter(|read| *read != victim).map(|r| &r.1).collect();
+    let found = read_from(&saved, Lsn::ZERO).unwrap();
+    assert!(found.iter().map(|read| &read.1).eq(wanted));
+    assert_sound(&saved);
+    assert_eq!(before, files.iter().map(|file| fs::read(file).unwrap()).collect::<Vec<_>>());
+    let error = vellum::repair(place(&dir), &target).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+}

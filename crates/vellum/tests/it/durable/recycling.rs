@@ -1,0 +1,77 @@
+//! Segments made ahead of need and used again.
+
+use vellum::{Lsn, Options, SegmentState};
+
+use super::{after_power_cut, staged};
+use crate::support::{assert_sound, place, read_all, scratch, segment_files};
+
+fn prepared(log: &vellum::Log) -> usize {
+    let segments = log.stat().unwrap().segments;
+    segments.iter().filter(|segment| segment.state == SegmentState::Prepared).count()
+}
+
+#[test]
+fn prepare_makes_segments_ahead_and_commits_make_none_then() {
+    let dir = scratch();
+    let log = staged().open(place(&dir)).unwrap();
+    log.prepare(6).unwrap();
+    assert!(prepared(&log) >= 6);
+    assert_eq!(log.prepare(6).unwrap(), 0, "they are there");
+    let files = segment_files(&place(&dir)).len();
+    for _ in 0..4 * 16 {
+        log.append_durable(&[1; 900]).unwrap();
+    }
+    assert!(segment_files(&place(&dir)).len() <= files + 1);
+    for segment in log.stat().unwrap().segments {
+        assert_eq!(segment.file_bytes, 4096 + 16384, "{segment:?}");
+        assert!(segment.allocated_bytes >= segment.file_bytes, "{segment:?}");
+    }
+}
+
+#[test]
+fn a_log_that_is_trimmed_uses_its_files_again_and_old_records_never_come_back() {
+    let dir = scratch();
+    let log = staged().open(place(&dir)).unwrap();
+    let mut most = 0;
+    let mut kept = Vec::new();
+    for turn in 0..1500u64 {
+        let bytes = vec![turn as u8; 300 + turn as usize % 700];
+        let lsn = log.append_durable(&bytes).unwrap();
+        kept.push((lsn, bytes));
+        if turn % 50 == 49 {
+            let before = kept[kept.len() - 20].0;
+            log.trim(before).unwrap();
+            kept.drain(..kept.len() - 20);
+            most = most.max(segment_files(&place(&dir)).len());
+        }
+        if turn % 150 == 149 {
+            let copy = after_power_cut(&place(&dir));
+            let recovered = Options::new().open(place(&copy)).unwrap();
+            assert!(read_all(&recovered) == kept, "turn {turn}");
+            assert_eq!(recovered.begin(), kept[0].0);
+            assert_sound(&recovered);
+        }
+    }
+    assert!(most < 16, "{most} files");
+    drop(log);
+    let log = Options::new().open(place(&dir)).unwrap();
+    assert!(read_all(&log) == kept);
+}
+
+#[test]
+fn a_segment_that_is_being_read_is_not_used_again() {
+    let dir = scratch();
+    let log = Options::wal().segment_capacity_bytes(512 << 10).open(place(&dir)).unwrap();
+    let lsns: Vec<_> = (0..200).map(|_| log.append_durable(&[9; 5000]).unwrap()).collect();
+    let first_file = segment_files(&place(&dir))[0].clone();
+    let pinned = std::fs::File::open(&first_file).unwrap();
+    let mut reader = log.reader(Lsn::ZERO).unwrap();
+    reader.next().unwrap().unwrap();
+    log.trim(lsns[150]).unwrap();
+    for _ in 0..400 {
+        log.append_durable(&[8; 5000]).unwrap();
+    }
+    let mut bytes = [0; 5000];
+    std::os::unix::fs::FileExt::read_exact_at(&pinned, &mut bytes, 4096 + 8).unwrap();
+    assert!(bytes == [9; 5000], "the file that the reader has open keeps its records");
+}
