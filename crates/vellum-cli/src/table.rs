@@ -81,6 +81,21 @@ pub(crate) fn bytes(count: u64) -> String {
     format!("{} {}", number.strip_suffix(".0").unwrap_or(&number), UNITS[unit])
 }
 
+/// `text` in lines of no more than `width` characters, as far as its words allow.
+pub(crate) fn lines(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.into()),
+        }
+    }
+    lines
+}
+
 /// `1 record`, `2 records`.
 pub(crate) fn count(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
@@ -98,6 +113,13 @@ mod tests {
             "1 TiB",
         ];
         assert_eq!(counts.map(bytes), texts);
+    }
+
+    #[test]
+    fn long_text_is_broken_between_words() {
+        assert_eq!(lines("one two three", 8), ["one two", "three"]);
+        assert_eq!(lines("incomprehensible words", 5), ["incomprehensible", "words"]);
+        assert_eq!(lines("one two three", 13), ["one two three"]);
     }
 
     #[test]

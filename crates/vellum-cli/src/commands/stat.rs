@@ -12,7 +12,10 @@ use super::open_to_read;
 use crate::lowargs::StatArgs;
 use crate::outcome::{Outcome, Result};
 use crate::output;
-use crate::table::{ALERT, Align, HEADING, Table, bytes, count};
+use crate::table::{ALERT, Align, HEADING, Table, bytes, count, lines};
+
+/// What a line of 100 characters leaves to the values of facts.
+const VALUE_WIDTH: usize = 85;
 
 pub(super) fn run(args: &StatArgs) -> Result<Outcome> {
     let log: Log = open_to_read(&args.log)?;
@@ -29,7 +32,8 @@ pub(super) fn run(args: &StatArgs) -> Result<Outcome> {
 fn text(path: &Path, stat: &Stat) -> String {
     let mut text = format!("{HEADING}{}{HEADING:#}\n", path.display());
     for (name, value) in facts(stat) {
-        let _ = writeln!(text, "  {name:<12} {value}");
+        let lines = lines(&value, VALUE_WIDTH).join("\n               ");
+        let _ = writeln!(text, "  {name:<12} {lines}");
     }
     if let Some(reason) = &stat.poison {
         let _ = writeln!(text, "\n{ALERT}{}{ALERT:#}", poisoned(reason));

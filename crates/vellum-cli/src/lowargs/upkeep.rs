@@ -85,8 +85,8 @@ pub(crate) struct TruncateArgs {
 
 /// Save what is readable of a damaged log into a new one
 ///
-/// The damaged log stays as it is. Prints a line for each thing that could not be read, FILE:OFFSET: lsn
-/// LSN: REASON, and exits with 1 if there was any.
+/// The damaged log stays as it is. Prints a line for each thing that could not be read,
+/// FILE:OFFSET: lsn LSN: REASON, and exits with 1 if there was any.
 #[derive(Args, Debug)]
 #[command(after_help = examples::REPAIR)]
 pub(crate) struct RepairArgs {

@@ -100,7 +100,6 @@ fn what_is_trimmed_was_announced_and_nothing_else_is_missing() {
 }
 
 #[test]
-#[ignore = "needs the engine"]
 fn others_append_while_one_trims() {
     trims("--threads 3");
     trims("--layout text --processes 2 --threads 2");
