@@ -7,6 +7,7 @@ mod commits;
 mod damage;
 mod poison;
 mod recycling;
+mod space;
 mod truncation;
 
 use std::fs;
@@ -16,7 +17,7 @@ use tempfile::TempDir;
 use vellum::{Fill, Layout, Options};
 
 use crate::support::crc::seal_control_header;
-use crate::support::{child::Role, copy_log, place, scratch};
+use crate::support::{child::Role, copy_log, memory_scratch, place};
 
 pub(crate) const ROLES: &[Role] =
     &[("committer", commits::committer), ("stager", commits::stager), ("waiter", poison::waiter)];
@@ -40,7 +41,7 @@ fn staged() -> Options {
 
 /// The files of a log as they are now, as another boot would find them.
 fn after_power_cut(log: &Path) -> TempDir {
-    let dir = scratch();
+    let dir = memory_scratch();
     copy_log(log, &place(&dir));
     in_another_boot(&place(&dir));
     dir

@@ -8,8 +8,8 @@ use vellum::{ErrorKind, Layout, Lsn, Options};
 
 use super::{after_power_cut, in_another_boot, staged};
 use crate::support::{
-    Read, assert_holds, assert_sound, copy_log, payload, place, read_all, read_from, scratch,
-    segment_files,
+    Read, assert_holds, assert_sound, copy_log, memory_scratch, payload, place, read_all,
+    read_from, segment_files,
 };
 
 /// A log with a few commits over two segments, closed.
@@ -27,10 +27,10 @@ fn closed_log(place: &Path) -> Vec<Read> {
 // Of okaywal, raft-engine and raft-wal, each loses or falsifies committed entries here, silently.
 #[test]
 fn no_flipped_byte_of_a_closed_log_loses_a_record_in_silence() {
-    let dir = scratch();
+    let dir = memory_scratch();
     let expected = closed_log(&place(&dir));
     in_another_boot(&place(&dir));
-    let copy = scratch();
+    let copy = memory_scratch();
     copy_log(&place(&dir), &place(&copy));
     for file in segment_files(&place(&dir)) {
         let name = file.file_name().unwrap();
@@ -75,7 +75,7 @@ fn check(place: &Path, expected: &[Read], what: &str) {
 
 #[test]
 fn a_torn_tail_is_cut_and_reported_and_never_comes_back() {
-    let dir = scratch();
+    let dir = memory_scratch();
     let log = staged().open(place(&dir)).unwrap();
     let mut expected: Vec<Read> = Vec::new();
     for seed in 0..6 {
@@ -113,7 +113,7 @@ fn a_torn_tail_is_cut_and_reported_and_never_comes_back() {
 
 #[test]
 fn recovery_is_the_same_when_done_again_and_works_without_a_control_file() {
-    let dir = scratch();
+    let dir = memory_scratch();
     let expected = closed_log(&place(&dir));
     fs::remove_file(place(&dir).join("control")).unwrap();
     for _ in 0..3 {
@@ -126,7 +126,7 @@ fn recovery_is_the_same_when_done_again_and_works_without_a_control_file() {
 
 #[test]
 fn repair_saves_what_is_readable_into_a_new_log_and_leaves_the_old_one_alone() {
-    let dir = scratch();
+    let dir = memory_scratch();
     let expected = closed_log(&place(&dir));
     let victim = &expected[3];
     let files = segment_files(&place(&dir));

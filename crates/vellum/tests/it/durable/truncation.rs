@@ -3,7 +3,7 @@
 use vellum::{ErrorKind, Log, Options};
 
 use super::{after_power_cut, kinds};
-use crate::support::{Read, assert_holds, payload, place, scratch};
+use crate::support::{Read, assert_holds, memory_scratch, payload, place};
 
 fn append(log: &Log, seed: u64) -> Read {
     let bytes = payload(log.layout(), seed, 200 + seed as usize * 37 % 900);
@@ -14,7 +14,7 @@ fn append(log: &Log, seed: u64) -> Read {
 fn what_is_truncated_is_gone_for_good_and_its_positions_are_used_again() {
     for options in kinds() {
         for keep in [0, 1, 5, 30, 59, 60] {
-            let dir = scratch();
+            let dir = memory_scratch();
             let log = options.open(place(&dir)).unwrap();
             let mut all: Vec<_> = (0..60).map(|seed| append(&log, seed)).collect();
             log.sync().unwrap();
@@ -41,7 +41,7 @@ fn what_is_truncated_is_gone_for_good_and_its_positions_are_used_again() {
 
 #[test]
 fn a_truncation_in_the_middle_of_things_is_refused() {
-    let dir = scratch();
+    let dir = memory_scratch();
     let log = kinds()[0].open(place(&dir)).unwrap();
     let all: Vec<_> = (0..20).map(|seed| append(&log, seed)).collect();
     let error = |answer: vellum::Result<()>| answer.unwrap_err().kind();
