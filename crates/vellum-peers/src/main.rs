@@ -29,6 +29,9 @@ struct Args {
     /// How many processes commit; most engines are for one
     #[arg(long, value_delimiter = ',', default_value = "1")]
     processes: Vec<u32>,
+    /// With space made ready before the clock starts, or without, for those that can do either
+    #[arg(long, value_delimiter = ',', default_value = "yes,no", value_parser = ["yes", "no"])]
+    prepared: Vec<String>,
     /// Which cases [default: all]
     #[arg(long, value_delimiter = ',')]
     cases: Vec<String>,
@@ -88,6 +91,7 @@ fn config(args: &Args) -> Config {
     config.bytes.clone_from(&args.bytes);
     config.threads.clone_from(&args.threads);
     config.processes.clone_from(&args.processes);
+    config.prepared = args.prepared.iter().map(|word| word == "yes").collect();
     config.cases.clone_from(&args.cases);
     config.rounds = args.rounds;
     config.slice = Duration::from_millis(args.slice_ms);
