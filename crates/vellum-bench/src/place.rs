@@ -40,7 +40,6 @@ impl Places<'_> {
         if self.count() == 0 {
             return Err(Error::invalid("a directory or a filesystem is needed"));
         }
-        crate::scratch::check(self.scratch)?;
         if !self.in_directory {
             return Ok(());
         }

@@ -60,6 +60,33 @@ impl ScratchKind {
         }
     }
 
+    /// Is there all that it takes to make `kinds`? Best asked before anything else is done.
+    ///
+    /// # Errors
+    ///
+    /// What is missing, in a line.
+    pub fn check(kinds: &[ScratchKind]) -> Result<()> {
+        if kinds.is_empty() {
+            return Ok(());
+        }
+        if !rustix::process::geteuid().is_root() {
+            return Err(Error::invalid("only root can mount filesystems made for a run"));
+        }
+        for (program, _, package) in kinds.iter().filter_map(|kind| kind.maker()) {
+            if find(program).is_none() {
+                return Err(Error::invalid(format!(
+                    "{program} is missing; it comes with {package}"
+                )));
+            }
+            if !Path::new("/dev/loop-control").exists() {
+                return Err(Error::invalid(
+                    "this system has no loop devices: no /dev/loop-control",
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// The program that makes one, its options, and the package that it is in. None discards: that
     /// would punch holes into the image.
     fn maker(self) -> Option<(&'static str, &'static [&'static str], &'static str)> {
@@ -91,25 +118,6 @@ impl FromStr for ScratchKind {
             Error::invalid(format!("\"{text}\" can't be made for a run; there are {names}"))
         })
     }
-}
-
-/// What is missing to make `kinds`, found out before anything is run.
-pub(crate) fn check(kinds: &[ScratchKind]) -> Result<()> {
-    if kinds.is_empty() {
-        return Ok(());
-    }
-    if !rustix::process::geteuid().is_root() {
-        return Err(Error::invalid("only root can mount filesystems made for a run"));
-    }
-    for (program, _, package) in kinds.iter().filter_map(|kind| kind.maker()) {
-        if find(program).is_none() {
-            return Err(Error::invalid(format!("{program} is missing; it comes with {package}")));
-        }
-        if !Path::new("/dev/loop-control").exists() {
-            return Err(Error::invalid("this system has no loop devices: no /dev/loop-control"));
-        }
-    }
-    Ok(())
 }
 
 /// Where a program is: administrators' directories are not in everybody's path.
@@ -266,7 +274,7 @@ mod tests {
 
     #[test]
     fn what_is_made_for_a_run_is_there_and_goes() {
-        if let Err(missing) = check(&[ScratchKind::Ext4]) {
+        if let Err(missing) = ScratchKind::check(&[ScratchKind::Ext4]) {
             return eprintln!("left out: {missing}");
         }
         let home = tempfile::tempdir().unwrap();

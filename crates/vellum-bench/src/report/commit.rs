@@ -157,7 +157,9 @@ fn latencies(case: &Case) -> Vec<String> {
 
 fn speeds(case: &Case) -> Vec<String> {
     let median = |spread: Option<Spread>| spread.map_or_else(dash, |spread| number(spread.median));
-    let range = case.ratio_to_limit.map(|ratio| format!("{:.2}–{:.2}", ratio.min, ratio.max));
+    let short = |ratio: f64| if ratio < 0.1 { number(ratio) } else { format!("{ratio:.2}") };
+    let range =
+        case.ratio_to_limit.map(|ratio| format!("{}–{}", short(ratio.min), short(ratio.max)));
     vec![
         case.case.clone(),
         if case.prepared { "yes" } else { "no" }.to_string(),
