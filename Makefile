@@ -4,13 +4,14 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 SECONDS_KILL ?= 60
 
-.PHONY: help build demo test lint model killpoints killpoints-all stress bench install clean tools
+.PHONY: help build demo test lint model killpoints killpoints-all stress bench bench-peers install clean tools
 
 help:
 	@echo "make demo            four processes append to one log, one is killed, all is verified"
 	@echo "make test            everything: lint, unit, integration, kill and model tests"
 	@echo "make lint            formatting, clippy, documentation"
 	@echo "make bench           the three published settings, all ways of appending"
+	@echo "make bench-peers     what a commit costs, against five other engines (PEERS_FLAGS=...)"
 	@echo "make killpoints-all  kill a process at every instruction of every path (long)"
 	@echo "make stress          many processes with random kills, VELLUM_STRESS_SECONDS=600"
 	@echo "make install         the command into PREFIX/bin (PREFIX=$(PREFIX))"
@@ -23,6 +24,10 @@ demo: build
 
 bench: build
 	target/release/vellum bench append
+
+# A workspace of its own, with a lock file of its own: nobody else pays for these dependencies.
+bench-peers: tools
+	$(CARGO) run --release --manifest-path crates/vellum-peers/Cargo.toml -- $(PEERS_FLAGS)
 
 test: tools lint
 	$(CARGO) test --workspace

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rustix::fs::{Advice, fadvise};
-use serde::Serialize;
 
 use crate::error::{Context, Result};
 use crate::sys;
@@ -19,17 +18,17 @@ const READ_BYTES_MAX: u64 = 256 << 20;
 const PIECE_BYTES: usize = 1 << 20;
 
 /// The files of a log after a round.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Footprint {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Footprint {
     /// How many files.
-    pub files: u64,
+    pub(crate) files: u64,
     /// Their lengths together.
-    pub file_bytes: u64,
-    /// The extents of all of them; `null` where the filesystem can't tell.
-    pub extents: Option<u64>,
-    /// Speed of reading them in order after they were dropped from the page cache; `null` on a
+    pub(crate) file_bytes: u64,
+    /// The extents of all of them; `None` where the filesystem can't tell.
+    pub(crate) extents: Option<u64>,
+    /// Speed of reading them in order after they were dropped from the page cache; `None` on a
     /// filesystem that is memory.
-    pub cold_read_mib_per_second: Option<f64>,
+    pub(crate) cold_read_mib_per_second: Option<f64>,
 }
 
 /// Looks at all files below `dir`, in the order of their names. Everything must have been synced.

@@ -57,7 +57,6 @@ mod ways;
 
 pub use conditions::{Conditions, Device, Filesystem, Machine, Writeback};
 pub use error::{Error, ErrorKind, Result};
-pub use footprint::Footprint;
 pub use latency::Latency;
 pub use progress::{Event, Progress, Silent, Stage};
 pub use report::Report;

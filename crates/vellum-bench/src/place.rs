@@ -40,7 +40,6 @@ impl Places<'_> {
         if self.count() == 0 {
             return Err(Error::invalid("a directory or a filesystem is needed"));
         }
-        crate::scratch::check(self.scratch)?;
         if !self.in_directory {
             return Ok(());
         }
@@ -58,7 +57,8 @@ impl Places<'_> {
         )))
     }
 
-    /// Goes to one place after the other. One that can't be made is left out with a warning.
+    /// Goes to one place after the other. One that can't be made is left out with a warning, unless
+    /// it would have been the only one.
     pub(crate) fn visit(
         &self,
         warnings: &mut Vec<String>,
@@ -84,6 +84,7 @@ impl Places<'_> {
                     let place = Place { dir: &dir, filesystem: kind.as_str(), is_scratch: true };
                     run(&place, progress)?;
                 }
+                Err(error) if self.count() == 1 => return Err(error),
                 Err(error) => {
                     let warning = format!("{kind} is left out: {error}");
                     progress.event(&Event::Warning(&warning));

@@ -60,6 +60,33 @@ impl ScratchKind {
         }
     }
 
+    /// Is there all that it takes to make `kinds`? Best asked before anything else is done.
+    ///
+    /// # Errors
+    ///
+    /// What is missing, in a line.
+    pub fn check(kinds: &[ScratchKind]) -> Result<()> {
+        if kinds.is_empty() {
+            return Ok(());
+        }
+        if !rustix::process::geteuid().is_root() {
+            return Err(Error::invalid("only root can mount filesystems made for a run"));
+        }
+        for (program, _, package) in kinds.iter().filter_map(|kind| kind.maker()) {
+            if find(program).is_none() {
+                return Err(Error::invalid(format!(
+                    "{program} is missing; it comes with {package}"
+                )));
+            }
+            if !Path::new("/dev/loop-control").exists() {
+                return Err(Error::invalid(
+                    "this system has no loop devices: no /dev/loop-control",
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// The program that makes one, its options, and the package that it is in. None discards: that
     /// would punch holes into the image.
     fn maker(self) -> Option<(&'static str, &'static [&'static str], &'static str)> {
@@ -91,25 +118,6 @@ impl FromStr for ScratchKind {
             Error::invalid(format!("\"{text}\" can't be made for a run; there are {names}"))
         })
     }
-}
-
-/// What is missing to make `kinds`, found out before anything is run.
-pub(crate) fn check(kinds: &[ScratchKind]) -> Result<()> {
-    if kinds.is_empty() {
-        return Ok(());
-    }
-    if !rustix::process::geteuid().is_root() {
-        return Err(Error::invalid("only root can mount filesystems made for a run"));
-    }
-    for (program, _, package) in kinds.iter().filter_map(|kind| kind.maker()) {
-        if find(program).is_none() {
-            return Err(Error::invalid(format!("{program} is missing; it comes with {package}")));
-        }
-        if !Path::new("/dev/loop-control").exists() {
-            return Err(Error::invalid("this system has no loop devices: no /dev/loop-control"));
-        }
-    }
-    Ok(())
 }
 
 /// Where a program is: administrators' directories are not in everybody's path.
@@ -252,42 +260,5 @@ impl Drop for Scratch {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::conditions::filesystem_of;
-
-    #[test]
-    fn names_are_read_as_they_are_written() {
-        for kind in ScratchKind::ALL {
-            assert_eq!(kind.to_string().parse::<ScratchKind>().unwrap(), kind);
-        }
-        assert!("ntfs".parse::<ScratchKind>().unwrap_err().to_string().contains("btrfs"));
-    }
-
-    #[test]
-    fn what_is_made_for_a_run_is_there_and_goes() {
-        if let Err(missing) = check(&[ScratchKind::Ext4]) {
-            return eprintln!("left out: {missing}");
-        }
-        let home = tempfile::tempdir().unwrap();
-        let dir = home.path().join("room");
-        let bytes = 32 << 20;
-        let room = match Room::new(&dir, Room::bytes_for(bytes)) {
-            Ok(room) => room,
-            Err(error) => return eprintln!("left out: {error}"),
-        };
-        let scratch = room.furnish(ScratchKind::Ext4, bytes).unwrap();
-        let mount = filesystem_of(scratch.dir()).unwrap();
-        assert_eq!(mount.kind, "ext4");
-        fs::write(scratch.dir().join("file"), [1; 4096]).unwrap();
-        let device = mount.source.rsplit('/').next().unwrap().to_string();
-        let backing = PathBuf::from(format!("/sys/block/{device}/loop/backing_file"));
-        let image = fs::read_to_string(&backing).unwrap();
-        assert!(image.contains(&format!("ext4-{}.image", std::process::id())), "{image}");
-        drop(scratch);
-        // Somebody else may have taken the device meanwhile, but not with our image.
-        assert!(fs::read_to_string(&backing).map_or(true, |other| other != image));
-        drop(room);
-        assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
-    }
-}
+#[path = "scratch_tests.rs"]
+mod tests;

@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::Report;
 use super::table::{Align, Columns, number, titled};
-use crate::footprint::Footprint;
 use crate::latency::Latency;
 use crate::stats::Spread;
 
@@ -43,9 +42,16 @@ pub struct Case {
     pub ratio_to_limit: Option<Spread>,
     /// The same of the peer whose median was best. `null` if none ran.
     pub ratio_to_best_peer: Option<Spread>,
-    /// The files of the log after the last round.
-    #[serde(flatten)]
-    pub footprint: Option<Footprint>,
+    /// How many files the log had after the last round.
+    pub files: Option<u64>,
+    /// Their lengths together.
+    pub file_bytes: Option<u64>,
+    /// The extents of all of them: pieces that lie in one place. `null` where the filesystem can't
+    /// tell.
+    pub extents: Option<u64>,
+    /// Speed of reading them in order after they were dropped from the page cache, at most 256 MiB
+    /// of them. `null` on a filesystem that is memory.
+    pub cold_read_mib_per_second: Option<f64>,
     /// Was every acknowledged record that the case keeps found in each round?
     pub verified: bool,
     /// Why the case was not run at all.
@@ -151,8 +157,9 @@ fn latencies(case: &Case) -> Vec<String> {
 
 fn speeds(case: &Case) -> Vec<String> {
     let median = |spread: Option<Spread>| spread.map_or_else(dash, |spread| number(spread.median));
-    let range = case.ratio_to_limit.map(|ratio| format!("{:.2}–{:.2}", ratio.min, ratio.max));
-    let footprint = case.footprint;
+    let short = |ratio: f64| if ratio < 0.1 { number(ratio) } else { format!("{ratio:.2}") };
+    let range =
+        case.ratio_to_limit.map(|ratio| format!("{}–{}", short(ratio.min), short(ratio.max)));
     vec![
         case.case.clone(),
         if case.prepared { "yes" } else { "no" }.to_string(),
@@ -161,8 +168,8 @@ fn speeds(case: &Case) -> Vec<String> {
         median(case.ratio_to_limit),
         range.unwrap_or_else(dash),
         median(case.ratio_to_best_peer),
-        footprint.and_then(|files| files.extents).map_or_else(dash, |count| count.to_string()),
-        footprint.and_then(|files| files.cold_read_mib_per_second).map_or_else(dash, number),
+        case.extents.map_or_else(dash, |count| count.to_string()),
+        case.cold_read_mib_per_second.map_or_else(dash, number),
         case.verdict().to_string(),
     ]
 }

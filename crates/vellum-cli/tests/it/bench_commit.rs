@@ -58,7 +58,7 @@ fn what_makes_no_sense_is_a_usage_error() {
     for options in [["--threads", "0"], ["--bytes", "8"], ["--cases", "magic"]] {
         bench(&place, &options).complaint(2);
     }
-    for options in [["--prepared", "maybe"], ["--rounds", "0"]] {
+    for options in [["--prepared", "maybe"], ["--rounds", "0"], ["--fs", "ntfs"]] {
         assert_eq!(bench(&place, &options).code, 2);
     }
 }

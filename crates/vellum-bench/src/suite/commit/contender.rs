@@ -8,7 +8,7 @@
 //! | each process, before the clock | [`Prepared::open`] |
 //! | each thread, before the clock | [`Committer::session`] |
 //! | each thread, under the clock | [`Session::commit`] |
-//! | parent, after the clock | [`Prepared::read_back`]: every record, as it stands in the log |
+//! | a new process, after the clock | [`Prepared::read_back`]: every record, as it stands in the log |
 
 use std::path::Path;
 

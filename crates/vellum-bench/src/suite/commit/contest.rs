@@ -152,6 +152,7 @@ fn case(
         let ratios: Vec<f64> = speeds.iter().zip(to).map(|(speed, to)| speed / to).collect();
         Spread::of(&ratios)
     };
+    let footprint = entrant.footprint.filter(|_| is_good);
     let samples = std::mem::take(&mut entrant.samples);
     let syncs: Vec<f64> = samples.iter().filter_map(|sample| sample.syncs_per_commit).collect();
     let mut nanos: Vec<u64> = samples.into_iter().flat_map(|sample| sample.nanos).collect();
@@ -171,7 +172,10 @@ fn case(
         syncs_per_commit: Spread::of(&syncs).filter(|_| is_good).map(|syncs| syncs.median),
         ratio_to_limit: ratio(limit),
         ratio_to_best_peer: ratio(best_peer),
-        footprint: entrant.footprint.filter(|_| is_good),
+        files: footprint.map(|footprint| footprint.files),
+        file_bytes: footprint.map(|footprint| footprint.file_bytes),
+        extents: footprint.and_then(|footprint| footprint.extents),
+        cold_read_mib_per_second: footprint.and_then(|files| files.cold_read_mib_per_second),
         verified: is_good,
         skipped: entrant.skipped.clone(),
         failed: entrant.failed.clone(),

@@ -222,6 +222,7 @@ pub fn run_with(
     progress: &mut dyn Progress,
 ) -> Result<Report> {
     config.check()?;
+    ScratchKind::check(&config.scratch)?;
     let own = built_in(&config.vellum);
     let all: Vec<&dyn Contender> = own.iter().chain(others).map(Box::as_ref).collect();
     let chosen = config.chosen(&all)?;

@@ -77,15 +77,33 @@ pub(super) fn measure(
     if commits == 0 {
         return Err(Error::failed("not one commit came to its end"));
     }
-    let mut tally = Tally::new(cell.bytes, first_writer, &acknowledged, prepared.kept_per_writer());
-    prepared.read_back(&mut |record| tally.enter(record))?;
-    tally.close()?;
+    verify(prepared, cell, first_writer, &acknowledged, times.limit)?;
     let syncs = syncs_before.zip(syncs_after).map(|(before, after)| after.saturating_sub(before));
     Ok(Sample {
         commits_per_second: commits as f64 / (race.wall_ns.max(1) as f64 / 1e9),
         syncs_per_commit: syncs.map(|syncs| syncs as f64 / commits as f64),
         nanos: book.nanos(commits),
     })
+}
+
+/// Reads everything back in a process of its own: an engine that starts threads to read, or crashes
+/// over what it finds, does neither to this one.
+fn verify(
+    prepared: &dyn Prepared,
+    cell: &Cell,
+    first_writer: u32,
+    acknowledged: &[u64],
+    limit: Duration,
+) -> Result<()> {
+    let verification = race(1, limit, &|runner| {
+        let kept = prepared.kept_per_writer();
+        let mut tally = Tally::new(cell.bytes, first_writer, acknowledged, kept);
+        let standing = runner.stand_ready()?;
+        prepared.read_back(&mut |record| tally.enter(record))?;
+        tally.close()?;
+        runner.finish(standing, 0)
+    });
+    verification.map(drop).map_err(|error| Error::failed(format!("read back: {error}")))
 }
 
 /// What each process does: its threads stand ready, the gate opens, they commit.

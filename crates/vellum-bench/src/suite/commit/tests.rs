@@ -26,7 +26,7 @@ fn all_cases_run_and_are_verified_and_nothing_is_left() {
         assert_eq!(case.failed, None, "{}", case.case);
         if case.skipped.is_none() {
             assert!(case.verified && case.commits > 0, "{}", case.case);
-            assert!(case.footprint.is_some_and(|footprint| footprint.files > 0));
+            assert!(case.files.is_some_and(|files| files > 0));
         }
     }
     let bare = report.cases.iter().find(|case| case.case == "bare-overwrite").unwrap();
@@ -123,6 +123,6 @@ fn a_case_that_loses_or_breaks_a_record_has_failed_and_has_no_numbers() {
         assert_eq!((case.case.as_str(), case.verified), ("liar", false));
         assert!(case.failed.as_ref().unwrap().contains(complaint), "{:?}", case.failed);
         assert!(case.commits_per_second.is_none() && case.latency_us.is_none());
-        assert!(case.footprint.is_none() && case.ratio_to_limit.is_none());
+        assert!(case.files.is_none() && case.ratio_to_limit.is_none());
     }
 }

@@ -106,6 +106,7 @@ impl Config {
 /// ends early if its directory can't be used.
 pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Report> {
     config.check()?;
+    ScratchKind::check(&config.scratch)?;
     let conditions = Conditions::now(&config.directory, &vellum::Options::new());
     let home = tempfile::Builder::new()
         .prefix("vellum-bench-")

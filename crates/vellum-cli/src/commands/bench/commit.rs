@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use vellum_bench::ScratchKind;
 use vellum_bench::commit::{self, Config};
 
 use super::{Sink, deliver, judge};
@@ -13,6 +14,7 @@ use crate::scratch::Scratch;
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: BenchCommitArgs) -> Result<Outcome> {
+    ScratchKind::check(&args.place.fs)?;
     let sink = args.place.json.as_deref().map(Sink::open).transpose()?;
     let scratch = Scratch::new("bench", &args.place.home())?;
     let report = commit::run(&config(&args, scratch.path()), &mut BenchBar::default())?;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use vellum_bench::ScratchKind;
 use vellum_bench::sync::{self, Config};
 
 use super::{Sink, deliver, judge};
@@ -12,6 +13,7 @@ use crate::scratch::Scratch;
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: BenchSyncArgs) -> Result<Outcome> {
+    ScratchKind::check(&args.place.fs)?;
     let sink = args.place.json.as_deref().map(Sink::open).transpose()?;
     let scratch = Scratch::new("bench", &args.place.home())?;
     let report = sync::run(&config(&args, scratch.path()), &mut BenchBar::default())?;

@@ -1,0 +1,23 @@
+//! Every peer commits and is read back, in small.
+
+use std::time::Duration;
+
+use vellum_bench::Silent;
+use vellum_bench::commit::{Config, run_with};
+
+#[test]
+fn every_peer_commits_and_is_verified() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = Config::new(dir.path());
+    (config.bytes, config.threads, config.rounds) = (vec![256, 65_536], vec![1, 3], 1);
+    config.slice = Duration::from_millis(20);
+    config.cases = super::all().iter().map(|peer| peer.name().to_string()).collect();
+    config.cases.dedup();
+    config.cases.push("direct-dsync".into());
+    let report = run_with(&config, &super::all(), &mut Silent).unwrap();
+    assert_eq!(report.cases.len(), 4 * (super::all().len() + 1));
+    for case in &report.cases {
+        assert!(case.verified && case.commits > 0, "{}: {:?}", case.case, case.failed);
+    }
+    assert!(report.cases.iter().any(|case| case.ratio_to_best_peer.is_some()));
+}
