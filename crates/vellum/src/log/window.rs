@@ -19,28 +19,30 @@ pub(crate) struct Window {
     segment: Option<ReadSegment>,
     start: Lsn,
     bytes: Vec<u8>,
+    /// How many of them hold something.
+    filled: usize,
 }
 
 impl Window {
     pub(crate) fn new(core: Arc<CoreRef>) -> Window {
-        Window { core, segment: None, start: Lsn::ZERO, bytes: Vec::new() }
+        Window { core, segment: None, start: Lsn::ZERO, bytes: Vec::new(), filled: 0 }
     }
 
     /// The `len` bytes at `lsn`, fewer only where the files end; reads ahead up to `limit`.
     pub(crate) fn fetch(&mut self, lsn: Lsn, len: u64, limit: Lsn) -> Result<&[u8]> {
         let end = lsn.get() + len;
-        if lsn < self.start || end > self.start.get() + self.bytes.len() as u64 {
+        if lsn < self.start || end > self.start.get() + self.filled as u64 {
             let ahead = len.max(READ_AHEAD_BYTES).min(limit.get().saturating_sub(lsn.get()));
             self.refill(lsn, len, ahead.max(len))?;
         }
         let offset = (lsn.get() - self.start.get()) as usize;
-        let available = self.bytes.len() - offset;
+        let available = self.filled - offset;
         Ok(&self.bytes[offset..offset + available.min(len as usize)])
     }
 
     /// Forgets what was read: the bytes may have changed.
     pub(crate) fn forget(&mut self) {
-        self.bytes.clear();
+        self.filled = 0;
     }
 
     /// Bytes of log that the segment at `first` holds, by the length of its file.
@@ -52,11 +54,14 @@ impl Window {
 
     /// Reads `len` bytes at `lsn`, and up to `ahead` if they are there.
     fn refill(&mut self, lsn: Lsn, len: u64, ahead: u64) -> Result<()> {
-        if self.bytes.capacity() as u64 > 4 * READ_AHEAD_BYTES && ahead <= READ_AHEAD_BYTES {
+        if self.bytes.len() as u64 > 4 * READ_AHEAD_BYTES && ahead <= READ_AHEAD_BYTES {
             // One long record must not hold its memory for ever.
             self.bytes = Vec::new();
         }
-        self.bytes.clear();
+        if self.bytes.len() < ahead as usize {
+            self.bytes.resize(ahead as usize, 0);
+        }
+        self.filled = 0;
         self.start = lsn;
         let mut next = lsn;
         let end = lsn.get() + ahead;
@@ -70,24 +75,22 @@ impl Window {
                 _ => segment_end,
             };
             let wanted = (end.min(limit) - next.get()) as usize;
-            let filled = self.bytes.len();
-            self.bytes.resize(filled + wanted, 0);
+            let filled = self.filled;
+            let target = &mut self.bytes[filled..filled + wanted];
             let read = open(&self.core.0, &mut self.segment, first, is_staged)
-                .and_then(|segment| segment.read(next, &mut self.bytes[filled..]));
+                .and_then(|segment| segment.read(next, target));
             if is_staged && self.core.0.stage_begin() > Some(next) {
                 // It has left the stage meanwhile, whose pages may hold something else by now.
-                self.bytes.truncate(filled);
                 continue;
             }
             let count = match read {
                 Ok(count) => count,
                 Err(error) => {
                     // What is missing further on is for those who ask for it.
-                    self.bytes.truncate(filled);
                     return if filled as u64 >= len { Ok(()) } else { Err(error) };
                 }
             };
-            self.bytes.truncate(filled + count);
+            self.filled = filled + count;
             if count < wanted {
                 break;
             }
