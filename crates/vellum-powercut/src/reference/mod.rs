@@ -1,6 +1,6 @@
 //! A small log whose faults are known, to prove that the harness finds them, and finds no others.
 //!
-//! A segment is a file of [`SEGMENT_LEN`] bytes that is made of zeros, synced and then renamed into
+//! A segment is a file of a fixed length that is made of zeros, synced and then renamed into
 //! place, so records are torn where a power cut tears them. A record is its number, its length, a
 //! checksum of all, and bytes that follow from the number.
 
