@@ -28,12 +28,12 @@ fn assert_kept(work: &str, arguments: &[&str]) {
 
 #[test]
 fn the_right_workload_keeps_its_promises() {
-    assert_kept("good", &["--points", "80", "--nested"]);
+    assert_kept("good", &["--points", "60", "--nested"]);
 }
 
 #[test]
 fn the_right_workload_keeps_its_promises_wherever_writes_are_dropped() {
-    assert_kept("--records 50 good", &["--exhaustive"]);
+    assert_kept("--records 30 good", &["--exhaustive"]);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_directory_that_is_not_synced_after_a_rename_is_caught() {
 /// Not on btrfs, which never overwrites, so that no record there is torn.
 #[test]
 fn a_torn_record_that_is_taken_for_whole_is_caught() {
-    assert_caught("good", "unchecked", &["ext4"], &["--points", "500"]);
+    assert_caught("good", "unchecked", &["ext4"], &["--points", "350"]);
 }
 
 /// Not on btrfs, which becomes read-only.
