@@ -3,8 +3,12 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 SECONDS_KILL ?= 60
+SECONDS_POWERCUT ?= 300
+POWERCUT_RECORDS ?= 2000
+BUILT = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/release
 
-.PHONY: help build demo test lint model killpoints killpoints-all stress bench bench-peers install clean tools
+.PHONY: help build demo test lint model killpoints killpoints-all stress powercut bench \
+  bench-peers install clean tools filesystems
 
 help:
 	@echo "make demo            four processes append to one log, one is killed, all is verified"
@@ -14,6 +18,7 @@ help:
 	@echo "make bench-peers     what a commit costs, against five other engines (PEERS_FLAGS=...)"
 	@echo "make killpoints-all  kill a process at every instruction of every path (long)"
 	@echo "make stress          many processes with random kills, VELLUM_STRESS_SECONDS=600"
+	@echo "make powercut        cut the power at any write on ext4, XFS and btrfs, SECONDS_POWERCUT=300 (root)"
 	@echo "make install         the command into PREFIX/bin (PREFIX=$(PREFIX))"
 
 build: tools
@@ -48,6 +53,15 @@ stress: export VELLUM_STRESS_SECONDS ?= 600
 stress:
 	$(CARGO) test --release -p vellum --test it processes -- --nocapture
 
+# The disk is recorded under `vellum stress`, then built as a power cut at any write leaves it.
+powercut: tools filesystems
+	$(CARGO) build --release --bin vellum --bin vellum-powercut
+	@$(BUILT)/vellum help stress >/dev/null 2>&1 || \
+	  { echo "make: this vellum has no command 'stress' to cut the power under" >&2; exit 1; }
+	$(BUILT)/vellum-powercut --seconds $(SECONDS_POWERCUT) --prefix --nested \
+	  --work '$(BUILT)/vellum stress {dir}/log --records $(POWERCUT_RECORDS)' \
+	  --check '$(BUILT)/vellum stress --check {dir}/log'
+
 lint: tools
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
@@ -64,3 +78,11 @@ tools:
 	@command -v cc >/dev/null || { echo "make: cc is missing: install a C compiler" >&2; exit 1; }
 	@$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 || \
 	  { echo "make: rustfmt or clippy is missing: rustup component add rustfmt clippy" >&2; exit 1; }
+
+# What makes the filesystems is installed where it is missing and can be.
+filesystems:
+	@PATH=$$PATH:/usr/sbin:/sbin; for pair in mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs; do \
+	  command -v $${pair%:*} >/dev/null || missing="$$missing $${pair#*:}"; \
+	done; \
+	[ -z "$$missing" ] || apt-get install --yes --quiet $$missing || \
+	  { echo "make: missing:$$missing" >&2; exit 1; }

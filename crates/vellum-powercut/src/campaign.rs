@@ -170,6 +170,9 @@ impl Campaign<'_> {
     ) -> anyhow::Result<()> {
         let mut random = Random::new(first.seed ^ seed);
         let mut walk = Walk::new(recovery, self.filesystem.superblocks());
+        if self.filesystem.trusts_blocks() {
+            walk = walk.torn_by_blocks();
+        }
         for second in random_cuts(recovery, self.plan.nested, &mut random) {
             walk.advance_to(second.position);
             let place = format!("{first}; then during recovery {second}");

@@ -123,6 +123,8 @@ pub struct Walk<'a> {
     recording: &'a Recording,
     /// Offsets of blocks that are written whole or not at all.
     undivided: &'a [u64],
+    /// The smallest piece of a write that arrives or not.
+    sector_len: usize,
     position: usize,
     medium: Image,
     /// Indices of the writes that no flush has covered.
@@ -139,6 +141,7 @@ impl<'a> Walk<'a> {
         Walk {
             recording,
             undivided,
+            sector_len: SECTOR_LEN,
             position: 0,
             medium: recording.start.clone(),
             unflushed: Vec::new(),
@@ -200,11 +203,16 @@ impl<'a> Walk<'a> {
         image
     }
 
+    /// The same with no write torn into less than blocks.
+    pub fn torn_by_blocks(self) -> Walk<'a> {
+        Walk { sector_len: BLOCK_LEN, ..self }
+    }
+
     /// What a write may be torn into.
     fn sector_len(&self, offset: u64, len: usize) -> usize {
         let end = offset + len as u64;
         let is_undivided = |block: &u64| offset < block + BLOCK_LEN as u64 && *block < end;
-        if self.undivided.iter().any(is_undivided) { BLOCK_LEN } else { SECTOR_LEN }
+        if self.undivided.iter().any(is_undivided) { BLOCK_LEN } else { self.sector_len }
     }
 
     /// The medium with nothing of what no flush has covered.

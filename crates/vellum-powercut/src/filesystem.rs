@@ -55,6 +55,12 @@ impl Filesystem {
         }
     }
 
+    /// Whether its own recovery takes it for granted that blocks are written whole. That of XFS tells
+    /// by the first sector of a block whether the rest is up to date, and is then unable to mount.
+    pub fn trusts_blocks(self) -> bool {
+        self == Filesystem::Xfs
+    }
+
     /// The program that makes it, and how: nothing is left to be done in the background later.
     fn maker(self) -> (&'static str, &'static [&'static str]) {
         match self {

@@ -5,6 +5,11 @@
 //! recording, the disk is built as a power cut would have left it, the filesystem is mounted,
 //! and a check command says which records it finds.
 //!
+//! What it cannot see: a disk that lies about flushes or decays; a write that is on its way while a
+//! flush is (it counts as flushed); a write with its own flush bit, which here flushes all others
+//! too; a directory that was not synced after a file was created in it, which ext4, XFS and btrfs
+//! forgive.
+//!
 //! ```text
 //!   campaign    records, cuts, has it checked, counts       report    what it came to
 //!   trial       one workload, one recovery, on one disk     command   the commands under test
@@ -14,6 +19,8 @@
 //!   sandbox     namespaces, so that nothing remains         filesystem
 //!   reference   workloads with known faults                 sys (all of the unsafe code)
 //! ```
+
+#![deny(unsafe_code)]
 
 pub mod campaign;
 pub mod command;

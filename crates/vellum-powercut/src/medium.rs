@@ -11,7 +11,7 @@
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -29,6 +29,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use crate::disk::Disk;
 use crate::fuse::{self, Request};
 use crate::image::{Image, SECTOR_LEN};
+use crate::sandbox::missing_if_forbidden;
 use crate::sys;
 
 /// The major number of loop devices.
@@ -60,7 +61,9 @@ impl Medium {
         let server = Some(mount_file(&file_path, Arc::clone(&disk))?);
         let device_path = dir.join("device");
         let mut medium = Medium { disk, speech, device: None, device_path, file_path, server };
-        medium.attach().context("cannot set up a loop device")?;
+        medium
+            .attach()
+            .map_err(|error| missing_if_forbidden("a loop device cannot be set up", error))?;
         Ok(medium)
     }
 
@@ -143,47 +146,61 @@ pub fn unmount_patiently(path: &Path) -> io::Result<()> {
 
 /// Mounts the disk as one file over `path` and starts the thread that serves it.
 fn mount_file(path: &Path, disk: Arc<Mutex<Disk>>) -> anyhow::Result<JoinHandle<()>> {
-    let connection = OpenOptions::new().read(true).write(true).open("/dev/fuse")?;
-    let number = connection.as_raw_fd();
+    let connection = Arc::new(OpenOptions::new().read(true).write(true).open("/dev/fuse")?);
     let (ready, is_ready) = channel();
     let (mounted, is_mounted) = channel();
+    let ours = Arc::clone(&connection);
     let server = thread::Builder::new().name("disk".to_owned());
-    let server = server.spawn(move || serve(number, &ready, &is_mounted, &disk))?;
+    let server = server.spawn(move || serve(ours, &ready, &is_mounted, &disk))?;
     is_ready.recv().context("the thread of the disk is gone")?.context("cannot serve a disk")?;
-    let options = format!("fd={number},rootmode=100000,user_id=0,group_id=0");
+    let options = format!("fd={},rootmode=100000,user_id=0,group_id=0", connection.as_raw_fd());
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount("vellum-powercut", path, "fuse", flags, Some(CString::new(options)?.as_c_str()))
-        .context("cannot mount a FUSE filesystem")?;
+        .map_err(|error| {
+            missing_if_forbidden("a FUSE filesystem cannot be mounted", error.into())
+        })?;
     mounted.send(()).context("the thread of the disk is gone")?;
     // From here on only the server has the connection, so it ends with the server.
     drop(connection);
     Ok(server)
 }
 
-/// The life of the thread behind the disk; `number` is the connection, open in the caller.
+/// The life of the thread behind the disk.
 fn serve(
-    number: RawFd,
+    connection: Arc<File>,
     ready: &Sender<io::Result<()>>,
     is_mounted: &Receiver<()>,
     disk: &Mutex<Disk>,
 ) {
-    let left = sys::leave_descriptors();
-    let has_left = left.is_ok();
-    let _ = ready.send(left);
-    if !has_left {
-        return;
+    let own = take_along(connection, disk);
+    let (own, result) = match own {
+        Ok(own) => (Some(own), Ok(())),
+        Err(error) => (None, Err(error)),
+    };
+    let _ = ready.send(result);
+    // Before it is mounted there is nothing to wait for.
+    if let Some((connection, announcements)) = own
+        && is_mounted.recv().is_ok()
+    {
+        serve_all(&connection, &announcements, disk);
     }
-    let connection = sys::adopt(number);
-    let Ok(announcements) = lock(disk).announcements() else { return };
-    // Before, there is nothing to wait for.
-    if is_mounted.recv().is_err() {
-        return;
-    }
+}
+
+/// Leaves for descriptors of our own; returns the connection, and what to hear the workload by.
+/// The shared connection is let go of here, so that it is the other thread that closes it, in its
+/// own table.
+fn take_along(connection: Arc<File>, disk: &Mutex<Disk>) -> io::Result<(OwnedFd, OwnedFd)> {
+    sys::leave_descriptors()?;
+    Ok((connection.as_fd().try_clone_to_owned()?, lock(disk).announcements()?))
+}
+
+/// Answers until the filesystem is unmounted.
+fn serve_all(connection: &OwnedFd, announcements: &OwnedFd, disk: &Mutex<Disk>) {
     let mut message = vec![0; fuse::REQUEST_LEN_MAX];
-    while wait_for_any(&connection, &announcements, disk).is_ok() {
-        match rustix::io::read(&connection, &mut message) {
+    while wait_for_any(connection, announcements, disk).is_ok() {
+        match rustix::io::read(connection, &mut message) {
             Ok(len) => {
-                if serve_one(&connection, &message[..len], disk).is_err() {
+                if serve_one(connection, &message[..len], disk).is_err() {
                     return;
                 }
             }

@@ -5,9 +5,10 @@
 //! each power cut looks like a reboot: the boot id is another, and shared memory is empty.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
 };
@@ -34,6 +35,17 @@ impl std::fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
+/// What a machine lacks, if it does not allow or know something; otherwise a failure.
+pub fn missing_if_forbidden(what: &str, error: io::Error) -> anyhow::Error {
+    let text = format!("{what}: {error}");
+    match Errno::from_io_error(&error) {
+        Some(Errno::PERM | Errno::ACCESS | Errno::NODEV | Errno::NOSYS | Errno::NXIO) => {
+            Missing(text).into()
+        }
+        _ => anyhow::Error::msg(text),
+    }
+}
+
 /// Fails with [`Missing`] where something is missing.
 pub fn look_for_needs(filesystems: &[Filesystem]) -> Result<(), Missing> {
     if !rustix::process::geteuid().is_root() {
@@ -58,17 +70,7 @@ pub struct Sandbox {
 impl Sandbox {
     /// Enters it; the calling process has one thread and is the first of its process namespace.
     pub fn enter(seed: u64) -> anyhow::Result<Sandbox> {
-        sys::leave_mounts().map_err(|error| Missing(format!("no mount namespace: {error}")))?;
-        let alone = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-        mount_change("/", alone).context("cannot make the mounts private")?;
-        mount("tmpfs", ROOT, "tmpfs", MountFlags::NOSUID, Some(c"mode=0700,size=100%"))
-            .with_context(|| format!("cannot mount a memory filesystem on {ROOT}"))?;
-        // A process finds itself in /proc only if that is of its own namespace.
-        mount("proc", "/proc", "proc", MountFlags::NOSUID, None).context("cannot mount /proc")?;
-        let boot_id = Path::new(ROOT).join("boot_id");
-        fs::write(&boot_id, "")?;
-        mount_bind(&boot_id, BOOT_ID).context("cannot replace the boot id")?;
-        mount_shared_memory()?;
+        furnish().map_err(|error| missing_if_forbidden("no mounts of our own", error))?;
         let mut sandbox = Sandbox { random: Random::new(seed) };
         sandbox.reboot()?;
         Ok(sandbox)
@@ -95,10 +97,22 @@ impl Sandbox {
     }
 }
 
-fn mount_shared_memory() -> anyhow::Result<()> {
+/// Makes the mounts of the private world.
+fn furnish() -> io::Result<()> {
+    sys::leave_mounts()?;
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    mount("tmpfs", ROOT, "tmpfs", MountFlags::NOSUID, Some(c"mode=0700,size=100%"))?;
+    // A process finds itself in /proc only if that is of its own namespace.
+    mount("proc", "/proc", "proc", MountFlags::NOSUID, None)?;
+    let boot_id = Path::new(ROOT).join("boot_id");
+    fs::write(&boot_id, "")?;
+    mount_bind(&boot_id, BOOT_ID)?;
+    mount_shared_memory()
+}
+
+fn mount_shared_memory() -> io::Result<()> {
     if Path::new(SHARED_MEMORY).is_dir() {
-        mount("tmpfs", SHARED_MEMORY, "tmpfs", MountFlags::NOSUID, Some(c"mode=1777"))
-            .with_context(|| format!("cannot mount {SHARED_MEMORY}"))?;
+        mount("tmpfs", SHARED_MEMORY, "tmpfs", MountFlags::NOSUID, Some(c"mode=1777"))?;
     }
     Ok(())
 }

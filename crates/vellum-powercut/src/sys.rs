@@ -6,9 +6,11 @@
 //! safe values. Who may call it and when is said at each: namespaces and forks want a process with
 //! one thread.
 
+#![allow(unsafe_code)]
+
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 
 use libc::c_int;
@@ -129,15 +131,6 @@ pub fn leave_mounts() -> io::Result<()> {
 /// stay valid; closing it in one table leaves it open in the other.
 pub fn leave_descriptors() -> io::Result<()> {
     unshare(UnshareFlags::NEWNS | UnshareFlags::FILES)
-}
-
-/// Takes over the calling thread's copy of a descriptor.
-///
-/// To be called once for a number that was open when the thread called [`leave_descriptors`], and
-/// that nothing else in this thread owns.
-pub fn adopt(number: RawFd) -> OwnedFd {
-    // SAFETY: as said above; the caller is the server's thread, once, for its connection.
-    unsafe { OwnedFd::from_raw_fd(number) }
 }
 
 /// The number of a loop device that was free a moment ago.

@@ -1,6 +1,6 @@
 //! A small log whose faults are known, to prove that the harness finds them, and finds no others.
 //!
-//! A segment is a file of [`SEGMENT_LEN`] bytes that is made of zeros, synced and then renamed into
+//! A segment is a file of a fixed length that is made of zeros, synced and then renamed into
 //! place, so records are torn where a power cut tears them. A record is its number, its length, a
 //! checksum of all, and bytes that follow from the number.
 
@@ -54,7 +54,10 @@ fn record(number: u64) -> Vec<u8> {
     let mut record = vec![0; HEADER_LEN];
     record[..8].copy_from_slice(&number.to_le_bytes());
     record[8..12].copy_from_slice(&(len as u32).to_le_bytes());
-    record.extend((0..len).map(|_| random.next_u64() as u8 | 1));
+    while record.len() < HEADER_LEN + len {
+        record.extend(random.next_u64().to_le_bytes());
+    }
+    record.truncate(HEADER_LEN + len);
     let sum = checksum(&record);
     record[12..16].copy_from_slice(&sum.to_le_bytes());
     record
