@@ -7,7 +7,7 @@ SECONDS_POWERCUT ?= 300
 POWERCUT_RECORDS ?= 2000
 BUILT = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/release
 
-.PHONY: help build demo test lint model killpoints killpoints-all stress powercut bench \
+.PHONY: help build demo test lint model killpoints killpoints-all stress powercut powercut-sample bench \
   bench-peers install clean tools filesystems
 
 help:
@@ -34,9 +34,10 @@ bench: build
 bench-peers: tools
 	$(CARGO) run --release --manifest-path crates/vellum-peers/Cargo.toml -- $(PEERS_FLAGS)
 
-test: tools lint
+test: tools filesystems lint
 	$(CARGO) test --workspace
 	$(MAKE) --no-print-directory model
+	$(MAKE) --no-print-directory powercut-sample
 
 # The protocol's own code under a model checker, with death at any step.
 model:
@@ -61,6 +62,20 @@ powercut: tools filesystems
 	$(BUILT)/vellum-powercut --seconds $(SECONDS_POWERCUT) --prefix --nested \
 	  --work '$(BUILT)/vellum stress {dir}/log --records $(POWERCUT_RECORDS)' \
 	  --check '$(BUILT)/vellum stress --check {dir}/log'
+
+# A few hundred cuts on each filesystem, in the settings that differ most.
+POWERCUT = $(BUILT)/../debug/vellum-powercut --check '$(BUILT)/../debug/vellum stress --check {dir}/log' \
+  --work '$(BUILT)/../debug/vellum stress {dir}/log
+powercut-sample: tools filesystems
+	$(CARGO) build --bin vellum --bin vellum-powercut
+	@$(POWERCUT) --records 150 --segment-bytes 16384 --trim-every 20' --points 60 --prefix --nested || [ $$? -eq 77 ]
+	@$(POWERCUT) --records 400 --segment-bytes 32768 --trim-every 40 --threads 3 --processes 2 --bytes 20-9000' \
+	  --points 150 || [ $$? -eq 77 ]
+	@$(POWERCUT) --records 200 --segment-bytes 65536 --threads 3 --bytes 20-3000 --fill pwrite' \
+	  --points 60 || [ $$? -eq 77 ]
+	@for failure in write:90 flush:70 lose:70; do \
+	  $(POWERCUT) --records 200 --segment-bytes 65536 --threads 3 --bytes 20-3000' \
+	    --points 40 --fs ext4,xfs --fail $$failure || [ $$? -eq 77 ] || exit 1; done
 
 lint: tools
 	$(CARGO) fmt --all --check

@@ -23,8 +23,9 @@ pub enum Layout {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Preallocate {
-    /// What suits the filesystem: [`Preallocate::Fallocate`] where it is supported,
-    /// [`Preallocate::Off`] elsewhere.
+    /// What suits the filesystem and the way to fill: [`Preallocate::Fallocate`] where it is
+    /// supported, [`Preallocate::Off`] elsewhere. In a staged log, written zeros that are synced
+    /// ahead of need, and trimmed segments used again; on btrfs without copy-on-write.
     #[default]
     Auto,
     /// Nothing ahead but the prefault window: the file grows with the log.
@@ -50,6 +51,12 @@ pub enum Fill {
     Pwrite,
     /// Records are stored into shared memory and reach written blocks of the file by direct,
     /// synchronous writes when they are committed. For framed logs that commit.
+    ///
+    /// The shared memory is a directory in `/dev/shm` that all processes using the log must see; it
+    /// takes the room of two or three segments. Records that are not committed survive every
+    /// process there, but not a reboot, nor the end of a container that has a `/dev/shm` of its
+    /// own. The last process to close the log commits everything. Where there is no such memory,
+    /// a new log is [`Fill::Pwrite`] instead.
     Staged,
 }
 
@@ -160,7 +167,7 @@ impl Options {
     }
 
     /// Bytes of log a segment file holds: a multiple of the page size from 4 KiB to 1 GiB. Default
-    /// for a new log: 64 MiB.
+    /// for a new log: 64 MiB, or 16 MiB where records are staged.
     pub fn segment_capacity_bytes(mut self, bytes: u64) -> Options {
         self.segment_capacity_bytes = Some(bytes);
         self
@@ -228,15 +235,19 @@ impl Options {
     /// as for a file; [`ErrorKind::InvalidOption`] for a value out of range or one that
     /// contradicts the stored one; [`ErrorKind::Incompatible`] where the path is something other
     /// than a log of this version; [`ErrorKind::Unsupported`] on a filesystem that cannot carry a
-    /// log, with the reason; [`ErrorKind::TooManyParticipants`] when 1024 processes are attached.
+    /// log, with the reason; [`ErrorKind::Corrupt`] for damage to what was committed, with file and
+    /// position; [`ErrorKind::Poisoned`] while others have the log open after a failed write; [`ErrorKind::TooManyParticipants`] when 1024 processes are attached.
     ///
     /// # Durability
     ///
-    /// A created log survives the death of every process. Nothing is synced to the device.
+    /// A created log survives the death of every process. After a power cut it is there whole or
+    /// not at all; a [staged](Fill::Staged) one is there once this has returned.
     ///
     /// # Cost
     ///
-    /// A dozen system calls; no segment is read unless the control file has to be rebuilt.
+    /// A dozen system calls, two syncs where the log is created. Segments are read only after a
+    /// reboot or when the control file is gone: the newest ones, or all of a log in which nothing
+    /// was ever committed ([`Log::recovery`]).
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Log> {
         Log::open(path.as_ref(), self)
     }
