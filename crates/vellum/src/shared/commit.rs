@@ -196,6 +196,10 @@ impl<'a> Sealer<'a> {
 
     /// Takes over a batch whose owner is dead.
     pub(crate) fn take_over(&self, who: &impl Liveness) -> Option<Batch> {
+        // It may be the one that could not be written, and its owner may have said so and died.
+        if is_poisoned(self.words) {
+            return None;
+        }
         let is_left = |(lane, _): &(&LaneWords, Batch)| {
             let owner = Owner::from_word(lane.owner.load(Ordering::Acquire));
             lane.is_written.load(Ordering::Acquire) == 0 && !who.is_alive(owner)
