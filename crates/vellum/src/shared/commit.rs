@@ -28,8 +28,8 @@ const CROWDED_BATCHES: u64 = 64;
 /// A stretch of the log on its way to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Batch {
-    lane: usize,
-    number: u64,
+    pub(super) lane: usize,
+    pub(super) number: u64,
     pub(crate) start: Lsn,
     pub(crate) end: Lsn,
 }

@@ -18,6 +18,9 @@
 //! processor if optimised (`CARGO_PROFILE_DEV_OPT_LEVEL=2`), a minute if not. With `--ignored` the
 //! larger ones, 45 s optimised.
 
+mod commits;
+mod committer;
+mod device;
 mod explore;
 
 use std::sync::Arc;
