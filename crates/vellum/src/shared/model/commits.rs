@@ -10,7 +10,8 @@
 //! a batch is finished once; everybody who lives comes to an end, of which a timeout is part only
 //! if somebody died; and what the dead left behind, one more process can make durable.
 //!
-//! What is not: seals, several threads of one process, the ways of the files.
+//! What is not: seals, several threads of one process, the ways of the files, and a timeout that
+//! passes while somebody can go on, so that a take-over from the living would not be noticed.
 
 use std::cell::Cell;
 use std::sync::Arc;
