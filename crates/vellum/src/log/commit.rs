@@ -68,8 +68,8 @@ impl Core {
             match commit::next_step(words, end, self.block, self.lanes()) {
                 Step::Done => return Ok(()),
                 Step::Poisoned => return Err(self.poisoned()),
-                Step::Lead if self.lead(attachment)? => {}
-                Step::Lead => self.wait_for_writers(attachment)?,
+                Step::Lead if self.lead(attachment, end)? => {}
+                Step::Lead => self.wait_for_writers(attachment, end)?,
                 Step::Wait(word, seen) => {
                     let since = Instant::now();
                     primitive::wait(word, seen, LOOK_FOR_THE_DEAD);
@@ -151,15 +151,15 @@ impl Core {
         Sealer::new(&self.words().commits, attachment.me(), &self.census(attachment))
     }
 
-    /// Seals what is published and writes it; false where nothing more is published.
-    fn lead(&self, attachment: &Attachment) -> Result<bool> {
+    /// Seals what is published and writes it; false where `end` waits for more to be published.
+    fn lead(&self, attachment: &Attachment, end: Lsn) -> Result<bool> {
         let sealer = self.sealer(attachment);
         // Somebody else may have been faster, which is as good.
         let Some(start) = sealer.next_start(self.block, self.lanes()) else { return Ok(true) };
         let words = self.words();
         let published = cursor::published(words);
         if published <= start {
-            return Ok(false);
+            return Ok(start >= end);
         }
         // With records in flight before it, a seal would only come with the next batch.
         if published == cursor::tail(words) {
@@ -304,11 +304,12 @@ impl Core {
     }
 
     /// Waits until more is published: somebody is in the middle of an append, or died there.
-    fn wait_for_writers(&self, attachment: &Attachment) -> Result<()> {
+    fn wait_for_writers(&self, attachment: &Attachment, end: Lsn) -> Result<()> {
         let words = self.words();
         let (rings, _) = bell::arm(&words.bell);
         let sealed = words.commits.ends.sealed.load(Ordering::Acquire);
-        if cursor::published(words).get() > sealed {
+        // Nobody rings for what others have sealed meanwhile.
+        if sealed >= end.get() || cursor::published(words).get() > sealed {
             return Ok(());
         }
         let since = Instant::now();

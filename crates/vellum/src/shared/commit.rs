@@ -28,10 +28,17 @@ const CROWDED_BATCHES: u64 = 64;
 /// A stretch of the log on its way to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Batch {
-    lane: usize,
-    number: u64,
+    pub(super) lane: usize,
+    pub(super) number: u64,
     pub(crate) start: Lsn,
     pub(crate) end: Lsn,
+}
+
+impl Batch {
+    /// Whether everything before `end` is durable once this batch is, and not before.
+    fn covers(&self, end: Lsn) -> bool {
+        self.start < end && end <= self.end
+    }
 }
 
 /// What somebody who waits for a position to be durable does next.
@@ -91,33 +98,41 @@ pub(crate) fn failure(words: &CommitWords) -> Option<Failure> {
 /// What to do so that everything before `end` becomes durable. Batches are written in blocks of
 /// `block` bytes, up to `lanes` at a time.
 pub(crate) fn next_step(words: &CommitWords, end: Lsn, block: u64, lanes: usize) -> Step<'_> {
-    let ends = &words.ends;
-    let mut number = ends.next_batch.load(Ordering::Acquire);
-    let sealed = Lsn::new(ends.sealed.load(Ordering::Acquire));
-    let mut can_lead = false;
-    if end <= sealed {
-        match lanes_in_use(words).find(|(_, batch)| batch.start < end && end <= batch.end) {
-            Some((_, batch)) => number = batch.number,
-            // It has just been finished.
-            None if durable(words) >= end => return Step::Done,
-            None => {}
+    let mut word = word(words, words.ends.next_batch.load(Ordering::Acquire));
+    loop {
+        // Everything else after the word: who finishes changes it first and counts up then, so
+        // that either it is seen here, or the sleep ends at once.
+        let seen = word.load(Ordering::Acquire);
+        let awaited = awaited(words, end, block, lanes).map(|number| self::word(words, number));
+        if durable(words) >= end {
+            return Step::Done;
         }
-    } else if let Some(batch) = in_the_way(words, sealed, block) {
-        number = batch.number;
-    } else {
-        can_lead = lanes_in_use(words).count() < lanes.min(LANE_COUNT);
+        if is_poisoned(words) {
+            return Step::Poisoned;
+        }
+        match awaited {
+            None => return Step::Lead,
+            Some(awaited) if std::ptr::eq(awaited, word) => return Step::Wait(word, seen),
+            Some(awaited) => word = awaited,
+        }
     }
-    let word = word(words, number);
-    let seen = word.load(Ordering::Acquire);
-    // After the word: who finishes raises `durable` first and counts up then.
-    if durable(words) >= end {
-        Step::Done
-    } else if is_poisoned(words) {
-        Step::Poisoned
-    } else if can_lead {
-        Step::Lead
-    } else {
-        Step::Wait(word, seen)
+}
+
+/// Number of the batch to wait for until there is news of `end`, or `None` if it can be sealed.
+fn awaited(words: &CommitWords, end: Lsn, block: u64, lanes: usize) -> Option<u64> {
+    // Before `sealed`: a batch with this number or a later one covers what is not sealed yet.
+    let next = words.ends.next_batch.load(Ordering::Acquire);
+    let sealed = Lsn::new(words.ends.sealed.load(Ordering::Acquire));
+    let is_sealed = end <= sealed;
+    let batch = match is_sealed {
+        true => lanes_in_use(words).map(|(_, batch)| batch).find(|batch| batch.covers(end)),
+        false => in_the_way(words, sealed, block),
+    };
+    match batch {
+        Some(batch) => Some(batch.number),
+        // Sealed and in no lane: it has just been finished.
+        None if is_sealed => Some(next),
+        None => (lanes_in_use(words).count() >= lanes.min(LANE_COUNT)).then_some(next),
     }
 }
 
@@ -181,6 +196,10 @@ impl<'a> Sealer<'a> {
 
     /// Takes over a batch whose owner is dead.
     pub(crate) fn take_over(&self, who: &impl Liveness) -> Option<Batch> {
+        // It may be the one that could not be written, and its owner may have said so and died.
+        if is_poisoned(self.words) {
+            return None;
+        }
         let is_left = |(lane, _): &(&LaneWords, Batch)| {
             let owner = Owner::from_word(lane.owner.load(Ordering::Acquire));
             lane.is_written.load(Ordering::Acquire) == 0 && !who.is_alive(owner)

@@ -14,10 +14,13 @@
 //! What is not: weaker orderings than sequential consistency, exchanges that fail without cause,
 //! segments, and kernel calls.
 //!
-//! Run by `RUSTFLAGS="--cfg shuttle" cargo test -p vellum --lib model -- --nocapture`: 20 s of one
+//! Run by `RUSTFLAGS="--cfg shuttle" cargo test -p vellum --lib model -- --nocapture`: 50 s of one
 //! processor if optimised (`CARGO_PROFILE_DEV_OPT_LEVEL=2`), a minute if not. With `--ignored` the
-//! larger ones, 45 s optimised.
+//! larger ones, minutes optimised.
 
+mod commits;
+mod committer;
+mod device;
 mod explore;
 
 use std::sync::Arc;

@@ -8,11 +8,14 @@
 //! Every change of a word and everything a process has seen goes into a digest. Two moments with
 //! the same digest go on alike, so the model looks at one of them only. Orderings are not modelled:
 //! all operations are sequentially consistent.
+//!
+//! Where only one of several sleepers is to be woken, the scheduler says which (`question`).
 
 #![cfg_attr(not(test), allow(dead_code, reason = "only the model drives the processes"))]
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
+use std::rc::Rc;
 use std::sync::atomic::{self, Ordering};
 use std::time::Duration;
 
@@ -27,6 +30,11 @@ struct Stage {
     /// Digest of the shared memory.
     memory: Cell<u64>,
     tasks: [Task; TASK_COUNT],
+    /// Looks at the memory before every step.
+    watch: RefCell<Option<Rc<dyn Fn()>>>,
+    /// How many possibilities the scheduler is asked to choose from, and what it chose.
+    question: Cell<usize>,
+    answer: Cell<usize>,
 }
 
 #[derive(Default)]
@@ -35,6 +43,8 @@ struct Task {
     seen: Cell<u64>,
     /// Address of the word the process sleeps on, or 0.
     sleeps_on: Cell<usize>,
+    /// Its last sleep ended by the timeout.
+    is_late: Cell<bool>,
     /// Address of the word the process used last, and whether it has paused since.
     last: Cell<usize>,
     is_spinning: Cell<bool>,
@@ -64,16 +74,24 @@ pub(crate) fn begin(base: usize) {
     STAGE.with(|stage| {
         stage.base.set(base);
         stage.memory.set(0);
+        stage.watch.take();
+        stage.question.set(0);
         for task in &stage.tasks {
             task.seen.set(0);
             task.sleeps_on.set(0);
             task.last.set(0);
+            task.is_late.set(false);
             task.is_spinning.set(false);
             for flag in [&task.is_started, &task.is_done, &task.is_killed, &task.is_gone] {
                 flag.set(false);
             }
         }
     });
+}
+
+/// Has `watch` look at the memory before every step of this execution; it must not change any.
+pub(crate) fn watch(watch: impl Fn() + 'static) {
+    STAGE.with(|stage| stage.watch.replace(Some(Rc::new(watch))));
 }
 
 /// Runs the body of a process, which may be killed.
@@ -124,9 +142,30 @@ pub(crate) fn is_killed(task: usize) -> bool {
     with_task(task, |task| task.is_killed.get())
 }
 
-/// Ends a process's sleep.
-pub(crate) fn wake(task: usize) {
-    with_task(task, |task| task.sleeps_on.set(0));
+/// Ends a process's sleep, because its time is over.
+pub(crate) fn time_out(task: usize) {
+    with_task(task, |task| {
+        task.sleeps_on.set(0);
+        task.is_late.set(true);
+    });
+}
+
+/// Whether the calling process's last sleep ended by its timeout; to be asked once.
+pub(crate) fn was_late() -> bool {
+    with_task(me(), |task| task.is_late.replace(false))
+}
+
+/// How many possibilities the calling process asks the scheduler to choose from, or 0.
+pub(crate) fn question() -> usize {
+    STAGE.with(|stage| stage.question.get())
+}
+
+/// Answers the [`question`].
+pub(crate) fn answer(choice: usize) {
+    STAGE.with(|stage| {
+        stage.answer.set(choice);
+        stage.question.set(0);
+    });
 }
 
 /// Whether a process sleeps on a word.
@@ -142,7 +181,7 @@ pub(crate) fn is_private(task: usize) -> bool {
 /// Digest of everything that decides how the execution goes on.
 pub(crate) fn digest() -> u64 {
     STAGE.with(|stage| {
-        let mut digest = stage.memory.get();
+        let mut digest = mix(stage.memory.get(), stage.question.get() as u64);
         for (task, salt) in stage.tasks.iter().zip(1..) {
             let sleeps_on = match task.sleeps_on.get() {
                 0 => 0,
@@ -151,7 +190,8 @@ pub(crate) fn digest() -> u64 {
             let is_killed = task.is_killed.get();
             let is_over = is_killed || task.is_done.get();
             let seen = if is_over { u64::from(is_killed) } else { task.seen.get() };
-            let state = mix(seen, sleeps_on << 1 | u64::from(is_over));
+            let flags = u64::from(task.is_late.get()) << 1 | u64::from(is_over);
+            let state = mix(seen, sleeps_on << 2 | flags);
             digest = mix(digest ^ state, salt);
         }
         digest
@@ -175,6 +215,9 @@ fn step() -> bool {
         with_task(me, |task| task.is_gone.set(true));
         // Past the panic hook: this is no failure.
         panic::resume_unwind(Box::new(Death));
+    }
+    if let Some(watch) = STAGE.with(|stage| stage.watch.borrow().clone()) {
+        watch();
     }
     true
 }
@@ -300,30 +343,57 @@ fn is_spinning_on(address: usize) -> bool {
 /// Nothing to do: all operations are in one order.
 pub(crate) fn fence(_: Ordering) {}
 
-/// Sleeps while `word` holds `seen`, until [`wake_all`] or until nobody else can go on, which is
+/// Sleeps while `word` holds `seen`, until it is woken or until nobody else can go on, which is
 /// when the scheduler lets the timeout pass.
 pub(crate) fn wait(word: &AtomicU32, seen: u32) {
     if !step() {
         return;
     }
     let is_same = word.peek() == seen;
+    with_task(me(), |task| task.is_late.set(false));
     note(u64::from(is_same));
     if is_same {
         let address = std::ptr::from_ref(word).addr();
         with_task(me(), |task| task.sleeps_on.set(address));
         step();
-        note(0);
+        // The first process is not kept from going on; to it, the time is over at once.
+        if is_asleep(me()) {
+            time_out(me());
+        }
+        note(with_task(me(), |task| u64::from(task.is_late.get())));
     }
 }
 
 /// Wakes everybody who sleeps on `word`.
 pub(crate) fn wake_all(word: &AtomicU32) {
     if step() {
-        let address = std::ptr::from_ref(word).addr();
-        STAGE.with(|stage| {
-            let asleep = stage.tasks.iter().filter(|task| task.sleeps_on.get() == address);
-            asleep.for_each(|task| task.sleeps_on.set(0));
-        });
+        sleepers(word).into_iter().for_each(wake);
         note(0);
     }
+}
+
+/// Wakes one of those who sleep on `word`.
+pub(crate) fn wake_one(word: &AtomicU32) {
+    if step() {
+        let sleepers = sleepers(word);
+        if sleepers.len() > 1 {
+            STAGE.with(|stage| stage.question.set(sleepers.len()));
+            shuttle::thread::sleep(Duration::ZERO);
+        } else {
+            answer(0);
+        }
+        let choice = STAGE.with(|stage| stage.answer.get());
+        sleepers.get(choice).copied().into_iter().for_each(wake);
+        note(0);
+    }
+}
+
+fn sleepers(word: &AtomicU32) -> Vec<usize> {
+    let address = std::ptr::from_ref(word).addr();
+    let sleeps = |task: &usize| with_task(*task, |task| task.sleeps_on.get() == address);
+    (0..TASK_COUNT).filter(sleeps).collect()
+}
+
+fn wake(task: usize) {
+    with_task(task, |task| task.sleeps_on.set(0));
 }

@@ -35,7 +35,7 @@ pub(crate) fn wake_one(word: &AtomicU32) {
     #[cfg(not(shuttle))]
     crate::sys::wait::wake_one(word);
     #[cfg(shuttle)]
-    super::mortal::wake_all(word);
+    super::mortal::wake_one(word);
 }
 
 /// Makes every registered process pass a full barrier; false where that cannot be had.

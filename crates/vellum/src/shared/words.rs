@@ -29,10 +29,16 @@ pub(crate) const SLOT_COUNT: usize = 1024;
 pub(crate) const SLOT_COUNT: usize = 4;
 
 /// Batches of records that can be on their way to the device at the same time.
+#[cfg(not(shuttle))]
 pub(crate) const LANE_COUNT: usize = 4;
+#[cfg(shuttle)]
+pub(crate) const LANE_COUNT: usize = 2;
 
 /// Words that those who wait for a batch sleep on: more than batches in flight, and the next one.
+#[cfg(not(shuttle))]
 pub(crate) const BATCH_WORD_COUNT: usize = 16;
+#[cfg(shuttle)]
+pub(crate) const BATCH_WORD_COUNT: usize = 4;
 
 /// A word with two cache lines to itself: processors fetch lines in pairs.
 #[derive(Default)]

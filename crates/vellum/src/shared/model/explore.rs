@@ -80,6 +80,18 @@ fn report(name: &str, extent: Extent, counts: &Counts, took: Duration) {
 struct Choice {
     task: TaskId,
     dies: bool,
+    /// To a process's question.
+    answer: usize,
+}
+
+impl Choice {
+    fn step(task: TaskId) -> Choice {
+        Choice { task, dies: false, answer: 0 }
+    }
+
+    fn death(task: TaskId) -> Choice {
+        Choice { task, dies: true, answer: 0 }
+    }
 }
 
 /// A moment on the current path, with what is still to be tried there.
@@ -120,16 +132,13 @@ impl Explorer {
     /// Steps that can come next and are worth trying.
     fn choices(&self, runnable: &[&Task]) -> Vec<Choice> {
         let awake = |task: &&&Task| !mortal::is_asleep(task.id().into());
-        let mut choices: Vec<_> = runnable
-            .iter()
-            .filter(awake)
-            .map(|task| Choice { task: task.id(), dies: false })
-            .collect();
+        let mut choices: Vec<_> =
+            runnable.iter().filter(awake).map(|task| Choice::step(task.id())).collect();
         if self.died < self.deaths.count {
             let may_die =
                 |task: &&&Task| (1..=self.deaths.mortal_count).contains(&task.id().into());
             let deaths = runnable.iter().filter(may_die);
-            choices.extend(deaths.map(|task| Choice { task: task.id(), dies: true }));
+            choices.extend(deaths.map(|task| Choice::death(task.id())));
         }
         choices
     }
@@ -151,7 +160,9 @@ impl Explorer {
         let (deaths, steps): (Vec<Choice>, Vec<Choice>) =
             choices.iter().partition(|choice| choice.dies);
         let random = self.next_random();
-        let is_death = !deaths.is_empty() && (steps.is_empty() || random.is_multiple_of(24));
+        // Rare in every other schedule, so that not all die at the beginning of a long one.
+        let rarity = 24 << (self.counts.schedules.load(Ordering::Relaxed) % 4);
+        let is_death = !deaths.is_empty() && (steps.is_empty() || random.is_multiple_of(rarity));
         let from = if is_death { deaths } else { steps };
         from[(random >> 32) as usize % from.len()]
     }
@@ -161,13 +172,33 @@ impl Explorer {
         mortal::mix(self.random, 7)
     }
 
+    /// Answers a process's question, of which there are `count` answers.
+    fn answer(&mut self, task: TaskId, count: usize) {
+        let answers = |answer| Choice { answer, ..Choice::step(task) };
+        let choice = self.choose(|_| (0..count).map(answers).collect());
+        mortal::answer(choice.answer);
+    }
+
+    /// The next step, on a path that is tried for the first time or one that is tried again.
+    fn choose(&mut self, choices: impl FnOnce(&Explorer) -> Vec<Choice>) -> Choice {
+        if let Some(level) = self.levels.get(self.depth) {
+            self.depth += 1;
+            return level.choices[level.next];
+        }
+        let choices = choices(self);
+        match self.extent {
+            Extent::All => self.choose_new(choices),
+            Extent::Random(_) => self.choose_random(&choices),
+        }
+    }
+
     /// Lets the timeouts of all who sleep pass, because nobody else can go on.
     fn pass_timeouts(&self, runnable: &[&Task]) {
         if self.died == 0 {
             self.counts.timeouts_without_death.fetch_add(1, Ordering::Relaxed);
         }
         for task in runnable {
-            mortal::wake(task.id().into());
+            mortal::time_out(task.id().into());
         }
     }
 }
@@ -193,9 +224,13 @@ impl Scheduler for Explorer {
     fn next_task(
         &mut self,
         runnable: &[&Task],
-        _current: Option<TaskId>,
+        current: Option<TaskId>,
         _is_yielding: bool,
     ) -> Option<TaskId> {
+        if let (count @ 1.., Some(task)) = (mortal::question(), current) {
+            self.answer(task, count);
+            return Some(task);
+        }
         // The first process only starts the others, waits for them and looks at what is left.
         let is_private = |task: &&&Task| {
             let index = task.id().into();
@@ -207,19 +242,7 @@ impl Scheduler for Explorer {
         if runnable.iter().all(|task| mortal::is_asleep(task.id().into())) {
             self.pass_timeouts(runnable);
         }
-        let choice = match self.levels.get(self.depth) {
-            Some(level) => {
-                self.depth += 1;
-                level.choices[level.next]
-            }
-            None => {
-                let choices = self.choices(runnable);
-                match self.extent {
-                    Extent::All => self.choose_new(choices),
-                    Extent::Random(_) => self.choose_random(&choices),
-                }
-            }
-        };
+        let choice = self.choose(|explorer| explorer.choices(runnable));
         if choice.dies {
             self.died += 1;
             self.counts.deaths.fetch_add(1, Ordering::Relaxed);

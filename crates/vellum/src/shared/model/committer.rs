@@ -1,0 +1,167 @@
+//! What a process of the model of commits does, step for step as `log` does it.
+
+use std::time::Duration;
+
+use super::commits::{Plan, World};
+use super::device::BLOCK;
+use super::{BEGIN, Kernel, KernelAtLock, PAD, index, indices, me, tag};
+use crate::Lsn;
+use crate::shared::commit::{self, Batch, Failure, Operation, Sealer, Step};
+use crate::shared::primitive::{self, Ordering};
+use crate::shared::{bell, cursor, lock, mortal, participants};
+
+/// The log is poisoned.
+pub(super) struct Poisoned;
+
+impl World {
+    /// What one process does.
+    pub(super) fn live(&self, plan: Plan) {
+        for (append, len) in (0..).zip(plan.appends[mortal::me() - 1]) {
+            let tag = tag(mortal::me(), append);
+            mortal::forget(tag);
+            let end = match append == 0 && mortal::me() <= plan.appended {
+                true => self.end_of_first(plan.appends),
+                false => self.append(tag, *len),
+            };
+            if self.commit_to(end, tag).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// As `log::append`. Returns where the record ends.
+    fn append(&self, tag: u64, len: u64) -> Lsn {
+        let (words, slot) = (&self.words, mortal::me() - 1);
+        let len_at = |start: Lsn| {
+            mortal::forget(tag << 16 | start.get());
+            len
+        };
+        let Ok(range) = cursor::reserve(words, slot, &words.ready_end, len_at) else {
+            panic!("the log has room for all")
+        };
+        mortal::forget(tag << 16 | 1 << 15 | range.start.get());
+        // One step for all: what matters is before or after a write of the block.
+        self.stage[index(range.start.get())].store(tag, Ordering::Relaxed);
+        for byte in &self.stage[indices(range)] {
+            byte.poke(tag);
+        }
+        cursor::publish(words, slot);
+        bell::ring(&words.bell, true);
+        range.end()
+    }
+
+    /// As `log::commit::commit_to`. `label` says how far the process is.
+    pub(super) fn commit_to(&self, end: Lsn, label: u64) -> Result<(), Poisoned> {
+        let words = &self.words.commits;
+        let label = mortal::mix(label, end.get());
+        loop {
+            mortal::forget(label);
+            match commit::next_step(words, end, BLOCK, self.lanes) {
+                Step::Done => return Ok(self.check_device(BEGIN, end.get())),
+                Step::Poisoned => return Err(Poisoned),
+                Step::Lead if self.lead(end, label) => {}
+                Step::Lead => self.wait_for_writers(end, label),
+                Step::Wait(word, seen) => {
+                    let place = std::ptr::from_ref(word).addr() - std::ptr::from_ref(self).addr();
+                    mortal::forget(mortal::mix(label, (place as u64) << 32 | u64::from(seen)));
+                    primitive::wait(word, seen, Duration::MAX);
+                    if mortal::was_late() {
+                        self.replace_the_dead(label);
+                    }
+                }
+            }
+        }
+    }
+
+    fn sealer(&self) -> Sealer<'_> {
+        let before = mortal::memory();
+        let sealer = Sealer::new(&self.words.commits, me(), &KernelAtLock { before });
+        mortal::forget(before);
+        sealer
+    }
+
+    /// As `log::commit::lead`, without a seal.
+    fn lead(&self, end: Lsn, label: u64) -> bool {
+        mortal::forget(mortal::mix(label, 1));
+        let sealer = self.sealer();
+        let Some(start) = sealer.next_start(BLOCK, self.lanes) else { return true };
+        let published = cursor::published(&self.words);
+        if published <= start {
+            return start >= end;
+        }
+        mortal::forget(mortal::mix(label, published.get() << 16 | start.get() << 8));
+        let Some(batch) = sealer.seal(start, published) else { return true };
+        drop(sealer);
+        self.write_batch(batch, label);
+        true
+    }
+
+    /// As `log::commit::write_batch`.
+    fn write_batch(&self, batch: Batch, label: u64) {
+        let words = &self.words.commits;
+        let (start, end) = (batch.start.get(), batch.end.get());
+        let what = batch.number << 24 | (batch.lane as u64) << 16 | end << 8 | start;
+        mortal::forget(mortal::mix(label, what << 8 | 2));
+        let is_hopeless = || words.poison.errno.peek() != 0;
+        let is_written = self.device.write(&self.stage, batch, is_hopeless);
+        let before = mortal::memory();
+        let who = KernelAtLock { before };
+        if is_written {
+            commit::finish(words, me(), &who, batch);
+            let finished = self.finished[batch.number as usize].poke(1);
+            assert_eq!(finished, 0, "a batch was finished twice");
+        } else {
+            let segment = batch.start;
+            let failure = Failure { errno: 5, segment, operation: Operation::Write };
+            commit::poison(words, me(), &who, failure);
+        }
+    }
+
+    /// As `log::commit::wait_for_writers`.
+    fn wait_for_writers(&self, end: Lsn, label: u64) {
+        let words = &self.words;
+        mortal::forget(mortal::mix(label, 3));
+        let (rings, _) = bell::arm(&words.bell);
+        let sealed = words.commits.ends.sealed.load(Ordering::Acquire);
+        if sealed >= end.get() || cursor::published(words).get() > sealed {
+            return;
+        }
+        mortal::forget(mortal::mix(label, u64::from(rings) << 8 | 4));
+        bell::wait(&words.bell, rings, Duration::MAX);
+        if mortal::was_late() {
+            mortal::forget(mortal::mix(label, 5));
+            self.repair();
+        }
+    }
+
+    /// As `log::commit::replace_the_dead`.
+    fn replace_the_dead(&self, label: u64) {
+        mortal::forget(mortal::mix(label, 6));
+        let left = self.sealer().take_over(&Kernel);
+        match left {
+            Some(batch) => self.write_batch(batch, label),
+            None => {
+                mortal::forget(mortal::mix(label, 7));
+                let who = KernelAtLock { before: mortal::memory() };
+                commit::advance(&self.words.commits, me(), &who);
+            }
+        }
+    }
+
+    /// As `log::pad::repair`.
+    fn repair(&self) {
+        let words = &self.words;
+        let _held = lock::acquire(&words.repair, me(), &Kernel);
+        for slot in participants::orphaned_slots(words, &Kernel) {
+            if let Some(range) = cursor::granted(words, slot, cursor::load(words)) {
+                self.stage[index(range.start.get())].store(PAD, Ordering::Relaxed);
+                for byte in &self.stage[indices(range)] {
+                    byte.poke(PAD);
+                }
+            }
+            cursor::publish(words, slot);
+            participants::release_slot(words, slot);
+        }
+        bell::ring(&words.bell, false);
+    }
+}
