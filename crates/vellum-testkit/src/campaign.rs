@@ -12,6 +12,7 @@ use vellum::Log;
 use crate::check::Fault;
 use crate::payload::Payload;
 use crate::point::{self, Calls, Point, Reached, Stretch};
+use crate::power;
 use crate::random::Random;
 use crate::scenario::{Case, Operation};
 use crate::survivor::{Scene, Strike};
@@ -58,6 +59,8 @@ const STEPS_MAX: u64 = 20_000;
 const SLACK: u64 = 200;
 /// Points tried in such a stretch.
 const LONG_STRETCH_POINTS: u64 = 200;
+/// Bytes that a device writes whole.
+const SECTOR: u64 = 512;
 /// Points next to something that others can see, for each one anywhere.
 const EDGES_PER_TURN: usize = 6;
 /// A case ends after so many faults: the rest would say the same.
@@ -117,7 +120,7 @@ impl<'a> Campaign<'a> {
             turn: 0,
         };
         campaign.warm_up(&base.join("warm")).map_err(io::Error::other)?;
-        let make = || case.make_template(&campaign.template).map_err(anyhow::Error::from);
+        let make = || case.make_template(&campaign.template);
         if case.operation.has_template() {
             let child = trace::fork(|| victim::report(&campaign.page, make))?;
             if trace::wait(child)? != Stop::Exited(0) {
@@ -132,7 +135,12 @@ impl<'a> Campaign<'a> {
     fn warm_up(&self, dir: &Path) -> vellum::Result<()> {
         let log = self.case.options().open(dir)?;
         log.append(&Payload::new('x', 0, 100).bytes(self.case.layout))?;
+        if self.case.is_durable() {
+            log.sync()?;
+        }
         log.verify()?;
+        let stage = log.stat()?.stage;
+        assert!(stage.is_none() || stage == power::stage(dir), "the stage is elsewhere");
         Ok(())
     }
 
@@ -174,7 +182,7 @@ impl<'a> Campaign<'a> {
                 }
             }
         }
-        for point in torn_points(calls) {
+        for point in torn_points(self.case, calls) {
             self.try_point(point)?;
         }
         self.report.word(word::IS_COMPLETE).store(1, Ordering::SeqCst);
@@ -206,7 +214,7 @@ impl<'a> Campaign<'a> {
         let count = calls.len() as u64 + 1;
         let mut unknown: Vec<u64> = (0..count).collect();
         self.random.shuffle(&mut unknown);
-        let mut edges = torn_points(calls);
+        let mut edges = torn_points(self.case, calls);
         edges.extend((0..count).map(|calls| Point::Step { calls, steps: 0 }));
         self.random.shuffle(&mut edges);
         let mut stretches = vec![Stretch::default(); count as usize];
@@ -312,7 +320,7 @@ impl<'a> Campaign<'a> {
                 let count = add(word::FAULTS);
                 let message = self.page.text();
                 let kept = self.dir.with_file_name(format!("fault-{count}"));
-                let _ = fs::rename(&self.dir, &kept);
+                let _ = power::keep(&self.dir, &kept);
                 println!("FAULT: {} at {point} ({reached:?}): {fault} {message}", self.case);
                 println!("       the log is kept in {}", kept.display());
             }
@@ -327,14 +335,11 @@ impl<'a> Campaign<'a> {
     fn lay_out(&self) -> io::Result<()> {
         self.page.clear();
         if self.dir.exists() {
+            power::remove_stage(&self.dir);
             fs::remove_dir_all(&self.dir)?;
         }
         if self.case.operation.has_template() {
-            fs::create_dir(&self.dir)?;
-            for entry in fs::read_dir(&self.template)? {
-                let entry = entry?;
-                fs::copy(entry.path(), self.dir.join(entry.file_name()))?;
-            }
+            power::copy(&self.template, &self.dir)?;
         }
         Ok(())
     }
@@ -370,6 +375,12 @@ impl<'a> Campaign<'a> {
             Stop::Mark => Ok(()),
             stop => Err(io::Error::other(format!("{stop:?} {}", self.page.text()))),
         }
+    }
+}
+
+impl Drop for Campaign<'_> {
+    fn drop(&mut self) {
+        power::remove_stage(&self.dir);
     }
 }
 
@@ -415,11 +426,18 @@ fn enter(report: &SharedPage, phase: Phase) {
 }
 
 /// Writes cut short: after their first byte or piece, in the middle, before the last.
-fn torn_points(calls: &Calls) -> Vec<Point> {
+///
+/// Headers are overwritten in place where a log is recovered or truncated. They lie in one sector,
+/// and neither a death nor a power cut tears them.
+fn torn_points(case: &Case, calls: &Calls) -> Vec<Point> {
+    let len_min = if case.operation.is_durable() { SECTOR } else { 2 };
     let mut points = Vec::new();
     for (calls, count) in (0..).zip(calls) {
-        let Some(len) = count.filter(|len| *len > 1) else { continue };
-        let mut counts = vec![1, len / 2, len - 1];
+        let Some(len) = count.filter(|len| *len >= len_min) else { continue };
+        // A direct write ends between sectors.
+        let mut counts = vec![1, SECTOR, len / 2, len / 2 / SECTOR * SECTOR, len - 1];
+        counts.retain(|count| (1..len).contains(count));
+        counts.sort_unstable();
         counts.dedup();
         points.extend(counts.into_iter().map(|count| Point::Torn { calls, count }));
     }

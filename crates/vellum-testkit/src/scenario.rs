@@ -7,9 +7,10 @@
 use std::fmt;
 use std::path::Path;
 
-use vellum::{Layout, Options, Preallocate};
+use vellum::{Fill, Layout, Options, Preallocate};
 
 use crate::payload::Payload;
+use crate::power;
 
 /// The operation that a victim is killed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +51,28 @@ pub enum Operation {
     ForkedAppend,
     /// Dropping the log while an idle forked child has a copy of it.
     DetachBesideChild,
+    /// A record and its commit, in a log in which others were committed.
+    Commit,
+    /// The first commit of a log.
+    FirstCommit,
+    /// The commit of a record that skips the end of a segment.
+    CommitRollOver,
+    /// The commit of a record longer than two segments.
+    CommitLong,
+    /// A commit behind the batch of a process that died while writing it.
+    CommitBehindDead,
+    /// Making segments ahead of need.
+    Prepare,
+    /// Dropping the newest records.
+    Truncate,
+    /// Storing the user's mark.
+    SetCheckpoint,
+    /// Opening a log of another boot, with a torn record at its end.
+    Recover,
+    /// Opening a staged log whose stage is gone, in the same boot.
+    RecoverStage,
+    /// Dropping a log with a record that was not committed.
+    Close,
 }
 
 /// Who goes on after the victim's death.
@@ -66,6 +89,8 @@ pub enum Survivor {
     Waiting,
     /// Beside one that had the log open, a reader asleep at the end of the log.
     Follower,
+    /// A process that commits one record after the other all the time.
+    Committing,
 }
 
 /// One row of the test.
@@ -77,14 +102,17 @@ pub struct Case {
     pub layout: Layout,
     /// How file space is made ready.
     pub preallocate: Preallocate,
+    /// Which way records take, where that is not left to the library.
+    pub fill: Option<Fill>,
     /// Who goes on.
     pub survivor: Survivor,
 }
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Case { operation, layout, preallocate, survivor } = self;
-        let text = format!("{operation:?}/{layout}/{preallocate}/{survivor:?}");
+        let Case { operation, layout, preallocate, fill, survivor } = self;
+        let way = fill.map_or_else(|| preallocate.to_string(), |fill| fill.to_string());
+        let text = format!("{operation:?}/{layout}/{way}/{survivor:?}");
         f.pad(&text.to_lowercase())
     }
 }
@@ -96,6 +124,8 @@ pub enum Need {
     Must,
     /// Its writer died in the middle of it; with others of the same number, all or none.
     May(u32),
+    /// It was acknowledged and not committed: a power cut may take it, with all behind it.
+    Should,
     /// It was abandoned or trimmed.
     Never,
 }
@@ -128,29 +158,66 @@ impl Operation {
     pub fn template_records(self) -> Vec<Payload> {
         let lens = match self {
             Operation::Create | Operation::FirstRecord => vec![],
-            Operation::RollOver => vec![3200],
-            Operation::Trim => vec![1000; 12],
+            Operation::RollOver | Operation::CommitRollOver => vec![3200],
+            Operation::Trim | Operation::Truncate | Operation::SetCheckpoint => {
+                // One of them over several segments, so that not every segment starts with one.
+                let mut lens = vec![1000; 12];
+                lens[3] = 10_000;
+                lens
+            }
             _ => vec![200, 50],
         };
         lens.iter().zip(0..).map(|(len, number)| Payload::new('t', number, *len)).collect()
     }
 
-    /// Number of the template's record to which the victim trims.
+    /// Whether it is about what survives a power cut.
+    pub fn is_durable(self) -> bool {
+        self.commits()
+            || matches!(
+                self,
+                Operation::Prepare
+                    | Operation::Truncate
+                    | Operation::SetCheckpoint
+                    | Operation::Recover
+                    | Operation::RecoverStage
+                    | Operation::Close
+            )
+    }
+
+    /// Whether its records are durable when it has been acknowledged.
+    pub fn commits(self) -> bool {
+        use Operation::{Commit, CommitBehindDead, CommitLong, CommitRollOver, FirstCommit};
+        matches!(self, Commit | FirstCommit | CommitRollOver | CommitLong | CommitBehindDead)
+    }
+
+    /// Whether the victim's record from before it is durable when it begins.
+    pub fn has_committed_before(self) -> bool {
+        self.is_durable() && !matches!(self, Operation::FirstCommit | Operation::Close)
+    }
+
+    /// Whether it opens a log whose words do not hold.
+    pub fn recovers(self) -> bool {
+        matches!(self, Operation::Recover | Operation::RecoverStage)
+    }
+
+    /// Whether it is the victim's opening of the log.
+    pub fn opens_itself(self) -> bool {
+        use Operation::{AttachDetach, Create, RepairAtEnd, RepairInside, RepairLong};
+        self.recovers()
+            || matches!(self, Create | AttachDetach | RepairAtEnd | RepairInside | RepairLong)
+    }
+
+    /// Segments that the victim prepares.
+    pub const PREPARED: u64 = 3;
+
+    /// Number of the template's record that the victim trims or truncates to, or marks.
     pub const TRIM_TO: u32 = 9;
 
     /// The record that the victim appends, and has acknowledged, before it starts.
     pub fn record_before(self) -> Option<Payload> {
-        let is_warm = !matches!(
-            self,
-            Operation::FirstRecord
-                | Operation::ColdAppend
-                | Operation::Create
-                | Operation::AttachDetach
-                | Operation::RepairAtEnd
-                | Operation::RepairInside
-                | Operation::RepairLong
-                | Operation::ForkedAppend
-        );
+        use Operation::{ColdAppend, FirstRecord, ForkedAppend};
+        let is_warm =
+            !self.opens_itself() && !matches!(self, FirstRecord | ColdAppend | ForkedAppend);
         is_warm.then_some(Payload::new('v', 0, 100))
     }
 
@@ -160,10 +227,13 @@ impl Operation {
             Operation::FirstRecord
             | Operation::ColdAppend
             | Operation::Append
+            | Operation::Commit
+            | Operation::FirstCommit
+            | Operation::CommitBehindDead
             | Operation::ForkedAppend => vec![Payload::new('v', 1, 100)],
             Operation::LargeAppend => vec![Payload::new('v', 1, 9000)],
-            Operation::RollOver => vec![Payload::new('v', 1, 900)],
-            Operation::LongRecord => vec![Payload::new('v', 1, 10_000)],
+            Operation::RollOver | Operation::CommitRollOver => vec![Payload::new('v', 1, 900)],
+            Operation::LongRecord | Operation::CommitLong => vec![Payload::new('v', 1, 10_000)],
             Operation::Batch => (1..4).map(|n| Payload::new('v', n, 40 + n as usize)).collect(),
             Operation::Publish | Operation::Abandon => vec![Payload::new('v', 1, 300)],
             _ => vec![],
@@ -181,6 +251,11 @@ impl Operation {
         }
     }
 
+    /// The record that another process appends and dies committing, before the victim starts.
+    pub fn record_of_dead(self) -> Option<Payload> {
+        (self == Operation::CommitBehindDead).then_some(Payload::new('d', 0, 700))
+    }
+
     /// The record that it appends and has acknowledged behind that.
     pub fn record_behind_hole(self) -> Option<Payload> {
         matches!(self, Operation::RepairInside | Operation::RepairByReader)
@@ -191,16 +266,43 @@ impl Operation {
 impl Case {
     /// Options that open this case's log, or create it.
     pub fn options(&self) -> Options {
-        Options::new()
+        let options = Options::new()
             .layout(self.layout)
             .segment_capacity_bytes(self.operation.segment_capacity())
-            .preallocate(self.preallocate)
+            .preallocate(self.preallocate);
+        match self.fill {
+            Some(fill) => options.fill(fill),
+            None => options,
+        }
+    }
+
+    /// Whether records are committed, by survivors at least.
+    pub fn is_durable(&self) -> bool {
+        self.operation.is_durable() || self.is_staged()
+    }
+
+    /// Whether records wait in shared memory.
+    pub fn is_staged(&self) -> bool {
+        self.fill == Some(Fill::Staged)
+    }
+
+    /// Whether trimmed files are used again.
+    fn recycles(&self) -> bool {
+        self.preallocate == Preallocate::Recycle || self.is_staged()
     }
 
     /// Makes the log as it is before the victim starts. Called in a process of its own.
-    pub fn make_template(&self, dir: &Path) -> vellum::Result<()> {
+    pub fn make_template(&self, dir: &Path) -> anyhow::Result<()> {
+        if self.operation.recovers() {
+            return self.make_cut_off(dir);
+        }
         let log = self.options().open(dir)?;
-        if self.preallocate == Preallocate::Recycle {
+        self.fill_template(&log)
+    }
+
+    fn fill_template(&self, log: &vellum::Log) -> anyhow::Result<()> {
+        let is_new = matches!(self.operation, Operation::FirstRecord | Operation::FirstCommit);
+        if self.recycles() && !is_new {
             // Records that come and go, so that there is a spare to use again.
             for number in 0..6 {
                 log.append(&Payload::new('x', number, 2500).bytes(self.layout))?;
@@ -211,6 +313,27 @@ impl Case {
         for record in self.operation.template_records() {
             log.append(&record.bytes(self.layout))?;
         }
+        if self.operation.is_durable() && !is_new {
+            log.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Makes a log that was in use when the power went, or the shared memory.
+    fn make_cut_off(&self, dir: &Path) -> anyhow::Result<()> {
+        let live = dir.with_extension("live");
+        let log = self.options().open(&live)?;
+        self.fill_template(&log)?;
+        let torn = log.append(&Payload::new('x', 50, 700).bytes(self.layout))?;
+        power::copy(&live, dir)?;
+        drop(log);
+        std::fs::remove_dir_all(&live)?;
+        if !self.is_staged() {
+            power::tear(dir, torn.get(), self.operation.segment_capacity())?;
+        }
+        if self.operation == Operation::Recover {
+            power::enter_another_boot(dir)?;
+        }
         Ok(())
     }
 
@@ -220,8 +343,14 @@ impl Case {
         let mut all: Expected = Vec::new();
         all.extend(self.operation.template_records().iter().map(|p| (*p, Need::Must)));
         all.extend(self.operation.record_before().map(|p| (p, Need::Must)));
+        if self.operation == Operation::Truncate {
+            let need = if is_done { Need::Never } else { Need::May(1) };
+            let cut = all.iter_mut().skip(Operation::TRIM_TO as usize);
+            cut.for_each(|(_, was)| *was = need);
+        }
         all.extend(own.map(|p| (p, Need::Must)));
         all.extend(self.operation.record_behind_hole().map(|p| (p, Need::Must)));
+        all.extend(self.operation.record_of_dead().map(|p| (p, Need::Must)));
         let need = match (self.operation, is_done) {
             (Operation::Abandon, _) => Need::Never,
             (_, true) => Need::Must,
@@ -235,6 +364,13 @@ impl Case {
 
 /// Every case, in the order in which they are run.
 pub fn all_cases() -> Vec<Case> {
+    let mut cases = cases_in_memory();
+    cases.extend(cases_on_the_device());
+    cases
+}
+
+/// Those that are about processes.
+fn cases_in_memory() -> Vec<Case> {
     use Operation::*;
     use Survivor::*;
     let mut cases = Vec::new();
@@ -242,12 +378,11 @@ pub fn all_cases() -> Vec<Case> {
         for operation in operations {
             for survivor in survivors {
                 for layout in [Layout::Framed, Layout::Text] {
-                    let case =
-                        Case { operation: *operation, layout, preallocate, survivor: *survivor };
+                    let (operation, survivor) = (*operation, *survivor);
                     let is_refused = layout == Layout::Text
                         && matches!(preallocate, Preallocate::Recycle | Preallocate::Zeros);
                     if !is_refused {
-                        cases.push(case);
+                        cases.push(Case { operation, layout, preallocate, fill: None, survivor });
                     }
                 }
             }
@@ -274,5 +409,41 @@ pub fn all_cases() -> Vec<Case> {
     add(&[ColdAppend, RollOver, LongRecord], &[Opener, Attached], Preallocate::Sparse);
     add(&[RollOver, RepairAtEnd], &[Opener], Preallocate::Zeros);
     add(&[RollOver, LongRecord, Trim], &[Opener, Attached], Preallocate::Recycle);
+    cases
+}
+
+/// Those that are about power cuts.
+fn cases_on_the_device() -> Vec<Case> {
+    use Operation::*;
+    use Survivor::*;
+    let mut cases = Vec::new();
+    let mut add = |layout: Layout, operations: &[Operation], survivors: &[Survivor], fill: Fill| {
+        for operation in operations {
+            for survivor in survivors {
+                let (operation, survivor) = (*operation, *survivor);
+                let (fill, preallocate) = (Some(fill), Preallocate::Auto);
+                cases.push(Case { operation, layout, preallocate, fill, survivor });
+            }
+        }
+    };
+    let framed = Layout::Framed;
+    let long = [FirstCommit, CommitLong, CommitBehindDead];
+    let ahead = [Prepare, SetCheckpoint, Close];
+    for fill in [Fill::Staged, Fill::Mapped, Fill::Pwrite] {
+        add(framed, &[Commit], &[Opener, Attached, Waiting, Committing], fill);
+        add(framed, &[CommitRollOver], &[Opener, Attached, Waiting, Committing], fill);
+        add(framed, &long, &[Opener, Attached], fill);
+        add(framed, &[CommitBehindDead], &[Waiting], fill);
+        add(framed, &ahead, &[Opener, Attached, Waiting], fill);
+        add(framed, &[Truncate, Recover], &[Opener, Waiting], fill);
+    }
+    let staged = Fill::Staged;
+    add(framed, &[Trim, AttachDetach], &[Opener, Attached, Waiting], staged);
+    add(framed, &[Create, RecoverStage], &[Opener, Waiting], staged);
+    add(framed, &[FirstRecord, RollOver, LongRecord, Batch], &[Opener, Attached], staged);
+    add(framed, &[Abandon, RepairAtEnd, RepairInside], &[Opener, Attached], staged);
+    let text = Layout::Text;
+    add(text, &[Commit, FirstCommit, CommitRollOver], &[Opener, Attached, Waiting], Fill::Mapped);
+    add(text, &[Truncate], &[Opener], Fill::Mapped);
     cases
 }
