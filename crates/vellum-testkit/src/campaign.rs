@@ -427,10 +427,10 @@ fn enter(report: &SharedPage, phase: Phase) {
 
 /// Writes cut short: after their first byte or piece, in the middle, before the last.
 ///
-/// Headers are overwritten in place where a log is recovered or truncated. They lie in one sector,
+/// Headers are overwritten in place where a log is trimmed, truncated or recovered. They lie in one sector,
 /// and neither a death nor a power cut tears them.
 fn torn_points(case: &Case, calls: &Calls) -> Vec<Point> {
-    let len_min = if case.operation.is_durable() { SECTOR } else { 2 };
+    let len_min = if case.is_durable() { SECTOR } else { 2 };
     let mut points = Vec::new();
     for (calls, count) in (0..).zip(calls) {
         let Some(len) = count.filter(|len| *len >= len_min) else { continue };

@@ -26,7 +26,7 @@ const COMMITTED: usize = 11;
 const HURRIED: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(1);
 /// Segment files of a log in which one record is left.
-const FILES_MAX: usize = 12;
+const FILES_MAX: usize = 20;
 /// One power cut of so many is tried of those that come when all is well again.
 const LATER_CUT_EVERY: u64 = 2;
 

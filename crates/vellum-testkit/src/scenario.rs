@@ -208,7 +208,7 @@ impl Operation {
     }
 
     /// Segments that the victim prepares.
-    pub const PREPARED: u64 = 3;
+    pub const PREPARED: u64 = 6;
 
     /// Number of the template's record that the victim trims or truncates to, or marks.
     pub const TRIM_TO: u32 = 9;
