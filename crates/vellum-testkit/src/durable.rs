@@ -51,6 +51,17 @@ impl Scene<'_> {
         })
     }
 
+    /// Cuts the power when one record has been committed where the log was cut: what lay behind the
+    /// cut must not follow it.
+    pub(crate) fn cut_power_again(&self, log: &Log) -> Result<(), Fault> {
+        let operation = self.case.operation;
+        if !operation.recovers() && operation != Operation::Truncate {
+            return Ok(());
+        }
+        let (found, begin, mark) = (check::read_all(log)?, log.begin(), log.checkpoint());
+        self.with_copy("behind the cut", |log| same(log, begin, mark, &found))
+    }
+
     fn expected_after_power_cut(&self, own: Option<Payload>, is_done: bool) -> Expected {
         let operation = self.case.operation;
         let mut expected = self.case.expected(own, is_done, &[]);
@@ -122,6 +133,8 @@ impl Scene<'_> {
             std::thread::yield_now();
         }
         strike.reach()?;
+        // It comes as far as it can beside the victim.
+        std::thread::sleep(PAUSE);
         strike.kill()?;
         let start = trace::now_ns();
         self.page.word(STOP).store(1, Ordering::SeqCst);
@@ -238,9 +251,10 @@ fn steady(number: u32) -> Payload {
     Payload::new('c', number, 60)
 }
 
-/// Moves the victim's record to where it was found among those of a process that ran beside it.
+/// Moves the records of the dead to where they were found among those of a process beside them.
 pub(crate) fn put_in_place(case: &Case, expected: &mut Expected, found: &[Vec<u8>]) {
-    for record in case.operation.records() {
+    let of_dead = case.operation.record_of_dead();
+    for record in of_dead.into_iter().chain(case.operation.records()) {
         let bytes = record.bytes(case.layout);
         let Some(at) = found.iter().position(|found| *found == bytes) else { continue };
         let Some(from) = expected.iter().position(|(payload, _)| *payload == record) else {

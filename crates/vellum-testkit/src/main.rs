@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use vellum_testkit::campaign::{Campaign, Extent, Phase, word};
 use vellum_testkit::point::Point;
+use vellum_testkit::power;
 use vellum_testkit::scenario::{Case, all_cases};
 use vellum_testkit::trace::{self, Pid, SharedPage, Stop};
 
@@ -159,7 +160,7 @@ fn run_cases(
         faults: 0,
         start: Instant::now(),
     };
-    let mut running: HashMap<Pid, (usize, &Case, SharedPage)> = HashMap::new();
+    let mut running: HashMap<Pid, (usize, &Case, SharedPage, PathBuf)> = HashMap::new();
     let mut waiting = (0..).zip(cases);
     let mut weight: u32 = cases.iter().map(|case| case.operation.weight()).sum();
     loop {
@@ -186,10 +187,14 @@ fn run_cases(
                 run_case(case, extent, &dir, seed ^ index, &page)
             };
             let child = trace::fork(work)?;
-            running.insert(child, (processor, case, page));
+            running.insert(child, (processor, case, page, dir));
         }
         let Some((child, stop)) = trace::wait_any()? else { return Ok(totals) };
-        let Some((_, case, page)) = running.remove(&child) else { continue };
+        let Some((_, case, page, dir)) = running.remove(&child) else { continue };
+        if stop != Stop::Exited(0) {
+            // It could not do so itself.
+            power::remove_stage(&dir.join("log"));
+        }
         totals.add(case, &page, stop);
     }
 }

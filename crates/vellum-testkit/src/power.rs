@@ -49,13 +49,12 @@ pub fn enter_another_boot(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes back what was written of the record at `lsn`, but for its beginning.
-pub fn tear(dir: &Path, lsn: u64, capacity: u64) -> io::Result<()> {
+/// Takes back what was written of the record of `len` bytes at `lsn`, but for its beginning.
+pub fn tear(dir: &Path, lsn: u64, capacity: u64, len: usize) -> io::Result<()> {
     let first = lsn / capacity * capacity;
     let file = File::options().write(true).open(dir.join(format!("{first:016x}.seg")))?;
     let offset = SEGMENT_HEADER_LEN + (lsn - first) + ARRIVED_LEN;
-    let rest = file.metadata()?.len() - offset;
-    file.write_all_at(&vec![0; rest as usize], offset)
+    file.write_all_at(&vec![0; len - ARRIVED_LEN as usize], offset)
 }
 
 /// Where a staged log has its records in shared memory; `None` before it has a secret.

@@ -161,7 +161,7 @@ impl Operation {
             Operation::RollOver | Operation::CommitRollOver => vec![3200],
             Operation::Trim | Operation::Truncate | Operation::SetCheckpoint => {
                 // One of them over several segments, so that not every segment starts with one.
-                let mut lens = vec![1000; 12];
+                let mut lens = vec![Operation::CUT_LEN; 12];
                 lens[3] = 10_000;
                 lens
             }
@@ -205,6 +205,17 @@ impl Operation {
         use Operation::{AttachDetach, Create, RepairAtEnd, RepairInside, RepairLong};
         self.recovers()
             || matches!(self, Create | AttachDetach | RepairAtEnd | RepairInside | RepairLong)
+    }
+
+    /// Bytes of the record where a log is cut.
+    pub const CUT_LEN: usize = 1000;
+
+    /// Bytes of the first record behind a death: where a log was cut, what it leaves with its seal
+    /// is just what the record there had.
+    pub fn len_behind_death(self) -> usize {
+        const SEAL_LEN: usize = 32;
+        let cuts = self.recovers() || self == Operation::Truncate;
+        if cuts { Operation::CUT_LEN - SEAL_LEN } else { 50 }
     }
 
     /// Segments that the victim prepares.
@@ -324,13 +335,13 @@ impl Case {
         let live = dir.with_extension("live");
         let log = self.options().open(&live)?;
         self.fill_template(&log)?;
-        let torn = log.append(&Payload::new('x', 50, 700).bytes(self.layout))?;
+        // A batch of two, of which the second arrived and the first did not.
+        let torn = log.append(&Payload::new('x', 50, Operation::CUT_LEN).bytes(self.layout))?;
+        log.append_durable(&Payload::new('x', 51, 700).bytes(self.layout))?;
         power::copy(&live, dir)?;
         drop(log);
         std::fs::remove_dir_all(&live)?;
-        if !self.is_staged() {
-            power::tear(dir, torn.get(), self.operation.segment_capacity())?;
-        }
+        power::tear(dir, torn.get(), self.operation.segment_capacity(), Operation::CUT_LEN)?;
         if self.operation == Operation::Recover {
             power::enter_another_boot(dir)?;
         }
@@ -433,7 +444,7 @@ fn cases_on_the_device() -> Vec<Case> {
         add(framed, &[Commit], &[Opener, Attached, Waiting, Committing], fill);
         add(framed, &[CommitRollOver], &[Opener, Attached, Waiting, Committing], fill);
         add(framed, &long, &[Opener, Attached], fill);
-        add(framed, &[CommitBehindDead], &[Waiting], fill);
+        add(framed, &[CommitBehindDead], &[Waiting, Committing], fill);
         add(framed, &ahead, &[Opener, Attached, Waiting], fill);
         add(framed, &[Truncate, Recover], &[Opener, Waiting], fill);
     }

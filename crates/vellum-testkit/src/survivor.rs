@@ -145,6 +145,7 @@ impl Scene<'_> {
         self.append_and_commit(&log, records[0])?;
         self.follow_to(&log, records[0])?;
         let elapsed = trace::now_ns() - start;
+        self.cut_power_again(&log)?;
         self.finish(log, own, &records)?;
         Ok(elapsed)
     }
@@ -311,7 +312,7 @@ pub(crate) fn later(case: &Case) -> Vec<Payload> {
         Operation::LongRecord | Operation::RepairLong | Operation::CommitLong
     );
     let count = if is_long { 12 } else { 4 };
-    let mut payloads = vec![Payload::new('w', 1, 50)];
+    let mut payloads = vec![Payload::new('w', 1, case.operation.len_behind_death())];
     payloads.extend((2..2 + count).map(|number| Payload::new('w', number, long)));
     payloads
 }
