@@ -59,8 +59,6 @@ const STEPS_MAX: u64 = 20_000;
 const SLACK: u64 = 200;
 /// Points tried in such a stretch.
 const LONG_STRETCH_POINTS: u64 = 200;
-/// Bytes that a device writes whole.
-const SECTOR: u64 = 512;
 /// Points next to something that others can see, for each one anywhere.
 const EDGES_PER_TURN: usize = 6;
 /// A case ends after so many faults: the rest would say the same.
@@ -182,7 +180,7 @@ impl<'a> Campaign<'a> {
                 }
             }
         }
-        for point in torn_points(self.case, calls) {
+        for point in point::torn_points(calls, self.torn_len_min()) {
             self.try_point(point)?;
         }
         self.report.word(word::IS_COMPLETE).store(1, Ordering::SeqCst);
@@ -214,7 +212,7 @@ impl<'a> Campaign<'a> {
         let count = calls.len() as u64 + 1;
         let mut unknown: Vec<u64> = (0..count).collect();
         self.random.shuffle(&mut unknown);
-        let mut edges = torn_points(self.case, calls);
+        let mut edges = point::torn_points(calls, self.torn_len_min());
         edges.extend((0..count).map(|calls| Point::Step { calls, steps: 0 }));
         self.random.shuffle(&mut edges);
         let mut stretches = vec![Stretch::default(); count as usize];
@@ -244,6 +242,12 @@ impl<'a> Campaign<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Headers are overwritten in place where a log is trimmed, truncated or recovered. They lie in
+    /// one sector, and neither a death nor a power cut tears them.
+    fn torn_len_min(&self) -> u64 {
+        if self.case.is_durable() { point::SECTOR } else { 2 }
     }
 
     fn has_enough_faults(&self) -> bool {
@@ -423,25 +427,6 @@ impl Strike for Killing<'_> {
 fn enter(report: &SharedPage, phase: Phase) {
     report.word(word::PHASE).store(phase as u64, Ordering::SeqCst);
     trace::watchdog(if phase == Phase::Survive { SURVIVOR_SECONDS } else { HARNESS_SECONDS });
-}
-
-/// Writes cut short: after their first byte or piece, in the middle, before the last.
-///
-/// Headers are overwritten in place where a log is trimmed, truncated or recovered. They lie in one sector,
-/// and neither a death nor a power cut tears them.
-fn torn_points(case: &Case, calls: &Calls) -> Vec<Point> {
-    let len_min = if case.is_durable() { SECTOR } else { 2 };
-    let mut points = Vec::new();
-    for (calls, count) in (0..).zip(calls) {
-        let Some(len) = count.filter(|len| *len >= len_min) else { continue };
-        // A direct write ends between sectors.
-        let mut counts = vec![1, SECTOR, len / 2, len / 2 / SECTOR * SECTOR, len - 1];
-        counts.retain(|count| (1..len).contains(count));
-        counts.sort_unstable();
-        counts.dedup();
-        points.extend(counts.into_iter().map(|count| Point::Torn { calls, count }));
-    }
-    points
 }
 
 /// The point of the instruction with this number, counted over all stretches.

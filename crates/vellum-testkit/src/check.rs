@@ -167,6 +167,9 @@ pub fn files(case: &Case, dir: &Path, extent: Extent, found: &[Vec<u8>]) -> Resu
         Layout::Text => segment_of(extent.tail) + capacity,
         _ => extent.prepared_end.get() + ahead,
     };
+    let is_known = |name: &str| {
+        ["control", "geometry", "lock"].contains(&name) || is_far_ahead && name == "segment.new"
+    };
     let mut segments = Vec::new();
     let mut spares = 0;
     for entry in fs::read_dir(dir).map_err(|error| format!("cannot list: {error}"))? {
@@ -180,9 +183,7 @@ pub fn files(case: &Case, dir: &Path, extent: Extent, found: &[Vec<u8>]) -> Resu
             segments.push((first, entry.path()));
         } else if name.ends_with(".spare") {
             spares += 1;
-        } else if !["control", "geometry", "lock"].contains(&name.as_str())
-            && !(is_far_ahead && name == "segment.new")
-        {
+        } else if !is_known(&name) {
             return Err(format!("the file {name} is left over"));
         }
     }

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use clap::Parser;
 use vellum_testkit::campaign::{Campaign, Extent, Phase, word};
+use vellum_testkit::cases::all_cases;
 use vellum_testkit::point::Point;
 use vellum_testkit::power;
-use vellum_testkit::scenario::{Case, all_cases};
+use vellum_testkit::scenario::Case;
 use vellum_testkit::trace::{self, Pid, SharedPage, Stop};
 
 /// Time that each case of a sample gets, however slow the machine is.

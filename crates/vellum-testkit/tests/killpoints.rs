@@ -6,7 +6,7 @@ use std::process::Command;
 #[test]
 fn a_process_killed_at_any_instruction_costs_nobody_else_anything() {
     let output = Command::new(env!("CARGO_BIN_EXE_vellum-killpoints"))
-        .args(["--seconds", "30"])
+        .args(["--seconds", "45"])
         .output()
         .expect("the command starts");
     let text = String::from_utf8_lossy(&output.stdout);
