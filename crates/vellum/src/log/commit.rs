@@ -250,12 +250,20 @@ impl Core {
         let mut first = self.segment_of(batch.start);
         while first < batch.end {
             let failed = |errno| failure(errno, first, Operation::Sync);
-            let segment =
-                attachment.open_segment(self, first).map_err(|error| failed(errno_of(&error)))?;
-            sys::file::sync_data(segment.fd()).map_err(failed)?;
+            match attachment.open_segment(self, first) {
+                Ok(segment) => sys::file::sync_data(segment.fd()).map_err(failed)?,
+                // A trim removes files whether they are durable or not, and raises `begin` before.
+                Err(_) if self.is_trimmed(first) => {}
+                Err(error) => return Err(failed(errno_of(&error))),
+            }
             first = self.segment_end(first);
         }
         self.sync_names(batch.end).map_err(|errno| failure(errno, batch.start, Operation::Name))
+    }
+
+    /// Whether nothing of the segment at `first` is kept.
+    fn is_trimmed(&self, first: Lsn) -> bool {
+        self.segment_end(first).get() <= self.words().begin.load(Ordering::SeqCst)
     }
 
     /// Makes the names of the segments before `end` durable, and with the first ones the log's own.

@@ -119,6 +119,29 @@ fn a_trim_that_a_power_cut_interrupts_keeps_what_lies_behind() {
     }
 }
 
+#[test]
+fn what_was_trimmed_need_not_be_committed() {
+    for options in kinds() {
+        let dir = scratch();
+        let log = options.open(place(&dir)).unwrap();
+        log.append_durable(&[b'1'; 900]).unwrap();
+        let lsns: Vec<_> = (0..60).map(|_| log.append(&[b'2'; 900]).unwrap()).collect();
+        log.trim(lsns[50]).unwrap();
+        // By who has the old files open, and by who has not.
+        log.commit(lsns[55]).unwrap();
+        let other = Options::new().open(place(&dir)).unwrap();
+        let lsns: Vec<_> = (0..60).map(|_| log.append(&[b'3'; 900]).unwrap()).collect();
+        log.trim(lsns[50]).unwrap();
+        other.sync().unwrap();
+        assert_eq!(log.durable(), log.published());
+        let copy = after_power_cut(&place(&dir));
+        let recovered = Options::new().open(place(&copy)).unwrap();
+        // A text log remembers its beginning to the segment only.
+        let is_exact = log.layout() == vellum::Layout::Framed;
+        assert!(!is_exact || read_all(&recovered) == read_all(&log));
+    }
+}
+
 /// The file of the same name in another directory.
 fn at(dir: &tempfile::TempDir, file: &std::path::Path) -> std::path::PathBuf {
     place(dir).join(file.file_name().unwrap())
