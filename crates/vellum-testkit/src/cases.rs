@@ -78,9 +78,11 @@ fn cases_on_the_device() -> Vec<Case> {
         add(framed, &[CommitBehindDead], &[Waiting, Committing], fill);
         add(framed, &ahead, &[Opener, Attached, Waiting], fill);
         add(framed, &[Truncate, Recover], &[Opener, Waiting], fill);
+        add(framed, &[Trim], &[Opener, Attached, Waiting], fill);
+        add(framed, &[Trim, SetCheckpoint, Close], &[Committing], fill);
     }
     let staged = Fill::Staged;
-    add(framed, &[Trim, AttachDetach], &[Opener, Attached, Waiting], staged);
+    add(framed, &[AttachDetach], &[Opener, Attached, Waiting], staged);
     add(framed, &[Create, RecoverStage], &[Opener, Waiting], staged);
     add(framed, &[FirstRecord, RollOver, LongRecord, Batch], &[Opener, Attached], staged);
     add(framed, &[Abandon, RepairAtEnd, RepairInside], &[Opener, Attached], staged);

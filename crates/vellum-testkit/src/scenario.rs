@@ -289,7 +289,7 @@ impl Case {
 
     /// Whether records are committed, by survivors at least.
     pub fn is_durable(&self) -> bool {
-        self.operation.is_durable() || self.is_staged()
+        self.operation.is_durable() || self.fill.is_some()
     }
 
     /// Whether records wait in shared memory.
