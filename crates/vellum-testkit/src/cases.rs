@@ -88,6 +88,6 @@ fn cases_on_the_device() -> Vec<Case> {
     add(framed, &[Abandon, RepairAtEnd, RepairInside], &[Opener, Attached], staged);
     let text = Layout::Text;
     add(text, &[Commit, FirstCommit, CommitRollOver], &[Opener, Attached, Waiting], Fill::Mapped);
-    add(text, &[Truncate], &[Opener], Fill::Mapped);
+    add(text, &[Truncate, Recover, Close], &[Opener, Waiting], Fill::Mapped);
     cases
 }
