@@ -9,7 +9,7 @@ use std::fs;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use vellum::{Layout, Log, Lsn};
+use vellum::{ErrorKind, Layout, Log, Lsn, Options};
 
 use crate::check::{self, Fault};
 use crate::payload::Payload;
@@ -40,6 +40,9 @@ impl Scene<'_> {
         }
         let is_done = self.page.word(DONE).load(Ordering::SeqCst) == 1;
         let expected = self.expected_after_power_cut(own, is_done);
+        if own.is_none() {
+            self.look_on(&expected)?;
+        }
         self.with_copy("at death", |log| {
             let found = check::read_all(log)?;
             check::records_after_power_cut(self.case, &expected, &found)?;
@@ -49,6 +52,24 @@ impl Scene<'_> {
             let answer = log.append_durable(&next);
             answer.map(drop).map_err(|error| format!("the next commit failed: {error}"))
         })
+    }
+
+    /// Reads what the victim left before anybody who may write has mended it.
+    fn look_on(&self, expected: &Expected) -> Result<(), Fault> {
+        let operation = self.case.operation;
+        if matches!(operation, Operation::Create | Operation::RecoverStage) {
+            // There may be no log yet; and what the words tell of is gone with the stage.
+            return Ok(());
+        }
+        let fault = |what: String| format!("reading only, at death: {what}");
+        let log = Options::new().read_only(true).open(self.dir);
+        let is_cut = log.as_ref().is_err_and(|error| error.kind() == ErrorKind::Busy);
+        if operation == Operation::Truncate && is_cut {
+            return Ok(());
+        }
+        let log = log.map_err(|error| fault(format!("opening failed: {error}")))?;
+        let found = check::read_all(&log).map_err(fault)?;
+        check::records_after_power_cut(self.case, expected, &found).map_err(fault)
     }
 
     /// Cuts the power when one record has been committed where the log was cut: what lay behind the
