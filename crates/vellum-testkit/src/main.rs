@@ -16,7 +16,7 @@ use vellum_testkit::scenario::Case;
 use vellum_testkit::trace::{self, Pid, SharedPage, Stop};
 
 /// Time that each case of a sample gets, however slow the machine is.
-const SAMPLE_MIN: Duration = Duration::from_millis(150);
+const SAMPLE_MIN: Duration = Duration::from_millis(50);
 
 /// Kills a process at every instruction of an operation on a log, and has others go on.
 #[derive(Debug, Parser)]
