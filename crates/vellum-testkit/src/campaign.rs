@@ -12,6 +12,7 @@ use vellum::Log;
 use crate::check::Fault;
 use crate::payload::Payload;
 use crate::point::{self, Calls, Point, Reached, Stretch};
+use crate::power;
 use crate::random::Random;
 use crate::scenario::{Case, Operation};
 use crate::survivor::{Scene, Strike};
@@ -117,7 +118,7 @@ impl<'a> Campaign<'a> {
             turn: 0,
         };
         campaign.warm_up(&base.join("warm")).map_err(io::Error::other)?;
-        let make = || case.make_template(&campaign.template).map_err(anyhow::Error::from);
+        let make = || case.make_template(&campaign.template);
         if case.operation.has_template() {
             let child = trace::fork(|| victim::report(&campaign.page, make))?;
             if trace::wait(child)? != Stop::Exited(0) {
@@ -132,7 +133,12 @@ impl<'a> Campaign<'a> {
     fn warm_up(&self, dir: &Path) -> vellum::Result<()> {
         let log = self.case.options().open(dir)?;
         log.append(&Payload::new('x', 0, 100).bytes(self.case.layout))?;
+        if self.case.is_durable() {
+            log.sync()?;
+        }
         log.verify()?;
+        let stage = log.stat()?.stage;
+        assert!(stage.is_none() || stage == power::stage(dir), "the stage is elsewhere");
         Ok(())
     }
 
@@ -174,7 +180,7 @@ impl<'a> Campaign<'a> {
                 }
             }
         }
-        for point in torn_points(calls) {
+        for point in point::torn_points(calls, self.torn_len_min()) {
             self.try_point(point)?;
         }
         self.report.word(word::IS_COMPLETE).store(1, Ordering::SeqCst);
@@ -206,7 +212,7 @@ impl<'a> Campaign<'a> {
         let count = calls.len() as u64 + 1;
         let mut unknown: Vec<u64> = (0..count).collect();
         self.random.shuffle(&mut unknown);
-        let mut edges = torn_points(calls);
+        let mut edges = point::torn_points(calls, self.torn_len_min());
         edges.extend((0..count).map(|calls| Point::Step { calls, steps: 0 }));
         self.random.shuffle(&mut edges);
         let mut stretches = vec![Stretch::default(); count as usize];
@@ -236,6 +242,12 @@ impl<'a> Campaign<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Headers are overwritten in place where a log is trimmed, truncated or recovered. They lie in
+    /// one sector, and neither a death nor a power cut tears them.
+    fn torn_len_min(&self) -> u64 {
+        if self.case.is_durable() { point::SECTOR } else { 2 }
     }
 
     fn has_enough_faults(&self) -> bool {
@@ -312,7 +324,7 @@ impl<'a> Campaign<'a> {
                 let count = add(word::FAULTS);
                 let message = self.page.text();
                 let kept = self.dir.with_file_name(format!("fault-{count}"));
-                let _ = fs::rename(&self.dir, &kept);
+                let _ = power::keep(&self.dir, &kept);
                 println!("FAULT: {} at {point} ({reached:?}): {fault} {message}", self.case);
                 println!("       the log is kept in {}", kept.display());
             }
@@ -327,14 +339,11 @@ impl<'a> Campaign<'a> {
     fn lay_out(&self) -> io::Result<()> {
         self.page.clear();
         if self.dir.exists() {
+            power::remove_stage(&self.dir);
             fs::remove_dir_all(&self.dir)?;
         }
         if self.case.operation.has_template() {
-            fs::create_dir(&self.dir)?;
-            for entry in fs::read_dir(&self.template)? {
-                let entry = entry?;
-                fs::copy(entry.path(), self.dir.join(entry.file_name()))?;
-            }
+            power::copy(&self.template, &self.dir)?;
         }
         Ok(())
     }
@@ -370,6 +379,12 @@ impl<'a> Campaign<'a> {
             Stop::Mark => Ok(()),
             stop => Err(io::Error::other(format!("{stop:?} {}", self.page.text()))),
         }
+    }
+}
+
+impl Drop for Campaign<'_> {
+    fn drop(&mut self) {
+        power::remove_stage(&self.dir);
     }
 }
 
@@ -412,18 +427,6 @@ impl Strike for Killing<'_> {
 fn enter(report: &SharedPage, phase: Phase) {
     report.word(word::PHASE).store(phase as u64, Ordering::SeqCst);
     trace::watchdog(if phase == Phase::Survive { SURVIVOR_SECONDS } else { HARNESS_SECONDS });
-}
-
-/// Writes cut short: after their first byte or piece, in the middle, before the last.
-fn torn_points(calls: &Calls) -> Vec<Point> {
-    let mut points = Vec::new();
-    for (calls, count) in (0..).zip(calls) {
-        let Some(len) = count.filter(|len| *len > 1) else { continue };
-        let mut counts = vec![1, len / 2, len - 1];
-        counts.dedup();
-        points.extend(counts.into_iter().map(|count| Point::Torn { calls, count }));
-    }
-    points
 }
 
 /// The point of the instruction with this number, counted over all stretches.

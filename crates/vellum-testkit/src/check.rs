@@ -8,13 +8,16 @@ use std::path::Path;
 use vellum::{Layout, Log, Lsn};
 
 use crate::payload::{Payload, is_marker};
-use crate::scenario::{Case, Expected, Need};
+use crate::scenario::{Case, Expected, Need, Operation};
 
 /// What is wrong, in words.
 pub type Fault = String;
 
 /// Bytes of the envelope of a framed record, and what its length is rounded up to.
 const FRAME_UNIT: u64 = 8;
+
+/// Spares that any log keeps.
+const SPARES_MAX: usize = 4;
 
 /// Every record from the oldest on, as a reader gives them.
 pub fn read_all(log: &Log) -> Result<Vec<Vec<u8>>, Fault> {
@@ -58,6 +61,25 @@ pub fn records(case: &Case, expected: &Expected, found: &[Vec<u8>]) -> Result<()
     }
 }
 
+/// Compares what a power cut has left with what was there: what was not durable may be gone, with
+/// all behind it.
+pub fn records_after_power_cut(
+    case: &Case,
+    expected: &Expected,
+    found: &[Vec<u8>],
+) -> Result<(), Fault> {
+    let is_there = |payload: &Payload| found.contains(&payload.bytes(case.layout));
+    let is_lost = |(payload, need): &&(Payload, Need)| *need == Need::Should && !is_there(payload);
+    let cut = expected.iter().position(|record| is_lost(&record)).unwrap_or(expected.len());
+    if let Some((behind, _)) = expected[cut..].iter().find(|(payload, _)| is_there(payload)) {
+        return Err(format!("{behind:?} is there, and {:?} before it is not", expected[cut].0));
+    }
+    if let Some((lost, _)) = expected[cut..].iter().find(|(_, need)| *need == Need::Must) {
+        return Err(format!("committed record {lost:?} is gone"));
+    }
+    records(case, &expected[..cut].to_vec(), found)
+}
+
 fn note(
     payload: &Payload,
     need: Need,
@@ -65,7 +87,9 @@ fn note(
     counts: &mut BTreeMap<u32, (u32, u32)>,
 ) -> Result<(), Fault> {
     match (need, is_there) {
-        (Need::Must, false) => Err(format!("acknowledged record {payload:?} is not where it was")),
+        (Need::Must | Need::Should, false) => {
+            Err(format!("acknowledged record {payload:?} is not where it was"))
+        }
         (Need::Never, true) => Err(format!("{payload:?} is there although it was given up")),
         (Need::May(group), _) => {
             let (there, missing) = counts.entry(group).or_default();
@@ -133,12 +157,21 @@ impl Extent {
 pub fn files(case: &Case, dir: &Path, extent: Extent, found: &[Vec<u8>]) -> Result<(), Fault> {
     let capacity = case.operation.segment_capacity();
     let segment_of = |lsn: Lsn| lsn.get() / capacity * capacity;
+    // What a dead preparer left waits for the next one, who may not have come where segments are
+    // made far ahead: one file under its own name or none.
+    let is_far_ahead =
+        case.is_staged() || matches!(case.operation, Operation::Prepare | Operation::RecoverStage);
+    let ahead = if is_far_ahead { capacity } else { 0 };
     let limit = match case.layout {
         // A text log is left as a plain file, with nothing prepared.
         Layout::Text => segment_of(extent.tail) + capacity,
-        _ => extent.prepared_end.get(),
+        _ => extent.prepared_end.get() + ahead,
+    };
+    let is_known = |name: &str| {
+        ["control", "geometry", "lock"].contains(&name) || is_far_ahead && name == "segment.new"
     };
     let mut segments = Vec::new();
+    let mut spares = 0;
     for entry in fs::read_dir(dir).map_err(|error| format!("cannot list: {error}"))? {
         let entry = entry.map_err(|error| format!("cannot list: {error}"))?;
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -148,11 +181,14 @@ pub fn files(case: &Case, dir: &Path, extent: Extent, found: &[Vec<u8>]) -> Resu
                 return Err(format!("the file {name} lies outside of {extent:?}"));
             }
             segments.push((first, entry.path()));
-        } else if !["control", "geometry", "lock"].contains(&name.as_str())
-            && !name.ends_with(".spare")
-        {
+        } else if name.ends_with(".spare") {
+            spares += 1;
+        } else if !is_known(&name) {
             return Err(format!("the file {name} is left over"));
         }
+    }
+    if spares > SPARES_MAX {
+        return Err(format!("{spares} spares are too many"));
     }
     segments.sort();
     if case.layout == Layout::Text {
@@ -186,13 +222,14 @@ fn same_text(text: &[u8], lines: &[u8]) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{Operation, Survivor};
+    use crate::scenario::Survivor;
     use vellum::Preallocate;
 
     const CASE: Case = Case {
         operation: Operation::Append,
         layout: Layout::Text,
         preallocate: Preallocate::Auto,
+        fill: None,
         survivor: Survivor::Opener,
     };
 
@@ -202,6 +239,25 @@ mod tests {
         let found: Vec<_> =
             found.iter().map(|number| payload(*number).bytes(Layout::Text)).collect();
         records(&CASE, &expected, &found)
+    }
+
+    #[test]
+    fn a_power_cut_takes_the_end_and_nothing_that_was_committed() {
+        use Need::{May, Must, Should};
+        let check = |needs: &[Need], found: &[u32]| {
+            let payload = |number| Payload::new('a', number, 40);
+            let expected = (0..).map(payload).zip(needs.iter().copied()).collect();
+            let found: Vec<_> =
+                found.iter().map(|number| payload(*number).bytes(Layout::Text)).collect();
+            records_after_power_cut(&CASE, &expected, &found)
+        };
+        assert_eq!(check(&[Must, Should, May(0)], &[0]), Ok(()));
+        assert_eq!(check(&[Must, Should, May(0)], &[0, 1]), Ok(()));
+        assert_eq!(check(&[Must, May(0), Should], &[0, 2]), Ok(()));
+        assert!(check(&[Must, Should, May(0)], &[0, 2]).is_err(), "a gap");
+        assert!(check(&[Must, Should, Must], &[0]).is_err(), "lost");
+        assert!(check(&[Must, Should], &[1]).is_err(), "lost");
+        assert!(check(&[Must, Should], &[0, 1, 1]).is_err(), "doubled");
     }
 
     #[test]

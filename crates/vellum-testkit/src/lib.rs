@@ -8,14 +8,18 @@
 //!   campaign   which points of a case are tried, and each trial
 //!   survivor   goes on, and looks at everything            check   what must be true
 //!   victim     the operation under test                    point   the way to a point
-//!   scenario   the cases and what each log must hold       payload, random
+//!   scenario   what each log must hold                     cases, payload, random
+//!   durable    what is left after a power cut              power
 //!   trace      processes: fork, ptrace, kill (all of the unsafe code)
 //! ```
 
 pub mod campaign;
+pub mod cases;
 pub mod check;
+pub mod durable;
 pub mod payload;
 pub mod point;
+pub mod power;
 pub mod random;
 pub mod scenario;
 pub mod survivor;

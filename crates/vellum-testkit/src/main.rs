@@ -9,12 +9,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use clap::Parser;
 use vellum_testkit::campaign::{Campaign, Extent, Phase, word};
+use vellum_testkit::cases::all_cases;
 use vellum_testkit::point::Point;
-use vellum_testkit::scenario::{Case, all_cases};
+use vellum_testkit::power;
+use vellum_testkit::scenario::Case;
 use vellum_testkit::trace::{self, Pid, SharedPage, Stop};
 
 /// Time that each case of a sample gets, however slow the machine is.
-const SAMPLE_MIN: Duration = Duration::from_millis(150);
+const SAMPLE_MIN: Duration = Duration::from_millis(50);
 
 /// Kills a process at every instruction of an operation on a log, and has others go on.
 #[derive(Debug, Parser)]
@@ -159,7 +161,7 @@ fn run_cases(
         faults: 0,
         start: Instant::now(),
     };
-    let mut running: HashMap<Pid, (usize, &Case, SharedPage)> = HashMap::new();
+    let mut running: HashMap<Pid, (usize, &Case, SharedPage, PathBuf)> = HashMap::new();
     let mut waiting = (0..).zip(cases);
     let mut weight: u32 = cases.iter().map(|case| case.operation.weight()).sum();
     loop {
@@ -186,10 +188,14 @@ fn run_cases(
                 run_case(case, extent, &dir, seed ^ index, &page)
             };
             let child = trace::fork(work)?;
-            running.insert(child, (processor, case, page));
+            running.insert(child, (processor, case, page, dir));
         }
         let Some((child, stop)) = trace::wait_any()? else { return Ok(totals) };
-        let Some((_, case, page)) = running.remove(&child) else { continue };
+        let Some((_, case, page, dir)) = running.remove(&child) else { continue };
+        if stop != Stop::Exited(0) {
+            // It could not do so itself.
+            power::remove_stage(&dir.join("log"));
+        }
         totals.add(case, &page, stop);
     }
 }

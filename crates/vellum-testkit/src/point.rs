@@ -12,6 +12,9 @@ use std::str::FromStr;
 
 use crate::trace::{self, FileWatch, Go, Pid, Stop};
 
+/// Bytes that a device writes whole.
+pub const SECTOR: u64 = 512;
+
 /// A place in the operation under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Point {
@@ -211,6 +214,22 @@ pub fn list_calls(victim: Pid) -> io::Result<Calls> {
         next_stop(victim, Go::ToSystemCall)?;
     }
     Ok(calls)
+}
+
+/// Writes cut short: after their first byte or piece, in the middle, before the last.
+/// Only of writes of at least `len_min` bytes or pieces.
+pub fn torn_points(calls: &Calls, len_min: u64) -> Vec<Point> {
+    let mut points = Vec::new();
+    for (calls, count) in (0..).zip(calls) {
+        let Some(len) = count.filter(|len| *len >= len_min) else { continue };
+        // A direct write ends between sectors.
+        let mut counts = vec![1, SECTOR, len / 2, len / 2 / SECTOR * SECTOR, len - 1];
+        counts.retain(|count| (1..len).contains(count));
+        counts.sort_unstable();
+        counts.dedup();
+        points.extend(counts.into_iter().map(|count| Point::Torn { calls, count }));
+    }
+    points
 }
 
 /// Through so many system calls; false where the operation ends before.

@@ -7,9 +7,10 @@
 use std::fmt;
 use std::path::Path;
 
-use vellum::{Layout, Options, Preallocate};
+use vellum::{Fill, Layout, Log, Lsn, Options, Preallocate};
 
 use crate::payload::Payload;
+use crate::power;
 
 /// The operation that a victim is killed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +51,28 @@ pub enum Operation {
     ForkedAppend,
     /// Dropping the log while an idle forked child has a copy of it.
     DetachBesideChild,
+    /// A record and its commit, in a log in which others were committed.
+    Commit,
+    /// The first commit of a log.
+    FirstCommit,
+    /// The commit of a record that skips the end of a segment.
+    CommitRollOver,
+    /// The commit of a record longer than two segments.
+    CommitLong,
+    /// A commit behind the batch of a process that died while writing it.
+    CommitBehindDead,
+    /// Making segments ahead of need.
+    Prepare,
+    /// Dropping the newest records.
+    Truncate,
+    /// Storing the user's mark.
+    SetCheckpoint,
+    /// Opening a log of another boot, with a torn record at its end.
+    Recover,
+    /// Opening a staged log whose stage is gone, in the same boot.
+    RecoverStage,
+    /// Dropping a log with a record that was not committed.
+    Close,
 }
 
 /// Who goes on after the victim's death.
@@ -66,6 +89,8 @@ pub enum Survivor {
     Waiting,
     /// Beside one that had the log open, a reader asleep at the end of the log.
     Follower,
+    /// A process that commits one record after the other all the time.
+    Committing,
 }
 
 /// One row of the test.
@@ -77,14 +102,17 @@ pub struct Case {
     pub layout: Layout,
     /// How file space is made ready.
     pub preallocate: Preallocate,
+    /// Which way records take, where that is not left to the library.
+    pub fill: Option<Fill>,
     /// Who goes on.
     pub survivor: Survivor,
 }
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Case { operation, layout, preallocate, survivor } = self;
-        let text = format!("{operation:?}/{layout}/{preallocate}/{survivor:?}");
+        let Case { operation, layout, preallocate, fill, survivor } = self;
+        let way = fill.map_or_else(|| preallocate.to_string(), |fill| fill.to_string());
+        let text = format!("{operation:?}/{layout}/{way}/{survivor:?}");
         f.pad(&text.to_lowercase())
     }
 }
@@ -96,6 +124,8 @@ pub enum Need {
     Must,
     /// Its writer died in the middle of it; with others of the same number, all or none.
     May(u32),
+    /// It was acknowledged and not committed: a power cut may take it, with all behind it.
+    Should,
     /// It was abandoned or trimmed.
     Never,
 }
@@ -128,29 +158,77 @@ impl Operation {
     pub fn template_records(self) -> Vec<Payload> {
         let lens = match self {
             Operation::Create | Operation::FirstRecord => vec![],
-            Operation::RollOver => vec![3200],
-            Operation::Trim => vec![1000; 12],
+            Operation::RollOver | Operation::CommitRollOver => vec![3200],
+            Operation::Trim | Operation::Truncate | Operation::SetCheckpoint => {
+                // One of them over several segments, so that not every segment starts with one.
+                let mut lens = vec![Operation::CUT_LEN; 12];
+                lens[3] = 10_000;
+                lens
+            }
             _ => vec![200, 50],
         };
         lens.iter().zip(0..).map(|(len, number)| Payload::new('t', number, *len)).collect()
     }
 
-    /// Number of the template's record to which the victim trims.
+    /// Whether it is about what survives a power cut.
+    pub fn is_durable(self) -> bool {
+        self.commits()
+            || matches!(
+                self,
+                Operation::Prepare
+                    | Operation::Truncate
+                    | Operation::SetCheckpoint
+                    | Operation::Recover
+                    | Operation::RecoverStage
+                    | Operation::Close
+            )
+    }
+
+    /// Whether its records are durable when it has been acknowledged.
+    pub fn commits(self) -> bool {
+        use Operation::{Commit, CommitBehindDead, CommitLong, CommitRollOver, FirstCommit};
+        matches!(self, Commit | FirstCommit | CommitRollOver | CommitLong | CommitBehindDead)
+    }
+
+    /// Whether the victim's record from before it is durable when it begins.
+    pub fn has_committed_before(self) -> bool {
+        self.is_durable() && !matches!(self, Operation::FirstCommit | Operation::Close)
+    }
+
+    /// Whether it opens a log whose words do not hold.
+    pub fn recovers(self) -> bool {
+        matches!(self, Operation::Recover | Operation::RecoverStage)
+    }
+
+    /// Whether it is the victim's opening of the log.
+    pub fn opens_itself(self) -> bool {
+        use Operation::{AttachDetach, Create, RepairAtEnd, RepairInside, RepairLong};
+        self.recovers()
+            || matches!(self, Create | AttachDetach | RepairAtEnd | RepairInside | RepairLong)
+    }
+
+    /// Bytes of the record where a log is cut.
+    pub const CUT_LEN: usize = 1000;
+
+    /// Bytes of the first record behind a death: where a log was cut, what it leaves with its seal
+    /// is just what the record there had.
+    pub fn len_behind_death(self) -> usize {
+        const SEAL_LEN: usize = 32;
+        let cuts = self.recovers() || self == Operation::Truncate;
+        if cuts { Operation::CUT_LEN - SEAL_LEN } else { 50 }
+    }
+
+    /// Segments that the victim prepares.
+    pub const PREPARED: u64 = 6;
+
+    /// Number of the template's record that the victim trims or truncates to, or marks.
     pub const TRIM_TO: u32 = 9;
 
     /// The record that the victim appends, and has acknowledged, before it starts.
     pub fn record_before(self) -> Option<Payload> {
-        let is_warm = !matches!(
-            self,
-            Operation::FirstRecord
-                | Operation::ColdAppend
-                | Operation::Create
-                | Operation::AttachDetach
-                | Operation::RepairAtEnd
-                | Operation::RepairInside
-                | Operation::RepairLong
-                | Operation::ForkedAppend
-        );
+        use Operation::{ColdAppend, FirstRecord, ForkedAppend};
+        let is_warm =
+            !self.opens_itself() && !matches!(self, FirstRecord | ColdAppend | ForkedAppend);
         is_warm.then_some(Payload::new('v', 0, 100))
     }
 
@@ -160,10 +238,13 @@ impl Operation {
             Operation::FirstRecord
             | Operation::ColdAppend
             | Operation::Append
+            | Operation::Commit
+            | Operation::FirstCommit
+            | Operation::CommitBehindDead
             | Operation::ForkedAppend => vec![Payload::new('v', 1, 100)],
             Operation::LargeAppend => vec![Payload::new('v', 1, 9000)],
-            Operation::RollOver => vec![Payload::new('v', 1, 900)],
-            Operation::LongRecord => vec![Payload::new('v', 1, 10_000)],
+            Operation::RollOver | Operation::CommitRollOver => vec![Payload::new('v', 1, 900)],
+            Operation::LongRecord | Operation::CommitLong => vec![Payload::new('v', 1, 10_000)],
             Operation::Batch => (1..4).map(|n| Payload::new('v', n, 40 + n as usize)).collect(),
             Operation::Publish | Operation::Abandon => vec![Payload::new('v', 1, 300)],
             _ => vec![],
@@ -181,6 +262,11 @@ impl Operation {
         }
     }
 
+    /// The record that another process appends and dies committing, before the victim starts.
+    pub fn record_of_dead(self) -> Option<Payload> {
+        (self == Operation::CommitBehindDead).then_some(Payload::new('d', 0, 700))
+    }
+
     /// The record that it appends and has acknowledged behind that.
     pub fn record_behind_hole(self) -> Option<Payload> {
         matches!(self, Operation::RepairInside | Operation::RepairByReader)
@@ -191,16 +277,43 @@ impl Operation {
 impl Case {
     /// Options that open this case's log, or create it.
     pub fn options(&self) -> Options {
-        Options::new()
+        let options = Options::new()
             .layout(self.layout)
             .segment_capacity_bytes(self.operation.segment_capacity())
-            .preallocate(self.preallocate)
+            .preallocate(self.preallocate);
+        match self.fill {
+            Some(fill) => options.fill(fill),
+            None => options,
+        }
+    }
+
+    /// Whether records are committed, by survivors at least.
+    pub fn is_durable(&self) -> bool {
+        self.operation.is_durable() || self.fill.is_some()
+    }
+
+    /// Whether records wait in shared memory.
+    pub fn is_staged(&self) -> bool {
+        self.fill == Some(Fill::Staged)
+    }
+
+    /// Whether trimmed files are used again.
+    fn recycles(&self) -> bool {
+        self.preallocate == Preallocate::Recycle || self.is_staged()
     }
 
     /// Makes the log as it is before the victim starts. Called in a process of its own.
-    pub fn make_template(&self, dir: &Path) -> vellum::Result<()> {
+    pub fn make_template(&self, dir: &Path) -> anyhow::Result<()> {
+        if self.operation.recovers() {
+            return self.make_cut_off(dir);
+        }
         let log = self.options().open(dir)?;
-        if self.preallocate == Preallocate::Recycle {
+        self.fill_template(&log)
+    }
+
+    fn fill_template(&self, log: &Log) -> anyhow::Result<()> {
+        let is_new = matches!(self.operation, Operation::FirstRecord | Operation::FirstCommit);
+        if self.recycles() && !is_new {
             // Records that come and go, so that there is a spare to use again.
             for number in 0..6 {
                 log.append(&Payload::new('x', number, 2500).bytes(self.layout))?;
@@ -211,7 +324,40 @@ impl Case {
         for record in self.operation.template_records() {
             log.append(&record.bytes(self.layout))?;
         }
+        if self.operation.is_durable() && !is_new {
+            log.sync()?;
+        }
         Ok(())
+    }
+
+    /// Makes a log that was in use when the power went, or the shared memory.
+    fn make_cut_off(&self, dir: &Path) -> anyhow::Result<()> {
+        let live = dir.with_extension("live");
+        let log = self.options().open(&live)?;
+        self.fill_template(&log)?;
+        let torn = match self.layout {
+            // Of a line that is half there nobody can tell after a power cut.
+            Layout::Text => None,
+            _ => Some(self.append_two(&log)?),
+        };
+        power::copy(&live, dir)?;
+        drop(log);
+        std::fs::remove_dir_all(&live)?;
+        if let Some(torn) = torn {
+            let capacity = self.operation.segment_capacity();
+            power::tear(dir, torn.get(), capacity, Operation::CUT_LEN)?;
+        }
+        if self.operation == Operation::Recover {
+            power::enter_another_boot(dir)?;
+        }
+        Ok(())
+    }
+
+    /// Commits a batch of two, of which the second will arrive and the first will not.
+    fn append_two(&self, log: &Log) -> vellum::Result<Lsn> {
+        let torn = log.append(&Payload::new('x', 50, Operation::CUT_LEN).bytes(self.layout))?;
+        log.append_durable(&Payload::new('x', 51, 700).bytes(self.layout))?;
+        Ok(torn)
     }
 
     /// What the log must hold: `own` is the survivor's record from before the victim's operation,
@@ -220,8 +366,14 @@ impl Case {
         let mut all: Expected = Vec::new();
         all.extend(self.operation.template_records().iter().map(|p| (*p, Need::Must)));
         all.extend(self.operation.record_before().map(|p| (p, Need::Must)));
+        if self.operation == Operation::Truncate {
+            let need = if is_done { Need::Never } else { Need::May(1) };
+            let cut = all.iter_mut().skip(Operation::TRIM_TO as usize);
+            cut.for_each(|(_, was)| *was = need);
+        }
         all.extend(own.map(|p| (p, Need::Must)));
         all.extend(self.operation.record_behind_hole().map(|p| (p, Need::Must)));
+        all.extend(self.operation.record_of_dead().map(|p| (p, Need::Must)));
         let need = match (self.operation, is_done) {
             (Operation::Abandon, _) => Need::Never,
             (_, true) => Need::Must,
@@ -231,48 +383,4 @@ impl Case {
         all.extend(later.iter().map(|p| (*p, Need::Must)));
         all
     }
-}
-
-/// Every case, in the order in which they are run.
-pub fn all_cases() -> Vec<Case> {
-    use Operation::*;
-    use Survivor::*;
-    let mut cases = Vec::new();
-    let mut add = |operations: &[Operation], survivors: &[Survivor], preallocate: Preallocate| {
-        for operation in operations {
-            for survivor in survivors {
-                for layout in [Layout::Framed, Layout::Text] {
-                    let case =
-                        Case { operation: *operation, layout, preallocate, survivor: *survivor };
-                    let is_refused = layout == Layout::Text
-                        && matches!(preallocate, Preallocate::Recycle | Preallocate::Zeros);
-                    if !is_refused {
-                        cases.push(case);
-                    }
-                }
-            }
-        }
-    };
-    let appends = [FirstRecord, ColdAppend, Append, LargeAppend, RollOver, LongRecord];
-    let in_place = [Batch, Publish, Abandon];
-    let repairs = [RepairAtEnd, RepairInside, RepairLong, RepairByReader];
-    let auto = Preallocate::Auto;
-    add(&appends, &[Opener, Attached], auto);
-    add(&[Append, LargeAppend, RollOver, LongRecord], &[Holding], auto);
-    add(&[Append, RollOver], &[Follower], auto);
-    add(&in_place, &[Opener, Attached], auto);
-    add(&[Trim, AttachDetach], &[Opener, Attached], auto);
-    add(&[Create], &[Opener], auto);
-    add(&repairs, &[Opener, Attached], auto);
-    add(&[RepairAtEnd, RepairByReader], &[Holding], auto);
-    add(&[FirstRecord, Append, RollOver, Trim, AttachDetach, Create], &[Waiting], auto);
-    add(&[RepairAtEnd, RepairByReader], &[Waiting], auto);
-    add(&[ForkedAppend], &[Attached], auto);
-    add(&[DetachBesideChild], &[Opener, Attached], auto);
-    add(&[FirstRecord, RollOver, LongRecord], &[Opener, Attached], Preallocate::Off);
-    // Sparse logs take every record by `pwrite`.
-    add(&[ColdAppend, RollOver, LongRecord], &[Opener, Attached], Preallocate::Sparse);
-    add(&[RollOver, RepairAtEnd], &[Opener], Preallocate::Zeros);
-    add(&[RollOver, LongRecord, Trim], &[Opener, Attached], Preallocate::Recycle);
-    cases
 }

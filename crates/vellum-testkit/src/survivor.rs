@@ -7,13 +7,14 @@ use std::time::Duration;
 use vellum::{Log, Lsn, Options};
 
 use crate::check::{self, Extent, Fault};
+use crate::durable;
 use crate::payload::Payload;
 use crate::scenario::{Case, Expected, Need, Operation, Survivor};
 use crate::trace::{self, Pid, SharedPage};
 use crate::victim::{DONE, TRIM_TO, end_lingering, report};
 
 /// Words of the shared page through which another survivor speaks.
-const READY: usize = 8;
+pub(crate) const READY: usize = 8;
 const SAW_AT: usize = 9;
 /// A survivor that has not seen its own record by then waits in vain.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -51,6 +52,7 @@ impl Scene<'_> {
             Survivor::Opener => {
                 strike.reach()?;
                 strike.kill()?;
+                self.cut_power(None)?;
                 let start = trace::now_ns();
                 self.go_on(self.open()?, None, start)
             }
@@ -59,11 +61,13 @@ impl Scene<'_> {
                 self.append(&log, own)?;
                 strike.reach()?;
                 strike.kill()?;
+                self.cut_power(Some(own))?;
                 self.go_on(log, Some(own), trace::now_ns())
             }
             Survivor::Holding => self.play_holding(own, strike),
             Survivor::Waiting => self.play_waiting(own, strike),
             Survivor::Follower => self.play_follower(own, strike),
+            Survivor::Committing => self.play_committing(strike),
         }
     }
 
@@ -92,7 +96,7 @@ impl Scene<'_> {
         let work = || {
             self.page.word(READY).store(1, Ordering::SeqCst);
             let log = self.case.options().open(self.dir)?;
-            log.append(&own.bytes(self.case.layout))?;
+            self.append_and_commit(&log, own).map_err(anyhow::Error::msg)?;
             self.follow_to(&log, own).map_err(anyhow::Error::msg)
         };
         let waiter = self.start(work)?;
@@ -138,24 +142,25 @@ impl Scene<'_> {
     /// Appends and reads, then looks at everything.
     fn go_on(&self, log: Log, own: Option<Payload>, start: u64) -> Result<u64, Fault> {
         let records = later(self.case);
-        self.append(&log, records[0])?;
+        self.append_and_commit(&log, records[0])?;
         self.follow_to(&log, records[0])?;
         let elapsed = trace::now_ns() - start;
+        self.cut_power_again(&log)?;
         self.finish(log, own, &records)?;
         Ok(elapsed)
     }
 
-    fn open(&self) -> Result<Log, Fault> {
+    pub(crate) fn open(&self) -> Result<Log, Fault> {
         self.case.options().open(self.dir).map_err(|error| format!("opening failed: {error}"))
     }
 
-    fn append(&self, log: &Log, record: Payload) -> Result<Lsn, Fault> {
+    pub(crate) fn append(&self, log: &Log, record: Payload) -> Result<Lsn, Fault> {
         log.append(&record.bytes(self.case.layout))
             .map_err(|error| format!("appending failed: {error}"))
     }
 
     /// Reads until `record` has been seen.
-    fn follow_to(&self, log: &Log, record: Payload) -> Result<(), Fault> {
+    pub(crate) fn follow_to(&self, log: &Log, record: Payload) -> Result<(), Fault> {
         let bytes = record.bytes(self.case.layout);
         let mut reader = log.reader(Lsn::ZERO).map_err(|error| format!("no reader: {error}"))?;
         loop {
@@ -177,7 +182,7 @@ impl Scene<'_> {
     }
 
     /// Reads and verifies everything, closes, and looks again.
-    fn finish_with(
+    pub(crate) fn finish_with(
         &self,
         log: Log,
         own: Option<Payload>,
@@ -187,17 +192,22 @@ impl Scene<'_> {
         let is_done = self.page.word(DONE).load(Ordering::SeqCst) == 1;
         let mut expected = case.expected(own, is_done, records);
         let found = check::read_all(&log)?;
+        if case.survivor == Survivor::Committing {
+            durable::put_in_place(case, &mut expected, &found);
+        }
         if case.operation == Operation::Trim {
             self.finish_trim(&log, is_done, &mut expected, &found)?;
         }
         let found = check::read_all(&log)?;
         check::records(case, &expected, &found)?;
         check::verified(&log, &found)?;
+        self.finish_durable(&log, is_done, &found)?;
         let extent = Extent::of(&log)?;
         // Whoever only lingers with a copy of the log goes before the last one leaves.
         end_lingering(self.page);
         drop(log);
         check::files(case, self.dir, extent, &found)?;
+        self.check_closed(&found)?;
         let read_only = Options::new().read_only(true).open(self.dir);
         let log = read_only.map_err(|error| format!("opening to read failed: {error}"))?;
         if check::read_all(&log)? != found {
@@ -209,6 +219,9 @@ impl Scene<'_> {
         }
         if self.turn.is_multiple_of(REBUILD_EVERY) {
             self.rebuild(&expected)?;
+        }
+        if case.is_durable() && self.turn % REOPEN_EVERY == 1 {
+            self.go_round()?;
         }
         Ok(())
     }
@@ -264,7 +277,7 @@ impl Scene<'_> {
     }
 
     /// Starts another survivor in a process of its own.
-    fn start(&self, work: impl FnOnce() -> anyhow::Result<()>) -> Result<Pid, Fault> {
+    pub(crate) fn start(&self, work: impl FnOnce() -> anyhow::Result<()>) -> Result<Pid, Fault> {
         trace::fork(|| report(self.page, work)).map_err(|error| format!("cannot fork: {error}"))
     }
 
@@ -281,7 +294,7 @@ impl Scene<'_> {
         }
     }
 
-    fn await_end(&self, follower: Pid) -> Result<(), Fault> {
+    pub(crate) fn await_end(&self, follower: Pid) -> Result<(), Fault> {
         match trace::wait(follower) {
             Ok(trace::Stop::Exited(0)) => Ok(()),
             Ok(_) => Err(self.page.text()),
@@ -292,11 +305,14 @@ impl Scene<'_> {
 
 /// What the survivor appends: one record to be read at once, and enough to come to segments that
 /// the victim may have begun to prepare.
-fn later(case: &Case) -> Vec<Payload> {
+pub(crate) fn later(case: &Case) -> Vec<Payload> {
     let long = case.operation.segment_capacity() as usize / 3;
-    let is_long = matches!(case.operation, Operation::LongRecord | Operation::RepairLong);
+    let is_long = matches!(
+        case.operation,
+        Operation::LongRecord | Operation::RepairLong | Operation::CommitLong
+    );
     let count = if is_long { 12 } else { 4 };
-    let mut payloads = vec![Payload::new('w', 1, 50)];
+    let mut payloads = vec![Payload::new('w', 1, case.operation.len_behind_death())];
     payloads.extend((2..2 + count).map(|number| Payload::new('w', number, long)));
     payloads
 }

@@ -245,6 +245,20 @@ pub fn write_at_entry(victim: Pid) -> io::Result<Option<Write>> {
     Ok(is_write.then_some(Write { count: registers.rdx }))
 }
 
+/// Whether a victim stopped at a system call that makes records durable: the direct write of a
+/// staged log, the sync of any other.
+#[cfg(target_arch = "x86_64")]
+pub fn brings_to_the_device(victim: Pid, is_staged: bool) -> io::Result<bool> {
+    let last_step = if is_staged { libc::SYS_pwrite64 } else { libc::SYS_fdatasync };
+    Ok(registers(victim)?.orig_rax as i64 == last_step)
+}
+
+/// Elsewhere no system call is recognised.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn brings_to_the_device(_victim: Pid, _is_staged: bool) -> io::Result<bool> {
+    Ok(false)
+}
+
 /// Elsewhere no write is recognised, so none is cut short.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn write_at_entry(_victim: Pid) -> io::Result<Option<Write>> {

@@ -12,12 +12,13 @@ use std::time::Duration;
 
 use vellum::{Log, Lsn};
 
+use crate::payload::Payload;
 use crate::scenario::{Case, Operation};
-use crate::trace::{self, SharedPage, Stop};
+use crate::trace::{self, Go, SharedPage, Stop};
 
 /// Word of the shared page: 1 once the operation under test has been acknowledged.
 pub const DONE: usize = 0;
-/// Word of the shared page: where the victim trims to.
+/// Word of the shared page: where the victim trims or truncates to, or what it marks.
 pub const TRIM_TO: usize = 1;
 /// Word of the shared page: number of a process that outlives the victim and is to be ended.
 const LINGERING: usize = 2;
@@ -55,30 +56,35 @@ pub fn report(page: &SharedPage, work: impl FnOnce() -> anyhow::Result<()>) -> i
 
 fn act(case: &Case, dir: &Path, page: &SharedPage) -> anyhow::Result<()> {
     let operation = case.operation;
-    let opens_itself = matches!(
-        operation,
-        Operation::Create
-            | Operation::AttachDetach
-            | Operation::RepairAtEnd
-            | Operation::RepairInside
-            | Operation::RepairLong
-    );
-    let log = if opens_itself { None } else { Some(case.options().open(dir)?) };
+    let log = if operation.opens_itself() { None } else { Some(case.options().open(dir)?) };
     if let (Some(log), Some(record)) = (&log, operation.record_before()) {
-        log.append(&record.bytes(case.layout))?;
+        let lsn = log.append(&record.bytes(case.layout))?;
+        if operation.has_committed_before() {
+            log.commit(lsn)?;
+        }
     }
-    if let (Some(log), Operation::Trim) = (&log, operation) {
+    if let (Some(log), Operation::Trim | Operation::Truncate | Operation::SetCheckpoint) =
+        (&log, operation)
+    {
         page.word(TRIM_TO).store(find_trim_target(log)?.get(), Ordering::SeqCst);
     }
     trace::mark();
     if operation.hole_len().is_some() {
         leave_hole(case, dir, page)?;
     }
+    if let Some(record) = operation.record_of_dead() {
+        leave_half_a_commit(case, record, dir, page)?;
+    }
     match log {
         None => operate_by_opening(case, dir, page),
         Some(log) if operation == Operation::DetachBesideChild => {
             let child = trace::fork(|| trace::linger(LINGER_SECONDS))?;
             page.word(LINGERING).store(child as u64, Ordering::SeqCst);
+            trace::mark();
+            drop(log);
+            finish(Ok::<_, String>(()), page)
+        }
+        Some(log) if operation == Operation::Close => {
             trace::mark();
             drop(log);
             finish(Ok::<_, String>(()), page)
@@ -130,6 +136,37 @@ fn leave_hole(case: &Case, dir: &Path, page: &SharedPage) -> anyhow::Result<()> 
     }
 }
 
+/// Has another process append a record and die when it is about to bring it to the device.
+fn leave_half_a_commit(
+    case: &Case,
+    record: Payload,
+    dir: &Path,
+    page: &SharedPage,
+) -> anyhow::Result<()> {
+    let work = || {
+        trace::trace_me()?;
+        let log = case.options().open(dir)?;
+        let lsn = log.append(&record.bytes(case.layout))?;
+        trace::mark();
+        log.commit(lsn)?;
+        trace::die()
+    };
+    let child = trace::fork(|| report(page, work))?;
+    let stop = trace::wait(child)?;
+    anyhow::ensure!(stop == Stop::Mark, "the process that commits ended by {stop:?}");
+    trace::set_options(child)?;
+    let is_last_step = |child| trace::brings_to_the_device(child, case.is_staged());
+    loop {
+        trace::go(child, Go::ToSystemCall)?;
+        match trace::wait(child)? {
+            Stop::SystemCall if is_last_step(child)? => return Ok(trace::kill_and_reap(child)?),
+            Stop::SystemCall | Stop::Harmless => {}
+            Stop::Killed(_) => return Ok(()),
+            stop => anyhow::bail!("the process that commits met {stop:?}"),
+        }
+    }
+}
+
 fn operate_by_opening(case: &Case, dir: &Path, page: &SharedPage) -> anyhow::Result<()> {
     let options = case.options();
     trace::mark();
@@ -168,6 +205,10 @@ fn operate(case: &Case, log: &Log, records: &[Vec<u8>], page: &SharedPage) -> an
             finish(Ok::<_, String>(()), page)
         }
         Operation::Trim => finish(log.trim(trim_to), page),
+        Operation::Truncate => finish(log.truncate(trim_to), page),
+        Operation::SetCheckpoint => finish(log.set_checkpoint(trim_to), page),
+        Operation::Prepare => finish(log.prepare(Operation::PREPARED), page),
+        operation if operation.commits() => finish(log.append_durable(&records[0]), page),
         Operation::RepairByReader => {
             while reader.follow(Some(Duration::ZERO))?.is_some() {}
             finish(Ok::<_, String>(()), page)

@@ -60,7 +60,7 @@ pub(crate) struct SegmentHeader {
     pub(crate) first: U64,
     /// Bytes of log this segment holds.
     pub(crate) capacity: U64,
-    /// Where the log begins if this is its oldest segment; 0 = at `first`.
+    /// Where the log begins, if the newest trim ended here; 0 = not noted here.
     pub(crate) begin: U64,
 }
 

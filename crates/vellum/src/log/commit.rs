@@ -21,7 +21,7 @@ use crate::log::core::Core;
 use crate::log::fill::Filler;
 use crate::log::pad::{self, Reason};
 use crate::log::reserve::Placement;
-use crate::log::{CONTROL_NAME, GEOMETRY_NAME};
+use crate::log::{CONTROL_NAME, GEOMETRY_NAME, wipe};
 use crate::shared::commit::{self, Batch, Failure, Operation, Sealer, Step};
 use crate::shared::primitive::{self, Ordering};
 use crate::shared::{bell, cursor, lock};
@@ -255,12 +255,20 @@ impl Core {
         let mut first = self.segment_of(batch.start);
         while first < batch.end {
             let failed = |errno| failure(errno, first, Operation::Sync);
-            let segment =
-                attachment.open_segment(self, first).map_err(|error| failed(errno_of(&error)))?;
-            sys::file::sync_data(segment.fd()).map_err(failed)?;
+            match attachment.open_segment(self, first) {
+                Ok(segment) => sys::file::sync_data(segment.fd()).map_err(failed)?,
+                // A trim removes files whether they are durable or not, and raises `begin` before.
+                Err(_) if self.is_trimmed(first) => {}
+                Err(error) => return Err(failed(errno_of(&error))),
+            }
             first = self.segment_end(first);
         }
         self.sync_names(batch.end).map_err(|errno| failure(errno, batch.start, Operation::Name))
+    }
+
+    /// Whether nothing of the segment at `first` is kept.
+    fn is_trimmed(&self, first: Lsn) -> bool {
+        self.segment_end(first).get() <= self.words().begin.load(Ordering::SeqCst)
     }
 
     /// Makes the names of the segments before `end` durable, and with the first ones the log's own.
@@ -326,9 +334,23 @@ impl Core {
         let census = self.census(attachment);
         let left = self.sealer(attachment).take_over(&census);
         match left {
-            Some(batch) => self.write_batch(attachment, batch),
+            Some(batch) => match self.rewrite_unstaged(batch) {
+                Ok(()) => self.write_batch(attachment, batch),
+                Err(failure) => commit::poison(words, attachment.me(), &census, failure),
+            },
             None => commit::advance(words, attachment.me(), &census),
         }
+    }
+
+    /// Writes a batch of the dead once more, where it was to be synced: if that failed just before
+    /// the death, the kernel thinks its pages clean and would sync nothing.
+    fn rewrite_unstaged(&self, batch: Batch) -> Result<(), Failure> {
+        if self.stage.is_some() {
+            return Ok(());
+        }
+        let begin = Lsn::new(self.words().begin.load(Ordering::SeqCst)).max(batch.start);
+        wipe::rewrite(&self.dir, &self.geometry, begin, batch.end)
+            .map_err(|error| failure(errno_of(&error), batch.start, Operation::Sync))
     }
 
     fn count(&self, batch: Batch, time: Duration) {

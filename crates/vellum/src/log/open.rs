@@ -128,8 +128,8 @@ fn take_up(dir: &Path, options: &Options, control: OwnedFd, is_first: bool) -> R
 /// Whether what the words tell of does not hold any more: a truncation was not finished, the stage
 /// is gone, or the page cache cannot be believed after a failed sync.
 fn is_lost(dir: &Path, control: &OwnedFd, geometry: &Geometry) -> Result<bool> {
-    // Somebody died while truncating.
-    if stored_geometry(dir).is_ok_and(|stored| stored.cut != 0) {
+    // Nobody is here, so who truncated has died.
+    if is_being_cut(dir) {
         return Ok(true);
     }
     let map = Map::new(control, CONTROL_LEN, true).or_os("map", &dir.join(CONTROL_NAME))?;
@@ -140,6 +140,11 @@ fn is_lost(dir: &Path, control: &OwnedFd, geometry: &Geometry) -> Result<bool> {
     }
     let inode = words.stage.inode.load(Ordering::Acquire);
     Ok(inode != 0 && Stage::of(dir, geometry.secret).inode() != Some(inode))
+}
+
+/// Whether a truncation has begun and not ended.
+fn is_being_cut(dir: &Path) -> bool {
+    stored_geometry(dir).is_ok_and(|stored| stored.cut != 0)
 }
 
 fn open_read_only(dir: &Path, options: &Options) -> Result<CoreRef> {
@@ -162,6 +167,11 @@ fn open_read_only(dir: &Path, options: &Options) -> Result<CoreRef> {
         None => (stored_geometry(dir)?, 0),
     };
     options.check_against(&geometry, dir)?;
+    if is_being_cut(dir) {
+        let message = "the log is being truncated, or somebody died doing so; try again, and if \
+                       that does not help, open it for writing once";
+        return Err(Error::new(ErrorKind::Busy, message).at_path(dir));
+    }
     let region = match control {
         Some(control) if geometry.boot_id == sys::process::boot_id() => {
             let map = Map::new(&control, CONTROL_LEN, false).or_os("map", &control_path)?;

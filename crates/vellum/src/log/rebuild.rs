@@ -81,14 +81,15 @@ pub(crate) fn scan(
         firsts = list(dir)?;
     }
     let Some(newest) = firsts.last() else { return Ok(Positions::of_new_log(geometry)) };
-    let allocated_end = Lsn::new(newest.get() + geometry.segment_capacity);
     let shared = Arc::new(CoreRef(bare_core(dir, geometry)));
     match geometry.layout {
+        // The newest segments may be gone now: they are cut with what was in them.
         Layout::Framed => recover::find_end(&shared, &firsts, loss, access),
         Layout::Text => {
             check_contiguous(dir, geometry, &firsts)?;
             let begin = firsts[0];
             let tail = end_of_text(&shared, &firsts, access)?.max(begin);
+            let allocated_end = Lsn::new(newest.get() + geometry.segment_capacity);
             // What is there after a power cut will be there after the next.
             let durable = if loss == Loss::Power { tail } else { begin };
             let checkpoint = Lsn::ZERO;

@@ -54,11 +54,12 @@ pub(crate) fn find_end(
 ) -> Result<Positions> {
     let core = &shared.0;
     let seal = newest_seal(core, firsts)?.unwrap_or_default();
-    let firsts = without_trimmed(core, firsts, seal.begin, access)?;
+    let noted = noted_begin(core, firsts).max(seal.begin);
+    let firsts = without_trimmed(core, firsts, noted, access)?;
     let (oldest, newest) = (firsts[0], firsts[firsts.len() - 1]);
     rebuild::check_contiguous(&core.dir, &core.geometry, &firsts)?;
-    let noted = rebuild::header(core, oldest)?.begin.get();
-    let begin = Lsn::new(noted).max(oldest).max(seal.begin);
+    rebuild::header(core, oldest)?;
+    let begin = noted.max(oldest);
     let durable = seal.durable.max(begin);
     let limit = core.segment_end(newest);
     let mut window = Window::new(Arc::clone(shared));
@@ -129,6 +130,14 @@ fn seals_in(core: &Core, first: Lsn) -> Result<Option<Seal>> {
         start = Lsn::new(start.get() + (count as u64 - SEAL_LEN + 8) / 8 * 8);
     }
     Ok(newest)
+}
+
+/// Where the newest trim lets the log begin, or zero: noted in the segment that will be the oldest,
+/// before the older ones go.
+fn noted_begin(core: &Core, firsts: &[Lsn]) -> Lsn {
+    // The headers of segments that were made last may be torn.
+    let headers = firsts.iter().filter_map(|first| rebuild::header(core, *first).ok());
+    headers.map(|header| Lsn::new(header.begin.get())).max().unwrap_or_default()
 }
 
 /// Drops segments that a trim was about to remove when the power went.

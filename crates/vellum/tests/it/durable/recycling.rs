@@ -2,8 +2,10 @@
 
 use vellum::{Lsn, Options, SegmentState};
 
-use super::{after_power_cut, staged};
-use crate::support::{assert_sound, place, read_all, scratch, segment_files};
+use super::{after_power_cut, kinds, staged};
+use crate::support::{
+    assert_holds, assert_sound, copy_log, place, read_all, scratch, segment_files,
+};
 
 fn prepared(log: &vellum::Log) -> usize {
     let segments = log.stat().unwrap().segments;
@@ -74,4 +76,73 @@ fn a_segment_that_is_being_read_is_not_used_again() {
     let mut bytes = [0; 5000];
     std::os::unix::fs::FileExt::read_exact_at(&pinned, &mut bytes, 4096 + 8).unwrap();
     assert!(bytes == [9; 5000], "the file that the reader has open keeps its records");
+}
+
+#[test]
+fn a_recovered_log_has_the_segments_it_thinks_it_has() {
+    for options in kinds() {
+        let dir = scratch();
+        let log = options.open(place(&dir)).unwrap();
+        log.append_durable(&[b'1'; 3000]).unwrap();
+        log.prepare(3).unwrap();
+        let copy = after_power_cut(&place(&dir));
+        let recovered = Options::new().open(place(&copy)).unwrap();
+        assert_sound(&recovered);
+        for _ in 0..20 {
+            recovered.append_durable(&[b'2'; 3000]).unwrap();
+        }
+        assert_sound(&recovered);
+    }
+}
+
+#[test]
+fn a_trim_that_a_power_cut_interrupts_keeps_what_lies_behind() {
+    for options in kinds().into_iter().take(3) {
+        let dir = scratch();
+        let log = options.open(place(&dir)).unwrap();
+        log.append_durable(&[1; 100]).unwrap();
+        // A segment in the middle of it starts with no record.
+        log.append_durable(&[2; 50_000]).unwrap();
+        let kept: Vec<_> = (0..8)
+            .map(|seed| (log.append_durable(&[seed; 900]).unwrap(), vec![seed; 900]))
+            .collect();
+        let before = scratch();
+        copy_log(&place(&dir), &place(&before));
+        log.trim(kept[2].0).unwrap();
+        let after = after_power_cut(&place(&dir));
+        // The files before it have not all gone.
+        let left = segment_files(&place(&before));
+        for file in left.iter().skip(2).filter(|file| !at(&after, file).exists()) {
+            std::fs::copy(file, at(&after, file)).unwrap();
+        }
+        assert_holds(&Options::new().open(place(&after)).unwrap(), &kept[2..]);
+    }
+}
+
+#[test]
+fn what_was_trimmed_need_not_be_committed() {
+    for options in kinds() {
+        let dir = scratch();
+        let log = options.open(place(&dir)).unwrap();
+        log.append_durable(&[b'1'; 900]).unwrap();
+        let lsns: Vec<_> = (0..60).map(|_| log.append(&[b'2'; 900]).unwrap()).collect();
+        log.trim(lsns[50]).unwrap();
+        // By who has the old files open, and by who has not.
+        log.commit(lsns[55]).unwrap();
+        let other = Options::new().open(place(&dir)).unwrap();
+        let lsns: Vec<_> = (0..60).map(|_| log.append(&[b'3'; 900]).unwrap()).collect();
+        log.trim(lsns[50]).unwrap();
+        other.sync().unwrap();
+        assert_eq!(log.durable(), log.published());
+        let copy = after_power_cut(&place(&dir));
+        let recovered = Options::new().open(place(&copy)).unwrap();
+        // A text log remembers its beginning to the segment only.
+        let is_exact = log.layout() == vellum::Layout::Framed;
+        assert!(!is_exact || read_all(&recovered) == read_all(&log));
+    }
+}
+
+/// The file of the same name in another directory.
+fn at(dir: &tempfile::TempDir, file: &std::path::Path) -> std::path::PathBuf {
+    place(dir).join(file.file_name().unwrap())
 }

@@ -1,0 +1,84 @@
+//! A log's files as another boot would find them, and its stage.
+//!
+//! The places in the files are those of `docs/format.md`, written down here once more, so that
+//! what is tested does not say itself where it looks.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// Bytes of the header of the control file and the geometry file.
+const HEADER_LEN: usize = 72;
+const CHECK: std::ops::Range<usize> = 12..16;
+const SECRET: std::ops::Range<usize> = 40..48;
+const BOOT: std::ops::Range<usize> = 48..64;
+/// A boot that never was.
+const ANOTHER_BOOT: [u8; 16] = [0x77; 16];
+/// Bytes before the first position in a segment of a framed log.
+const SEGMENT_HEADER_LEN: u64 = 4096;
+/// Bytes of a torn record that did arrive.
+const ARRIVED_LEN: u64 = 256;
+
+/// Copies the files of a log as they are now.
+pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        fs::copy(entry.path(), to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+/// Makes a log that nobody uses one of another boot.
+pub fn enter_another_boot(dir: &Path) -> io::Result<()> {
+    for name in ["control", "geometry"] {
+        let path = dir.join(name);
+        let mut bytes = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            answer => answer?,
+        };
+        if bytes.len() >= HEADER_LEN {
+            bytes[BOOT].copy_from_slice(&ANOTHER_BOOT);
+            bytes[CHECK].fill(0);
+            let check = crc32c::crc32c(&bytes[..HEADER_LEN]);
+            bytes[CHECK].copy_from_slice(&check.to_le_bytes());
+            fs::write(&path, bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes back what was written of the record of `len` bytes at `lsn`, but for its beginning.
+pub fn tear(dir: &Path, lsn: u64, capacity: u64, len: usize) -> io::Result<()> {
+    let first = lsn / capacity * capacity;
+    let file = File::options().write(true).open(dir.join(format!("{first:016x}.seg")))?;
+    let offset = SEGMENT_HEADER_LEN + (lsn - first) + ARRIVED_LEN;
+    file.write_all_at(&vec![0; len - ARRIVED_LEN as usize], offset)
+}
+
+/// Where a staged log has its records in shared memory; `None` before it has a secret.
+pub fn stage(dir: &Path) -> Option<PathBuf> {
+    let geometry = fs::read(dir.join("geometry")).ok()?;
+    let secret = u64::from_le_bytes(geometry.get(SECRET)?.try_into().ok()?);
+    let place = fs::metadata(dir).ok()?;
+    let place = place.ino().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ place.dev().rotate_left(32);
+    Some(Path::new("/dev/shm").join(format!("vellum-{:016x}", secret ^ place)))
+}
+
+/// Removes the stage of a log whose files are about to go.
+pub fn remove_stage(dir: &Path) {
+    if let Some(stage) = stage(dir) {
+        // Most logs have none.
+        let _ = fs::remove_dir_all(stage);
+    }
+}
+
+/// Moves a log in which something is wrong out of the way, its stage with it.
+pub fn keep(dir: &Path, kept: &Path) -> io::Result<()> {
+    if let Some(stage) = stage(dir).filter(|stage| stage.exists()) {
+        copy(&stage, &dir.join("stage"))?;
+        fs::remove_dir_all(stage)?;
+    }
+    fs::rename(dir, kept)
+}
