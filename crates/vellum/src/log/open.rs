@@ -134,12 +134,24 @@ fn is_lost(dir: &Path, control: &OwnedFd, geometry: &Geometry) -> Result<bool> {
     }
     let map = Map::new(control, CONTROL_LEN, true).or_os("map", &dir.join(CONTROL_NAME))?;
     let region = Region::new(map);
-    let words = &region.words().commits;
     if geometry.fill != Fill::Staged {
-        return Ok(commit::is_poisoned(words));
+        return Ok(commit::is_poisoned(&region.words().commits));
     }
-    let inode = words.stage.inode.load(Ordering::Acquire);
-    Ok(inode != 0 && Stage::of(dir, geometry.secret).inode() != Some(inode))
+    Ok(is_stage_lost(dir, geometry, &region))
+}
+
+/// Whether the words tell of a stage that is not there.
+fn is_stage_lost(dir: &Path, geometry: &Geometry, region: &Region) -> bool {
+    let inode = region.words().commits.stage.inode.load(Ordering::Acquire);
+    inode != 0 && Stage::of(dir, geometry.secret).inode() != Some(inode)
+}
+
+/// The words of a log that has lost them, worked out for one reader alone from the segments as
+/// they are.
+fn worked_out(dir: &Path, geometry: &Geometry) -> Result<Region> {
+    let region = Region::on_heap();
+    rebuild::scan(dir, geometry, loss_of(geometry), Access::Look)?.store(region.words());
+    Ok(region)
 }
 
 /// Whether a truncation has begun and not ended.
@@ -175,15 +187,13 @@ fn open_read_only(dir: &Path, options: &Options) -> Result<CoreRef> {
     let region = match control {
         Some(control) if geometry.boot_id == sys::process::boot_id() => {
             let map = Map::new(&control, CONTROL_LEN, false).or_os("map", &control_path)?;
-            Region::new(map)
+            let region = Region::new(map);
+            match is_stage_lost(dir, &geometry, &region) {
+                true => worked_out(dir, &geometry)?,
+                false => region,
+            }
         }
-        // The words are lost: work them out for this reader alone, from the segments as they are.
-        _ => {
-            let region = Region::on_heap();
-            let loss = loss_of(&geometry);
-            rebuild::scan(dir, &geometry, loss, Access::Look)?.store(region.words());
-            region
-        }
+        _ => worked_out(dir, &geometry)?,
     };
     let core = core(dir, options, geometry, filesystem, mode, region);
     core.check_words()?;

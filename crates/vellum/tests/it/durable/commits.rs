@@ -205,8 +205,11 @@ fn a_stage_that_is_lost_costs_what_was_not_committed() {
     child.expect("done");
     child.kill();
     std::fs::remove_dir_all(stage).unwrap();
+    let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+    let seen = payloads(&reader);
     let log = Options::new().open(place(&dir)).unwrap();
     let found = payloads(&log);
+    assert_eq!(seen, found);
     assert!(found.len() > 50 && found.len() < 200, "{}", found.len());
     let is_right =
         |(seed, bytes): (usize, &Vec<u8>)| *bytes == payload(Layout::Framed, seed as u64, 500);
