@@ -126,7 +126,7 @@ fn awaited(words: &CommitWords, end: Lsn, block: u64, lanes: usize) -> Option<u6
     let is_sealed = end <= sealed;
     let batch = match is_sealed {
         true => lanes_in_use(words).map(|(_, batch)| batch).find(|batch| batch.covers(end)),
-        false => in_the_way(words, sealed, block),
+        false => in_the_way(words, sealed, block).inspect(|_| end_on_blocks(words, next)),
     };
     match batch {
         Some(batch) => Some(batch.number),
@@ -162,8 +162,6 @@ impl<'a> Sealer<'a> {
             return None;
         }
         if in_the_way(self.words, sealed, block).is_some() {
-            let next = ends.next_batch.load(Ordering::Relaxed);
-            ends.crowded_until.store(next + CROWDED_BATCHES, Ordering::Relaxed);
             return None;
         }
         Some(sealed)
@@ -286,6 +284,11 @@ pub(crate) fn reset(words: &CommitWords, durable: Lsn) {
     words.ends.durable.store(durable.get(), Ordering::Release);
     words.ends.sealed.store(durable.get(), Ordering::Release);
     words.poison.errno.store(0, Ordering::Release);
+}
+
+/// Lets batches end on block boundaries for a while, because one had to wait for another's block.
+fn end_on_blocks(words: &CommitWords, next: u64) {
+    words.ends.crowded_until.store(next + CROWDED_BATCHES, Ordering::Relaxed);
 }
 
 /// A batch that is being written and covers the block in which `start` lies.
