@@ -3,8 +3,9 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 SECONDS_KILL ?= 60
+SECONDS ?= 60
 
-.PHONY: help build demo test lint model killpoints killpoints-all stress bench install clean tools
+.PHONY: help build demo test lint model killpoints killpoints-all stress fuzz bench install clean tools
 
 help:
 	@echo "make demo            four processes append to one log, one is killed, all is verified"
@@ -13,6 +14,7 @@ help:
 	@echo "make bench           the three published settings, all ways of appending"
 	@echo "make killpoints-all  kill a process at every instruction of every path (long)"
 	@echo "make stress          many processes with random kills, VELLUM_STRESS_SECONDS=600"
+	@echo "make fuzz            damage logs in any way, SECONDS=60 for each of three targets"
 	@echo "make install         the command into PREFIX/bin (PREFIX=$(PREFIX))"
 
 build: tools
@@ -42,6 +44,18 @@ killpoints-all:
 stress: export VELLUM_STRESS_SECONDS ?= 600
 stress:
 	$(CARGO) test --release -p vellum --test it processes -- --nocapture
+
+# What is new goes to target/fuzz-corpus; `test` replays what is kept in fuzz/corpus.
+fuzz: tools
+	@$(CARGO) fuzz --version >/dev/null 2>&1 || \
+	  { echo "make: cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 1; }
+	@$(CARGO) +nightly --version >/dev/null 2>&1 || \
+	  { echo "make: a nightly toolchain is missing: rustup toolchain install nightly" >&2; exit 1; }
+	@for target in headers recovery repair; do \
+	  mkdir -p target/fuzz-corpus/$$target && \
+	  $(CARGO) +nightly fuzz run $$target target/fuzz-corpus/$$target fuzz/corpus/$$target -- \
+	    -max_total_time=$(SECONDS) -max_len=128 -timeout=60 -rss_limit_mb=1024 || exit 1; \
+	done
 
 lint: tools
 	$(CARGO) fmt --all --check

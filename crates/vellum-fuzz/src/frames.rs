@@ -20,7 +20,8 @@ fn seed(secret: u64, lsn: u64, length: u32) -> u32 {
 
 /// The first position of the segment file with this name.
 pub(crate) fn first_of(name: &str) -> Option<u64> {
-    u64::from_str_radix(name.strip_suffix(".seg")?, 16).ok()
+    let first = u64::from_str_radix(name.strip_suffix(".seg")?, 16).ok();
+    first.filter(|first| *first < 1 << 54)
 }
 
 /// The name of the segment file that starts at `first`.

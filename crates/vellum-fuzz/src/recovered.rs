@@ -44,9 +44,8 @@ pub(crate) fn check(case: &Case) {
         text::check(case, &log, &found);
     } else if log.layout() == vellum::Layout::Framed {
         check_records(case, &log, &found);
-        if let Some(looked) = looked
-            && !case.is_forged
-        {
+        // Holes of the dead are padded only by who may write.
+        if let Some(looked) = looked.filter(|_| !case.is_forged && !case.is_same_boot) {
             let same = looked.records == found.records;
             assert!(same, "{}: who only looks sees something else", case.golden.name);
         }
