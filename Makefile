@@ -5,10 +5,11 @@ PREFIX ?= /usr/local
 SECONDS_KILL ?= 60
 SECONDS_POWERCUT ?= 300
 POWERCUT_RECORDS ?= 2000
+SECONDS ?= 60
 BUILT = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/release
 
-.PHONY: help build demo test lint model killpoints killpoints-all stress powercut powercut-sample bench \
-  bench-peers install clean tools filesystems
+.PHONY: help build demo test lint model killpoints killpoints-all stress powercut powercut-sample fuzz \
+  bench bench-peers install clean tools filesystems
 
 help:
 	@echo "make demo            four processes append to one log, one is killed, all is verified"
@@ -19,6 +20,7 @@ help:
 	@echo "make killpoints-all  kill a process at every instruction of every path (long)"
 	@echo "make stress          many processes with random kills, VELLUM_STRESS_SECONDS=600"
 	@echo "make powercut        cut the power at any write on ext4, XFS and btrfs, SECONDS_POWERCUT=300 (root)"
+	@echo "make fuzz            damage logs in any way, SECONDS=60 for each of three targets"
 	@echo "make install         the command into PREFIX/bin (PREFIX=$(PREFIX))"
 
 build: tools
@@ -76,6 +78,18 @@ powercut-sample: tools filesystems
 	@for failure in write:90 flush:70 lose:70; do \
 	  $(POWERCUT) --records 200 --segment-bytes 65536 --threads 3 --bytes 20-3000' \
 	    --points 40 --fs ext4,xfs --fail $$failure || [ $$? -eq 77 ] || exit 1; done
+
+# What is new goes to target/fuzz-corpus; `test` replays what is kept in fuzz/corpus.
+fuzz: tools
+	@$(CARGO) fuzz --version >/dev/null 2>&1 || \
+	  { echo "make: cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 1; }
+	@$(CARGO) +nightly --version >/dev/null 2>&1 || \
+	  { echo "make: a nightly toolchain is missing: rustup toolchain install nightly" >&2; exit 1; }
+	@for target in headers recovery repair; do \
+	  mkdir -p target/fuzz-corpus/$$target && \
+	  $(CARGO) +nightly fuzz run $$target target/fuzz-corpus/$$target fuzz/corpus/$$target -- \
+	    -max_total_time=$(SECONDS) -max_len=128 -timeout=60 -rss_limit_mb=1024 || exit 1; \
+	done
 
 lint: tools
 	$(CARGO) fmt --all --check

@@ -26,14 +26,15 @@ pub(crate) fn path(dir: &Path, first: Lsn) -> PathBuf {
     dir.join(file_name(first))
 }
 
-/// The first position of the segment with this file name, if it is one.
+/// The first position of the segment with this file name, if it is one: positions end at
+/// [`Lsn::MAX`], so that a sum with a capacity never overflows.
 pub(crate) fn parse_file_name(name: &str) -> Option<Lsn> {
     let digits = name.strip_suffix(".seg")?;
     let lower_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
     if digits.len() != 16 || !digits.chars().all(lower_hex) {
         return None;
     }
-    u64::from_str_radix(digits, 16).ok().map(Lsn::new)
+    u64::from_str_radix(digits, 16).ok().map(Lsn::new).filter(|first| *first <= Lsn::MAX)
 }
 
 /// Bytes of a segment file before the log's own.
@@ -117,6 +118,7 @@ mod tests {
             "0000000004000000.spare",
             "+000000004000000.seg",
             "00000000040000AB.seg",
+            "fffffffffffff000.seg",
         ] {
             assert_eq!(parse_file_name(name), None, "{name}");
         }

@@ -62,6 +62,9 @@ pub(crate) fn find_end(
     let begin = noted.max(oldest);
     let durable = seal.durable.max(begin);
     let limit = core.segment_end(newest);
+    if begin > limit {
+        return Err(begins_beyond(core, oldest, begin, limit));
+    }
     let mut window = Window::new(Arc::clone(shared));
     let from = start_of_scan(core, &mut window, begin, durable, limit)?;
     let mut end = end_of_frames(shared, &mut window, from, limit)?;
@@ -231,6 +234,14 @@ fn torn_len(shared: &Arc<CoreRef>, end: Lsn, limit: Lsn) -> Result<u64> {
         behind = end_of_frames(shared, &mut window, next, near)?;
     }
     Ok(behind.get() - end.get())
+}
+
+fn begins_beyond(core: &Core, oldest: Lsn, begin: Lsn, limit: Lsn) -> Error {
+    let message = format!(
+        "the log is said to begin at {begin}, but its segments end at {limit}; restore the files \
+         that are missing"
+    );
+    Error::new(ErrorKind::Corrupt, message).at_path(&path(&core.dir, oldest)).at_lsn(begin)
 }
 
 fn damage(core: &Core, lsn: Lsn, durable: Lsn) -> Error {

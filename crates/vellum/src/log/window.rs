@@ -58,9 +58,6 @@ impl Window {
             // One long record must not hold its memory for ever.
             self.bytes = Vec::new();
         }
-        if self.bytes.len() < ahead as usize {
-            self.bytes.resize(ahead as usize, 0);
-        }
         self.filled = 0;
         self.start = lsn;
         let mut next = lsn;
@@ -74,8 +71,13 @@ impl Window {
                 Some(begin) if !is_staged => segment_end.min(begin.get()),
                 _ => segment_end,
             };
-            let wanted = (end.min(limit) - next.get()) as usize;
             let filled = self.filled;
+            // No more at a time than was there so far: a length may be nonsense.
+            let piece = READ_AHEAD_BYTES.max(filled as u64);
+            let wanted = (end.min(limit) - next.get()).min(piece) as usize;
+            if self.bytes.len() < filled + wanted {
+                self.bytes.resize(filled + wanted, 0);
+            }
             let target = &mut self.bytes[filled..filled + wanted];
             let read = open(&self.core.0, &mut self.segment, first, is_staged)
                 .and_then(|segment| segment.read(next, target));

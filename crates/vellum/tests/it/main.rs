@@ -4,6 +4,7 @@
 //! - `faults`: one test for each fault of the predecessor that applies here.
 //! - `durable`: commits, and what is left after a power cut.
 //! - `damage`: bad input, scribbled words, flipped bytes, missing rights.
+//! - `golden`: files that a released format wrote.
 //! - `processes`: many processes that are killed, stopped, forked and replaced.
 //!
 //! Tests that need a second process run this binary again (`support::child`).
@@ -12,6 +13,7 @@ mod api;
 mod damage;
 mod durable;
 mod faults;
+mod golden;
 mod processes;
 mod support;
 

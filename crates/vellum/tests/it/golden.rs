@@ -1,0 +1,128 @@
+//! Golden logs: files that a released format wrote, which every later version must read.
+//!
+//! They lie in `tests/golden/v1`, one directory each, with what they hold written down beside it
+//! (`expectation`). A new one is made by adding it to `make` and running
+//!
+//! ```text
+//! cargo test -p vellum --test it -- --ignored make_missing_golden_logs
+//! ```
+//!
+//! which leaves alone whatever is there already: a golden log is never made again.
+
+mod expectation;
+mod make;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use expectation::{Expectation, File, Record};
+use vellum::{Log, Options};
+
+use crate::support::crc::crc32c;
+use crate::support::{assert_sound, copy_log, place, read_all, scratch};
+
+/// Where the golden logs of format version 1 lie.
+fn golden_directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1")
+}
+
+/// The names of all golden logs.
+fn golden_names() -> Vec<String> {
+    let entries = fs::read_dir(golden_directory()).unwrap().map(|entry| entry.unwrap());
+    let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+    let mut names: Vec<String> =
+        names.filter_map(|name| name.strip_suffix(".txt").map(str::to_string)).collect();
+    names.sort();
+    names
+}
+
+fn expectation_of(name: &str) -> Expectation {
+    let path = golden_directory().join(name).with_extension("txt");
+    Expectation::parse(&fs::read_to_string(path).unwrap())
+}
+
+/// The files of a directory with their checksums.
+fn files_in(dir: &Path) -> Vec<File> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let entry = entry.unwrap();
+        let (name, bytes) =
+            (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap());
+        let file = File { name: name.clone(), crc: crc32c(&bytes), len: bytes.len() as u64 };
+        files.insert(name, file);
+    }
+    files.into_values().collect()
+}
+
+/// Gives a golden log the control file that it had: a header, and words that mean nothing any more.
+fn add_control_of_another_boot(log: &Path, control_len: u64) {
+    let mut control = vec![0x5a; control_len as usize];
+    let geometry = fs::read(log.join("geometry")).unwrap();
+    control[..4096].fill(0);
+    control[..geometry.len()].copy_from_slice(&geometry);
+    fs::write(log.join("control"), control).unwrap();
+}
+
+fn records_of(log: &Log) -> Vec<Record> {
+    let all = read_all(log);
+    all.iter().map(|(lsn, bytes)| Record::new(lsn.get(), crc32c(bytes), bytes)).collect()
+}
+
+#[track_caller]
+fn assert_is_as_expected(log: &Log, expected: &Expectation, what: &str) {
+    assert_eq!(records_of(log), expected.records, "{what}: records");
+    let cut = log.recovery().map_or(0, |recovery| recovery.cut_bytes);
+    let found = [log.begin(), log.published(), log.durable(), log.checkpoint()].map(|l| l.get());
+    let wanted = [expected.begin, expected.end, expected.durable, expected.checkpoint];
+    assert_eq!(found, wanted, "{what}: begin, end, durable, checkpoint");
+    if log.recovery().is_some() {
+        assert_eq!(cut, expected.cut, "{what}: bytes that were cut");
+    }
+    assert_sound(log);
+}
+
+#[test]
+fn golden_logs_have_not_changed() {
+    assert!(golden_names().len() >= 8, "golden logs are missing");
+    for name in golden_names() {
+        let files = files_in(&golden_directory().join(&name));
+        assert_eq!(files, expectation_of(&name).files, "{name}: a golden log is never made again");
+    }
+}
+
+#[test]
+fn golden_logs_are_read_in_another_boot_and_go_on() {
+    for name in golden_names() {
+        let expected = expectation_of(&name);
+        for has_control in [true, false] {
+            let what = format!("{name}, control file: {has_control}");
+            let dir = scratch();
+            copy_log(&golden_directory().join(&name), &place(&dir));
+            if has_control {
+                add_control_of_another_boot(&place(&dir), expected.control_len);
+            }
+            let log = Options::new().open(place(&dir)).unwrap();
+            assert_is_as_expected(&log, &expected, &what);
+            let lsn = log.append_durable(b"one more\n").unwrap();
+            drop(log);
+            let log = Options::new().open(place(&dir)).unwrap();
+            let found = records_of(&log);
+            assert_eq!(found[..expected.records.len()], expected.records, "{what}: reopened");
+            assert_eq!(found.last().unwrap().lsn, lsn.get(), "{what}");
+        }
+    }
+}
+
+#[test]
+fn golden_logs_are_read_by_who_may_not_write_and_stay_as_they_are() {
+    for name in golden_names() {
+        let expected = expectation_of(&name);
+        let dir = scratch();
+        copy_log(&golden_directory().join(&name), &place(&dir));
+        let log = Options::new().read_only(true).open(place(&dir)).unwrap();
+        assert_eq!(records_of(&log), expected.records, "{name}");
+        assert_eq!(log.published().get(), expected.end, "{name}");
+        assert_eq!(files_in(&place(&dir)), expected.files, "{name}");
+    }
+}
