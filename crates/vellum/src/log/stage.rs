@@ -59,9 +59,10 @@ impl Core {
         let tail = cursor::tail(words);
         let first = self.segment_of(tail);
         let mut ready_end = tail;
+        let header_len = header_len(self.geometry.layout);
+        let len = header_len + self.capacity();
         if tail != first {
-            let header_len = header_len(self.geometry.layout);
-            stage.make(first, header_len + self.capacity(), self.mode)?;
+            stage.make(first, len, self.mode)?;
             let block_at = tail.get() / BLOCK_LEN_MAX * BLOCK_LEN_MAX;
             let mut bytes = vec![0; (tail.get() - block_at) as usize];
             let segment = ReadSegment::open(&self.dir, &self.geometry, first)?;
@@ -69,6 +70,8 @@ impl Core {
             stage.write(first, header_len + (block_at - first.get()), &bytes)?;
             ready_end = self.segment_end(tail);
         }
+        // Who has no room for it now may have it later; then the writer makes it.
+        let _ = stage.make_spare(len, self.mode);
         words.ready_end.store(ready_end.get(), Ordering::Release);
         words.commits.stage.begin.store(tail.get(), Ordering::SeqCst);
         words.commits.stage.inode.store(inode, Ordering::SeqCst);

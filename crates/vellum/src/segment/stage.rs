@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, Access, FallocateFlags, Mode, OFlags};
+use rustix::fs::{self, Access, Mode, OFlags};
 use rustix::io::{self, Errno};
 
 use crate::error::OsResult;
@@ -97,17 +97,34 @@ impl Stage {
     /// left. All its pages are there when this returns.
     pub(crate) fn make(&self, first: Lsn, len: u64, mode: u32) -> Result<()> {
         let unfinished = self.dir.join(UNFINISHED_NAME);
-        sys::file::check_size_limit(len).or_os("make room in the stage", &unfinished)?;
-        let target = self.path(first);
         let _ = fs::rename(self.dir.join(SPARE_NAME), &unfinished);
-        let made = self.open_unfinished(&unfinished, mode).and_then(|fd| {
-            io::retry_on_intr(|| fs::fallocate(&fd, FallocateFlags::empty(), 0, len))
-        });
-        if let Err(errno) = made {
-            let _ = fs::unlink(&unfinished);
-            return Err(Error::os(errno, "make room in the stage", &unfinished));
-        }
+        self.fill_unfinished(&unfinished, len, mode)?;
+        let target = self.path(first);
         fs::rename(&unfinished, &target).or_os("name the stage of the next segment", &target)
+    }
+
+    /// Makes a file for the next segment ahead of need, which takes as long as a few commits.
+    pub(crate) fn make_spare(&self, len: u64, mode: u32) -> Result<()> {
+        let unfinished = self.dir.join(UNFINISHED_NAME);
+        self.fill_unfinished(&unfinished, len, mode)?;
+        let target = self.dir.join(SPARE_NAME);
+        fs::rename(&unfinished, &target).or_os("name the spare stage", &target)
+    }
+
+    fn fill_unfinished(&self, path: &Path, len: u64, mode: u32) -> Result<()> {
+        sys::file::check_size_limit(len).or_os("make room in the stage", path)?;
+        let fill = || -> io::Result<()> {
+            let fd = self.open_unfinished(path, mode)?;
+            // What is long enough has been used before.
+            match sys::file::len(&fd)? {
+                old_len if old_len == len => Ok(()),
+                _ => sys::file::write_zeros_at(&fd, 0, len),
+            }
+        };
+        fill().map_err(|errno| {
+            let _ = fs::unlink(path);
+            Error::os(errno, "make room in the stage", path)
+        })
     }
 
     fn open_unfinished(&self, path: &Path, mode: u32) -> io::Result<OwnedFd> {
