@@ -14,6 +14,8 @@ pub(crate) struct Case {
     /// Whether checksums were made right for bytes that Vellum did not write: then nothing can be
     /// expected but that it does not panic and shows no record that was never there.
     pub(crate) is_forged: bool,
+    /// Whether a header is damaged that nothing can be read without.
+    pub(crate) must_be_refused: bool,
     /// Whether the control file is there; in another boot.
     pub(crate) has_control: bool,
     /// Whether the log is of this boot and has only lost its control file.
@@ -62,8 +64,15 @@ impl Case {
             // Segments of a gigabyte are right, and take a gigabyte of memory here.
             header[34..40].fill(0);
             reseal(header, len);
+            case.is_forged = true;
+        } else {
+            let oldest = case.segment(0);
+            let is_needed = name == "geometry" || Some(&name) == oldest.as_ref();
+            let good = &case.golden.files[&name][..len];
+            // To make it one of this boot would make its checksum right.
+            case.is_same_boot = false;
+            case.must_be_refused = is_needed && case.files[&name][..len] != *good;
         }
-        case.is_forged = true;
         case
     }
 
@@ -75,6 +84,7 @@ impl Case {
             golden,
             files: golden.files.clone(),
             is_forged: false,
+            must_be_refused: false,
             has_control,
             is_same_boot: how & 2 != 0 && !has_control,
             reads_first: how & 4 != 0,

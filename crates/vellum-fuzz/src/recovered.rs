@@ -39,6 +39,7 @@ pub(crate) fn check(case: &Case) {
         Ok(log) => log,
         Err(error) => return check_refusal(case, &error),
     };
+    assert!(!case.must_be_refused, "{}: a damaged header was believed", case.golden.name);
     let found = read(&log);
     if case.golden.is_text {
         text::check(case, &log, &found);
@@ -82,7 +83,7 @@ fn check_refusal(case: &Case, error: &Error) {
         kinds.contains(&error.kind()) || case.is_forged && forged.contains(&error.kind());
     assert!(is_right, "{name}: {:?}: {error}", error.kind());
     let change = case.change();
-    if !case.is_forged && !change.is_beyond_bytes {
+    if !case.is_forged && !case.must_be_refused && !change.is_beyond_bytes {
         let durable = case.durable();
         assert!(change.from < durable, "{name}: damage at {change:?} of {durable}: {error}");
     }
