@@ -59,6 +59,10 @@ pub(crate) fn find_end(
     let (oldest, newest) = (firsts[0], firsts[firsts.len() - 1]);
     rebuild::check_contiguous(&core.dir, &core.geometry, &firsts)?;
     rebuild::header(core, oldest)?;
+    if noted != Lsn::ZERO && core.segment_of(noted) < oldest {
+        // The segment in which the log begins is gone: opening it gives the error.
+        ReadSegment::open(&core.dir, &core.geometry, core.segment_of(noted))?;
+    }
     let begin = noted.max(oldest);
     let durable = seal.durable.max(begin);
     let limit = core.segment_end(newest);

@@ -147,3 +147,21 @@ fn repair_saves_what_is_readable_into_a_new_log_and_leaves_the_old_one_alone() {
     let error = vellum::repair(place(&dir), &target).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AlreadyExists);
 }
+
+#[test]
+fn a_segment_that_is_missing_is_noticed_wherever_it_was() {
+    let dir = memory_scratch();
+    closed_log(&place(&dir));
+    let files = segment_files(&place(&dir));
+    assert!(files.len() > 2);
+    for missing in &files[..2] {
+        let copy = memory_scratch();
+        copy_log(&place(&dir), &place(&copy));
+        let name = missing.file_name().unwrap();
+        fs::remove_file(place(&copy).join(name)).unwrap();
+        in_another_boot(&place(&copy));
+        let error = Options::new().open(place(&copy)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{name:?}: {error}");
+        assert_eq!(error.path(), Some(place(&copy).join(name).as_path()));
+    }
+}
