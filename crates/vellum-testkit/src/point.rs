@@ -247,7 +247,10 @@ fn pass_call(victim: Pid, count: Option<u64>) -> io::Result<bool> {
     if next_stop(victim, Go::ToSystemCall)? != Stop::SystemCall {
         return Ok(false);
     }
-    if let (Some(count), Some(_)) = (count, trace::write_at_entry(victim)?) {
+    // A victim that took another way may be at a shorter write, which must not become longer.
+    if let (Some(count), Some(write)) = (count, trace::write_at_entry(victim)?)
+        && count < write.count
+    {
         trace::shorten_write(victim, count)?;
     }
     next_stop(victim, Go::ToSystemCall)?;
