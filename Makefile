@@ -6,7 +6,8 @@ SECONDS_KILL ?= 60
 SECONDS_POWERCUT ?= 300
 POWERCUT_RECORDS ?= 2000
 SECONDS ?= 60
-BUILT = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/release
+TARGET = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
+BUILT = $(TARGET)/release
 
 .PHONY: help build demo test lint model killpoints killpoints-all stress powercut powercut-sample fuzz \
   bench bench-peers install clean tools filesystems
@@ -66,8 +67,8 @@ powercut: tools filesystems
 	  --check '$(BUILT)/vellum stress --check {dir}/log'
 
 # A few hundred cuts on each filesystem, in the settings that differ most.
-POWERCUT = $(BUILT)/../debug/vellum-powercut --check '$(BUILT)/../debug/vellum stress --check {dir}/log' \
-  --work '$(BUILT)/../debug/vellum stress {dir}/log
+POWERCUT = $(TARGET)/debug/vellum-powercut --check '$(TARGET)/debug/vellum stress --check {dir}/log' \
+  --work '$(TARGET)/debug/vellum stress {dir}/log
 powercut-sample: tools filesystems
 	$(CARGO) build --bin vellum --bin vellum-powercut
 	@$(POWERCUT) --records 150 --segment-bytes 16384 --trim-every 20' --points 60 --prefix --nested || [ $$? -eq 77 ]
