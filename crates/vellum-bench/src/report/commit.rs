@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Report;
-use super::table::{Align, Columns, number, titled};
+use super::table::{Align, Columns, number, place_name, titled};
 use crate::latency::Latency;
 use crate::stats::Spread;
 
@@ -72,12 +72,8 @@ impl Case {
             count => format!("{count} processes × "),
         };
         let plural = if self.threads == 1 { "" } else { "s" };
-        let has_device = self.scratch && self.filesystem != "tmpfs";
-        let medium = if has_device { ", loop device in memory" } else { "" };
-        format!(
-            "{} B, {processes}{} thread{plural}, {}{medium}",
-            self.bytes, self.threads, self.filesystem
-        )
+        let place = place_name(&self.filesystem, self.scratch);
+        format!("{} B, {processes}{} thread{plural}, {place}", self.bytes, self.threads)
     }
 
     fn verdict(&self) -> &'static str {

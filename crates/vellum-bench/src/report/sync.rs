@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Report;
-use super::table::{Align, Columns, number, titled};
+use super::table::{Align, Columns, number, place_name, titled};
 use crate::stats::Spread;
 use crate::suite::sync::SyncWay;
 
@@ -61,9 +61,7 @@ impl Report<Case> {
     pub fn table(&self) -> String {
         let mut text = self.head();
         for cases in self.cases.chunk_by(|one, other| one.place() == other.place()) {
-            let has_device = cases[0].scratch && cases[0].filesystem != "tmpfs";
-            let medium = if has_device { ", loop device in memory" } else { "" };
-            let title = format!("{}{medium}", cases[0].filesystem);
+            let title = place_name(&cases[0].filesystem, cases[0].scratch);
             text.push_str(&titled(&title, COLUMNS, cases.iter().map(row)));
         }
         let reasons = self.cases.iter().flat_map(|case| {

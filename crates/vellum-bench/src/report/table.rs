@@ -16,6 +16,13 @@ pub(super) enum Align {
 /// Heading and alignment of each column.
 pub(super) type Columns = &'static [(&'static str, Align)];
 
+/// A filesystem as titles name it: one that was made for the run says so.
+pub(super) fn place_name(filesystem: &str, is_scratch: bool) -> String {
+    let has_device = is_scratch && filesystem != "tmpfs";
+    let medium = if has_device { ", loop device in memory" } else { "" };
+    format!("{filesystem}{medium}")
+}
+
 /// A title, unless it is empty, and a table under it.
 pub(super) fn titled(
     title: &str,

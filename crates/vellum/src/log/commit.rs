@@ -29,7 +29,7 @@ use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
 /// How long to sleep before asking whether those who write are alive: nobody rings for the dead.
 const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
-/// Batches on their way at the same time (`docs/decisions/0006-commit.md`).
+/// Batches on their way at the same time (`docs/decisions/0006-staged-commits.md`).
 const STAGED_LANES: usize = 2;
 
 impl Core {
@@ -282,8 +282,9 @@ impl Core {
         if named_end == 0 {
             self.note_seals()?;
             sync_log_itself(&self.dir)?;
+        } else {
+            sys::file::sync_directory(&self.dir)?;
         }
-        sys::file::sync_directory(&self.dir)?;
         words.commits.ends.named_end.fetch_max(allocated_end, Ordering::AcqRel);
         Ok(())
     }

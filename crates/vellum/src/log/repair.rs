@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::format::control::Geometry;
 use crate::format::frame::{HEADER_LEN, Kind};
 use crate::log::batch::CoreRef;
 use crate::log::control::stored_geometry;
@@ -55,14 +54,14 @@ pub fn repair(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<RepairRepo
         .create_new(true)
         .open(to)?;
     let source = Arc::new(CoreRef(rebuild::bare_core(from, &geometry)));
-    let mut saved = Saver { source, log, report: RepairReport::default() };
     let mut expected = firsts[0];
+    let mut saved = Saver { source, log, report: RepairReport::default(), firsts: firsts.clone() };
     for first in firsts {
         if first > expected {
             saved.note(expected, "the segment is missing");
         }
         match geometry.layout {
-            Layout::Framed => expected = saved.frames(&geometry, first, expected)?,
+            Layout::Framed => expected = saved.frames(first, expected)?,
             Layout::Text => {
                 saved.lines(first)?;
                 expected = Lsn::new(first.get() + geometry.segment_capacity);
@@ -77,21 +76,21 @@ struct Saver {
     source: Arc<CoreRef>,
     log: Log,
     report: RepairReport,
+    /// First positions of the segments, oldest first.
+    firsts: Vec<Lsn>,
 }
 
 impl Saver {
     /// Saves the records that start in the segment at `first`; returns where the last one ends.
-    fn frames(&mut self, geometry: &Geometry, first: Lsn, from: Lsn) -> Result<Lsn> {
-        let end = Lsn::new(first.get() + geometry.segment_capacity);
+    fn frames(&mut self, first: Lsn, from: Lsn) -> Result<Lsn> {
+        let end = self.source.0.segment_end(first);
         // A record that is longer than a segment ends in a later one.
-        let limit = Lsn::new(list(&self.source.0.dir)?.last().map_or(0, |last| last.get()))
-            .max(first)
-            .get()
-            + geometry.segment_capacity;
+        let newest = self.firsts.last().copied().unwrap_or(first);
+        let limit = self.source.0.segment_end(newest);
         let mut window = Window::new(Arc::clone(&self.source));
         let mut lsn = from.max(first);
         while lsn < end {
-            match frames::look(&self.source.0, &mut window, lsn, Lsn::new(limit)) {
+            match frames::look(&self.source.0, &mut window, lsn, limit) {
                 Ok(Found::Frame { kind, payload_len, next }) => {
                     if matches!(kind, Kind::Record | Kind::Member) {
                         let len = HEADER_LEN as u64 + payload_len;
@@ -124,7 +123,7 @@ impl Saver {
     /// and not the end of the log.
     fn has_more_behind(&self, end: Lsn) -> Result<bool> {
         let core = &self.source.0;
-        if !list(&core.dir)?.contains(&end) {
+        if !self.firsts.contains(&end) {
             return Ok(false);
         }
         let mut window = Window::new(Arc::clone(&self.source));
