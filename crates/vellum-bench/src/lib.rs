@@ -20,7 +20,8 @@
 //! | `footprint` | the files that a log leaves: extents, cold reading |
 //! | `scratch`, `place` | filesystems made for a run; where a suite is run |
 //! | `report` | the result as data, JSON and table |
-//! | `suite` | what is compared: [`append`], [`commit`], [`sync`]; `write` and `image` follow |
+//! | `suite` | what is compared: [`append`], [`commit`], [`sync`], [`write`](mod@write), [`image`], [`saturate`] |
+//! | `advise` | from a short run to a recommendation |
 //!
 //! The crate is for Linux: it forks, waits on futexes and pidfds, traces with ptrace, and two of
 //! the ways are Linux interfaces.
@@ -35,10 +36,10 @@
 //! ```
 #![deny(unsafe_code)]
 
+pub mod advise;
 mod conditions;
 mod error;
 mod footprint;
-
 mod latency;
 mod place;
 mod process;
@@ -59,9 +60,9 @@ pub use conditions::{Conditions, Device, Filesystem, Machine, Writeback};
 pub use error::{Error, ErrorKind, Result};
 pub use latency::Latency;
 pub use progress::{Event, Progress, Silent, Stage};
-pub use report::Report;
+pub use report::{Better, Key, Metric, Report, Row, Series, ToRow};
 pub use scratch::ScratchKind;
 pub use setting::Setting;
 pub use stats::Spread;
-pub use suite::{append, commit, sync};
+pub use suite::{append, commit, image, saturate, sync, write};
 pub use ways::WayName;

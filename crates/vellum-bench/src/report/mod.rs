@@ -10,8 +10,11 @@ use crate::error::{Error, Result};
 
 pub(crate) mod append;
 pub(crate) mod commit;
+mod row;
 pub(crate) mod sync;
 mod table;
+
+pub use row::{Better, Key, Metric, Row, Series, ToRow};
 
 /// The result of a run of a suite whose cases are `C`.
 #[derive(Clone, Debug, Serialize)]

@@ -5,7 +5,10 @@
 
 pub mod append;
 pub mod commit;
+pub mod image;
+pub mod saturate;
 pub mod sync;
+pub mod write;
 
 use std::fs::File;
 use std::path::Path;

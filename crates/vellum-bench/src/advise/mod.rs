@@ -1,0 +1,1 @@
+//! From a short run to a recommendation that the library follows.

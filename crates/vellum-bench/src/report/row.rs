@@ -1,0 +1,130 @@
+//! A case in the form that all suites share: what is written to JSON, Markdown and HTML, and what
+//! two runs are compared by.
+//!
+//! A suite whose cases have more to them than fits here keeps a type of its own for the terminal,
+//! and turns it into rows; a new suite makes rows at once.
+
+use serde::{Deserialize, Serialize};
+
+use crate::stats::Spread;
+
+/// What was measured in one way, in one setting, in one place.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The heading of the table that it stands in. The rows of a table have keys and metrics of the
+    /// same names, and are there to be compared with each other.
+    pub table: String,
+    /// What tells it from the other rows of its table, in the order of the columns: where it was
+    /// measured, in what way, with how many threads. Two runs are matched by these.
+    pub keys: Vec<Key>,
+    /// What came out, the most telling first. Empty if the row has no numbers.
+    pub metrics: Vec<Metric>,
+    /// How a figure went over time or over something else, for charts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<Series>,
+    /// Was everything that should be there found after each round?
+    pub verified: bool,
+    /// Why it can't be done here. Such a row has no numbers.
+    pub skipped: Option<String>,
+    /// What went wrong. Such a row has no numbers.
+    pub failed: Option<String>,
+}
+
+/// One of the names that a row has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Key {
+    /// Of the column: `filesystem`, `way`, `threads`.
+    pub name: String,
+    /// As it is to be read: `ext4`, `pwrite`, `4`.
+    pub value: String,
+}
+
+/// A figure of which there is one for each round, or one for all.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// What is counted: `write`, `write and sync`, `p99`.
+    pub name: String,
+    /// In what: `GB/s`, `ms`, `us`, `x`.
+    pub unit: String,
+    /// Which way is good.
+    pub better: Better,
+    /// The figures, in the order of the rounds.
+    pub samples: Vec<f64>,
+}
+
+/// Which of two figures is the better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// Speeds, ratios of speeds.
+    Higher,
+    /// Times, costs.
+    Lower,
+    /// Neither: counts that describe.
+    Neither,
+}
+
+/// A figure against another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// What it shows: `IOPS over time`, `latency percentiles`.
+    pub name: String,
+    /// The unit of the first number of each point.
+    pub x: String,
+    /// The unit of the second.
+    pub y: String,
+    /// In ascending order of x.
+    pub points: Vec<[f64; 2]>,
+}
+
+impl Row {
+    /// A row without numbers yet.
+    pub(crate) fn new(table: impl Into<String>) -> Row {
+        Row { table: table.into(), ..Row::default() }
+    }
+
+    /// Adds a key.
+    pub(crate) fn key(mut self, name: &str, value: impl ToString) -> Row {
+        self.keys.push(Key { name: name.into(), value: value.to_string() });
+        self
+    }
+
+    /// Adds a metric; one without samples is left out.
+    pub(crate) fn metric(
+        mut self,
+        name: &str,
+        unit: &str,
+        better: Better,
+        samples: Vec<f64>,
+    ) -> Row {
+        if !samples.is_empty() {
+            let (name, unit) = (name.into(), unit.into());
+            self.metrics.push(Metric { name, unit, better, samples });
+        }
+        self
+    }
+
+    /// The value of the key of this name.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.keys.iter().find(|key| key.name == name).map(|key| key.value.as_str())
+    }
+}
+
+impl Metric {
+    /// Minimum, median and maximum of the rounds.
+    pub fn spread(&self) -> Option<Spread> {
+        Spread::of(&self.samples)
+    }
+}
+
+/// A case that can be put in the common form.
+pub trait ToRow {
+    /// The same, as a row.
+    fn to_row(&self) -> Row;
+}
+
+impl ToRow for Row {
+    fn to_row(&self) -> Row {
+        self.clone()
+    }
+}

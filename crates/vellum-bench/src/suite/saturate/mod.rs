@@ -1,0 +1,1 @@
+//! Suite `saturate`: appending for longer than memory and the device can absorb.
