@@ -11,16 +11,17 @@ pub(crate) mod append;
 mod case;
 pub(crate) mod commit;
 mod document;
-mod group;
+pub(crate) mod group;
 mod json;
-mod markdown;
+pub(crate) mod markdown;
 mod row;
 pub(crate) mod sync;
-mod table;
+pub(crate) mod table;
 mod tables;
 
 pub use case::{Outcome, ToRow};
 pub use document::Document;
+pub(crate) use json::text as json_text;
 pub use row::{Better, Key, Metric, Row, Series};
 #[allow(unused_imports, reason = "for suites that make rows at once")]
 pub(crate) use table::{place_name, size};

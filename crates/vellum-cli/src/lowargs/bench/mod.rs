@@ -2,6 +2,7 @@
 
 mod append;
 mod commit;
+mod compare;
 mod sync;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use vellum_bench::ScratchKind;
 
 pub(crate) use append::BenchAppendArgs;
 pub(crate) use commit::BenchCommitArgs;
+pub(crate) use compare::BenchCompareArgs;
 pub(crate) use sync::BenchSyncArgs;
 
 use super::examples;
@@ -29,6 +31,7 @@ pub(crate) enum BenchSuite {
     Append(BenchAppendArgs),
     Commit(BenchCommitArgs),
     Sync(BenchSyncArgs),
+    Compare(BenchCompareArgs),
 }
 
 /// Where a suite runs.
