@@ -15,6 +15,7 @@ pub(crate) mod sync;
 mod table;
 
 pub use row::{Better, Key, Metric, Row, Series, ToRow};
+pub(crate) use table::place_name;
 
 /// The result of a run of a suite whose cases are `C`.
 #[derive(Clone, Debug, Serialize)]

@@ -17,7 +17,7 @@ pub(super) enum Align {
 pub(super) type Columns = &'static [(&'static str, Align)];
 
 /// A filesystem as titles name it: one that was made for the run says so.
-pub(super) fn place_name(filesystem: &str, is_scratch: bool) -> String {
+pub(crate) fn place_name(filesystem: &str, is_scratch: bool) -> String {
     let has_device = is_scratch && filesystem != "tmpfs";
     let medium = if has_device { ", loop device in memory" } else { "" };
     format!("{filesystem}{medium}")
