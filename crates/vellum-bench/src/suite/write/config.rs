@@ -9,6 +9,7 @@ use super::source::STAMP_BYTES;
 use super::state::State;
 use crate::conditions::memory_bytes;
 use crate::error::{Context, Error, Result};
+use crate::report::size;
 use crate::scratch::ScratchKind;
 
 /// Files are made of whole blocks of this size, for `O_DIRECT` takes no less.
@@ -215,18 +216,6 @@ impl Config {
         }
         Ok((bytes, Some(format!("files are {taken} and not {asked}: {reason}"))))
     }
-}
-
-/// As it is to be read: `64 MiB`, or the plain number of bytes.
-pub(super) fn size(bytes: u64) -> String {
-    let (shift, unit) = match bytes {
-        0 => (0, "bytes"),
-        bytes if bytes % (1 << 30) == 0 => (30, "GiB"),
-        bytes if bytes % (1 << 20) == 0 => (20, "MiB"),
-        bytes if bytes % (1 << 10) == 0 => (10, "KiB"),
-        _ => (0, "bytes"),
-    };
-    format!("{} {unit}", bytes >> shift)
 }
 
 #[cfg(test)]

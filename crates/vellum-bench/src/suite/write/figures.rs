@@ -1,9 +1,9 @@
 //! From what the rounds took to the rows of the report.
 
 use super::case::Sample;
-use super::config::{Table, size};
+use super::config::Table;
 use super::rounds::{Ended, Entrant};
-use crate::report::{Better, Row};
+use crate::report::{Better, Row, size};
 
 /// The rows of a table in one place; `bytes` is how long each file was.
 pub(super) fn rows(entrants: &[Entrant<'_>], filesystem: &str, bytes: u64) -> Vec<Row> {

@@ -25,7 +25,8 @@
 //! | `trouble`, `source`, `verify`, `clock` | errors; what is written; is it there; how long it took |
 //! | `state`, `cache`, `config` | what the file is before; the page cache; what is asked for |
 //! | `case` | one way to write |
-//! | `create`, `mapped`, `simple`, `files`, `ring`, `parallel` | the ways |
+//! | `create`, `mapped`, `simple` | the ways of three tables |
+//! | `files`, `ring`, `vellum_parallel`, `parallel` | those of the fourth |
 //! | `rounds`, `figures` | all of them in turn; from times to rows |
 
 use crate::conditions::Conditions;
@@ -50,6 +51,7 @@ mod simple;
 mod source;
 mod state;
 mod trouble;
+mod vellum_parallel;
 mod verify;
 
 use case::Case;

@@ -6,14 +6,16 @@
 use super::cache::Cache;
 use super::case::{Case, Job, Sample, Site};
 use super::clock::{once, together};
-use super::config::{Config, Table, size};
+use super::config::{Config, Table};
 use super::files::Files;
 use super::ring::Ring;
 use super::source::Source;
 use super::state::State;
 use super::trouble::{Tried, Trying};
+use super::vellum_parallel::VellumParallel;
 use super::verify;
 use crate::error::Result;
+use crate::report::size;
 
 /// How many writes a ring has under way.
 const DEPTHS: [usize; 2] = [8, 32];
@@ -74,6 +76,7 @@ pub(super) fn cases(config: &Config) -> Vec<Case> {
                 cases.push(one_file(config, cache, state, threads));
             }
         }
+        cases.extend([false, true].map(|sync| vellum(config, sync, threads)));
     }
     for depth in DEPTHS {
         cases.extend(states(config, Cache::Direct).map(|state| ring(config, depth, state)));
@@ -111,7 +114,13 @@ fn ring(config: &Config, depth: usize, state: State) -> Case {
     case(config, job, &format!("io_uring O_DIRECT depth {depth}"), state).threads(1)
 }
 
-fn case(config: &Config, job: impl Job + 'static, way: &str, state: State) -> Case {
+fn vellum(config: &Config, sync: bool, threads: u32) -> Case {
+    let job = VellumParallel { sync, threads, piece_bytes: config.piece_bytes as usize };
+    let way = if sync { "vellum-parallel sync" } else { "vellum-parallel" };
+    case(config, job, way, "prepared").threads(threads)
+}
+
+fn case(config: &Config, job: impl Job + 'static, way: &str, state: impl ToString) -> Case {
     Case::new(Table::Parallel, job)
         .key("way", way)
         .key("state", state)

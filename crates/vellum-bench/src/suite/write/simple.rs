@@ -7,12 +7,13 @@ use std::path::Path;
 
 use super::case::{Case, Job, Sample, Site};
 use super::clock::once;
-use super::config::{Config, Table, size};
+use super::config::{Config, Table};
 use super::source::Source;
 use super::state::State;
 use super::trouble::{Tried, Trying};
 use super::verify;
 use crate::error::Result;
+use crate::report::size;
 use crate::ways::stdio::Stream;
 
 /// A vectored call takes so many chunks.

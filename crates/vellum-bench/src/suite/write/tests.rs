@@ -24,8 +24,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 fn small(dir: &Path) -> Config {
     let mut config = Config::new(dir);
-    (config.bytes, config.piece_bytes, config.rounds) = (BYTES, 64 << 10, 2);
-    (config.threads, config.chunks) = (vec![1, 3], vec![1 << 10, 96 << 10, 1 << 20]);
+    (config.bytes, config.piece_bytes, config.rounds) = (BYTES, 64 << 10, 1);
+    (config.threads, config.chunks) = (vec![1, 3], vec![1 << 10, 96 << 10]);
     config
 }
 
@@ -41,7 +41,7 @@ fn all_tables_are_made_and_verified_and_nothing_is_left() {
         assert_eq!(row.failed, None, "{row:?}");
         assert_eq!(row.verified, row.skipped.is_none(), "{row:?}");
         assert_eq!(row.metrics.is_empty(), !row.verified, "{row:?}");
-        assert!(row.metrics.iter().all(|metric| metric.samples.len() == 2), "{row:?}");
+        assert!(row.metrics.iter().all(|metric| metric.samples.len() == 1), "{row:?}");
     }
     for table in Table::ALL {
         let rows = || report.cases.iter().filter(|row| row.table == table.as_str());
@@ -68,9 +68,9 @@ fn others_are_compared_with_one_file_for_each_of_as_many_threads() {
     for row in &report.cases {
         let ratio = row.metrics.iter().find(|metric| metric.name == "write and sync / files");
         let ratio = &ratio.unwrap().samples;
-        assert_eq!(ratio.len(), 2);
+        assert_eq!(ratio.len(), 1);
         let is_baseline = row.value("way") == Some("file per thread");
-        assert!(!is_baseline || *ratio == [1.0, 1.0], "{row:?}");
+        assert!(!is_baseline || *ratio == [1.0], "{row:?}");
     }
 }
 

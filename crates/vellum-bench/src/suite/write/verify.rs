@@ -31,9 +31,13 @@ pub(super) fn stamped(path: &Path, first: u64, len: u64, round: u32) -> Result<(
 
 /// The file holds `len` zeros.
 pub(super) fn zeros(path: &Path, len: u64) -> Result<()> {
-    compared(path, len, &mut |at, piece| match piece.iter().position(|byte| *byte != 0) {
-        Some(place) => Err(Error::failed(format!("byte {} is not zero", at + place as u64))),
-        None => Ok(()),
+    let zeros = vec![0; READ_BYTES];
+    compared(path, len, &mut |at, piece| {
+        if piece == &zeros[..piece.len()] {
+            return Ok(());
+        }
+        let place = piece.iter().take_while(|byte| **byte == 0).count() as u64;
+        Err(Error::failed(format!("byte {} is not zero", at + place)))
     })
 }
 

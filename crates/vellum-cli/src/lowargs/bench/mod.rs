@@ -3,6 +3,7 @@
 mod append;
 mod commit;
 mod sync;
+mod write;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use vellum_bench::ScratchKind;
 pub(crate) use append::BenchAppendArgs;
 pub(crate) use commit::BenchCommitArgs;
 pub(crate) use sync::BenchSyncArgs;
+pub(crate) use write::BenchWriteArgs;
 
 use super::examples;
 
@@ -29,9 +31,10 @@ pub(crate) enum BenchSuite {
     Append(BenchAppendArgs),
     Commit(BenchCommitArgs),
     Sync(BenchSyncArgs),
+    Write(BenchWriteArgs),
 }
 
-/// Where a suite runs and where its result goes.
+/// Where a suite runs.
 #[derive(Args, Debug)]
 pub(crate) struct BenchPlaceArgs {
     /// Where: a directory on the filesystem of interest [default: ., or none with --fs]
@@ -41,7 +44,18 @@ pub(crate) struct BenchPlaceArgs {
     /// root only
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     pub(crate) fs: Vec<ScratchKind>,
+}
+
+/// Where a result goes, beside the table.
+#[derive(Args, Debug)]
+pub(crate) struct BenchOutputArgs {
     /// Write the result as JSON to a file; `-` prints it instead of the table
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
+    /// Write the result as Markdown to a file, or print it with `-`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Write the result as one HTML file with charts, or print it with `-`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) html: Option<PathBuf>,
 }
