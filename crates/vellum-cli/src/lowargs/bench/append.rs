@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use vellum_bench::{Setting, WayName};
 
+use super::BenchOutputArgs;
 use crate::lowargs::examples;
 
 /// Many processes append to one log: what does a record cost?
@@ -43,11 +44,10 @@ pub(crate) struct BenchAppendArgs {
     /// Where: a directory on the filesystem of interest
     #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
-    /// Write the result as JSON to a file; `-` prints it instead of the table
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) json: Option<PathBuf>,
     /// A fifth of the records, two rounds, and without the slow ways direct, aio and io_uring,
     /// as far as nothing else is asked for
     #[arg(long)]
     pub(crate) quick: bool,
+    #[command(flatten)]
+    pub(crate) output: BenchOutputArgs,
 }
