@@ -1,6 +1,7 @@
 //! Everything the interface promises, in both layouts.
 
 mod advice;
+mod advice_text;
 mod model;
 mod parallel;
 mod reading;
