@@ -12,6 +12,7 @@ mod case;
 pub(crate) mod commit;
 mod document;
 pub(crate) mod group;
+pub(crate) mod html;
 mod json;
 pub(crate) mod markdown;
 mod row;
@@ -21,9 +22,9 @@ mod tables;
 
 pub use case::{Outcome, ToRow};
 pub use document::Document;
+pub use html::{html, html_with_recommendation};
 pub(crate) use json::text as json_text;
 pub use row::{Better, Key, Metric, Row, Series};
-#[allow(unused_imports, reason = "for suites that make rows at once")]
 pub(crate) use table::{place_name, size};
 
 /// The result of a run of a suite whose cases are `C`.

@@ -18,7 +18,7 @@ const QUICK_WAYS: [WayName; 5] =
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: BenchAppendArgs) -> Result<Outcome> {
-    let outputs = Outputs::of_report(&args.output)?;
+    let outputs = Outputs::open(&args.output)?;
     let scratch = Scratch::new("bench", &args.dir)?;
     let report = append::run(&config(&args, scratch.path()), &mut BenchBar::default())?;
     deliver(outputs, &[&report])?;

@@ -14,7 +14,7 @@ use crate::output;
 /// Compares two files.
 pub(in crate::commands) fn run(args: &BenchCompareArgs) -> Result<Outcome> {
     let (before, after) = (read(&args.before)?, read(&args.after)?);
-    let outputs = Outputs::open(&[(Form::Json, &args.json), (Form::Markdown, &args.markdown)])?;
+    let outputs = Outputs::of(&[(Form::Json, &args.json), (Form::Markdown, &args.markdown)])?;
     let names = [&args.before, &args.after].map(|path| path.display().to_string());
     let comparison = Comparison::of((&names[0], &before), (&names[1], &after));
     outputs.write(&comparison.table(args.changed), |form| match form {

@@ -14,7 +14,7 @@ use crate::scratch::Scratch;
 /// Runs the suite.
 pub(in crate::commands) fn run(args: BenchSyncArgs) -> Result<Outcome> {
     ScratchKind::check(&args.place.fs)?;
-    let outputs = Outputs::of_report(&args.output)?;
+    let outputs = Outputs::open(&args.output)?;
     let scratch = Scratch::new("bench", &args.place.home())?;
     let report = sync::run(&config(&args, scratch.path()), &mut BenchBar::default())?;
     deliver(outputs, &[&report])?;
