@@ -67,13 +67,13 @@ pub(super) struct Means<'a> {
 
 impl Direct {
     /// The direct way through `fd`, which was opened for it.
-    pub(super) fn new(fd: OwnedFd, len: Option<u64>, allocates: bool) -> io::Result<Direct> {
+    pub(super) fn new(fd: OwnedFd, len: Option<u64>) -> io::Result<Direct> {
         let memory_alignment = sys::file::direct_memory_alignment(&fd)
             .unwrap_or(MEMORY_ALIGNMENT_BYTES)
             .min(MEMORY_ALIGNMENT_BYTES);
         Ok(Direct {
             block_bytes: block_bytes(&fd)?,
-            ground: Ground::whole(len, allocates),
+            ground: Ground::whole(len),
             fd,
             len,
             memory_alignment,

@@ -11,9 +11,9 @@ use rustix::io;
 use super::buffer::{Buffer, Pool};
 use super::coverage::Coverage;
 use super::direct::{Direct, Means};
-use super::ground::Ground;
-use super::line::{Line, Parked, Turn};
-use super::{FileOptions, Method, lock, mapped};
+use super::line::{Line, PARKED_BYTES_MAX_DEFAULT, Parked, Turn};
+use super::mapped::Mapped;
+use super::{FileOptions, Method, lock};
 use crate::error::OsResult;
 use crate::sys::{self, filesystem::Filesystem};
 use crate::{Error, ErrorKind, Result};
@@ -47,7 +47,7 @@ pub struct ResultFile {
 enum Way {
     Buffered { allocates: bool },
     Direct(Direct),
-    Mapped(Ground),
+    Mapped(Mapped),
 }
 
 /// What became of a result file.
@@ -75,6 +75,7 @@ impl ResultFile {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         let fd = sys::file::open(path, flags, options.mode.unwrap_or(0o666))
             .or_os("create the result file", path)?;
+        let parked_bytes_max = options.parked_bytes_max.unwrap_or(PARKED_BYTES_MAX_DEFAULT);
         let mut file = ResultFile {
             path: path.to_path_buf(),
             options,
@@ -82,7 +83,7 @@ impl ResultFile {
             way: Way::Buffered { allocates: false },
             pool: Pool::default(),
             coverage: Mutex::default(),
-            line: Line::default(),
+            line: Line::new(parked_bytes_max),
             has_failed: AtomicBool::new(false),
             failure: Mutex::default(),
             is_finished: false,
@@ -102,16 +103,16 @@ impl ResultFile {
                 }
                 let flags = OFlags::WRONLY | OFlags::DIRECT | OFlags::NOFOLLOW;
                 if let Ok(direct) = sys::file::open(&self.path, flags, 0) {
-                    return Ok(Way::Direct(Direct::new(direct, len, true)?));
+                    return Ok(Way::Direct(Direct::new(direct, len)?));
                 }
             }
             Method::Mapped if self.can_map(filesystem) => {
-                return Ok(Way::Mapped(Ground::mapped(len)));
+                return Ok(Way::Mapped(Mapped::new(len)));
             }
             _ => {}
         }
-        // XFS writes faster into space that it allocates when the pages are written back.
-        let allocates = matches!(filesystem, Filesystem::Ext | Filesystem::Tmpfs);
+        use Filesystem::{Ext, Tmpfs, Xfs};
+        let allocates = matches!(filesystem, Ext | Tmpfs | Xfs);
         Ok(Way::Buffered { allocates })
     }
 
@@ -149,7 +150,7 @@ impl ResultFile {
         let Some(len) = self.options.len.filter(|len| *len > 0) else { return Ok(()) };
         let prepared = match &self.way {
             Way::Direct(direct) => direct.ground.prepare(self.fd.as_fd()),
-            Way::Mapped(ground) => ground.prepare(self.fd.as_fd()),
+            Way::Mapped(mapped) => mapped.ground.prepare(self.fd.as_fd()),
             Way::Buffered { allocates: true } => sys::file::allocate_range(&self.fd, 0, len),
             Way::Buffered { allocates: false } => Ok(()),
         };
@@ -294,7 +295,7 @@ impl ResultFile {
         let put = sys::file::check_size_limit(end).and_then(|()| match &self.way {
             Way::Buffered { .. } => sys::file::write_all_at(&self.fd, bytes, offset),
             Way::Direct(direct) => direct.write(self.means(), offset, bytes),
-            Way::Mapped(ground) => mapped::write(ground, self.fd.as_fd(), offset, bytes),
+            Way::Mapped(mapped) => mapped.write(self.fd.as_fd(), offset, bytes),
         });
         put.map_err(|errno| {
             let operation = format!("write {} bytes at offset {offset} of", bytes.len());
@@ -400,8 +401,8 @@ impl Method {
     fn on(self, filesystem: Filesystem, sync: bool) -> Method {
         use Filesystem::{Btrfs, Ext, Tmpfs, Xfs};
         match (self, filesystem) {
-            (Method::Auto, Tmpfs) => Method::Mapped,
             (Method::Auto, Ext | Xfs | Btrfs) if sync => Method::Direct,
+            (Method::Auto, Ext | Xfs | Tmpfs) => Method::Mapped,
             (Method::Auto, _) => Method::Buffered,
             (method, _) => method,
         }

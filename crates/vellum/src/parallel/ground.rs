@@ -18,6 +18,8 @@ const STRETCH_BYTES: u64 = 32 << 20;
 pub(super) struct Stretch {
     /// Where it starts in the file.
     pub(super) begin: u64,
+    /// Bytes in it.
+    pub(super) len: u64,
     /// The mapping of it, where pieces are stored through one.
     pub(super) map: Option<Map>,
 }
@@ -27,7 +29,6 @@ pub(super) struct Stretch {
 pub(super) struct Ground {
     len: Option<u64>,
     stretch_bytes: u64,
-    allocates: bool,
     maps: bool,
     /// By number, those that are made.
     stretches: RwLock<HashMap<u64, Arc<Stretch>>>,
@@ -37,19 +38,18 @@ pub(super) struct Ground {
 
 impl Ground {
     /// Ground that is allocated in one call where the length is known.
-    pub(super) fn whole(len: Option<u64>, allocates: bool) -> Ground {
-        let stretch_bytes = len.unwrap_or(STRETCH_BYTES).max(1);
-        Ground::new(len, stretch_bytes, allocates, false)
+    pub(super) fn whole(len: Option<u64>) -> Ground {
+        Ground::new(len, len.unwrap_or(STRETCH_BYTES).max(1), false)
     }
 
     /// Ground that is allocated and mapped a stretch at a time.
     pub(super) fn mapped(len: Option<u64>) -> Ground {
-        Ground::new(len, STRETCH_BYTES, true, true)
+        Ground::new(len, STRETCH_BYTES, true)
     }
 
-    fn new(len: Option<u64>, stretch_bytes: u64, allocates: bool, maps: bool) -> Ground {
+    fn new(len: Option<u64>, stretch_bytes: u64, maps: bool) -> Ground {
         let (stretches, making) = (RwLock::default(), Mutex::default());
-        Ground { len, stretch_bytes, allocates, maps, stretches, making }
+        Ground { len, stretch_bytes, maps, stretches, making }
     }
 
     /// Makes everything ready, where the length is known.
@@ -61,7 +61,7 @@ impl Ground {
     pub(super) fn ready(&self, fd: BorrowedFd<'_>, mut begin: u64, end: u64) -> io::Result<()> {
         while begin < end {
             let stretch = self.stretch(fd, begin)?;
-            begin = stretch.begin + self.stretch_bytes;
+            begin = stretch.begin + stretch.len;
         }
         Ok(())
     }
@@ -89,7 +89,7 @@ impl Ground {
 
     fn make(&self, fd: BorrowedFd<'_>, begin: u64) -> io::Result<Stretch> {
         let end = begin.saturating_add(self.stretch_bytes).min(self.len.unwrap_or(u64::MAX));
-        let is_allocated = self.allocates && self.allocate(fd, begin, end)?;
+        let is_allocated = self.allocate(fd, begin, end)?;
         let map = match self.maps && is_allocated {
             true => Some(Map::at(fd, begin, (end - begin) as usize, true)?),
             false => None,
@@ -98,7 +98,7 @@ impl Ground {
             // Writes that make a file longer take turns.
             sys::file::set_len(fd, end)?;
         }
-        Ok(Stretch { begin, map })
+        Ok(Stretch { begin, len: end - begin, map })
     }
 
     /// Gives a stretch its blocks; false where they are not to be had ahead, so that the writes
