@@ -1,5 +1,8 @@
 //! One file written by several threads: any pieces, in any order, on every filesystem.
 
+#[path = "../../../examples/parallel_gzip.rs"]
+#[allow(dead_code)]
+mod example;
 pub(crate) mod failures;
 mod numbered;
 
@@ -243,5 +246,29 @@ fn a_synced_file_survives_a_power_cut() {
             mount.cut_power();
             assert_content(&path, &bytes_at(0, len as usize), &format!("{method}"));
         }
+    }
+}
+
+#[test]
+fn the_example_makes_a_gzip_file_that_others_read() {
+    use std::io::Read;
+    let dir = scratch();
+    let (from, to) = (dir.path().join("plain"), dir.path().join("plain.gz"));
+    for len in [0, 100, 3_500_000] {
+        // Half of it can be compressed, so that no member is as long as another.
+        let plain: Vec<u8> = bytes_at(0, len)
+            .chunks(5000)
+            .flat_map(|part| [part, part])
+            .flatten()
+            .copied()
+            .collect();
+        fs::write(&from, &plain).unwrap();
+        let finished = example::compress(&from, &to, 3).unwrap();
+        assert_eq!(finished.len, fs::metadata(&to).unwrap().len());
+        let mut found = Vec::new();
+        let packed = fs::File::open(&to).unwrap();
+        flate2::read::MultiGzDecoder::new(packed).read_to_end(&mut found).unwrap();
+        assert!(found == plain, "{len} bytes");
+        fs::remove_file(&to).unwrap();
     }
 }
