@@ -9,8 +9,8 @@ use rustix::io::{self, Errno};
 use super::lock;
 use crate::sys::{self, Map};
 
-/// What one call allocates at most where allocation takes time (tmpfs), or where the length of the
-/// file is not known: other threads go on meanwhile in what is there.
+/// What is made ready at a time where it is mapped, or where the length of the file is not known:
+/// other threads go on meanwhile in what is there.
 const STRETCH_BYTES: u64 = 32 << 20;
 
 /// A part of the file whose blocks are there.
@@ -30,6 +30,9 @@ pub(super) struct Ground {
     len: Option<u64>,
     stretch_bytes: u64,
     maps: bool,
+    /// Whether blocks are pages: then one thread allocates them no faster ahead than all of them do
+    /// when they store, and only [`Ground::prepare`] allocates.
+    is_memory: bool,
     /// By number, those that are made.
     stretches: RwLock<HashMap<u64, Arc<Stretch>>>,
     /// Held while a stretch is made.
@@ -39,22 +42,32 @@ pub(super) struct Ground {
 impl Ground {
     /// Ground that is allocated in one call where the length is known.
     pub(super) fn whole(len: Option<u64>) -> Ground {
-        Ground::new(len, len.unwrap_or(STRETCH_BYTES).max(1), false)
+        Ground::new(len, len.unwrap_or(STRETCH_BYTES).max(1), false, false)
     }
 
     /// Ground that is allocated and mapped a stretch at a time.
-    pub(super) fn mapped(len: Option<u64>) -> Ground {
-        Ground::new(len, STRETCH_BYTES, true)
+    pub(super) fn mapped(len: Option<u64>, is_memory: bool) -> Ground {
+        Ground::new(len, STRETCH_BYTES, true, is_memory)
     }
 
-    fn new(len: Option<u64>, stretch_bytes: u64, maps: bool) -> Ground {
+    fn new(len: Option<u64>, stretch_bytes: u64, maps: bool, is_memory: bool) -> Ground {
         let (stretches, making) = (RwLock::default(), Mutex::default());
-        Ground { len, stretch_bytes, maps, stretches, making }
+        Ground { len, stretch_bytes, maps, is_memory, stretches, making }
     }
 
     /// Makes everything ready, where the length is known.
     pub(super) fn prepare(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
-        self.ready(fd, 0, self.len.unwrap_or(0))
+        let len = self.len.unwrap_or(0);
+        let mut begin = 0;
+        while begin < len {
+            let end = len.min(begin.saturating_add(self.stretch_bytes));
+            if self.is_memory {
+                sys::file::allocate_range(fd, begin, end - begin)?;
+            }
+            self.ready(fd, begin, end)?;
+            begin = end;
+        }
+        Ok(())
     }
 
     /// Makes the bytes from `begin` to `end` ready.
@@ -104,8 +117,11 @@ impl Ground {
     /// Gives a stretch its blocks; false where they are not to be had ahead, so that the writes
     /// will tell.
     fn allocate(&self, fd: BorrowedFd<'_>, begin: u64, end: u64) -> io::Result<bool> {
+        // The last byte is enough to make the file long enough for a mapping. To set the length
+        // would cut off what somebody writes behind it at this moment.
+        let from = if self.is_memory { end - 1 } else { begin };
         let allocated = sys::file::check_size_limit(end)
-            .and_then(|()| sys::file::allocate_range(fd, begin, end - begin));
+            .and_then(|()| sys::file::allocate_range(fd, from, end - from));
         match allocated {
             Err(Errno::OPNOTSUPP) => Ok(false),
             // The file may end before the stretch does.

@@ -22,7 +22,7 @@ const BATCH_BYTES: u64 = 256 << 10;
 /// What is written at a time while others may want to.
 const TURN_BYTES: u64 = 2 << 20;
 
-/// The ways into the page cache of a file whose blocks are allocated.
+/// The ways into the page cache of a file.
 #[derive(Debug)]
 pub(super) struct Mapped {
     pub(super) ground: Ground,
@@ -31,8 +31,8 @@ pub(super) struct Mapped {
 }
 
 impl Mapped {
-    pub(super) fn new(len: Option<u64>) -> Mapped {
-        Mapped { ground: Ground::mapped(len), road: Mutex::default() }
+    pub(super) fn new(len: Option<u64>, is_memory: bool) -> Mapped {
+        Mapped { ground: Ground::mapped(len, is_memory), road: Mutex::default() }
     }
 
     /// Writes `bytes` at `offset`.

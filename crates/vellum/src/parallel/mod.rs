@@ -45,6 +45,7 @@ mod ground;
 mod line;
 mod mapped;
 mod options;
+mod way;
 
 use std::fmt;
 use std::str::FromStr;
