@@ -17,17 +17,15 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
-
 use crate::error::{Error, Result};
 use crate::record::Records;
 use crate::setting::Setting;
 
 mod aio;
 pub(crate) mod direct;
-mod io_uring;
+pub(crate) mod io_uring;
 pub(crate) mod plain;
-mod stdio;
+pub(crate) mod stdio;
 mod vellum_framed;
 pub(crate) mod vellum_log;
 mod vellum_text;
@@ -166,12 +164,6 @@ impl FromStr for WayName {
             let names = WayName::ALL.map(WayName::as_str).join(", ");
             Error::invalid(format!("\"{text}\" is not a way to append; there are {names}"))
         })
-    }
-}
-
-impl Serialize for WayName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 

@@ -70,7 +70,8 @@ pub(super) const BENCH: &str = "\
 Examples:
   vellum bench append --quick
   vellum bench commit --bytes 256,4096 --threads 1,4,16
-  vellum bench sync";
+  vellum bench sync
+  vellum bench write --quick";
 
 pub(super) const BENCH_COMMIT: &str = "\
 Examples:
@@ -78,7 +79,7 @@ Examples:
   vellum bench commit --fs ext4,xfs,btrfs,tmpfs --bytes 256,4096
   vellum bench commit --bytes 4096 --processes 4 --threads 4
   vellum bench commit --bytes 256 --threads 1 --prepared yes --cases vellum,direct-dsync
-  vellum bench commit --bytes 256 --json - | jq '.cases[] | {case, threads, ratio_to_limit}'";
+  vellum bench commit --bytes 256 --json - | jq -c '.cases[] | [.keys[].value, .metrics[1].median]'";
 
 pub(super) const BENCH_SYNC: &str = "\
 Examples:
@@ -86,13 +87,21 @@ Examples:
   vellum bench sync --fs ext4,xfs,btrfs
   vellum bench sync --cases growing,one-sync --big 10G --rounds 1";
 
+pub(super) const BENCH_WRITE: &str = "\
+Examples:
+  vellum bench write --quick
+  vellum bench write --dir /mnt/data --json result.json
+  vellum bench write --fs ext4,xfs,btrfs,tmpfs --tables parallel --threads 1,2,4
+  vellum bench write --tables simple --bytes 256M --states preallocated --chunks 4K,64K,1M
+  vellum bench write --tables parallel --ways 'file per thread,vellum-parallel sync' --rounds 9";
+
 pub(super) const BENCH_APPEND: &str = "\
 Examples:
   vellum bench append --quick
   vellum bench append --dir /mnt/data --json result.json
   vellum bench append --setting 4x100000x128 --setting 8x1000x65536 --rounds 9
   vellum bench append --processes 1,2,4,8 --bytes 128,1024 --ways vellum-framed,write
-  vellum bench append --quick --json - | jq '.cases[] | {name, ratio_to_write}'";
+  vellum bench append --quick --json - | jq -c '.cases[] | [.keys[].value, .metrics[1].median]'";
 
 pub(super) const STRESS: &str = "\
 Exit codes:

@@ -10,6 +10,7 @@ use super::Method;
 use super::buffer::Pool;
 use super::direct::{Direct, Means};
 use super::mapped::Mapped;
+use crate::knowledge;
 use crate::sys::{self, filesystem::Filesystem};
 
 /// How bytes get into the file.
@@ -32,7 +33,11 @@ impl Way {
     ) -> io::Result<Way> {
         use Filesystem::{Btrfs, Ext, Tmpfs, Xfs};
         let filesystem = Filesystem::of(fd)?;
-        match resolve(method, filesystem, sync) {
+        let method = match method {
+            Method::Auto => knowledge::method(filesystem, sync),
+            method => method,
+        };
+        match method {
             // Memory has no device to write to directly.
             Method::Direct if filesystem != Tmpfs => {
                 if filesystem == Btrfs {
@@ -95,17 +100,6 @@ impl Way {
             Way::Direct(direct) => direct.finish(Means { buffered: fd, pool }),
             _ => Ok(()),
         }
-    }
-}
-
-/// What a method means on a filesystem.
-fn resolve(method: Method, filesystem: Filesystem, sync: bool) -> Method {
-    use Filesystem::{Btrfs, Ext, Tmpfs, Xfs};
-    match (method, filesystem) {
-        (Method::Auto, Ext | Xfs | Btrfs) if sync => Method::Direct,
-        (Method::Auto, Ext | Xfs | Tmpfs) => Method::Mapped,
-        (Method::Auto, _) => Method::Buffered,
-        (method, _) => method,
     }
 }
 

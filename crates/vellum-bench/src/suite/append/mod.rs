@@ -17,7 +17,6 @@ use crate::error::{Context, Error, Result};
 use crate::progress::{Event, Progress, Stage};
 pub use crate::report::append::Case;
 use crate::setting::Setting;
-use crate::stats::Spread;
 use crate::ways::{Way, WayName};
 
 mod limits;
@@ -58,7 +57,7 @@ impl Config {
             settings: Setting::PUBLISHED.to_vec(),
             ways: WayName::ALL.to_vec(),
             rounds: 5,
-            vellum: vellum::Options::new(),
+            vellum: vellum::Options::new().advice(false),
             limit: Duration::from_secs(600),
         }
     }
@@ -98,7 +97,9 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Report> {
         .prefix("vellum-bench-")
         .tempdir_in(&config.directory)
         .context(|| format!("make a directory in {}", config.directory.display()))?;
-    let mut run = Run { config, home: home.path(), progress, warnings: Vec::new() };
+    let filesystem = conditions.filesystem.as_ref();
+    let filesystem = filesystem.map_or_else(|| "unknown".into(), |mount| mount.kind.clone());
+    let mut run = Run { config, home: home.path(), filesystem, progress, warnings: Vec::new() };
     let ways = run.probe_ways()?;
     for setting in &config.settings {
         limits::check(setting, home.path(), &ways)?;
@@ -139,6 +140,8 @@ struct Run<'a> {
     config: &'a Config,
     /// The directory of this run.
     home: &'a Path,
+    /// The type of its filesystem.
+    filesystem: String,
     progress: &'a mut dyn Progress,
     warnings: Vec<String>,
 }
@@ -183,7 +186,8 @@ impl Run<'_> {
             .iter()
             .find(|entrant| entrant.entry.name == WayName::Write && entrant.is_good())
             .map(|write| write.ns_per_record(setting));
-        let case = |entrant: &Entrant<'_>| entrant.case(setting, write_ns.as_deref());
+        let filesystem = &self.filesystem;
+        let case = |entrant: &Entrant<'_>| entrant.case(filesystem, setting, write_ns.as_deref());
         let cases: Vec<Case> = entrants.iter().map(case).collect();
         for warning in warnings::after(&cases) {
             self.warn(warning);
@@ -233,7 +237,7 @@ impl Entrant<'_> {
     }
 
     /// The result. `write_ns` is what `write` needed, round by round, if it ran well.
-    fn case(&self, setting: &Setting, write_ns: Option<&[f64]>) -> Case {
+    fn case(&self, filesystem: &str, setting: &Setting, write_ns: Option<&[f64]>) -> Case {
         let ns = if self.is_good() { self.ns_per_record(setting) } else { Vec::new() };
         let ratios: Vec<f64> = write_ns
             .unwrap_or_default()
@@ -242,21 +246,20 @@ impl Entrant<'_> {
             .map(|(write_ns, way_ns)| write_ns / way_ns)
             .collect();
         let records = setting.total_records() as f64;
-        let faults: Vec<f64> =
-            self.samples.iter().map(|sample| sample.page_faults as f64 / records).collect();
+        let samples = if self.is_good() { self.samples.as_slice() } else { &[] };
+        let faults = samples.iter().map(|sample| sample.page_faults as f64 / records).collect();
         let syscalls = self.syscalls.clone().filter(|_| self.is_good());
         Case {
+            filesystem: filesystem.to_string(),
             name: self.entry.name,
             processes: setting.processes,
             records: setting.records,
             bytes: setting.bytes,
-            ns_per_record: Spread::of(&ns),
-            ratio_to_write: Spread::of(&ratios),
+            ns_per_record: ns,
+            ratio_to_write: ratios,
             syscalls_per_record: syscalls.clone().and_then(std::result::Result::ok),
             syscalls_reason: syscalls.and_then(std::result::Result::err),
-            page_faults_per_record: Spread::of(&faults)
-                .filter(|_| self.is_good())
-                .map(|faults| faults.median),
+            page_faults_per_record: faults,
             verified: self.is_good(),
             skipped: self.entry.skipped.clone(),
             failed: self.failed.clone(),

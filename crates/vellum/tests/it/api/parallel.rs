@@ -130,7 +130,7 @@ fn pieces_make_one_file_on_every_filesystem() {
     let mounts = [
         Mount::ext4(test, 64),
         Mount::xfs(test),
-        Mount::btrfs(test),
+        Mount::btrfs(test, 128),
         Mount::overlay(test),
         Mount::fuse(test),
     ];
@@ -159,7 +159,7 @@ fn each_filesystem_gets_the_method_that_suits_it() {
     let cases = [
         (Mount::ext4(test, 32), [Direct, Mapped, Direct, Mapped]),
         (Mount::xfs(test), [Direct, Mapped, Direct, Mapped]),
-        (Mount::btrfs(test), [Direct, Buffered, Direct, Buffered]),
+        (Mount::btrfs(test, 128), [Direct, Buffered, Direct, Buffered]),
         (Mount::tmpfs(test, 8), [Mapped, Mapped, Buffered, Mapped]),
         (Mount::overlay(test), [Buffered, Buffered, Direct, Buffered]),
     ];

@@ -40,9 +40,9 @@ impl Mount {
         Mount::image(test, 300, |image| run("mkfs.xfs", &["-q", "-f", text(image)]))
     }
 
-    /// A btrfs on a loop device, of 120 MiB, which is the least it takes.
-    pub(crate) fn btrfs(test: &str) -> Option<Mount> {
-        Mount::image(test, 120, |image| run("mkfs.btrfs", &["-q", "-f", text(image)]))
+    /// A btrfs of `mib` MiB, at least 128, on a loop device.
+    pub(crate) fn btrfs(test: &str, mib: u64) -> Option<Mount> {
+        Mount::image(test, mib, |image| run("mkfs.btrfs", &["-q", "-f", text(image)]))
     }
 
     fn image(test: &str, mib: u64, make: impl FnOnce(&Path) -> bool) -> Option<Mount> {

@@ -116,7 +116,7 @@ fn a_full_disk_is_an_error_and_nothing_is_left() {
     for mount in [Mount::tmpfs(test, 16), Mount::ext4(test, 32)].into_iter().flatten() {
         check_full_disk(mount.path());
     }
-    for mount in [Mount::xfs(test), Mount::btrfs(test)].into_iter().flatten() {
+    for mount in [Mount::xfs(test), Mount::btrfs(test, 128)].into_iter().flatten() {
         let ballast = fs::File::create(mount.path().join("ballast")).unwrap();
         let mut free = rustix::fs::fstatvfs(&ballast).unwrap();
         while free.f_bavail * free.f_frsize > 40 << 20 {

@@ -63,7 +63,8 @@ fn numbered_pieces_in_any_order_make_one_file() {
 #[test]
 fn numbered_pieces_make_one_file_on_every_filesystem() {
     let test = "numbered_pieces_make_one_file_on_every_filesystem";
-    let mounts = [Mount::xfs(test), Mount::btrfs(test), Mount::overlay(test), Mount::fuse(test)];
+    let mounts =
+        [Mount::xfs(test), Mount::btrfs(test, 128), Mount::overlay(test), Mount::fuse(test)];
     for (seed, mount) in mounts.iter().flatten().enumerate() {
         // Not the root of the mount, where mkfs leaves a directory of its own.
         let dir = mount.path().join("results");

@@ -1,0 +1,61 @@
+//! `vellum bench`: a subcommand for each suite, a file for each.
+
+mod append;
+mod commit;
+mod sync;
+mod write;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+use vellum_bench::ScratchKind;
+
+pub(crate) use append::BenchAppendArgs;
+pub(crate) use commit::BenchCommitArgs;
+pub(crate) use sync::BenchSyncArgs;
+pub(crate) use write::BenchWriteArgs;
+
+use super::examples;
+
+/// Measure, with every byte verified and the conditions told
+#[derive(Args, Debug)]
+#[command(after_help = examples::BENCH)]
+pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    pub(crate) suite: BenchSuite,
+}
+
+/// What to measure.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchSuite {
+    Append(BenchAppendArgs),
+    Commit(BenchCommitArgs),
+    Sync(BenchSyncArgs),
+    Write(BenchWriteArgs),
+}
+
+/// Where a suite runs.
+#[derive(Args, Debug)]
+pub(crate) struct BenchPlaceArgs {
+    /// Where: a directory on the filesystem of interest [default: ., or none with --fs]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+    /// Filesystems to make for the run, on loop devices in memory: ext4, xfs, btrfs, tmpfs; for
+    /// root only
+    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    pub(crate) fs: Vec<ScratchKind>,
+}
+
+/// Where a result goes, beside the table.
+#[derive(Args, Debug)]
+pub(crate) struct BenchOutputArgs {
+    /// Write the result as JSON to a file; `-` prints it instead of the table
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the result as Markdown to a file, or print it with `-`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Write the result as one HTML file with charts, or print it with `-`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) html: Option<PathBuf>,
+}
