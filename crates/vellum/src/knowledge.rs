@@ -14,7 +14,7 @@
 //! | other logs | `fallocate` | nothing: see below | `fallocate` | where supported |
 //! | one large file | direct | direct, without copy-on-write | mapped | buffered |
 //!
-//! - *Written blocks make the cheapest commit*: overwriting them took 0.5 to 0.7 of the time of
+//! - *Written blocks make the cheapest commit*: overwriting them took 0.5 to 0.8 of the time of
 //!   appending (ext4 on the disk, XFS), while blocks that are only allocated cost as much as
 //!   appending, or more: each has to be converted when it is written first.
 //! - *For a mapping it is the other way round*: a page of an allocated block is touched first in 0.5
