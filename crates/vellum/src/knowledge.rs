@@ -1,10 +1,10 @@
 //! What is known of filesystems, and what follows from it where nobody has measured.
 //!
 //! One place for [`Preallocate::Auto`], for the way to fill that nobody chose, and for
-//! [`Advice::known`](crate::Advice::known); each with the reason. Figures are ratios from the project's measurements on
-//! Linux 6.18 with 2 cores, ext4, XFS and btrfs on loop devices in memory and ext4 on a virtio disk
-//! (`docs/benchmarks.md` has the method and `docs/decisions` the decisions); `vellum bench sync`,
-//! `commit` and `write` repeat them elsewhere.
+//! [`Advice::known`](crate::Advice::known); each with the reason. The figures were taken on Linux
+//! 6.18 with 2 cores, ext4, XFS and btrfs on loop devices in memory and ext4 on a virtio disk, to be
+//! read as ratios (`docs/benchmarks.md` has the method, `docs/decisions` the decisions); `vellum
+//! bench sync`, `commit` and `write` repeat them elsewhere.
 //!
 //! | | ext4, XFS | btrfs | tmpfs | overlay, FUSE, others |
 //! |---|---|---|---|---|
