@@ -10,7 +10,7 @@
 //! |---|---|---|---|---|
 //! | mapping | safe | not on a full disk | safe | not known |
 //! | allocating 1 GiB | below 2 ms | below 2 ms | 100 ms: real memory | where supported |
-//! | staged logs | written zeros, used again | the same without copy-on-write | the same, for uniformity | the same |
+//! | staged logs | written zeros, used again | without copy-on-write too | as ext4 | as ext4 |
 //! | other logs | `fallocate` | nothing: see below | `fallocate` | where supported |
 //! | one large file | direct | direct, without copy-on-write | mapped | buffered |
 //!
