@@ -4,6 +4,7 @@ pub(super) mod append;
 pub(super) mod commit;
 mod outputs;
 pub(super) mod sync;
+pub(super) mod write;
 
 use std::path::PathBuf;
 

@@ -3,6 +3,7 @@
 mod append;
 mod commit;
 mod sync;
+mod write;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use vellum_bench::ScratchKind;
 pub(crate) use append::BenchAppendArgs;
 pub(crate) use commit::BenchCommitArgs;
 pub(crate) use sync::BenchSyncArgs;
+pub(crate) use write::BenchWriteArgs;
 
 use super::examples;
 
@@ -29,6 +31,7 @@ pub(crate) enum BenchSuite {
     Append(BenchAppendArgs),
     Commit(BenchCommitArgs),
     Sync(BenchSyncArgs),
+    Write(BenchWriteArgs),
 }
 
 /// Where a suite runs.
