@@ -2,6 +2,7 @@
 
 pub(super) mod append;
 pub(super) mod commit;
+pub(super) mod image;
 mod outputs;
 pub(super) mod sync;
 

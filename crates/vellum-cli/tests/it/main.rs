@@ -3,6 +3,7 @@
 mod append;
 mod bench;
 mod bench_commit;
+mod bench_image;
 mod bench_sync;
 mod cat;
 mod commit;

@@ -2,6 +2,7 @@
 
 mod append;
 mod commit;
+mod image;
 mod sync;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use vellum_bench::ScratchKind;
 
 pub(crate) use append::BenchAppendArgs;
 pub(crate) use commit::BenchCommitArgs;
+pub(crate) use image::{BenchImageArgs, CheckWith};
 pub(crate) use sync::BenchSyncArgs;
 
 use super::examples;
@@ -28,6 +30,7 @@ pub(crate) struct BenchArgs {
 pub(crate) enum BenchSuite {
     Append(BenchAppendArgs),
     Commit(BenchCommitArgs),
+    Image(BenchImageArgs),
     Sync(BenchSyncArgs),
 }
 
