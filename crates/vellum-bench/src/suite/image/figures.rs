@@ -88,7 +88,7 @@ pub(super) struct Figures {
     pub(super) rate: f64,
     /// For each of [`PERCENTILES`].
     pub(super) latency_us: [f64; PERCENTILES.len()],
-    /// Writes per second, in each step of the run.
+    /// Writes per second, in each step of the run; no numbers if that is not known.
     pub(super) rates: Vec<f64>,
 }
 

@@ -126,22 +126,21 @@ fn figures(json: &str, log: &str, duration: Duration) -> Result<Figures> {
     Ok(Figures { making_ms: 0.0, extents: None, rate: job.write.iops, latency_us, rates })
 }
 
-/// From lines `end of the step in ms, writes per second, …`: fio's steps may be a little longer
-/// than asked for.
+/// From lines `end of the step in ms, writes per second, …`: fio's steps may be longer than asked
+/// for. Of a run that is very short it tells none, and then there are no numbers.
 fn rates(log: &str, duration: Duration) -> Result<Vec<f64>> {
     let line = |line: &str| -> Option<(f64, f64)> {
         let mut fields = line.split(',').map(|field| field.trim().parse().ok());
         fields.next()?.zip(fields.next()?)
     };
     let lines: Option<Vec<(f64, f64)>> = log.lines().map(line).collect();
-    let lines = lines.filter(|lines| !lines.is_empty());
     let lines = lines.ok_or_else(|| Error::failed("fio's log of rates is not as expected"))?;
     let steps = step_count(duration);
     let step_ms = duration.as_secs_f64() * 1e3 / steps as f64;
     let rate_at = |step: usize| {
         let middle = (step as f64 + 0.5) * step_ms;
         let line = lines.iter().find(|(end, _)| *end >= middle).or(lines.last());
-        line.map_or(0.0, |(_, rate)| *rate)
+        line.map_or(f64::NAN, |(_, rate)| *rate)
     };
     Ok((0..steps).map(rate_at).collect())
 }
@@ -183,8 +182,9 @@ mod tests {
         assert!(error.contains("No space left"), "{error}");
         let other = JSON.replace("\"99.900000\"", "\"99.800000\"");
         assert!(figures(&other, "500, 1", second).unwrap_err().to_string().contains("99.9"));
-        assert!(figures(JSON, "", second).is_err());
         assert!(figures(JSON, "500 ms", second).is_err());
+        let short = figures(JSON, "", second).unwrap();
+        assert!(short.rate > 0.0 && short.rates.iter().all(|rate| rate.is_nan()));
         assert!(figures("{}", "500, 1", second).is_err());
     }
 }

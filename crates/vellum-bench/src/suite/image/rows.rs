@@ -74,12 +74,12 @@ fn median(figures: &[Figures]) -> Option<&Figures> {
     sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }
 
-/// Curves of one round: each rate stands at the end of its step.
+/// Curves of one round, as far as it is known: each rate stands at the end of its step.
 fn series(figures: &Figures, seconds: f64) -> Vec<Series> {
     let step = seconds / figures.rates.len() as f64;
-    let rates = figures.rates.iter().zip(1_u32..);
+    let rates = figures.rates.iter().zip(1_u32..).filter(|(rate, _)| rate.is_finite());
     let latencies = PERCENTILES.iter().zip(figures.latency_us);
-    vec![
+    let mut series = vec![
         Series {
             name: "IOPS over time".into(),
             x: "s".into(),
@@ -92,5 +92,7 @@ fn series(figures: &Figures, seconds: f64) -> Vec<Series> {
             y: "us".into(),
             points: latencies.map(|(percentile, micros)| [*percentile, micros]).collect(),
         },
-    ]
+    ];
+    series.retain(|series| !series.points.is_empty());
+    series
 }

@@ -17,7 +17,7 @@ use crate::lowargs::{examples, values};
 /// and what making it took. Each case gets a new image in each round; the first round is short and
 /// not counted. After each, every block is compared with what was written there last.
 ///
-/// The full run takes about fifteen minutes on each filesystem, --quick less than one.
+/// The full run takes about ten minutes on each filesystem, --quick half of one.
 #[derive(Args, Debug)]
 #[command(after_help = examples::BENCH_IMAGE)]
 pub(crate) struct BenchImageArgs {
