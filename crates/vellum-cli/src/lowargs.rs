@@ -18,7 +18,7 @@ use vellum::{Fill, Layout, Lsn, Preallocate};
 
 pub(crate) use bench::{
     BenchAppendArgs, BenchArgs, BenchCommitArgs, BenchImageArgs, BenchOutputArgs, BenchPlaceArgs,
-    BenchSuite, BenchSyncArgs, CheckWith,
+    BenchSuite, BenchSyncArgs, BenchWriteArgs, CheckWith,
 };
 pub(crate) use internal::{
     DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs, StressProcessArgs,

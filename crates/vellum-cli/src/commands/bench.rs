@@ -5,6 +5,7 @@ pub(super) mod commit;
 pub(super) mod image;
 mod outputs;
 pub(super) mod sync;
+pub(super) mod write;
 
 use std::path::PathBuf;
 

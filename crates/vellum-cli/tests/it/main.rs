@@ -5,6 +5,7 @@ mod bench;
 mod bench_commit;
 mod bench_image;
 mod bench_sync;
+mod bench_write;
 mod cat;
 mod commit;
 mod demo;

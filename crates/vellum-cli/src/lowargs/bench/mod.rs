@@ -4,6 +4,7 @@ mod append;
 mod commit;
 mod image;
 mod sync;
+mod write;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ pub(crate) use append::BenchAppendArgs;
 pub(crate) use commit::BenchCommitArgs;
 pub(crate) use image::{BenchImageArgs, CheckWith};
 pub(crate) use sync::BenchSyncArgs;
+pub(crate) use write::BenchWriteArgs;
 
 use super::examples;
 
@@ -32,6 +34,7 @@ pub(crate) enum BenchSuite {
     Commit(BenchCommitArgs),
     Image(BenchImageArgs),
     Sync(BenchSyncArgs),
+    Write(BenchWriteArgs),
 }
 
 /// Where a suite runs.
