@@ -61,7 +61,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use latency::Latency;
 pub use progress::{Event, Progress, Silent, Stage};
 pub use report::{Better, Key, Metric, Report, Row, Series, ToRow};
-pub use scratch::ScratchKind;
+pub use scratch::{ScratchKind, give_back};
 pub use setting::Setting;
 pub use stats::Spread;
 pub use suite::{append, commit, image, saturate, sync, write};
