@@ -1,0 +1,53 @@
+//! `vellum bench append`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use vellum_bench::{Setting, WayName};
+
+use crate::lowargs::examples;
+
+/// Many processes append to one log: what does a record cost?
+///
+/// Each way of appending runs once in each round, one after the other; the first round is not
+/// counted. After each, every record is looked for: one that is lost, torn or doubled fails the
+/// run. Shown are median, minimum and maximum of the rounds, and how many times as fast as
+/// write(2) with O_APPEND in the same round.
+///
+/// The full run takes minutes and writes twenty gigabytes, nearly all of it for the way `direct`;
+/// --quick takes seconds.
+#[derive(Args, Debug)]
+#[command(after_help = examples::BENCH_APPEND)]
+pub(crate) struct BenchAppendArgs {
+    /// How much, as PROCESSESxRECORDSxBYTES; may be repeated
+    /// [default: 4x100000x128,4x100000x1,4x10000x4095]
+    #[arg(long = "setting", value_name = "PxRxB", value_delimiter = ',')]
+    #[arg(conflicts_with_all = ["processes", "records", "bytes"])]
+    pub(crate) settings: Vec<Setting>,
+    /// How many processes; with --records and --bytes, every combination is run
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
+    pub(crate) processes: Vec<u32>,
+    /// How many records each process appends
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
+    pub(crate) records: Vec<u64>,
+    /// How many bytes a record has
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
+    pub(crate) bytes: Vec<usize>,
+    /// Which ways of appending: vellum-framed, vellum-text, write, writev, stdio, direct, aio,
+    /// io_uring [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) ways: Vec<WayName>,
+    /// How many rounds are counted [default: 5]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: Option<u32>,
+    /// Where: a directory on the filesystem of interest
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// Write the result as JSON to a file; `-` prints it instead of the table
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+    /// A fifth of the records, two rounds, and without the slow ways direct, aio and io_uring,
+    /// as far as nothing else is asked for
+    #[arg(long)]
+    pub(crate) quick: bool,
+}

@@ -1,0 +1,47 @@
+//! `vellum bench`: a subcommand for each suite, a file for each.
+
+mod append;
+mod commit;
+mod sync;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+use vellum_bench::ScratchKind;
+
+pub(crate) use append::BenchAppendArgs;
+pub(crate) use commit::BenchCommitArgs;
+pub(crate) use sync::BenchSyncArgs;
+
+use super::examples;
+
+/// Measure, with every byte verified and the conditions told
+#[derive(Args, Debug)]
+#[command(after_help = examples::BENCH)]
+pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    pub(crate) suite: BenchSuite,
+}
+
+/// What to measure.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchSuite {
+    Append(BenchAppendArgs),
+    Commit(BenchCommitArgs),
+    Sync(BenchSyncArgs),
+}
+
+/// Where a suite runs and where its result goes.
+#[derive(Args, Debug)]
+pub(crate) struct BenchPlaceArgs {
+    /// Where: a directory on the filesystem of interest [default: ., or none with --fs]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+    /// Filesystems to make for the run, on loop devices in memory: ext4, xfs, btrfs, tmpfs; for
+    /// root only
+    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    pub(crate) fs: Vec<ScratchKind>,
+    /// Write the result as JSON to a file; `-` prints it instead of the table
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+}

@@ -1,0 +1,35 @@
+//! `vellum bench sync`.
+
+use clap::Args;
+use vellum_bench::sync::SyncWay;
+
+use super::BenchPlaceArgs;
+use crate::lowargs::{examples, values};
+
+/// 5 MiB in pieces of 4 KiB, each synced: what does the state of the file cost?
+///
+/// A file that grows, one that is written with zeros first, one that is allocated in different
+/// ways; several ways to sync; and all at once with a single sync. All take turns in rounds, the
+/// first of which is not counted; after each, the file is read back and compared. Times are compared
+/// with the file that grows, in the same round: below 1 is faster. What this system can't do is
+/// told with the reason.
+#[derive(Args, Debug)]
+#[command(after_help = examples::BENCH_SYNC)]
+pub(crate) struct BenchSyncArgs {
+    /// Which ways: growing, overwrite, fallocate, fallocate-zero-range, keep-size, write-zeroes,
+    /// o-dsync, o-direct, rwf-dsync, mmap-msync, one-write, one-sync [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) cases: Vec<SyncWay>,
+    /// How much is written
+    #[arg(long, value_name = "BYTES", default_value = "5MiB", value_parser = values::bytes)]
+    pub(crate) bytes: u64,
+    /// Write so much as well, in pieces with a single sync, as 10G
+    #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
+    pub(crate) big: Option<u64>,
+    /// How many rounds are counted
+    #[arg(long, value_name = "COUNT", default_value = "5")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
+    #[command(flatten)]
+    pub(crate) place: BenchPlaceArgs,
+}
