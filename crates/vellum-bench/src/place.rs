@@ -37,9 +37,7 @@ impl Places<'_> {
 
     /// Refuses what can be seen not to work before anything is run.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.count() == 0 {
-            return Err(Error::invalid("a directory or a filesystem is needed"));
-        }
+        self.check_count()?;
         if !self.in_directory {
             return Ok(());
         }
@@ -57,41 +55,80 @@ impl Places<'_> {
         )))
     }
 
-    /// Goes to one place after the other. One that can't be made is left out with a warning, unless
-    /// it would have been the only one.
+    /// Refuses no place at all, for a suite that tells itself what has no room.
+    pub(crate) fn check_count(&self) -> Result<()> {
+        if self.count() == 0 {
+            return Err(Error::invalid("a directory or a filesystem is needed"));
+        }
+        Ok(())
+    }
+
+    /// Goes to one place after the other. One that can't be made, or where the suite can't go on, is
+    /// left out with a warning, unless there is no other.
     pub(crate) fn visit(
         &self,
         warnings: &mut Vec<String>,
         progress: &mut dyn Progress,
         run: &mut dyn FnMut(&Place<'_>, &mut dyn Progress) -> Result<()>,
     ) -> Result<()> {
+        let mut good = 0;
+        let mut judge = |name: &str, result: Result<()>, progress: &mut dyn Progress| match result {
+            Ok(()) => {
+                good += 1;
+                Ok(())
+            }
+            Err(error) if self.count() == 1 => Err(error),
+            Err(error) => {
+                let warning = format!("{name} is left out: {error}");
+                progress.event(&Event::Warning(&warning));
+                warnings.push(warning);
+                Ok(())
+            }
+        };
         if self.in_directory {
-            let dir = self.home.join("directory");
-            fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
-            let kind = filesystem_of(&dir).map_or_else(|| "unknown".into(), |mount| mount.kind);
-            run(&Place { dir: &dir, filesystem: &kind, is_scratch: false }, progress)?;
-            fs::remove_dir_all(&dir).context(|| format!("remove {}", dir.display()))?;
+            let result = self.visit_directory(progress, run);
+            judge("the directory", result, progress)?;
         }
-        if self.scratch.is_empty() {
-            return Ok(());
-        }
-        let room = Room::new(&self.home.join("room"), Room::bytes_for(self.bytes))?;
-        for kind in self.scratch {
-            match room.furnish(*kind, self.bytes) {
-                Ok(scratch) => {
-                    let dir = scratch.dir().join("bench");
-                    fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
-                    let place = Place { dir: &dir, filesystem: kind.as_str(), is_scratch: true };
-                    run(&place, progress)?;
-                }
-                Err(error) if self.count() == 1 => return Err(error),
-                Err(error) => {
-                    let warning = format!("{kind} is left out: {error}");
-                    progress.event(&Event::Warning(&warning));
-                    warnings.push(warning);
-                }
+        if !self.scratch.is_empty() {
+            let room = Room::new(&self.home.join("room"), Room::bytes_for(self.bytes));
+            for kind in self.scratch {
+                let result = match &room {
+                    Ok(room) => self.visit_scratch(room, *kind, progress, run),
+                    Err(error) => Err(error.clone()),
+                };
+                judge(kind.as_str(), result, progress)?;
             }
         }
+        if good == 0 {
+            return Err(Error::failed(warnings.join("; ")));
+        }
         Ok(())
+    }
+
+    fn visit_directory(
+        &self,
+        progress: &mut dyn Progress,
+        run: &mut dyn FnMut(&Place<'_>, &mut dyn Progress) -> Result<()>,
+    ) -> Result<()> {
+        let dir = self.home.join("directory");
+        fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
+        let kind = filesystem_of(&dir).map_or_else(|| "unknown".into(), |mount| mount.kind);
+        let result = run(&Place { dir: &dir, filesystem: &kind, is_scratch: false }, progress);
+        let removed = fs::remove_dir_all(&dir).context(|| format!("remove {}", dir.display()));
+        result.and(removed)
+    }
+
+    /// The filesystem is given back before this returns: there is memory for one at a time.
+    fn visit_scratch(
+        &self,
+        room: &Room,
+        kind: ScratchKind,
+        progress: &mut dyn Progress,
+        run: &mut dyn FnMut(&Place<'_>, &mut dyn Progress) -> Result<()>,
+    ) -> Result<()> {
+        let scratch = room.furnish(kind, self.bytes)?;
+        let dir = scratch.dir().join("bench");
+        fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
+        run(&Place { dir: &dir, filesystem: kind.as_str(), is_scratch: true }, progress)
     }
 }

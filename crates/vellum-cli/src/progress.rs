@@ -33,6 +33,7 @@ impl Progress for BenchBar {
                 begin(bar, format!("{setting} {way}, {stage}"));
             }
             Event::Measuring { what } => begin(bar, what.to_string()),
+            Event::Omitted { steps } => bar.dec_length(*steps),
             Event::Finished => bar.finish_and_clear(),
             _ => {}
         }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Report;
-use super::table::{Align, Columns, number, titled};
+use super::table::{Align, Columns, number, place_name, titled};
 use crate::setting::Setting;
 use crate::stats::Spread;
 use crate::ways::WayName;
@@ -13,6 +13,10 @@ use crate::ways::WayName;
 pub struct Case {
     /// The way.
     pub name: WayName,
+    /// The filesystem.
+    pub filesystem: String,
+    /// Was the filesystem made for this run, in memory?
+    pub scratch: bool,
     /// How many processes appended at once.
     pub processes: u32,
     /// How many records each of them appended.
@@ -46,6 +50,12 @@ impl Case {
         Setting::new(self.processes, self.records, self.bytes)
     }
 
+    /// Is it in the same table?
+    fn is_beside(&self, other: &Case) -> bool {
+        let place = |case: &Case| (case.filesystem.clone(), case.scratch);
+        self.setting() == other.setting() && place(self) == place(other)
+    }
+
     fn verdict(&self) -> &'static str {
         match self {
             Case { failed: Some(_), .. } => "FAILED",
@@ -68,10 +78,9 @@ impl Report<Case> {
         let mut text = self.head();
         let mut rest = self.cases.as_slice();
         while let Some(first) = rest.first() {
-            let setting = first.setting();
-            let len = rest.iter().take_while(|case| case.setting() == setting).count();
+            let len = rest.iter().take_while(|case| case.is_beside(first)).count();
             let (cases, others) = rest.split_at(len);
-            text.push_str(&setting_table(setting, cases));
+            text.push_str(&setting_table(first, cases));
             rest = others;
         }
         let notes = self.notes();
@@ -113,10 +122,13 @@ const COLUMNS: Columns = &[
     ("verified", Align::Left),
 ];
 
-fn setting_table(setting: Setting, cases: &[Case]) -> String {
+fn setting_table(first: &Case, cases: &[Case]) -> String {
     let title = format!(
-        "{} processes × {} records × {} B",
-        setting.processes, setting.records, setting.bytes
+        "{}, {} processes × {} records × {} B",
+        place_name(&first.filesystem, first.scratch),
+        first.processes,
+        first.records,
+        first.bytes
     );
     titled(&title, COLUMNS, cases.iter().map(row))
 }

@@ -11,6 +11,8 @@ fn case(name: WayName) -> Case {
     let spread = Some(Spread { min: 12_345.6, median: 123_456.7, max: 9_999_999.9 });
     Case {
         name,
+        filesystem: "btrfs-raid0".into(),
+        scratch: true,
         processes: 1024,
         records: 99_999_999,
         bytes: 1 << 30,

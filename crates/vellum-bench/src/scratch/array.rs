@@ -57,7 +57,8 @@ impl Array {
 
 impl Drop for Array {
     fn drop(&mut self) {
-        stop(&self.device, &self.note);
+        // What does not stop now, the note is for.
+        let _ = stop(&self.device, &self.note);
     }
 }
 
@@ -69,7 +70,9 @@ fn check() -> Result<()> {
         let _ = run("modprobe", &["raid0"], &[]);
     }
     if !has_md() {
-        return Err(Error::failed("this kernel has no md (CONFIG_MD_RAID0), which stripes devices"));
+        return Err(Error::failed(
+            "this kernel has no md (CONFIG_MD_RAID0), which stripes devices",
+        ));
     }
     if find("mdadm").is_none() {
         return Err(Error::failed("mdadm is missing; it comes with mdadm"));
@@ -77,27 +80,31 @@ fn check() -> Result<()> {
     Ok(())
 }
 
-/// Stops the arrays that files below `dir` name.
-pub(super) fn stop_all(dir: &Path) {
+/// Stops the arrays that files below `dir` name. False if one of them is still in use.
+pub(super) fn stop_all(dir: &Path) -> bool {
+    let mut is_stopped = true;
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            stop_all(&path);
+            is_stopped &= stop_all(&path);
         } else if path.extension().is_some_and(|extension| extension == NOTE_EXTENSION)
             && let Ok(device) = fs::read_to_string(&path)
             && is_ours(&device)
         {
-            stop(Path::new(&device), &path);
+            is_stopped &= stop(Path::new(&device), &path);
         }
     }
+    is_stopped
 }
 
 /// A note is forgotten only when its array is stopped.
-fn stop(device: &Path, note: &Path) {
+fn stop(device: &Path, note: &Path) -> bool {
     let is_stopped = run("mdadm", &["--quiet", "--stop"], &[device.to_path_buf()]).is_ok();
-    if is_stopped || !device.exists() {
+    let is_gone = is_stopped || !device.exists();
+    if is_gone {
         let _ = fs::remove_file(note);
     }
+    is_gone
 }
 
 /// Whoever may write to the directory of a run must not have us stop another array than one that
@@ -136,7 +143,7 @@ mod tests {
         }
         fs::write(run.join("md99.array"), "/dev/md99").unwrap();
         fs::write(run.join("log"), "/dev/md99").unwrap();
-        stop_all(dir.path());
+        assert!(stop_all(dir.path()));
         assert!(!run.join("md99.array").exists() && run.join("log").exists());
     }
 }

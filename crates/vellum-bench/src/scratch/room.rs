@@ -4,6 +4,8 @@ use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::mount::{
@@ -22,6 +24,10 @@ const OVERHEAD_SHARE: u64 = 4;
 const OVERHEAD_BYTES_MIN: u64 = 384 << 20;
 /// What the images leave of a room: for the directories and the tmpfs itself.
 const ROOM_BYTES: u64 = 16 << 20;
+
+/// The kernel does not tell when it takes a device back, so that is asked every now and then.
+const RELEASE_PAUSE: Duration = Duration::from_millis(5);
+const RELEASE_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// A tmpfs that only this thread and its children see. Goes when dropped, or with them.
 pub(crate) struct Room {
@@ -59,7 +65,8 @@ impl Room {
     pub(crate) fn furnish(&self, kind: ScratchKind, bytes: u64) -> Result<Scratch> {
         let dir = self.dir.join(kind.as_str());
         fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
-        let mut scratch = Scratch { dir, is_mounted: false, array: None, images: Vec::new() };
+        let (images, devices) = (Vec::new(), Vec::new());
+        let mut scratch = Scratch { dir, is_mounted: false, array: None, images, devices };
         if let Some(maker) = kind.maker() {
             // The number tells, in a list of loop devices, whose this is.
             let name = |part: u64| match maker.devices {
@@ -90,6 +97,8 @@ pub(crate) struct Scratch {
     array: Option<Array>,
     /// None for a directory of the room itself.
     images: Vec<PathBuf>,
+    /// What they were attached to.
+    devices: Vec<PathBuf>,
 }
 
 impl Scratch {
@@ -108,7 +117,8 @@ impl Scratch {
         let attach = |image| sys::attach_loop(image).context(|| "make a loop device of the image");
         // Held open until they are mounted: the kernel takes back what nobody uses.
         let devices = images.iter().map(attach).collect::<Result<Vec<(File, PathBuf)>>>()?;
-        let mut paths: Vec<PathBuf> = devices.iter().map(|(_, path)| path.clone()).collect();
+        self.devices = devices.iter().map(|(_, path)| path.clone()).collect();
+        let mut paths = self.devices.clone();
         if maker.is_array {
             let array = self.array.insert(Array::build(&paths, outside)?);
             paths = vec![array.device().to_path_buf()];
@@ -118,6 +128,15 @@ impl Scratch {
         self.is_mounted = true;
         Ok(())
     }
+}
+
+/// Is the image still the loop device's?
+fn is_attached(image: &Path, device: &Path) -> bool {
+    let name = device.file_name().unwrap_or_default();
+    let attached = fs::read_to_string(Path::new("/sys/block").join(name).join("loop/backing_file"));
+    // The kernel tells the path as it was, whether the image still has that name or not.
+    let image = image.file_name().unwrap_or_default().to_string_lossy();
+    attached.is_ok_and(|attached| attached.contains(&*image))
 }
 
 /// Makes an image.
@@ -159,5 +178,14 @@ impl Drop for Scratch {
             let _ = fs::remove_file(image);
         }
         let _ = fs::remove_dir_all(&self.dir);
+        // Others may be looking at a device meanwhile. Until it is taken back, its image takes the
+        // memory that the next one needs.
+        let begun = Instant::now();
+        let is_attached = |(image, device): (&PathBuf, &PathBuf)| is_attached(image, device);
+        while begun.elapsed() < RELEASE_TIME_MAX
+            && self.images.iter().zip(&self.devices).any(is_attached)
+        {
+            thread::sleep(RELEASE_PAUSE);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! What is made for a run is there, and goes.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::conditions::filesystem_of;
@@ -52,8 +53,13 @@ fn each_kind_is_there_takes_what_was_promised_and_is_given_back() {
             }
             Err(error) => eprintln!("{kind} left out: {error}"),
         }
-        assert!(!has_device(kind), "{kind}");
-        assert!(free(&dir) >= empty - (1 << 20), "{kind}: {} of {empty}", free(&dir));
+        // A child that another test forks meanwhile may hold what we had open, as long as it lives.
+        let is_given_back = || !has_device(kind) && free(&dir) >= empty - (1 << 20);
+        let begun = Instant::now();
+        while !is_given_back() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{kind}: {} B free", free(&dir));
+            std::thread::yield_now();
+        }
     }
     drop(room);
     assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1, "an empty room, and no note");

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use vellum_bench::append::{self, Config};
-use vellum_bench::{Setting, WayName};
+use vellum_bench::{ScratchKind, Setting, WayName};
 
 use super::{Sink, deliver, judge};
 use crate::lowargs::BenchAppendArgs;
@@ -18,8 +18,9 @@ const QUICK_WAYS: [WayName; 5] =
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: BenchAppendArgs) -> Result<Outcome> {
-    let sink = args.json.as_deref().map(Sink::open).transpose()?;
-    let scratch = Scratch::new("bench", &args.dir)?;
+    ScratchKind::check(&args.place.fs)?;
+    let sink = args.place.json.as_deref().map(Sink::open).transpose()?;
+    let scratch = Scratch::new("bench", &args.place.home())?;
     let report = append::run(&config(&args, scratch.path()), &mut BenchBar::default())?;
     deliver(sink, &report, &report.table())?;
     judge(report.failures().map(|case| case.name.to_string()).collect())
@@ -27,6 +28,8 @@ pub(in crate::commands) fn run(args: BenchAppendArgs) -> Result<Outcome> {
 
 fn config(args: &BenchAppendArgs, dir: &Path) -> Config {
     let mut config = Config::new(dir);
+    config.in_directory = args.place.is_in_directory();
+    config.scratch.clone_from(&args.place.fs);
     if args.quick {
         config.rounds = QUICK_ROUNDS;
         config.ways = QUICK_WAYS.to_vec();
@@ -50,7 +53,8 @@ fn config(args: &BenchAppendArgs, dir: &Path) -> Config {
 
 /// Every combination of the lists; what has no list is as in the first published setting.
 fn combinations(args: &BenchAppendArgs) -> Option<Vec<Setting>> {
-    let (processes, records, bytes) = (&args.processes, &args.records, &args.bytes);
+    let (processes, records) = (&args.processes, &args.records);
+    let bytes: Vec<usize> = args.bytes.iter().map(|bytes| *bytes as usize).collect();
     if processes.is_empty() && records.is_empty() && bytes.is_empty() {
         return None;
     }
@@ -61,7 +65,7 @@ fn combinations(args: &BenchAppendArgs) -> Option<Vec<Setting>> {
     let mut settings = Vec::new();
     for &processes in list(processes, &usual.processes) {
         for &records in list(records, &usual.records) {
-            for &bytes in list(bytes, &usual.bytes) {
+            for &bytes in list(&bytes, &usual.bytes) {
                 settings.push(Setting::new(processes, records, bytes));
             }
         }

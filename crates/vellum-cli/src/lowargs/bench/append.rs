@@ -1,11 +1,10 @@
 //! `vellum bench append`.
 
-use std::path::PathBuf;
-
-use clap::{Args, ValueHint};
+use clap::Args;
 use vellum_bench::{Setting, WayName};
 
-use crate::lowargs::examples;
+use super::BenchPlaceArgs;
+use crate::lowargs::{examples, values};
 
 /// Many processes append to one log: what does a record cost?
 ///
@@ -30,9 +29,9 @@ pub(crate) struct BenchAppendArgs {
     /// How many records each process appends
     #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
     pub(crate) records: Vec<u64>,
-    /// How many bytes a record has
-    #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
-    pub(crate) bytes: Vec<usize>,
+    /// How long a record is, as 128, 4K or 1M
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = values::bytes)]
+    pub(crate) bytes: Vec<u64>,
     /// Which ways of appending: vellum-framed, vellum-text, write, writev, stdio, direct, aio,
     /// io_uring [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -40,14 +39,10 @@ pub(crate) struct BenchAppendArgs {
     /// How many rounds are counted [default: 5]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) rounds: Option<u32>,
-    /// Where: a directory on the filesystem of interest
-    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
-    pub(crate) dir: PathBuf,
-    /// Write the result as JSON to a file; `-` prints it instead of the table
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) json: Option<PathBuf>,
     /// A fifth of the records, two rounds, and without the slow ways direct, aio and io_uring,
     /// as far as nothing else is asked for
     #[arg(long)]
     pub(crate) quick: bool,
+    #[command(flatten)]
+    pub(crate) place: BenchPlaceArgs,
 }

@@ -37,8 +37,8 @@ pub(crate) struct BenchPlaceArgs {
     /// Where: a directory on the filesystem of interest [default: ., or none with --fs]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
-    /// Filesystems to make for the run, on loop devices in memory: ext4, xfs, btrfs, tmpfs; for
-    /// root only
+    /// Filesystems to make for the run, on loop devices in memory: ext4, xfs, btrfs, tmpfs,
+    /// raid0-ext4, btrfs-raid0; for root only
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     pub(crate) fs: Vec<ScratchKind>,
     /// Write the result as JSON to a file; `-` prints it instead of the table
