@@ -75,7 +75,7 @@ impl ErrorKind {
 #[derive(Debug)]
 pub struct Error(Box<Detail>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Detail {
     kind: ErrorKind,
     message: String,
@@ -119,6 +119,11 @@ impl Error {
     pub(crate) fn at_lsn(mut self, lsn: Lsn) -> Error {
         self.0.lsn = Some(lsn);
         self
+    }
+
+    /// The same error once more, for another who asks.
+    pub(crate) fn again(&self) -> Error {
+        Error(self.0.clone())
     }
 
     /// What sort of thing went wrong.

@@ -12,6 +12,8 @@
 //! - [`Reader`] reads them, from any position, and follows the log without polling.
 //! - [`Log::stat`], [`Log::verify`], [`Log::trim`], [`Log::truncate`] and [`repair`] look after it.
 //!
+//! [`parallel`] is apart from the log: several threads write one ordinary file at the speed of many.
+//!
 //! The format is described in `docs/format.md`, the protocol between processes in
 //! `docs/protocol.md`.
 
@@ -20,6 +22,7 @@ mod format;
 mod log;
 mod lsn;
 mod options;
+pub mod parallel;
 mod segment;
 mod shared;
 mod sys;

@@ -84,6 +84,7 @@ macro_rules! named {
         }
     };
 }
+pub(crate) use named;
 
 named!(Layout, "layout", Framed = "framed", Text = "text");
 named!(

@@ -96,6 +96,17 @@ pub(crate) fn allocate(fd: impl AsFd, len: u64) -> io::Result<()> {
     retry(|| fs::fallocate(&fd, FallocateFlags::KEEP_SIZE, 0, len))
 }
 
+/// Allocates the blocks of a range, and makes the file as long as that takes.
+pub(crate) fn allocate_range(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
+    retry(|| fs::fallocate(&fd, FallocateFlags::empty(), offset, len))
+}
+
+/// Gives the blocks of a range back; a hint.
+pub(crate) fn free_range(fd: impl AsFd, offset: u64, len: u64) {
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    let _ = retry(|| fs::fallocate(&fd, flags, offset, len));
+}
+
 /// Waits until the bytes of a file, its length and its blocks survive a power cut.
 pub(crate) fn sync(fd: impl AsFd) -> io::Result<()> {
     retry(|| fs::fsync(&fd))
@@ -126,6 +137,23 @@ pub(crate) fn overwrite_in_place(fd: impl AsFd) {
     if let Ok(flags) = fs::ioctl_getflags(&fd) {
         let _ = fs::ioctl_setflags(&fd, flags | fs::IFlags::NOCOW);
     }
+}
+
+/// The directory that the name of a file is in.
+pub(crate) fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Bytes in a block of the filesystem that a file is on.
+pub(crate) fn block_len(fd: impl AsFd) -> io::Result<u64> {
+    Ok(fs::fstatfs(fd)?.f_bsize as u64)
+}
+
+/// What addresses of memory for direct writes must be multiples of, where the kernel tells.
+pub(crate) fn direct_memory_alignment(fd: impl AsFd) -> Option<usize> {
+    let status = fs::statx(fd, "", fs::AtFlags::EMPTY_PATH, fs::StatxFlags::DIOALIGN).ok()?;
+    let is_told = status.stx_mask & fs::StatxFlags::DIOALIGN.bits() != 0;
+    Some(status.stx_dio_mem_align as usize).filter(|bytes| is_told && *bytes > 0)
 }
 
 /// Bytes in a block that direct reads and writes of a file take, `None` where it has none such.

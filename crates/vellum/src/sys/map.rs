@@ -30,11 +30,16 @@ unsafe impl Sync for Map {}
 impl Map {
     /// Maps the first `len` bytes of `file`, shared with every other process that maps it.
     pub(crate) fn new(file: impl AsFd, len: usize, writable: bool) -> io::Result<Map> {
+        Map::at(file, 0, len, writable)
+    }
+
+    /// As [`Map::new`], from `offset` on, which is a multiple of the page size.
+    pub(crate) fn at(file: impl AsFd, offset: u64, len: usize, writable: bool) -> io::Result<Map> {
         let protection =
             if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
         // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing of ours.
         let start =
-            unsafe { mm::mmap(ptr::null_mut(), len, protection, MapFlags::SHARED, file, 0) }?;
+            unsafe { mm::mmap(ptr::null_mut(), len, protection, MapFlags::SHARED, file, offset) }?;
         let start = NonNull::new(start.cast()).ok_or(Errno::NOMEM)?;
         Ok(Map { start, len })
     }
@@ -113,17 +118,23 @@ impl Map {
     ///
     /// A hint: kernels before 5.14 do not know it and pages are faulted in one by one.
     pub(crate) fn populate(&self, offset: usize, len: usize) {
+        let _ = self.try_populate(offset, len);
+    }
+
+    /// As [`Map::populate`], with the kernel's answer: `Ok` means that stores into the range need
+    /// no block or page any more.
+    pub(crate) fn try_populate(&self, offset: usize, len: usize) -> io::Result<()> {
         let page = rustix::param::page_size();
         let begin = offset / page * page;
         let limit = offset.saturating_add(len).min(self.len);
         if begin >= limit {
-            return;
+            return Ok(());
         }
         // SAFETY: the range lies in the mapping, and populating changes no byte of it.
-        let _ = unsafe {
+        unsafe {
             let start = self.start.as_ptr().add(begin);
             mm::madvise(start.cast::<c_void>(), limit - begin, Advice::LinuxPopulateWrite)
-        };
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Everything the interface promises, in both layouts.
 
 mod model;
+mod parallel;
 mod reading;
 mod reserving;
 mod round_trip;

@@ -1,0 +1,138 @@
+//! Memory that direct writes take as it is, used again and again.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::Mutex;
+
+use super::lock;
+
+/// Where memory starts: no device asks for more.
+pub(super) const MEMORY_ALIGNMENT_BYTES: usize = 4096;
+/// More than this is given back to the system, so that a burst of buffers costs memory once.
+const POOLED_BYTES_MAX: usize = 64 << 20;
+
+/// Aligned memory of any content.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    bytes: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl Memory {
+    fn new(len: usize) -> Memory {
+        let bytes = vec![0; len + MEMORY_ALIGNMENT_BYTES];
+        let start = bytes.as_ptr().align_offset(MEMORY_ALIGNMENT_BYTES);
+        Memory { bytes, start, len }
+    }
+
+    /// Bytes there is room for.
+    fn capacity(&self) -> usize {
+        self.bytes.len().saturating_sub(MEMORY_ALIGNMENT_BYTES)
+    }
+}
+
+impl Deref for Memory {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[self.start..self.start + self.len]
+    }
+}
+
+impl DerefMut for Memory {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..self.start + self.len]
+    }
+}
+
+/// Memory that waits to be used again.
+#[derive(Debug, Default)]
+pub(super) struct Pool {
+    idle: Mutex<Vec<Memory>>,
+}
+
+impl Pool {
+    /// Memory of `len` bytes: the shortest idle one that is long enough, or new.
+    pub(super) fn take(&self, len: usize) -> Memory {
+        let mut idle = lock(&self.idle);
+        let fits = idle.iter().enumerate().filter(|(_, memory)| memory.capacity() >= len);
+        let best = fits.min_by_key(|(_, memory)| memory.capacity()).map(|(index, _)| index);
+        match best {
+            // A small piece does not occupy memory for a large one.
+            Some(index) if idle[index].capacity() / 4 <= len => {
+                Memory { len, ..idle.swap_remove(index) }
+            }
+            _ => {
+                drop(idle);
+                Memory::new(len)
+            }
+        }
+    }
+
+    /// Keeps memory for the next taker.
+    pub(super) fn put(&self, memory: Memory) {
+        let mut idle = lock(&self.idle);
+        let pooled: usize = idle.iter().map(Memory::capacity).sum();
+        if pooled + memory.capacity() <= POOLED_BYTES_MAX {
+            idle.push(memory);
+        }
+    }
+}
+
+/// Memory to make a piece in: see [`ResultFile::buffer`](super::ResultFile::buffer).
+///
+/// It is a slice of bytes, and goes back to the file when it is dropped.
+pub struct Buffer<'a> {
+    memory: Memory,
+    pool: &'a Pool,
+}
+
+impl<'a> Buffer<'a> {
+    pub(super) fn new(pool: &'a Pool, len: usize) -> Buffer<'a> {
+        Buffer { memory: pool.take(len), pool }
+    }
+}
+
+impl Deref for Buffer<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.memory
+    }
+}
+
+impl DerefMut for Buffer<'_> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.memory
+    }
+}
+
+impl Drop for Buffer<'_> {
+    fn drop(&mut self) {
+        self.pool.put(std::mem::take(&mut self.memory));
+    }
+}
+
+impl fmt::Debug for Buffer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffer").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_aligned_and_used_again() {
+        let pool = Pool::default();
+        let first = pool.take(100_000);
+        let address = first.as_ptr();
+        assert!(address.addr().is_multiple_of(MEMORY_ALIGNMENT_BYTES));
+        pool.put(first);
+        let second = pool.take(50_000);
+        assert_eq!((second.as_ptr(), second.len()), (address, 50_000));
+        assert_ne!(pool.take(50_000).as_ptr(), address, "nobody shares it");
+    }
+}

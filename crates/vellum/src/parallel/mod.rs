@@ -1,0 +1,92 @@
+//! One result file, written by several threads: disjoint pieces, in any order.
+//!
+//! Threads that write pieces of one file through the page cache take turns, because the kernel
+//! locks a file for each write. A [`ResultFile`] goes around that lock the way the filesystem at
+//! hand allows, and ends with the exact length, whatever the method needed on the way.
+//!
+//! ```
+//! # let dir = tempfile::tempdir().unwrap();
+//! # let path = dir.path().join("result");
+//! use vellum::parallel::FileOptions;
+//!
+//! let halves = [vec![1; 500_000], vec![2; 300_000]];
+//! let file = FileOptions::new().len(800_000).create(&path)?;
+//! std::thread::scope(|scope| {
+//!     let (file, halves) = (&file, &halves);
+//!     scope.spawn(move || file.write_at(500_000, &halves[1]));
+//!     scope.spawn(move || file.write_at(0, &halves[0]));
+//! });
+//! // The first error of any thread is an error here.
+//! let finished = file.finish()?;
+//! assert_eq!(finished.len, 800_000);
+//! # assert_eq!(std::fs::read(&path).unwrap(), halves.concat());
+//! # Ok::<(), vellum::Error>(())
+//! ```
+//!
+//! Where the size of a piece is known only when it is there, as with compressed data, pieces are
+//! numbered instead: see [`FileOptions::slots`].
+//!
+//! # Which method where
+//!
+//! | filesystem | with [`FileOptions::sync`] | without |
+//! |---|---|---|
+//! | ext4, XFS | allocated, then [`Method::Direct`] | [`Method::Buffered`] |
+//! | btrfs | the same, without copy-on-write | [`Method::Buffered`] |
+//! | tmpfs | [`Method::Mapped`] | [`Method::Mapped`] |
+//! | others (FUSE, overlay, network) | [`Method::Buffered`] | [`Method::Buffered`] |
+//!
+//! The measurements behind this are in `docs/decisions/0007-one-file-by-many-threads.md`.
+
+mod buffer;
+mod coverage;
+mod direct;
+mod file;
+mod ground;
+mod line;
+mod mapped;
+mod options;
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use buffer::Buffer;
+pub use file::{Finished, ResultFile};
+pub use options::FileOptions;
+
+use crate::options::named;
+use crate::{Error, ErrorKind, Result};
+
+/// Which way pieces take into the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Method {
+    /// What suits the filesystem and whether the file is synced: see the
+    /// [module's table](crate::parallel).
+    #[default]
+    Auto,
+    /// `pwrite` into the page cache: works everywhere, one thread at a time.
+    Buffered,
+    /// `pwrite` past the page cache into allocated blocks, all threads at the same time. On btrfs
+    /// the file is made without copy-on-write, and so without checksums and compression. Where
+    /// there are no direct writes, [`Method::Buffered`] takes its place.
+    Direct,
+    /// Stores through a shared mapping of allocated blocks. Where such a mapping is not safe
+    /// (btrfs, FUSE, overlay, network), [`Method::Buffered`] takes its place.
+    Mapped,
+}
+
+named!(
+    Method,
+    "method of writing",
+    Auto = "auto",
+    Buffered = "buffered",
+    Direct = "direct",
+    Mapped = "mapped"
+);
+
+/// Takes a lock. What it guards is whole at every step, so a panic of another thread is no reason
+/// to fail here too.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
