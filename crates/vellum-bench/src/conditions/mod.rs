@@ -164,6 +164,15 @@ impl Writeback {
         }
     }
 
+    /// How many dirty bytes there may be before whoever writes is stopped, with this much memory
+    /// free. The kernel slows writers down from halfway between this and the background limit on.
+    pub(crate) fn limit_bytes(&self, memory_bytes: u64) -> Option<u64> {
+        match self.dirty_bytes {
+            Some(bytes) if bytes > 0 => Some(bytes),
+            _ => self.dirty_ratio.map(|ratio| memory_bytes / 100 * ratio),
+        }
+    }
+
     /// How many dirty bytes there may be before write-back begins, with this much memory free.
     pub(crate) fn background_bytes(&self, memory_bytes: u64) -> Option<u64> {
         match self.dirty_background_bytes {
