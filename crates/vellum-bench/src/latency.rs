@@ -1,9 +1,7 @@
 //! How long single calls took: the columns of a latency table.
 
-use serde::Serialize;
-
 /// What many latencies come to, in microseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Latency {
     /// The mean.
     pub avg: f64,

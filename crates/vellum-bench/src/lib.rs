@@ -60,7 +60,7 @@ pub use conditions::{Conditions, Device, Filesystem, Machine, Writeback};
 pub use error::{Error, ErrorKind, Result};
 pub use latency::Latency;
 pub use progress::{Event, Progress, Silent, Stage};
-pub use report::{Better, Key, Metric, Report, Row, Series, ToRow};
+pub use report::{Better, Document, Key, Metric, Outcome, Report, ReportView, Row, Series, ToRow};
 pub use scratch::{ScratchKind, give_back};
 pub use setting::Setting;
 pub use stats::Spread;

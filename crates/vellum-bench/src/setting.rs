@@ -3,15 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
-
 use crate::error::{Error, Result};
 use crate::record;
 
 /// One row of the published tables: so many processes append so many records of so many bytes.
 ///
 /// Written `4x100000x128`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// How many processes append at once.
     pub processes: u32,

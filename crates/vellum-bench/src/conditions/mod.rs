@@ -7,12 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 mod mount;
 
 /// Where, when and on what a measurement was made.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Conditions {
     /// When the run began: UTC, RFC 3339.
     pub date: String,
@@ -39,7 +39,7 @@ pub struct Conditions {
 }
 
 /// Processor and memory.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Machine {
     /// The processor's own name.
     pub cpu: Option<String>,
@@ -50,7 +50,7 @@ pub struct Machine {
 }
 
 /// A mounted filesystem.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filesystem {
     /// Its type, such as `ext4`.
     pub kind: String,
@@ -63,7 +63,7 @@ pub struct Filesystem {
 }
 
 /// A block device.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Device {
     /// Its name, such as `vda`; that of the whole disk if a partition is mounted.
     pub name: String,
@@ -80,7 +80,7 @@ pub struct Device {
 }
 
 /// The settings under `/proc/sys/vm` that say when dirty pages are written.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Writeback {
     /// From this share of memory on, who dirties a page waits for write-back.
     pub dirty_ratio: Option<u64>,
@@ -116,6 +116,28 @@ impl Conditions {
             writeback: Writeback::now(),
             load_average: load_average(),
         }
+    }
+
+    /// Machine and kernel, then filesystem and device if they are known.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let machine = &self.machine;
+        let mut lines = vec![format!(
+            "{}, {} cores, {}",
+            machine.cpu.as_deref().unwrap_or("unknown processor"),
+            machine.cores.map_or_else(|| String::from("?"), |cores| cores.to_string()),
+            self.kernel,
+        )];
+        if let Some(filesystem) = &self.filesystem {
+            let cache = self.device.as_ref().and_then(|device| device.write_cache.as_deref());
+            lines.push(format!(
+                "{} on {} ({}){}",
+                filesystem.kind,
+                filesystem.source,
+                filesystem.mount_options,
+                cache.map(|cache| format!(", {cache} cache")).unwrap_or_default(),
+            ));
+        }
+        lines
     }
 }
 

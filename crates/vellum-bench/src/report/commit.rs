@@ -1,14 +1,13 @@
 //! The cases of the suite `commit`, and their tables.
 
-use serde::Serialize;
-
-use super::Report;
-use super::table::{Align, Columns, number, place_name, titled};
+use super::case::{Outcome, ToRow};
+use super::row::{Better, Row};
+use super::table::{Align, Columns, dash, median, number, place_name, titled};
 use crate::latency::Latency;
 use crate::stats::Spread;
 
 /// One case in one cell of the matrix.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Case {
     /// Its name.
     pub case: String,
@@ -28,29 +27,29 @@ pub struct Case {
     pub processes: u32,
     /// How many commits the latencies are of: those of all rounds.
     pub commits: u64,
-    /// Commits of all threads a second: the median of the rounds. `null` unless all were good.
-    pub commits_per_second: Option<f64>,
-    /// The same with its spread over the rounds.
-    pub commits_per_second_spread: Option<Spread>,
+    /// Commits of all threads a second, round by round. Empty unless all rounds were good.
+    pub commits_per_second: Vec<f64>,
     /// What single commits took, those of all rounds taken together.
     pub latency_us: Option<Latency>,
-    /// Syncs, or synchronous writes, for each commit: the median of the rounds. `null` where the
-    /// case can't count them.
-    pub syncs_per_commit: Option<f64>,
-    /// Commits a second, as a multiple of `direct-dsync` in the same round. `null` if that did not
+    /// The same of each round by itself.
+    pub round_latencies_us: Vec<Latency>,
+    /// Syncs, or synchronous writes, for each commit, round by round. Empty where the case can't
+    /// count them.
+    pub syncs_per_commit: Vec<f64>,
+    /// Commits a second, as a multiple of `direct-dsync` in the same round. Empty if that did not
     /// run.
-    pub ratio_to_limit: Option<Spread>,
-    /// The same of the peer whose median was best. `null` if none ran.
-    pub ratio_to_best_peer: Option<Spread>,
+    pub ratio_to_limit: Vec<f64>,
+    /// The same of the peer whose median was best. Empty if none ran.
+    pub ratio_to_best_peer: Vec<f64>,
     /// How many files the log had after the last round.
     pub files: Option<u64>,
     /// Their lengths together.
     pub file_bytes: Option<u64>,
-    /// The extents of all of them: pieces that lie in one place. `null` where the filesystem can't
-    /// tell.
+    /// The extents of all of them: pieces that lie in one place. `None` where the filesystem
+    /// can't tell.
     pub extents: Option<u64>,
     /// Speed of reading them in order after they were dropped from the page cache, at most 256 MiB
-    /// of them. `null` on a filesystem that is memory.
+    /// of them. `None` on a filesystem that is memory.
     pub cold_read_mib_per_second: Option<f64>,
     /// Was every acknowledged record that the case keeps found in each round?
     pub verified: bool,
@@ -72,46 +71,95 @@ impl Case {
             count => format!("{count} processes × "),
         };
         let plural = if self.threads == 1 { "" } else { "s" };
-        let place = place_name(&self.filesystem, self.scratch);
-        format!("{} B, {processes}{} thread{plural}, {place}", self.bytes, self.threads)
+        let Case { bytes, threads, .. } = self;
+        format!("{bytes} B, {processes}{threads} thread{plural}, {}", self.place())
     }
 
-    fn verdict(&self) -> &'static str {
-        match self {
-            Case { failed: Some(_), .. } => "FAILED",
-            Case { skipped: Some(_), .. } => "skipped",
-            Case { verified: true, .. } => "yes",
-            _ => "no",
-        }
+    fn place(&self) -> String {
+        place_name(&self.filesystem, self.scratch)
+    }
+
+    /// Speeds and counts.
+    fn with_speeds(&self, row: Row) -> Row {
+        let count = |count: Option<u64>| count.map(|count| count as f64).into_iter().collect();
+        let cold_read = Vec::from_iter(self.cold_read_mib_per_second);
+        let (higher, neither) = (Better::Higher, Better::Neither);
+        row.metric("speed", "commits/s", higher, self.commits_per_second.clone())
+            .metric("speed against direct-dsync", "x", higher, self.ratio_to_limit.clone())
+            .metric("speed against the best peer", "x", higher, self.ratio_to_best_peer.clone())
+            .metric("syncs", "per commit", neither, self.syncs_per_commit.clone())
+            .metric("files", "", neither, count(self.files))
+            .metric("file bytes", "bytes", neither, count(self.file_bytes))
+            .metric("extents", "", neither, count(self.extents))
+            .metric("cold read", "MiB/s", higher, cold_read)
+    }
+
+    /// Those of the rounds, which can be compared, and those of all taken together.
+    fn with_latencies(&self, row: Row) -> Row {
+        let (lower, neither) = (Better::Lower, Better::Neither);
+        let rounds = |part: fn(&Latency) -> f64| self.round_latencies_us.iter().map(part).collect();
+        let row = row.metric("latency p50", "us", lower, rounds(|latency| latency.p50)).metric(
+            "latency p99",
+            "us",
+            lower,
+            rounds(|latency| latency.p99),
+        );
+        let Some(all) = self.latency_us else { return row };
+        row.metric("all commits", "", neither, vec![self.commits as f64])
+            .metric("all latencies, avg", "us", lower, vec![all.avg])
+            .metric("all latencies, min", "us", lower, vec![all.min])
+            .metric("all latencies, max", "us", lower, vec![all.max])
+            .metric("all latencies, stddev", "us", lower, vec![all.stddev])
+            .metric("all latencies, outliers", "%", neither, vec![all.outlier_percent])
+            .metric("all latencies, p50", "us", lower, vec![all.p50])
+            .metric("all latencies, p99", "us", lower, vec![all.p99])
     }
 }
 
-impl Report<Case> {
-    /// The cases that failed. A program that finds any should say so by its exit code.
-    pub fn failures(&self) -> impl Iterator<Item = &Case> {
-        self.cases.iter().filter(|case| case.failed.is_some())
+impl ToRow for Case {
+    fn to_row(&self) -> Row {
+        let yes_or_no = |is: bool| if is { "yes" } else { "no" };
+        let row = Row::new(format!("records of {} B", self.bytes))
+            .key("filesystem", self.place())
+            .key("bytes", self.bytes)
+            .key("processes", self.processes)
+            .key("threads", self.threads)
+            .key("case", &self.case)
+            .key("prepared", yes_or_no(self.prepared))
+            .key("peer", yes_or_no(self.peer));
+        let row = self.with_latencies(self.with_speeds(row));
+        let (skipped, failed) = (self.skipped.clone(), self.failed.clone());
+        Row { verified: self.verified, skipped, failed, ..row }
     }
 
-    /// Two tables for each cell, at most 100 columns wide: latencies, then speed and files; the
-    /// conditions above, warnings and reasons below.
-    pub fn table(&self) -> String {
-        let mut text = self.head();
-        for cases in self.cases.chunk_by(|one, other| one.cell() == other.cell()) {
+    fn outcome(&self) -> Outcome<'_> {
+        Outcome {
+            verified: self.verified,
+            skipped: self.skipped.as_deref(),
+            failed: self.failed.as_deref(),
+        }
+    }
+
+    /// Two tables for each cell: latencies, then speed and files.
+    fn tables(cases: &[Case]) -> String {
+        let mut text = String::new();
+        for cases in cases.chunk_by(|one, other| one.cell() == other.cell()) {
             text.push_str(&titled(&cases[0].title(), LATENCY_COLUMNS, cases.iter().map(latencies)));
             text.push_str(&titled("", SPEED_COLUMNS, cases.iter().map(speeds)));
         }
-        let reasons = self.cases.iter().flat_map(|case| {
-            let failed = case.failed.iter();
-            let failed = failed.map(|why| format!("FAILED {}, {}: {why}", case.case, case.title()));
-            let skipped = case.skipped.iter();
-            failed.chain(skipped.map(|why| format!("skipped {}: {why}", case.case)))
-        });
-        text.push_str(&self.foot(reasons));
         text
+    }
+
+    fn notes(cases: &[Case]) -> Vec<String> {
+        let note = |case: &Case| match case.failed {
+            Some(_) => case.outcome().note(&format!("{}, {}", case.case, case.title())),
+            None => case.outcome().note(&case.case),
+        };
+        cases.iter().filter_map(note).collect()
     }
 }
 
-const LATENCY_COLUMNS: Columns = &[
+const LATENCY_COLUMNS: Columns<'static> = &[
     ("case", Align::Left),
     ("prepared", Align::Left),
     ("avg", Align::Right),
@@ -123,7 +171,7 @@ const LATENCY_COLUMNS: Columns = &[
     ("p99", Align::Right),
 ];
 
-const SPEED_COLUMNS: Columns = &[
+const SPEED_COLUMNS: Columns<'static> = &[
     ("case", Align::Left),
     ("prep", Align::Left),
     ("commits/s", Align::Right),
@@ -152,26 +200,21 @@ fn latencies(case: &Case) -> Vec<String> {
 }
 
 fn speeds(case: &Case) -> Vec<String> {
-    let median = |spread: Option<Spread>| spread.map_or_else(dash, |spread| number(spread.median));
     let short = |ratio: f64| if ratio < 0.1 { number(ratio) } else { format!("{ratio:.2}") };
-    let range =
-        case.ratio_to_limit.map(|ratio| format!("{}–{}", short(ratio.min), short(ratio.max)));
+    let range = Spread::of(&case.ratio_to_limit)
+        .map(|ratio| format!("{}–{}", short(ratio.min), short(ratio.max)));
     vec![
         case.case.clone(),
         if case.prepared { "yes" } else { "no" }.to_string(),
-        case.commits_per_second.map_or_else(dash, number),
-        case.syncs_per_commit.map_or_else(dash, number),
-        median(case.ratio_to_limit),
+        median(&case.commits_per_second),
+        median(&case.syncs_per_commit),
+        median(&case.ratio_to_limit),
         range.unwrap_or_else(dash),
-        median(case.ratio_to_best_peer),
+        median(&case.ratio_to_best_peer),
         case.extents.map_or_else(dash, |count| count.to_string()),
         case.cold_read_mib_per_second.map_or_else(dash, number),
-        case.verdict().to_string(),
+        case.outcome().verdict().to_string(),
     ]
-}
-
-fn dash() -> String {
-    String::from("–")
 }
 
 /// A time with its unit and four digits that count: `807.4us`, `1.441ms`, `25.00ms`.

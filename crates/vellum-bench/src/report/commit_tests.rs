@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
+use super::super::Report;
 use super::*;
 use crate::conditions::Conditions;
 
 fn case(name: &str, prepared: bool) -> Case {
-    let spread = Some(Spread { min: 0.123, median: 12.345, max: 1234.5 });
+    let samples = vec![0.123, 12.345, 1234.5];
     let latency = Latency {
         avg: 123_456.7,
         min: 807.41,
@@ -28,12 +27,12 @@ fn case(name: &str, prepared: bool) -> Case {
         threads: 16,
         processes: 16,
         commits: 30_000,
-        commits_per_second: Some(123_456.7),
-        commits_per_second_spread: spread,
+        commits_per_second: vec![123_456.7],
         latency_us: Some(latency),
-        syncs_per_commit: Some(0.1234),
-        ratio_to_limit: spread,
-        ratio_to_best_peer: spread,
+        round_latencies_us: vec![latency; 3],
+        syncs_per_commit: vec![0.1234],
+        ratio_to_limit: samples.clone(),
+        ratio_to_best_peer: samples,
         files: Some(3),
         file_bytes: Some(1 << 30),
         extents: Some(65_536),
@@ -50,23 +49,24 @@ fn report(cases: Vec<Case>) -> Report<Case> {
 }
 
 #[test]
-fn json_has_the_promised_shape() {
-    let json = report(vec![case("vellum", true)]).to_json().unwrap();
-    let json: Value = serde_json::from_str(&json).unwrap();
-    let case = &json["cases"][0];
-    for key in ["filesystem", "bytes", "threads", "processes", "prepared", "case", "extents"] {
-        assert!(!case[key].is_null(), "{key}: {case}");
-    }
-    for key in ["files", "file_bytes", "syncs_per_commit", "ratio_to_best_peer", "verified"] {
-        assert!(!case[key].is_null(), "{key}: {case}");
-    }
-    assert!(case["commits_per_second"].is_number() && case["cold_read_mib_per_second"].is_number());
-    for key in ["avg", "p50", "p99", "max"] {
-        assert!(case["latency_us"][key].is_number(), "{key}: {case}");
-    }
-    for key in ["min", "median", "max"] {
-        assert!(case["ratio_to_limit"][key].is_number(), "{key}: {case}");
-    }
+fn every_figure_is_in_the_common_form() {
+    let row = case("vellum", true).to_row();
+    assert_eq!(row.table, "records of 1048576 B");
+    let values: Vec<&str> = row.keys.iter().map(|key| key.value.as_str()).collect();
+    let place = "btrfs, loop device in memory";
+    assert_eq!(values, [place, "1048576", "16", "16", "vellum", "yes", "no"]);
+    let median = |name: &str| {
+        let metric = row.metrics.iter().find(|metric| metric.name == name);
+        metric.unwrap_or_else(|| panic!("{name}: {row:?}")).spread().unwrap().median
+    };
+    assert_eq!((median("speed"), median("speed against direct-dsync")), (123_456.7, 12.345));
+    assert_eq!((median("speed against the best peer"), median("syncs")), (12.345, 0.1234));
+    assert_eq!((median("files"), median("file bytes")), (3.0, (1 << 30) as f64));
+    assert_eq!((median("extents"), median("cold read")), (65_536.0, 12_345.6));
+    assert_eq!((median("all commits"), median("latency p99")), (30_000.0, 999_999.0));
+    let parts = ["avg", "min", "max", "stddev", "outliers", "p50", "p99"];
+    let all = parts.map(|part| median(&format!("all latencies, {part}")));
+    assert_eq!(all, [123_456.7, 807.41, 9_999_999.0, 12_345.6, 12.34, 100_000.0, 999_999.0]);
 }
 
 #[test]

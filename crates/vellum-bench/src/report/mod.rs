@@ -1,23 +1,31 @@
-//! The result of a run: data, JSON and a table.
+//! The result of a run: data, JSON, Markdown and a table.
 //!
-//! A report is the same for every suite but for its cases, which each suite defines: what one
-//! case is, and which table shows several.
-
-use serde::Serialize;
+//! A report is the same for every suite but for its cases, which each suite defines: what one case
+//! is, and which tables show several. Everything but the tables for a terminal is made from the
+//! common form of a case, [`Row`].
 
 use crate::conditions::Conditions;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 pub(crate) mod append;
+mod case;
 pub(crate) mod commit;
+mod document;
+mod group;
+mod json;
+mod markdown;
 mod row;
 pub(crate) mod sync;
 mod table;
+mod tables;
 
-pub use row::{Better, Key, Metric, Row, Series, ToRow};
+pub use case::{Outcome, ToRow};
+pub use document::Document;
+pub use row::{Better, Key, Metric, Row, Series};
+pub(crate) use table::{place_name, size};
 
 /// The result of a run of a suite whose cases are `C`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Report<C> {
     /// The name of the suite.
     pub suite: &'static str,
@@ -31,53 +39,78 @@ pub struct Report<C> {
     pub cases: Vec<C>,
 }
 
-impl<C: Serialize> Report<C> {
-    /// The report as JSON, indented, with a newline at the end.
+/// A report of any suite, for whoever hands it out.
+pub trait ReportView {
+    /// See [`Report::table`].
+    fn table(&self) -> String;
+
+    /// See [`Report::document`].
+    fn document(&self) -> Document;
+}
+
+impl<C: ToRow> ReportView for Report<C> {
+    fn table(&self) -> String {
+        Report::table(self)
+    }
+
+    fn document(&self) -> Document {
+        Report::document(self)
+    }
+}
+
+impl<C: ToRow> Report<C> {
+    /// The cases in the common form.
+    pub fn rows(&self) -> Vec<Row> {
+        self.cases.iter().map(ToRow::to_row).collect()
+    }
+
+    /// The report as it is kept in a file.
+    pub fn document(&self) -> Document {
+        let Report { suite, conditions, rounds, warnings, .. } = self;
+        Document::new(suite, conditions, *rounds, warnings, self.rows())
+    }
+
+    /// The report as JSON, with a newline at the end.
     ///
     /// # Errors
     ///
     /// None in practice: everything in a report can be written as JSON.
     pub fn to_json(&self) -> Result<String> {
-        let json = serde_json::to_string_pretty(self);
-        let json = json.map_err(|error| Error::failed(format!("write the report: {error}")))?;
-        Ok(json + "\n")
+        self.document().to_json()
     }
-}
 
-impl<C> Report<C> {
+    /// The report as Markdown: see [`Document::to_markdown`].
+    pub fn to_markdown(&self) -> String {
+        self.document().to_markdown()
+    }
+
+    /// The cases that failed. A program that finds any should say so by its exit code.
+    pub fn failures(&self) -> impl Iterator<Item = &C> {
+        self.cases.iter().filter(|case| case.outcome().failed.is_some())
+    }
+
+    /// Tables for a terminal, at most 100 columns wide, with the conditions above and the warnings
+    /// and reasons below.
+    pub fn table(&self) -> String {
+        let notes = C::notes(&self.cases);
+        [self.head(), C::tables(&self.cases), self.foot(notes)].concat()
+    }
+
     /// The conditions, in lines that fit.
     fn head(&self) -> String {
-        let conditions = &self.conditions;
-        let machine = &conditions.machine;
-        let mut lines = vec![format!(
-            "{}, {} cores, {}",
-            machine.cpu.as_deref().unwrap_or("unknown processor"),
-            machine.cores.map_or_else(|| String::from("?"), |cores| cores.to_string()),
-            conditions.kernel,
-        )];
-        if let Some(filesystem) = &conditions.filesystem {
-            let device = conditions.device.as_ref();
-            let cache = device.and_then(|device| device.write_cache.as_deref());
-            lines.push(format!(
-                "{} on {} ({}){}",
-                filesystem.kind,
-                filesystem.source,
-                filesystem.mount_options,
-                cache.map(|cache| format!(", {cache} cache")).unwrap_or_default(),
-            ));
-        }
-        lines.push(format!(
+        let lines = self.conditions.lines();
+        let about = format!(
             "{}, vellum {}, {} rounds and a warm-up",
-            conditions.date, conditions.vellum, self.rounds
-        ));
-        lines.iter().map(|line| table::wrapped(line)).collect()
+            self.conditions.date, self.conditions.vellum, self.rounds
+        );
+        lines.iter().chain([&about]).map(|line| table::wrapped(line)).collect()
     }
 
     /// The reasons and the warnings, each once, below an empty line.
-    fn foot(&self, reasons: impl Iterator<Item = String>) -> String {
+    fn foot(&self, reasons: Vec<String>) -> String {
         let warnings = self.warnings.iter().map(|warning| format!("warning: {warning}"));
         let mut notes: Vec<String> = Vec::new();
-        for note in reasons.chain(warnings) {
+        for note in reasons.into_iter().chain(warnings) {
             if !notes.contains(&note) {
                 notes.push(note);
             }

@@ -4,8 +4,10 @@
 //! A suite whose cases have more to them than fits here keeps a type of its own for the terminal,
 //! and turns it into rows; a new suite makes rows at once.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 
+use super::Outcome;
 use crate::stats::Spread;
 
 /// What was measured in one way, in one setting, in one place.
@@ -39,8 +41,9 @@ pub struct Key {
     pub value: String,
 }
 
-/// A figure of which there is one for each round, or one for all.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A figure of which there is one for each round, or one for all. In JSON, `min`, `median` and `max`
+/// stand beside the samples: people read it too.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Metric {
     /// What is counted: `write`, `write and sync`, `p99`.
     pub name: String,
@@ -89,7 +92,7 @@ impl Row {
         self
     }
 
-    /// Adds a metric; one without samples is left out.
+    /// Adds a metric; one without samples, or with one that is no number, is left out.
     pub(crate) fn metric(
         mut self,
         name: &str,
@@ -97,7 +100,7 @@ impl Row {
         better: Better,
         samples: Vec<f64>,
     ) -> Row {
-        if !samples.is_empty() {
+        if !samples.is_empty() && samples.iter().all(|sample| sample.is_finite()) {
             let (name, unit) = (name.into(), unit.into());
             self.metrics.push(Metric { name, unit, better, samples });
         }
@@ -108,6 +111,15 @@ impl Row {
     pub fn value(&self, name: &str) -> Option<&str> {
         self.keys.iter().find(|key| key.name == name).map(|key| key.value.as_str())
     }
+
+    /// Was it run, and well?
+    pub fn outcome(&self) -> Outcome<'_> {
+        Outcome {
+            verified: self.verified,
+            skipped: self.skipped.as_deref(),
+            failed: self.failed.as_deref(),
+        }
+    }
 }
 
 impl Metric {
@@ -117,14 +129,17 @@ impl Metric {
     }
 }
 
-/// A case that can be put in the common form.
-pub trait ToRow {
-    /// The same, as a row.
-    fn to_row(&self) -> Row;
-}
-
-impl ToRow for Row {
-    fn to_row(&self) -> Row {
-        self.clone()
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let spread = self.spread();
+        let mut metric = serializer.serialize_struct("Metric", 7)?;
+        metric.serialize_field("name", &self.name)?;
+        metric.serialize_field("unit", &self.unit)?;
+        metric.serialize_field("better", &self.better)?;
+        metric.serialize_field("min", &spread.map(|spread| spread.min))?;
+        metric.serialize_field("median", &spread.map(|spread| spread.median))?;
+        metric.serialize_field("max", &spread.map(|spread| spread.max))?;
+        metric.serialize_field("samples", &self.samples)?;
+        metric.end()
     }
 }

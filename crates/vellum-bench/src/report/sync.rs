@@ -1,14 +1,12 @@
 //! The cases of the suite `sync`, and their table.
 
-use serde::Serialize;
-
-use super::Report;
-use super::table::{Align, Columns, number, place_name, titled};
-use crate::stats::Spread;
+use super::case::{Outcome, ToRow};
+use super::row::{Better, Row};
+use super::table::{Align, Columns, median, place_name, range, size, titled};
 use crate::suite::sync::SyncWay;
 
 /// One way on one filesystem.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Case {
     /// The way.
     pub case: SyncWay,
@@ -22,61 +20,65 @@ pub struct Case {
     pub piece_bytes: usize,
     /// How often it was synced.
     pub syncs: u64,
-    /// What all took. `null` unless every round was good.
-    pub milliseconds: Option<Spread>,
-    /// How many times as long as `growing` in the same round: below 1 is faster. `null` if that did
+    /// What all took, round by round. Empty unless every round was good.
+    pub milliseconds: Vec<f64>,
+    /// How many times as long as `growing` in the same round: below 1 is faster. Empty if that did
     /// not run, and for another amount.
-    pub time_ratio_to_growing: Option<Spread>,
+    pub time_ratio_to_growing: Vec<f64>,
     /// Was everything found in the file in each round?
     pub verified: bool,
     /// Why this system can't do it. Such a case has no numbers.
-    pub unsupported: Option<String>,
+    pub skipped: Option<String>,
     /// What went wrong. Such a case has no numbers.
     pub failed: Option<String>,
 }
 
 impl Case {
-    fn place(&self) -> (&str, bool) {
-        (&self.filesystem, self.scratch)
-    }
-
-    fn verdict(&self) -> &'static str {
-        match self {
-            Case { failed: Some(_), .. } => "FAILED",
-            Case { unsupported: Some(_), .. } => "unsupported",
-            Case { verified: true, .. } => "yes",
-            _ => "no",
-        }
+    fn place(&self) -> String {
+        place_name(&self.filesystem, self.scratch)
     }
 }
 
-impl Report<Case> {
-    /// The cases that failed. A program that finds any should say so by its exit code.
-    pub fn failures(&self) -> impl Iterator<Item = &Case> {
-        self.cases.iter().filter(|case| case.failed.is_some())
+impl ToRow for Case {
+    /// In the common form, another amount stands in a table of its own.
+    fn to_row(&self) -> Row {
+        let (amount, piece) = (size(self.bytes), size(self.piece_bytes as u64));
+        let ratio = self.time_ratio_to_growing.clone();
+        let row = Row::new(format!("{amount} in pieces of {piece}"))
+            .key("filesystem", self.place())
+            .key("bytes", self.bytes)
+            .key("piece bytes", self.piece_bytes)
+            .key("syncs", self.syncs)
+            .key("case", self.case)
+            .metric("time", "ms", Better::Lower, self.milliseconds.clone())
+            .metric("time against growing", "x", Better::Lower, ratio);
+        let (skipped, failed) = (self.skipped.clone(), self.failed.clone());
+        Row { verified: self.verified, skipped, failed, ..row }
     }
 
-    /// A table for each filesystem, at most 100 columns wide, with the conditions above and the
-    /// warnings and reasons below.
-    pub fn table(&self) -> String {
-        let mut text = self.head();
-        for cases in self.cases.chunk_by(|one, other| one.place() == other.place()) {
-            let title = place_name(&cases[0].filesystem, cases[0].scratch);
-            text.push_str(&titled(&title, COLUMNS, cases.iter().map(row)));
+    fn outcome(&self) -> Outcome<'_> {
+        Outcome {
+            verified: self.verified,
+            skipped: self.skipped.as_deref(),
+            failed: self.failed.as_deref(),
         }
-        let reasons = self.cases.iter().flat_map(|case| {
-            let name = format!("{} on {}", case.case, case.filesystem);
-            let failed = case.failed.iter().map(|why| format!("FAILED {name}: {why}"));
-            let unsupported = case.unsupported.iter();
-            let unsupported = unsupported.map(|why| format!("unsupported {name}: {why}"));
-            failed.chain(unsupported).collect::<Vec<String>>()
-        });
-        text.push_str(&self.foot(reasons));
-        text
+    }
+
+    /// A table for each filesystem.
+    fn tables(cases: &[Case]) -> String {
+        let places = cases.chunk_by(|one, other| one.place() == other.place());
+        let table = |cases: &[Case]| titled(&cases[0].place(), COLUMNS, cases.iter().map(row));
+        places.map(table).collect()
+    }
+
+    fn notes(cases: &[Case]) -> Vec<String> {
+        let note =
+            |case: &Case| case.outcome().note(&format!("{} on {}", case.case, case.filesystem));
+        cases.iter().filter_map(note).collect()
     }
 }
 
-const COLUMNS: Columns = &[
+const COLUMNS: Columns<'static> = &[
     ("case", Align::Left),
     ("KiB", Align::Right),
     ("syncs", Align::Right),
@@ -88,38 +90,28 @@ const COLUMNS: Columns = &[
 ];
 
 fn row(case: &Case) -> Vec<String> {
-    let median = |spread: Option<Spread>| spread.map_or_else(dash, |spread| number(spread.median));
-    let range = |spread: Option<Spread>| {
-        spread
-            .map_or_else(dash, |spread| format!("{} … {}", number(spread.min), number(spread.max)))
-    };
     vec![
         case.case.to_string(),
         (case.bytes >> 10).to_string(),
         case.syncs.to_string(),
-        median(case.milliseconds),
-        range(case.milliseconds),
-        median(case.time_ratio_to_growing),
-        range(case.time_ratio_to_growing),
-        case.verdict().to_string(),
+        median(&case.milliseconds),
+        range(&case.milliseconds),
+        median(&case.time_ratio_to_growing),
+        range(&case.time_ratio_to_growing),
+        case.outcome().verdict().to_string(),
     ]
-}
-
-fn dash() -> String {
-    String::from("–")
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use serde_json::Value;
-
+    use super::super::Report;
     use super::*;
     use crate::conditions::Conditions;
 
     fn case(way: SyncWay) -> Case {
-        let spread = Some(Spread { min: 1234.5, median: 12_345.6, max: 123_456.7 });
+        let samples = vec![12_345.6, 123_456.7, 1234.5];
         Case {
             case: way,
             filesystem: "btrfs".into(),
@@ -127,31 +119,40 @@ mod tests {
             bytes: 10 << 30,
             piece_bytes: 4096,
             syncs: 2_621_440,
-            milliseconds: spread,
-            time_ratio_to_growing: spread,
+            milliseconds: samples.clone(),
+            time_ratio_to_growing: samples,
             verified: true,
-            unsupported: None,
+            skipped: None,
             failed: None,
         }
     }
 
-    #[test]
-    fn json_and_table_have_the_promised_shape() {
-        let mut cases = SyncWay::ALL.map(case).to_vec();
-        cases[1].unsupported = Some("this disk is a stone ".repeat(20));
-        cases[2].failed = Some("lost".into());
+    fn report(cases: Vec<Case>) -> Report<Case> {
         let conditions = Conditions::now(Path::new("/"), &vellum::Options::new());
-        let report = Report { suite: "sync", conditions, rounds: 5, warnings: Vec::new(), cases };
+        Report { suite: "sync", conditions, rounds: 3, warnings: Vec::new(), cases }
+    }
+
+    #[test]
+    fn the_table_has_the_promised_shape() {
+        let mut cases = SyncWay::ALL.map(case).to_vec();
+        cases[1].skipped = Some("this disk is a stone ".repeat(20));
+        cases[2].failed = Some("lost".into());
+        let report = report(cases);
         let table = report.table();
         assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
-        assert!(table.contains("unsupported overwrite on btrfs: this disk"), "{table}");
+        assert!(table.contains("skipped overwrite on btrfs: this disk"), "{table}");
         assert_eq!(report.failures().count(), 1);
-        let json: Value = serde_json::from_str(&report.to_json().unwrap()).unwrap();
-        for key in ["case", "filesystem", "bytes", "syncs", "milliseconds", "verified"] {
-            assert!(!json["cases"][0][key].is_null(), "{key}");
-        }
-        for key in ["min", "median", "max"] {
-            assert!(json["cases"][0]["time_ratio_to_growing"][key].is_number(), "{key}");
-        }
+    }
+
+    #[test]
+    fn every_figure_is_in_the_common_form() {
+        let row = case(SyncWay::Growing).to_row();
+        assert_eq!(row.table, "10 GiB in pieces of 4 KiB");
+        let keys = ["filesystem", "bytes", "piece bytes", "syncs", "case"];
+        let values = keys.map(|name| row.value(name).unwrap());
+        let bytes = (10_u64 << 30).to_string();
+        assert_eq!(values, ["btrfs, loop device in memory", &bytes, "4096", "2621440", "growing"]);
+        let medians = row.metrics.iter().map(|metric| metric.spread().unwrap().median);
+        assert_eq!(medians.collect::<Vec<f64>>(), [12_345.6, 12_345.6]);
     }
 }

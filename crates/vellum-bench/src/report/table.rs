@@ -3,6 +3,8 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
+use crate::stats::Spread;
+
 /// The width that everything fits in.
 pub(super) const WIDTH: usize = 100;
 
@@ -14,19 +16,42 @@ pub(super) enum Align {
 }
 
 /// Heading and alignment of each column.
-pub(super) type Columns = &'static [(&'static str, Align)];
+pub(super) type Columns<'a> = &'a [(&'a str, Align)];
 
-/// A filesystem as titles name it: one that was made for the run says so.
-pub(super) fn place_name(filesystem: &str, is_scratch: bool) -> String {
+/// A filesystem as titles and keys name it: one that was made for the run says so.
+pub(crate) fn place_name(filesystem: &str, is_scratch: bool) -> String {
     let has_device = is_scratch && filesystem != "tmpfs";
     let medium = if has_device { ", loop device in memory" } else { "" };
     format!("{filesystem}{medium}")
 }
 
+/// A size in the largest binary unit of which it is a whole number: `4 KiB`, `1000 B`.
+pub(crate) fn size(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let whole = units.iter().find(|(shift, _)| bytes > 0 && bytes.trailing_zeros() >= *shift);
+    whole.map_or_else(|| format!("{bytes} B"), |(shift, unit)| format!("{} {unit}", bytes >> shift))
+}
+
+/// A cell with nothing in it.
+pub(super) fn dash() -> String {
+    String::from("–")
+}
+
+/// The middle of `samples`.
+pub(super) fn median(samples: &[f64]) -> String {
+    Spread::of(samples).map_or_else(dash, |spread| number(spread.median))
+}
+
+/// The smallest and the largest of `samples`.
+pub(super) fn range(samples: &[f64]) -> String {
+    let text = |spread: Spread| format!("{} … {}", number(spread.min), number(spread.max));
+    Spread::of(samples).map_or_else(dash, text)
+}
+
 /// A title, unless it is empty, and a table under it.
 pub(super) fn titled(
     title: &str,
-    columns: Columns,
+    columns: Columns<'_>,
     rows: impl Iterator<Item = Vec<String>>,
 ) -> String {
     let mut table = Table::new();
@@ -41,7 +66,7 @@ pub(super) fn titled(
             Align::Right => CellAlignment::Right,
         });
     }
-    let title = if title.is_empty() { String::new() } else { format!("{title}\n") };
+    let title = if title.is_empty() { String::new() } else { wrapped(title) };
     format!("\n{title}{}\n", table.trim_fmt())
 }
 
@@ -87,6 +112,13 @@ mod tests {
         let numbers = [0.0, 0.000_02, 0.0123, 0.921, 15.04, 123.4, 65_000.0];
         let texts = ["0", "0.000020", "0.0123", "0.92", "15.0", "123", "65000"];
         assert_eq!(numbers.map(number), texts);
+    }
+
+    #[test]
+    fn sizes_are_whole_numbers_of_their_unit() {
+        let sizes = [0, 128, 4095, 4096, 5 << 20, 10 << 30, (1 << 20) + 1024];
+        let texts = ["0 B", "128 B", "4095 B", "4 KiB", "5 MiB", "10 GiB", "1025 KiB"];
+        assert_eq!(sizes.map(size), texts);
     }
 
     #[test]

@@ -17,8 +17,6 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
-
 use crate::error::{Error, Result};
 use crate::record::Records;
 use crate::setting::Setting;
@@ -181,12 +179,6 @@ impl FromStr for WayName {
             let names = WayName::ALL.map(WayName::as_str).join(", ");
             Error::invalid(format!("\"{text}\" is not a way to append; there are {names}"))
         })
-    }
-}
-
-impl Serialize for WayName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 

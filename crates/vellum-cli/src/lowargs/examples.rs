@@ -78,7 +78,7 @@ Examples:
   vellum bench commit --fs ext4,xfs,btrfs,tmpfs --bytes 256,4096
   vellum bench commit --bytes 4096 --processes 4 --threads 4
   vellum bench commit --bytes 256 --threads 1 --prepared yes --cases vellum,direct-dsync
-  vellum bench commit --bytes 256 --json - | jq '.cases[] | {case, threads, ratio_to_limit}'";
+  vellum bench commit --bytes 256 --json - | jq -c '.cases[] | [.keys[].value, .metrics[1].median]'";
 
 pub(super) const BENCH_SYNC: &str = "\
 Examples:
@@ -92,7 +92,7 @@ Examples:
   vellum bench append --dir /mnt/data --json result.json
   vellum bench append --setting 4x100000x128 --setting 8x1000x65536 --rounds 9
   vellum bench append --processes 1,2,4,8 --bytes 128,1024 --ways vellum-framed,write
-  vellum bench append --quick --json - | jq '.cases[] | {name, ratio_to_write}'";
+  vellum bench append --quick --json - | jq -c '.cases[] | [.keys[].value, .metrics[1].median]'";
 
 pub(super) const STRESS: &str = "\
 Exit codes:

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::support::{Place, Ran, run};
+use super::support::{Place, Ran, key, number, run};
 
 fn bench(place: &Place, options: &[&str]) -> Ran {
     let dir = place.dir().to_str().unwrap();
@@ -16,12 +16,15 @@ fn cases(json: &str) -> Vec<(String, u64, u64, u64)> {
     assert_eq!((&report["suite"], &report["rounds"]), (&"append".into(), &1.into()));
     assert!(report["conditions"]["kernel"].is_string());
     let cases = report["cases"].as_array().unwrap().iter();
-    let number = |case: &Value, key: &str| case[key].as_u64().unwrap();
     cases
         .map(|case| {
             assert_eq!(case["verified"], true);
-            let name = case["name"].as_str().unwrap().to_string();
-            (name, number(case, "processes"), number(case, "records"), number(case, "bytes"))
+            (
+                key(case, "way"),
+                number(case, "processes"),
+                number(case, "records"),
+                number(case, "bytes"),
+            )
         })
         .collect()
 }
@@ -81,4 +84,23 @@ fn a_result_that_cannot_be_written_is_told_before_the_run() {
     let run = ["--setting", "1x1x1", "--ways", "write", "--json", "/nonexistent/result.json"];
     let ran = bench(&place, &run);
     assert!(ran.complaint(1).contains("cannot write /nonexistent/result.json: No such file"));
+}
+
+#[test]
+fn markdown_is_printed_or_written_beside_the_table() {
+    let place = Place::new();
+    let file = place.dir().join("result.md");
+    let run = ["--setting", "1x50x10", "--ways", "write", "--markdown"];
+    let table = bench(&place, &[&run[..], &[file.to_str().unwrap()]].concat()).good();
+    assert!(table.contains("1 processes × 50 records × 10 B"), "{table}");
+    for text in
+        [fs::read_to_string(&file).unwrap(), bench(&place, &[&run[..], &["-"]].concat()).good()]
+    {
+        assert!(
+            text.starts_with("# vellum bench append\n") && text.contains("| write |"),
+            "{text}"
+        );
+    }
+    let twice = bench(&place, &[&run[..], &["-", "--json", "-"]].concat());
+    assert!(twice.complaint(2).contains("only one form"), "{twice:?}");
 }

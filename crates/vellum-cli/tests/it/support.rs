@@ -23,6 +23,20 @@ pub(crate) struct Ran {
     pub(crate) stderr: String,
 }
 
+/// What a case of a report is called under the key `name`.
+#[track_caller]
+pub(crate) fn key(case: &Value, name: &str) -> String {
+    let keys = case["keys"].as_array().expect("keys");
+    let key = keys.iter().find(|key| key["name"] == name);
+    key.unwrap_or_else(|| panic!("{name}: {case}"))["value"].as_str().unwrap().to_string()
+}
+
+/// The same as a number.
+#[track_caller]
+pub(crate) fn number(case: &Value, name: &str) -> u64 {
+    key(case, name).parse().unwrap()
+}
+
 /// A command that goes on; killed, by its number, when dropped.
 pub(crate) struct Running {
     pub(crate) child: Child,

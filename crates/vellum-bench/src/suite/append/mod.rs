@@ -19,7 +19,6 @@ use crate::progress::{Event, Progress, Stage};
 pub use crate::report::append::Case;
 use crate::scratch::ScratchKind;
 use crate::setting::Setting;
-use crate::stats::Spread;
 use crate::ways::{Way, WayName};
 
 mod limits;
@@ -283,8 +282,8 @@ impl Entrant<'_> {
             .map(|(write_ns, way_ns)| write_ns / way_ns)
             .collect();
         let records = setting.total_records() as f64;
-        let faults: Vec<f64> =
-            self.samples.iter().map(|sample| sample.page_faults as f64 / records).collect();
+        let samples = if self.is_good() { self.samples.as_slice() } else { &[] };
+        let faults = samples.iter().map(|sample| sample.page_faults as f64 / records).collect();
         let syscalls = self.syscalls.clone().filter(|_| self.is_good());
         Case {
             name: self.entry.name,
@@ -293,13 +292,11 @@ impl Entrant<'_> {
             processes: setting.processes,
             records: setting.records,
             bytes: setting.bytes,
-            ns_per_record: Spread::of(&ns),
-            ratio_to_write: Spread::of(&ratios),
+            ns_per_record: ns,
+            ratio_to_write: ratios,
             syscalls_per_record: syscalls.clone().and_then(std::result::Result::ok),
             syscalls_reason: syscalls.and_then(std::result::Result::err),
-            page_faults_per_record: Spread::of(&faults)
-                .filter(|_| self.is_good())
-                .map(|faults| faults.median),
+            page_faults_per_record: faults,
             verified: self.is_good(),
             skipped: self.skipped.clone(),
             failed: self.failed.clone(),

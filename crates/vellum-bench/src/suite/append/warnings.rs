@@ -3,6 +3,7 @@
 
 use super::{Case, Config};
 use crate::conditions::{Conditions, memory_bytes};
+use crate::stats::Spread;
 use crate::suite::load_warning;
 use crate::ways::WayName;
 
@@ -39,7 +40,7 @@ pub(super) fn before(config: &Config, conditions: &Conditions) -> Vec<String> {
 /// What shows in the results of one setting.
 pub(super) fn after(cases: &[Case]) -> Vec<String> {
     let warning = |case: &Case| {
-        let ns = case.ns_per_record.filter(|ns| ns.max > ns.min * SPREAD_MAX)?;
+        let ns = Spread::of(&case.ns_per_record).filter(|ns| ns.max > ns.min * SPREAD_MAX)?;
         Some(format!(
             "{} {}x{}x{}: the slowest round took {:.1} times as long as the fastest",
             case.name,

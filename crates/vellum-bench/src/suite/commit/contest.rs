@@ -148,13 +148,14 @@ fn case(
 ) -> Case {
     let is_good = entrant.is_good();
     let speeds = entrant.speeds();
-    let ratio = |to: &[f64]| {
-        let ratios: Vec<f64> = speeds.iter().zip(to).map(|(speed, to)| speed / to).collect();
-        Spread::of(&ratios)
-    };
+    let ratios = |to: &[f64]| speeds.iter().zip(to).map(|(speed, to)| speed / to).collect();
     let footprint = entrant.footprint.filter(|_| is_good);
-    let samples = std::mem::take(&mut entrant.samples);
-    let syncs: Vec<f64> = samples.iter().filter_map(|sample| sample.syncs_per_commit).collect();
+    let mut samples = std::mem::take(&mut entrant.samples);
+    if !is_good {
+        samples.clear();
+    }
+    let syncs_per_commit = samples.iter().filter_map(|sample| sample.syncs_per_commit).collect();
+    let rounds = samples.iter_mut().filter_map(|sample| Latency::of(&mut sample.nanos)).collect();
     let mut nanos: Vec<u64> = samples.into_iter().flat_map(|sample| sample.nanos).collect();
     Case {
         case: entrant.contender.name().to_string(),
@@ -165,13 +166,13 @@ fn case(
         bytes: cell.bytes,
         threads: cell.threads,
         processes: cell.processes,
-        commits: if is_good { nanos.len() as u64 } else { 0 },
-        commits_per_second: Spread::of(&speeds).map(|speeds| speeds.median),
-        commits_per_second_spread: Spread::of(&speeds),
-        latency_us: Latency::of(&mut nanos).filter(|_| is_good),
-        syncs_per_commit: Spread::of(&syncs).filter(|_| is_good).map(|syncs| syncs.median),
-        ratio_to_limit: ratio(limit),
-        ratio_to_best_peer: ratio(best_peer),
+        commits: nanos.len() as u64,
+        ratio_to_limit: ratios(limit),
+        ratio_to_best_peer: ratios(best_peer),
+        commits_per_second: speeds,
+        latency_us: Latency::of(&mut nanos),
+        round_latencies_us: rounds,
+        syncs_per_commit,
         files: footprint.map(|footprint| footprint.files),
         file_bytes: footprint.map(|footprint| footprint.file_bytes),
         extents: footprint.and_then(|footprint| footprint.extents),

@@ -257,7 +257,7 @@ pub fn run_with(
         Ok(())
     })?;
     progress.event(&Event::Finished);
-    if !cases.iter().any(|case| case.ratio_to_limit.is_some()) {
+    if !cases.iter().any(|case| !case.ratio_to_limit.is_empty()) {
         warnings.push(format!("no ratios: {} did not run", contest::LIMIT));
     }
     home.close().context(|| "remove the directory of the run")?;

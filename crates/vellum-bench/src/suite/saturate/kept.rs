@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn every_flipped_byte_is_told() {
         for at in 0..64 {
-            let mut kept = Kept::new(64, &[0..1]);
+            let mut kept = Kept::new(64, &[0..1, 0..0]);
             let mut damaged = record(0, 0);
             damaged[at] ^= 1;
             kept.enter(&damaged);

@@ -5,7 +5,7 @@ use super::book::{Histogram, SLICES, Tally};
 use super::contest::Entrant;
 use super::round::Sample;
 use crate::place::Place;
-use crate::report::{Better, Row, Series, place_name};
+use crate::report::{Better, Row, Series, place_name, size};
 use crate::ways::WayName;
 
 /// The figures of the series of percentiles: on a logarithmic scale each step is as wide.
@@ -26,11 +26,11 @@ pub(super) fn rows(
     let write = entrants.iter().filter(good).find(|entrant| entrant.name == WayName::Write);
     let write: Vec<f64> = write.map_or_else(Vec::new, |write| speeds(&write.samples, config.bytes));
     let table = format!(
-        "{} processes append records of {} B for {} s, {} MiB are kept",
+        "{} processes append records of {} for {} s, {} are kept",
         config.processes,
-        config.bytes,
+        size(config.bytes as u64),
         config.duration.as_secs_f64(),
-        kept_bytes >> 20
+        size(kept_bytes >> 20 << 20)
     );
     let row = |entrant: &Entrant| {
         let mut row = Row::new(table.clone())

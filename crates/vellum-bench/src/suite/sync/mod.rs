@@ -18,7 +18,6 @@ use crate::progress::{Event, Progress};
 use crate::record::Records;
 pub use crate::report::sync::Case;
 use crate::scratch::ScratchKind;
-use crate::stats::Spread;
 
 mod ways;
 
@@ -90,7 +89,7 @@ impl Config {
             bytes,
             is_big,
             nanos: Vec::new(),
-            unsupported: None,
+            skipped: None,
             failed: None,
         };
         let big = self.big_bytes.map(|bytes| entrant(SyncWay::OneSync, bytes, true));
@@ -142,7 +141,7 @@ struct Entrant {
     bytes: u64,
     is_big: bool,
     nanos: Vec<f64>,
-    unsupported: Option<String>,
+    skipped: Option<String>,
     failed: Option<String>,
 }
 
@@ -150,7 +149,7 @@ fn contest(config: &Config, place: &Place<'_>, progress: &mut dyn Progress) -> R
     let path = place.dir.join("file");
     let mut entrants = config.entrants();
     for entrant in &mut entrants {
-        entrant.unsupported = probe(entrant.way, &path)?;
+        entrant.skipped = probe(entrant.way, &path)?;
     }
     for round in 0..=config.rounds {
         for entrant in entrants.iter_mut().filter(|entrant| entrant.is_good()) {
@@ -248,7 +247,7 @@ fn verify(path: &Path, bytes: u64, round: u32) -> Result<()> {
 
 impl Entrant {
     fn is_good(&self) -> bool {
-        self.unsupported.is_none() && self.failed.is_none()
+        self.skipped.is_none() && self.failed.is_none()
     }
 
     fn good_nanos(&self) -> Vec<f64> {
@@ -270,10 +269,10 @@ impl Entrant {
             bytes: self.bytes,
             piece_bytes: PIECE_BYTES,
             syncs: if self.way.syncs_once() { 1 } else { pieces },
-            milliseconds: Spread::of(&millis),
-            time_ratio_to_growing: Spread::of(&ratios),
+            milliseconds: millis,
+            time_ratio_to_growing: ratios,
             verified: self.is_good(),
-            unsupported: self.unsupported.clone(),
+            skipped: self.skipped.clone(),
             failed: self.failed.clone(),
         }
     }

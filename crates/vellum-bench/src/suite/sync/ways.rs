@@ -24,7 +24,6 @@ use std::str::FromStr;
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::ReadWriteFlags;
-use serde::{Serialize, Serializer};
 
 use crate::error::{Error, Result};
 use crate::suite::commit::write_zeros;
@@ -226,11 +225,5 @@ impl FromStr for SyncWay {
             let names = SyncWay::ALL.map(SyncWay::as_str).join(", ");
             Error::invalid(format!("\"{text}\" is not a way to sync; there are {names}"))
         })
-    }
-}
-
-impl Serialize for SyncWay {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use vellum_bench::append::{self, Config};
 use vellum_bench::{ScratchKind, Setting, WayName};
 
-use super::{Sink, deliver, judge};
+use super::{Outputs, deliver, judge};
 use crate::lowargs::BenchAppendArgs;
 use crate::outcome::{Outcome, Result};
 use crate::progress::BenchBar;
@@ -19,10 +19,10 @@ const QUICK_WAYS: [WayName; 5] =
 /// Runs the suite.
 pub(in crate::commands) fn run(args: BenchAppendArgs) -> Result<Outcome> {
     ScratchKind::check(&args.place.fs)?;
-    let sink = args.place.json.as_deref().map(Sink::open).transpose()?;
+    let outputs = Outputs::open(&args.output)?;
     let scratch = Scratch::new("bench", &args.place.home())?;
     let report = append::run(&config(&args, scratch.path()), &mut BenchBar::default())?;
-    deliver(sink, &report, &report.table())?;
+    deliver(outputs, &[&report])?;
     judge(report.failures().map(|case| case.name.to_string()).collect())
 }
 

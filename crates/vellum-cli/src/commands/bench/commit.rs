@@ -6,7 +6,7 @@ use std::time::Duration;
 use vellum_bench::ScratchKind;
 use vellum_bench::commit::{self, Config};
 
-use super::{Sink, deliver, judge};
+use super::{Outputs, deliver, judge};
 use crate::lowargs::BenchCommitArgs;
 use crate::outcome::{Outcome, Result};
 use crate::progress::BenchBar;
@@ -15,10 +15,10 @@ use crate::scratch::Scratch;
 /// Runs the suite.
 pub(in crate::commands) fn run(args: BenchCommitArgs) -> Result<Outcome> {
     ScratchKind::check(&args.place.fs)?;
-    let sink = args.place.json.as_deref().map(Sink::open).transpose()?;
+    let outputs = Outputs::open(&args.output)?;
     let scratch = Scratch::new("bench", &args.place.home())?;
     let report = commit::run(&config(&args, scratch.path()), &mut BenchBar::default())?;
-    deliver(sink, &report, &report.table())?;
+    deliver(outputs, &[&report])?;
     judge(report.failures().map(|case| case.case.clone()).collect())
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::bail;
 use vellum_bench::append::{self, Case, Config, Report};
-use vellum_bench::{Setting, WayName};
+use vellum_bench::{Setting, Spread, WayName};
 
 use crate::outcome::Result;
 use crate::progress::BenchBar;
@@ -50,8 +50,8 @@ pub(super) fn table(report: &Report, processes: u32) -> String {
     ]);
     for (name, what) in WAYS {
         let Some(case) = case(report, name) else { continue };
-        let ns = case.ns_per_record.map_or_else(dash, |spread| format!("{:.0}", spread.median));
-        let ratio = case.ratio_to_write.map_or_else(dash, |spread| format!("{:.1}", spread.median));
+        let ns = median(&case.ns_per_record).map_or_else(dash, |ns| format!("{ns:.0}"));
+        let ratio = median(&case.ratio_to_write).map_or_else(dash, |ratio| format!("{ratio:.1}"));
         table.row([name.to_string(), what.into(), ns, ratio]);
     }
     let filesystem = report.conditions.filesystem.as_ref().map(|filesystem| &filesystem.kind);
@@ -63,6 +63,10 @@ pub(super) fn table(report: &Report, processes: u32) -> String {
     )
 }
 
+fn median(samples: &[f64]) -> Option<f64> {
+    Spread::of(samples).map(|spread| spread.median)
+}
+
 fn dash() -> String {
     "-".into()
 }
@@ -70,7 +74,7 @@ fn dash() -> String {
 /// One sentence: ours against `write`, if both were measured.
 pub(super) fn sentence(report: &Report) -> Option<String> {
     let ours = case(report, WayName::VellumFramed)?;
-    let (ns, ratio) = (ours.ns_per_record?.median, ours.ratio_to_write?.median);
+    let (ns, ratio) = (median(&ours.ns_per_record)?, median(&ours.ratio_to_write)?);
     Some(format!(
         "Appending is {ratio:.1} times as fast here as write with O_APPEND: {ns:.0} ns a record, \
          checksum included."

@@ -3,7 +3,7 @@
 use clap::Args;
 use vellum_bench::{Setting, WayName};
 
-use super::BenchPlaceArgs;
+use super::{BenchOutputArgs, BenchPlaceArgs};
 use crate::lowargs::{examples, values};
 
 /// Many processes append to one log: what does a record cost?
@@ -45,4 +45,6 @@ pub(crate) struct BenchAppendArgs {
     pub(crate) quick: bool,
     #[command(flatten)]
     pub(crate) place: BenchPlaceArgs,
+    #[command(flatten)]
+    pub(crate) output: BenchOutputArgs,
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::BenchPlaceArgs;
+use super::{BenchOutputArgs, BenchPlaceArgs};
 use crate::lowargs::{examples, values};
 
 /// What does it cost to make a record survive a power cut?
@@ -45,4 +45,6 @@ pub(crate) struct BenchCommitArgs {
     pub(crate) slice_ms: u64,
     #[command(flatten)]
     pub(crate) place: BenchPlaceArgs,
+    #[command(flatten)]
+    pub(crate) output: BenchOutputArgs,
 }

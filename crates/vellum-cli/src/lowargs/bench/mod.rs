@@ -31,7 +31,7 @@ pub(crate) enum BenchSuite {
     Sync(BenchSyncArgs),
 }
 
-/// Where a suite runs and where its result goes.
+/// Where a suite runs.
 #[derive(Args, Debug)]
 pub(crate) struct BenchPlaceArgs {
     /// Where: a directory on the filesystem of interest [default: ., or none with --fs]
@@ -41,7 +41,18 @@ pub(crate) struct BenchPlaceArgs {
     /// raid0-ext4, btrfs-raid0; for root only
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     pub(crate) fs: Vec<ScratchKind>,
+}
+
+/// Where a result goes, beside the table.
+#[derive(Args, Debug)]
+pub(crate) struct BenchOutputArgs {
     /// Write the result as JSON to a file; `-` prints it instead of the table
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
+    /// Write the result as Markdown to a file, or print it with `-`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Write the result as one HTML file with charts, or print it with `-`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) html: Option<PathBuf>,
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use vellum_bench::sync::SyncWay;
 
-use super::BenchPlaceArgs;
+use super::{BenchOutputArgs, BenchPlaceArgs};
 use crate::lowargs::{examples, values};
 
 /// 5 MiB in pieces of 4 KiB, each synced: what does the state of the file cost?
@@ -32,4 +32,6 @@ pub(crate) struct BenchSyncArgs {
     pub(crate) rounds: u32,
     #[command(flatten)]
     pub(crate) place: BenchPlaceArgs,
+    #[command(flatten)]
+    pub(crate) output: BenchOutputArgs,
 }

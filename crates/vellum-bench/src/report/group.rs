@@ -1,0 +1,130 @@
+//! Rows that are shown together: those of one table on one filesystem.
+
+use super::row::{Key, Metric, Row};
+
+/// The key that every row has first.
+const FILESYSTEM: &str = "filesystem";
+
+/// Rows with the same heading and filesystem.
+pub(super) struct Group<'a> {
+    pub(super) rows: Vec<&'a Row>,
+}
+
+/// A metric as a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Figure<'a> {
+    pub(super) name: &'a str,
+    pub(super) unit: &'a str,
+}
+
+impl<'a> Group<'a> {
+    /// All rows, in the order in which their tables begin.
+    pub(super) fn all(rows: &'a [Row]) -> Vec<Group<'a>> {
+        let mut groups: Vec<Group<'a>> = Vec::new();
+        for row in rows {
+            let heading = heading(row);
+            match groups.iter_mut().find(|group| group.heading() == Some(heading)) {
+                Some(group) => group.rows.push(row),
+                None => groups.push(Group { rows: vec![row] }),
+            }
+        }
+        groups
+    }
+
+    fn heading(&self) -> Option<(&'a str, &'a str)> {
+        self.rows.first().map(|row| heading(row))
+    }
+
+    /// The table, the filesystem, and what is the same in all rows.
+    pub(super) fn title(&self) -> String {
+        let Some((filesystem, table)) = self.heading() else { return String::new() };
+        let columns = self.key_columns();
+        let same = self.rows[0]
+            .keys
+            .iter()
+            .filter(|key| key.name != FILESYSTEM && !columns.contains(&key.name.as_str()));
+        let same = same.map(|Key { name, value }| format!("{name} {value}"));
+        let parts = [table, filesystem].into_iter().filter(|part| !part.is_empty());
+        let parts: Vec<String> = parts.map(String::from).chain(same).collect();
+        parts.join(", ")
+    }
+
+    /// The names of the keys that tell the rows apart, one at least.
+    pub(super) fn key_columns(&self) -> Vec<&'a str> {
+        let mut names: Vec<&str> = Vec::new();
+        for key in self.rows.iter().flat_map(|row| &row.keys) {
+            if key.name != FILESYSTEM && !names.contains(&key.name.as_str()) {
+                names.push(&key.name);
+            }
+        }
+        let varies = |name: &&str| {
+            let value = self.rows[0].value(name);
+            self.rows.iter().any(|row| row.value(name) != value)
+        };
+        let varying: Vec<&str> = names.iter().copied().filter(varies).collect();
+        if varying.is_empty() { names.last().copied().into_iter().collect() } else { varying }
+    }
+
+    /// The metrics of any row, each once.
+    pub(super) fn figures(&self) -> Vec<Figure<'a>> {
+        let mut figures = Vec::new();
+        for metric in self.rows.iter().flat_map(|row| &row.metrics) {
+            let figure = Figure { name: &metric.name, unit: &metric.unit };
+            if !figures.contains(&figure) {
+                figures.push(figure);
+            }
+        }
+        figures
+    }
+
+    /// Why rows have no numbers; rows with the same reason in one note.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut reasons: Vec<(&str, &str, Vec<&Row>)> = Vec::new();
+        for row in &self.rows {
+            let outcome = row.outcome();
+            let Some(reason) = outcome.failed.or(outcome.skipped) else { continue };
+            let verdict = outcome.verdict();
+            match reasons.iter_mut().find(|known| (known.0, known.1) == (verdict, reason)) {
+                Some((.., rows)) => rows.push(row),
+                None => reasons.push((verdict, reason, vec![row])),
+            }
+        }
+        let note = |(verdict, reason, rows): (&str, &str, Vec<&Row>)| {
+            format!("{verdict} {}: {reason}", self.names(&rows))
+        };
+        reasons.into_iter().map(note).collect()
+    }
+
+    /// `table, ext4: pwrite 4 KiB; pwrite 64 KiB`, or how many there are.
+    fn names(&self, rows: &[&Row]) -> String {
+        const NAMED_MAX: usize = 4;
+        let columns = self.key_columns();
+        let name = |row: &&Row| {
+            let values = columns.iter().map(|name| row.value(name).unwrap_or("–"));
+            values.collect::<Vec<&str>>().join(" ")
+        };
+        let mut names: Vec<String> = rows.iter().take(NAMED_MAX).map(name).collect();
+        if let Some(more) = rows.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+            names.push(format!("and {more} more"));
+        }
+        format!("{}: {}", self.title(), names.join("; "))
+    }
+}
+
+impl Figure<'_> {
+    /// This metric of `row`.
+    pub(super) fn of<'a>(&self, row: &'a Row) -> Option<&'a Metric> {
+        row.metrics
+            .iter()
+            .find(|metric| (metric.name.as_str(), metric.unit.as_str()) == (self.name, self.unit))
+    }
+
+    /// The samples of `row`; empty where it has no such metric.
+    pub(super) fn samples<'a>(&self, row: &'a Row) -> &'a [f64] {
+        self.of(row).map_or(&[], |metric| &metric.samples)
+    }
+}
+
+fn heading(row: &Row) -> (&str, &str) {
+    (row.value(FILESYSTEM).unwrap_or(""), &row.table)
+}

@@ -1,0 +1,94 @@
+//! A report as Markdown, for an issue or a page of documentation.
+
+use super::document::Document;
+use super::group::{Figure, Group};
+use super::row::Row;
+use super::table::{median, range};
+
+impl Document {
+    /// The report as Markdown: conditions, a table for each filesystem and heading, the reasons of
+    /// what has no numbers, the warnings.
+    pub fn to_markdown(&self) -> String {
+        let groups = Group::all(&self.cases);
+        let tables: String = groups.iter().map(table).collect();
+        let notes = groups.iter().flat_map(Group::notes);
+        let warnings = self.warnings.iter().map(|warning| format!("warning: {warning}"));
+        let mut foot = list(notes.chain(warnings));
+        if !foot.is_empty() {
+            foot.insert(0, '\n');
+        }
+        let conditions = list(self.conditions().into_iter());
+        format!("# vellum bench {}\n\n{conditions}{tables}{foot}", self.suite)
+    }
+
+    fn conditions(&self) -> Vec<String> {
+        let conditions = &self.conditions;
+        let mut lines = conditions.lines();
+        lines.push(format!(
+            "{}, vellum {}, {} rounds and a warm-up; shown are medians",
+            conditions.date, conditions.vellum, self.rounds
+        ));
+        if let Some([load, ..]) = conditions.load_average {
+            lines.push(format!("load average {load:.2} before the start"));
+        }
+        lines
+    }
+}
+
+fn table(group: &Group<'_>) -> String {
+    let (keys, figures) = (group.key_columns(), group.figures());
+    let mut headings: Vec<String> = keys.iter().map(|name| cell(name)).collect();
+    let mut rules = vec![":--"; keys.len()];
+    for (index, Figure { name, unit }) in figures.iter().enumerate() {
+        headings.push(cell(&[*name, *unit].join(" ")));
+        rules.push("--:");
+        if index == 0 {
+            headings.push("min … max".into());
+            rules.push("--:");
+        }
+    }
+    headings.push("verified".into());
+    rules.push(":--");
+    let rules: Vec<String> = rules.into_iter().map(String::from).collect();
+    let rows = group.rows.iter().map(|row| line(&cells(row, &keys, &figures)));
+    let rows: String = rows.collect();
+    format!("\n## {}\n\n{}{}{rows}", cell(&group.title()), line(&headings), line(&rules))
+}
+
+fn cells(row: &Row, keys: &[&str], figures: &[Figure<'_>]) -> Vec<String> {
+    let mut cells: Vec<String> =
+        keys.iter().map(|name| cell(row.value(name).unwrap_or("–"))).collect();
+    for (index, figure) in figures.iter().enumerate() {
+        let samples = figure.samples(row);
+        cells.push(median(samples));
+        if index == 0 {
+            cells.push(range(samples));
+        }
+    }
+    cells.push(row.outcome().verdict().into());
+    cells
+}
+
+fn line(cells: &[String]) -> String {
+    format!("| {} |\n", cells.join(" | "))
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    items.map(|item| format!("- {}\n", cell(&item))).collect()
+}
+
+/// Text that Markdown shows as it is: no sign in it breaks a table or becomes a style.
+fn cell(text: &str) -> String {
+    let mut cell = String::new();
+    for sign in text.trim().chars() {
+        if matches!(sign, '|' | '\\' | '`' | '*' | '_' | '<' | '>' | '[' | ']' | '#') {
+            cell.push('\\');
+        }
+        cell.push(if sign == '\n' { ' ' } else { sign });
+    }
+    cell
+}
+
+#[cfg(test)]
+#[path = "markdown_tests.rs"]
+mod tests;

@@ -1,0 +1,49 @@
+//! What the Markdown of a report shows.
+
+use std::path::Path;
+
+use super::*;
+use crate::conditions::Conditions;
+use crate::report::{Better, Report};
+
+fn row(filesystem: &str, way: &str) -> Row {
+    Row { verified: true, ..Row::new("writes") }
+        .key("filesystem", filesystem)
+        .key("file", "emptied")
+        .key("way", way)
+        .metric("write", "GB/s", Better::Higher, vec![1.5, 2.5, 123.0])
+        .metric("speed", "x", Better::Higher, vec![0.5])
+}
+
+fn markdown(cases: Vec<Row>) -> String {
+    let conditions = Conditions::now(Path::new("/"), &vellum::Options::new());
+    let warnings = vec![String::from("it rains")];
+    Report { suite: "write", conditions, rounds: 3, warnings, cases }.document().to_markdown()
+}
+
+#[test]
+fn every_table_has_its_rows_and_the_reasons_stand_below() {
+    let skipped = Row { verified: false, metrics: Vec::new(), ..row("ext4", "b|c") };
+    let skipped = Row { skipped: Some("no O_DIRECT".into()), ..skipped };
+    let text = markdown(vec![row("ext4", "a"), skipped, row("xfs", "a")]);
+    let expected = "
+## writes, ext4, file emptied
+
+| way | write GB/s | min … max | speed x | verified |
+| :-- | --: | --: | --: | :-- |
+| a | 2.50 | 1.50 … 123 | 0.50 | yes |
+| b\\|c | – | – | – | skipped |
+
+## writes, xfs, file emptied
+
+| way | write GB/s | min … max | speed x | verified |
+| :-- | --: | --: | --: | :-- |
+| a | 2.50 | 1.50 … 123 | 0.50 | yes |
+
+- skipped writes, ext4, file emptied: b\\|c: no O\\_DIRECT
+- warning: it rains
+";
+    assert!(text.starts_with("# vellum bench write\n\n- "), "{text}");
+    assert!(text.ends_with(expected), "{text}");
+    assert!(text.contains("3 rounds and a warm-up"), "{text}");
+}

@@ -1,0 +1,103 @@
+//! Where the result of a run goes: a table on standard output, files in other forms.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use vellum_bench::{Document, ReportView};
+
+use crate::lowargs::BenchOutputArgs;
+use crate::outcome::Result;
+use crate::output;
+
+/// The files that were asked for, open.
+pub(super) struct Outputs<'a>(Vec<Output<'a>>);
+
+struct Output<'a> {
+    form: Form,
+    sink: Sink<'a>,
+}
+
+/// What a report is written as.
+#[derive(Clone, Copy)]
+pub(super) enum Form {
+    Json,
+    Markdown,
+    Html,
+}
+
+enum Sink<'a> {
+    Stdout,
+    File(File, &'a Path),
+}
+
+impl<'a> Outputs<'a> {
+    /// Before the run, so that minutes of it are not in vain; what the files hold stays till then.
+    pub(super) fn open(args: &'a BenchOutputArgs) -> Result<Outputs<'a>> {
+        let forms =
+            [(Form::Json, &args.json), (Form::Markdown, &args.markdown), (Form::Html, &args.html)];
+        let mut outputs = Vec::new();
+        for (form, path) in forms {
+            if let Some(path) = path {
+                outputs.push(Output { form, sink: Sink::open(path)? });
+            }
+        }
+        let outputs = Outputs(outputs);
+        if outputs.on_stdout().count() > 1 {
+            return Err(
+                vellum_bench::Error::invalid("only one form can be printed with `-`").into()
+            );
+        }
+        Ok(outputs)
+    }
+
+    fn on_stdout(&self) -> impl Iterator<Item = &Output<'a>> {
+        self.0.iter().filter(|output| matches!(output.sink, Sink::Stdout))
+    }
+
+    /// Prints `text`, or what takes its place, then writes the files; `written` tells the content.
+    pub(super) fn write(self, text: &str, written: impl Fn(Form) -> Result<String>) -> Result<()> {
+        // What is printed comes first: it is there whatever becomes of the files.
+        match self.on_stdout().next() {
+            Some(output) => output::print(&written(output.form)?)?,
+            None => output::print(text)?,
+        }
+        for output in &self.0 {
+            if let Sink::File(file, path) = &output.sink {
+                overwrite(file, &written(output.form)?)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Sink<'_> {
+    fn open(path: &Path) -> Result<Sink<'_>> {
+        if path == Path::new("-") {
+            return Ok(Sink::Stdout);
+        }
+        let file = File::options().write(true).create(true).truncate(false).open(path);
+        Ok(Sink::File(file.with_context(|| format!("cannot write {}", path.display()))?, path))
+    }
+}
+
+fn overwrite(mut file: &File, text: &str) -> io::Result<()> {
+    file.set_len(0)?;
+    file.write_all(text.as_bytes())
+}
+
+/// Hands out reports: their tables, unless another form is printed, and the files.
+pub(super) fn deliver(outputs: Outputs<'_>, reports: &[&dyn ReportView]) -> Result<()> {
+    let tables: Vec<String> = reports.iter().map(|report| report.table()).collect();
+    let documents: Vec<Document> = reports.iter().map(|report| report.document()).collect();
+    outputs.write(&tables.join("\n"), |form| match form {
+        Form::Json => Ok(Document::all_to_json(&documents)?),
+        Form::Markdown => {
+            let texts: Vec<String> = documents.iter().map(Document::to_markdown).collect();
+            Ok(texts.join("\n"))
+        }
+        Form::Html => bail!("HTML is not there yet"),
+    })
+}
