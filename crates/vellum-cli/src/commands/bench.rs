@@ -1,8 +1,10 @@
 //! `vellum bench`: measurements, a file for each suite; here is what they have in common.
 
+pub(super) mod all;
 pub(super) mod append;
 pub(super) mod commit;
 mod outputs;
+mod saturate;
 pub(super) mod sync;
 
 use std::path::PathBuf;

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::support::{Place, closed_pipe, run, vellum};
 
-const COMMANDS: [&[&str]; 18] = [
+const COMMANDS: [&[&str]; 19] = [
     &[],
     &["append"],
     &["cat"],
@@ -16,6 +16,7 @@ const COMMANDS: [&[&str]; 18] = [
     &["truncate"],
     &["repair"],
     &["bench"],
+    &["bench", "all"],
     &["bench", "append"],
     &["bench", "commit"],
     &["bench", "sync"],

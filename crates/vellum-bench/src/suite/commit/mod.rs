@@ -103,6 +103,17 @@ impl Config {
         }
     }
 
+    /// The same for two lengths, one thread and four, prepared, and two short rounds: half a minute.
+    #[must_use]
+    pub fn quick(mut self) -> Config {
+        self.bytes = vec![256, 4096];
+        self.threads = vec![1, 4];
+        self.prepared = vec![true];
+        self.rounds = 2;
+        self.slice = Duration::from_millis(100);
+        self
+    }
+
     fn check(&self) -> Result<()> {
         let is_empty = self.bytes.is_empty()
             || self.threads.is_empty()

@@ -69,6 +69,14 @@ impl Config {
         }
     }
 
+    /// The same with 1 MiB and two rounds: seconds.
+    #[must_use]
+    pub fn quick(mut self) -> Config {
+        self.bytes = 1 << 20;
+        self.rounds = 2;
+        self
+    }
+
     fn check(&self) -> Result<()> {
         if self.ways.is_empty() || self.rounds == 0 {
             return Err(Error::invalid("at least one way and one round are needed"));

@@ -13,6 +13,12 @@ use crate::lowargs::{examples, values};
 /// run. Shown are median, minimum and maximum of the rounds, and how many times as fast as
 /// write(2) with O_APPEND in the same round.
 ///
+/// With --saturate the question is another: what happens when the processes append for longer than
+/// memory and device can absorb? Each way appends for --seconds, and the kernel stops whoever makes
+/// too many pages dirty. Shown are the latencies of single records, how long a writer stood still,
+/// and how much memory and disk it took. Every way keeps the same amount of its log; what was
+/// acknowledged and not cut off is looked for.
+///
 /// The full run takes minutes and writes twenty gigabytes, nearly all of it for the way `direct`;
 /// --quick takes seconds.
 #[derive(Args, Debug)]
@@ -43,6 +49,19 @@ pub(crate) struct BenchAppendArgs {
     /// as far as nothing else is asked for
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Append until memory and device can absorb no more
+    #[arg(long, conflicts_with_all = ["settings", "records"])]
+    pub(crate) saturate: bool,
+    /// With --saturate: for how long each way appends [default: 20]
+    #[arg(long, value_name = "SECONDS", requires = "saturate")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) seconds: Option<u64>,
+    /// With --saturate: a way ends earlier when it has appended so much
+    #[arg(long, value_name = "BYTES", requires = "saturate", value_parser = values::bytes)]
+    pub(crate) bytes_max: Option<u64>,
+    /// With --saturate: how much of a log is kept [default: twice the dirty limit, if there is room]
+    #[arg(long, value_name = "BYTES", requires = "saturate", value_parser = values::bytes)]
+    pub(crate) keep: Option<u64>,
     #[command(flatten)]
     pub(crate) place: BenchPlaceArgs,
     #[command(flatten)]

@@ -1,5 +1,6 @@
 //! `vellum bench`: a subcommand for each suite, a file for each.
 
+mod all;
 mod append;
 mod commit;
 mod sync;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use vellum_bench::ScratchKind;
 
+pub(crate) use all::BenchAllArgs;
 pub(crate) use append::BenchAppendArgs;
 pub(crate) use commit::BenchCommitArgs;
 pub(crate) use sync::BenchSyncArgs;
@@ -26,6 +28,7 @@ pub(crate) struct BenchArgs {
 /// What to measure.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchSuite {
+    All(BenchAllArgs),
     Append(BenchAppendArgs),
     Commit(BenchCommitArgs),
     Sync(BenchSyncArgs),
