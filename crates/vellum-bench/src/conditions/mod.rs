@@ -186,8 +186,17 @@ impl Writeback {
         }
     }
 
+    /// From how many dirty bytes on the kernel slows writers down: halfway between the background
+    /// limit and the limit.
+    pub(crate) fn slowing_bytes(&self, memory_bytes: u64) -> Option<u64> {
+        let limit = self.limit_bytes(memory_bytes)?;
+        let background = self.background_bytes(memory_bytes)?;
+        // A background limit that makes no sense is taken as half of the other.
+        Some(limit.midpoint(if background < limit { background } else { limit / 2 }))
+    }
+
     /// How many dirty bytes there may be before whoever writes is stopped, with this much memory
-    /// free. The kernel slows writers down from halfway between this and the background limit on.
+    /// free.
     pub(crate) fn limit_bytes(&self, memory_bytes: u64) -> Option<u64> {
         match self.dirty_bytes {
             Some(bytes) if bytes > 0 => Some(bytes),

@@ -17,6 +17,8 @@ use crate::ways::{Way, WayName};
 const BYTES_PER_SECOND_MAX: u64 = 8 << 30;
 /// Files are made ahead for so many generations at most.
 const GENERATIONS_MAX: u64 = 4096;
+/// The warm-up is so many times shorter than a round.
+const WARM_UP_SHARE: u32 = 10;
 /// Segments that are prepared ahead, directories, a control file.
 const SPARE_BYTES: u64 = 224 << 20;
 
@@ -45,14 +47,14 @@ pub(super) fn run(
     config: &Config,
     place: &Place<'_>,
     kept_bytes: u64,
-    limit_bytes: Option<u64>,
+    slowing_bytes: Option<u64>,
     progress: &mut dyn Progress,
 ) -> Result<(Vec<Row>, Vec<String>)> {
     let mut entrants = Vec::new();
     for name in &config.ways {
         entrants.push(Entrant::probe(*name, config, place.dir, progress)?);
     }
-    for round in 1..=config.rounds {
+    for round in 0..=config.rounds {
         for entrant in &mut entrants {
             if entrant.skipped.is_some() || entrant.failed.is_some() {
                 progress.event(&Event::Omitted { steps: 1 });
@@ -60,14 +62,14 @@ pub(super) fn run(
             }
             let what = format!("{} saturate {} {round}", place.filesystem, entrant.name);
             progress.event(&Event::Measuring { what: &what });
-            if let Err(error) = entrant.round(config, place.dir, kept_bytes)? {
+            if let Err(error) = entrant.round(config, place.dir, kept_bytes, round == 0)? {
                 progress.event(&Event::Warning(&format!("{what} failed: {error}")));
                 entrant.failed = Some(error.to_string());
             }
         }
     }
     let mut warnings = Vec::new();
-    warnings.extend(rows::limit_warning(place, &entrants, limit_bytes));
+    warnings.extend(rows::limit_warning(place, &entrants, slowing_bytes));
     Ok((rows::rows(config, place, kept_bytes, &entrants), warnings))
 }
 
@@ -90,15 +92,28 @@ impl Entrant {
     }
 
     /// One round. The inner result is the way's, the outer one that of the place.
-    fn round(&mut self, config: &Config, dir: &Path, kept_bytes: u64) -> Result<Result<()>> {
+    fn round(
+        &mut self,
+        config: &Config,
+        dir: &Path,
+        kept_bytes: u64,
+        is_warm_up: bool,
+    ) -> Result<Result<()>> {
         let dir = dir.join(self.name.as_str());
         fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
-        let load = load(config, self.way.as_ref(), kept_bytes);
+        let mut load = load(config, self.way.as_ref(), kept_bytes);
+        if is_warm_up {
+            load.duration /= WARM_UP_SHARE;
+        }
         let result = measure(self.way.as_ref(), &dir, &load);
         fs::remove_dir_all(&dir).context(|| format!("remove {}", dir.display()))?;
         // Nor does the next one pay for what this one left to be freed.
         settle(dir.parent().unwrap_or(&dir))?;
-        Ok(result.map(|sample| self.samples.push(sample)))
+        Ok(result.map(|sample| {
+            if !is_warm_up {
+                self.samples.push(sample);
+            }
+        }))
     }
 }
 

@@ -6,7 +6,7 @@
 //! long a writer stands still, and that memory and disk stay bounded.
 //!
 //! One way after the other, with everything written and settled in between; in rounds (A B C … A B
-//! C …) if there are several. No round is a warm-up: what happens from an idle beginning to
+//! C …) if there are several. The warm-up is a tenth as long: what happens from an idle beginning to
 //! saturation is what is looked for, and the series show where it begins.
 //!
 //! **What is kept.** A log that goes on for ever is cut from behind. Every way keeps the same amount:
@@ -71,7 +71,7 @@ pub struct Config {
     pub bytes_max: Option<u64>,
     /// How much of a log is kept; the default is twice the dirty limit, as far as there is room.
     pub kept_bytes: Option<u64>,
-    /// How many rounds; the default is 1. All are counted.
+    /// How many rounds are counted, after a short one that is not; the default is 1.
     pub rounds: u32,
     /// The options of the Vellum logs; layout and creation are set by the ways.
     pub vellum: vellum::Options,
@@ -161,6 +161,7 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Report> {
     let available = memory_bytes("MemAvailable").unwrap_or(1 << 30);
     let limit = Limit {
         bytes: conditions.writeback.limit_bytes(available),
+        slowing_bytes: conditions.writeback.slowing_bytes(available),
         wanted: config.kept_bytes,
         scratch_max: available / SCRATCH_SHARE,
     };
@@ -175,12 +176,12 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Report> {
     for warning in &warnings {
         progress.event(&Event::Warning(warning));
     }
-    let steps = places.count() * config.ways.len() as u64 * u64::from(config.rounds);
+    let steps = places.count() * config.ways.len() as u64 * u64::from(config.rounds + 1);
     progress.event(&Event::Started { steps });
     let (mut rows, mut noticed) = (Vec::new(), Vec::new());
     places.visit(&mut warnings, progress, &mut |place, progress| {
         let kept_bytes = limit.fit(place, &mut noticed)?;
-        let (cases, seen) = contest::run(config, place, kept_bytes, limit.bytes, progress)?;
+        let (cases, seen) = contest::run(config, place, kept_bytes, limit.slowing_bytes, progress)?;
         noticed.extend(seen);
         rows.extend(cases);
         Ok(())
@@ -195,6 +196,8 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Report> {
 struct Limit {
     /// The dirty limit.
     bytes: Option<u64>,
+    /// From so much on the kernel slows writers down.
+    slowing_bytes: Option<u64>,
     /// What was asked for.
     wanted: Option<u64>,
     scratch_max: u64,

@@ -11,10 +11,6 @@ use crate::ways::WayName;
 /// The figures of the series of percentiles: on a logarithmic scale each step is as wide.
 const PERCENTILES: [f64; 9] = [0.0, 50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
 
-/// Dirty memory that comes so near to the limit has reached it: the kernel slows writers down
-/// before, so that it is never passed.
-const LIMIT_SHARE: f64 = 0.45;
-
 /// A row for each way.
 pub(super) fn rows(
     config: &Config,
@@ -53,27 +49,24 @@ pub(super) fn rows(
     entrants.iter().map(row).collect()
 }
 
-/// Says if the kernel never had reason to stop a writer.
+/// Says if the kernel never had reason to slow a writer down.
 pub(super) fn limit_warning(
     place: &Place<'_>,
     entrants: &[Entrant],
-    limit_bytes: Option<u64>,
+    slowing_bytes: Option<u64>,
 ) -> Option<String> {
-    let limit = limit_bytes?;
+    let slowing = slowing_bytes?;
     let samples = entrants.iter().flat_map(|entrant| &entrant.samples);
     let peak = samples.flat_map(|sample| &sample.dirty_bytes).max().copied()?;
-    let reached = if peak as f64 >= limit as f64 * LIMIT_SHARE { "" } else { "not " };
-    Some(format!(
-        "{}: the dirty limit of about {} MiB was {reached}reached, the most was {} MiB{}",
-        place.filesystem,
-        limit >> 20,
-        peak >> 20,
-        if reached.is_empty() {
-            ""
-        } else {
-            "; a longer run, more that is kept or a lower vm.dirty_bytes would reach it"
-        }
-    ))
+    (peak < slowing).then(|| {
+        format!(
+            "{}: the kernel slows writers down from about {} MiB of dirty memory on, and the most \
+             was {} MiB; a longer run, more that is kept or a lower vm.dirty_bytes would reach it",
+            place.filesystem,
+            slowing >> 20,
+            peak >> 20
+        )
+    })
 }
 
 fn seconds(sample: &Sample) -> f64 {
