@@ -18,7 +18,7 @@ use vellum::{Fill, Layout, Lsn, Preallocate};
 
 pub(crate) use bench::{
     BenchAllArgs, BenchAppendArgs, BenchArgs, BenchCommitArgs, BenchOutputArgs, BenchPlaceArgs,
-    BenchSuite, BenchSyncArgs,
+    BenchSuite, BenchSyncArgs, BenchWriteArgs,
 };
 pub(crate) use internal::{
     DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs, StressProcessArgs,

@@ -6,6 +6,7 @@ pub(super) mod commit;
 mod outputs;
 mod saturate;
 pub(super) mod sync;
+pub(super) mod write;
 
 use std::path::PathBuf;
 

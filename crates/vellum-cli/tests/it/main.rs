@@ -3,7 +3,9 @@
 mod append;
 mod bench;
 mod bench_commit;
+mod bench_end;
 mod bench_sync;
+mod bench_write;
 mod cat;
 mod commit;
 mod demo;

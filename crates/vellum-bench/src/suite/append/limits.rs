@@ -1,9 +1,8 @@
 //! Leaves out, before it is run, what disk or memory would not hold.
 
-use std::path::Path;
-
 use super::Entry;
 use crate::conditions::memory_bytes;
+use crate::place::Place;
 use crate::record::Records;
 use crate::setting::Setting;
 
@@ -11,22 +10,15 @@ use crate::setting::Setting;
 /// with a buffer of their own have one or two copies of a record.
 const MEMORY_COPIES: u64 = 4;
 
-/// A tenth of the disk stays free: other programs live there too, and filesystems that are
-/// nearly full are slow.
-const FREE_SHARE: u64 = 10;
-
-/// Why the filesystem of `dir`, or the memory, would not hold `setting`; `None` if they would.
-pub(super) fn reason(setting: &Setting, dir: &Path, entry: &Entry) -> Option<String> {
-    let stat = rustix::fs::statvfs(dir).ok()?;
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-    let usable = free - free / FREE_SHARE;
+/// Why the place, or the memory, would not hold `setting`; `None` if they would.
+pub(super) fn reason(setting: &Setting, place: &Place<'_>, entry: &Entry) -> Option<String> {
+    let usable = place.usable_bytes();
     let needed = entry.way.disk_bytes(setting);
     if needed > usable {
         return Some(format!(
-            "{setting} needs {} of disk, and {} of the {} free there can be used",
+            "{setting} needs {} of disk, and {} there can be used",
             mebibytes(needed),
             mebibytes(usable),
-            mebibytes(free),
         ));
     }
     let copies = u64::from(setting.processes) * MEMORY_COPIES;
@@ -49,14 +41,17 @@ fn mebibytes(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::ways::WayName;
 
     fn reason_of(setting: Setting) -> Option<String> {
         let dir = tempfile::tempdir().unwrap();
+        let place = Place { dir: dir.path(), filesystem: "some", is_scratch: false };
         let name = WayName::Direct;
         let entry = Entry { name, way: name.way(&vellum::Options::new()), skipped: None };
-        reason(&setting, dir.path(), &entry)
+        reason(&setting, &place, &entry)
     }
 
     #[test]
@@ -72,7 +67,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let name = WayName::Write;
         let way: Box<dyn crate::ways::Way> = Box::new(Small);
-        let reason = reason(&many, dir.path(), &Entry { name, way, skipped: None });
+        let place = Place { dir: dir.path(), filesystem: "some", is_scratch: false };
+        let reason = reason(&many, &place, &Entry { name, way, skipped: None });
         assert!(reason.unwrap().contains("of memory"));
     }
 

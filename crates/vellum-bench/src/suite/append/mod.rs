@@ -68,21 +68,21 @@ impl Config {
             settings: Setting::PUBLISHED.to_vec(),
             ways: WayName::ALL.to_vec(),
             rounds: 5,
-            vellum: vellum::Options::new(),
+            vellum: vellum::Options::new().advice(false),
             limit: Duration::from_secs(600),
         }
     }
 
     /// The same with a fifth of the records, two rounds, and without the slow ways: seconds.
-    #[must_use]
-    pub fn quick(mut self) -> Config {
+    pub fn quick(directory: impl Into<PathBuf>) -> Config {
+        let mut config = Config::new(directory);
         use WayName::{Stdio, VellumFramed, VellumText, Write, Writev};
-        self.rounds = 2;
-        self.ways = vec![VellumFramed, VellumText, Write, Writev, Stdio];
-        for setting in &mut self.settings {
+        config.rounds = 2;
+        config.ways = vec![VellumFramed, VellumText, Write, Writev, Stdio];
+        for setting in &mut config.settings {
             setting.records /= QUICK_SHARE;
         }
-        self
+        config
     }
 
     fn check(&self) -> Result<()> {
@@ -140,7 +140,7 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Report> {
         scratch: &config.scratch,
         bytes: config.disk_bytes_max(),
     };
-    places.check_count()?;
+    places.check()?;
     let mut warnings = warnings::before(config, &conditions);
     for warning in &warnings {
         progress.event(&Event::Warning(warning));
@@ -239,7 +239,7 @@ impl Run<'_> {
     fn entrant<'a>(&mut self, setting: &Setting, entry: &'a Entry) -> Entrant<'a> {
         let probed = entry.skipped.clone();
         let skipped = probed.or_else(|| {
-            let reason = limits::reason(setting, self.place.dir, entry)?;
+            let reason = limits::reason(setting, self.place, entry)?;
             self.progress.event(&Event::Skipped { way: entry.name.as_str(), reason: &reason });
             Some(reason)
         });

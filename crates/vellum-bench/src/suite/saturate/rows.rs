@@ -49,6 +49,17 @@ pub(super) fn rows(
     entrants.iter().map(row).collect()
 }
 
+/// A row for each way where there is too little room.
+pub(super) fn without_room(config: &Config, place: &Place<'_>) -> Vec<Row> {
+    let row = |way: &WayName| Row {
+        skipped: Some("there is too little room for a log that goes on".into()),
+        ..Row::new("append for long")
+            .key("filesystem", place_name(place.filesystem, place.is_scratch))
+            .key("way", way)
+    };
+    config.ways.iter().map(row).collect()
+}
+
 /// Says if the kernel never had reason to slow a writer down.
 pub(super) fn limit_warning(
     place: &Place<'_>,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use vellum_bench::{ReportView, ScratchKind, append, commit, saturate, sync};
+use vellum_bench::{ReportView, ScratchKind, append, commit, saturate, sync, write};
 
 use super::{Outputs, deliver, judge};
 use crate::lowargs::{BenchAllArgs, BenchPlaceArgs};
@@ -36,10 +36,8 @@ macro_rules! suite {
             name: stringify!($suite),
             seconds: ($quick, $full),
             run: |run, bar| {
-                let mut config = $suite::Config::new(run.dir);
-                if run.is_quick {
-                    config = config.quick();
-                }
+                let new = if run.is_quick { $suite::Config::quick } else { $suite::Config::new };
+                let mut config = new(run.dir);
                 config.in_directory = run.place.is_in_directory();
                 config.scratch.clone_from(&run.place.fs);
                 let report = $suite::run(&config, bar)?;
@@ -57,10 +55,11 @@ macro_rules! suite {
 }
 
 /// In the order in which they run.
-const SUITES: [Suite; 4] = [
+const SUITES: [Suite; 5] = [
     suite!(append, 10, 480),
     suite!(commit, 25, 300),
     suite!(sync, 10, 60),
+    suite!(write, 30, 1800),
     suite!(saturate, 30, 360),
 ];
 

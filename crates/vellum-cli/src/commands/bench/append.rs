@@ -25,10 +25,7 @@ pub(in crate::commands) fn run(args: BenchAppendArgs) -> Result<Outcome> {
 }
 
 fn config(args: &BenchAppendArgs, dir: &Path) -> Config {
-    let mut config = Config::new(dir);
-    if args.quick {
-        config = config.quick();
-    }
+    let mut config = if args.quick { Config::quick(dir) } else { Config::new(dir) };
     config.in_directory = args.place.is_in_directory();
     config.scratch.clone_from(&args.place.fs);
     if let Some(rounds) = args.rounds {

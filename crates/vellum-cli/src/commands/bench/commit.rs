@@ -23,10 +23,7 @@ pub(in crate::commands) fn run(args: BenchCommitArgs) -> Result<Outcome> {
 }
 
 fn config(args: &BenchCommitArgs, dir: &Path) -> Config {
-    let mut config = Config::new(dir);
-    if args.quick {
-        config = config.quick();
-    }
+    let mut config = if args.quick { Config::quick(dir) } else { Config::new(dir) };
     config.in_directory = args.place.is_in_directory();
     config.scratch.clone_from(&args.place.fs);
     if !args.bytes.is_empty() {

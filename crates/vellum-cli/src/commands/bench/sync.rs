@@ -22,10 +22,7 @@ pub(in crate::commands) fn run(args: BenchSyncArgs) -> Result<Outcome> {
 }
 
 fn config(args: &BenchSyncArgs, dir: &Path) -> Config {
-    let mut config = Config::new(dir);
-    if args.quick {
-        config = config.quick();
-    }
+    let mut config = if args.quick { Config::quick(dir) } else { Config::new(dir) };
     config.in_directory = args.place.is_in_directory();
     config.scratch.clone_from(&args.place.fs);
     if !args.cases.is_empty() {

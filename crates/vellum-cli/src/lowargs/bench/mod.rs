@@ -4,6 +4,7 @@ mod all;
 mod append;
 mod commit;
 mod sync;
+mod write;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ pub(crate) use all::BenchAllArgs;
 pub(crate) use append::BenchAppendArgs;
 pub(crate) use commit::BenchCommitArgs;
 pub(crate) use sync::BenchSyncArgs;
+pub(crate) use write::BenchWriteArgs;
 
 use super::examples;
 
@@ -32,6 +34,7 @@ pub(crate) enum BenchSuite {
     Append(BenchAppendArgs),
     Commit(BenchCommitArgs),
     Sync(BenchSyncArgs),
+    Write(BenchWriteArgs),
 }
 
 /// Where a suite runs.
