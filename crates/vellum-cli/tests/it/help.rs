@@ -4,7 +4,7 @@ use std::fs;
 
 use super::support::{Place, closed_pipe, run, vellum};
 
-const COMMANDS: [&[&str]; 19] = [
+const COMMANDS: [&[&str]; 20] = [
     &[],
     &["append"],
     &["cat"],
@@ -20,6 +20,7 @@ const COMMANDS: [&[&str]; 19] = [
     &["bench", "append"],
     &["bench", "commit"],
     &["bench", "sync"],
+    &["bench", "write"],
     &["stress"],
     &["demo"],
     &["completions"],
