@@ -25,8 +25,10 @@ pub enum ErrorKind {
 /// Why a measurement could not be made.
 ///
 /// One pointer wide, so that the measured loops do not pay for a fat `Result`.
+#[derive(Clone)]
 pub struct Error(Box<Repr>);
 
+#[derive(Clone)]
 struct Repr {
     kind: ErrorKind,
     text: String,

@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::num::NonZeroU64;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -51,6 +52,15 @@ pub(crate) fn of(dir: &Path) -> Result<Footprint> {
             cold_read(&paths).context(|| format!("read the files in {}", dir.display()))?;
     }
     Ok(footprint)
+}
+
+/// How much of the disk the files below `dir` take, in bytes.
+pub(crate) fn disk_bytes(dir: &Path) -> Result<u64> {
+    let mut paths = Vec::new();
+    collect(dir, &mut paths).context(|| format!("list {}", dir.display()))?;
+    let blocks = |path: &PathBuf| fs::metadata(path).map(|metadata| metadata.blocks());
+    // One that goes meanwhile takes nothing.
+    Ok(paths.iter().filter_map(|path| blocks(path).ok()).sum::<u64>() * 512)
 }
 
 fn collect(dir: &Path, paths: &mut Vec<PathBuf>) -> io::Result<()> {

@@ -69,7 +69,7 @@ pub use report::{
     Better, Document, Key, Metric, Outcome, Report, ReportView, Row, Series, ToRow, html,
     html_with_recommendation,
 };
-pub use scratch::ScratchKind;
+pub use scratch::{ScratchKind, give_back};
 pub use setting::Setting;
 pub use stats::Spread;
 pub use suite::{append, commit, image, saturate, sync, write};

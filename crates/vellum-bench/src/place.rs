@@ -7,6 +7,10 @@ use crate::conditions::filesystem_of;
 use crate::error::{Context, Error, Result};
 use crate::progress::{Event, Progress};
 use crate::scratch::{Room, ScratchKind};
+use crate::sys;
+
+/// So many times as much as stays free.
+const FREE_SHARE: u64 = 10;
 
 /// One of the places.
 pub(crate) struct Place<'a> {
@@ -16,6 +20,16 @@ pub(crate) struct Place<'a> {
     pub(crate) filesystem: &'a str,
     /// Is it made for this run, in memory?
     pub(crate) is_scratch: bool,
+}
+
+impl Place<'_> {
+    /// How much a suite may write here: a tenth stays free, for other programs live there too, and
+    /// filesystems that are nearly full are slow.
+    pub(crate) fn usable_bytes(&self) -> u64 {
+        let stat = rustix::fs::statvfs(self.dir);
+        let free = stat.map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize));
+        free - free / FREE_SHARE
+    }
 }
 
 /// Which places are wanted.
@@ -35,63 +49,81 @@ impl Places<'_> {
         u64::from(self.in_directory) + self.scratch.len() as u64
     }
 
-    /// Refuses what can be seen not to work before anything is run.
+    /// Refuses no place at all. What has no room in one of them, the suite tells in its rows.
     pub(crate) fn check(&self) -> Result<()> {
         if self.count() == 0 {
             return Err(Error::invalid("a directory or a filesystem is needed"));
         }
-        if !self.in_directory {
-            return Ok(());
-        }
-        let stat = rustix::fs::statvfs(self.home)
-            .context(|| format!("ask for the free space of {}", self.home.display()))?;
-        let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-        if self.bytes <= free {
-            return Ok(());
-        }
-        Err(Error::no_space(format!(
-            "{} MiB may be needed, and {} MiB are free in {}",
-            self.bytes >> 20,
-            free >> 20,
-            self.home.display()
-        )))
+        Ok(())
     }
 
-    /// Goes to one place after the other. One that can't be made is left out with a warning, unless
-    /// it would have been the only one.
+    /// Goes to one place after the other. One that can't be made, or where the suite can't go on, is
+    /// left out with a warning, unless there is no other.
     pub(crate) fn visit(
         &self,
         warnings: &mut Vec<String>,
         progress: &mut dyn Progress,
         run: &mut dyn FnMut(&Place<'_>, &mut dyn Progress) -> Result<()>,
     ) -> Result<()> {
+        sys::ignore_file_size_signal();
+        let mut good = 0;
+        let mut judge = |name: &str, result: Result<()>, progress: &mut dyn Progress| match result {
+            Ok(()) => {
+                good += 1;
+                Ok(())
+            }
+            Err(error) if self.count() == 1 => Err(error),
+            Err(error) => {
+                let warning = format!("{name} is left out: {error}");
+                progress.event(&Event::Warning(&warning));
+                warnings.push(warning);
+                Ok(())
+            }
+        };
         if self.in_directory {
-            let dir = self.home.join("directory");
-            fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
-            let kind = filesystem_of(&dir).map_or_else(|| "unknown".into(), |mount| mount.kind);
-            run(&Place { dir: &dir, filesystem: &kind, is_scratch: false }, progress)?;
-            fs::remove_dir_all(&dir).context(|| format!("remove {}", dir.display()))?;
+            let result = self.visit_directory(progress, run);
+            judge("the directory", result, progress)?;
         }
-        if self.scratch.is_empty() {
-            return Ok(());
-        }
-        let room = Room::new(&self.home.join("room"), Room::bytes_for(self.bytes))?;
-        for kind in self.scratch {
-            match room.furnish(*kind, self.bytes) {
-                Ok(scratch) => {
-                    let dir = scratch.dir().join("bench");
-                    fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
-                    let place = Place { dir: &dir, filesystem: kind.as_str(), is_scratch: true };
-                    run(&place, progress)?;
-                }
-                Err(error) if self.count() == 1 => return Err(error),
-                Err(error) => {
-                    let warning = format!("{kind} is left out: {error}");
-                    progress.event(&Event::Warning(&warning));
-                    warnings.push(warning);
-                }
+        if !self.scratch.is_empty() {
+            let room = Room::new(&self.home.join("room"), Room::bytes_for(self.bytes));
+            for kind in self.scratch {
+                let result = match &room {
+                    Ok(room) => self.visit_scratch(room, *kind, progress, run),
+                    Err(error) => Err(error.clone()),
+                };
+                judge(kind.as_str(), result, progress)?;
             }
         }
+        if good == 0 {
+            return Err(Error::failed(warnings.join("; ")));
+        }
         Ok(())
+    }
+
+    fn visit_directory(
+        &self,
+        progress: &mut dyn Progress,
+        run: &mut dyn FnMut(&Place<'_>, &mut dyn Progress) -> Result<()>,
+    ) -> Result<()> {
+        let dir = self.home.join("directory");
+        fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
+        let kind = filesystem_of(&dir).map_or_else(|| "unknown".into(), |mount| mount.kind);
+        let result = run(&Place { dir: &dir, filesystem: &kind, is_scratch: false }, progress);
+        let removed = fs::remove_dir_all(&dir).context(|| format!("remove {}", dir.display()));
+        result.and(removed)
+    }
+
+    /// The filesystem is given back before this returns: there is memory for one at a time.
+    fn visit_scratch(
+        &self,
+        room: &Room,
+        kind: ScratchKind,
+        progress: &mut dyn Progress,
+        run: &mut dyn FnMut(&Place<'_>, &mut dyn Progress) -> Result<()>,
+    ) -> Result<()> {
+        let scratch = room.furnish(kind, self.bytes)?;
+        let dir = scratch.dir().join("bench");
+        fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
+        run(&Place { dir: &dir, filesystem: kind.as_str(), is_scratch: true }, progress)
     }
 }

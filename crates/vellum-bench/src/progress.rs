@@ -25,6 +25,11 @@ pub enum Event<'a> {
         /// What it is.
         what: &'a str,
     },
+    /// So many of the steps that were announced will not follow.
+    Omitted {
+        /// How many.
+        steps: u64,
+    },
     /// A way can't run here and is left out.
     Skipped {
         /// The way.

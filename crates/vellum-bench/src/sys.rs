@@ -178,6 +178,13 @@ pub(crate) fn posix_fallocate(file: &File, len: u64) -> io::Result<()> {
     }
 }
 
+/// From now on this process, and those that it forks, are told of a file that may not grow (the
+/// limit of `ulimit -f`) by an error of the call, instead of being killed.
+pub(crate) fn ignore_file_size_signal() {
+    // SAFETY: to ignore a signal runs no code of ours; this one comes from our own writes only.
+    let _ = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

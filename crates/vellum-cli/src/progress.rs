@@ -14,15 +14,28 @@ pub(crate) fn bar(len: u64) -> ProgressBar {
 /// Shows a measurement: a step is a run of one way.
 #[derive(Default)]
 pub(crate) struct BenchBar {
+    /// Made when the number of steps is known, unless there is one for several suites.
     bar: Option<ProgressBar>,
+    /// What it shows of the bar of several suites.
+    share: Option<Share>,
+    steps: u64,
+    begun: u64,
+}
+
+/// A suite among others.
+struct Share {
+    name: &'static str,
+    /// Where it begins, and how long it is.
+    from: u64,
+    len: u64,
 }
 
 impl Progress for BenchBar {
     fn event(&mut self, event: &Event<'_>) {
         if let Event::Started { steps } = event {
-            self.bar = Some(bar(*steps));
+            self.steps = *steps;
+            self.bar.get_or_insert_with(|| bar(*steps));
         }
-        let Some(bar) = &self.bar else { return };
         match event {
             Event::Step { setting, way, stage } => {
                 let stage = match stage {
@@ -30,26 +43,85 @@ impl Progress for BenchBar {
                     Stage::WarmUp => "warm-up".into(),
                     Stage::Round(number) => format!("round {number}"),
                 };
-                begin(bar, format!("{setting} {way}, {stage}"));
+                self.begin(&format!("{setting} {way}, {stage}"));
             }
-            Event::Measuring { what } => begin(bar, what.to_string()),
-            Event::Finished => bar.finish_and_clear(),
+            Event::Measuring { what } => self.begin(what),
+            Event::Omitted { steps } => {
+                self.steps = self.steps.saturating_sub(*steps);
+                if let (Some(bar), None) = (&self.bar, &self.share) {
+                    bar.set_length(self.steps);
+                }
+            }
+            Event::Finished => self.finish(),
             _ => {}
         }
     }
 }
 
-/// A step that begins has not been done.
-fn begin(bar: &ProgressBar, what: String) {
-    bar.set_message(what);
-    bar.tick();
-    bar.inc(1);
+impl BenchBar {
+    /// A step that begins has not been done.
+    fn begin(&mut self, what: &str) {
+        let Some(bar) = &self.bar else { return };
+        match &self.share {
+            Some(share) => {
+                bar.set_message(format!("{}: {what}", share.name));
+                bar.set_position(share.from + share.len * self.begun / self.steps.max(1));
+            }
+            None => {
+                bar.set_message(what.to_string());
+                bar.set_position(self.begun);
+            }
+        }
+        bar.tick();
+        self.begun = (self.begun + 1).min(self.steps);
+    }
+
+    fn finish(&self) {
+        match (&self.bar, &self.share) {
+            (Some(bar), Some(share)) => bar.set_position(share.from + share.len),
+            (Some(bar), None) => bar.finish_and_clear(),
+            _ => {}
+        }
+    }
 }
 
 impl Drop for BenchBar {
     fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.finish();
+    }
+}
+
+/// One bar for several suites. Their steps differ in length, so each has a share as long as it is
+/// expected to take, and the time left is about right.
+pub(crate) struct SuitesBar {
+    bar: ProgressBar,
+    next: std::cell::Cell<u64>,
+}
+
+/// A suite that takes seconds has many steps.
+const PARTS: u64 = 1000;
+
+impl SuitesBar {
+    /// For suites that take so many seconds together.
+    pub(crate) fn new(seconds: u64) -> SuitesBar {
+        SuitesBar { bar: bar(seconds * PARTS), next: std::cell::Cell::new(0) }
+    }
+
+    /// What the next suite tells its progress to.
+    pub(crate) fn suite(&self, name: &'static str, seconds: u64) -> BenchBar {
+        let (from, len) = (self.next.get(), seconds * PARTS);
+        self.next.set(from + len);
+        let share = Some(Share { name, from, len });
+        BenchBar { bar: Some(self.bar.clone()), share, ..BenchBar::default() }
+    }
+
+    /// Does something that prints while the bar is not to be seen.
+    pub(crate) fn hidden(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
+    }
+
+    /// All suites have run.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
     }
 }

@@ -40,3 +40,4 @@ pub use log::{
 };
 pub use lsn::Lsn;
 pub use options::{Fill, Layout, Options, Preallocate};
+pub use segment::stage::remove_stages_below;

@@ -186,6 +186,24 @@ impl Writeback {
         }
     }
 
+    /// From how many dirty bytes on the kernel slows writers down: halfway between the background
+    /// limit and the limit.
+    pub(crate) fn slowing_bytes(&self, memory_bytes: u64) -> Option<u64> {
+        let limit = self.limit_bytes(memory_bytes)?;
+        let background = self.background_bytes(memory_bytes)?;
+        // A background limit that makes no sense is taken as half of the other.
+        Some(limit.midpoint(if background < limit { background } else { limit / 2 }))
+    }
+
+    /// How many dirty bytes there may be before whoever writes is stopped, with this much memory
+    /// free.
+    pub(crate) fn limit_bytes(&self, memory_bytes: u64) -> Option<u64> {
+        match self.dirty_bytes {
+            Some(bytes) if bytes > 0 => Some(bytes),
+            _ => self.dirty_ratio.map(|ratio| memory_bytes / 100 * ratio),
+        }
+    }
+
     /// How many dirty bytes there may be before write-back begins, with this much memory free.
     pub(crate) fn background_bytes(&self, memory_bytes: u64) -> Option<u64> {
         match self.dirty_background_bytes {

@@ -14,11 +14,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process, pidfd_open,
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process, pidfd_open,
     set_parent_process_death_signal, waitpid,
 };
 
 use crate::error::{Context, Error, Result};
+
+/// The exit code of a child whose parent was gone before it began.
+const ORPHANED: i32 = 102;
 
 /// A forked process that is ours to reap.
 pub(crate) struct Child {
@@ -66,6 +69,7 @@ impl Drop for Child {
 /// Forks. The child runs `work` and exits with what it returns, at once: no destructor of the
 /// parent's values, no exit handler and no buffered output of the parent's runs twice.
 pub(crate) fn fork_child(work: impl FnOnce() -> i32) -> std::io::Result<Child> {
+    let parent = getpid();
     // SAFETY: the child continues with a copy of this thread only. What it does is within what
     // the head of this module allows, and it never returns from here.
     match unsafe { libc::fork() } {
@@ -74,7 +78,8 @@ pub(crate) fn fork_child(work: impl FnOnce() -> i32) -> std::io::Result<Child> {
             let code = catch_unwind(AssertUnwindSafe(|| {
                 // Should the parent be killed, nobody is left to stop its children.
                 let _ = set_parent_process_death_signal(Some(Signal::KILL));
-                work()
+                // It may have been killed before that was heard.
+                if getppid() == Some(parent) { work() } else { ORPHANED }
             }));
             // SAFETY: ends the process without running anything else; that is what we want.
             unsafe { libc::_exit(code.unwrap_or(101)) }

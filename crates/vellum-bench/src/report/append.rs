@@ -2,7 +2,7 @@
 
 use super::case::{Outcome, ToRow};
 use super::row::{Better, Row};
-use super::table::{Align, Columns, dash, median, number, range, titled};
+use super::table::{Align, Columns, dash, median, number, place_name, range, titled};
 use crate::setting::Setting;
 use crate::ways::WayName;
 
@@ -11,6 +11,8 @@ use crate::ways::WayName;
 pub struct Case {
     /// The type of the filesystem.
     pub filesystem: String,
+    /// Was the filesystem made for the run, in memory?
+    pub scratch: bool,
     /// The way.
     pub name: WayName,
     /// How many processes appended at once.
@@ -45,13 +47,17 @@ impl Case {
     fn setting(&self) -> Setting {
         Setting::new(self.processes, self.records, self.bytes)
     }
+
+    fn place_and_setting(&self) -> (String, Setting) {
+        (place_name(&self.filesystem, self.scratch), self.setting())
+    }
 }
 
 impl ToRow for Case {
     fn to_row(&self) -> Row {
         let per_record = "per record";
         let row = Row::new(title(self.setting()))
-            .key("filesystem", &self.filesystem)
+            .key("filesystem", place_name(&self.filesystem, self.scratch))
             .key("processes", self.processes)
             .key("records", self.records)
             .key("bytes", self.bytes)
@@ -79,9 +85,12 @@ impl ToRow for Case {
 
     /// A table for each setting.
     fn tables(cases: &[Case]) -> String {
-        let settings = cases.chunk_by(|one, other| one.setting() == other.setting());
-        let table =
-            |cases: &[Case]| titled(&title(cases[0].setting()), COLUMNS, cases.iter().map(row));
+        let settings =
+            cases.chunk_by(|one, other| one.place_and_setting() == other.place_and_setting());
+        let table = |cases: &[Case]| {
+            let (place, setting) = cases[0].place_and_setting();
+            titled(&format!("{place}, {}", title(setting)), COLUMNS, cases.iter().map(row))
+        };
         settings.map(table).collect()
     }
 

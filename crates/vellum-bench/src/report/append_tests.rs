@@ -11,8 +11,9 @@ use crate::conditions::Conditions;
 fn case(name: WayName) -> Case {
     let samples = vec![123_456.7, 9_999_999.9, 12_345.6];
     Case {
-        filesystem: "ext4".into(),
         name,
+        filesystem: "ext4".into(),
+        scratch: false,
         processes: 1024,
         records: 99_999_999,
         bytes: 1 << 30,

@@ -39,6 +39,11 @@ pub(crate) trait Way {
         Ok(())
     }
 
+    /// Can the oldest part of the log be dropped while processes append to it?
+    fn can_trim(&self) -> bool {
+        false
+    }
+
     /// How much of the disk the log takes, at most.
     fn disk_bytes(&self, setting: &Setting) -> u64 {
         setting.total_bytes()
@@ -62,6 +67,16 @@ pub(crate) trait Appender {
     /// Appends `record`. On return it is in the log as a whole: if this process dies now the
     /// record is still there.
     fn append(&mut self, record: &[u8]) -> Result<()>;
+
+    /// The same, and tells where the record is, for [`Appender::trim`]; `None` if that can't be.
+    fn append_marked(&mut self, record: &[u8]) -> Result<Option<u64>> {
+        self.append(record).map(|()| None)
+    }
+
+    /// Drops what lies before a record that was marked; only for ways that can.
+    fn trim(&mut self, _before: u64) -> Result<()> {
+        Ok(())
+    }
 
     /// Appends the next `count` of `records`, adding to `acknowledged` each that was appended.
     ///

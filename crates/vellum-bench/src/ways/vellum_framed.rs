@@ -20,6 +20,10 @@ impl VellumFramed {
 }
 
 impl Way for VellumFramed {
+    fn can_trim(&self) -> bool {
+        true
+    }
+
     fn disk_bytes(&self, setting: &Setting) -> u64 {
         vellum_log::disk_bytes(setting)
     }

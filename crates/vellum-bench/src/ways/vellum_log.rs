@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use vellum::{Layout, Log, Options};
+use vellum::{Layout, Log, Lsn, Options};
 
 use crate::error::{Error, Result};
 use crate::setting::Setting;
@@ -53,6 +53,14 @@ impl Appender for LogAppender {
     #[inline]
     fn append(&mut self, record: &[u8]) -> Result<()> {
         self.log.append(record).map(drop).map_err(|error| failed(&error))
+    }
+
+    fn append_marked(&mut self, record: &[u8]) -> Result<Option<u64>> {
+        self.log.append(record).map(|lsn| Some(lsn.get())).map_err(|error| failed(&error))
+    }
+
+    fn trim(&mut self, before: u64) -> Result<()> {
+        self.log.trim(Lsn::new(before)).map(drop).map_err(|error| failed(&error))
     }
 
     fn wait_readable(&mut self) -> Result<()> {

@@ -26,6 +26,10 @@ impl VellumText {
 }
 
 impl Way for VellumText {
+    fn can_trim(&self) -> bool {
+        true
+    }
+
     fn disk_bytes(&self, setting: &Setting) -> u64 {
         vellum_log::disk_bytes(setting)
     }
@@ -50,11 +54,17 @@ impl Prepared for TextLog {
 
     fn read_back(&self, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
         let log = vellum_log::open_read_only(&self.options, Layout::Text, &self.dir)?;
-        let published = log.published().get();
+        let (begin, published) = (log.begin().get(), log.published().get());
         let mut splitter = Splitter::new(self.bytes);
         for (first_lsn, path) in segments(&self.dir)? {
+            // A trimmed log begins within its first segment.
+            let mut skipped = begin.saturating_sub(first_lsn);
             let len = published.saturating_sub(first_lsn);
-            read_pieces(&path, len, &mut |piece| splitter.feed(piece, visit))?;
+            read_pieces(&path, len, &mut |piece| {
+                let skip = skipped.min(piece.len() as u64);
+                skipped -= skip;
+                splitter.feed(&piece[skip as usize..], visit);
+            })?;
         }
         splitter.finish(visit);
         Ok(())

@@ -1,10 +1,12 @@
 //! `vellum bench`: measurements, a file for each suite; here is what they have in common.
 
+pub(super) mod all;
 pub(super) mod append;
 pub(super) mod commit;
 pub(super) mod compare;
 pub(super) mod image;
 mod outputs;
+mod saturate;
 pub(super) mod sync;
 pub(super) mod write;
 

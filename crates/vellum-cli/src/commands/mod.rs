@@ -36,6 +36,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Truncate(args) => truncate::run(&args),
         Command::Repair(args) => repair::run(&args),
         Command::Bench(args) => match args.suite {
+            BenchSuite::All(args) => bench::all::run(&args),
             BenchSuite::Append(args) => bench::append::run(args),
             BenchSuite::Commit(args) => bench::commit::run(args),
             BenchSuite::Image(args) => bench::image::run(args),

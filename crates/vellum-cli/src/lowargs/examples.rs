@@ -68,10 +68,17 @@ Examples:
 
 pub(super) const BENCH: &str = "\
 Examples:
-  vellum bench append --quick
+  vellum bench all --quick
+  vellum bench append --saturate
   vellum bench commit --bytes 256,4096 --threads 1,4,16
   vellum bench sync
   vellum bench write --quick";
+
+pub(super) const BENCH_ALL: &str = "\
+Examples:
+  vellum bench all --quick
+  vellum bench all --dir /mnt/data --json result.json --html result.html
+  vellum bench all --quick --fs ext4,xfs,btrfs,btrfs-raid0";
 
 pub(super) const BENCH_COMMIT: &str = "\
 Examples:
@@ -122,6 +129,7 @@ Examples:
   vellum bench append --dir /mnt/data --json result.json
   vellum bench append --setting 4x100000x128 --setting 8x1000x65536 --rounds 9
   vellum bench append --processes 1,2,4,8 --bytes 128,1024 --ways vellum-framed,write
+  vellum bench append --saturate --seconds 60 --dir /mnt/data
   vellum bench append --quick --json - | jq -c '.cases[] | [.keys[].value, .metrics[1].median]'";
 
 pub(super) const STRESS: &str = "\

@@ -1,12 +1,10 @@
 //! `vellum bench commit`, small.
 
 use std::fs;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::support::{Place, Ran, Running, key, number, run, vellum};
+use super::support::{Place, Ran, key, number, run};
 
 fn bench(place: &Place, options: &[&str]) -> Ran {
     let dir = place.dir().to_str().unwrap();
@@ -60,52 +58,4 @@ fn what_makes_no_sense_is_a_usage_error() {
     for options in [["--prepared", "maybe"], ["--rounds", "0"], ["--fs", "ntfs"]] {
         assert_eq!(bench(&place, &options).code, 2);
     }
-}
-
-/// Filesystems made for a run: what keeps this machine from having them, if anything does.
-fn scratch_is_missing(place: &Place) -> Option<String> {
-    let try_it = ["--fs", "ext4", "--bytes", "256", "--threads", "1", "--cases", "bare-append"];
-    let dir = place.dir().to_str().unwrap();
-    let small = ["bench", "commit", "--rounds", "1", "--slice-ms", "1", "--json", "-"];
-    let mut command = vellum();
-    let output = command.env("TMPDIR", dir).args(small).args(try_it).output().unwrap();
-    let report = String::from_utf8(output.stdout).unwrap();
-    let ran = output.status.success() && report.contains("loop device in memory");
-    (!ran).then(|| String::from_utf8_lossy(&output.stderr).into_owned() + &report)
-}
-
-/// Has a loop device an image that process `id` made?
-fn has_loop_device(id: u32) -> bool {
-    let name = format!("ext4-{id}.image");
-    let devices = fs::read_dir("/sys/block").unwrap().map(|entry| entry.unwrap().path());
-    devices
-        .filter_map(|device| fs::read_to_string(device.join("loop/backing_file")).ok())
-        .any(|image| image.contains(&name))
-}
-
-#[test]
-fn a_run_that_is_killed_leaves_no_mount_and_no_device() {
-    let place = Place::new();
-    if let Some(reason) = scratch_is_missing(&place) {
-        return eprintln!("left out: {reason}");
-    }
-    let mut command = vellum();
-    command.env("TMPDIR", place.dir()).stderr(Stdio::null());
-    command.args(["bench", "commit", "--fs", "ext4", "--slice-ms", "60000", "--bytes", "256"]);
-    let mut running = Running::start(&mut command);
-    let until = |what: &dyn Fn() -> bool| {
-        let begun = Instant::now();
-        while !what() {
-            assert!(begun.elapsed() < Duration::from_secs(60), "it takes too long");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    };
-    let id = running.child.id();
-    until(&|| has_loop_device(id));
-    running.child.kill().unwrap();
-    running.child.wait().unwrap();
-    until(&|| !has_loop_device(id));
-    until(&|| fs::read_dir(place.dir()).unwrap().count() == 0);
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    assert!(!mounts.contains(place.dir().to_str().unwrap()), "{mounts}");
 }

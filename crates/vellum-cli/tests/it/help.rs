@@ -16,6 +16,7 @@ const COMMANDS: &[&[&str]] = &[
     &["truncate"],
     &["repair"],
     &["bench"],
+    &["bench", "all"],
     &["bench", "append"],
     &["bench", "commit"],
     &["bench", "image"],

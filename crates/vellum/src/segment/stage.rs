@@ -6,8 +6,10 @@
 //! and goes with a reboot. When all of a segment is durable its stage is used again for the next:
 //! its pages are there already.
 //!
+//! A link in it says which log it belongs to, for people who wonder, and for [`remove_stages_below`].
+//!
 //! **If the process dies here**: a file under its unfinished name is made again; what is left of
-//! a log that was removed stays until the next boot.
+//! a log that was removed stays until the next boot, or until somebody calls [`remove_stages_below`].
 
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
@@ -22,6 +24,9 @@ use crate::{Error, ErrorKind, Fill, Lsn, Result, sys};
 
 /// Where shared memory is to be had.
 const SHARED_MEMORY: &str = "/dev/shm";
+const NAME_PREFIX: &str = "vellum-";
+/// The link to the log.
+const LINK_NAME: &str = "log";
 const UNFINISHED_NAME: &str = "new.stage";
 const SPARE_NAME: &str = "spare.stage";
 
@@ -39,7 +44,7 @@ impl Stage {
             Err(_) => (0, 0),
         };
         let place = inode.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ device.rotate_left(32);
-        let name = format!("vellum-{:016x}", secret ^ place);
+        let name = format!("{NAME_PREFIX}{:016x}", secret ^ place);
         Stage { dir: Path::new(SHARED_MEMORY).join(name) }
     }
 
@@ -77,6 +82,10 @@ impl Stage {
             Err(errno) => return Err(Error::os(errno, "create the stage", &self.dir)),
         }
         self.check_owner(log_dir)?;
+        // Nothing depends on it while the log is there.
+        if let Ok(log_dir) = std::fs::canonicalize(log_dir) {
+            let _ = fs::symlink(log_dir, self.dir.join(LINK_NAME));
+        }
         self.inode().ok_or_else(|| Error::os(Errno::NOENT, "look at the stage", &self.dir))
     }
 
@@ -164,5 +173,49 @@ impl Stage {
     /// Where it is.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
+    }
+}
+
+/// Removes the stages of all logs below the directory `dir`, whether those are still there or not.
+///
+/// A log whose processes were all killed keeps its stage, so that whoever opens it next finds what
+/// they appended. This is for logs that nobody will open again: call it before their directory is
+/// removed, or their stages stay in memory until the next boot. A process that has such a log open
+/// loses what is not committed.
+pub fn remove_stages_below(dir: impl AsRef<Path>) {
+    let Ok(dir) = std::fs::canonicalize(dir) else { return };
+    for entry in std::fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten() {
+        let is_stage = entry.file_name().to_string_lossy().starts_with(NAME_PREFIX);
+        let stage = entry.path();
+        let log = std::fs::read_link(stage.join(LINK_NAME));
+        if is_stage && log.is_ok_and(|log| log.starts_with(&dir)) {
+            let _ = std::fs::remove_dir_all(&stage);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_of_logs_below_a_directory_are_removed_and_no_others() {
+        if !Stage::is_offered() {
+            return eprintln!("left out: no shared memory here");
+        }
+        let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        // The logs go, and so their inodes may be the same: it is the secrets that differ.
+        let stage = |log: PathBuf, secret| {
+            std::fs::create_dir_all(&log).unwrap();
+            let stage = Stage::of(&log, secret);
+            stage.create(&log, 0o600).unwrap();
+            std::fs::remove_dir(&log).unwrap();
+            stage
+        };
+        let one = stage(home.path().join("a/log"), 7);
+        let two = stage(other.path().join("log"), 8);
+        remove_stages_below(home.path());
+        assert!(one.inode().is_none() && two.inode().is_some());
+        two.remove();
     }
 }

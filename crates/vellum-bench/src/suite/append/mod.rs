@@ -9,13 +9,15 @@
 //! Under the clock a way pays for nothing but its appends and 1 to 4 ns for making each record
 //! (measured with a way that does nothing); starting the processes costs a run less than 0.2 ms.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::conditions::Conditions;
 use crate::error::{Context, Error, Result};
+use crate::place::{Place, Places};
 use crate::progress::{Event, Progress, Stage};
 pub use crate::report::append::Case;
+use crate::scratch::ScratchKind;
 use crate::setting::Setting;
 use crate::ways::{Way, WayName};
 
@@ -28,6 +30,9 @@ use round::Sample;
 /// The report of this suite.
 pub type Report = crate::report::Report<Case>;
 
+/// A quick run appends so small a part of the records.
+const QUICK_SHARE: u64 = 5;
+
 /// What is to be measured.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -35,6 +40,10 @@ pub struct Config {
     /// Where: a directory that exists, on the filesystem of interest. The logs are made in a new
     /// directory inside it, which is removed in the end.
     pub directory: PathBuf,
+    /// Is the filesystem of that directory measured? The default is yes.
+    pub in_directory: bool,
+    /// Filesystems to make for the run and to measure too; the default is none. Needs root.
+    pub scratch: Vec<ScratchKind>,
     /// How much; the default is [`Setting::PUBLISHED`].
     pub settings: Vec<Setting>,
     /// Which ways, in the order of their turns; the default is all. There are ratios only if
@@ -54,12 +63,26 @@ impl Config {
     pub fn new(directory: impl Into<PathBuf>) -> Config {
         Config {
             directory: directory.into(),
+            in_directory: true,
+            scratch: Vec::new(),
             settings: Setting::PUBLISHED.to_vec(),
             ways: WayName::ALL.to_vec(),
             rounds: 5,
             vellum: vellum::Options::new().advice(false),
             limit: Duration::from_secs(600),
         }
+    }
+
+    /// The same with a fifth of the records, two rounds, and without the slow ways: seconds.
+    pub fn quick(directory: impl Into<PathBuf>) -> Config {
+        let mut config = Config::new(directory);
+        use WayName::{Stdio, VellumFramed, VellumText, Write, Writev};
+        config.rounds = 2;
+        config.ways = vec![VellumFramed, VellumText, Write, Writev, Stdio];
+        for setting in &mut config.settings {
+            setting.records /= QUICK_SHARE;
+        }
+        config
     }
 
     fn check(&self) -> Result<()> {
@@ -73,17 +96,30 @@ impl Config {
         }
         self.settings.iter().try_for_each(Setting::check)
     }
+
+    /// What the largest log takes.
+    fn disk_bytes_max(&self) -> u64 {
+        let ways: Vec<Box<dyn Way>> = self.ways.iter().map(|way| way.way(&self.vellum)).collect();
+        let bytes = |setting| ways.iter().map(|way| way.disk_bytes(setting)).max().unwrap_or(0);
+        self.settings.iter().map(bytes).max().unwrap_or(0)
+    }
+
+    /// How many steps there are in each place, if no way is left out.
+    fn steps(&self) -> u64 {
+        let stages = 2 + u64::from(self.rounds);
+        self.settings.len() as u64 * self.ways.len() as u64 * stages
+    }
 }
 
 /// Measures what `config` says and tells `progress` how it goes.
 ///
-/// Forks: best called from a process with no other thread. A way that fails is in the report
-/// ([`Report::failures`]) and does not end the run.
+/// Forks: best called from a process with no other thread. A way that fails, or that disk or memory
+/// would not hold, is in the report with the reason and does not end the run.
 ///
 /// # Errors
 ///
-/// Nothing was run if the configuration makes no sense, or if disk or memory would not hold it. A
-/// run ends early if its directory can't be used.
+/// Nothing was run if the configuration makes no sense. A run ends early if its directory can't be
+/// used.
 ///
 /// # Cost
 ///
@@ -92,31 +128,36 @@ impl Config {
 /// half a minute. A run that is killed leaves its directory, `vellum-bench-` and some letters.
 pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Report> {
     config.check()?;
+    ScratchKind::check(&config.scratch)?;
     let conditions = Conditions::now(&config.directory, &config.vellum);
     let home = tempfile::Builder::new()
         .prefix("vellum-bench-")
         .tempdir_in(&config.directory)
         .context(|| format!("make a directory in {}", config.directory.display()))?;
-    let filesystem = conditions.filesystem.as_ref();
-    let filesystem = filesystem.map_or_else(|| "unknown".into(), |mount| mount.kind.clone());
-    let mut run = Run { config, home: home.path(), filesystem, progress, warnings: Vec::new() };
-    let ways = run.probe_ways()?;
-    for setting in &config.settings {
-        limits::check(setting, home.path(), &ways)?;
+    let places = Places {
+        home: home.path(),
+        in_directory: config.in_directory,
+        scratch: &config.scratch,
+        bytes: config.disk_bytes_max(),
+    };
+    places.check()?;
+    let mut warnings = warnings::before(config, &conditions);
+    for warning in &warnings {
+        progress.event(&Event::Warning(warning));
     }
-    for warning in warnings::before(config, &conditions) {
-        run.warn(warning);
-    }
-    let stages = 2 + u64::from(config.rounds);
-    let running = ways.iter().filter(|entry| entry.skipped.is_none()).count() as u64;
-    let steps = config.settings.len() as u64 * running * stages;
-    run.progress.event(&Event::Started { steps });
-    let mut cases = Vec::new();
-    for setting in &config.settings {
-        cases.extend(run.contest(setting, &ways)?);
-    }
-    run.progress.event(&Event::Finished);
-    let warnings = run.warnings;
+    let steps = places.count() * config.steps();
+    progress.event(&Event::Started { steps });
+    let (mut cases, mut noticed) = (Vec::new(), Vec::new());
+    places.visit(&mut warnings, progress, &mut |place, progress| {
+        let mut run = Run { config, place, progress, warnings: &mut noticed };
+        let ways = run.probe_ways()?;
+        for setting in &config.settings {
+            cases.extend(run.contest(setting, &ways)?);
+        }
+        Ok(())
+    })?;
+    progress.event(&Event::Finished);
+    warnings.extend(noticed);
     home.close().context(|| "remove the directory of the run")?;
     Ok(Report { suite: "append", conditions, rounds: config.rounds, warnings, cases })
 }
@@ -132,18 +173,18 @@ struct Entry {
 struct Entrant<'a> {
     entry: &'a Entry,
     samples: Vec<Sample>,
+    /// Why it can't run in this setting.
+    skipped: Option<String>,
     failed: Option<String>,
     syscalls: Option<std::result::Result<f64, String>>,
 }
 
+/// The run in one place.
 struct Run<'a> {
     config: &'a Config,
-    /// The directory of this run.
-    home: &'a Path,
-    /// The type of its filesystem.
-    filesystem: String,
+    place: &'a Place<'a>,
     progress: &'a mut dyn Progress,
-    warnings: Vec<String>,
+    warnings: &'a mut Vec<String>,
 }
 
 impl Run<'_> {
@@ -156,7 +197,7 @@ impl Run<'_> {
         let mut entries = Vec::new();
         for name in self.config.ways.iter().copied() {
             let way = name.way(&self.config.vellum);
-            let dir = self.home.join("probe");
+            let dir = self.place.dir.join("probe");
             std::fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
             let skipped = way.probe(&dir).err();
             std::fs::remove_dir_all(&dir).context(|| format!("remove {}", dir.display()))?;
@@ -170,15 +211,15 @@ impl Run<'_> {
 
     /// All ways against each other in one setting.
     fn contest(&mut self, setting: &Setting, entries: &[Entry]) -> Result<Vec<Case>> {
-        let mut entrants: Vec<Entrant<'_>> = entries
-            .iter()
-            .map(|entry| Entrant { entry, samples: Vec::new(), failed: None, syscalls: None })
-            .collect();
+        let mut entrants: Vec<Entrant<'_>> =
+            entries.iter().map(|entry| self.entrant(setting, entry)).collect();
         let rounds = (1..=self.config.rounds).map(Stage::Round);
         for stage in [Stage::Trace, Stage::WarmUp].into_iter().chain(rounds) {
             for entrant in &mut entrants {
-                if entrant.failed.is_none() && entrant.entry.skipped.is_none() {
+                if entrant.is_good() {
                     self.step(setting, stage, entrant)?;
+                } else {
+                    self.progress.event(&Event::Omitted { steps: 1 });
                 }
             }
         }
@@ -186,8 +227,7 @@ impl Run<'_> {
             .iter()
             .find(|entrant| entrant.entry.name == WayName::Write && entrant.is_good())
             .map(|write| write.ns_per_record(setting));
-        let filesystem = &self.filesystem;
-        let case = |entrant: &Entrant<'_>| entrant.case(filesystem, setting, write_ns.as_deref());
+        let case = |entrant: &Entrant<'_>| entrant.case(self.place, setting, write_ns.as_deref());
         let cases: Vec<Case> = entrants.iter().map(case).collect();
         for warning in warnings::after(&cases) {
             self.warn(warning);
@@ -195,12 +235,23 @@ impl Run<'_> {
         Ok(cases)
     }
 
+    /// A way as it comes to a setting: left out where disk or memory would not hold it.
+    fn entrant<'a>(&mut self, setting: &Setting, entry: &'a Entry) -> Entrant<'a> {
+        let probed = entry.skipped.clone();
+        let skipped = probed.or_else(|| {
+            let reason = limits::reason(setting, self.place, entry)?;
+            self.progress.event(&Event::Skipped { way: entry.name.as_str(), reason: &reason });
+            Some(reason)
+        });
+        Entrant { entry, samples: Vec::new(), skipped, failed: None, syscalls: None }
+    }
+
     /// One measurement. An error of the way is noted in the entrant; an error of the place, which
     /// would meet every other way as well, ends the run.
     fn step(&mut self, setting: &Setting, stage: Stage, entrant: &mut Entrant<'_>) -> Result<()> {
         let name = entrant.entry.name.as_str();
         self.progress.event(&Event::Step { setting: *setting, way: name, stage });
-        let dir = self.home.join(name);
+        let dir = self.place.dir.join(name);
         std::fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
         let way = entrant.entry.way.as_ref();
         let limit = self.config.limit;
@@ -216,7 +267,7 @@ impl Run<'_> {
             }
         };
         std::fs::remove_dir_all(&dir).context(|| format!("remove {}", dir.display()))?;
-        crate::suite::settle(self.home)?;
+        crate::suite::settle(self.place.dir)?;
         if let Err(error) = result {
             let reason = error.to_string();
             self.progress.event(&Event::Failed { setting: *setting, way: name, reason: &reason });
@@ -228,7 +279,7 @@ impl Run<'_> {
 
 impl Entrant<'_> {
     fn is_good(&self) -> bool {
-        self.failed.is_none() && self.entry.skipped.is_none()
+        self.failed.is_none() && self.skipped.is_none()
     }
 
     fn ns_per_record(&self, setting: &Setting) -> Vec<f64> {
@@ -237,7 +288,7 @@ impl Entrant<'_> {
     }
 
     /// The result. `write_ns` is what `write` needed, round by round, if it ran well.
-    fn case(&self, filesystem: &str, setting: &Setting, write_ns: Option<&[f64]>) -> Case {
+    fn case(&self, place: &Place<'_>, setting: &Setting, write_ns: Option<&[f64]>) -> Case {
         let ns = if self.is_good() { self.ns_per_record(setting) } else { Vec::new() };
         let ratios: Vec<f64> = write_ns
             .unwrap_or_default()
@@ -250,8 +301,9 @@ impl Entrant<'_> {
         let faults = samples.iter().map(|sample| sample.page_faults as f64 / records).collect();
         let syscalls = self.syscalls.clone().filter(|_| self.is_good());
         Case {
-            filesystem: filesystem.to_string(),
             name: self.entry.name,
+            filesystem: place.filesystem.to_string(),
+            scratch: place.is_scratch,
             processes: setting.processes,
             records: setting.records,
             bytes: setting.bytes,
@@ -261,7 +313,7 @@ impl Entrant<'_> {
             syscalls_reason: syscalls.and_then(std::result::Result::err),
             page_faults_per_record: faults,
             verified: self.is_good(),
-            skipped: self.entry.skipped.clone(),
+            skipped: self.skipped.clone(),
             failed: self.failed.clone(),
         }
     }

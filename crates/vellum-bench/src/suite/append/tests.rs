@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::Silent;
@@ -236,15 +236,17 @@ fn a_failed_way_has_no_numbers_and_does_not_stop_the_others() {
         }
     }
     let mut listener = Listener(&mut events);
-    let (home, warnings) = (dir.path(), Vec::new());
-    let filesystem = "ext4".into();
-    let mut run = Run { config: &config, home, filesystem, progress: &mut listener, warnings };
+    let place = &Place { dir: dir.path(), filesystem: "some", is_scratch: false };
+    let warnings = &mut Vec::new();
+    let mut run = Run { config: &config, place, progress: &mut listener, warnings };
     let cases = run.contest(&Setting::new(2, 10, 64), &entries).unwrap();
     assert!(cases[0].failed.is_some() && !cases[0].verified && cases[0].ns_per_record.is_empty());
     assert!(cases[1].verified && !cases[1].ratio_to_write.is_empty());
     assert!(cases[2].skipped.is_some() && !cases[2].verified && cases[2].failed.is_none());
     assert_eq!(events.iter().filter(|event| event.starts_with("Failed")).count(), 1);
     assert_eq!(events.iter().filter(|event| event.starts_with("Step")).count(), 5);
+    // Of three stages each: the broken way fails in the second.
+    assert_eq!(events.iter().filter(|event| event.starts_with("Omitted")).count(), 1 + 3);
 }
 
 #[test]

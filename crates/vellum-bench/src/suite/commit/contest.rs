@@ -41,10 +41,18 @@ pub(super) fn run(
     let mut entrants = Vec::new();
     for (index, contender) in contenders.iter().enumerate() {
         let dir = place.dir.join(format!("{}-{index}", contender.name()));
-        entrants.push(Entrant::probe(*contender, dir, cell)?);
+        let mut entrant = Entrant::probe(*contender, dir, cell)?;
+        if cell.commits_max == 0 {
+            entrant.skipped = Some("not even a few commits of each thread fit the disk".into());
+        }
+        entrants.push(entrant);
     }
     for round in 0..=rounds {
-        for entrant in entrants.iter_mut().filter(|entrant| entrant.is_good()) {
+        for entrant in &mut entrants {
+            if !entrant.is_good() {
+                progress.event(&Event::Omitted { steps: 1 });
+                continue;
+            }
             let name = entrant.contender.name();
             let filesystem = place.filesystem;
             let Cell { bytes, threads, processes, .. } = cell;

@@ -104,6 +104,17 @@ impl Config {
         }
     }
 
+    /// The same for two lengths, one thread and four, prepared, and two short rounds: half a minute.
+    pub fn quick(directory: impl Into<PathBuf>) -> Config {
+        let mut config = Config::new(directory);
+        config.bytes = vec![256, 4096];
+        config.threads = vec![1, 4];
+        config.prepared = vec![true];
+        config.rounds = 2;
+        config.slice = Duration::from_millis(100);
+        config
+    }
+
     fn check(&self) -> Result<()> {
         let is_empty = self.bytes.is_empty()
             || self.threads.is_empty()
@@ -194,6 +205,14 @@ fn built_in(options: &vellum::Options) -> Vec<Box<dyn Contender>> {
     ]
 }
 
+/// The same cell with so few commits that each log fits `bytes`; none if not even a few do.
+fn fitted(cell: &Cell, bytes: u64) -> Cell {
+    let most = bytes / cell.bytes.next_multiple_of(BLOCK_BYTES) as u64;
+    let least = u64::from(cell.writers()) * WRITER_COMMITS_MIN;
+    let commits_max = if most < least { 0 } else { cell.commits_max.min(most) };
+    Cell { commits_max, ..*cell }
+}
+
 /// Measures what `config` says and tells `progress` how it goes.
 ///
 /// Forks: best called from a process with no other thread. A case that fails is in the report
@@ -250,13 +269,25 @@ pub fn run_with(
         places.count() * cells.len() as u64 * chosen.len() as u64 * u64::from(config.rounds + 1);
     progress.event(&Event::Started { steps });
     let times = Times { slice: config.slice, limit: config.slice + config.limit };
-    let mut cases = Vec::new();
+    let (mut cases, mut noticed) = (Vec::new(), Vec::new());
     places.visit(&mut warnings, progress, &mut |place, progress| {
         for cell in &cells {
+            let fitted = fitted(cell, place.usable_bytes() / chosen.len() as u64);
+            if fitted.commits_max < cell.commits_max {
+                let warning = format!(
+                    "{}, {} B, {} threads: {} commits at most in a round, for the logs of all cases have to \
+                     fit the disk",
+                    place.filesystem, cell.bytes, cell.writers(), fitted.commits_max
+                );
+                progress.event(&Event::Warning(&warning));
+                noticed.push(warning);
+            }
+            let cell = &fitted;
             cases.extend(contest::run(place, cell, &chosen, config.rounds, times, progress)?);
         }
         Ok(())
     })?;
+    warnings.extend(noticed);
     progress.event(&Event::Finished);
     if !cases.iter().any(|case| !case.ratio_to_limit.is_empty()) {
         warnings.push(format!("no ratios: {} did not run", contest::LIMIT));

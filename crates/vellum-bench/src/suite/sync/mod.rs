@@ -7,17 +7,20 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
 use crate::conditions::Conditions;
 use crate::error::{Context, Error, Result};
 use crate::place::{Place, Places};
+use crate::process::alone;
 use crate::progress::{Event, Progress};
 use crate::record::Records;
 pub use crate::report::sync::Case;
 use crate::scratch::ScratchKind;
+use crate::shared::Shared;
 
 mod ways;
 
@@ -30,6 +33,8 @@ pub type Report = crate::report::Report<Case>;
 const PIECE_BYTES: usize = 4096;
 /// For directories, journals and what else a filesystem keeps.
 const SPARE_BYTES: u64 = 64 << 20;
+/// No single measurement may take longer; it may be of many gigabytes.
+const LIMIT: Duration = Duration::from_secs(3600);
 /// Rounds can be told apart by so many numbers.
 const NUMBERS: u32 = 9999;
 
@@ -69,6 +74,14 @@ impl Config {
         }
     }
 
+    /// The same with 1 MiB and two rounds: seconds.
+    pub fn quick(directory: impl Into<PathBuf>) -> Config {
+        let mut config = Config::new(directory);
+        config.bytes = 1 << 20;
+        config.rounds = 2;
+        config
+    }
+
     fn check(&self) -> Result<()> {
         if self.ways.is_empty() || self.rounds == 0 {
             return Err(Error::invalid("at least one way and one round are needed"));
@@ -81,6 +94,15 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// The same with as much as has room in `bytes`, but a piece.
+    fn fitted(&self, bytes: u64) -> Config {
+        let most = (bytes / PIECE_BYTES as u64 * PIECE_BYTES as u64).max(PIECE_BYTES as u64);
+        let mut config = self.clone();
+        config.bytes = config.bytes.min(most);
+        config.big_bytes = config.big_bytes.map(|bytes| bytes.min(most));
+        config
     }
 
     fn entrants(&self) -> Vec<Entrant> {
@@ -125,11 +147,22 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Report> {
     let ways = config.entrants().len() as u64;
     let steps = places.count() * ways * u64::from(config.rounds + 1);
     progress.event(&Event::Started { steps });
-    let mut cases = Vec::new();
+    let (mut cases, mut noticed) = (Vec::new(), Vec::new());
     places.visit(&mut warnings, progress, &mut |place, progress| {
-        cases.extend(contest(config, place, progress)?);
+        let fitted = config.fitted(place.usable_bytes());
+        if (fitted.bytes, fitted.big_bytes) != (config.bytes, config.big_bytes) {
+            let warning = format!(
+                "{}: {} KiB are written, no more have room",
+                place.filesystem,
+                fitted.big_bytes.unwrap_or(fitted.bytes) >> 10
+            );
+            progress.event(&Event::Warning(&warning));
+            noticed.push(warning);
+        }
+        cases.extend(contest(&fitted, place, progress)?);
         Ok(())
     })?;
+    warnings.extend(noticed);
     progress.event(&Event::Finished);
     home.close().context(|| "remove the directory of the run")?;
     Ok(Report { suite: "sync", conditions, rounds: config.rounds, warnings, cases })
@@ -149,10 +182,14 @@ fn contest(config: &Config, place: &Place<'_>, progress: &mut dyn Progress) -> R
     let path = place.dir.join("file");
     let mut entrants = config.entrants();
     for entrant in &mut entrants {
-        entrant.skipped = probe(entrant.way, &path)?;
+        probe(entrant, &path)?;
     }
     for round in 0..=config.rounds {
-        for entrant in entrants.iter_mut().filter(|entrant| entrant.is_good()) {
+        for entrant in &mut entrants {
+            if !entrant.is_good() {
+                progress.event(&Event::Omitted { steps: 1 });
+                continue;
+            }
             let what = format!("{} {} {} {round}", place.filesystem, entrant.bytes, entrant.way);
             progress.event(&Event::Measuring { what: &what });
             if entrant.is_big && round == 0 {
@@ -174,17 +211,23 @@ fn contest(config: &Config, place: &Place<'_>, progress: &mut dyn Progress) -> R
     Ok(entrants.iter().map(|entrant| entrant.case(place, &growing)).collect())
 }
 
-/// Why the way can't work here; `None` if it can.
-fn probe(way: SyncWay, path: &Path) -> Result<Option<String>> {
-    let result = write(way, path, PIECE_BYTES as u64, 0);
+/// Tries a piece: sets why the way can't work here, if it can't.
+fn probe(entrant: &mut Entrant, path: &Path) -> Result<()> {
+    let errno = Shared::<AtomicU64>::new(1)?;
+    let result = alone(LIMIT, || {
+        write(entrant.way, path, PIECE_BYTES as u64, 0).map(drop).map_err(|error| {
+            errno[0].store(error.raw_os_error().unwrap_or(0) as u64, Ordering::Relaxed);
+            Error::failed(error.to_string())
+        })
+    });
     remove(path)?;
-    match result {
-        Ok(_) => Ok(None),
-        Err(error) => match error.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => Ok(Some(error.to_string())),
-            _ => Err(error).context(|| format!("write a piece, {way}")),
-        },
+    let Err(error) = result else { return Ok(()) };
+    let reason = error.to_string();
+    match Errno::from_raw_os_error(errno[0].load(Ordering::Relaxed) as i32) {
+        Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS => entrant.skipped = Some(reason),
+        _ => entrant.failed = Some(reason),
     }
+    Ok(())
 }
 
 fn remove(path: &Path) -> Result<()> {
@@ -196,11 +239,16 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Nanoseconds of one way, one time, verified.
+/// Nanoseconds of one way, one time, verified. In a process of its own: where a mapped file has no
+/// room, or its filesystem does not come along, that is killed.
 fn measure(way: SyncWay, path: &Path, bytes: u64, round: u32) -> Result<f64> {
-    let nanos = write(way, path, bytes, round).context(|| format!("write pieces, {way}"))?;
-    verify(path, bytes, round)?;
-    Ok(nanos)
+    let nanos = Shared::<AtomicU64>::new(1)?;
+    alone(LIMIT, || {
+        let taken = write(way, path, bytes, round).context(|| format!("write pieces, {way}"))?;
+        nanos[0].store(taken.to_bits(), Ordering::Relaxed);
+        verify(path, bytes, round)
+    })?;
+    Ok(f64::from_bits(nanos[0].load(Ordering::Relaxed)))
 }
 
 /// Writes all pieces and returns how many nanoseconds it took.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use vellum_bench::append::{self, Config};
-use vellum_bench::{Setting, WayName};
+use vellum_bench::{ScratchKind, Setting};
 
 use super::{Outputs, deliver, judge};
 use crate::lowargs::BenchAppendArgs;
@@ -11,29 +11,23 @@ use crate::outcome::{Outcome, Result};
 use crate::progress::BenchBar;
 use crate::scratch::Scratch;
 
-const QUICK_ROUNDS: u32 = 2;
-const QUICK_SHARE: u64 = 5;
-const QUICK_WAYS: [WayName; 5] =
-    [WayName::VellumFramed, WayName::VellumText, WayName::Write, WayName::Writev, WayName::Stdio];
-
 /// Runs the suite.
 pub(in crate::commands) fn run(args: BenchAppendArgs) -> Result<Outcome> {
+    if args.saturate {
+        return super::saturate::run(&args);
+    }
+    ScratchKind::check(&args.place.fs)?;
     let outputs = Outputs::open(&args.output)?;
-    let scratch = Scratch::new("bench", &args.dir)?;
+    let scratch = Scratch::new("bench", &args.place.home())?;
     let report = append::run(&config(&args, scratch.path()), &mut BenchBar::default())?;
     deliver(outputs, &[&report])?;
     judge(report.failures().map(|case| case.name.to_string()).collect())
 }
 
 fn config(args: &BenchAppendArgs, dir: &Path) -> Config {
-    let mut config = Config::new(dir);
-    if args.quick {
-        config.rounds = QUICK_ROUNDS;
-        config.ways = QUICK_WAYS.to_vec();
-        for setting in &mut config.settings {
-            setting.records /= QUICK_SHARE;
-        }
-    }
+    let mut config = if args.quick { Config::quick(dir) } else { Config::new(dir) };
+    config.in_directory = args.place.is_in_directory();
+    config.scratch.clone_from(&args.place.fs);
     if let Some(rounds) = args.rounds {
         config.rounds = rounds;
     }
@@ -42,26 +36,23 @@ fn config(args: &BenchAppendArgs, dir: &Path) -> Config {
     }
     if !args.settings.is_empty() {
         config.settings.clone_from(&args.settings);
-    } else if let Some(settings) = combinations(args) {
+    } else if let Some(settings) = combinations(args, config.settings[0]) {
         config.settings = settings;
     }
     config
 }
 
-/// Every combination of the lists; what has no list is as in the first published setting.
-fn combinations(args: &BenchAppendArgs) -> Option<Vec<Setting>> {
-    let (processes, records, bytes) = (&args.processes, &args.records, &args.bytes);
+/// Every combination of the lists; what has no list is as in the setting `usual`.
+fn combinations(args: &BenchAppendArgs, usual: Setting) -> Option<Vec<Setting>> {
+    let (processes, records) = (&args.processes, &args.records);
+    let bytes: Vec<usize> = args.bytes.iter().map(|bytes| *bytes as usize).collect();
     if processes.is_empty() && records.is_empty() && bytes.is_empty() {
         return None;
-    }
-    let mut usual = Setting::PUBLISHED[0];
-    if args.quick {
-        usual.records /= QUICK_SHARE;
     }
     let mut settings = Vec::new();
     for &processes in list(processes, &usual.processes) {
         for &records in list(records, &usual.records) {
-            for &bytes in list(bytes, &usual.bytes) {
+            for &bytes in list(&bytes, &usual.bytes) {
                 settings.push(Setting::new(processes, records, bytes));
             }
         }

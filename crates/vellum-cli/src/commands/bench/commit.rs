@@ -23,15 +23,23 @@ pub(in crate::commands) fn run(args: BenchCommitArgs) -> Result<Outcome> {
 }
 
 fn config(args: &BenchCommitArgs, dir: &Path) -> Config {
-    let mut config = Config::new(dir);
+    let mut config = if args.quick { Config::quick(dir) } else { Config::new(dir) };
     config.in_directory = args.place.is_in_directory();
     config.scratch.clone_from(&args.place.fs);
-    config.bytes = args.bytes.iter().map(|bytes| *bytes as usize).collect();
-    config.threads.clone_from(&args.threads);
-    config.processes.clone_from(&args.processes);
-    config.prepared.clone_from(&args.prepared);
+    if !args.bytes.is_empty() {
+        config.bytes = args.bytes.iter().map(|bytes| *bytes as usize).collect();
+    }
+    if !args.threads.is_empty() {
+        config.threads.clone_from(&args.threads);
+    }
+    if !args.processes.is_empty() {
+        config.processes.clone_from(&args.processes);
+    }
+    if !args.prepared.is_empty() {
+        config.prepared.clone_from(&args.prepared);
+    }
     config.cases.clone_from(&args.cases);
-    config.rounds = args.rounds;
-    config.slice = Duration::from_millis(args.slice_ms);
+    config.rounds = args.rounds.unwrap_or(config.rounds);
+    config.slice = args.slice_ms.map_or(config.slice, Duration::from_millis);
     config
 }

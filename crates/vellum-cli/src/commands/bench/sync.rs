@@ -22,14 +22,14 @@ pub(in crate::commands) fn run(args: BenchSyncArgs) -> Result<Outcome> {
 }
 
 fn config(args: &BenchSyncArgs, dir: &Path) -> Config {
-    let mut config = Config::new(dir);
+    let mut config = if args.quick { Config::quick(dir) } else { Config::new(dir) };
     config.in_directory = args.place.is_in_directory();
     config.scratch.clone_from(&args.place.fs);
     if !args.cases.is_empty() {
         config.ways.clone_from(&args.cases);
     }
-    config.bytes = args.bytes;
+    config.bytes = args.bytes.unwrap_or(config.bytes);
     config.big_bytes = args.big;
-    config.rounds = args.rounds;
+    config.rounds = args.rounds.unwrap_or(config.rounds);
     config
 }

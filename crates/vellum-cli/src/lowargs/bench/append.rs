@@ -1,12 +1,10 @@
 //! `vellum bench append`.
 
-use std::path::PathBuf;
-
-use clap::{Args, ValueHint};
+use clap::Args;
 use vellum_bench::{Setting, WayName};
 
-use super::BenchOutputArgs;
-use crate::lowargs::examples;
+use super::{BenchOutputArgs, BenchPlaceArgs};
+use crate::lowargs::{examples, values};
 
 /// Many processes append to one log: what does a record cost?
 ///
@@ -14,6 +12,12 @@ use crate::lowargs::examples;
 /// counted. After each, every record is looked for: one that is lost, torn or doubled fails the
 /// run. Shown are median, minimum and maximum of the rounds, and how many times as fast as
 /// write(2) with O_APPEND in the same round.
+///
+/// With --saturate the question is another: what happens when the processes append for longer than
+/// memory and device can absorb? Each way appends for --seconds, and the kernel stops whoever makes
+/// too many pages dirty. Shown are the latencies of single records, how long a writer stood still,
+/// and how much memory and disk it took. Every way keeps the same amount of its log; what was
+/// acknowledged and not cut off is looked for.
 ///
 /// The full run takes minutes and writes twenty gigabytes, nearly all of it for the way `direct`;
 /// --quick takes seconds.
@@ -31,9 +35,9 @@ pub(crate) struct BenchAppendArgs {
     /// How many records each process appends
     #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
     pub(crate) records: Vec<u64>,
-    /// How many bytes a record has
-    #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
-    pub(crate) bytes: Vec<usize>,
+    /// How long a record is, as 128, 4K or 1M
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = values::bytes)]
+    pub(crate) bytes: Vec<u64>,
     /// Which ways of appending: vellum-framed, vellum-text, write, writev, stdio, direct, aio,
     /// io_uring [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -41,13 +45,25 @@ pub(crate) struct BenchAppendArgs {
     /// How many rounds are counted [default: 5]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) rounds: Option<u32>,
-    /// Where: a directory on the filesystem of interest
-    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
-    pub(crate) dir: PathBuf,
     /// A fifth of the records, two rounds, and without the slow ways direct, aio and io_uring,
     /// as far as nothing else is asked for
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Append until memory and device can absorb no more
+    #[arg(long, conflicts_with_all = ["settings", "records"])]
+    pub(crate) saturate: bool,
+    /// With --saturate: for how long each way appends [default: 20]
+    #[arg(long, value_name = "SECONDS", requires = "saturate")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) seconds: Option<u64>,
+    /// With --saturate: a way ends earlier when it has appended so much
+    #[arg(long, value_name = "BYTES", requires = "saturate", value_parser = values::bytes)]
+    pub(crate) bytes_max: Option<u64>,
+    /// With --saturate: how much of a log is kept [default: twice the dirty limit, if there is room]
+    #[arg(long, value_name = "BYTES", requires = "saturate", value_parser = values::bytes)]
+    pub(crate) keep: Option<u64>,
+    #[command(flatten)]
+    pub(crate) place: BenchPlaceArgs,
     #[command(flatten)]
     pub(crate) output: BenchOutputArgs,
 }

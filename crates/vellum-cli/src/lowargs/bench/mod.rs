@@ -1,5 +1,6 @@
 //! `vellum bench`: a subcommand for each suite, a file for each.
 
+mod all;
 mod append;
 mod commit;
 mod compare;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use vellum_bench::ScratchKind;
 
+pub(crate) use all::BenchAllArgs;
 pub(crate) use append::BenchAppendArgs;
 pub(crate) use commit::BenchCommitArgs;
 pub(crate) use compare::BenchCompareArgs;
@@ -32,6 +34,7 @@ pub(crate) struct BenchArgs {
 /// What to measure.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchSuite {
+    All(BenchAllArgs),
     Append(BenchAppendArgs),
     Commit(BenchCommitArgs),
     Image(BenchImageArgs),
@@ -46,8 +49,8 @@ pub(crate) struct BenchPlaceArgs {
     /// Where: a directory on the filesystem of interest [default: ., or none with --fs]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
-    /// Filesystems to make for the run, on loop devices in memory: ext4, xfs, btrfs, tmpfs; for
-    /// root only
+    /// Filesystems to make for the run, on loop devices in memory: ext4, xfs, btrfs, tmpfs,
+    /// raid0-ext4, btrfs-raid0; for root only
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     pub(crate) fs: Vec<ScratchKind>,
 }

@@ -20,16 +20,18 @@ pub(crate) struct BenchSyncArgs {
     /// o-dsync, o-direct, rwf-dsync, mmap-msync, one-write, one-sync [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) cases: Vec<SyncWay>,
-    /// How much is written
-    #[arg(long, value_name = "BYTES", default_value = "5MiB", value_parser = values::bytes)]
-    pub(crate) bytes: u64,
+    /// How much is written [default: 5MiB]
+    #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
+    pub(crate) bytes: Option<u64>,
     /// Write so much as well, in pieces with a single sync, as 10G
     #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
     pub(crate) big: Option<u64>,
-    /// How many rounds are counted
-    #[arg(long, value_name = "COUNT", default_value = "5")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) rounds: u32,
+    /// How many rounds are counted [default: 5]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: Option<u32>,
+    /// 1 MiB and two rounds, as far as nothing else is asked for
+    #[arg(long)]
+    pub(crate) quick: bool,
     #[command(flatten)]
     pub(crate) place: BenchPlaceArgs,
     #[command(flatten)]

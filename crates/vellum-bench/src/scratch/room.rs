@@ -1,0 +1,191 @@
+//! Where filesystems are made, and one of them.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
+};
+
+use super::array::Array;
+use super::{Maker, ScratchKind, run};
+use crate::conditions::memory_bytes;
+use crate::error::{Context, Error, Result};
+use crate::sys;
+
+/// Metadata, and room that a filesystem keeps for itself: a quarter, but so much at least, for
+/// less than 300 MiB xfs refuses.
+const OVERHEAD_SHARE: u64 = 4;
+const OVERHEAD_BYTES_MIN: u64 = 384 << 20;
+/// What the images leave of a room: for the directories and the tmpfs itself.
+const ROOM_BYTES: u64 = 16 << 20;
+
+/// The kernel does not tell when it takes a device back, so that is asked every now and then.
+const RELEASE_PAUSE: Duration = Duration::from_millis(5);
+const RELEASE_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// A tmpfs that only this thread and its children see. Goes when dropped, or with them.
+pub(crate) struct Room {
+    dir: PathBuf,
+}
+
+impl Room {
+    /// Mounts one of `bytes` on the directory `dir`, in which nothing else should be.
+    pub(crate) fn new(dir: &Path, bytes: u64) -> Result<Room> {
+        let available = memory_bytes("MemAvailable").unwrap_or(u64::MAX);
+        if bytes > available / 2 {
+            return Err(Error::no_space(format!(
+                "filesystems made for a run take {} MiB of memory here, and half of the {} MiB \
+                 available can be used",
+                bytes >> 20,
+                available >> 20
+            )));
+        }
+        sys::unshare_mounts().context(|| "leave the mounts of the other processes")?;
+        let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+        mount_change("/", private).context(|| "make the mounts private")?;
+        fs::create_dir_all(dir).context(|| format!("make {}", dir.display()))?;
+        let options = CString::new(format!("size={bytes},mode=0700")).unwrap_or_default();
+        mount("tmpfs", dir, "tmpfs", MountFlags::empty(), options.as_c_str())
+            .context(|| format!("mount a tmpfs on {}", dir.display()))?;
+        Ok(Room { dir: dir.to_path_buf() })
+    }
+
+    /// What a room needs for a filesystem that holds `bytes`.
+    pub(crate) fn bytes_for(bytes: u64) -> u64 {
+        bytes + (bytes / OVERHEAD_SHARE).max(OVERHEAD_BYTES_MIN)
+    }
+
+    /// Makes a filesystem in which `bytes` have room. There is memory for one at a time.
+    pub(crate) fn furnish(&self, kind: ScratchKind, bytes: u64) -> Result<Scratch> {
+        let dir = self.dir.join(kind.as_str());
+        fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
+        let (images, devices) = (Vec::new(), Vec::new());
+        let mut scratch = Scratch { dir, is_mounted: false, array: None, images, devices };
+        if let Some(maker) = kind.maker() {
+            // The number tells, in a list of loop devices, whose this is.
+            let name = |part: u64| match maker.devices {
+                1 => format!("{kind}-{}.image", std::process::id()),
+                _ => format!("{kind}-{part}-{}.image", std::process::id()),
+            };
+            let parts = 0..maker.devices;
+            scratch.images = parts.map(|part| self.dir.join(name(part))).collect();
+            // A failure removes what there is.
+            let outside = self.dir.parent().unwrap_or(&self.dir);
+            scratch.build(&maker, Room::bytes_for(bytes) - ROOM_BYTES, outside)?;
+        }
+        Ok(scratch)
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        // What is left unmounted goes with the process.
+        let _ = unmount(&self.dir, UnmountFlags::DETACH);
+    }
+}
+
+/// A filesystem made for a run. Goes when dropped.
+pub(crate) struct Scratch {
+    dir: PathBuf,
+    is_mounted: bool,
+    array: Option<Array>,
+    /// None for a directory of the room itself.
+    images: Vec<PathBuf>,
+    /// What they were attached to.
+    devices: Vec<PathBuf>,
+}
+
+impl Scratch {
+    /// Where it is mounted.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    fn build(&mut self, maker: &Maker, bytes: u64, outside: &Path) -> Result<()> {
+        let images = self.images.iter().map(|path| allocate(path, bytes / maker.devices));
+        let images = images.collect::<Result<Vec<File>>>()?;
+        if !maker.is_array {
+            // On the images, so that no device is looked at by others before it is mounted.
+            run(maker.program, maker.options, &self.images)?;
+        }
+        let attach = |image| sys::attach_loop(image).context(|| "make a loop device of the image");
+        // Held open until they are mounted: the kernel takes back what nobody uses.
+        let devices = images.iter().map(attach).collect::<Result<Vec<(File, PathBuf)>>>()?;
+        self.devices = devices.iter().map(|(_, path)| path.clone()).collect();
+        let mut paths = self.devices.clone();
+        if maker.is_array {
+            let array = self.array.insert(Array::build(&paths, outside)?);
+            paths = vec![array.device().to_path_buf()];
+            run(maker.program, maker.options, &paths)?;
+        }
+        mount_on(&paths, &self.dir, maker)?;
+        self.is_mounted = true;
+        Ok(())
+    }
+}
+
+/// Is the image still the loop device's?
+fn is_attached(image: &Path, device: &Path) -> bool {
+    let name = device.file_name().unwrap_or_default();
+    let attached = fs::read_to_string(Path::new("/sys/block").join(name).join("loop/backing_file"));
+    // The kernel tells the path as it was, whether the image still has that name or not.
+    let image = image.file_name().unwrap_or_default().to_string_lossy();
+    attached.is_ok_and(|attached| attached.contains(&*image))
+}
+
+/// Makes an image.
+fn allocate(path: &Path, bytes: u64) -> Result<File> {
+    let file = File::options().read(true).write(true).create_new(true).open(path);
+    let file = file.context(|| format!("make {}", path.display()))?;
+    fallocate(&file, FallocateFlags::empty(), 0, bytes)
+        .context(|| format!("allocate {} MiB for an image", bytes >> 20))?;
+    Ok(file)
+}
+
+fn mount_on(devices: &[PathBuf], dir: &Path, maker: &Maker) -> Result<()> {
+    let mut options = vec![maker.mount_options.to_string()];
+    if devices.len() > 1 {
+        // They are named here, so nobody needs to search the system for them.
+        options.extend(devices.iter().map(|device| format!("device={}", device.display())));
+    }
+    let options = CString::new(options.join(",")).unwrap_or_default();
+    mount(&devices[0], dir, maker.filesystem, MountFlags::empty(), options.as_c_str()).map_err(
+        |error| match error {
+            rustix::io::Errno::NODEV => {
+                Error::failed(format!("this kernel has no {}", maker.filesystem))
+            }
+            error => Error::os(
+                format_args!("mount {} on a loop device", maker.filesystem),
+                io::Error::from(error),
+            ),
+        },
+    )
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if self.is_mounted && unmount(&self.dir, UnmountFlags::empty()).is_err() {
+            let _ = unmount(&self.dir, UnmountFlags::DETACH);
+        }
+        self.array = None;
+        for image in &self.images {
+            let _ = fs::remove_file(image);
+        }
+        let _ = fs::remove_dir_all(&self.dir);
+        // Others may be looking at a device meanwhile. Until it is taken back, its image takes the
+        // memory that the next one needs.
+        let begun = Instant::now();
+        let is_attached = |(image, device): (&PathBuf, &PathBuf)| is_attached(image, device);
+        while begun.elapsed() < RELEASE_TIME_MAX
+            && self.images.iter().zip(&self.devices).any(is_attached)
+        {
+            thread::sleep(RELEASE_PAUSE);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What is made for a run is there, and goes.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::conditions::filesystem_of;
+
+#[test]
+fn names_are_read_as_they_are_written() {
+    for kind in ScratchKind::ALL {
+        assert_eq!(kind.to_string().parse::<ScratchKind>().unwrap(), kind);
+    }
+    assert!("ntfs".parse::<ScratchKind>().unwrap_err().to_string().contains("btrfs"));
+}
+
+/// Free memory in the room, in bytes.
+fn free(dir: &Path) -> u64 {
+    let stat = rustix::fs::statvfs(dir).unwrap();
+    stat.f_bfree * stat.f_frsize
+}
+
+/// Does a loop device have an image that this process made for `kind`?
+fn has_device(kind: ScratchKind) -> bool {
+    let end = format!("-{}.image", std::process::id());
+    let devices = fs::read_dir("/sys/block").unwrap().map(|entry| entry.unwrap().path());
+    let images = devices.filter_map(|dir| fs::read_to_string(dir.join("loop/backing_file")).ok());
+    let mut names = images.map(|image| image.rsplit('/').next().unwrap_or_default().to_string());
+    names.any(|name| name.starts_with(kind.as_str()) && name.contains(&end))
+}
+
+/// One test for all kinds, for it moves its thread to mounts of its own, and there is memory for one
+/// at a time.
+#[test]
+fn each_kind_is_there_takes_what_was_promised_and_is_given_back() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("room");
+    let bytes = 48 << 20;
+    let missing = ScratchKind::check(&[ScratchKind::Ext4]);
+    let room = match missing.and_then(|()| Room::new(&dir, Room::bytes_for(bytes))) {
+        Ok(room) => room,
+        Err(error) => return eprintln!("left out: {error}"),
+    };
+    let empty = free(&dir);
+    for kind in ScratchKind::ALL {
+        let made = ScratchKind::check(&[kind]).and_then(|()| room.furnish(kind, bytes));
+        match made {
+            Ok(scratch) => {
+                let mount = filesystem_of(scratch.dir()).unwrap();
+                assert!(kind.as_str().contains(&mount.kind), "{kind}: {}", mount.kind);
+                assert_eq!(has_device(kind), kind != ScratchKind::Tmpfs, "{kind}");
+                fs::write(scratch.dir().join("file"), vec![1; bytes as usize]).unwrap();
+            }
+            Err(error) => eprintln!("{kind} left out: {error}"),
+        }
+        // A child that another test forks meanwhile may hold what we had open, as long as it lives.
+        let is_given_back = || !has_device(kind) && free(&dir) >= empty - (1 << 20);
+        let begun = Instant::now();
+        while !is_given_back() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{kind}: {} B free", free(&dir));
+            std::thread::yield_now();
+        }
+    }
+    drop(room);
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1, "an empty room, and no note");
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+}

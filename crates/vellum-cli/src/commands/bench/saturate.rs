@@ -1,0 +1,54 @@
+//! `vellum bench append --saturate`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use vellum_bench::saturate::{self, Config};
+use vellum_bench::{Error, ScratchKind};
+
+use super::{Outputs, deliver, judge};
+use crate::lowargs::BenchAppendArgs;
+use crate::outcome::{Outcome, Result};
+use crate::progress::BenchBar;
+use crate::scratch::Scratch;
+
+/// Runs the suite.
+pub(super) fn run(args: &BenchAppendArgs) -> Result<Outcome> {
+    ScratchKind::check(&args.place.fs)?;
+    let outputs = Outputs::open(&args.output)?;
+    let scratch = Scratch::new("bench", &args.place.home())?;
+    let report = saturate::run(&config(args, scratch.path())?, &mut BenchBar::default())?;
+    deliver(outputs, &[&report])?;
+    let name = |row: &vellum_bench::Row| row.value("way").unwrap_or_default().to_string();
+    judge(report.failures().map(name).collect())
+}
+
+fn config(args: &BenchAppendArgs, dir: &Path) -> Result<Config> {
+    let mut config = if args.quick { Config::quick(dir) } else { Config::new(dir) };
+    config.in_directory = args.place.is_in_directory();
+    config.scratch.clone_from(&args.place.fs);
+    if !args.ways.is_empty() {
+        config.ways.clone_from(&args.ways);
+    }
+    if let Some(processes) = only(&args.processes, "--processes")? {
+        config.processes = processes;
+    }
+    if let Some(bytes) = only(&args.bytes, "--bytes")? {
+        config.bytes = usize::try_from(bytes).context("--bytes is too large")?;
+    }
+    config.duration = args.seconds.map_or(config.duration, Duration::from_secs);
+    config.rounds = args.rounds.unwrap_or(config.rounds);
+    config.bytes_max = args.bytes_max;
+    config.kept_bytes = args.keep.or(config.kept_bytes);
+    Ok(config)
+}
+
+/// The one value of a list that may have several elsewhere.
+fn only<T: Copy>(list: &[T], option: &str) -> Result<Option<T>> {
+    match list {
+        [] => Ok(None),
+        [one] => Ok(Some(*one)),
+        _ => Err(Error::invalid(format!("--saturate takes one value of {option}")).into()),
+    }
+}
