@@ -3,6 +3,7 @@
 pub(super) mod append;
 pub(super) mod commit;
 mod outputs;
+pub(super) mod report;
 pub(super) mod sync;
 
 use std::path::PathBuf;

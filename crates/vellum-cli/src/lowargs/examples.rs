@@ -70,7 +70,12 @@ pub(super) const BENCH: &str = "\
 Examples:
   vellum bench append --quick
   vellum bench commit --bytes 256,4096 --threads 1,4,16
-  vellum bench sync";
+  vellum bench sync --html result.html";
+
+pub(super) const BENCH_REPORT: &str = "\
+Examples:
+  vellum bench report append.json sync.json --html report.html
+  vellum bench report result.json --markdown result.md";
 
 pub(super) const BENCH_COMMIT: &str = "\
 Examples:

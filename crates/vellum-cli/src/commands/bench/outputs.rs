@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use vellum_bench::{Document, ReportView};
 
 use crate::lowargs::BenchOutputArgs;
@@ -52,6 +52,11 @@ impl<'a> Outputs<'a> {
         Ok(outputs)
     }
 
+    /// Was no form asked for?
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn on_stdout(&self) -> impl Iterator<Item = &Output<'a>> {
         self.0.iter().filter(|output| matches!(output.sink, Sink::Stdout))
     }
@@ -92,12 +97,17 @@ fn overwrite(mut file: &File, text: &str) -> io::Result<()> {
 pub(super) fn deliver(outputs: Outputs<'_>, reports: &[&dyn ReportView]) -> Result<()> {
     let tables: Vec<String> = reports.iter().map(|report| report.table()).collect();
     let documents: Vec<Document> = reports.iter().map(|report| report.document()).collect();
-    outputs.write(&tables.join("\n"), |form| match form {
-        Form::Json => Ok(Document::all_to_json(&documents)?),
+    outputs.write(&tables.join("\n"), |form| written(form, &documents))
+}
+
+/// The reports in a form.
+pub(super) fn written(form: Form, documents: &[Document]) -> Result<String> {
+    match form {
+        Form::Json => Ok(Document::all_to_json(documents)?),
         Form::Markdown => {
             let texts: Vec<String> = documents.iter().map(Document::to_markdown).collect();
             Ok(texts.join("\n"))
         }
-        Form::Html => bail!("HTML is not there yet"),
-    })
+        Form::Html => Ok(vellum_bench::html(documents)),
+    }
 }

@@ -2,6 +2,7 @@
 
 mod append;
 mod commit;
+mod report;
 mod sync;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use vellum_bench::ScratchKind;
 
 pub(crate) use append::BenchAppendArgs;
 pub(crate) use commit::BenchCommitArgs;
+pub(crate) use report::BenchReportArgs;
 pub(crate) use sync::BenchSyncArgs;
 
 use super::examples;
@@ -29,6 +31,7 @@ pub(crate) enum BenchSuite {
     Append(BenchAppendArgs),
     Commit(BenchCommitArgs),
     Sync(BenchSyncArgs),
+    Report(BenchReportArgs),
 }
 
 /// Where a suite runs.

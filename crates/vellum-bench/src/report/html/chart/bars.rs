@@ -137,7 +137,10 @@ fn drawn(bar: &Bar, axis: &Axis, top: f64) -> Markup {
             (text("value end", (WIDTH - EDGE, base), &value))
             @match &bar.outcome {
                 Ok(spread) => (measured(spread, axis, top + 18.0)),
-                Err(why) => (text("reason", (EDGE, base + 14.0), &fitting(why, WIDTH - 2.0 * EDGE))),
+                Err(why) => {
+                    @let reason = why.split_once(": ").map_or(why.as_str(), |(_, reason)| reason);
+                    (text("reason", (EDGE, base + 14.0), &fitting(reason, WIDTH - 2.0 * EDGE)))
+                },
             }
         }
     }
