@@ -35,7 +35,7 @@ pub(super) fn charts(group: &Group<'_>) -> (Vec<Chart>, usize) {
     };
     for key in GROWING {
         for figure in &headlines {
-            add(by_key(group, figure, key));
+            add(by_key(group, figure, key, headlines.first()));
         }
     }
     for name in series_names(group) {
@@ -189,8 +189,15 @@ fn merit(group: &Group<'_>, row: &Row, figure: &Figure<'_>) -> Option<f64> {
 }
 
 /// A metric over a key whose values are numbers: a chart for each state, a line for each way.
-fn by_key(group: &Group<'_>, figure: &Figure<'_>, key: &str) -> Vec<Chart> {
-    let layout = Layout::new(group, Some(key), Some(figure));
+///
+/// Lines look the same in the charts of all metrics: the `first` says which have a look.
+fn by_key(
+    group: &Group<'_>,
+    figure: &Figure<'_>,
+    key: &str,
+    first: Option<&Figure<'_>>,
+) -> Vec<Chart> {
+    let layout = Layout::new(group, Some(key), first);
     let chart = |(name, rows): (String, Vec<&Row>)| {
         let steps = steps(&rows, key);
         if steps.len() < 2 {
