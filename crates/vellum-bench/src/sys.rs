@@ -11,9 +11,12 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::PathBuf;
-use std::ptr::{self, NonNull};
 
 use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+mod map;
+
+pub(crate) use map::{FileMap, MapPart};
 
 /// `FS_IOC_FIEMAP`: `_IOWR('f', 11, struct fiemap)`.
 const FIEMAP: u64 = 0xc020_660b;
@@ -120,51 +123,17 @@ pub(crate) fn unshare_mounts() -> rustix::io::Result<()> {
     unsafe { unshare_unsafe(UnshareFlags::NEWNS) }
 }
 
+/// `posix_fallocate`: has the file allocated up to `len`, whatever that takes.
+pub(crate) fn posix_fallocate(file: &File, len: u64) -> io::Result<()> {
+    let len = i64::try_from(len).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: the call takes numbers only, and the descriptor is open.
+    match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len) } {
+        0 => Ok(()),
+        // The result is the error itself: neither -1 nor `errno` tells of it.
+        number => Err(io::Error::from_raw_os_error(number)),
+    }
+}
+
 fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
-}
-
-/// A file mapped shared: what is stored in it is in the file.
-pub(crate) struct FileMap {
-    start: NonNull<u8>,
-    len: usize,
-}
-
-impl FileMap {
-    /// Maps the first `len` bytes of the file, which nobody must shorten meanwhile: a store beyond
-    /// its end kills the process.
-    pub(crate) fn new(file: &File, len: usize) -> io::Result<FileMap> {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
-        let start = unsafe {
-            libc::mmap(ptr::null_mut(), len, protection, libc::MAP_SHARED, file.as_raw_fd(), 0)
-        };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::Other)?;
-        Ok(FileMap { start, len })
-    }
-
-    /// Stores `bytes` at `offset` and waits until they have reached the device.
-    pub(crate) fn store_and_sync(&mut self, offset: usize, bytes: &[u8]) -> io::Result<()> {
-        assert!(offset.checked_add(bytes.len()).is_some_and(|end| end <= self.len));
-        let page = offset & !(rustix::param::page_size() - 1);
-        // SAFETY: the range lies within the mapping (asserted), of which no reference exists, and
-        // a page begins within it where the page of its offset does.
-        let result = unsafe {
-            let place = self.start.as_ptr().add(offset);
-            ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len());
-            let len = offset + bytes.len() - page;
-            libc::msync(self.start.as_ptr().add(page).cast(), len, libc::MS_SYNC)
-        };
-        checked(result).map(drop)
-    }
-}
-
-impl Drop for FileMap {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours, of this length, and no reference into it exists.
-        let _ = unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
-    }
 }

@@ -18,7 +18,7 @@ use vellum::{Fill, Layout, Lsn, Preallocate};
 
 pub(crate) use bench::{
     BenchAppendArgs, BenchArgs, BenchCommitArgs, BenchOutputArgs, BenchPlaceArgs, BenchReportArgs,
-    BenchSuite, BenchSyncArgs,
+    BenchSuite, BenchSyncArgs, BenchWriteArgs,
 };
 pub(crate) use internal::{
     DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs, StressProcessArgs,

@@ -31,8 +31,10 @@ use zerocopy::FromZeros;
 use crate::error::{Context, Error, Result};
 use crate::shared::Shared;
 
+mod alone;
 mod child;
 
+pub(crate) use alone::alone;
 use child::page_faults;
 pub(crate) use child::{Child, fork_child};
 

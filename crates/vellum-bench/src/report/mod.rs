@@ -24,7 +24,6 @@ pub use case::{Outcome, ToRow};
 pub use document::Document;
 pub use html::{html, html_with_recommendation};
 pub use row::{Better, Key, Metric, Row, Series};
-#[allow(unused_imports, reason = "for suites that make rows at once")]
 pub(crate) use table::{place_name, size};
 
 /// The result of a run of a suite whose cases are `C`.

@@ -23,9 +23,9 @@ use crate::setting::Setting;
 
 mod aio;
 pub(crate) mod direct;
-mod io_uring;
+pub(crate) mod io_uring;
 pub(crate) mod plain;
-mod stdio;
+pub(crate) mod stdio;
 mod vellum_framed;
 pub(crate) mod vellum_log;
 mod vellum_text;

@@ -36,7 +36,8 @@ impl Way for Stdio {
     }
 }
 
-struct Stream {
+/// A stream of the C library.
+pub(crate) struct Stream {
     stream: NonNull<libc::FILE>,
     /// What the stream buffers in; it must outlive the stream.
     _buffer: Box<[u8]>,
@@ -57,27 +58,50 @@ impl Stream {
             unsafe { libc::setvbuf(stream.stream.as_ptr(), start.cast(), libc::_IOFBF, len) };
         if result == 0 { Ok(stream) } else { Err(io::Error::last_os_error()) }
     }
+
+    /// Opens a file that exists, to write from its beginning, with the library's own buffer.
+    pub(crate) fn overwriting(path: &Path) -> io::Result<Stream> {
+        let path = CString::new(path.as_os_str().as_bytes())?;
+        // SAFETY: both arguments are NUL-terminated and live through the call.
+        let stream = unsafe { libc::fopen(path.as_ptr(), c"r+".as_ptr()) };
+        let stream = NonNull::new(stream).ok_or_else(io::Error::last_os_error)?;
+        Ok(Stream { stream, _buffer: Box::default() })
+    }
+
+    /// Puts all of `bytes` into the buffer or, where that is full, into the file.
+    #[inline]
+    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let is_whole = self.fwrite(bytes) == bytes.len();
+        if is_whole { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Writes what is in the buffer.
+    #[inline]
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        // SAFETY: the stream is open until we are dropped.
+        let result = unsafe { libc::fflush(self.stream.as_ptr()) };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    #[inline]
+    fn fwrite(&mut self, bytes: &[u8]) -> usize {
+        // SAFETY: the stream is open until we are dropped; `bytes` is that many bytes.
+        unsafe { libc::fwrite(bytes.as_ptr().cast(), 1, bytes.len(), self.stream.as_ptr()) }
+    }
 }
 
 impl Appender for Stream {
     #[inline]
     fn append(&mut self, record: &[u8]) -> Result<()> {
-        let stream = self.stream.as_ptr();
-        // SAFETY: the stream is open until we are dropped; `record` is that many bytes.
-        let written = unsafe { libc::fwrite(record.as_ptr().cast(), 1, record.len(), stream) };
-        whole("fwrite", written, record.len())?;
-        // SAFETY: the stream is open until we are dropped.
-        if unsafe { libc::fflush(stream) } != 0 {
-            return Err(Error::os("fflush", io::Error::last_os_error()));
-        }
-        Ok(())
+        whole("fwrite", self.fwrite(record), record.len())?;
+        self.flush().map_err(|error| Error::os("fflush", error))
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // SAFETY: the stream is open and not used again. Nothing is buffered, so nothing can
-        // fail that we would have to report.
+        // SAFETY: the stream is open and not used again. Who wanted to know whether it reached the
+        // file has flushed it, so nothing can fail that we would have to report.
         let _ = unsafe { libc::fclose(self.stream.as_ptr()) };
     }
 }

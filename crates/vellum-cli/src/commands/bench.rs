@@ -5,6 +5,7 @@ pub(super) mod commit;
 mod outputs;
 pub(super) mod report;
 pub(super) mod sync;
+pub(super) mod write;
 
 use std::path::PathBuf;
 

@@ -39,6 +39,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
             BenchSuite::Append(args) => bench::append::run(args),
             BenchSuite::Commit(args) => bench::commit::run(args),
             BenchSuite::Sync(args) => bench::sync::run(args),
+            BenchSuite::Write(args) => bench::write::run(args),
             BenchSuite::Report(args) => bench::report::run(&args),
         },
         Command::Stress(args) => stress::run(&args),

@@ -70,7 +70,8 @@ pub(super) const BENCH: &str = "\
 Examples:
   vellum bench append --quick
   vellum bench commit --bytes 256,4096 --threads 1,4,16
-  vellum bench sync --html result.html";
+  vellum bench sync --html result.html
+  vellum bench write --quick";
 
 pub(super) const BENCH_REPORT: &str = "\
 Examples:
@@ -90,6 +91,14 @@ Examples:
   vellum bench sync --dir /mnt/data --json result.json
   vellum bench sync --fs ext4,xfs,btrfs
   vellum bench sync --cases growing,one-sync --big 10G --rounds 1";
+
+pub(super) const BENCH_WRITE: &str = "\
+Examples:
+  vellum bench write --quick
+  vellum bench write --dir /mnt/data --json result.json
+  vellum bench write --fs ext4,xfs,btrfs,tmpfs --tables parallel --threads 1,2,4
+  vellum bench write --tables simple --bytes 256M --states preallocated --chunks 4K,64K,1M
+  vellum bench write --tables parallel --ways 'file per thread,vellum-parallel sync' --rounds 9";
 
 pub(super) const BENCH_APPEND: &str = "\
 Examples:

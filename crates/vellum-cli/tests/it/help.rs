@@ -4,7 +4,7 @@ use std::fs;
 
 use super::support::{Place, closed_pipe, run, vellum};
 
-const COMMANDS: [&[&str]; 19] = [
+const COMMANDS: [&[&str]; 20] = [
     &[],
     &["append"],
     &["cat"],
@@ -19,6 +19,7 @@ const COMMANDS: [&[&str]; 19] = [
     &["bench", "append"],
     &["bench", "commit"],
     &["bench", "sync"],
+    &["bench", "write"],
     &["bench", "report"],
     &["stress"],
     &["demo"],

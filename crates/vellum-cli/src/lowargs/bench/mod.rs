@@ -4,6 +4,7 @@ mod append;
 mod commit;
 mod report;
 mod sync;
+mod write;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ pub(crate) use append::BenchAppendArgs;
 pub(crate) use commit::BenchCommitArgs;
 pub(crate) use report::BenchReportArgs;
 pub(crate) use sync::BenchSyncArgs;
+pub(crate) use write::BenchWriteArgs;
 
 use super::examples;
 
@@ -31,6 +33,7 @@ pub(crate) enum BenchSuite {
     Append(BenchAppendArgs),
     Commit(BenchCommitArgs),
     Sync(BenchSyncArgs),
+    Write(BenchWriteArgs),
     Report(BenchReportArgs),
 }
 

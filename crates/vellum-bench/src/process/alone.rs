@@ -1,0 +1,102 @@
+//! One process that does one thing: what kills it costs no more than itself.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::{Child, DONE, FAILED, Slot, fork_child, report};
+use crate::error::{Context, Error, Result};
+use crate::shared::Shared;
+
+/// Has a forked process do `work`, and waits for it.
+///
+/// # Errors
+///
+/// What `work` returned; that it panicked; the signal that killed it; or that it had not finished
+/// after `limit`, when it is killed.
+pub(crate) fn alone(limit: Duration, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    let slots = Shared::<Slot>::new(1)?;
+    let slot = &slots[0];
+    let mut child = fork_child(|| report(slot, work)).context(|| "start a process")?;
+    sleep(&child, limit)?;
+    let status = child.reap()?;
+    if let Some(signal) = status.terminating_signal() {
+        return Err(Error::failed(format!("killed by {}", signal_name(signal))));
+    }
+    match slot.outcome.load(Ordering::Relaxed) {
+        DONE => Ok(()),
+        FAILED => Err(Error::failed(slot.text())),
+        _ => Err(Error::failed(format!("exited without a report, {:?}", status.exit_status()))),
+    }
+}
+
+/// Sleeps until the child has ended.
+fn sleep(child: &Child, limit: Duration) -> Result<()> {
+    let deadline = Instant::now() + limit;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).unwrap_or_default();
+        match poll(&mut [PollFd::new(&child.fd, PollFlags::IN)], Some(&timeout)) {
+            Ok(0) => {
+                let seconds = limit.as_secs();
+                return Err(Error::failed(format!(
+                    "had not finished after {seconds} s and was killed"
+                )));
+            }
+            Ok(_) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error).context(|| "wait for a process"),
+        }
+    }
+}
+
+/// The signals that end a process by what it did; others by their number.
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGILL => "SIGILL",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGXFSZ => "SIGXFSZ",
+        _ => return format!("signal {signal}"),
+    };
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{Signal, getpid, kill_process};
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn how_it_ended_is_told() {
+        assert!(alone(LIMIT, || Ok(())).is_ok());
+        let failed = alone(LIMIT, || Err(Error::failed("no bread"))).unwrap_err();
+        assert_eq!(failed.to_string(), "no bread");
+        let panicked = alone(LIMIT, || panic!("no butter")).unwrap_err();
+        assert_eq!(panicked.to_string(), "panicked: no butter");
+        let killed = alone(LIMIT, || {
+            let _ = kill_process(getpid(), Signal::KILL);
+            Ok(())
+        });
+        assert_eq!(killed.unwrap_err().to_string(), "killed by SIGKILL");
+    }
+
+    #[test]
+    fn one_that_does_not_end_is_killed_at_the_limit() {
+        let error = alone(Duration::from_millis(1), || {
+            loop {
+                std::thread::park();
+            }
+        });
+        assert!(error.unwrap_err().to_string().contains("had not finished"));
+    }
+}

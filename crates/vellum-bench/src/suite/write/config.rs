@@ -1,0 +1,261 @@
+//! What is to be measured, and how much of it has room.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::source::STAMP_BYTES;
+use super::state::State;
+use crate::conditions::memory_bytes;
+use crate::error::{Context, Error, Result};
+use crate::report::size;
+use crate::scratch::ScratchKind;
+
+/// Files are made of whole blocks of this size, for `O_DIRECT` takes no less.
+const BLOCK_BYTES: u64 = 4096;
+/// A file smaller than this is no measure of anything.
+const BYTES_MIN: u64 = 1 << 20;
+/// For directories, journals and what else a filesystem keeps: a sixteenth, and so much.
+const SPARE_SHARE: u64 = 16;
+const SPARE_BYTES: u64 = 8 << 20;
+/// Neither a machine with more is known, nor would each have a page of the smallest file.
+const THREADS_MAX: u32 = 256;
+/// One call takes no more.
+const CHUNK_BYTES_MAX: u64 = 1 << 30;
+
+/// A question, and the table that answers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// What does it cost to make a file of a size?
+    Create,
+    /// How fast are stores into a mapped file, by several threads?
+    Mmap,
+    /// How fast does one thread write, by the call and the size of its pieces?
+    Simple,
+    /// How fast do several threads write one file, or one each?
+    Parallel,
+}
+
+impl Table {
+    /// All of them.
+    pub const ALL: [Table; 4] = [Table::Create, Table::Mmap, Table::Simple, Table::Parallel];
+
+    /// The name as it is written on a command line and in a report.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Table::Create => "create",
+            Table::Mmap => "mmap",
+            Table::Simple => "simple",
+            Table::Parallel => "parallel",
+        }
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Table {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Table> {
+        Table::ALL.into_iter().find(|table| table.as_str() == text).ok_or_else(|| {
+            let names = Table::ALL.map(Table::as_str).join(", ");
+            Error::invalid(format!("\"{text}\" is not a table; there are {names}"))
+        })
+    }
+}
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// Where: a directory that exists, on the filesystem of interest. The files are made in a new
+    /// directory inside it, which is removed in the end.
+    pub directory: PathBuf,
+    /// Is the filesystem of that directory measured? The default is yes.
+    pub in_directory: bool,
+    /// Filesystems to make for the run and to measure too; the default is none. Needs root.
+    pub scratch: Vec<ScratchKind>,
+    /// How long the file is, or the files together; the default is 1 GiB. Less is taken, with a
+    /// warning, where disk or memory would not hold it.
+    pub bytes: u64,
+    /// Which tables; the default is all.
+    pub tables: Vec<Table>,
+    /// For [`Table::Simple`]: how much is written at a time; the default is ten sizes from 1 KiB to
+    /// 1 GiB. Those larger than the file are left out.
+    pub chunks: Vec<u64>,
+    /// For [`Table::Parallel`]: how much a thread writes at a time; the default is 1 MiB.
+    pub piece_bytes: u64,
+    /// How many threads; the default is 1, 2, 4, 8 and 16.
+    pub threads: Vec<u32>,
+    /// What the file is before it is written into; the default is all states.
+    pub states: Vec<State>,
+    /// Which ways, by their names in the report; the default is all. There are ratios in
+    /// [`Table::Parallel`] only if `file per thread` is among them.
+    pub ways: Vec<String>,
+    /// How many rounds are counted, after one that is not; the default is 3.
+    pub rounds: u32,
+    /// No single measurement may take longer; the default is ten minutes. Then its process is
+    /// killed and the case has failed.
+    pub limit: Duration,
+}
+
+impl Config {
+    /// All of it, in `directory`.
+    pub fn new(directory: impl Into<PathBuf>) -> Config {
+        Config {
+            directory: directory.into(),
+            in_directory: true,
+            scratch: Vec::new(),
+            bytes: 1 << 30,
+            tables: Table::ALL.to_vec(),
+            chunks: [1, 4, 8, 16, 64, 1 << 10, 16 << 10, 64 << 10, 512 << 10, 1 << 20]
+                .map(|kib| kib << 10)
+                .to_vec(),
+            piece_bytes: 1 << 20,
+            threads: vec![1, 2, 4, 8, 16],
+            states: State::ALL.to_vec(),
+            ways: Vec::new(),
+            rounds: 3,
+            limit: Duration::from_secs(600),
+        }
+    }
+
+    /// The same in a few seconds: 64 MiB, two rounds, two sizes, one and two threads, and not into
+    /// a sparse file.
+    pub fn quick(directory: impl Into<PathBuf>) -> Config {
+        Config {
+            bytes: 64 << 20,
+            chunks: vec![4 << 10, 1 << 20],
+            threads: vec![1, 2],
+            states: vec![State::Emptied, State::Preallocated, State::Written],
+            rounds: 2,
+            ..Config::new(directory)
+        }
+    }
+
+    /// Refuses what can't be run or could not be verified.
+    pub(super) fn check(&self) -> Result<()> {
+        let lists = [
+            self.tables.is_empty(),
+            self.chunks.is_empty(),
+            self.threads.is_empty(),
+            self.states.is_empty(),
+            self.rounds == 0,
+        ];
+        if lists.contains(&true) {
+            let text = "at least one table, chunk, number of threads, state and round are needed";
+            return Err(Error::invalid(text));
+        }
+        if self.bytes < BYTES_MIN || !self.bytes.is_multiple_of(BLOCK_BYTES) {
+            return Err(Error::invalid(format!(
+                "a file of {} bytes can't be measured: 1 MiB at least, and whole blocks of 4 KiB",
+                self.bytes
+            )));
+        }
+        for (chunk, unit) in self
+            .chunks
+            .iter()
+            .map(|chunk| (*chunk, STAMP_BYTES))
+            .chain([(self.piece_bytes, BLOCK_BYTES)])
+        {
+            if chunk == 0 || !chunk.is_multiple_of(unit) || chunk > CHUNK_BYTES_MAX {
+                return Err(Error::invalid(format!(
+                    "{chunk} bytes can't be written at a time: multiples of {unit} up to 1 GiB"
+                )));
+            }
+        }
+        match self.threads.iter().find(|threads| !(1..=THREADS_MAX).contains(*threads)) {
+            Some(threads) => {
+                Err(Error::invalid(format!("{threads} threads are not from 1 to {THREADS_MAX}")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What a filesystem needs free for files of `bytes`.
+    pub(super) fn needed(bytes: u64) -> u64 {
+        bytes + bytes / SPARE_SHARE + SPARE_BYTES
+    }
+
+    /// How long the file can be, and why not as long as it should be.
+    ///
+    /// # Errors
+    ///
+    /// Not even the smallest has room.
+    pub(super) fn fit(&self, home: &Path) -> Result<(u64, Option<String>)> {
+        let mut bytes = self.bytes;
+        let mut reason = String::new();
+        // The file may be in memory itself, and so may what is written; the rest is not ours.
+        let memory = memory_bytes("MemAvailable").unwrap_or(u64::MAX);
+        if bytes > memory / 4 {
+            bytes = memory / 4;
+            reason = format!("a quarter of the {} MiB of memory available", memory >> 20);
+        }
+        if self.in_directory {
+            let stat = rustix::fs::statvfs(home)
+                .context(|| format!("ask for the free space of {}", home.display()))?;
+            let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+            if Config::needed(bytes) > free {
+                let usable = free.saturating_sub(SPARE_BYTES);
+                bytes = usable - usable.div_ceil(SPARE_SHARE + 1);
+                reason = format!("what has room in the {} MiB free on the disk", free >> 20);
+            }
+        }
+        if reason.is_empty() {
+            return Ok((bytes, None));
+        }
+        bytes -= bytes % BYTES_MIN;
+        let (asked, taken) = (size(self.bytes), size(bytes));
+        if bytes == 0 {
+            return Err(Error::no_space(format!("no file has room: {reason} is too little")));
+        }
+        Ok((bytes, Some(format!("files are {taken} and not {asked}: {reason}"))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for table in Table::ALL {
+            assert_eq!(table.to_string().parse::<Table>().unwrap(), table);
+        }
+        assert!("tables".parse::<Table>().is_err());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let refused = |change: fn(&mut Config)| {
+            let mut config = Config::new(".");
+            change(&mut config);
+            assert_eq!(config.check().unwrap_err().kind(), crate::ErrorKind::InvalidOption);
+        };
+        refused(|config| config.bytes = 4096);
+        refused(|config| config.bytes = (1 << 20) + 1);
+        refused(|config| config.chunks = vec![1000]);
+        refused(|config| config.piece_bytes = 1024);
+        refused(|config| config.threads = vec![0]);
+        refused(|config| config.threads = vec![1000]);
+        refused(|config| config.tables.clear());
+        refused(|config| config.rounds = 0);
+    }
+
+    #[test]
+    fn a_file_that_has_no_room_is_made_smaller_and_that_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = Config::new(dir.path());
+        config.bytes = 1 << 20;
+        assert_eq!(config.fit(dir.path()).unwrap(), (1 << 20, None));
+        config.bytes = 1 << 60;
+        let (bytes, warning) = config.fit(dir.path()).unwrap();
+        assert!(bytes < 1 << 60 && bytes % BYTES_MIN == 0, "{bytes}");
+        assert!(warning.unwrap().contains("and not"));
+    }
+}

@@ -1,0 +1,128 @@
+//! Table `parallel`: several threads write one file; beside it, one file for each of them.
+//!
+//! What is compared with is what costs a program no thought: a file for each thread, empty at
+//! first, through the page cache.
+
+use super::cache::Cache;
+use super::case::{Case, Job, Sample, Site};
+use super::clock::{once, together};
+use super::config::{Config, Table};
+use super::files::Files;
+use super::ring::Ring;
+use super::source::Source;
+use super::state::State;
+use super::trouble::{Tried, Trying};
+use super::vellum_parallel::VellumParallel;
+use super::verify;
+use crate::error::Result;
+use crate::report::size;
+
+/// How many writes a ring has under way.
+const DEPTHS: [usize; 2] = [8, 32];
+
+/// One file, of which each thread writes every so many pieces.
+struct OneFile {
+    cache: Cache,
+    state: State,
+    threads: u32,
+    piece_bytes: usize,
+}
+
+impl Job for OneFile {
+    fn run(&self, site: &Site<'_>) -> Tried<Sample> {
+        let (made, preparation) = self.state.make(&site.file(), site.bytes)?;
+        let file = self.cache.open(&site.file()).trying("open the file")?;
+        let file = &file;
+        let workers = (0..self.threads).map(|thread| {
+            let mut source = Source::new(self.piece_bytes, site.round);
+            move || {
+                let step = self.piece_bytes * self.threads as usize;
+                for offset in (self.first(thread)..site.bytes).step_by(step) {
+                    let len = (site.bytes - offset).min(self.piece_bytes as u64) as usize;
+                    let written = self.cache.write_at(file, source.piece(offset, len), offset);
+                    written.trying("pwrite")?;
+                }
+                Ok(())
+            }
+        });
+        let write = together(workers.collect())?;
+        let sync = once(|| made.sync_all().trying("fsync"))?;
+        Ok(Sample::new(preparation, write, sync))
+    }
+
+    fn verify(&self, site: &Site<'_>) -> Result<()> {
+        verify::stamped(&site.file(), 0, site.bytes, site.round)
+    }
+}
+
+impl OneFile {
+    /// Where a thread's first piece lies.
+    fn first(&self, thread: u32) -> u64 {
+        self.piece_bytes as u64 * u64::from(thread)
+    }
+}
+
+/// The cases of the table.
+pub(super) fn cases(config: &Config) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for threads in config.threads.iter().copied() {
+        for cache in [Cache::Buffered, Cache::Direct] {
+            for state in states(config, cache) {
+                cases.push(files(config, cache, state, threads));
+            }
+        }
+        for cache in [Cache::Buffered, Cache::Direct, Cache::Dropped] {
+            for state in states(config, cache) {
+                cases.push(one_file(config, cache, state, threads));
+            }
+        }
+        cases.extend([false, true].map(|sync| vellum(config, sync, threads)));
+    }
+    for depth in DEPTHS {
+        cases.extend(states(config, Cache::Direct).map(|state| ring(config, depth, state)));
+    }
+    cases
+}
+
+/// What goes past the cache meets the same blocks in a sparse file as in an empty one, and what
+/// does not stay there is asked about once.
+fn states(config: &Config, cache: Cache) -> impl Iterator<Item = State> {
+    let is_asked = move |state: &State| match cache {
+        Cache::Buffered => true,
+        Cache::Direct => *state != State::Sparse,
+        Cache::Dropped => *state == State::Emptied,
+    };
+    config.states.clone().into_iter().filter(is_asked)
+}
+
+fn one_file(config: &Config, cache: Cache, state: State, threads: u32) -> Case {
+    let piece_bytes = config.piece_bytes as usize;
+    let job = OneFile { cache, state, threads, piece_bytes };
+    case(config, job, &format!("pwrite{}", cache.suffix()), state).threads(threads)
+}
+
+fn files(config: &Config, cache: Cache, state: State, threads: u32) -> Case {
+    let piece_bytes = config.piece_bytes as usize;
+    let job = Files { cache, state, threads, piece_bytes };
+    let case = case(config, job, &format!("file per thread{}", cache.suffix()), state);
+    let is_baseline = cache == Cache::Buffered && Some(&state) == config.states.first();
+    Case { is_baseline, ..case.threads(threads) }
+}
+
+fn ring(config: &Config, depth: usize, state: State) -> Case {
+    let job = Ring { depth, state, piece_bytes: config.piece_bytes as usize };
+    case(config, job, &format!("io_uring O_DIRECT depth {depth}"), state).threads(1)
+}
+
+fn vellum(config: &Config, sync: bool, threads: u32) -> Case {
+    let job = VellumParallel { sync, threads, piece_bytes: config.piece_bytes as usize };
+    let way = if sync { "vellum-parallel sync" } else { "vellum-parallel" };
+    case(config, job, way, "prepared").threads(threads)
+}
+
+fn case(config: &Config, job: impl Job + 'static, way: &str, state: impl ToString) -> Case {
+    Case::new(Table::Parallel, job)
+        .key("way", way)
+        .key("state", state)
+        .key("chunk", size(config.piece_bytes))
+}

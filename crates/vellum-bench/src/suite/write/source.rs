@@ -1,0 +1,95 @@
+//! What is written: bytes that no filesystem can compress, stamped with where they belong.
+//!
+//! Pieces are made in a small buffer just before they are written, so that they come out of a
+//! processor's cache, as what a program has just computed does, and not out of memory. Every block
+//! of a kibibyte begins with its place in the file and the round: a page that is missing, that lies
+//! in another's place or that an earlier round left can't pass for the right one.
+
+use crate::ways::direct::AlignedBuffer;
+use crate::ways::io_uring::Slot;
+
+/// Each block of this size is stamped; offsets and lengths are multiples of it.
+pub(super) const STAMP_BYTES: u64 = 1 << 10;
+/// After so many bytes the pattern begins anew: more than filesystems compress at a time, and
+/// less than a core's cache holds.
+const PATTERN_BYTES: usize = 256 << 10;
+
+/// Makes the pieces of one round.
+pub(super) struct Source {
+    /// The pattern, and a piece more of it.
+    buffer: AlignedBuffer,
+    round: u32,
+}
+
+impl Source {
+    /// Makes pieces of `piece_bytes` at most.
+    pub(super) fn new(piece_bytes: usize, round: u32) -> Source {
+        let mut buffer = AlignedBuffer::new(PATTERN_BYTES + piece_bytes);
+        let bytes = buffer.as_mut_slice();
+        // Xorshift; another pattern each round.
+        let mut state = 0x9e37_79b9_7f4a_7c15 ^ u64::from(round);
+        for word in bytes[..PATTERN_BYTES].chunks_exact_mut(8) {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            word.copy_from_slice(&state.to_le_bytes());
+        }
+        for start in (PATTERN_BYTES..bytes.len()).step_by(PATTERN_BYTES) {
+            let len = PATTERN_BYTES.min(bytes.len() - start);
+            bytes.copy_within(..len, start);
+        }
+        Source { buffer, round }
+    }
+
+    /// The `len` bytes that belong at `offset`. They begin at the boundary of a page if `offset`
+    /// does.
+    pub(super) fn piece(&mut self, offset: u64, len: usize) -> &[u8] {
+        debug_assert!(offset.is_multiple_of(STAMP_BYTES));
+        let start = (offset % PATTERN_BYTES as u64) as usize;
+        let piece = &mut self.buffer.as_mut_slice()[start..start + len];
+        let blocks = piece.chunks_exact_mut(STAMP_BYTES as usize);
+        for (block, at) in blocks.zip((offset..).step_by(STAMP_BYTES as usize)) {
+            block[..8].copy_from_slice(&at.to_le_bytes());
+            block[8..12].copy_from_slice(&self.round.to_le_bytes());
+        }
+        piece
+    }
+}
+
+impl Slot for Source {
+    fn memory(&self) -> &[u8] {
+        self.buffer.as_slice()
+    }
+
+    fn fill(&mut self, offset: u64, len: usize) -> &[u8] {
+        self.piece(offset, len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_depend_on_their_place_and_round_and_not_on_the_piece_they_come_in() {
+        let mut small = Source::new(1 << 10, 1);
+        let mut large = Source::new(1 << 20, 1);
+        let at = 3 * PATTERN_BYTES as u64 - 2048;
+        let piece = large.piece(at, 8192).to_vec();
+        for (index, block) in piece.chunks(1024).enumerate() {
+            assert_eq!(small.piece(at + 1024 * index as u64, 1024), block);
+            assert_ne!(small.piece(at + 4096 + 1024 * index as u64, 1024), block);
+        }
+        assert_ne!(Source::new(8192, 2).piece(at, 8192), piece);
+        // Without their stamps, too, so that no part of a block can be another round's.
+        assert_ne!(Source::new(8192, 2).piece(at, 8192)[16..1024], piece[16..1024]);
+    }
+
+    #[test]
+    fn pieces_are_aligned_as_their_places_are() {
+        let mut source = Source::new(1 << 20, 1);
+        for offset in [0, 4096, 260 << 10, 7 << 20] {
+            assert_eq!(source.piece(offset, 4096).as_ptr().addr() % 4096, 0);
+        }
+    }
+}
