@@ -5,22 +5,20 @@ use std::collections::BTreeSet;
 use super::super::group::{Figure, Group};
 use super::super::{Better, Row, Series};
 use super::chart::{Bar, Bars, Chart, LOOKS, Line, Lines, Point, XAxis, spans_decades, wants_log};
-use super::names::row_name;
+use super::names::{WAYS, row_name};
 use super::number::quantity;
 use crate::stats::Spread;
 
 /// The keys that lines go over.
 const GROWING: [&str; 3] = ["chunk", "threads", "depth"];
-/// The keys that tell lines apart before any other.
-const LINES: [&str; 4] = ["way", "case", "method", "name"];
 /// So many metrics of a table are drawn.
 const MOST_METRICS: usize = 2;
 /// So many charts of one kind a table gets.
 const MOST_CHARTS: usize = 12;
-/// From this factor between the least and the greatest bar on, they are drawn on a log scale.
-const LOG_FACTOR: f64 = 200.0;
-/// For latencies and for making files, where factors are what counts, this is enough.
-const LOG_FACTOR_OF_TIMES: f64 = 20.0;
+/// From this factor between the least and the greatest round on, bars are drawn on a log scale.
+const LOG_FACTOR: f64 = 500.0;
+/// For times this is enough: one stalled round would make everything else a dot.
+const LOG_FACTOR_OF_TIMES: f64 = 30.0;
 
 /// The charts of a table, and how many were left out.
 pub(super) fn charts(group: &Group<'_>) -> (Vec<Chart>, usize) {
@@ -82,15 +80,14 @@ fn bars(group: &Group<'_>, figure: &Figure<'_>) -> Option<Chart> {
         Some(Bar { name: row_name(row, &keys), outcome })
     };
     let bars: Vec<Bar> = group.rows.iter().filter_map(bar).collect();
-    let medians: Vec<f64> =
-        bars.iter().filter_map(|bar| Some(bar.outcome.as_ref().ok()?.median)).collect();
-    let is_creation = group.rows.iter().any(|row| row.table.contains("create"));
-    let factor = if is_creation { LOG_FACTOR_OF_TIMES } else { LOG_FACTOR };
+    let spreads = bars.iter().filter_map(|bar| bar.outcome.as_ref().ok());
+    let ends: Vec<f64> = spreads.flat_map(|spread| [spread.min, spread.max]).collect();
+    let factor = if is_time(figure.unit) { LOG_FACTOR_OF_TIMES } else { LOG_FACTOR };
     let chart = Bars {
         title: figure.name.to_string(),
         unit: figure.unit.to_string(),
         better: better(group, figure),
-        is_log: spans_decades(&medians, factor),
+        is_log: spans_decades(&ends, factor),
         bars,
     };
     chart.chart()
@@ -109,7 +106,7 @@ impl<'a> Layout<'a> {
     fn new(group: &Group<'a>, x: Option<&str>, figure: Option<&Figure<'_>>) -> Layout<'a> {
         let mut chart_keys = group.key_columns();
         chart_keys.retain(|key| Some(*key) != x);
-        let preferred = LINES.iter().find_map(|name| chart_keys.iter().position(|key| key == name));
+        let preferred = WAYS.iter().find_map(|name| chart_keys.iter().position(|key| key == name));
         let mut line_keys = Vec::new();
         if !chart_keys.is_empty() {
             line_keys.push(chart_keys.remove(preferred.unwrap_or(0)));
