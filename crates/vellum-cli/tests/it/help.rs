@@ -4,7 +4,7 @@ use std::fs;
 
 use super::support::{Place, closed_pipe, run, vellum};
 
-const COMMANDS: [&[&str]; 20] = [
+const COMMANDS: [&[&str]; 21] = [
     &[],
     &["append"],
     &["cat"],
@@ -21,6 +21,7 @@ const COMMANDS: [&[&str]; 20] = [
     &["bench", "sync"],
     &["bench", "write"],
     &["bench", "report"],
+    &["bench", "compare"],
     &["stress"],
     &["demo"],
     &["completions"],

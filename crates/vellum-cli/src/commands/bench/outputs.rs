@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use vellum_bench::{Document, ReportView};
@@ -34,13 +34,11 @@ enum Sink<'a> {
 
 impl<'a> Outputs<'a> {
     /// Before the run, so that minutes of it are not in vain; what the files hold stays till then.
-    pub(super) fn open(args: &'a BenchOutputArgs) -> Result<Outputs<'a>> {
-        let forms =
-            [(Form::Json, &args.json), (Form::Markdown, &args.markdown), (Form::Html, &args.html)];
+    pub(super) fn of(forms: &[(Form, &'a Option<PathBuf>)]) -> Result<Outputs<'a>> {
         let mut outputs = Vec::new();
         for (form, path) in forms {
             if let Some(path) = path {
-                outputs.push(Output { form, sink: Sink::open(path)? });
+                outputs.push(Output { form: *form, sink: Sink::open(path)? });
             }
         }
         let outputs = Outputs(outputs);
@@ -50,6 +48,15 @@ impl<'a> Outputs<'a> {
             );
         }
         Ok(outputs)
+    }
+
+    /// The same for a report.
+    pub(super) fn open(args: &'a BenchOutputArgs) -> Result<Outputs<'a>> {
+        Outputs::of(&[
+            (Form::Json, &args.json),
+            (Form::Markdown, &args.markdown),
+            (Form::Html, &args.html),
+        ])
     }
 
     /// Was no form asked for?

@@ -1,12 +1,7 @@
 //! `vellum bench report`.
 
-use std::fs;
-use std::path::Path;
-
-use anyhow::Context;
-use vellum_bench::Document;
-
 use super::outputs::{Form, Outputs, written};
+use super::saved;
 use crate::lowargs::BenchReportArgs;
 use crate::outcome::{Outcome, Result};
 
@@ -16,17 +11,11 @@ pub(in crate::commands) fn run(args: &BenchReportArgs) -> Result<Outcome> {
     // Before the files are opened for writing: one of them may be among those that are read.
     let mut documents = Vec::new();
     for path in &args.results {
-        documents.extend(read(path)?);
+        documents.extend(saved(path)?);
     }
     let outputs = Outputs::open(&args.outputs)?;
     let text =
         if outputs.is_empty() { written(Form::Markdown, &documents)? } else { String::new() };
     outputs.write(&text, |form| written(form, &documents))?;
     Ok(Outcome::Good)
-}
-
-fn read(path: &Path) -> Result<Vec<Document>> {
-    let cannot = || format!("cannot read {}", path.display());
-    let text = fs::read_to_string(path).with_context(cannot)?;
-    Document::from_json(&text).with_context(cannot)
 }

@@ -2,6 +2,7 @@
 
 mod append;
 mod commit;
+mod compare;
 mod report;
 mod sync;
 mod write;
@@ -13,6 +14,7 @@ use vellum_bench::ScratchKind;
 
 pub(crate) use append::BenchAppendArgs;
 pub(crate) use commit::BenchCommitArgs;
+pub(crate) use compare::BenchCompareArgs;
 pub(crate) use report::BenchReportArgs;
 pub(crate) use sync::BenchSyncArgs;
 pub(crate) use write::BenchWriteArgs;
@@ -34,6 +36,7 @@ pub(crate) enum BenchSuite {
     Commit(BenchCommitArgs),
     Sync(BenchSyncArgs),
     Write(BenchWriteArgs),
+    Compare(BenchCompareArgs),
     Report(BenchReportArgs),
 }
 
