@@ -13,6 +13,9 @@ use crate::stats::Spread;
 /// So many rows that are as good are named.
 const MOST_NAMED: usize = 2;
 
+/// Of so many rounds, two equal rows lie apart in one of 35 cases; of three in one of 10.
+const ENOUGH_ROUNDS: usize = 4;
+
 /// What is to be said about one table.
 #[derive(Clone, Debug, PartialEq)]
 struct Finding {
@@ -29,6 +32,8 @@ struct Finding {
 enum Verdict {
     /// No round of another row came near.
     Clear,
+    /// The same of rounds so few that it may be chance.
+    Likely,
     /// Rounds of other rows were as good.
     Noise,
     /// One round has no noise to compare with.
@@ -41,6 +46,7 @@ impl Verdict {
     fn word(self) -> &'static str {
         match self {
             Verdict::Clear => "clear",
+            Verdict::Likely => "likely",
             Verdict::Noise => "within noise",
             Verdict::OneRound => "one round only",
             Verdict::Alone => "nothing to compare",
@@ -79,6 +85,7 @@ pub(super) fn summary(documents: &[Document]) -> Option<Markup> {
         p .hint {
             "The best row of each table by its first figure. "
             em { "Clear" } " means that its worst round was better than every round of the next row; "
+            em { "likely" } " the same, of fewer than " (ENOUGH_ROUNDS) " rounds; "
             em { "within noise" } " that rounds of other rows were as good, and which is best may be chance."
         }
     })
@@ -135,8 +142,9 @@ fn finding(suite: &str, load: &str, group: &Group<'_>) -> Option<Finding> {
     let verdict = match (others.len(), rounds) {
         (0, _) => Verdict::Alone,
         (_, 1) => Verdict::OneRound,
-        _ if equals.is_empty() => Verdict::Clear,
-        _ => Verdict::Noise,
+        _ if !equals.is_empty() => Verdict::Noise,
+        (_, rounds) if rounds < ENOUGH_ROUNDS => Verdict::Likely,
+        _ => Verdict::Clear,
     };
     let next = beaten.first().map(|next| {
         let ratio = ratio(better, best.spread.median, next.spread.median);
@@ -213,11 +221,12 @@ mod tests {
 
     #[test]
     fn the_best_is_clear_only_beyond_the_ranges() {
-        let slow = row("slow", &[1.0, 1.1, 1.2]);
-        let found_clear = found(&[slow.clone(), row("fast", &[2.0, 2.2, 2.4])]);
+        let slow = row("slow", &[1.0, 1.1, 1.1, 1.2]);
+        let found_clear = found(&[slow.clone(), row("fast", &[2.0, 2.2, 2.2, 2.4])]);
         assert_eq!((found_clear.best.as_str(), found_clear.verdict), ("fast", Verdict::Clear));
         assert_eq!(found_clear.against, "2.00 × better than slow");
-        let noisy = found(&[slow, row("fast", &[2.0, 2.2, 2.4]), row("wild", &[0.1, 2.1, 2.1])]);
+        let noisy =
+            found(&[slow, row("fast", &[2.0, 2.2, 2.2, 2.4]), row("wild", &[0.1, 2.1, 2.1])]);
         assert_eq!((noisy.best.as_str(), noisy.verdict), ("fast", Verdict::Noise));
         assert_eq!(noisy.against, "no different from wild; 2.00 × better than slow");
     }
@@ -245,6 +254,7 @@ mod tests {
     #[test]
     fn what_can_not_be_known_is_not_said() {
         assert_eq!(found(&[row("a", &[1.0]), row("b", &[2.0])]).verdict, Verdict::OneRound);
+        assert_eq!(found(&[row("a", &[1.0, 1.0]), row("b", &[2.0, 2.0])]).verdict, Verdict::Likely);
         assert_eq!(found(&[row("a", &[1.0, 2.0])]).verdict, Verdict::Alone);
         let nothing = [row("a", &[]), row("b", &[f64::NAN])];
         assert_eq!(finding("s", "", &Group::all(&nothing)[0]), None);

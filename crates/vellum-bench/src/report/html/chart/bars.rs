@@ -84,7 +84,8 @@ impl Bars {
     }
 
     fn note(&self, all: usize) -> String {
-        let mut parts = vec![self.unit.clone()];
+        let unit = if self.unit == self.title { "" } else { &self.unit };
+        let mut parts = vec![unit.to_string()];
         match self.better {
             Better::Higher => parts.push(String::from("more is better")),
             Better::Lower => parts.push(String::from("less is better")),
