@@ -105,6 +105,15 @@ impl Comparison {
             notes.extend(lost(before.0, pair.before, pair.after));
             notes.extend(lost(after.0, pair.after, pair.before));
         }
+        if pairs.is_empty() {
+            notes.push("no row is in both".into());
+        }
+        for (name, documents) in [before, after] {
+            let warnings: usize = documents.iter().map(|document| document.warnings.len()).sum();
+            if warnings > 0 {
+                notes.push(format!("{name} has warnings, {warnings} of them: they stand there"));
+            }
+        }
         let single_values = pairs.iter().flat_map(Pair::figures).filter(has_single_value).count();
         if single_values > 0 {
             notes.push(format!(

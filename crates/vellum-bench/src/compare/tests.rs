@@ -93,6 +93,13 @@ fn what_is_missing_on_one_side_is_told() {
         ]
     );
     assert_eq!(comparison.figures().count(), 2);
+    let mut other = run(vec![row("other", 5, 1.0)]);
+    other[0].warnings = vec!["it rains".into()];
+    let notes = compare(&before, &other).notes.join("\n");
+    assert!(
+        notes.contains("no row is in both") && notes.contains("B.json has warnings, 1"),
+        "{notes}"
+    );
 }
 
 #[test]

@@ -11,8 +11,9 @@ use crate::stats::Spread;
 
 /// The keys that lines go over.
 const GROWING: [&str; 3] = ["chunk", "threads", "depth"];
-/// So many metrics of a table are drawn.
-const MOST_METRICS: usize = 2;
+/// So many metrics of a table are drawn as bars, and so many as lines.
+const MOST_METRICS: usize = 3;
+const MOST_METRICS_AS_LINES: usize = 2;
 /// So many charts of one kind a table gets.
 const MOST_CHARTS: usize = 12;
 /// From this factor between the least and the greatest round on, bars are drawn on a log scale.
@@ -32,7 +33,7 @@ pub(super) fn charts(group: &Group<'_>) -> (Vec<Chart>, usize) {
         charts.append(&mut more);
     };
     for key in GROWING {
-        for figure in &headlines {
+        for figure in headlines.iter().take(MOST_METRICS_AS_LINES) {
             add(by_key(group, figure, key, headlines.first()));
         }
     }

@@ -3,6 +3,7 @@
 mod append;
 mod commit;
 mod compare;
+mod image;
 mod report;
 mod sync;
 mod write;
@@ -15,6 +16,7 @@ use vellum_bench::ScratchKind;
 pub(crate) use append::BenchAppendArgs;
 pub(crate) use commit::BenchCommitArgs;
 pub(crate) use compare::BenchCompareArgs;
+pub(crate) use image::{BenchImageArgs, CheckWith};
 pub(crate) use report::BenchReportArgs;
 pub(crate) use sync::BenchSyncArgs;
 pub(crate) use write::BenchWriteArgs;
@@ -34,6 +36,7 @@ pub(crate) struct BenchArgs {
 pub(crate) enum BenchSuite {
     Append(BenchAppendArgs),
     Commit(BenchCommitArgs),
+    Image(BenchImageArgs),
     Sync(BenchSyncArgs),
     Write(BenchWriteArgs),
     Compare(BenchCompareArgs),
