@@ -16,7 +16,8 @@ pub(super) fn row_name(row: &Row, keys: &[&str]) -> String {
 fn word(key: &str, value: &str) -> String {
     match value {
         "yes" => key.to_string(),
-        "no" => format!("not {key}"),
+        "no" if key.ends_with("ed") => format!("not {key}"),
+        "no" => format!("no {key}"),
         "1" if key.ends_with("sses") => format!("1 {}", key.trim_end_matches("es")),
         "1" if key.ends_with('s') => format!("1 {}", key.trim_end_matches('s')),
         number if number.parse::<f64>().is_err() => number.to_string(),
