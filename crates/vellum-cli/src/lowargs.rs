@@ -18,7 +18,8 @@ use vellum::{Fill, Layout, Lsn, Preallocate};
 
 pub(crate) use bench::{
     BenchAllArgs, BenchAppendArgs, BenchArgs, BenchCommitArgs, BenchCompareArgs, BenchImageArgs,
-    BenchOutputArgs, BenchPlaceArgs, BenchSuite, BenchSyncArgs, BenchWriteArgs, CheckWith,
+    BenchOutputArgs, BenchPlaceArgs, BenchReportArgs, BenchSuite, BenchSyncArgs, BenchWriteArgs,
+    CheckWith,
 };
 pub(crate) use internal::{
     DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs, StressProcessArgs,

@@ -71,7 +71,7 @@ Examples:
   vellum bench all --quick
   vellum bench append --saturate
   vellum bench commit --bytes 256,4096 --threads 1,4,16
-  vellum bench sync
+  vellum bench sync --html result.html
   vellum bench write --quick";
 
 pub(super) const BENCH_ALL: &str = "\
@@ -79,6 +79,11 @@ Examples:
   vellum bench all --quick
   vellum bench all --dir /mnt/data --json result.json --html result.html
   vellum bench all --quick --fs ext4,xfs,btrfs,btrfs-raid0";
+
+pub(super) const BENCH_REPORT: &str = "\
+Examples:
+  vellum bench report append.json sync.json --html report.html
+  vellum bench report result.json --markdown result.md";
 
 pub(super) const BENCH_COMMIT: &str = "\
 Examples:

@@ -22,6 +22,7 @@ const COMMANDS: &[&[&str]] = &[
     &["bench", "image"],
     &["bench", "sync"],
     &["bench", "write"],
+    &["bench", "report"],
     &["bench", "compare"],
     &["stress"],
     &["demo"],

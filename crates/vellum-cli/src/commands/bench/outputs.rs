@@ -59,6 +59,11 @@ impl<'a> Outputs<'a> {
         ])
     }
 
+    /// Was no form asked for?
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn on_stdout(&self) -> impl Iterator<Item = &Output<'a>> {
         self.0.iter().filter(|output| matches!(output.sink, Sink::Stdout))
     }
