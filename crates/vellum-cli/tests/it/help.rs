@@ -19,6 +19,7 @@ const COMMANDS: [&[&str]; 18] = [
     &["bench", "append"],
     &["bench", "commit"],
     &["bench", "sync"],
+    &["bench", "write"],
     &["stress"],
     &["demo"],
     &["completions"],

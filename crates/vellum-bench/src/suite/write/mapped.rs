@@ -36,8 +36,8 @@ impl Maps {
     fn as_str(self) -> &'static str {
         match self {
             Maps::One => "one map",
-            Maps::EachThread => "a map per thread",
-            Maps::EachThreadAndDescriptor => "a map and descriptor per thread",
+            Maps::EachThread => "map per thread",
+            Maps::EachThreadAndDescriptor => "map and fd per thread",
         }
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct BenchWriteArgs {
     /// What the file is before: emptied, sparse, preallocated, written [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) states: Vec<State>,
-    /// Which ways, by their names in the report, as `file per thread,vellum-parallel` [default: all]
+    /// Which ways, by their names in the report, as `files,vellum-parallel` [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) ways: Vec<String>,
     /// How many rounds are counted [default: 3]
