@@ -60,7 +60,10 @@ pub use conditions::{Conditions, Device, Filesystem, Machine, Writeback};
 pub use error::{Error, ErrorKind, Result};
 pub use latency::Latency;
 pub use progress::{Event, Progress, Silent, Stage};
-pub use report::{Better, Document, Key, Metric, Outcome, Report, ReportView, Row, Series, ToRow};
+pub use report::{
+    Better, Document, Key, Metric, Outcome, Report, ReportView, Row, Series, ToRow, html,
+    html_with_recommendation,
+};
 pub use scratch::ScratchKind;
 pub use setting::Setting;
 pub use stats::Spread;

@@ -10,6 +10,8 @@
 //! - [`Log::commit`] makes them survive a power cut, with one write of the device for everybody
 //!   who waits; [`Options::wal`] is for logs that live on this.
 //! - [`Reader`] reads them, from any position, and follows the log without polling.
+//! - [`Advice`] is what `vellum advise` measured for the files below a directory; [`Options`]
+//!   follows it when a log is created.
 //! - [`Log::stat`], [`Log::verify`], [`Log::trim`], [`Log::truncate`] and [`repair`] look after it.
 //!
 //! [`parallel`] is apart from the log: several threads write one ordinary file at the speed of many.
@@ -17,8 +19,10 @@
 //! The format is described in `docs/format.md`, the protocol between processes in
 //! `docs/protocol.md`.
 
+mod advice;
 mod error;
 mod format;
+mod knowledge;
 mod log;
 mod lsn;
 mod options;
@@ -27,6 +31,7 @@ mod segment;
 mod shared;
 mod sys;
 
+pub use advice::{Advice, FileAdvice, LogAdvice};
 pub use error::{Error, ErrorKind, Result};
 pub use log::{
     Batch, CommitStat, Committer, Completion, Damage, InFlight, Log, ParticipantStat, Reader,

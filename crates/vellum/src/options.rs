@@ -24,8 +24,8 @@ pub enum Layout {
 #[non_exhaustive]
 pub enum Preallocate {
     /// What suits the filesystem and the way to fill: [`Preallocate::Fallocate`] where it is
-    /// supported, [`Preallocate::Off`] elsewhere. In a staged log, written zeros that are synced
-    /// ahead of need, and trimmed segments used again; on btrfs without copy-on-write.
+    /// supported, [`Preallocate::Off`] elsewhere and on btrfs. In a staged log, written zeros that
+    /// are synced ahead of need, and trimmed segments used again; on btrfs without copy-on-write.
     #[default]
     Auto,
     /// Nothing ahead but the prefault window: the file grows with the log.
@@ -118,6 +118,10 @@ pub(crate) const MAPPED_BYTES_MAX_DEFAULT: u64 = 256 << 20;
 
 /// How to open a log: a builder.
 ///
+/// What the program leaves open when it creates a log is taken from the nearest `vellum.toml`
+/// above it, if there is one ([`advice`](Options::advice)), and else from what is known of the
+/// filesystem.
+///
 /// What shapes the files ([`layout`](Options::layout),
 /// [`segment_capacity_bytes`](Options::segment_capacity_bytes),
 /// [`preallocate`](Options::preallocate), [`fill`](Options::fill)) is stored when the log is
@@ -141,12 +145,15 @@ pub struct Options {
     pub(crate) segment_capacity_bytes: Option<u64>,
     pub(crate) preallocate: Option<Preallocate>,
     pub(crate) fill: Option<Fill>,
+    /// Whether records are to be staged, if neither the program nor a file says otherwise.
+    pub(crate) is_wal: bool,
     pub(crate) prefault_bytes: Option<u64>,
     pub(crate) mapped_bytes_max: Option<u64>,
     pub(crate) mode: Option<u32>,
     pub(crate) never_create: bool,
     pub(crate) create_new: bool,
     pub(crate) read_only: bool,
+    pub(crate) ignores_advice: bool,
 }
 
 impl Options {
@@ -157,8 +164,11 @@ impl Options {
 
     /// Options for a write-ahead log: framed and [`Fill::Staged`], with segments of 16 MiB that are
     /// written with zeros ahead of need and recycled when they are trimmed.
+    ///
+    /// Where a measurement advises another way to fill for such logs, that one is taken, unless
+    /// [`fill`](Options::fill) says which; an existing framed log is taken with the one it has.
     pub fn wal() -> Options {
-        Options::new().layout(Layout::Framed).fill(Fill::Staged)
+        Options { is_wal: true, ..Options::new().layout(Layout::Framed) }
     }
 
     /// How records lie in the segments. Default for a new log: [`Layout::Framed`].
@@ -228,13 +238,28 @@ impl Options {
         self
     }
 
+    /// Whether what was measured in a directory above is followed when a log is created. Default:
+    /// yes.
+    ///
+    /// The nearest [`vellum.toml`](crate::Advice) above the log and on its filesystem is taken
+    /// whole ([`Advice::find`](crate::Advice::find)): its `[wal]` for a log that would be staged,
+    /// its `[log]` for any other. It fills in what the program did not say. A value that does not
+    /// go with what the program says is passed over, such as recycled files for a text log; and so
+    /// is [`Fill::Mapped`] on a filesystem where mapping is not safe. A log that exists is never
+    /// changed, and the file is not looked for.
+    pub fn advice(mut self, advice: bool) -> Options {
+        self.ignores_advice = !advice;
+        self
+    }
+
     /// Opens or creates the log in directory `path`.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::NotFound`], [`ErrorKind::AlreadyExists`] and [`ErrorKind::PermissionDenied`]
     /// as for a file; [`ErrorKind::InvalidOption`] for a value out of range or one that
-    /// contradicts the stored one; [`ErrorKind::Incompatible`] where the path is something other
+    /// contradicts the stored one, and where a log is created below a damaged
+    /// [`vellum.toml`](crate::Advice); [`ErrorKind::Incompatible`] where the path is something other
     /// than a log of this version; [`ErrorKind::Unsupported`] on a filesystem that cannot carry a
     /// log, with the reason; [`ErrorKind::Corrupt`] for damage to what was committed, with file and
     /// position; [`ErrorKind::Poisoned`] while others have the log open after a failed write; [`ErrorKind::TooManyParticipants`] when 1024 processes are attached.
@@ -255,22 +280,11 @@ impl Options {
 
     /// Refuses values that are out of range, whatever the log holds.
     pub(crate) fn check(&self) -> Result<()> {
-        let page = rustix::param::page_size() as u64;
         if let Some(bytes) = self.segment_capacity_bytes {
-            let range = SEGMENT_CAPACITY_BYTES_MIN..=SEGMENT_CAPACITY_BYTES_MAX;
-            if !range.contains(&bytes) || bytes % page.max(CAPACITY_UNIT_BYTES) != 0 {
-                return Err(invalid(format!(
-                    "segment capacity {bytes} is not a multiple of the page size ({page}) from \
-                     {SEGMENT_CAPACITY_BYTES_MIN} to {SEGMENT_CAPACITY_BYTES_MAX} bytes"
-                )));
-            }
+            check_segment_capacity(bytes)?;
         }
-        if let Some(bytes) = self.prefault_bytes
-            && (bytes == 0 || bytes % page.max(CAPACITY_UNIT_BYTES) != 0)
-        {
-            return Err(invalid(format!(
-                "prefault window {bytes} is not a positive multiple of the page size ({page})"
-            )));
+        if let Some(bytes) = self.prefault_bytes {
+            check_prefault(bytes)?;
         }
         let shows = matches!(self.preallocate, Some(Preallocate::Recycle | Preallocate::Zeros));
         if self.layout == Some(Layout::Text) && shows {
@@ -279,18 +293,13 @@ impl Options {
                  nor written with zeros; choose fallocate",
             ));
         }
-        if self.layout == Some(Layout::Text) && self.fill == Some(Fill::Staged) {
+        if self.layout == Some(Layout::Text) && self.wanted_fill() == Some(Fill::Staged) {
             return Err(invalid(
                 "the lines of a text log go straight to its files, so they cannot be staged; \
                  choose mapped",
             ));
         }
-        if self.preallocate == Some(Preallocate::Sparse) && self.fill == Some(Fill::Mapped) {
-            return Err(invalid(
-                "a sparse log cannot be filled through a mapping, because a full disk would kill \
-                 the process; choose pwrite, or fallocate",
-            ));
-        }
+        check_sparse(self.preallocate, self.fill)?;
         if let Some(mode) = self.mode
             && (mode & !0o777 != 0 || mode & 0o600 != 0o600)
         {
@@ -300,6 +309,46 @@ impl Options {
         }
         Ok(())
     }
+
+    /// The way to fill that the program asks for, by name or by asking for a write-ahead log.
+    pub(crate) fn wanted_fill(&self) -> Option<Fill> {
+        self.fill.or(self.is_wal.then_some(Fill::Staged))
+    }
+}
+
+/// Refuses a capacity that no segment can have.
+pub(crate) fn check_segment_capacity(bytes: u64) -> Result<()> {
+    let page = rustix::param::page_size() as u64;
+    let range = SEGMENT_CAPACITY_BYTES_MIN..=SEGMENT_CAPACITY_BYTES_MAX;
+    if range.contains(&bytes) && bytes.is_multiple_of(page.max(CAPACITY_UNIT_BYTES)) {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "segment capacity {bytes} is not a multiple of the page size ({page}) from \
+         {SEGMENT_CAPACITY_BYTES_MIN} to {SEGMENT_CAPACITY_BYTES_MAX} bytes"
+    )))
+}
+
+/// Refuses a window that cannot be made ready at a time.
+pub(crate) fn check_prefault(bytes: u64) -> Result<()> {
+    let page = rustix::param::page_size() as u64;
+    if bytes != 0 && bytes.is_multiple_of(page.max(CAPACITY_UNIT_BYTES)) {
+        return Ok(());
+    }
+    let message =
+        format!("prefault window {bytes} is not a positive multiple of the page size ({page})");
+    Err(invalid(message))
+}
+
+/// Refuses a mapping of holes.
+pub(crate) fn check_sparse(preallocate: Option<Preallocate>, fill: Option<Fill>) -> Result<()> {
+    if (preallocate, fill) != (Some(Preallocate::Sparse), Some(Fill::Mapped)) {
+        return Ok(());
+    }
+    Err(invalid(
+        "a sparse log cannot be filled through a mapping, because a full disk would kill the \
+         process; choose pwrite, or fallocate",
+    ))
 }
 
 fn invalid(message: impl Into<String>) -> Error {

@@ -12,6 +12,7 @@ mod case;
 pub(crate) mod commit;
 mod document;
 mod group;
+pub(crate) mod html;
 mod json;
 mod markdown;
 mod row;
@@ -21,6 +22,7 @@ mod tables;
 
 pub use case::{Outcome, ToRow};
 pub use document::Document;
+pub use html::{html, html_with_recommendation};
 pub use row::{Better, Key, Metric, Row, Series};
 pub(crate) use table::{place_name, size};
 

@@ -366,11 +366,16 @@ impl Core {
 }
 
 /// Makes the files that describe a log durable, and its directory's name.
-pub(crate) fn sync_log_itself(dir: &std::path::Path) -> io::Result<()> {
+fn sync_log_itself(dir: &std::path::Path) -> io::Result<()> {
     for name in [GEOMETRY_NAME, CONTROL_NAME] {
         let fd = sys::file::open(&dir.join(name), rustix::fs::OFlags::RDONLY, 0)?;
         sys::file::sync(&fd)?;
     }
+    sync_log_names(dir)
+}
+
+/// Makes the names in the log's directory durable, and its own.
+pub(crate) fn sync_log_names(dir: &std::path::Path) -> io::Result<()> {
     sys::file::sync_directory(dir)?;
     let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
     sys::file::sync_directory(parent.unwrap_or(".".as_ref()))

@@ -114,9 +114,7 @@ impl Positions {
 /// The geometry from a control file, refusing whatever is none.
 pub(crate) fn read_geometry(control: &OwnedFd, path: &Path) -> Result<Geometry> {
     let len = sys::file::len(control).or_os("look at", path)?;
-    let mut bytes = vec![0; control::HEADER_LEN];
-    let count = sys::file::read_up_to_at(control, &mut bytes, 0).or_os("read", path)?;
-    let geometry = Geometry::parse(&bytes[..count]).map_err(|fault| header_error(fault, path))?;
+    let geometry = read_header(control, path)?;
     if len != CONTROL_LEN as u64 {
         let message = format!(
             "the control file has {len} bytes instead of {CONTROL_LEN}; when no process uses the \
@@ -125,6 +123,22 @@ pub(crate) fn read_geometry(control: &OwnedFd, path: &Path) -> Result<Geometry> 
         return Err(Error::new(ErrorKind::Corrupt, message).at_path(path));
     }
     Ok(geometry)
+}
+
+/// The geometry from the first bytes of a control file, however long it is.
+fn read_header(control: &OwnedFd, path: &Path) -> Result<Geometry> {
+    let mut bytes = vec![0; control::HEADER_LEN];
+    let count = sys::file::read_up_to_at(control, &mut bytes, 0).or_os("read", path)?;
+    Geometry::parse(&bytes[..count]).map_err(|fault| header_error(fault, path))
+}
+
+/// The geometry from its own file, or from the control file where that one is gone or damaged.
+pub(crate) fn any_geometry(dir: &Path) -> Result<Geometry> {
+    stored_geometry(dir).or_else(|error| {
+        let path = dir.join(CONTROL_NAME);
+        let control = sys::file::open(&path, OFlags::RDONLY, 0);
+        control.ok().and_then(|control| read_header(&control, &path).ok()).ok_or(error)
+    })
 }
 
 /// The geometry from its own file, where the control file is gone.

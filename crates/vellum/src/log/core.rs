@@ -29,6 +29,8 @@ pub(crate) struct Core {
     pub(crate) block: u64,
     /// What opening had to recover.
     pub(crate) recovery: Option<Recovery>,
+    /// The file that advised what the log is made of, where this process created it.
+    pub(crate) advice: Option<PathBuf>,
     /// Permission bits of the control file.
     pub(crate) mode: u32,
     /// How far ahead of the tail this process makes pages ready.
@@ -60,7 +62,8 @@ impl Core {
     }
 
     pub(crate) fn preparer(&self) -> Preparer<'_> {
-        Preparer { dir: &self.dir, geometry: &self.geometry, mode: self.mode }
+        let Core { dir, geometry, filesystem, mode, .. } = self;
+        Preparer { dir, geometry, filesystem: *filesystem, mode: *mode }
     }
 
     /// End of what is ready to be stored to.

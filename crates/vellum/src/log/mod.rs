@@ -7,6 +7,7 @@ mod commit;
 mod committer;
 mod control;
 mod core;
+mod create;
 mod fill;
 mod frames;
 mod gate;

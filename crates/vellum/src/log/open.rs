@@ -1,4 +1,4 @@
-//! Opening, creating and joining a log.
+//! Opening and joining a log; `create` makes a new one.
 //!
 //! All of it happens under an exclusive lock on the gate byte of the `lock` file, which the kernel
 //! releases when its holder dies; so two creators make one log, and a creator killed half-way is
@@ -10,38 +10,30 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{self, Mode, OFlags};
+use rustix::fs::{self, OFlags};
 use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::frame::Codec;
-use crate::format::segment::parse_file_name;
 use crate::log::attachment::Attachment;
 use crate::log::batch::CoreRef;
-use crate::log::commit::sync_log_itself;
-use crate::log::control::{
-    UNFINISHED_CONTROL_NAME, overwrite_control, overwrite_geometry, read_geometry, stored_geometry,
-    write_control, write_geometry,
-};
+use crate::log::control::{overwrite_control, overwrite_geometry, read_geometry, stored_geometry};
 use crate::log::core::Core;
+use crate::log::create::{Opened, check_is_ours, make_control, make_directory, open_lock_file};
 use crate::log::gate::Gate;
-use crate::log::rebuild::{self, Access, Loss, Positions};
-use crate::log::recover::Recovery;
-use crate::log::{CONTROL_NAME, GEOMETRY_NAME, LOCK_NAME, pad, stage, wipe};
-use crate::options::{
-    MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, SEGMENT_CAPACITY_BYTES_DEFAULT,
-    STAGED_CAPACITY_BYTES_DEFAULT,
-};
+use crate::log::rebuild::{self, Access, Loss};
+use crate::log::{CONTROL_NAME, LOCK_NAME, pad, stage, wipe};
+use crate::options::{MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT};
+use crate::segment::list;
 use crate::segment::stage::Stage;
-use crate::segment::{SPARE_SUFFIX, UNFINISHED_NAME, list, names};
 use crate::shared::commit;
 use crate::shared::primitive::Ordering;
 use crate::shared::region::{CONTROL_LEN, Region};
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
 use crate::sys::{self, Map};
-use crate::{Error, ErrorKind, Fill, Options, Preallocate, Result};
+use crate::{Error, ErrorKind, Fill, Options, Result};
 
 /// Opens the log in `dir` as `options` say.
 pub(crate) fn open(dir: &Path, options: &Options) -> Result<CoreRef> {
@@ -73,12 +65,14 @@ fn open_for_writing(dir: &Path, options: &Options) -> Result<CoreRef> {
         Err(Errno::NOENT) => make_control(dir, options, filesystem, is_first, mode)?,
         Err(errno) => return Err(Error::os(errno, "open the control file", &control_path)),
     };
-    let Opened { control, geometry, recovery } = opened;
+    let Opened { control, geometry, recovery, prefault_bytes, advice } = opened;
     let control_mode = fs::fstat(&control).or_os("look at", &control_path)?.st_mode & 0o777;
     let map = Map::new(&control, CONTROL_LEN, true).or_os("map", &control_path)?;
     let region = Region::new(map);
-    let mut core = core(dir, options, geometry, filesystem, control_mode, region);
-    core.recovery = recovery;
+    let prefault_bytes = options.prefault_bytes.or(prefault_bytes);
+    let options = Options { prefault_bytes, ..options.clone() };
+    let mut core = core(dir, &options, geometry, filesystem, control_mode, region);
+    (core.recovery, core.advice) = (recovery, advice);
     core.check_words()?;
     core.join_stage(is_first)?;
     if is_first {
@@ -94,13 +88,6 @@ fn open_for_writing(dir: &Path, options: &Options) -> Result<CoreRef> {
     Ok(CoreRef(core))
 }
 
-/// A control file whose words hold.
-struct Opened {
-    control: OwnedFd,
-    geometry: Geometry,
-    recovery: Option<Recovery>,
-}
-
 /// Takes up a log that has a control file, recovering it where its words do not hold.
 fn take_up(dir: &Path, options: &Options, control: OwnedFd, is_first: bool) -> Result<Opened> {
     let path = dir.join(CONTROL_NAME);
@@ -108,7 +95,7 @@ fn take_up(dir: &Path, options: &Options, control: OwnedFd, is_first: bool) -> R
     options.check_against(&geometry, dir)?;
     let has_words = geometry.boot_id == sys::process::boot_id();
     if has_words && !(is_first && is_lost(dir, &control, &geometry)?) {
-        return Ok(Opened { control, geometry, recovery: None });
+        return Ok(Opened::new(control, geometry, None));
     }
     require_alone(is_first, dir)?;
     // What was noted later than the header of the control file, if the file is there.
@@ -122,7 +109,7 @@ fn take_up(dir: &Path, options: &Options, control: OwnedFd, is_first: bool) -> R
     let geometry = Geometry { cut: 0, ..geometry };
     overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
     overwrite_geometry(dir, &geometry)?;
-    Ok(Opened { control, geometry, recovery: positions.recovery })
+    Ok(Opened::new(control, geometry, positions.recovery))
 }
 
 /// Whether what the words tell of does not hold any more: a truncation was not finished, the stage
@@ -222,18 +209,10 @@ fn core(
         stage: is_staged.then(|| Stage::of(dir, geometry.secret)),
         block: if is_staged { stage::block(dir, filesystem) } else { 1 },
         recovery: None,
+        advice: None,
         geometry,
         writer: None,
         region,
-    }
-}
-
-fn make_directory(dir: &Path, mode: u32) -> Result<()> {
-    // Who may read or write files may also search the directory.
-    let search = (mode & 0o444) >> 2 | (mode & 0o222) >> 1;
-    match fs::mkdir(dir, Mode::from_raw_mode(mode | search)) {
-        Ok(()) | Err(Errno::EXIST) => Ok(()),
-        Err(errno) => Err(Error::os(errno, "create the log's directory", dir)),
     }
 }
 
@@ -250,93 +229,14 @@ fn directory_filesystem(dir: &Path) -> Result<Filesystem> {
     Filesystem::of(&fd).or_os("tell the filesystem of", dir)
 }
 
-/// Refuses a directory with other things in it, which somebody named by mistake.
-fn check_is_ours(dir: &Path, may_create: bool) -> Result<()> {
-    let names = names(dir)?;
-    if names.iter().any(|name| name == CONTROL_NAME || name == GEOMETRY_NAME) {
-        return Ok(());
-    }
-    let is_ours = |name: &String| {
-        [LOCK_NAME, UNFINISHED_CONTROL_NAME, UNFINISHED_NAME].contains(&name.as_str())
-            || name.ends_with(SPARE_SUFFIX)
-            || parse_file_name(name).is_some()
-    };
-    if let Some(stranger) = names.iter().find(|name| !is_ours(name)) {
-        let message = format!(
-            "not a log: the directory holds {stranger:?} and no control file; name a new or empty \
-             directory"
-        );
-        return Err(Error::new(ErrorKind::Incompatible, message).at_path(dir));
-    }
-    if !may_create && !names.iter().any(|name| parse_file_name(name).is_some()) {
-        return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
-    }
-    Ok(())
-}
-
-/// Opens the file that locks are taken on; only who may write may open it.
-fn open_lock_file(dir: &Path, mode: u32) -> Result<OwnedFd> {
-    let path = dir.join(LOCK_NAME);
-    let fd = sys::file::open(&path, OFlags::RDWR | OFlags::CREATE, mode).or_os("open", &path)?;
-    let found = fs::fstat(&fd).or_os("look at", &path)?.st_mode & 0o777;
-    let writers = found & 0o222;
-    let wanted = writers | writers << 1;
-    if found != wanted {
-        // Fails for who does not own the file; then its creator died between the two calls.
-        let _ = fs::fchmod(&fd, Mode::from_raw_mode(wanted));
-    }
-    Ok(fd)
-}
-
-/// Makes the control file: of a new log, or again from the segments.
-fn make_control(
-    dir: &Path,
-    options: &Options,
-    filesystem: Filesystem,
-    is_first: bool,
-    mode: u32,
-) -> Result<Opened> {
-    require_alone(is_first, dir)?;
-    if !list(dir)?.is_empty() {
-        return make_control_again(dir, options, mode);
-    }
-    if options.never_create && !options.create_new {
-        return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
-    }
-    let geometry = new_geometry(options, filesystem);
-    write_geometry(dir, &geometry, mode)?;
-    let control = write_control(dir, &geometry, Positions::of_new_log(&geometry), mode)?;
-    if geometry.fill == Fill::Staged {
-        // Others do this when something is committed first.
-        sync_log_itself(dir).or_os("sync the log's files in", dir)?;
-    }
-    Ok(Opened { control, geometry, recovery: None })
-}
-
-/// Makes the control file of a log that has lost it.
-fn make_control_again(dir: &Path, options: &Options, mode: u32) -> Result<Opened> {
-    if options.create_new {
-        let message = "there are segments of a log already";
-        return Err(Error::new(ErrorKind::AlreadyExists, message).at_path(dir));
-    }
-    let stored = stored_geometry(dir)?;
-    options.check_against(&stored, dir)?;
-    let geometry = Geometry { boot_id: sys::process::boot_id(), ..stored };
-    let positions = rebuild::scan(dir, &geometry, loss_of(&stored), Access::Change)?;
-    let geometry = Geometry { cut: 0, ..geometry };
-    overwrite_geometry(dir, &geometry)?;
-    let control = write_control(dir, &geometry, positions, mode)?;
-    Ok(Opened { control, geometry, recovery: positions.recovery })
-}
-
 /// What has happened to a log whose control file does not hold.
-fn loss_of(stored: &Geometry) -> Loss {
+pub(crate) fn loss_of(stored: &Geometry) -> Loss {
     // What was in the stage of a staged log is not looked for.
     let is_same_boot = stored.boot_id == sys::process::boot_id() && stored.boot_id != [0; 16];
     if is_same_boot && stored.fill != Fill::Staged { Loss::Words } else { Loss::Power }
 }
 
-fn require_alone(is_first: bool, dir: &Path) -> Result<()> {
+pub(crate) fn require_alone(is_first: bool, dir: &Path) -> Result<()> {
     if is_first {
         return Ok(());
     }
@@ -345,34 +245,9 @@ fn require_alone(is_first: bool, dir: &Path) -> Result<()> {
     Err(Error::new(ErrorKind::Busy, message).at_path(&dir.join(CONTROL_NAME)))
 }
 
-fn new_geometry(options: &Options, filesystem: Filesystem) -> Geometry {
-    let preallocate = options.preallocate.unwrap_or_default();
-    let is_hazardous = filesystem.mapping_hazard().is_some() || preallocate == Preallocate::Sparse;
-    let fill = if is_hazardous { Fill::Pwrite } else { Fill::Mapped };
-    let fill = match options.fill {
-        Some(Fill::Staged) if !Stage::is_offered() => Fill::Pwrite,
-        chosen => chosen.unwrap_or(fill),
-    };
-    let capacity = if fill == Fill::Staged {
-        STAGED_CAPACITY_BYTES_DEFAULT
-    } else {
-        SEGMENT_CAPACITY_BYTES_DEFAULT
-    };
-    Geometry {
-        layout: options.layout.unwrap_or_default(),
-        segment_capacity: options.segment_capacity_bytes.unwrap_or(capacity),
-        preallocate,
-        fill,
-        is_sealed: fill == Fill::Staged,
-        cut: 0,
-        secret: sys::process::random_u64(),
-        boot_id: sys::process::boot_id(),
-    }
-}
-
 impl Options {
     /// Refuses options that contradict what is stored in the log.
-    fn check_against(&self, stored: &Geometry, dir: &Path) -> Result<()> {
+    pub(crate) fn check_against(&self, stored: &Geometry, dir: &Path) -> Result<()> {
         let contradiction = [
             contradict("layout", self.layout, stored.layout),
             contradict("segment capacity", self.segment_capacity_bytes, stored.segment_capacity),

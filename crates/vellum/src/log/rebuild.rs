@@ -108,6 +108,7 @@ pub(crate) fn bare_core(dir: &Path, geometry: &Geometry) -> Core {
         stage: None,
         block: 1,
         recovery: None,
+        advice: None,
         mode: 0,
         prefault_bytes: geometry.segment_capacity,
         mapped_bytes_max: 0,

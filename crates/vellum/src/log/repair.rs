@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::format::frame::{HEADER_LEN, Kind};
 use crate::log::batch::CoreRef;
-use crate::log::control::stored_geometry;
+use crate::log::control::any_geometry;
 use crate::log::frames::{self, Found};
 use crate::log::rebuild::{self, text_runs};
 use crate::log::verify::{Damage, damage};
@@ -35,7 +35,7 @@ pub struct RepairReport {
 ///
 /// [`ErrorKind::NotFound`] where there is no log, [`ErrorKind::AlreadyExists`] where there is one
 /// in `to`, and [`ErrorKind::Corrupt`] where both the control file and the geometry file of `from`
-/// are gone, without which no record can be told from garbage; otherwise as for
+/// are gone or damaged, without which no record can be told from garbage; otherwise as for
 /// [`Log::append`]. Damage is no error but part of the report.
 ///
 /// # Durability
@@ -43,7 +43,7 @@ pub struct RepairReport {
 /// When it returns, the new log survives a power cut.
 pub fn repair(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<RepairReport> {
     let (from, to) = (from.as_ref(), to.as_ref());
-    let geometry = stored_geometry(from)?;
+    let geometry = any_geometry(from)?;
     let firsts = list(from)?;
     if firsts.is_empty() {
         return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(from));

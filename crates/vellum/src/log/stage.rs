@@ -18,8 +18,7 @@ const BLOCK_LEN_MAX: u64 = 4096;
 
 /// Bytes of the blocks that batches are written in.
 pub(crate) fn block(dir: &Path, filesystem: Filesystem) -> u64 {
-    // btrfs takes smaller ones too, but not directly.
-    let least = if filesystem == Filesystem::Btrfs { 4096 } else { 512 };
+    let least = filesystem.direct_block_min();
     sys::file::direct_block(&dir.join(CONTROL_NAME)).unwrap_or(least).max(least)
 }
 

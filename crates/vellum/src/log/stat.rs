@@ -13,6 +13,7 @@ use crate::shared::participants::{self, Liveness, Owner};
 use crate::shared::primitive::{AtomicU64, Ordering};
 use crate::shared::words::CommitCountWords;
 use crate::shared::{commit, cursor};
+use crate::sys::filesystem::Filesystem;
 use crate::sys::process::Life;
 use crate::{Fill, Layout, Lsn, Preallocate, Result};
 
@@ -42,6 +43,8 @@ pub struct Stat {
     pub fill: Fill,
     /// Why that.
     pub fill_reason: String,
+    /// The file that advised what the program left open, in the process that created the log.
+    pub advice: Option<PathBuf>,
     /// The filesystem the log is on.
     pub filesystem: String,
     /// Reservations of dead participants that survivors padded.
@@ -165,6 +168,7 @@ pub(crate) fn stat(core: &Core) -> Result<Stat> {
         preallocate_reason: preallocate_reason(core),
         fill: core.geometry.fill,
         fill_reason: fill_reason(core),
+        advice: core.advice.clone(),
         filesystem: core.filesystem.name(),
         repairs: words.counts.repairs.load(Ordering::Relaxed),
         repaired_bytes: words.counts.repaired_bytes.load(Ordering::Relaxed),
@@ -194,6 +198,9 @@ fn preallocate_reason(core: &Core) -> String {
             "written zeros, synced ahead of need, because overwriting written blocks is the \
              cheapest commit; trimmed segments are used again"
                 .into()
+        }
+        Preallocate::Auto if core.filesystem == Filesystem::Btrfs => {
+            "nothing ahead: btrfs writes a block that is written again to another place".into()
         }
         Preallocate::Auto => format!("fallocate where {name} supports it, zeros ahead of the tail"),
         Preallocate::Off => "chosen: the file grows with the log".into(),

@@ -16,7 +16,7 @@ use super::line::{Line, Parked, Turn};
 use super::{FileOptions, Method, lock, mapped};
 use crate::error::OsResult;
 use crate::sys::{self, filesystem::Filesystem};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, knowledge};
 
 /// A spilled piece is moved this much at a time.
 const MOVE_BYTES: u64 = 1 << 20;
@@ -398,12 +398,6 @@ impl Drop for ResultFile {
 impl Method {
     /// What `self` means on a filesystem.
     fn on(self, filesystem: Filesystem, sync: bool) -> Method {
-        use Filesystem::{Btrfs, Ext, Tmpfs, Xfs};
-        match (self, filesystem) {
-            (Method::Auto, Tmpfs) => Method::Mapped,
-            (Method::Auto, Ext | Xfs | Btrfs) if sync => Method::Direct,
-            (Method::Auto, _) => Method::Buffered,
-            (method, _) => method,
-        }
+        if self == Method::Auto { knowledge::method(filesystem, sync) } else { self }
     }
 }

@@ -18,7 +18,9 @@ use super::{SPARE_SUFFIX, UNFINISHED_NAME, names};
 use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::segment::{HEADER_LEN, SegmentHeader, header_len, path};
+use crate::knowledge::{self, Preparation};
 use crate::segment::file::is_unpinned;
+use crate::sys::filesystem::Filesystem;
 use crate::{Fill, Layout, Lsn, Preallocate, Result, sys};
 
 /// Spares that a log keeps that commits; others keep one.
@@ -28,6 +30,7 @@ const SPARES_MAX: usize = 4;
 pub(crate) struct Preparer<'a> {
     pub(crate) dir: &'a Path,
     pub(crate) geometry: &'a Geometry,
+    pub(crate) filesystem: Filesystem,
     /// Permission bits of the control file, which the segments get too.
     pub(crate) mode: u32,
 }
@@ -62,10 +65,9 @@ impl Preparer<'_> {
         self.geometry.fill == Fill::Staged
     }
 
-    /// Whether trimmed segments are used again.
-    fn recycles(&self) -> bool {
-        self.geometry.preallocate == Preallocate::Recycle
-            || self.geometry.fill == Fill::Staged && self.geometry.preallocate == Preallocate::Auto
+    fn preparation(&self) -> Preparation {
+        let Geometry { preallocate, fill, .. } = *self.geometry;
+        knowledge::preparation(self.filesystem, preallocate, fill)
     }
 
     /// An empty file, or a spare with its old bytes, under the unfinished name.
@@ -91,25 +93,11 @@ impl Preparer<'_> {
     /// Gives the file its blocks, its length and its header.
     fn fill_in(&self, fd: &OwnedFd, first: Lsn, file_len: u64) -> io::Result<()> {
         let geometry = self.geometry;
-        // What is long enough has been used before: its blocks are written.
-        let is_written = self.is_synced() && sys::file::len(fd)? == file_len;
-        match geometry.preallocate {
-            Preallocate::Off | Preallocate::Sparse => {}
-            _ if is_written => {}
-            Preallocate::Auto | Preallocate::Recycle if self.is_synced() => {
-                allocate_if_supported(fd, file_len)?;
-                sys::file::write_zeros_at(fd, 0, file_len)?;
-            }
-            Preallocate::Auto => allocate_if_supported(fd, file_len)?,
-            Preallocate::Fallocate | Preallocate::Recycle => sys::file::allocate(fd, file_len)?,
-            Preallocate::Zeros => {
-                sys::file::allocate(fd, file_len)?;
-                sys::file::write_zeros_at(fd, 0, file_len)?;
-            }
-        }
+        self.give_blocks(fd, file_len)?;
         // A text file is as long as its text: `grep` and `tail` must not see what is prepared.
-        let grows = geometry.layout == Layout::Text && geometry.preallocate != Preallocate::Sparse;
-        if geometry.preallocate != Preallocate::Off && !grows {
+        let preallocate = self.preparation().preallocate;
+        let grows = geometry.layout == Layout::Text && preallocate != Preallocate::Sparse;
+        if preallocate != Preallocate::Off && !grows {
             sys::file::set_len(fd, file_len)?;
         }
         if geometry.layout == Layout::Framed {
@@ -127,6 +115,25 @@ impl Preparer<'_> {
         Ok(())
     }
 
+    fn give_blocks(&self, fd: &OwnedFd, file_len: u64) -> io::Result<()> {
+        let preparation = self.preparation();
+        if matches!(preparation.preallocate, Preallocate::Off | Preallocate::Sparse) {
+            return Ok(());
+        }
+        // What is long enough has been used before: its blocks are written.
+        if self.is_synced() && sys::file::len(fd)? == file_len {
+            return Ok(());
+        }
+        match sys::file::allocate(fd, file_len) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) if preparation.is_wish => {}
+            answer => answer?,
+        }
+        if preparation.writes_zeros {
+            sys::file::write_zeros_at(fd, 0, file_len)?;
+        }
+        Ok(())
+    }
+
     /// Removes a prepared segment that nobody reserved in.
     pub(crate) fn remove(&self, first: Lsn) -> Result<()> {
         let path = path(self.dir, first);
@@ -140,7 +147,10 @@ impl Preparer<'_> {
     /// them, and nobody reads it.
     pub(crate) fn retire(&self, first: Lsn) -> Result<()> {
         let from = path(self.dir, first);
-        if !self.recycles() || self.spares()?.len() >= self.spares_max() || !is_unpinned(&from) {
+        if !self.preparation().recycles
+            || self.spares()?.len() >= self.spares_max()
+            || !is_unpinned(&from)
+        {
             return self.remove(first);
         }
         let to = from.with_extension(&SPARE_SUFFIX[1..]);
@@ -157,7 +167,7 @@ impl Preparer<'_> {
     }
 
     fn spares(&self) -> Result<Vec<PathBuf>> {
-        if !self.recycles() {
+        if !self.preparation().recycles {
             return Ok(Vec::new());
         }
         let spares = names(self.dir)?.into_iter().filter(|name| name.ends_with(SPARE_SUFFIX));
@@ -178,12 +188,5 @@ impl Preparer<'_> {
         let len = limit.get() - begin.get();
         sys::file::check_size_limit(offset + len).or_os("make room in the segment", &path)?;
         sys::file::write_zeros_at(&fd, offset, len).or_os("make room in the segment", &path)
-    }
-}
-
-fn allocate_if_supported(fd: &OwnedFd, len: u64) -> io::Result<()> {
-    match sys::file::allocate(fd, len) {
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-        answer => answer,
     }
 }

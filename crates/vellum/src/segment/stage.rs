@@ -18,7 +18,7 @@ use rustix::io::{self, Errno};
 
 use crate::error::OsResult;
 use crate::sys::filesystem::Filesystem;
-use crate::{Error, ErrorKind, Lsn, Result, sys};
+use crate::{Error, ErrorKind, Fill, Lsn, Result, sys};
 
 /// Where shared memory is to be had.
 const SHARED_MEMORY: &str = "/dev/shm";
@@ -44,13 +44,18 @@ impl Stage {
     }
 
     /// Whether this machine has shared memory to stage in.
-    pub(crate) fn is_offered() -> bool {
+    fn is_offered() -> bool {
         let is_memory = || -> io::Result<bool> {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY;
             let fd = sys::file::open(SHARED_MEMORY.as_ref(), flags, 0)?;
             Ok(Filesystem::of(&fd)? == Filesystem::Tmpfs)
         };
         is_memory() == Ok(true) && fs::access(SHARED_MEMORY, Access::WRITE_OK).is_ok()
+    }
+
+    /// The way to fill that takes the place of one that this machine does not have.
+    pub(crate) fn offered(fill: Fill) -> Fill {
+        if fill == Fill::Staged && !Stage::is_offered() { Fill::Pwrite } else { fill }
     }
 
     /// The stage of the segment at `first`.

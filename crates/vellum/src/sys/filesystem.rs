@@ -1,4 +1,4 @@
-//! Which filesystem a directory is on, and what a log may do there.
+//! Which filesystem a directory is on; what is known of each stands in `knowledge`.
 
 use std::os::fd::AsFd;
 
@@ -27,7 +27,7 @@ impl Filesystem {
     }
 
     /// By the magic number of `statfs(2)`; the numbers are those of `linux/magic.h`.
-    fn from_magic(magic: u64) -> Filesystem {
+    pub(crate) fn from_magic(magic: u64) -> Filesystem {
         match magic & 0xffff_ffff {
             0xef53 => Filesystem::Ext,
             0x5846_5342 => Filesystem::Xfs,
@@ -56,46 +56,5 @@ impl Filesystem {
             Filesystem::Network(name) => name.into(),
             Filesystem::Other(magic) => format!("filesystem {magic:#x}"),
         }
-    }
-
-    /// Why records must not be stored through a mapping here, or `None` where they may.
-    ///
-    /// The danger is a store that needs a new block when there is none: it kills the process.
-    pub(crate) fn mapping_hazard(self) -> Option<&'static str> {
-        match self {
-            Filesystem::Ext | Filesystem::Xfs | Filesystem::Tmpfs => None,
-            Filesystem::Btrfs => Some(
-                "btrfs may need a new block for every store into a page, and has none to give \
-                 when it is full",
-            ),
-            Filesystem::Overlay => Some("the filesystem under an overlay is not known"),
-            Filesystem::Fuse => Some("a FUSE server may fail a store through a mapping"),
-            Filesystem::Network(_) => Some("a network filesystem does not keep mappings coherent"),
-            Filesystem::Other(_) => Some("nothing is known of this filesystem's mappings"),
-        }
-    }
-
-    /// Why a log cannot be kept here at all, or `None` where it can.
-    pub(crate) fn refusal(self) -> Option<&'static str> {
-        match self {
-            Filesystem::Network(_) => Some(
-                "a log on a network filesystem cannot be shared, because its control file is \
-                 shared memory of one machine; use a local directory",
-            ),
-            _ => None,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mapping_is_allowed_only_where_a_full_disk_cannot_kill() {
-        assert_eq!(Filesystem::from_magic(0xef53).mapping_hazard(), None);
-        assert!(Filesystem::from_magic(0x9123_683e).mapping_hazard().is_some());
-        assert!(Filesystem::from_magic(0x1234).mapping_hazard().is_some());
-        assert!(Filesystem::from_magic(0x6969).refusal().is_some());
     }
 }

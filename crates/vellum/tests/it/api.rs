@@ -1,5 +1,7 @@
 //! Everything the interface promises, in both layouts.
 
+mod advice;
+mod advice_text;
 mod model;
 mod parallel;
 mod reading;
@@ -12,6 +14,7 @@ mod trimming;
 use crate::support::child::Role;
 
 pub(crate) const ROLES: &[Role] = &[
+    ("create as nobody", advice::create_as_nobody),
     ("echo", reading::echo),
     ("append lines", text::append_lines),
     ("hold a log", sharing::hold_a_log),

@@ -57,7 +57,7 @@ impl Config {
             settings: Setting::PUBLISHED.to_vec(),
             ways: WayName::ALL.to_vec(),
             rounds: 5,
-            vellum: vellum::Options::new(),
+            vellum: vellum::Options::new().advice(false),
             limit: Duration::from_secs(600),
         }
     }

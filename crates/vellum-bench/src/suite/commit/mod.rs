@@ -77,7 +77,8 @@ pub struct Config {
     pub rounds: u32,
     /// How long each case commits in a round; the default is 0.3 seconds.
     pub slice: Duration,
-    /// The options of the Vellum logs; the default is [`vellum::Options::wal`].
+    /// The options of the Vellum logs; the default is [`vellum::Options::wal`], whatever is advised
+    /// for the directory.
     pub vellum: vellum::Options,
     /// No single round may take longer; the default is a minute. Then its processes are killed and
     /// the case has failed.
@@ -98,7 +99,7 @@ impl Config {
             cases: Vec::new(),
             rounds: 5,
             slice: Duration::from_millis(300),
-            vellum: vellum::Options::wal(),
+            vellum: vellum::Options::wal().advice(false),
             limit: Duration::from_secs(60),
         }
     }

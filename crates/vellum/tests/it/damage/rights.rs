@@ -9,15 +9,9 @@ use tempfile::TempDir;
 use vellum::{ErrorKind, Layout, Lsn, Options};
 
 use crate::support::child::{self, Child};
-use crate::support::{LAYOUTS, PATIENCE, is_root, open_to_all, payloads, place, read_all, small};
-
-fn become_nobody() {
-    // SAFETY: the calls take no memory; all threads of this process change their user.
-    unsafe {
-        assert_eq!(libc::setgroups(0, std::ptr::null()), 0);
-        assert_eq!((libc::setgid(65534), libc::setuid(65534)), (0, 0));
-    }
-}
+use crate::support::{
+    LAYOUTS, PATIENCE, become_nobody, is_root, open_to_all, payloads, place, read_all, small,
+};
 
 /// A directory that every user can reach.
 fn public_scratch() -> TempDir {

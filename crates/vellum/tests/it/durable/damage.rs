@@ -149,6 +149,30 @@ fn repair_saves_what_is_readable_into_a_new_log_and_leaves_the_old_one_alone() {
 }
 
 #[test]
+fn repair_needs_one_of_the_two_files_that_describe_the_log() {
+    let dir = memory_scratch();
+    let expected = closed_log(&place(&dir));
+    let damages: [fn(&Path); 2] =
+        [|file| fs::remove_file(file).unwrap(), |file| fs::write(file, b"rotten").unwrap()];
+    for (index, damage) in damages.iter().enumerate() {
+        for name in ["geometry", "control"] {
+            let copy = memory_scratch();
+            copy_log(&place(&dir), &place(&copy));
+            damage(&place(&copy).join(name));
+            let report = vellum::repair(place(&copy), copy.path().join("saved")).unwrap();
+            assert_eq!(report.records, expected.len() as u64, "{name} {index}: {report:?}");
+        }
+        let copy = memory_scratch();
+        copy_log(&place(&dir), &place(&copy));
+        ["geometry", "control"].iter().for_each(|name| damage(&place(&copy).join(name)));
+        let error = vellum::repair(place(&copy), copy.path().join("saved")).unwrap_err();
+        let kinds = [ErrorKind::Corrupt, ErrorKind::Incompatible];
+        assert!(kinds.contains(&error.kind()), "{index}: {error}");
+        assert!(!copy.path().join("saved").exists());
+    }
+}
+
+#[test]
 fn a_segment_that_is_missing_is_noticed_wherever_it_was() {
     let dir = memory_scratch();
     closed_log(&place(&dir));

@@ -40,6 +40,16 @@ impl Mount {
         })
     }
 
+    /// A btrfs of `mib` MiB, at least 128, on a loop device.
+    pub(crate) fn btrfs(test: &str, mib: u64) -> Option<Mount> {
+        Mount::new(test, |dir, at| {
+            let image = dir.join("image");
+            std::fs::File::create(&image).unwrap().set_len(mib << 20).unwrap();
+            run("mkfs.btrfs", &["-q", "-f", text(&image)])
+                && run("mount", &["-o", "loop", text(&image), text(at)])
+        })
+    }
+
     fn new(test: &str, make: impl FnOnce(&Path, &Path) -> bool) -> Option<Mount> {
         if !is_root(test) {
             return None;

@@ -1,0 +1,31 @@
+//! A page of one or several reports: what was measured, what follows, charts, tables, the data.
+//!
+//! It is one file and fetches nothing. Charts are drawn here and are there without a program; the
+//! little script sorts tables, switches between light and dark, and shows figures under the
+//! pointer.
+
+use super::Document;
+
+mod chart;
+mod charts;
+mod facts;
+mod names;
+mod number;
+mod page;
+mod summary;
+mod tables;
+
+/// The reports as one HTML page.
+pub fn html(documents: &[Document]) -> String {
+    page::page(documents, None).into_string()
+}
+
+/// The same with a recommendation in words above everything that the figures say by themselves.
+/// It is plain text; its line breaks are kept.
+pub fn html_with_recommendation(documents: &[Document], recommendation: &str) -> String {
+    page::page(documents, Some(recommendation)).into_string()
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

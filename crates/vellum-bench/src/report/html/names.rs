@@ -1,0 +1,36 @@
+//! What a row is called: the keys that tell it from its neighbours, in words.
+
+use super::super::Row;
+
+/// `pwrite, 64 KiB, 4 threads, prepared`.
+pub(super) fn row_name(row: &Row, keys: &[&str]) -> String {
+    let values = keys.iter().filter_map(|key| Some((*key, row.value(key)?)));
+    values.map(|(key, value)| word(key, value)).collect::<Vec<String>>().join(", ")
+}
+
+/// A value that says by itself what it is of.
+fn word(key: &str, value: &str) -> String {
+    match value {
+        "yes" => key.to_string(),
+        "no" => format!("not {key}"),
+        "1" if key.ends_with("sses") => format!("1 {}", key.trim_end_matches("es")),
+        "1" if key.ends_with('s') => format!("1 {}", key.trim_end_matches('s')),
+        number if number.parse::<f64>().is_err() => number.to_string(),
+        number if key.ends_with('s') => format!("{number} {key}"),
+        number => format!("{key} {number}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_what_their_numbers_are_of() {
+        let row = Row::new("t").key("way", "pwrite").key("chunk", "64 KiB").key("threads", 1);
+        let row = row.key("processes", 4).key("depth", 32).key("prepared", "no");
+        let name =
+            row_name(&row, &["way", "chunk", "threads", "processes", "depth", "prepared", "x"]);
+        assert_eq!(name, "pwrite, 64 KiB, 1 thread, 4 processes, depth 32, not prepared");
+    }
+}

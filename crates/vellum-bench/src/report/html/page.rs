@@ -1,0 +1,237 @@
+//! The page: what was run and where, what follows from it, then every table with its charts.
+
+use std::cell::Cell;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::super::Document;
+use super::super::group::Group;
+use super::charts::charts;
+use super::facts::facts;
+use super::summary::summary;
+use super::tables::table;
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+/// Nothing is fetched, whatever the page holds.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+                      img-src data:";
+
+/// Everything, from the first byte to the last.
+pub(super) fn page(documents: &[Document], recommendation: Option<&str>) -> Markup {
+    let title = title(documents);
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="color-scheme" content="light dark";
+                link rel="icon" href="data:,";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                (top(&title, documents))
+                main {
+                    (conclusions(documents, recommendation))
+                    (warnings(documents))
+                    (results(documents))
+                    (data(documents))
+                }
+                div #tip role="status" {}
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+}
+
+fn title(documents: &[Document]) -> String {
+    let mut suites: Vec<&str> = Vec::new();
+    for document in documents {
+        if !suites.contains(&document.suite.as_str()) {
+            suites.push(&document.suite);
+        }
+    }
+    format!("Vellum bench: {}", suites.join(", "))
+}
+
+/// The title, and the conditions under it.
+fn top(title: &str, documents: &[Document]) -> Markup {
+    html! {
+        header {
+            div .title-line {
+                h1 { (title) }
+                button #theme type="button" { "Dark" }
+            }
+            dl .facts {
+                @for fact in facts(documents) {
+                    div {
+                        dt { (fact.name) }
+                        @for (suites, value) in &fact.values {
+                            dd {
+                                @if !suites.is_empty() { span .suite { (suites) } " " }
+                                @if fact.name == "Command" { code { (value) } } @else { (value) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Somebody's recommendation if there is one, then what the rules find.
+fn conclusions(documents: &[Document], recommendation: Option<&str>) -> Markup {
+    html! {
+        @if let Some(recommendation) = recommendation {
+            section #recommendation {
+                h2 { "Recommendation" }
+                p .recommendation { (recommendation.trim()) }
+            }
+        }
+        section #findings {
+            h2 { "What these figures say" }
+            @match summary(documents) {
+                Some(summary) => (summary),
+                None => p { "Nothing: no case has a figure that could be better or worse." },
+            }
+        }
+    }
+}
+
+fn warnings(documents: &[Document]) -> Markup {
+    let mut warnings: Vec<String> = Vec::new();
+    for document in documents {
+        let failed = document.cases.iter().filter(|row| row.failed.is_some()).count();
+        if failed > 0 {
+            let all = document.cases.len();
+            let suite = &document.suite;
+            warnings.push(format!(
+                "{failed} of {all} cases of {suite} failed: see the tables for why."
+            ));
+        }
+        for warning in &document.warnings {
+            if !warnings.contains(warning) {
+                warnings.push(warning.clone());
+            }
+        }
+    }
+    html! {
+        @if !warnings.is_empty() {
+            section #warnings {
+                h2 { "To be taken with care" }
+                ul { @for warning in &warnings { li { (warning) } } }
+            }
+        }
+    }
+}
+
+/// The tables of a report on one filesystem.
+struct Section<'a> {
+    id: String,
+    title: String,
+    groups: Vec<Group<'a>>,
+}
+
+fn sections(documents: &[Document]) -> Vec<Section<'_>> {
+    let mut sections: Vec<Section<'_>> = Vec::new();
+    for document in documents {
+        let first = sections.len();
+        for group in Group::all(&document.cases) {
+            let place = group.rows.first().and_then(|row| row.value("filesystem")).unwrap_or("");
+            let title = match place {
+                "" => document.suite.clone(),
+                place => format!("{} on {place}", document.suite),
+            };
+            match sections[first..].iter_mut().find(|section| section.title == title) {
+                Some(section) => section.groups.push(group),
+                None => {
+                    let id = format!("section-{}", sections.len());
+                    sections.push(Section { id, title, groups: vec![group] });
+                }
+            }
+        }
+    }
+    sections
+}
+
+fn results(documents: &[Document]) -> Markup {
+    let sections = sections(documents);
+    let counter = Cell::new(0);
+    html! {
+        @if sections.len() > 1 {
+            nav aria-label="Sections" {
+                @for section in &sections { a href=(format!("#{}", section.id)) { (section.title) } }
+            }
+        }
+        @for section in &sections {
+            section .results id=(section.id) {
+                h2 { (section.title) }
+                @for group in &section.groups { (group_of(group, &counter)) }
+            }
+        }
+    }
+}
+
+/// A table with its charts above.
+fn group_of(group: &Group<'_>, counter: &Cell<usize>) -> Markup {
+    let (charts, left_out) = charts(group);
+    html! {
+        div .group {
+            h3 { (heading(group)) }
+            @if !charts.is_empty() {
+                div .charts {
+                    @for chart in &charts { (chart.markup(counter.replace(counter.get() + 1))) }
+                }
+            }
+            @if left_out > 0 {
+                p .hint { (left_out) " more charts are left out; the table has all figures." }
+            }
+            (table(group))
+        }
+    }
+}
+
+/// What is above tables in a terminal, without the filesystem: that is in the section's heading.
+fn heading(group: &Group<'_>) -> String {
+    let place = group.rows.first().and_then(|row| row.value("filesystem")).unwrap_or("");
+    let title = group.title();
+    let parts = title.replace(&format!(", {place}"), "");
+    if parts == place { String::from("All cases") } else { parts }
+}
+
+/// The reports themselves, to be taken out again.
+fn data(documents: &[Document]) -> Markup {
+    html! {
+        section #data {
+            h2 { "Data" }
+            p {
+                "Every figure with the samples of all rounds, as "
+                code { "--json" } " writes it and " code { "vellum bench compare" } " reads it."
+            }
+            p .downloads {
+                @for (index, document) in documents.iter().enumerate() {
+                    button type="button" data-download=(format!("data-{index}")) data-name=(file_name(document)) {
+                        "Download " (file_name(document))
+                    }
+                }
+            }
+            @for (index, document) in documents.iter().enumerate() {
+                script type="application/json" id=(format!("data-{index}")) { (json(document)) }
+            }
+        }
+    }
+}
+
+fn file_name(document: &Document) -> String {
+    let date = document.conditions.date.get(..10).unwrap_or_default();
+    let safe = |name: char| if name.is_ascii_alphanumeric() { name } else { '-' };
+    format!("{}-{date}.json", document.suite.chars().map(safe).collect::<String>())
+}
+
+/// JSON that can't end the element that it stands in: `<` is only found within strings.
+fn json(document: &Document) -> PreEscaped<String> {
+    PreEscaped(document.to_json().unwrap_or_default().replace('<', "\\u003c"))
+}

@@ -1,0 +1,216 @@
+//! What the figures say, found by rule: the best row of each table, how far ahead it is, and
+//! whether that is more than noise.
+
+use maud::{Markup, html};
+
+use super::super::group::{Figure, Group};
+use super::super::{Better, Document, Row};
+use super::charts::{better, headlines, spread};
+use super::names::row_name;
+use super::number::number;
+use crate::stats::Spread;
+
+/// So many rows that are as good are named.
+const MOST_NAMED: usize = 2;
+
+/// What is to be said about one table.
+#[derive(Clone, Debug, PartialEq)]
+struct Finding {
+    what: String,
+    place: String,
+    best: String,
+    figure: String,
+    against: String,
+    verdict: Verdict,
+}
+
+/// How sure it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// No round of another row came near.
+    Clear,
+    /// Rounds of other rows were as good.
+    Noise,
+    /// One round has no noise to compare with.
+    OneRound,
+    /// Nothing else was measured.
+    Alone,
+}
+
+impl Verdict {
+    fn word(self) -> &'static str {
+        match self {
+            Verdict::Clear => "clear",
+            Verdict::Noise => "within noise",
+            Verdict::OneRound => "one round only",
+            Verdict::Alone => "nothing to compare",
+        }
+    }
+}
+
+/// The findings of all tables; nothing if there are none.
+pub(super) fn summary(documents: &[Document]) -> Option<Markup> {
+    let findings: Vec<Finding> = documents
+        .iter()
+        .flat_map(|document| {
+            let groups = Group::all(&document.cases);
+            let findings = groups.iter().filter_map(|group| finding(&document.suite, group));
+            findings.collect::<Vec<Finding>>()
+        })
+        .collect();
+    if findings.is_empty() {
+        return None;
+    }
+    Some(html! {
+        div .scroll tabindex="0" role="region" aria-label="What these figures say" {
+            table .findings {
+                thead {
+                    tr {
+                        th { "Measured" } th { "Where" } th { "Best" } th .number { "Median" }
+                        th { "Against the others" } th { "How sure" }
+                    }
+                }
+                tbody { @for finding in &findings { (row(finding)) } }
+            }
+        }
+        p .hint {
+            "The best row of each table by its first figure. "
+            em { "Clear" } " means that its worst round was better than every round of the next row; "
+            em { "within noise" } " that rounds of other rows were as good, and which is best may be chance."
+        }
+    })
+}
+
+fn row(finding: &Finding) -> Markup {
+    let class = if finding.verdict == Verdict::Clear { "badge sure" } else { "badge" };
+    html! {
+        tr {
+            td data-label="Measured" { (finding.what) }
+            td data-label="Where" { (finding.place) }
+            td data-label="Best" { strong { (finding.best) } }
+            td .number data-label="Median" { (finding.figure) }
+            td data-label="Against the others" { (finding.against) }
+            td data-label="How sure" { span class=(class) { (finding.verdict.word()) } }
+        }
+    }
+}
+
+/// A row with its figures.
+struct Rival<'a> {
+    row: &'a Row,
+    spread: Spread,
+}
+
+fn finding(suite: &str, group: &Group<'_>) -> Option<Finding> {
+    let figure = *headlines(group).first()?;
+    let better = better(group, &figure);
+    if better == Better::Neither {
+        return None;
+    }
+    let rivals = ranked(group, &figure, better);
+    let (best, others) = rivals.split_first()?;
+    let keys = group.key_columns();
+    let name = |rival: &Rival<'_>| row_name(rival.row, &keys);
+    let (equals, beaten): (Vec<&Rival<'_>>, Vec<&Rival<'_>>) =
+        others.iter().partition(|other| overlaps(&best.spread, &other.spread));
+    let rounds = figure.samples(best.row).len();
+    let verdict = match (others.len(), rounds) {
+        (0, _) => Verdict::Alone,
+        (_, 1) => Verdict::OneRound,
+        _ if equals.is_empty() => Verdict::Clear,
+        _ => Verdict::Noise,
+    };
+    let next = beaten.first().map(|next| {
+        let ratio = ratio(better, best.spread.median, next.spread.median);
+        format!("{} × better than {}", number(ratio), name(next))
+    });
+    let equals: Vec<String> = equals.into_iter().map(name).collect();
+    let parts = [alike(&equals), next, baseline(best.row)].into_iter().flatten();
+    Some(Finding {
+        what: [suite, &best.row.table].join(": ").trim_end_matches(": ").to_string(),
+        place: best.row.value("filesystem").unwrap_or("–").to_string(),
+        best: name(best),
+        figure: format!("{} {}", number(best.spread.median), figure.unit),
+        against: parts.collect::<Vec<String>>().join("; "),
+        verdict,
+    })
+}
+
+/// The rows that have this figure, the best first.
+fn ranked<'a>(group: &Group<'a>, figure: &Figure<'_>, better: Better) -> Vec<Rival<'a>> {
+    let rivals =
+        group.rows.iter().filter_map(|row| Some(Rival { row, spread: spread(row, figure)? }));
+    let mut rivals: Vec<Rival<'_>> = rivals.collect();
+    rivals.sort_by(|one, other| {
+        let (one, other) = (one.spread.median, other.spread.median);
+        if better == Better::Lower { one.total_cmp(&other) } else { other.total_cmp(&one) }
+    });
+    rivals
+}
+
+fn overlaps(one: &Spread, other: &Spread) -> bool {
+    one.min <= other.max && other.min <= one.max
+}
+
+/// How many times as good, above 1.
+fn ratio(better: Better, best: f64, next: f64) -> f64 {
+    if better == Better::Lower { next / best } else { best / next }
+}
+
+fn alike(names: &[String]) -> Option<String> {
+    let named = names.iter().take(MOST_NAMED).cloned().collect::<Vec<String>>().join("; ");
+    match names.len() {
+        0 => None,
+        count if count <= MOST_NAMED => Some(format!("no different from {named}")),
+        count => Some(format!("no different from {named} and {} more", count - MOST_NAMED)),
+    }
+}
+
+/// The row's own ratio, if it has one: that to what the suite compares with.
+fn baseline(row: &Row) -> Option<String> {
+    let ratio = row.metrics.iter().find(|metric| metric.unit == "x")?;
+    Some(format!("{}: {} ×", ratio.name, number(ratio.spread()?.median)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(way: &str, samples: &[f64]) -> Row {
+        let row = Row::new("t").key("filesystem", "xfs").key("way", way);
+        row.metric("write", "GB/s", Better::Higher, samples.to_vec())
+    }
+
+    fn found(rows: &[Row]) -> Finding {
+        finding("s", &Group::all(rows)[0]).unwrap()
+    }
+
+    #[test]
+    fn the_best_is_clear_only_beyond_the_ranges() {
+        let slow = row("slow", &[1.0, 1.1, 1.2]);
+        let found_clear = found(&[slow.clone(), row("fast", &[2.0, 2.2, 2.4])]);
+        assert_eq!((found_clear.best.as_str(), found_clear.verdict), ("fast", Verdict::Clear));
+        assert_eq!(found_clear.against, "2.00 × better than slow");
+        let noisy = found(&[slow, row("fast", &[2.0, 2.2, 2.4]), row("wild", &[0.1, 2.1, 2.1])]);
+        assert_eq!((noisy.best.as_str(), noisy.verdict), ("fast", Verdict::Noise));
+        assert_eq!(noisy.against, "no different from wild; 2.00 × better than slow");
+    }
+
+    #[test]
+    fn less_is_better_where_it_is() {
+        let row = |way: &str, ms: f64| {
+            let row = Row::new("t").key("filesystem", "xfs").key("way", way);
+            row.metric("time", "ms", Better::Lower, vec![ms, ms])
+        };
+        let found = found(&[row("a", 9.0), row("b", 3.0)]);
+        assert_eq!((found.best.as_str(), found.against.as_str()), ("b", "3.00 × better than a"));
+    }
+
+    #[test]
+    fn what_can_not_be_known_is_not_said() {
+        assert_eq!(found(&[row("a", &[1.0]), row("b", &[2.0])]).verdict, Verdict::OneRound);
+        assert_eq!(found(&[row("a", &[1.0, 2.0])]).verdict, Verdict::Alone);
+        let nothing = [row("a", &[]), row("b", &[f64::NAN])];
+        assert_eq!(finding("s", &Group::all(&nothing)[0]), None);
+    }
+}

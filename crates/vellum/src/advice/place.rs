@@ -1,0 +1,109 @@
+//! Finding the file, and deciding whether whoever wrote it has a say.
+
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, FileType, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::{Advice, toml};
+use crate::error::OsResult;
+use crate::{Error, ErrorKind, Result, sys};
+
+/// No such file is longer; one that is was not made by us.
+const LEN_MAX: u64 = 64 << 10;
+
+/// Reads the file in `dir`, if there is one of somebody who has a say.
+pub(super) fn read(dir: &Path) -> Result<Option<Advice>> {
+    let path = dir.join(Advice::FILE_NAME);
+    let found = match fs::lstat(&path) {
+        Ok(found) => found,
+        // Where nobody may look there is nothing for us.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => return Ok(None),
+        Err(errno) => return Err(Error::os(errno, "look for", &path)),
+    };
+    let dir_owner = std::fs::metadata(dir).map(|metadata| metadata.uid()).ok();
+    if !has_a_say(&found, dir_owner) {
+        return Ok(None);
+    }
+    check(&found, &path)?;
+    // Somebody may have put another in its place; a pipe would keep us waiting.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let fd = sys::file::open(&path, flags, 0).or_os("read the advice in", &path)?;
+    let opened = fs::fstat(&fd).or_os("look at", &path)?;
+    if !has_a_say(&opened, dir_owner) {
+        return Ok(None);
+    }
+    check(&opened, &path)?;
+    let mut bytes = Vec::new();
+    let read = std::fs::File::from(fd).take(LEN_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        .or_os("read the advice in", &path)?;
+    if bytes.len() as u64 > LEN_MAX {
+        return Err(invalid(too_long(), &path));
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|_| invalid("the file is not text in UTF-8".into(), &path))?;
+    toml::parse(&text).map(Some).map_err(|fault| invalid(fault, &path))
+}
+
+/// Finds the nearest file for what is created in `dir`.
+pub(super) fn find(dir: &Path) -> Result<Option<(PathBuf, Advice)>> {
+    // A path that is too long to be told is no reason not to create a log.
+    let Ok(dir) = std::fs::canonicalize(dir) else { return Ok(None) };
+    let device = |dir: &Path| std::fs::metadata(dir).map(|metadata| metadata.dev()).ok();
+    let here = device(&dir);
+    for ancestor in dir.ancestors() {
+        if device(ancestor) != here {
+            break;
+        }
+        if let Some(advice) = read(ancestor)? {
+            return Ok(Some((ancestor.join(Advice::FILE_NAME), advice)));
+        }
+    }
+    Ok(None)
+}
+
+/// Finds the nearest file for a log in `dir`, which exists: the search begins above it, and on its
+/// filesystem.
+pub(super) fn find_for_log(dir: &Path) -> Result<Option<(PathBuf, Advice)>> {
+    let Ok(dir) = std::fs::canonicalize(dir) else { return Ok(None) };
+    let device = |dir: &Path| std::fs::metadata(dir).map(|metadata| metadata.dev()).ok();
+    match dir.parent() {
+        Some(parent) if device(parent) == device(&dir) => find(parent),
+        _ => Ok(None),
+    }
+}
+
+/// Whether a file is of root, of our user, or of the owner of its directory, who all can do as
+/// they like with what is in there.
+fn has_a_say(file: &Stat, dir_owner: Option<u32>) -> bool {
+    let mine = rustix::process::geteuid().as_raw();
+    file.st_uid == 0 || file.st_uid == mine || Some(file.st_uid) == dir_owner
+}
+
+fn check(file: &Stat, path: &Path) -> Result<()> {
+    if FileType::from_raw_mode(file.st_mode) != FileType::RegularFile {
+        let message = "advice is read from a regular file only; put the file itself here, or \
+                       turn advice off";
+        return Err(invalid(message.into(), path));
+    }
+    if file.st_mode & 0o002 != 0 {
+        let message = "everybody may write to this file, so it cannot be followed; run `chmod o-w` \
+                       on it";
+        return Err(invalid(message.into(), path));
+    }
+    if file.st_size as u64 > LEN_MAX {
+        return Err(invalid(too_long(), path));
+    }
+    Ok(())
+}
+
+fn too_long() -> String {
+    format!("the file is longer than {LEN_MAX} bytes, so it is not advice")
+}
+
+fn invalid(message: String, path: &Path) -> Error {
+    Error::new(ErrorKind::InvalidOption, message).at_path(path)
+}

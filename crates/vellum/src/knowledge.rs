@@ -1,0 +1,172 @@
+//! What is known of filesystems, and what follows from it where nobody has measured.
+//!
+//! One place for [`Preallocate::Auto`], for the way to fill that nobody chose, and for
+//! [`Advice::known`](crate::Advice::known); each with the reason. Figures are ratios from the project's measurements on
+//! Linux 6.18 with 2 cores, ext4, XFS and btrfs on loop devices in memory and ext4 on a virtio disk
+//! (`docs/benchmarks.md` has the method and `docs/decisions` the decisions); `vellum bench sync`,
+//! `commit` and `write` repeat them elsewhere.
+//!
+//! | | ext4, XFS | btrfs | tmpfs | overlay, FUSE, others |
+//! |---|---|---|---|---|
+//! | mapping | safe | not on a full disk | safe | not known |
+//! | allocating 1 GiB | below 2 ms | below 2 ms | 100 ms: real memory | where supported |
+//! | staged logs | written zeros, used again | the same without copy-on-write | the same, for uniformity | the same |
+//! | other logs | `fallocate` | nothing: see below | `fallocate` | where supported |
+//! | one large file | direct | direct, without copy-on-write | mapped | buffered |
+//!
+//! - *Written blocks make the cheapest commit*: overwriting them took 0.5 to 0.7 of the time of
+//!   appending (ext4 on the disk, XFS), while blocks that are only allocated cost as much as
+//!   appending, or more: each has to be converted when it is written first.
+//! - *For a mapping it is the other way round*: a page of an allocated block is touched first in 0.5
+//!   to 0.8 µs, one of a written block in 1.2 to 2.6 µs, because it is read from the device.
+//! - *btrfs without copy-on-write* (`chattr +C`) took direct writes at 4 times the speed: 4.3 GB/s
+//!   against 1.1. It also gives up checksums and compression, so only a log with checksums of
+//!   its own (staged, framed) and a file that is written directly ask for it.
+//! - *btrfs, other logs*: nothing is allocated ahead. It was neither faster nor slower (1.14 against
+//!   1.08 GB/s with the sync), and it holds no promise: on a full disk the second record that came
+//!   to a page of allocated blocks was refused (`ENOSPC`), because only the first writing of a block
+//!   is in place. Without copy-on-write the blocks would be as good as on ext4, but that is the
+//!   owner's to give up.
+//! - *XFS extent size hints* are not used: for random writes they came to the rate of `fallocate`
+//!   and not beyond.
+//! - *`FALLOC_FL_WRITE_ZEROES`* was supported by none of these.
+
+use crate::options::{SEGMENT_CAPACITY_BYTES_DEFAULT, STAGED_CAPACITY_BYTES_DEFAULT};
+use crate::parallel::Method;
+use crate::sys::filesystem::Filesystem;
+use crate::{Fill, Preallocate};
+
+/// How a segment gets its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Preparation {
+    /// What [`Preallocate::Auto`] comes to; anything else is itself.
+    pub(crate) preallocate: Preallocate,
+    /// Whether to go on where the filesystem cannot allocate.
+    pub(crate) is_wish: bool,
+    /// Whether the blocks are written with zeros.
+    pub(crate) writes_zeros: bool,
+    /// Whether trimmed segments are used again.
+    pub(crate) recycles: bool,
+}
+
+/// How the segments of a log with these choices are prepared.
+pub(crate) fn preparation(filesystem: Filesystem, chosen: Preallocate, fill: Fill) -> Preparation {
+    let is_staged = fill == Fill::Staged;
+    let preallocate = match chosen {
+        Preallocate::Auto if is_staged => Preallocate::Recycle,
+        Preallocate::Auto if filesystem == Filesystem::Btrfs => Preallocate::Off,
+        Preallocate::Auto => Preallocate::Fallocate,
+        chosen => chosen,
+    };
+    let recycles = preallocate == Preallocate::Recycle;
+    Preparation {
+        preallocate,
+        is_wish: chosen == Preallocate::Auto || (recycles && is_staged),
+        writes_zeros: preallocate == Preallocate::Zeros || (recycles && is_staged),
+        recycles,
+    }
+}
+
+/// The way to fill where nobody has chosen one.
+pub(crate) fn fill(filesystem: Filesystem, preallocate: Preallocate) -> Fill {
+    let is_hazardous = filesystem.mapping_hazard().is_some() || preallocate == Preallocate::Sparse;
+    if is_hazardous { Fill::Pwrite } else { Fill::Mapped }
+}
+
+/// The method for one large file that several threads write, where nobody has chosen one.
+pub(crate) fn method(filesystem: Filesystem, is_synced: bool) -> Method {
+    match filesystem {
+        // 7.9 GB/s by two threads, against 4.7 by `pwrite`, which takes turns.
+        Filesystem::Tmpfs => Method::Mapped,
+        // With the sync 1.25 to 1.5 times the speed of many buffered files, 3 times on btrfs.
+        Filesystem::Ext | Filesystem::Xfs | Filesystem::Btrfs if is_synced => Method::Direct,
+        _ => Method::Buffered,
+    }
+}
+
+/// Bytes of log in a segment where nobody has chosen.
+pub(crate) fn segment_capacity_bytes(fill: Fill) -> u64 {
+    match fill {
+        Fill::Staged => STAGED_CAPACITY_BYTES_DEFAULT,
+        Fill::Mapped | Fill::Pwrite => SEGMENT_CAPACITY_BYTES_DEFAULT,
+    }
+}
+
+impl Filesystem {
+    /// Whether `fallocate` is certain to work here.
+    pub(crate) fn allocates(self) -> bool {
+        matches!(self, Filesystem::Ext | Filesystem::Xfs | Filesystem::Btrfs | Filesystem::Tmpfs)
+    }
+
+    /// The smallest block that is written directly; smaller ones go through the page cache.
+    pub(crate) fn direct_block_min(self) -> u64 {
+        if self == Filesystem::Btrfs { 4096 } else { 512 }
+    }
+
+    /// Why records must not be stored through a mapping here, or `None` where they may.
+    ///
+    /// The danger is a store that needs a new block when there is none: it kills the process.
+    pub(crate) fn mapping_hazard(self) -> Option<&'static str> {
+        match self {
+            Filesystem::Ext | Filesystem::Xfs | Filesystem::Tmpfs => None,
+            Filesystem::Btrfs => Some(
+                "btrfs may need a new block for every store into a page, and has none to give \
+                 when it is full",
+            ),
+            Filesystem::Overlay => Some("the filesystem under an overlay is not known"),
+            Filesystem::Fuse => Some("a FUSE server may fail a store through a mapping"),
+            Filesystem::Network(_) => Some("a network filesystem does not keep mappings coherent"),
+            Filesystem::Other(_) => Some("nothing is known of this filesystem's mappings"),
+        }
+    }
+
+    /// Why a log cannot be kept here at all, or `None` where it can.
+    pub(crate) fn refusal(self) -> Option<&'static str> {
+        match self {
+            Filesystem::Network(_) => Some(
+                "a log on a network filesystem cannot be shared, because its control file is \
+                 shared memory of one machine; use a local directory",
+            ),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mapping_is_allowed_only_where_a_full_disk_cannot_kill() {
+        let from = Filesystem::from_magic;
+        assert_eq!(from(0xef53).mapping_hazard(), None);
+        assert!(from(0x9123_683e).mapping_hazard().is_some());
+        assert!(from(0x1234).mapping_hazard().is_some());
+        assert!(from(0x6969).refusal().is_some());
+        assert_eq!(fill(from(0xef53), Preallocate::Auto), Fill::Mapped);
+        assert_eq!(fill(from(0xef53), Preallocate::Sparse), Fill::Pwrite);
+        assert_eq!(fill(from(0x9123_683e), Preallocate::Auto), Fill::Pwrite);
+    }
+
+    #[test]
+    fn only_what_was_asked_for_by_name_has_to_be_had() {
+        let preparation = |chosen, fill| preparation(Filesystem::Ext, chosen, fill);
+        let auto = preparation(Preallocate::Auto, Fill::Mapped);
+        assert!(auto.is_wish && !auto.writes_zeros && !auto.recycles);
+        let staged = preparation(Preallocate::Auto, Fill::Staged);
+        assert_eq!(staged, preparation(Preallocate::Recycle, Fill::Staged));
+        assert!(staged.is_wish && staged.writes_zeros && staged.recycles);
+        let recycle = preparation(Preallocate::Recycle, Fill::Mapped);
+        assert!(!recycle.is_wish && !recycle.writes_zeros && recycle.recycles);
+        assert!(!preparation(Preallocate::Zeros, Fill::Staged).is_wish);
+    }
+
+    #[test]
+    fn blocks_that_cannot_be_kept_are_not_asked_for() {
+        let auto = |fill| preparation(Filesystem::Btrfs, Preallocate::Auto, fill).preallocate;
+        assert_eq!(auto(Fill::Pwrite), Preallocate::Off);
+        assert_eq!(auto(Fill::Staged), Preallocate::Recycle);
+        let chosen = preparation(Filesystem::Btrfs, Preallocate::Fallocate, Fill::Pwrite);
+        assert_eq!(chosen.preallocate, Preallocate::Fallocate);
+    }
+}

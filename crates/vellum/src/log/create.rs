@@ -1,0 +1,151 @@
+//! Making what a log is made of before its first segment: the directory, the `lock` file, the
+//! geometry and the control file.
+//!
+//! **If the process dies here**: what is half made is told by the names of its files, and the next
+//! creator starts over.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::error::OsResult;
+use crate::format::control::Geometry;
+use crate::format::segment::parse_file_name;
+use crate::log::commit::sync_log_names;
+use crate::log::control::{
+    UNFINISHED_CONTROL_NAME, overwrite_geometry, stored_geometry, write_control, write_geometry,
+};
+use crate::log::open::{loss_of, require_alone};
+use crate::log::rebuild::{self, Access, Positions};
+use crate::log::recover::Recovery;
+use crate::log::{CONTROL_NAME, GEOMETRY_NAME, LOCK_NAME};
+use crate::segment::stage::Stage;
+use crate::segment::{SPARE_SUFFIX, UNFINISHED_NAME, list, names};
+use crate::sys::filesystem::Filesystem;
+use crate::{Error, ErrorKind, Fill, Options, Result, knowledge, sys};
+
+/// A control file whose words hold.
+pub(crate) struct Opened {
+    pub(crate) control: OwnedFd,
+    pub(crate) geometry: Geometry,
+    pub(crate) recovery: Option<Recovery>,
+    /// How far ahead to make pages ready, where a file advised it.
+    pub(crate) prefault_bytes: Option<u64>,
+    /// The file that was followed.
+    pub(crate) advice: Option<PathBuf>,
+}
+
+impl Opened {
+    pub(crate) fn new(control: OwnedFd, geometry: Geometry, recovery: Option<Recovery>) -> Opened {
+        Opened { control, geometry, recovery, prefault_bytes: None, advice: None }
+    }
+}
+
+pub(crate) fn make_directory(dir: &Path, mode: u32) -> Result<()> {
+    // Who may read or write files may also search the directory.
+    let search = (mode & 0o444) >> 2 | (mode & 0o222) >> 1;
+    match fs::mkdir(dir, Mode::from_raw_mode(mode | search)) {
+        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Err(errno) => Err(Error::os(errno, "create the log's directory", dir)),
+    }
+}
+
+/// Refuses a directory with other things in it, which somebody named by mistake.
+pub(crate) fn check_is_ours(dir: &Path, may_create: bool) -> Result<()> {
+    let names = names(dir)?;
+    if names.iter().any(|name| name == CONTROL_NAME || name == GEOMETRY_NAME) {
+        return Ok(());
+    }
+    let is_ours = |name: &String| {
+        [LOCK_NAME, UNFINISHED_CONTROL_NAME, UNFINISHED_NAME].contains(&name.as_str())
+            || name.ends_with(SPARE_SUFFIX)
+            || parse_file_name(name).is_some()
+    };
+    if let Some(stranger) = names.iter().find(|name| !is_ours(name)) {
+        let message = format!(
+            "not a log: the directory holds {stranger:?} and no control file; name a new or empty \
+             directory"
+        );
+        return Err(Error::new(ErrorKind::Incompatible, message).at_path(dir));
+    }
+    if !may_create && !names.iter().any(|name| parse_file_name(name).is_some()) {
+        return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
+    }
+    Ok(())
+}
+
+/// Opens the file that locks are taken on; only who may write may open it.
+pub(crate) fn open_lock_file(dir: &Path, mode: u32) -> Result<OwnedFd> {
+    let path = dir.join(LOCK_NAME);
+    let fd = sys::file::open(&path, OFlags::RDWR | OFlags::CREATE, mode).or_os("open", &path)?;
+    let found = fs::fstat(&fd).or_os("look at", &path)?.st_mode & 0o777;
+    let writers = found & 0o222;
+    let wanted = writers | writers << 1;
+    if found != wanted {
+        // Fails for who does not own the file; then its creator died between the two calls.
+        let _ = fs::fchmod(&fd, Mode::from_raw_mode(wanted));
+    }
+    Ok(fd)
+}
+
+/// Makes the control file: of a new log, or again from the segments.
+pub(crate) fn make_control(
+    dir: &Path,
+    options: &Options,
+    filesystem: Filesystem,
+    is_first: bool,
+    mode: u32,
+) -> Result<Opened> {
+    require_alone(is_first, dir)?;
+    if !list(dir)?.is_empty() {
+        return make_control_again(dir, options, mode);
+    }
+    if options.never_create && !options.create_new {
+        return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
+    }
+    let (options, advice) = options.advised(dir, filesystem)?;
+    let geometry = new_geometry(&options, filesystem);
+    write_geometry(dir, &geometry, mode)?;
+    let control = write_control(dir, &geometry, Positions::of_new_log(&geometry), mode)?;
+    if geometry.fill == Fill::Staged {
+        // Others do this when something is committed first.
+        sync_log_names(dir).or_os("sync the names of the log's files in", dir)?;
+    }
+    let prefault_bytes = options.prefault_bytes;
+    Ok(Opened { prefault_bytes, advice, ..Opened::new(control, geometry, None) })
+}
+
+/// Makes the control file of a log that has lost it.
+fn make_control_again(dir: &Path, options: &Options, mode: u32) -> Result<Opened> {
+    if options.create_new {
+        let message = "there are segments of a log already";
+        return Err(Error::new(ErrorKind::AlreadyExists, message).at_path(dir));
+    }
+    let stored = stored_geometry(dir)?;
+    options.check_against(&stored, dir)?;
+    let geometry = Geometry { boot_id: sys::process::boot_id(), ..stored };
+    let positions = rebuild::scan(dir, &geometry, loss_of(&stored), Access::Change)?;
+    let geometry = Geometry { cut: 0, ..geometry };
+    overwrite_geometry(dir, &geometry)?;
+    let control = write_control(dir, &geometry, positions, mode)?;
+    Ok(Opened::new(control, geometry, positions.recovery))
+}
+
+fn new_geometry(options: &Options, filesystem: Filesystem) -> Geometry {
+    let preallocate = options.preallocate.unwrap_or_default();
+    let fill = options.wanted_fill().map(Stage::offered);
+    let fill = fill.unwrap_or_else(|| knowledge::fill(filesystem, preallocate));
+    let capacity = options.segment_capacity_bytes;
+    Geometry {
+        layout: options.layout.unwrap_or_default(),
+        segment_capacity: capacity.unwrap_or_else(|| knowledge::segment_capacity_bytes(fill)),
+        preallocate,
+        fill,
+        is_sealed: fill == Fill::Staged,
+        cut: 0,
+        secret: sys::process::random_u64(),
+        boot_id: sys::process::boot_id(),
+    }
+}

@@ -1,0 +1,213 @@
+//! What stands in `vellum.toml`: what is refused, and that the rest is TOML with the same meaning.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use vellum::parallel::Method;
+use vellum::{Advice, ErrorKind, FileAdvice, Fill, LogAdvice, Options, Preallocate};
+
+use super::advice::advise;
+use crate::support::{memory_scratch, scratch};
+
+/// Texts that are refused, and what the error has to say.
+const BAD: [(&str, &[&str]); 30] = [
+    ("version = 2", &["line 1", "version 2", "version 1"]),
+    ("version = \"1\"", &["line 1", "without quotes"]),
+    ("edition = 1", &["line 1", "edition"]),
+    ("fill = \"mapped\"", &["line 1", "fill"]),
+    ("\n[logs]", &["line 2", "logs", "\"log\""]),
+    ("[log]\n[log]", &["line 2", "twice"]),
+    ("[log", &["line 1", "']'"]),
+    ("[log] x", &["line 1", "\"x\""]),
+    ("[ log ]", &["line 1", " log "]),
+    ("[[log]]", &["line 1"]),
+    ("[log]\nfil = \"mapped\"", &["line 2", "\"fil\"", "\"fill\""]),
+    ("[log]\nfill = \"mmap\"", &["line 2", "\"mmap\"", "mapped"]),
+    ("[log]\nfill = mapped", &["line 2", "fill", "mapped", "quotes"]),
+    ("[log]\nfill = 'mapped'", &["line 2", "quotes"]),
+    ("[log]\nfill = \"mapped", &["line 2", "closing quote"]),
+    ("[log]\nfill = \"map\\u0070ed\"", &["line 2", "escape"]),
+    ("[log]\nfill = \"mapped\" \"x\"", &["line 2", "one thing too many"]),
+    ("[log]\nfill = 7", &["line 2", "7", "name"]),
+    ("[log]\nfill = \"staged\"", &["line 2", "[wal]"]),
+    ("[log]\nfill", &["line 2", "key = value"]),
+    ("[log]\nfill = \"mapped\"\nfill = \"mapped\"", &["line 3", "twice"]),
+    ("[log]\nfill = \"mapped\"\npreallocate = \"sparse\"", &["line 3", "fallocate"]),
+    ("[wal]\nsegment_capacity_bytes = \"16 MiB\"", &["line 2", "16 MiB", "number"]),
+    ("[wal]\nsegment_capacity_bytes = 5000", &["line 2", "5000", "multiple"]),
+    ("[wal]\nsegment_capacity_bytes = 065536", &["line 2", "065536", "digits"]),
+    ("[wal]\nsegment_capacity_bytes = 65_536", &["line 2", "65_536", "digits"]),
+    ("[wal]\nsegment_capacity_bytes = 0x1000", &["line 2", "0x1000", "digits"]),
+    ("[wal]\nprefault_bytes = 99999999999999999999", &["line 2", "more than"]),
+    ("[file]\nthreads = 0", &["line 2", "0", "1024"]),
+    ("[file]\npiece_bytes = 1000 # small\u{7}", &["line 2", "control character"]),
+];
+
+#[test]
+fn a_damaged_file_is_an_error_that_names_it_and_no_log_is_made() {
+    let dir = scratch();
+    for (text, parts) in BAD {
+        advise(dir.path(), text);
+        let error = Options::new().open(dir.path().join("log")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidOption, "{text:?}: {error}");
+        assert!(error.path().unwrap().ends_with(Advice::FILE_NAME), "{text:?}: {error}");
+        let said = error.to_string();
+        for part in parts {
+            assert!(said.contains(part), "{text:?} → {said:?} lacks {part:?}");
+        }
+        assert_eq!(
+            Advice::read(dir.path()).unwrap_err().to_string(),
+            said.replace(
+                dir.path().canonicalize().unwrap().to_str().unwrap(),
+                dir.path().to_str().unwrap(),
+            )
+        );
+        let absent = Options::new().create(false).open(dir.path().join("log")).unwrap_err();
+        assert_eq!(absent.kind(), ErrorKind::NotFound);
+    }
+    drop(Options::new().advice(false).open(dir.path().join("log")).unwrap());
+}
+
+/// What `toml` makes of a text, with the sections' names before their keys.
+fn with_toml(text: &str) -> Result<BTreeMap<String, String>, String> {
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+    let mut values = BTreeMap::new();
+    for (name, value) in table {
+        match value {
+            toml::Value::Table(section) => {
+                let keys = section.into_iter();
+                values.extend(keys.map(|(key, value)| (format!("{name}.{key}"), shown(&value))));
+            }
+            value => {
+                values.insert(name, shown(&value));
+            }
+        }
+    }
+    Ok(values)
+}
+
+fn shown(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => format!("{text:?}"),
+        toml::Value::Integer(number) => number.to_string(),
+        // Nothing of ours.
+        value => format!("{value:?}"),
+    }
+}
+
+/// The same of what Vellum makes of it.
+fn with_vellum(advice: &Advice) -> BTreeMap<String, String> {
+    let mut values = BTreeMap::new();
+    let mut put =
+        |key: String, value: Option<String>| values.extend(value.map(|value| (key, value)));
+    for (name, log) in [("wal", &advice.wal), ("log", &advice.log)] {
+        put(format!("{name}.fill"), log.fill.map(|fill| format!("\"{fill}\"")));
+        put(format!("{name}.preallocate"), log.preallocate.map(|way| format!("\"{way}\"")));
+        let capacity = log.segment_capacity_bytes;
+        put(format!("{name}.segment_capacity_bytes"), capacity.map(|bytes| bytes.to_string()));
+        put(format!("{name}.prefault_bytes"), log.prefault_bytes.map(|bytes| bytes.to_string()));
+    }
+    put("file.method".into(), advice.file.method.map(|method| format!("\"{method}\"")));
+    put("file.piece_bytes".into(), advice.file.piece_bytes.map(|bytes| bytes.to_string()));
+    put("file.threads".into(), advice.file.threads.map(|threads| threads.to_string()));
+    values
+}
+
+fn log_advice(fills: &'static [Fill]) -> impl Strategy<Value = LogAdvice> {
+    use Preallocate::*;
+    let preallocate = proptest::option::of(proptest::sample::select(
+        &[Auto, Off, Sparse, Fallocate, Zeros, Recycle][..],
+    ));
+    let fill = proptest::option::of(proptest::sample::select(fills));
+    let capacity = proptest::option::of((1_u64..=1 << 14).prop_map(|pages| pages << 16));
+    let prefault = proptest::option::of((1_u64..1 << 20).prop_map(|pages| pages << 16));
+    (preallocate, fill, capacity, prefault)
+        .prop_map(|(preallocate, fill, segment_capacity_bytes, prefault_bytes)| LogAdvice {
+            preallocate,
+            fill,
+            segment_capacity_bytes,
+            prefault_bytes,
+        })
+        .prop_filter("a sparse log is not mapped", |log| {
+            (log.preallocate, log.fill) != (Some(Sparse), Some(Fill::Mapped))
+        })
+}
+
+fn file_advice() -> impl Strategy<Value = FileAdvice> {
+    let methods = &[Method::Auto, Method::Buffered, Method::Direct, Method::Mapped][..];
+    let method = proptest::option::of(proptest::sample::select(methods));
+    let piece = proptest::option::of((1_u64..=1 << 18).prop_map(|pages| pages << 12));
+    let threads = proptest::option::of(1_u32..=1024);
+    (method, piece, threads).prop_map(|(method, piece_bytes, threads)| FileAdvice {
+        method,
+        piece_bytes,
+        threads,
+    })
+}
+
+/// Lines of which some are right, some are TOML and not ours, and some are neither.
+const LINES: [&str; 24] = [
+    "version = 1",
+    "[wal]",
+    "[log] # the others",
+    " \t[file]\t",
+    "fill = \"pwrite\"",
+    "  fill=\"staged\"\t# as measured",
+    "preallocate = \"off\" #\"",
+    "segment_capacity_bytes = 65536",
+    "segment_capacity_bytes = 065536",
+    "segment_capacity_bytes = 65_536",
+    "prefault_bytes = 65536#",
+    "threads = 2",
+    "threads = +2",
+    "threads = 2.0",
+    "method = \"direct\"",
+    "method = \"\"\"direct\"\"\"",
+    "\"method\" = \"direct\"",
+    "file.method = \"direct\"",
+    "= 1",
+    "# \u{e9}\u{85}",
+    "#\r",
+    "\u{feff}",
+    "\u{a0}",
+    "\x0c",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn what_is_written_is_toml_with_the_same_values(
+        wal in log_advice(&[Fill::Mapped, Fill::Pwrite, Fill::Staged]),
+        log in log_advice(&[Fill::Mapped, Fill::Pwrite]),
+        file in file_advice(),
+        comment in any::<String>(),
+    ) {
+        let advice = Advice { wal, log, file };
+        let text = advice.to_toml(&comment);
+        let mut values = with_toml(&text).unwrap();
+        prop_assert_eq!(values.remove("version"), Some("1".into()));
+        prop_assert_eq!(values, with_vellum(&advice));
+        let dir = memory_scratch();
+        advise(dir.path(), &text);
+        prop_assert_eq!(Advice::read(dir.path()).unwrap(), Some(advice));
+    }
+
+    #[test]
+    fn what_is_taken_is_toml_with_the_same_values(
+        // Most of what is interesting stands in a section.
+        first in proptest::sample::select(&LINES[..4]),
+        lines in proptest::collection::vec(proptest::sample::select(&LINES[..]), 0..4),
+        line_end in proptest::sample::select(&["\n", "\r\n", "\r"][..]),
+        is_ended in any::<bool>(),
+    ) {
+        let text = [&[first], &lines[..]].concat().join(line_end) + if is_ended { line_end } else { "" };
+        let dir = memory_scratch();
+        advise(dir.path(), &text);
+        if let Ok(advice) = Advice::read(dir.path()) {
+            let mut values = with_toml(&text).unwrap();
+            values.remove("version");
+            prop_assert_eq!(values, with_vellum(&advice.unwrap()));
+        }
+    }
+}
