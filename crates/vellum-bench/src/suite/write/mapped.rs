@@ -11,7 +11,7 @@ use super::clock::{once, together};
 use super::config::{Config, Table};
 use super::source::Source;
 use super::state::State;
-use super::trouble::{Tried, Trying};
+use super::trouble::{Tried, Trouble, Trying};
 use super::verify;
 use crate::error::Result;
 use crate::sys::{FileMap, MapPart};
@@ -54,7 +54,7 @@ impl Job for Mapped {
         let (file, preparation) = self.state.make(&site.file(), site.bytes)?;
         let mut maps = Vec::new();
         let mapping = once(|| {
-            maps = self.map(&file, site).trying("mmap")?;
+            maps = self.map(&file, site).map_err(trouble)?;
             Ok(())
         })?;
         let shares = shares(site.bytes, self.threads);
@@ -94,6 +94,14 @@ impl Mapped {
         };
         shares(site.bytes, self.threads).into_iter().map(map).collect()
     }
+}
+
+/// Where a file can't be mapped shared, as on many FUSE mounts, the kernel says that there is no
+/// such device.
+fn trouble(error: io::Error) -> Trouble {
+    let is_unmappable = error.raw_os_error() == Some(libc::ENODEV);
+    let what = if is_unmappable { "files can't be mapped shared here" } else { "mmap" };
+    Trouble { what: what.into(), error }
 }
 
 /// What one thread does.
