@@ -2,6 +2,7 @@
 
 pub(super) mod append;
 pub(super) mod commit;
+pub(super) mod compare;
 mod outputs;
 pub(super) mod sync;
 pub(super) mod write;

@@ -104,6 +104,13 @@ fn trouble(error: io::Error) -> Trouble {
     Trouble { what: what.into(), error }
 }
 
+/// A page that is not to be had kills who stores to it; the call says "bad address" instead.
+fn unpopulated(error: io::Error) -> Trouble {
+    let is_no_page = error.raw_os_error() == Some(libc::EFAULT);
+    let what = if is_no_page { "no page was to be had (MADV_POPULATE_WRITE)" } else { "madvise" };
+    Trouble { what: what.into(), error }
+}
+
 /// What one thread does.
 fn store(
     part: &mut MapPart<'_>,
@@ -115,7 +122,7 @@ fn store(
     for offset in (0..len).step_by(PIECE_BYTES) {
         let len = PIECE_BYTES.min(len - offset);
         if populate {
-            part.populate(offset, len).trying("madvise POPULATE_WRITE")?;
+            part.populate(offset, len).map_err(unpopulated)?;
         }
         part.store(offset, source.piece(first + offset as u64, len));
     }

@@ -2,6 +2,7 @@
 
 mod append;
 mod commit;
+mod compare;
 mod sync;
 mod write;
 
@@ -12,6 +13,7 @@ use vellum_bench::ScratchKind;
 
 pub(crate) use append::BenchAppendArgs;
 pub(crate) use commit::BenchCommitArgs;
+pub(crate) use compare::BenchCompareArgs;
 pub(crate) use sync::BenchSyncArgs;
 pub(crate) use write::BenchWriteArgs;
 
@@ -32,6 +34,7 @@ pub(crate) enum BenchSuite {
     Commit(BenchCommitArgs),
     Sync(BenchSyncArgs),
     Write(BenchWriteArgs),
+    Compare(BenchCompareArgs),
 }
 
 /// Where a suite runs.

@@ -44,8 +44,8 @@ pub(crate) struct BenchWriteArgs {
     /// How many rounds are counted [default: 3]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) rounds: Option<u32>,
-    /// 64 MiB, two rounds, chunks of 4 KiB and 1 MiB, one and two threads, and no sparse files, as
-    /// far as nothing else is asked for
+    /// 64 MiB, two rounds, chunks of 4 KiB and 1 MiB, one and two threads, files emptied and
+    /// preallocated, as far as nothing else is asked for
     #[arg(long)]
     pub(crate) quick: bool,
     #[command(flatten)]
