@@ -126,7 +126,7 @@ Examples:
   vellum bench write --dir /mnt/data --json result.json
   vellum bench write --fs ext4,xfs,btrfs,tmpfs --tables parallel --threads 1,2,4
   vellum bench write --tables simple --bytes 256M --states preallocated --chunks 4K,64K,1M
-  vellum bench write --tables parallel --ways 'file per thread,vellum-parallel sync' --rounds 9";
+  vellum bench write --tables parallel --ways 'files,vellum-parallel sync' --rounds 9";
 
 pub(super) const BENCH_APPEND: &str = "\
 Examples:
