@@ -1,5 +1,6 @@
 //! What the command does: one file for each.
 
+mod advise;
 mod append;
 mod bench;
 mod cat;
@@ -42,6 +43,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
             BenchSuite::Write(args) => bench::write::run(args),
             BenchSuite::Compare(args) => bench::compare::run(&args),
         },
+        Command::Advise(args) => advise::run(&args),
         Command::Stress(args) => stress::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => completions::run(&args),

@@ -73,6 +73,14 @@ Examples:
   vellum bench sync
   vellum bench write --quick";
 
+pub(super) const ADVISE: &str = "\
+Examples:
+  vellum advise /var/lib/app
+  vellum advise --quick --for wal /mnt/data
+  vellum advise --write /var/lib/app    # logs created there follow it
+  vellum advise --seconds 300 --json advice.json .
+  vellum advise --json - . | jq -r '.recommendations[] | .purpose, .way, .reason'";
+
 pub(super) const BENCH_COMMIT: &str = "\
 Examples:
   vellum bench commit --dir /mnt/data --json result.json

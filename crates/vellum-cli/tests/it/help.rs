@@ -21,6 +21,7 @@ const COMMANDS: &[&[&str]] = &[
     &["bench", "sync"],
     &["bench", "write"],
     &["bench", "compare"],
+    &["advise"],
     &["stress"],
     &["demo"],
     &["completions"],
