@@ -19,8 +19,8 @@ use vellum::{Fill, Layout, Lsn, Preallocate};
 
 pub(crate) use advise::AdviseArgs;
 pub(crate) use bench::{
-    BenchAppendArgs, BenchArgs, BenchCommitArgs, BenchCompareArgs, BenchOutputArgs, BenchPlaceArgs,
-    BenchSuite, BenchSyncArgs, BenchWriteArgs,
+    BenchAppendArgs, BenchArgs, BenchCommitArgs, BenchCompareArgs, BenchImageArgs, BenchOutputArgs,
+    BenchPlaceArgs, BenchSuite, BenchSyncArgs, BenchWriteArgs, CheckWith,
 };
 pub(crate) use internal::{
     DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs, StressProcessArgs,

@@ -3,6 +3,7 @@
 pub(super) mod append;
 pub(super) mod commit;
 pub(super) mod compare;
+pub(super) mod image;
 mod outputs;
 pub(super) mod sync;
 pub(super) mod write;

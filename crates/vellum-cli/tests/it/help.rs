@@ -18,6 +18,7 @@ const COMMANDS: &[&[&str]] = &[
     &["bench"],
     &["bench", "append"],
     &["bench", "commit"],
+    &["bench", "image"],
     &["bench", "sync"],
     &["bench", "write"],
     &["bench", "compare"],

@@ -5,6 +5,7 @@ mod append;
 mod bench;
 mod bench_commit;
 mod bench_compare;
+mod bench_image;
 mod bench_sync;
 mod bench_write;
 mod cat;

@@ -3,6 +3,7 @@
 mod append;
 mod commit;
 mod compare;
+mod image;
 mod sync;
 mod write;
 
@@ -14,6 +15,7 @@ use vellum_bench::ScratchKind;
 pub(crate) use append::BenchAppendArgs;
 pub(crate) use commit::BenchCommitArgs;
 pub(crate) use compare::BenchCompareArgs;
+pub(crate) use image::{BenchImageArgs, CheckWith};
 pub(crate) use sync::BenchSyncArgs;
 pub(crate) use write::BenchWriteArgs;
 
@@ -32,6 +34,7 @@ pub(crate) struct BenchArgs {
 pub(crate) enum BenchSuite {
     Append(BenchAppendArgs),
     Commit(BenchCommitArgs),
+    Image(BenchImageArgs),
     Sync(BenchSyncArgs),
     Write(BenchWriteArgs),
     Compare(BenchCompareArgs),
