@@ -20,7 +20,8 @@ use vellum_bench::Document;
 use crate::lowargs::BenchPlaceArgs;
 use crate::outcome::{Outcome, Result};
 
-use outputs::{Outputs, deliver};
+use outputs::deliver;
+pub(super) use outputs::{Form, Outputs};
 
 impl BenchPlaceArgs {
     /// Filesystems that are made for the run take the place of the directory that nobody named.

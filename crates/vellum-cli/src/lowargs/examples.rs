@@ -85,6 +85,14 @@ Examples:
   vellum bench report append.json sync.json --html report.html
   vellum bench report result.json --markdown result.md";
 
+pub(super) const ADVISE: &str = "\
+Examples:
+  vellum advise /var/lib/app
+  vellum advise --quick --for wal /mnt/data
+  vellum advise --write /var/lib/app    # logs created there follow it
+  vellum advise --seconds 300 --json advice.json .
+  vellum advise --json - . | jq -r '.recommendations[] | .purpose, .way, .reason'";
+
 pub(super) const BENCH_COMMIT: &str = "\
 Examples:
   vellum bench commit --dir /mnt/data --json result.json

@@ -24,6 +24,7 @@ const COMMANDS: &[&[&str]] = &[
     &["bench", "write"],
     &["bench", "report"],
     &["bench", "compare"],
+    &["advise"],
     &["stress"],
     &["demo"],
     &["completions"],

@@ -1,5 +1,6 @@
 //! The command as a user runs it: each test starts the real program on a log of its own.
 
+mod advise;
 mod append;
 mod bench;
 mod bench_commit;
