@@ -16,11 +16,13 @@
 //! | `stats`, `latency` | minimum, median, maximum; what single calls took |
 //! | `sys` | extents of files, loop devices, mount namespaces |
 //! | `ways` | one file for each way to append |
+//! | `queue` | many direct writes in flight at once |
 //! | `conditions` | machine, kernel, filesystem, device |
 //! | `footprint` | the files that a log leaves: extents, cold reading |
 //! | `scratch`, `place` | filesystems made for a run; where a suite is run |
 //! | `report` | the result as data, JSON and table |
 //! | `suite` | what is compared: [`append`], [`commit`], [`sync`], [`write`](mod@write), [`image`], [`saturate`] |
+//! | `compare` | two runs against each other |
 //! | `advise` | from a short run to a recommendation |
 //!
 //! The crate is for Linux: it forks, waits on futexes and pidfds, traces with ptrace, and two of
@@ -37,6 +39,7 @@
 #![deny(unsafe_code)]
 
 pub mod advise;
+mod compare;
 mod conditions;
 mod error;
 mod footprint;
@@ -44,6 +47,7 @@ mod latency;
 mod place;
 mod process;
 mod progress;
+mod queue;
 mod record;
 mod report;
 mod scratch;
@@ -56,6 +60,7 @@ mod trace;
 mod verify;
 mod ways;
 
+pub use compare::{Change, Compared, Comparison, Difference, Verdict};
 pub use conditions::{Conditions, Device, Filesystem, Machine, Writeback};
 pub use error::{Error, ErrorKind, Result};
 pub use latency::Latency;

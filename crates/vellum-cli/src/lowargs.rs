@@ -17,8 +17,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use vellum::{Fill, Layout, Lsn, Preallocate};
 
 pub(crate) use bench::{
-    BenchAppendArgs, BenchArgs, BenchCommitArgs, BenchOutputArgs, BenchPlaceArgs, BenchSuite,
-    BenchSyncArgs, BenchWriteArgs,
+    BenchAppendArgs, BenchArgs, BenchCommitArgs, BenchCompareArgs, BenchImageArgs, BenchOutputArgs,
+    BenchPlaceArgs, BenchSuite, BenchSyncArgs, BenchWriteArgs, CheckWith,
 };
 pub(crate) use internal::{
     DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs, StressProcessArgs,

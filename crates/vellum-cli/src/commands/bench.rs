@@ -2,6 +2,8 @@
 
 pub(super) mod append;
 pub(super) mod commit;
+pub(super) mod compare;
+pub(super) mod image;
 mod outputs;
 pub(super) mod sync;
 pub(super) mod write;

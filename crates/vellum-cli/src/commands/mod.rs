@@ -38,8 +38,10 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Bench(args) => match args.suite {
             BenchSuite::Append(args) => bench::append::run(args),
             BenchSuite::Commit(args) => bench::commit::run(args),
+            BenchSuite::Image(args) => bench::image::run(args),
             BenchSuite::Sync(args) => bench::sync::run(args),
             BenchSuite::Write(args) => bench::write::run(args),
+            BenchSuite::Compare(args) => bench::compare::run(&args),
         },
         Command::Stress(args) => stress::run(&args),
         Command::Demo(args) => demo::run(&args),

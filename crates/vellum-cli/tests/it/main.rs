@@ -3,6 +3,8 @@
 mod append;
 mod bench;
 mod bench_commit;
+mod bench_compare;
+mod bench_image;
 mod bench_sync;
 mod bench_write;
 mod cat;

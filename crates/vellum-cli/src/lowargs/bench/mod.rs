@@ -2,6 +2,8 @@
 
 mod append;
 mod commit;
+mod compare;
+mod image;
 mod sync;
 mod write;
 
@@ -12,6 +14,8 @@ use vellum_bench::ScratchKind;
 
 pub(crate) use append::BenchAppendArgs;
 pub(crate) use commit::BenchCommitArgs;
+pub(crate) use compare::BenchCompareArgs;
+pub(crate) use image::{BenchImageArgs, CheckWith};
 pub(crate) use sync::BenchSyncArgs;
 pub(crate) use write::BenchWriteArgs;
 
@@ -30,8 +34,10 @@ pub(crate) struct BenchArgs {
 pub(crate) enum BenchSuite {
     Append(BenchAppendArgs),
     Commit(BenchCommitArgs),
+    Image(BenchImageArgs),
     Sync(BenchSyncArgs),
     Write(BenchWriteArgs),
+    Compare(BenchCompareArgs),
 }
 
 /// Where a suite runs.
