@@ -41,8 +41,11 @@ impl Advised {
         let mut lines = vec![
             MARK.to_string(),
             format!("{}, vellum {}, {}", conditions.date, conditions.vellum, conditions.kernel),
-            format!("{} in {}", self.surroundings.kind(), conditions.directory.display()),
         ];
+        // Not the directory of the measurement: that is gone.
+        if let Some(mount) = &self.surroundings.filesystem {
+            lines.push(format!("{} on {}", mount.kind, mount.mount_point.display()));
+        }
         for it in &self.recommendations {
             lines.push(String::new());
             lines.extend(comment(it));
