@@ -21,6 +21,7 @@
 //! | `scratch`, `place` | filesystems made for a run; where a suite is run |
 //! | `report` | the result as data, JSON and table |
 //! | `suite` | what is compared: [`append`], [`commit`], [`sync`], [`write`](mod@write), [`image`], [`saturate`] |
+//! | `compare` | two runs against each other |
 //! | `advise` | from a short run to a recommendation |
 //!
 //! The crate is for Linux: it forks, waits on futexes and pidfds, traces with ptrace, and two of
@@ -37,6 +38,7 @@
 #![deny(unsafe_code)]
 
 pub mod advise;
+mod compare;
 mod conditions;
 mod error;
 mod footprint;
@@ -56,6 +58,7 @@ mod trace;
 mod verify;
 mod ways;
 
+pub use compare::{Change, Compared, Comparison, Difference, Verdict};
 pub use conditions::{Conditions, Device, Filesystem, Machine, Writeback};
 pub use error::{Error, ErrorKind, Result};
 pub use latency::Latency;

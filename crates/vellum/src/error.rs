@@ -21,7 +21,7 @@ pub enum ErrorKind {
     NoSpace = 2,
     /// There is no log at this path.
     NotFound = 3,
-    /// There is already a log at this path, and a new one was asked for.
+    /// There is already a log or file at this path, and a new one was asked for.
     AlreadyExists = 4,
     /// The permissions of the log do not allow this.
     PermissionDenied = 5,

@@ -1,20 +1,21 @@
 //! What is known of filesystems, and what follows from it where nobody has measured.
 //!
 //! One place for [`Preallocate::Auto`], for the way to fill that nobody chose, and for
-//! [`Advice::known`](crate::Advice::known); each with the reason. Figures are ratios from the project's measurements on
-//! Linux 6.18 with 2 cores, ext4, XFS and btrfs on loop devices in memory and ext4 on a virtio disk
-//! (`docs/benchmarks.md` has the method and `docs/decisions` the decisions); `vellum bench sync`,
-//! `commit` and `write` repeat them elsewhere.
+//! [`Advice::known`](crate::Advice::known); each with the reason. The figures were taken on Linux
+//! 6.18 with 2 cores, ext4, XFS and btrfs on loop devices in memory and ext4 on a virtio disk, to be
+//! read as ratios (`docs/benchmarks.md` has the method, `docs/decisions` the decisions); `vellum
+//! bench sync`, `commit` and `write` repeat them elsewhere.
 //!
 //! | | ext4, XFS | btrfs | tmpfs | overlay, FUSE, others |
 //! |---|---|---|---|---|
 //! | mapping | safe | not on a full disk | safe | not known |
 //! | allocating 1 GiB | below 2 ms | below 2 ms | 100 ms: real memory | where supported |
-//! | staged logs | written zeros, used again | the same without copy-on-write | the same, for uniformity | the same |
+//! | staged logs | written zeros, used again | without copy-on-write too | as ext4 | as ext4 |
 //! | other logs | `fallocate` | nothing: see below | `fallocate` | where supported |
-//! | one large file | direct | direct, without copy-on-write | mapped | buffered |
+//! | one large file, synced | direct | direct, without copy-on-write | mapped | buffered |
+//! | the same, not synced | mapped | buffered | mapped | buffered |
 //!
-//! - *Written blocks make the cheapest commit*: overwriting them took 0.5 to 0.7 of the time of
+//! - *Written blocks make the cheapest commit*: overwriting them took 0.5 to 0.8 of the time of
 //!   appending (ext4 on the disk, XFS), while blocks that are only allocated cost as much as
 //!   appending, or more: each has to be converted when it is written first.
 //! - *For a mapping it is the other way round*: a page of an allocated block is touched first in 0.5
@@ -76,10 +77,10 @@ pub(crate) fn fill(filesystem: Filesystem, preallocate: Preallocate) -> Fill {
 /// The method for one large file that several threads write, where nobody has chosen one.
 pub(crate) fn method(filesystem: Filesystem, is_synced: bool) -> Method {
     match filesystem {
-        // 7.9 GB/s by two threads, against 4.7 by `pwrite`, which takes turns.
-        Filesystem::Tmpfs => Method::Mapped,
         // With the sync 1.25 to 1.5 times the speed of many buffered files, 3 times on btrfs.
         Filesystem::Ext | Filesystem::Xfs | Filesystem::Btrfs if is_synced => Method::Direct,
+        // 1.2 to 1.6 times the speed of `pwrite`, which takes turns: decision 7.
+        Filesystem::Ext | Filesystem::Xfs | Filesystem::Tmpfs => Method::Mapped,
         _ => Method::Buffered,
     }
 }

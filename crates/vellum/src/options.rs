@@ -271,9 +271,9 @@ impl Options {
     ///
     /// # Cost
     ///
-    /// A dozen system calls, two syncs where the log is created. Segments are read only after a
-    /// reboot or when the control file is gone: the newest ones, or all of a log in which nothing
-    /// was ever committed ([`Log::recovery`]).
+    /// A dozen system calls; where the log is created two syncs, and two calls for each directory
+    /// above it. Segments are read only after a reboot or when the control file is gone: the newest
+    /// ones, or all of a log in which nothing was ever committed ([`Log::recovery`]).
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Log> {
         Log::open(path.as_ref(), self)
     }

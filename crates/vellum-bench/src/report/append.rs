@@ -65,7 +65,12 @@ impl ToRow for Case {
             .metric("time", "ns/record", Better::Lower, self.ns_per_record.clone())
             .metric("speed against write", "x", Better::Higher, self.ratio_to_write.clone())
             .metric("syscalls", per_record, Better::Lower, Vec::from_iter(self.syscalls_per_record))
-            .metric("page faults", per_record, Better::Lower, self.page_faults_per_record.clone());
+            .metric(
+                "page faults",
+                per_record,
+                Better::Neither,
+                self.page_faults_per_record.clone(),
+            );
         let (skipped, failed) = (self.skipped.clone(), self.failed.clone());
         Row { verified: self.verified, skipped, failed, ..row }
     }

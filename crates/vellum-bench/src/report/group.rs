@@ -6,20 +6,20 @@ use super::row::{Key, Metric, Row};
 const FILESYSTEM: &str = "filesystem";
 
 /// Rows with the same heading and filesystem.
-pub(super) struct Group<'a> {
-    pub(super) rows: Vec<&'a Row>,
+pub(crate) struct Group<'a> {
+    pub(crate) rows: Vec<&'a Row>,
 }
 
 /// A metric as a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Figure<'a> {
-    pub(super) name: &'a str,
-    pub(super) unit: &'a str,
+pub(crate) struct Figure<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) unit: &'a str,
 }
 
 impl<'a> Group<'a> {
     /// All rows, in the order in which their tables begin.
-    pub(super) fn all(rows: &'a [Row]) -> Vec<Group<'a>> {
+    pub(crate) fn all(rows: &'a [Row]) -> Vec<Group<'a>> {
         let mut groups: Vec<Group<'a>> = Vec::new();
         for row in rows {
             let heading = heading(row);
@@ -36,7 +36,7 @@ impl<'a> Group<'a> {
     }
 
     /// The table, the filesystem, and what is the same in all rows.
-    pub(super) fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         let Some((filesystem, table)) = self.heading() else { return String::new() };
         let columns = self.key_columns();
         let same = self.rows[0]
@@ -50,7 +50,7 @@ impl<'a> Group<'a> {
     }
 
     /// The names of the keys that tell the rows apart, one at least.
-    pub(super) fn key_columns(&self) -> Vec<&'a str> {
+    pub(crate) fn key_columns(&self) -> Vec<&'a str> {
         let mut names: Vec<&str> = Vec::new();
         for key in self.rows.iter().flat_map(|row| &row.keys) {
             if key.name != FILESYSTEM && !names.contains(&key.name.as_str()) {
@@ -66,7 +66,7 @@ impl<'a> Group<'a> {
     }
 
     /// The metrics of any row, each once.
-    pub(super) fn figures(&self) -> Vec<Figure<'a>> {
+    pub(crate) fn figures(&self) -> Vec<Figure<'a>> {
         let mut figures = Vec::new();
         for metric in self.rows.iter().flat_map(|row| &row.metrics) {
             let figure = Figure { name: &metric.name, unit: &metric.unit };
@@ -78,7 +78,7 @@ impl<'a> Group<'a> {
     }
 
     /// Why rows have no numbers; rows with the same reason in one note.
-    pub(super) fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         let mut reasons: Vec<(&str, &str, Vec<&Row>)> = Vec::new();
         for row in &self.rows {
             let outcome = row.outcome();
@@ -113,14 +113,14 @@ impl<'a> Group<'a> {
 
 impl Figure<'_> {
     /// This metric of `row`.
-    pub(super) fn of<'a>(&self, row: &'a Row) -> Option<&'a Metric> {
+    pub(crate) fn of<'a>(&self, row: &'a Row) -> Option<&'a Metric> {
         row.metrics
             .iter()
             .find(|metric| (metric.name.as_str(), metric.unit.as_str()) == (self.name, self.unit))
     }
 
     /// The samples of `row`; empty where it has no such metric.
-    pub(super) fn samples<'a>(&self, row: &'a Row) -> &'a [f64] {
+    pub(crate) fn samples<'a>(&self, row: &'a Row) -> &'a [f64] {
         self.of(row).map_or(&[], |metric| &metric.samples)
     }
 }

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 const LEVELS: usize = 4;
 
 /// `value` as JSON, with a newline at the end.
-pub(super) fn text(value: &impl Serialize) -> Result<String> {
+pub(crate) fn text(value: &impl Serialize) -> Result<String> {
     let failed = |error: &dyn std::fmt::Display| Error::failed(format!("write JSON: {error}"));
     let mut bytes = Vec::new();
     let mut serializer = Serializer::with_formatter(&mut bytes, Lines::default());

@@ -69,16 +69,18 @@ fn cells(row: &Row, keys: &[&str], figures: &[Figure<'_>]) -> Vec<String> {
     cells
 }
 
-fn line(cells: &[String]) -> String {
+/// A row of a table.
+pub(crate) fn line(cells: &[String]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-fn list(items: impl Iterator<Item = String>) -> String {
+/// A list.
+pub(crate) fn list(items: impl Iterator<Item = String>) -> String {
     items.map(|item| format!("- {}\n", cell(&item))).collect()
 }
 
 /// Text that Markdown shows as it is: no sign in it breaks a table or becomes a style.
-fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     let mut cell = String::new();
     for sign in text.trim().chars() {
         if matches!(sign, '|' | '\\' | '`' | '*' | '_' | '<' | '>' | '[' | ']' | '#') {

@@ -11,18 +11,19 @@ pub(crate) mod append;
 mod case;
 pub(crate) mod commit;
 mod document;
-mod group;
+pub(crate) mod group;
 pub(crate) mod html;
 mod json;
-mod markdown;
+pub(crate) mod markdown;
 mod row;
 pub(crate) mod sync;
-mod table;
+pub(crate) mod table;
 mod tables;
 
 pub use case::{Outcome, ToRow};
 pub use document::Document;
 pub use html::{html, html_with_recommendation};
+pub(crate) use json::text as json_text;
 pub use row::{Better, Key, Metric, Row, Series};
 pub(crate) use table::{place_name, size};
 

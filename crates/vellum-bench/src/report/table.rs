@@ -6,17 +6,17 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 use crate::stats::Spread;
 
 /// The width that everything fits in.
-pub(super) const WIDTH: usize = 100;
+pub(crate) const WIDTH: usize = 100;
 
 /// Where a column's cells stand.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Align {
+pub(crate) enum Align {
     Left,
     Right,
 }
 
 /// Heading and alignment of each column.
-pub(super) type Columns<'a> = &'a [(&'a str, Align)];
+pub(crate) type Columns<'a> = &'a [(&'a str, Align)];
 
 /// A filesystem as titles and keys name it: one that was made for the run says so.
 pub(crate) fn place_name(filesystem: &str, is_scratch: bool) -> String {
@@ -33,23 +33,23 @@ pub(crate) fn size(bytes: u64) -> String {
 }
 
 /// A cell with nothing in it.
-pub(super) fn dash() -> String {
+pub(crate) fn dash() -> String {
     String::from("–")
 }
 
 /// The middle of `samples`.
-pub(super) fn median(samples: &[f64]) -> String {
+pub(crate) fn median(samples: &[f64]) -> String {
     Spread::of(samples).map_or_else(dash, |spread| number(spread.median))
 }
 
 /// The smallest and the largest of `samples`.
-pub(super) fn range(samples: &[f64]) -> String {
+pub(crate) fn range(samples: &[f64]) -> String {
     let text = |spread: Spread| format!("{} … {}", number(spread.min), number(spread.max));
     Spread::of(samples).map_or_else(dash, text)
 }
 
 /// A title, unless it is empty, and a table under it.
-pub(super) fn titled(
+pub(crate) fn titled(
     title: &str,
     columns: Columns<'_>,
     rows: impl Iterator<Item = Vec<String>>,
@@ -71,7 +71,7 @@ pub(super) fn titled(
 }
 
 /// A number with about three digits that count.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let decimals = match value.abs() {
         0.0 => 0,
         size if size >= 100.0 => 0,
@@ -84,7 +84,7 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// The text in lines that fit, those after the first indented.
-pub(super) fn wrapped(text: &str) -> String {
+pub(crate) fn wrapped(text: &str) -> String {
     let mut lines = String::new();
     let mut width = 0;
     for word in text.split_whitespace() {

@@ -3,6 +3,7 @@
 pub(super) mod all;
 pub(super) mod append;
 pub(super) mod commit;
+pub(super) mod compare;
 mod outputs;
 mod saturate;
 pub(super) mod sync;

@@ -41,6 +41,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
             BenchSuite::Commit(args) => bench::commit::run(args),
             BenchSuite::Sync(args) => bench::sync::run(args),
             BenchSuite::Write(args) => bench::write::run(args),
+            BenchSuite::Compare(args) => bench::compare::run(&args),
         },
         Command::Stress(args) => stress::run(&args),
         Command::Demo(args) => demo::run(&args),

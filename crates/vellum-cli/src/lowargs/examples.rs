@@ -88,6 +88,19 @@ Examples:
   vellum bench commit --bytes 256 --threads 1 --prepared yes --cases vellum,direct-dsync
   vellum bench commit --bytes 256 --json - | jq -c '.cases[] | [.keys[].value, .metrics[1].median]'";
 
+pub(super) const BENCH_COMPARE: &str = "\
+Exit codes:
+  0  compared
+  1  failed, or --fail-on-slower found something
+  2  usage
+
+Examples:
+  vellum bench commit --rounds 7 --json before.json    # then change something
+  vellum bench commit --rounds 7 --json after.json
+  vellum bench compare --changed before.json after.json
+  vellum bench compare --fail-on-slower 10 before.json after.json
+  vellum bench compare --json - before.json after.json | jq '.rows[].figures[] | .verdict'";
+
 pub(super) const BENCH_SYNC: &str = "\
 Examples:
   vellum bench sync --dir /mnt/data --json result.json

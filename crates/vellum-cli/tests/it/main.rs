@@ -3,6 +3,7 @@
 mod append;
 mod bench;
 mod bench_commit;
+mod bench_compare;
 mod bench_end;
 mod bench_sync;
 mod bench_write;

@@ -74,7 +74,7 @@ impl Pool {
     pub(super) fn put(&self, memory: Memory) {
         let mut idle = lock(&self.idle);
         let pooled: usize = idle.iter().map(Memory::capacity).sum();
-        if pooled + memory.capacity() <= POOLED_BYTES_MAX {
+        if memory.capacity() > 0 && pooled + memory.capacity() <= POOLED_BYTES_MAX {
             idle.push(memory);
         }
     }

@@ -18,6 +18,7 @@
 //! write changes behind it.
 
 use std::collections::HashMap;
+use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -67,13 +68,13 @@ pub(super) struct Means<'a> {
 
 impl Direct {
     /// The direct way through `fd`, which was opened for it.
-    pub(super) fn new(fd: OwnedFd, len: Option<u64>, allocates: bool) -> io::Result<Direct> {
+    pub(super) fn new(fd: OwnedFd, len: Option<u64>) -> io::Result<Direct> {
         let memory_alignment = sys::file::direct_memory_alignment(&fd)
             .unwrap_or(MEMORY_ALIGNMENT_BYTES)
             .min(MEMORY_ALIGNMENT_BYTES);
         Ok(Direct {
             block_bytes: block_bytes(&fd)?,
-            ground: Ground::whole(len, allocates),
+            ground: Ground::whole(len),
             fd,
             len,
             memory_alignment,
@@ -95,71 +96,90 @@ impl Direct {
         let last_whole = (end / CELL_BYTES * CELL_BYTES).max(first_whole);
         let (head, rest) = bytes.split_at((first_whole - offset) as usize);
         let (middle, tail) = rest.split_at((last_whole - first_whole) as usize);
-        self.write_parts(means, offset, head)?;
-        self.write_straight(means, first_whole, middle)?;
-        self.write_parts(means, last_whole, tail)
+        let head = self.add(means, offset, head)?;
+        let tail = self.add(means, last_whole, tail)?;
+        let begin = if head.is_some() { offset / CELL_BYTES * CELL_BYTES } else { first_whole };
+        self.write_run(means, begin, head.as_deref(), middle, tail.as_deref())?;
+        [head, tail].into_iter().flatten().for_each(|cell| means.pool.put(cell));
+        Ok(())
     }
 
-    /// Writes whole cells.
-    fn write_straight(&self, means: Means<'_>, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        if bytes.as_ptr().addr().is_multiple_of(self.memory_alignment) {
-            return self.write_blocks(means, offset, bytes);
+    /// Writes whole cells with the ones that this piece has filled up before and behind them, in as
+    /// few writes as can be.
+    fn write_run(
+        &self,
+        means: Means<'_>,
+        mut offset: u64,
+        mut head: Option<&[u8]>,
+        mut middle: &[u8],
+        tail: Option<&[u8]>,
+    ) -> io::Result<()> {
+        let is_aligned = middle.as_ptr().addr().is_multiple_of(self.memory_alignment);
+        let mut memory = Memory::default();
+        if !is_aligned && !middle.is_empty() {
+            memory = means.pool.take(COPY_BYTES.min(middle.len()));
         }
-        let mut memory = means.pool.take(COPY_BYTES.min(bytes.len()));
-        let mut place = offset;
-        let written = bytes.chunks(COPY_BYTES).try_for_each(|part| {
-            memory[..part.len()].copy_from_slice(part);
-            self.write_blocks(means, place, &memory[..part.len()])?;
-            place += part.len() as u64;
-            Ok(())
-        });
-        means.pool.put(memory);
-        written
+        loop {
+            let len = if is_aligned { middle.len() } else { middle.len().min(memory.len()) };
+            let (mut now, rest) = middle.split_at(len);
+            if !is_aligned {
+                memory[..len].copy_from_slice(now);
+                now = &memory[..len];
+            }
+            let tail = tail.filter(|_| rest.is_empty());
+            let parts = [head.take().unwrap_or(&[]), now, tail.unwrap_or(&[])];
+            self.write_blocks(means, offset, parts)?;
+            offset += parts.iter().map(|part| part.len() as u64).sum::<u64>();
+            middle = rest;
+            if middle.is_empty() {
+                means.pool.put(memory);
+                return Ok(());
+            }
+        }
     }
 
     /// Writes whole blocks from aligned memory, going on after short writes.
-    fn write_blocks(&self, means: Means<'_>, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    fn write_blocks(&self, means: Means<'_>, mut offset: u64, parts: [&[u8]; 3]) -> io::Result<()> {
         if !self.is_refused() {
-            match sys::file::write_all_at(&self.fd, bytes, offset) {
+            let mut slices = parts.map(IoSlice::new);
+            match sys::file::write_all_vectored_at(&self.fd, &mut slices, offset) {
                 // Also the rest of a short write that ended within a block: a full disk, as the
                 // page cache will say.
                 Err(Errno::INVAL) => self.is_refused.store(true, Ordering::Relaxed),
                 answer => return answer,
             }
         }
-        sys::file::write_all_at(means.buffered, bytes, offset)
-    }
-
-    /// Writes bytes that cover no cell wholly, and may touch two of them.
-    fn write_parts(&self, means: Means<'_>, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            let room = CELL_BYTES - offset % CELL_BYTES;
-            let (part, rest) = bytes.split_at(bytes.len().min(room as usize));
-            self.write_part(means, offset, part)?;
+        for part in parts {
+            sys::file::write_all_at(means.buffered, part, offset)?;
             offset += part.len() as u64;
-            bytes = rest;
         }
         Ok(())
     }
 
-    /// Adds bytes to one cell, and writes it when they were the last.
-    fn write_part(&self, means: Means<'_>, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let index = offset / CELL_BYTES;
-        let place = (offset % CELL_BYTES) as usize;
+    /// Adds bytes to one cell. Where they were the last that it lacked, it is answered to be
+    /// written; the last one of the file is written here.
+    fn add(&self, means: Means<'_>, offset: u64, bytes: &[u8]) -> io::Result<Option<Memory>> {
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let (index, place) = (offset / CELL_BYTES, (offset % CELL_BYTES) as usize);
         let cell = self.cell(means.pool, index);
         let mut cell = lock(&cell);
-        match &mut *cell {
-            Cell::Passed => sys::file::write_all_at(means.buffered, bytes, offset),
-            Cell::Open { memory, filled } => {
-                memory[place..place + bytes.len()].copy_from_slice(bytes);
-                *filled += bytes.len();
-                if *filled < self.span(index) {
-                    return Ok(());
-                }
-                lock(&self.cells).remove(&index);
-                self.close(means, index, std::mem::replace(&mut *cell, Cell::Passed))
-            }
+        let Cell::Open { memory, filled } = &mut *cell else {
+            return sys::file::write_all_at(means.buffered, bytes, offset).map(|()| None);
+        };
+        memory[place..place + bytes.len()].copy_from_slice(bytes);
+        *filled += bytes.len();
+        let span = self.span(index);
+        if *filled < span {
+            return Ok(None);
         }
+        lock(&self.cells).remove(&index);
+        let memory = std::mem::take(memory);
+        if span == memory.len() {
+            return Ok(Some(memory));
+        }
+        self.close(means, index, memory).map(|()| None)
     }
 
     fn cell(&self, pool: &Pool, index: u64) -> Arc<Mutex<Cell>> {
@@ -177,11 +197,10 @@ impl Direct {
 
     /// Writes a cell: whole blocks past the page cache, what is left at the end of the file through
     /// it.
-    fn close(&self, means: Means<'_>, index: u64, cell: Cell) -> io::Result<()> {
-        let Cell::Open { memory, .. } = cell else { return Ok(()) };
+    fn close(&self, means: Means<'_>, index: u64, memory: Memory) -> io::Result<()> {
         let (offset, span) = (index * CELL_BYTES, self.span(index));
         let blocks = span / self.block_bytes * self.block_bytes;
-        self.write_blocks(means, offset, &memory[..blocks])?;
+        self.write_blocks(means, offset, [&[], &memory[..blocks], &[]])?;
         let rest = &memory[blocks..span];
         sys::file::write_all_at(means.buffered, rest, offset + blocks as u64)?;
         means.pool.put(memory);
@@ -193,7 +212,9 @@ impl Direct {
         let cells = std::mem::take(&mut *lock(&self.cells));
         for (index, cell) in cells {
             let cell = std::mem::replace(&mut *lock(&cell), Cell::Passed);
-            self.close(means, index, cell)?;
+            if let Cell::Open { memory, .. } = cell {
+                self.close(means, index, memory)?;
+            }
         }
         Ok(())
     }

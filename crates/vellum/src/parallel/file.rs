@@ -6,17 +6,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::OFlags;
-use rustix::io;
 
 use super::buffer::{Buffer, Pool};
 use super::coverage::Coverage;
-use super::direct::{Direct, Means};
-use super::ground::Ground;
-use super::line::{Line, Parked, Turn};
-use super::{FileOptions, Method, lock, mapped};
+use super::line::{Line, PARKED_BYTES_MAX_DEFAULT, Parked, Turn};
+use super::way::Way;
+use super::{FileOptions, Method, lock};
 use crate::error::OsResult;
-use crate::sys::{self, filesystem::Filesystem};
-use crate::{Error, ErrorKind, Result, knowledge};
+use crate::{Error, ErrorKind, Result, sys};
 
 /// A spilled piece is moved this much at a time.
 const MOVE_BYTES: u64 = 1 << 20;
@@ -40,14 +37,6 @@ pub struct ResultFile {
     has_failed: AtomicBool,
     failure: Mutex<Option<Error>>,
     is_finished: bool,
-}
-
-/// How bytes get into the file.
-#[derive(Debug)]
-enum Way {
-    Buffered { allocates: bool },
-    Direct(Direct),
-    Mapped(Ground),
 }
 
 /// What became of a result file.
@@ -75,49 +64,23 @@ impl ResultFile {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         let fd = sys::file::open(path, flags, options.mode.unwrap_or(0o666))
             .or_os("create the result file", path)?;
-        let mut file = ResultFile {
+        let parked_bytes_max = options.parked_bytes_max.unwrap_or(PARKED_BYTES_MAX_DEFAULT);
+        let way = Way::choose(&fd, path, options.len, options.method, options.sync);
+        let way = way.or_os("look at the result file", path).inspect_err(|_| {
+            let _ = rustix::fs::unlink(path);
+        })?;
+        Ok(ResultFile {
             path: path.to_path_buf(),
             options,
             fd,
-            way: Way::Buffered { allocates: false },
+            way,
             pool: Pool::default(),
             coverage: Mutex::default(),
-            line: Line::default(),
+            line: Line::new(parked_bytes_max),
             has_failed: AtomicBool::new(false),
             failure: Mutex::default(),
             is_finished: false,
-        };
-        file.way = file.choose().or_os("look at the result file", path)?;
-        Ok(file)
-    }
-
-    /// The way that the options and the filesystem lead to.
-    fn choose(&self) -> io::Result<Way> {
-        let filesystem = Filesystem::of(&self.fd)?;
-        let len = self.options.len;
-        match self.options.method.on(filesystem, self.options.sync) {
-            Method::Direct if filesystem != Filesystem::Tmpfs => {
-                if filesystem == Filesystem::Btrfs {
-                    sys::file::overwrite_in_place(&self.fd);
-                }
-                let flags = OFlags::WRONLY | OFlags::DIRECT | OFlags::NOFOLLOW;
-                if let Ok(direct) = sys::file::open(&self.path, flags, 0) {
-                    return Ok(Way::Direct(Direct::new(direct, len, true)?));
-                }
-            }
-            Method::Mapped if self.can_map(filesystem) => {
-                return Ok(Way::Mapped(Ground::mapped(len)));
-            }
-            _ => {}
-        }
-        // XFS writes faster into space that it allocates when the pages are written back.
-        let allocates = matches!(filesystem, Filesystem::Ext | Filesystem::Tmpfs);
-        Ok(Way::Buffered { allocates })
-    }
-
-    /// Whether mapped pages can be given blocks before anything is stored there.
-    fn can_map(&self, filesystem: Filesystem) -> bool {
-        filesystem.mapping_hazard().is_none() && sys::file::allocate(&self.fd, 1).is_ok()
+        })
     }
 
     /// Where it is.
@@ -127,11 +90,7 @@ impl ResultFile {
 
     /// The method in use, never [`Method::Auto`].
     pub fn method(&self) -> Method {
-        match &self.way {
-            Way::Direct(direct) if !direct.is_refused() => Method::Direct,
-            Way::Mapped(_) => Method::Mapped,
-            _ => Method::Buffered,
-        }
+        self.way.method()
     }
 
     /// Does ahead what can be done ahead of the first piece; what, depends on the method. Without
@@ -147,12 +106,7 @@ impl ResultFile {
     /// writes pay otherwise; a thread may do it while others write already.
     pub fn prepare(&self) -> Result<()> {
         let Some(len) = self.options.len.filter(|len| *len > 0) else { return Ok(()) };
-        let prepared = match &self.way {
-            Way::Direct(direct) => direct.ground.prepare(self.fd.as_fd()),
-            Way::Mapped(ground) => ground.prepare(self.fd.as_fd()),
-            Way::Buffered { allocates: true } => sys::file::allocate_range(&self.fd, 0, len),
-            Way::Buffered { allocates: false } => Ok(()),
-        };
+        let prepared = self.way.prepare(self.fd.as_fd(), len);
         self.noted(prepared.or_os("allocate the result file", &self.path))
     }
 
@@ -290,20 +244,11 @@ impl ResultFile {
 
     /// Writes bytes that are nobody else's.
     fn put(&self, offset: u64, bytes: &[u8]) -> Result<()> {
-        let end = offset.saturating_add(bytes.len() as u64);
-        let put = sys::file::check_size_limit(end).and_then(|()| match &self.way {
-            Way::Buffered { .. } => sys::file::write_all_at(&self.fd, bytes, offset),
-            Way::Direct(direct) => direct.write(self.means(), offset, bytes),
-            Way::Mapped(ground) => mapped::write(ground, self.fd.as_fd(), offset, bytes),
-        });
+        let put = self.way.write(self.fd.as_fd(), &self.pool, offset, bytes);
         put.map_err(|errno| {
             let operation = format!("write {} bytes at offset {offset} of", bytes.len());
             Error::os(errno, &operation, &self.path)
         })
-    }
-
-    fn means(&self) -> Means<'_> {
-        Means { buffered: self.fd.as_fd(), pool: &self.pool }
     }
 
     fn wrong(&self, kind: ErrorKind, message: impl Into<String>) -> Error {
@@ -366,9 +311,8 @@ impl ResultFile {
     }
 
     fn complete(&self, len: u64) -> Result<()> {
-        if let Way::Direct(direct) = &self.way {
-            direct.finish(self.means()).or_os("write the ends of pieces of", &self.path)?;
-        }
+        let kept = self.way.finish(self.fd.as_fd(), &self.pool);
+        kept.or_os("write the ends of pieces of", &self.path)?;
         sys::file::set_len(&self.fd, len).or_os("set the length of", &self.path)?;
         if self.options.sync {
             sys::file::sync(&self.fd).or_os("sync", &self.path)?;
@@ -392,12 +336,5 @@ impl Drop for ResultFile {
         if !self.is_finished && !self.options.keep_partial && self.is_at(self.fd.as_fd()) {
             let _ = rustix::fs::unlink(&self.path);
         }
-    }
-}
-
-impl Method {
-    /// What `self` means on a filesystem.
-    fn on(self, filesystem: Filesystem, sync: bool) -> Method {
-        if self == Method::Auto { knowledge::method(filesystem, sync) } else { self }
     }
 }

@@ -9,8 +9,8 @@ use rustix::io::{self, Errno};
 use super::lock;
 use crate::sys::{self, Map};
 
-/// What one call allocates at most where allocation takes time (tmpfs), or where the length of the
-/// file is not known: other threads go on meanwhile in what is there.
+/// What is made ready at a time where it is mapped, or where the length of the file is not known:
+/// other threads go on meanwhile in what is there.
 const STRETCH_BYTES: u64 = 32 << 20;
 
 /// A part of the file whose blocks are there.
@@ -18,6 +18,8 @@ const STRETCH_BYTES: u64 = 32 << 20;
 pub(super) struct Stretch {
     /// Where it starts in the file.
     pub(super) begin: u64,
+    /// Bytes in it.
+    pub(super) len: u64,
     /// The mapping of it, where pieces are stored through one.
     pub(super) map: Option<Map>,
 }
@@ -27,8 +29,10 @@ pub(super) struct Stretch {
 pub(super) struct Ground {
     len: Option<u64>,
     stretch_bytes: u64,
-    allocates: bool,
     maps: bool,
+    /// Whether blocks are pages: then one thread allocates them no faster ahead than all of them do
+    /// when they store, and only [`Ground::prepare`] allocates.
+    is_memory: bool,
     /// By number, those that are made.
     stretches: RwLock<HashMap<u64, Arc<Stretch>>>,
     /// Held while a stretch is made.
@@ -37,31 +41,40 @@ pub(super) struct Ground {
 
 impl Ground {
     /// Ground that is allocated in one call where the length is known.
-    pub(super) fn whole(len: Option<u64>, allocates: bool) -> Ground {
-        let stretch_bytes = len.unwrap_or(STRETCH_BYTES).max(1);
-        Ground::new(len, stretch_bytes, allocates, false)
+    pub(super) fn whole(len: Option<u64>) -> Ground {
+        Ground::new(len, len.unwrap_or(STRETCH_BYTES).max(1), false, false)
     }
 
     /// Ground that is allocated and mapped a stretch at a time.
-    pub(super) fn mapped(len: Option<u64>) -> Ground {
-        Ground::new(len, STRETCH_BYTES, true, true)
+    pub(super) fn mapped(len: Option<u64>, is_memory: bool) -> Ground {
+        Ground::new(len, STRETCH_BYTES, true, is_memory)
     }
 
-    fn new(len: Option<u64>, stretch_bytes: u64, allocates: bool, maps: bool) -> Ground {
+    fn new(len: Option<u64>, stretch_bytes: u64, maps: bool, is_memory: bool) -> Ground {
         let (stretches, making) = (RwLock::default(), Mutex::default());
-        Ground { len, stretch_bytes, allocates, maps, stretches, making }
+        Ground { len, stretch_bytes, maps, is_memory, stretches, making }
     }
 
     /// Makes everything ready, where the length is known.
     pub(super) fn prepare(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
-        self.ready(fd, 0, self.len.unwrap_or(0))
+        let len = self.len.unwrap_or(0);
+        let mut begin = 0;
+        while begin < len {
+            let end = len.min(begin.saturating_add(self.stretch_bytes));
+            if self.is_memory {
+                sys::file::allocate_range(fd, begin, end - begin)?;
+            }
+            self.ready(fd, begin, end)?;
+            begin = end;
+        }
+        Ok(())
     }
 
     /// Makes the bytes from `begin` to `end` ready.
     pub(super) fn ready(&self, fd: BorrowedFd<'_>, mut begin: u64, end: u64) -> io::Result<()> {
         while begin < end {
             let stretch = self.stretch(fd, begin)?;
-            begin = stretch.begin + self.stretch_bytes;
+            begin = stretch.begin + stretch.len;
         }
         Ok(())
     }
@@ -89,7 +102,7 @@ impl Ground {
 
     fn make(&self, fd: BorrowedFd<'_>, begin: u64) -> io::Result<Stretch> {
         let end = begin.saturating_add(self.stretch_bytes).min(self.len.unwrap_or(u64::MAX));
-        let is_allocated = self.allocates && self.allocate(fd, begin, end)?;
+        let is_allocated = self.allocate(fd, begin, end)?;
         let map = match self.maps && is_allocated {
             true => Some(Map::at(fd, begin, (end - begin) as usize, true)?),
             false => None,
@@ -98,14 +111,17 @@ impl Ground {
             // Writes that make a file longer take turns.
             sys::file::set_len(fd, end)?;
         }
-        Ok(Stretch { begin, map })
+        Ok(Stretch { begin, len: end - begin, map })
     }
 
     /// Gives a stretch its blocks; false where they are not to be had ahead, so that the writes
     /// will tell.
     fn allocate(&self, fd: BorrowedFd<'_>, begin: u64, end: u64) -> io::Result<bool> {
+        // The last byte is enough to make the file long enough for a mapping. To set the length
+        // would cut off what somebody writes behind it at this moment.
+        let from = if self.is_memory { end - 1 } else { begin };
         let allocated = sys::file::check_size_limit(end)
-            .and_then(|()| sys::file::allocate_range(fd, begin, end - begin));
+            .and_then(|()| sys::file::allocate_range(fd, from, end - from));
         match allocated {
             Err(Errno::OPNOTSUPP) => Ok(false),
             // The file may end before the stretch does.

@@ -17,8 +17,8 @@ use rustix::io::{self, Errno};
 use super::lock;
 use crate::sys;
 
-/// Memory for parked pieces; one that is longer than this may be parked alone.
-const PARKED_BYTES_MAX: u64 = 64 << 20;
+/// Memory for parked pieces unless chosen otherwise.
+pub(super) const PARKED_BYTES_MAX_DEFAULT: u64 = 64 << 20;
 
 /// A piece that waits for its place.
 #[derive(Debug)]
@@ -43,8 +43,10 @@ impl Parked {
 pub(super) struct Twice;
 
 /// The order of the pieces.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Line {
+    /// Memory for parked pieces.
+    parked_bytes_max: u64,
     state: Mutex<State>,
     spill: Mutex<Spill>,
 }
@@ -69,6 +71,10 @@ pub(super) enum Turn {
 }
 
 impl Line {
+    pub(super) fn new(parked_bytes_max: u64) -> Line {
+        Line { parked_bytes_max, state: Mutex::default(), spill: Mutex::default() }
+    }
+
     /// Takes up piece `index` of `len` bytes.
     pub(super) fn enter(&self, index: u64, len: u64) -> Result<Turn, Twice> {
         let mut state = lock(&self.state);
@@ -79,7 +85,7 @@ impl Line {
             return Ok(Turn::Write(state.advance(len)));
         }
         state.parked.insert(index, None);
-        let in_memory = state.parked_bytes == 0 || state.parked_bytes + len <= PARKED_BYTES_MAX;
+        let in_memory = state.parked_bytes.saturating_add(len) <= self.parked_bytes_max;
         if in_memory {
             state.parked_bytes += len;
         }
@@ -205,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_piece_that_overtakes_is_placed_when_the_missing_one_comes() {
-        let line = Line::default();
+        let line = Line::new(50);
         assert!(matches!(line.enter(0, 10), Ok(Turn::Write(0))));
         assert!(matches!(line.enter(2, 30), Ok(Turn::Park { in_memory: true })));
         assert_eq!(line.enter(2, 30).err(), Some(Twice));
@@ -222,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_piece_whose_turn_comes_while_it_is_copied_is_written_by_its_owner() {
-        let line = Line::default();
+        let line = Line::new(50);
         assert!(matches!(line.enter(1, 5), Ok(Turn::Park { .. })));
         assert!(matches!(line.enter(0, 7), Ok(Turn::Write(0))));
         assert!(line.next_parked().is_none(), "it is not there yet");
@@ -232,9 +238,12 @@ mod tests {
 
     #[test]
     fn memory_for_parked_pieces_is_bounded() {
-        let line = Line::default();
-        let long = PARKED_BYTES_MAX;
-        assert!(matches!(line.enter(1, 2 * long), Ok(Turn::Park { in_memory: true })), "alone");
+        let line = Line::new(50);
+        assert!(matches!(line.enter(1, 50), Ok(Turn::Park { in_memory: true })));
         assert!(matches!(line.enter(2, 1), Ok(Turn::Park { in_memory: false })));
+        assert!(line.park(1, memory(50)).is_none());
+        assert!(matches!(line.enter(0, 9), Ok(Turn::Write(0))));
+        line.release(&line.next_parked().unwrap().1);
+        assert!(matches!(line.enter(3, 50), Ok(Turn::Park { in_memory: true })), "room again");
     }
 }

@@ -30,9 +30,9 @@
 //!
 //! | filesystem | with [`FileOptions::sync`] | without |
 //! |---|---|---|
-//! | ext4, XFS | allocated, then [`Method::Direct`] | [`Method::Buffered`] |
+//! | ext4, XFS | allocated, then [`Method::Direct`] | allocated, then [`Method::Mapped`] |
 //! | btrfs | the same, without copy-on-write | [`Method::Buffered`] |
-//! | tmpfs | [`Method::Mapped`] | [`Method::Mapped`] |
+//! | tmpfs | allocated, then [`Method::Mapped`] | the same |
 //! | others (FUSE, overlay, network) | [`Method::Buffered`] | [`Method::Buffered`] |
 //!
 //! The measurements behind this are in `docs/decisions/0007-one-file-by-many-threads.md`.
@@ -45,6 +45,7 @@ mod ground;
 mod line;
 mod mapped;
 mod options;
+mod way;
 
 use std::fmt;
 use std::str::FromStr;
@@ -71,8 +72,9 @@ pub enum Method {
     /// the file is made without copy-on-write, and so without checksums and compression. Where
     /// there are no direct writes, [`Method::Buffered`] takes its place.
     Direct,
-    /// Stores through a shared mapping of allocated blocks. Where such a mapping is not safe
-    /// (btrfs, FUSE, overlay, network), [`Method::Buffered`] takes its place.
+    /// Into the page cache of allocated blocks, by `pwrite` for the thread that finds nobody else
+    /// there, through a shared mapping for the others. Where such a mapping is not safe (btrfs,
+    /// FUSE, overlay, network), [`Method::Buffered`] takes its place.
     Mapped,
 }
 

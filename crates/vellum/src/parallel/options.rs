@@ -26,6 +26,7 @@ use crate::Result;
 pub struct FileOptions {
     pub(super) len: Option<u64>,
     pub(super) piece_bytes_max: Option<u64>,
+    pub(super) parked_bytes_max: Option<u64>,
     pub(super) method: Method,
     pub(super) sync: bool,
     pub(super) keep_partial: bool,
@@ -51,11 +52,18 @@ impl FileOptions {
     /// # Cost
     ///
     /// A piece is written at its final place as soon as all pieces before it have been handed in.
-    /// One that comes earlier is copied: into memory while that holds less than 64 MiB, and into
-    /// a nameless file in the same directory beyond. So pieces that come nearly in order cost
-    /// nothing, and in the worst order (the first comes last) all but 64 MiB is written twice.
+    /// One that comes earlier is copied: into memory as far as
+    /// [`parked_bytes_max`](FileOptions::parked_bytes_max) allows, else into a nameless file in the
+    /// same directory. So pieces that come nearly in order cost nothing, and in the worst order
+    /// (the first comes last) all that does not fit into that memory is written twice.
     pub fn slots(mut self, piece_bytes_max: u64) -> FileOptions {
         self.piece_bytes_max = Some(piece_bytes_max);
+        self
+    }
+
+    /// Memory for numbered pieces that come before their predecessors, in bytes. Default: 64 MiB.
+    pub fn parked_bytes_max(mut self, bytes: u64) -> FileOptions {
+        self.parked_bytes_max = Some(bytes);
         self
     }
 

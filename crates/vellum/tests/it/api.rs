@@ -18,4 +18,5 @@ pub(crate) const ROLES: &[Role] = &[
     ("echo", reading::echo),
     ("append lines", text::append_lines),
     ("hold a log", sharing::hold_a_log),
+    ("write under a size limit", parallel::failures::write_under_a_size_limit),
 ];

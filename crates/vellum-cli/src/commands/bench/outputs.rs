@@ -2,9 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use vellum_bench::{Document, ReportView};
 
 use crate::lowargs::BenchOutputArgs;
@@ -34,13 +34,11 @@ enum Sink<'a> {
 
 impl<'a> Outputs<'a> {
     /// Before the run, so that minutes of it are not in vain; what the files hold stays till then.
-    pub(super) fn open(args: &'a BenchOutputArgs) -> Result<Outputs<'a>> {
-        let forms =
-            [(Form::Json, &args.json), (Form::Markdown, &args.markdown), (Form::Html, &args.html)];
+    pub(super) fn of(forms: &[(Form, &'a Option<PathBuf>)]) -> Result<Outputs<'a>> {
         let mut outputs = Vec::new();
         for (form, path) in forms {
             if let Some(path) = path {
-                outputs.push(Output { form, sink: Sink::open(path)? });
+                outputs.push(Output { form: *form, sink: Sink::open(path)? });
             }
         }
         let outputs = Outputs(outputs);
@@ -50,6 +48,15 @@ impl<'a> Outputs<'a> {
             );
         }
         Ok(outputs)
+    }
+
+    /// The same for a report.
+    pub(super) fn open(args: &'a BenchOutputArgs) -> Result<Outputs<'a>> {
+        Outputs::of(&[
+            (Form::Json, &args.json),
+            (Form::Markdown, &args.markdown),
+            (Form::Html, &args.html),
+        ])
     }
 
     fn on_stdout(&self) -> impl Iterator<Item = &Output<'a>> {
@@ -92,12 +99,17 @@ fn overwrite(mut file: &File, text: &str) -> io::Result<()> {
 pub(super) fn deliver(outputs: Outputs<'_>, reports: &[&dyn ReportView]) -> Result<()> {
     let tables: Vec<String> = reports.iter().map(|report| report.table()).collect();
     let documents: Vec<Document> = reports.iter().map(|report| report.document()).collect();
-    outputs.write(&tables.join("\n"), |form| match form {
-        Form::Json => Ok(Document::all_to_json(&documents)?),
+    outputs.write(&tables.join("\n"), |form| written(form, &documents))
+}
+
+/// The reports in a form.
+pub(super) fn written(form: Form, documents: &[Document]) -> Result<String> {
+    match form {
+        Form::Json => Ok(Document::all_to_json(documents)?),
         Form::Markdown => {
             let texts: Vec<String> = documents.iter().map(Document::to_markdown).collect();
             Ok(texts.join("\n"))
         }
-        Form::Html => bail!("HTML is not there yet"),
-    })
+        Form::Html => Ok(vellum_bench::html(documents)),
+    }
 }

@@ -3,6 +3,7 @@
 mod all;
 mod append;
 mod commit;
+mod compare;
 mod sync;
 mod write;
 
@@ -14,6 +15,7 @@ use vellum_bench::ScratchKind;
 pub(crate) use all::BenchAllArgs;
 pub(crate) use append::BenchAppendArgs;
 pub(crate) use commit::BenchCommitArgs;
+pub(crate) use compare::BenchCompareArgs;
 pub(crate) use sync::BenchSyncArgs;
 pub(crate) use write::BenchWriteArgs;
 
@@ -35,6 +37,7 @@ pub(crate) enum BenchSuite {
     Commit(BenchCommitArgs),
     Sync(BenchSyncArgs),
     Write(BenchWriteArgs),
+    Compare(BenchCompareArgs),
 }
 
 /// Where a suite runs.

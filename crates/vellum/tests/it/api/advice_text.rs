@@ -201,7 +201,8 @@ proptest! {
         line_end in proptest::sample::select(&["\n", "\r\n", "\r"][..]),
         is_ended in any::<bool>(),
     ) {
-        let text = [&[first], &lines[..]].concat().join(line_end) + if is_ended { line_end } else { "" };
+        let end = if is_ended { line_end } else { "" };
+        let text = [&[first], &lines[..]].concat().join(line_end) + end;
         let dir = memory_scratch();
         advise(dir.path(), &text);
         if let Ok(advice) = Advice::read(dir.path()) {

@@ -1,5 +1,6 @@
 //! Small filesystems that can be filled up.
 
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -8,7 +9,7 @@ use super::{is_root, scratch, skip};
 /// A mounted filesystem, unmounted when dropped.
 pub(crate) struct Mount {
     at: PathBuf,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Mount {
@@ -22,13 +23,7 @@ impl Mount {
 
     /// An ext4 of `mib` MiB on a loop device.
     pub(crate) fn ext4(test: &str, mib: u64) -> Option<Mount> {
-        Mount::new(test, |dir, at| {
-            let image = dir.join("image");
-            let file = std::fs::File::create(&image).unwrap();
-            file.set_len(mib << 20).unwrap();
-            run("mkfs.ext4", &["-q", "-F", "-m", "0", text(&image)])
-                && run("mount", &["-o", "loop", text(&image), text(at)])
-        })
+        Mount::image(test, mib, |image| run("mkfs.ext4", &["-q", "-F", "-m", "0", text(image)]))
     }
 
     /// An ext4 that believes to have `mib` MiB, on a loop device over a sparse file at `image`.
@@ -40,14 +35,59 @@ impl Mount {
         })
     }
 
+    /// An XFS on a loop device, of 300 MiB, which is the least it takes.
+    pub(crate) fn xfs(test: &str) -> Option<Mount> {
+        Mount::image(test, 300, |image| run("mkfs.xfs", &["-q", "-f", text(image)]))
+    }
+
     /// A btrfs of `mib` MiB, at least 128, on a loop device.
     pub(crate) fn btrfs(test: &str, mib: u64) -> Option<Mount> {
+        Mount::image(test, mib, |image| run("mkfs.btrfs", &["-q", "-f", text(image)]))
+    }
+
+    fn image(test: &str, mib: u64, make: impl FnOnce(&Path) -> bool) -> Option<Mount> {
         Mount::new(test, |dir, at| {
             let image = dir.join("image");
             std::fs::File::create(&image).unwrap().set_len(mib << 20).unwrap();
-            run("mkfs.btrfs", &["-q", "-f", text(&image)])
-                && run("mount", &["-o", "loop", text(&image), text(at)])
+            make(&image) && run("mount", &["-o", "loop", text(&image), text(at)])
         })
+    }
+
+    /// An overlay over a directory of the build's filesystem.
+    pub(crate) fn overlay(test: &str) -> Option<Mount> {
+        Mount::new(test, |dir, at| {
+            let [lower, upper, work] = ["lower", "upper", "work"].map(|name| {
+                let path = dir.join(name);
+                std::fs::create_dir(&path).unwrap();
+                text(&path).to_string()
+            });
+            let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+            run("mount", &["-t", "overlay", "-o", &options, "overlay", text(at)])
+        })
+    }
+
+    /// A FUSE filesystem that passes everything on to a directory of the build's filesystem.
+    pub(crate) fn fuse(test: &str) -> Option<Mount> {
+        Mount::new(test, |dir, at| {
+            let below = dir.join("below");
+            std::fs::create_dir(&below).unwrap();
+            run("bindfs", &[text(&below), text(at)])
+        })
+    }
+
+    /// Has the filesystem of a loop device stop at once, as in a power cut, and mounts it again.
+    pub(crate) fn cut_power(&self) {
+        const GOING_DOWN: libc::c_ulong = 0x8004_587d;
+        const WITHOUT_LOG_FLUSH: u32 = 2;
+        let root = std::fs::File::open(&self.at).unwrap();
+        let flags = WITHOUT_LOG_FLUSH;
+        // SAFETY: the call reads a `u32`, which is `flags`.
+        let done = unsafe { libc::ioctl(root.as_raw_fd(), GOING_DOWN, &raw const flags) };
+        assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+        drop(root);
+        assert!(run("umount", &[text(&self.at)]));
+        let image = self.dir.path().join("image");
+        assert!(run("mount", &["-o", "loop", text(&image), text(&self.at)]));
     }
 
     fn new(test: &str, make: impl FnOnce(&Path, &Path) -> bool) -> Option<Mount> {
@@ -58,7 +98,7 @@ impl Mount {
         let at = dir.path().join("mount");
         std::fs::create_dir(&at).unwrap();
         if make(dir.path(), &at) {
-            return Some(Mount { at, _dir: dir });
+            return Some(Mount { at, dir });
         }
         skip(test, "no filesystem can be mounted here");
         None

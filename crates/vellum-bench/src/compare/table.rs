@@ -1,0 +1,214 @@
+//! A comparison for people: in a terminal, or as Markdown.
+
+use super::{Change, Compared, Comparison, Verdict};
+use crate::report::group::Group;
+use crate::report::markdown::{cell, line, list};
+use crate::report::table::{Align, number, titled, wrapped};
+use crate::report::{Better, Row};
+
+/// What is shown as a table, in whatever form.
+struct Table<'a> {
+    title: String,
+    columns: Vec<(&'a str, Align)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Comparison {
+    /// The comparison in at most 100 columns. With `changed_only`, figures without a difference are
+    /// counted, not shown.
+    pub fn table(&self, changed_only: bool) -> String {
+        let mut text: String = self.head().iter().map(|line| wrapped(line)).collect();
+        for Table { title, columns, rows } in self.tables(changed_only) {
+            text.push_str(&titled(&title, &columns, rows.into_iter()));
+        }
+        text.push('\n');
+        let notes =
+            self.notes.iter().chain(&self.reading()).map(|note| wrapped(note)).collect::<String>();
+        text + &notes
+    }
+
+    /// The same as Markdown.
+    pub fn to_markdown(&self, changed_only: bool) -> String {
+        let mut text = format!("# vellum bench compare\n\n{}", list(self.head().into_iter()));
+        for Table { title, columns, rows } in self.tables(changed_only) {
+            let rule = |(_, align): &(&str, Align)| match align {
+                Align::Left => String::from(":--"),
+                Align::Right => String::from("--:"),
+            };
+            let headings: Vec<String> = columns.iter().map(|(heading, _)| cell(heading)).collect();
+            let rules: Vec<String> = columns.iter().map(rule).collect();
+            let rows = rows.iter().map(|row| row.iter().map(|text| cell(text)).collect::<Vec<_>>());
+            let rows: String = rows.map(|row| line(&row)).collect();
+            text.push_str(&format!("\n## {}\n\n", cell(&title)));
+            text.push_str(&[line(&headings), line(&rules), rows].concat());
+        }
+        let notes = self.notes.iter().cloned().chain(self.reading());
+        text + "\n" + &list(notes)
+    }
+
+    /// Which runs, and what it comes to.
+    fn head(&self) -> Vec<String> {
+        let count = |verdict| self.figures().filter(|it| it.verdict == verdict).count();
+        let perhaps = count(Verdict::PerhapsBetter) + count(Verdict::PerhapsWorse);
+        let mut lines = vec![
+            format!("before: {}, {}", self.before, self.before_date),
+            format!("after: {}, {}", self.after, self.after_date),
+            format!(
+                "{} figures: {} better, {} worse, {perhaps} perhaps, {} without a difference, {} \
+                 with too few rounds",
+                self.figures().count(),
+                count(Verdict::Better),
+                count(Verdict::Worse),
+                count(Verdict::NoDifference),
+                count(Verdict::TooFewRounds),
+            ),
+        ];
+        if self.conditions.is_empty() {
+            lines.push("the conditions that were recorded are the same".into());
+        }
+        lines
+    }
+
+    /// How to read it.
+    fn reading(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let judged = self.figures().filter(|change| change.interval.is_some()).count();
+        if judged > 0 {
+            lines.push(format!(
+                "Ratios above 1 are better; the range is the 95 % interval of a rank test. \
+                 \"faster\" and \"slower\" leave one chance in twenty that there is a false one \
+                 among all {judged} figures; \"perhaps\" is said by the rounds of the figure alone, and \
+                 up to {:.0} would be said by chance if nothing had changed.",
+                (judged as f64 * super::statistics::ALPHA).ceil()
+            ));
+            lines.push(
+                "Only the rounds are known: if the machine itself was faster in one run, that is \
+                 a difference too. Figures in x, taken within each round, suffer least."
+                    .into(),
+            );
+        }
+        if self.figures().any(|change| change.verdict == Verdict::TooFewRounds) {
+            lines.push("Too few rounds: 4 on each side are needed, 5 or more are better.".into());
+        }
+        lines
+    }
+
+    fn tables(&self, changed_only: bool) -> Vec<Table<'_>> {
+        let mut tables = Vec::new();
+        if !self.conditions.is_empty() {
+            let row = |it: &super::Difference| {
+                vec![it.what.to_string(), it.before.clone(), it.after.clone()]
+            };
+            tables.push(Table {
+                title: "Conditions that differ".into(),
+                columns: ["", "before", "after"].map(|heading| (heading, Align::Left)).to_vec(),
+                rows: self.conditions.iter().map(row).collect(),
+            });
+        }
+        for suite in self.rows.chunk_by(|one, other| one.suite == other.suite) {
+            let bare: Vec<Row> = suite.iter().map(bare).collect();
+            for group in Group::all(&bare) {
+                tables.extend(figure_tables(suite, &bare, &group, changed_only));
+            }
+        }
+        tables
+    }
+}
+
+/// The row without its numbers.
+fn bare(row: &Compared) -> Row {
+    Row { keys: row.keys.clone(), ..Row::new(&row.table) }
+}
+
+/// A table for each figure of a group.
+fn figure_tables<'a>(
+    suite: &'a [Compared],
+    bare: &[Row],
+    group: &Group<'_>,
+    changed_only: bool,
+) -> Vec<Table<'a>> {
+    let is_in = |row: &Row| group.rows.iter().any(|other| std::ptr::eq(*other, row));
+    let rows: Vec<&Compared> =
+        suite.iter().zip(bare).filter(|(_, bare)| is_in(bare)).map(|(row, _)| row).collect();
+    let mut figures: Vec<(&str, &str)> = Vec::new();
+    for change in rows.iter().flat_map(|row| &row.figures) {
+        if !figures.contains(&(&change.name, &change.unit)) {
+            figures.push((&change.name, &change.unit));
+        }
+    }
+    let keys: Vec<&'a str> = rows.first().map_or_else(Vec::new, |row| {
+        let names = row.keys.iter().map(|key| key.name.as_str());
+        names.filter(|name| group.key_columns().contains(name)).collect()
+    });
+    let table = |(name, unit): (&str, &str)| {
+        let cells = rows.iter().filter_map(|row| cells(row, &keys, name, unit, changed_only));
+        let rows: Vec<Vec<String>> = cells.collect();
+        let columns = keys.iter().map(|key| (*key, Align::Left));
+        let figures = ["before", "after", "ratio"].map(|heading| (heading, Align::Right));
+        let columns = columns.chain(figures).chain([("", Align::Left)]);
+        let title = format!("{}: {name}, {unit}: {}", suite[0].suite, group.title());
+        (!rows.is_empty()).then(|| Table { title, columns: columns.collect(), rows })
+    };
+    figures.into_iter().filter_map(table).collect()
+}
+
+fn cells(
+    row: &Compared,
+    keys: &[&str],
+    name: &str,
+    unit: &str,
+    changed_only: bool,
+) -> Option<Vec<String>> {
+    let change = row.figures.iter().find(|it| it.name == name && it.unit == unit)?;
+    if changed_only && matches!(change.verdict, Verdict::NoDifference) {
+        return None;
+    }
+    let value = |key: &&str| {
+        let key = row.keys.iter().find(|it| it.name == *key);
+        key.map_or_else(|| String::from("–"), |key| key.value.clone())
+    };
+    let mut cells: Vec<String> = keys.iter().map(value).collect();
+    cells.push(number(change.before));
+    cells.push(number(change.after));
+    cells.push(change.ratio.map_or_else(|| String::from("–"), factor));
+    cells.push(change.verdict_text());
+    Some(cells)
+}
+
+impl Change {
+    /// The verdict in words, with the interval.
+    pub fn verdict_text(&self) -> String {
+        let (good, bad) = self.words();
+        let range = |[low, high]: [f64; 2]| format!("{}–{}x", factor(low), factor(high));
+        let better = self.interval.map_or_else(String::new, range);
+        let worse = self.interval.map(|[low, high]| [1.0 / high, 1.0 / low]);
+        let worse = worse.map_or_else(String::new, range);
+        match self.verdict {
+            Verdict::Better => format!("{good} by {better}"),
+            Verdict::PerhapsBetter => format!("perhaps {good} by {better}"),
+            Verdict::Worse => format!("{bad} by {worse}"),
+            Verdict::PerhapsWorse => format!("perhaps {bad} by {worse}"),
+            Verdict::NoDifference => format!("no difference seen ({better})"),
+            Verdict::TooFewRounds => {
+                let [before, after] = self.rounds;
+                format!("too few rounds ({})", before.min(after))
+            }
+            Verdict::NoRatio => "no ratio to zero".into(),
+        }
+    }
+
+    /// Times and speeds get faster or slower, costs less or more.
+    fn words(&self) -> (&'static str, &'static str) {
+        let unit = self.unit.split('/').next().unwrap_or_default();
+        let is_time = matches!(unit, "ns" | "us" | "ms" | "s" | "x");
+        if self.better == Better::Lower && !is_time {
+            ("less", "more")
+        } else {
+            ("faster", "slower")
+        }
+    }
+}
+
+fn factor(ratio: f64) -> String {
+    if (0.1..100.0).contains(&ratio) { format!("{ratio:.2}") } else { number(ratio) }
+}
