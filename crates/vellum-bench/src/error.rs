@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use rustix::io::Errno;
+
 /// The result of everything here that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -16,6 +18,8 @@ pub enum ErrorKind {
     NoSpace,
     /// The system or a measured process failed.
     Failed,
+    /// The system has no such call here, or not for such files.
+    Unsupported,
 }
 
 /// Why a measurement could not be made.
@@ -40,6 +44,10 @@ impl Error {
         Error::new(ErrorKind::NoSpace, text.into())
     }
 
+    pub(crate) fn unsupported(text: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Unsupported, text.into())
+    }
+
     /// Something failed that was measured.
     #[cold]
     pub fn failed(text: impl Into<String>) -> Error {
@@ -50,6 +58,18 @@ impl Error {
     #[cold]
     pub(crate) fn os(what: impl fmt::Display, error: impl Into<io::Error>) -> Error {
         Error::failed(format!("{what}: {}", error.into()))
+    }
+
+    /// A call to the system that this kernel or this filesystem may not have, by its answer.
+    pub(crate) fn os_or_unsupported(what: impl fmt::Display, error: impl Into<io::Error>) -> Error {
+        let error = error.into();
+        let kind = match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS | Errno::NOTTY) => {
+                ErrorKind::Unsupported
+            }
+            _ => ErrorKind::Failed,
+        };
+        Error::new(kind, format!("{what}: {error}"))
     }
 
     fn new(kind: ErrorKind, text: String) -> Error {

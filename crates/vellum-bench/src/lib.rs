@@ -16,6 +16,7 @@
 //! | `stats`, `latency` | minimum, median, maximum; what single calls took |
 //! | `sys` | extents of files, loop devices, mount namespaces |
 //! | `ways` | one file for each way to append |
+//! | `queue` | many direct writes in flight at once |
 //! | `conditions` | machine, kernel, filesystem, device |
 //! | `footprint` | the files that a log leaves: extents, cold reading |
 //! | `scratch`, `place` | filesystems made for a run; where a suite is run |
@@ -46,6 +47,7 @@ mod latency;
 mod place;
 mod process;
 mod progress;
+mod queue;
 mod record;
 mod report;
 mod scratch;

@@ -23,6 +23,12 @@ const FIEMAP: u64 = 0xc020_660b;
 /// Writes what is delayed first, so that it has extents to be counted.
 const FIEMAP_FLAG_SYNC: u32 = 1;
 
+/// `_IOR('X', 31, struct fsxattr)` and `_IOW('X', 32, struct fsxattr)`.
+const FS_IOC_FSGETXATTR: u64 = 0x801c_581f;
+const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
+/// The file has an extent size hint.
+const FS_XFLAG_EXTSIZE: u32 = 0x800;
+
 const LOOP_CTL_GET_FREE: u64 = 0x4c82;
 const LOOP_CONFIGURE: u64 = 0x4c0a;
 /// The device is given back when nobody has it open or mounted any more.
@@ -40,6 +46,18 @@ struct Fiemap {
     mapped_extents: u32,
     extent_count: u32,
     reserved: u32,
+}
+
+/// `struct fsxattr`.
+#[repr(C)]
+#[derive(Default)]
+struct ExtendedAttributes {
+    flags: u32,
+    extent_bytes: u32,
+    extent_count: u32,
+    project: u32,
+    cow_extent_bytes: u32,
+    padding: [u8; 8],
 }
 
 /// `struct loop_config`, with `struct loop_info64` in it.
@@ -64,6 +82,32 @@ struct LoopConfig {
 }
 
 const _: () = assert!(size_of::<Fiemap>() == 32 && size_of::<LoopConfig>() == 304);
+const _: () = assert!(size_of::<ExtendedAttributes>() == 28);
+
+/// Asks the filesystem to allocate the file, which must be empty, in pieces of so many bytes. A
+/// filesystem that takes the hint without keeping it counts as one that has none.
+pub(crate) fn set_extent_size_hint(file: &File, bytes: u32) -> io::Result<()> {
+    let mut attributes = extended_attributes(file)?;
+    attributes.flags |= FS_XFLAG_EXTSIZE;
+    attributes.extent_bytes = bytes;
+    // SAFETY: `attributes` is a `struct fsxattr`, which the kernel only reads.
+    let result =
+        unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FSSETXATTR as _, &raw const attributes) };
+    checked(result)?;
+    let kept = extended_attributes(file)?;
+    if kept.flags & FS_XFLAG_EXTSIZE != 0 && kept.extent_bytes == bytes {
+        return Ok(());
+    }
+    Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
+}
+
+fn extended_attributes(file: &File) -> io::Result<ExtendedAttributes> {
+    let mut attributes = ExtendedAttributes::default();
+    // SAFETY: `attributes` is a `struct fsxattr`, which the kernel fills.
+    let result =
+        unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FSGETXATTR as _, &raw mut attributes) };
+    checked(result).map(|_| attributes)
+}
 
 /// How many extents the file has: pieces that lie in one place and are of one kind.
 pub(crate) fn extents(file: &File) -> io::Result<u64> {

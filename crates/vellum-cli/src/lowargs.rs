@@ -17,8 +17,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use vellum::{Fill, Layout, Lsn, Preallocate};
 
 pub(crate) use bench::{
-    BenchAllArgs, BenchAppendArgs, BenchArgs, BenchCommitArgs, BenchCompareArgs, BenchOutputArgs,
-    BenchPlaceArgs, BenchSuite, BenchSyncArgs, BenchWriteArgs,
+    BenchAllArgs, BenchAppendArgs, BenchArgs, BenchCommitArgs, BenchCompareArgs, BenchImageArgs,
+    BenchOutputArgs, BenchPlaceArgs, BenchSuite, BenchSyncArgs, BenchWriteArgs, CheckWith,
 };
 pub(crate) use internal::{
     DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs, StressProcessArgs,

@@ -43,7 +43,7 @@ impl Child {
     }
 
     /// Waits until it has ended, and lets the kernel forget it.
-    pub(super) fn reap(&mut self) -> Result<WaitStatus> {
+    pub(crate) fn reap(&mut self) -> Result<WaitStatus> {
         let status = loop {
             match waitpid(Some(self.pid), WaitOptions::empty()) {
                 Err(Errno::INTR) => {}

@@ -4,10 +4,12 @@
 //! whole write within `io_submit`; the event is waited for and its result checked. This is not
 //! what AIO was made for. It is measured because the published tables have it.
 //!
+//! [`crate::queue`] has many requests in flight with the same calls.
+//!
 //! # Safety
 //!
-//! A room for unsafe code: the three syscalls, which the C library does not wrap. A request and
-//! its record live until the event of that request has come, in the same call to `append`.
+//! A room for unsafe code: the syscalls, which the C library does not wrap. A record lives until
+//! the event of its request has come, in the same call to `append`.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -25,14 +27,14 @@ pub(crate) struct Aio;
 
 impl Way for Aio {
     fn probe(&self, _dir: &Path) -> std::result::Result<(), String> {
-        let queue = Queue::new().map(drop);
+        let queue = Queue::new(1).map(drop);
         queue.map_err(|error| format!("the kernel does not give us an AIO context: {error}"))
     }
 
     fn prepare(&self, dir: &Path, setting: &Setting) -> Result<Box<dyn Prepared>> {
         PlainFile::create(dir, setting, |path, _bytes| {
             let file = open_append(path)?;
-            let queue = Queue::new().context(|| "io_setup")?;
+            let queue = Queue::new(1).context(|| "io_setup")?;
             Ok(Box::new(AioAppender { file, queue }))
         })
     }
@@ -41,7 +43,7 @@ impl Way for Aio {
 /// `struct iocb` of `linux/aio_abi.h`. Key and flags, whose order depends on the byte order, are
 /// one field here, for they are both 0.
 #[repr(C)]
-struct Request {
+pub(crate) struct Request {
     data: u64,
     key_and_flags: u64,
     opcode: u16,
@@ -57,9 +59,10 @@ struct Request {
 
 /// `struct io_event` of `linux/aio_abi.h`.
 #[repr(C)]
-#[derive(Default)]
-struct Event {
-    data: u64,
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Event {
+    /// The number that the request was given.
+    pub(crate) data: u64,
     request: u64,
     result: i64,
     result_more: i64,
@@ -70,42 +73,83 @@ const _: () = assert!(size_of::<Request>() == 64 && size_of::<Event>() == 32);
 /// `IOCB_CMD_PWRITE`.
 const OPCODE_WRITE: u16 = 1;
 
-/// An AIO context of depth 1.
-struct Queue {
+impl Request {
+    /// To write `bytes` at `offset`; its event carries `data`.
+    pub(crate) fn write(file: &File, bytes: &[u8], offset: u64, data: u64) -> Request {
+        Request {
+            data,
+            key_and_flags: 0,
+            opcode: OPCODE_WRITE,
+            priority: 0,
+            fd: file.as_raw_fd() as u32,
+            buffer: bytes.as_ptr().expose_provenance() as u64,
+            len: bytes.len() as u64,
+            offset: offset as i64,
+            reserved: 0,
+            more_flags: 0,
+            event_fd: 0,
+        }
+    }
+}
+
+impl Event {
+    /// How many bytes were written.
+    pub(crate) fn written(&self) -> io::Result<usize> {
+        usize::try_from(self.result).map_err(|_| {
+            let errno = i32::try_from(-self.result).unwrap_or(libc::EIO);
+            io::Error::from_raw_os_error(errno)
+        })
+    }
+}
+
+/// An AIO context.
+pub(crate) struct Queue {
     context: libc::c_ulong,
 }
 
 impl Queue {
-    fn new() -> io::Result<Queue> {
+    /// One for `depth` requests at a time.
+    pub(crate) fn new(depth: u32) -> io::Result<Queue> {
         let mut context: libc::c_ulong = 0;
         // SAFETY: `context` is room for the one word that the kernel writes, and is 0 as it must.
-        check(unsafe { libc::syscall(libc::SYS_io_setup, 1_u32, &raw mut context) })?;
+        check(unsafe { libc::syscall(libc::SYS_io_setup, depth, &raw mut context) })?;
         Ok(Queue { context })
     }
 
-    /// Submits a request and waits for its event.
-    fn run(&self, request: &mut Request) -> io::Result<Event> {
-        let mut requests = [ptr::from_mut(request)];
-        // SAFETY: one pointer to one request; request and buffer live until the event below.
+    /// Submits requests, in order; says how many of them the kernel took, at least one.
+    ///
+    /// # Safety
+    ///
+    /// Each pointer leads to a request that nobody else uses during the call. The bytes of each
+    /// request stay where they are until its event has come or the queue has been dropped.
+    pub(crate) unsafe fn submit(&self, requests: &mut [*mut Request]) -> io::Result<usize> {
+        let count = requests.len() as libc::c_long;
+        // SAFETY: as many pointers as the count says. The kernel reads the requests and writes to
+        // their keys within the call, which the caller allows, as it does what comes of them.
         let submitted = check(unsafe {
-            libc::syscall(libc::SYS_io_submit, self.context, 1_i64, requests.as_mut_ptr())
+            libc::syscall(libc::SYS_io_submit, self.context, count, requests.as_mut_ptr())
         })?;
-        if submitted != 1 {
-            return Err(io::Error::other("io_submit took no request"));
+        match submitted {
+            0 => Err(io::Error::other("io_submit took no request")),
+            submitted => Ok(submitted as usize),
         }
-        let mut event = Event::default();
+    }
+
+    /// Waits for events; says how many have come, at least one.
+    pub(crate) fn wait(&self, events: &mut [Event]) -> io::Result<usize> {
+        let room = events.len() as libc::c_long;
         let no_timeout = ptr::null_mut::<libc::timespec>();
         loop {
-            // SAFETY: room for one event; a null timeout waits.
+            // SAFETY: `events` has room for `room` events; a null timeout waits.
             let result = check(unsafe {
-                let (call, event) = (libc::SYS_io_getevents, &raw mut event);
-                libc::syscall(call, self.context, 1_i64, 1_i64, event, no_timeout)
+                let (call, events) = (libc::SYS_io_getevents, events.as_mut_ptr());
+                libc::syscall(call, self.context, 1_i64, room, events, no_timeout)
             });
             match result {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
-                Ok(1) => return Ok(event),
-                Ok(_) => return Err(io::Error::other("io_getevents gave no event")),
+                Ok(0) => return Err(io::Error::other("io_getevents gave no event")),
+                Ok(count) => return Ok(count as usize),
             }
         }
     }
@@ -113,8 +157,8 @@ impl Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        // SAFETY: the context is ours and nothing is in flight in it. A failure leaves a context
-        // that the kernel frees with the process.
+        // SAFETY: the context is ours. The call cancels what is in flight in it, or waits for that.
+        // A failure leaves a context that the kernel frees with the process.
         let _ = unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
     }
 }
@@ -127,27 +171,14 @@ struct AioAppender {
 impl Appender for AioAppender {
     #[inline]
     fn append(&mut self, record: &[u8]) -> Result<()> {
-        let mut request = Request {
-            data: 0,
-            key_and_flags: 0,
-            opcode: OPCODE_WRITE,
-            priority: 0,
-            fd: self.file.as_raw_fd() as u32,
-            buffer: record.as_ptr().expose_provenance() as u64,
-            len: record.len() as u64,
-            offset: 0,
-            reserved: 0,
-            more_flags: 0,
-            event_fd: 0,
-        };
-        let event = self.queue.run(&mut request).context(|| "AIO")?;
-        match usize::try_from(event.result) {
-            Ok(written) => whole("AIO", written, record.len()),
-            Err(_) => {
-                let errno = i32::try_from(-event.result).unwrap_or(libc::EIO);
-                Err(Error::os("AIO write", io::Error::from_raw_os_error(errno)))
-            }
-        }
+        let mut request = Request::write(&self.file, record, 0, 0);
+        // SAFETY: the one request is ours. The record is borrowed until this returns, and the event
+        // is waited for below; if that fails the appender has failed, and the kernel only reads it.
+        unsafe { self.queue.submit(&mut [&raw mut request]) }.context(|| "AIO")?;
+        let mut events = [Event::default()];
+        self.queue.wait(&mut events).context(|| "AIO")?;
+        let written = events[0].written().map_err(|error| Error::os("AIO write", error))?;
+        whole("AIO", written, record.len())
     }
 }
 

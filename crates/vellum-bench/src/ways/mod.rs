@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::record::Records;
 use crate::setting::Setting;
 
-mod aio;
+pub(crate) mod aio;
 pub(crate) mod direct;
 pub(crate) mod io_uring;
 pub(crate) mod plain;

@@ -4,6 +4,7 @@ pub(super) mod all;
 pub(super) mod append;
 pub(super) mod commit;
 pub(super) mod compare;
+pub(super) mod image;
 mod outputs;
 mod saturate;
 pub(super) mod sync;

@@ -101,6 +101,14 @@ Examples:
   vellum bench compare --fail-on-slower 10 before.json after.json
   vellum bench compare --json - before.json after.json | jq '.rows[].figures[] | .verdict'";
 
+pub(super) const BENCH_IMAGE: &str = "\
+Examples:
+  vellum bench image --quick
+  vellum bench image --dir /mnt/data --bytes 25G --seconds 60 --json result.json
+  vellum bench image --fs xfs,ext4 --engines io_uring
+  vellum bench image --states metadata,falloc,full --check-with fio
+  vellum bench image --fs xfs --states metadata,off --seconds 60 --rounds 1 --html burst.html";
+
 pub(super) const BENCH_SYNC: &str = "\
 Examples:
   vellum bench sync --dir /mnt/data --json result.json

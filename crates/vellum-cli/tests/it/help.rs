@@ -19,6 +19,7 @@ const COMMANDS: &[&[&str]] = &[
     &["bench", "all"],
     &["bench", "append"],
     &["bench", "commit"],
+    &["bench", "image"],
     &["bench", "sync"],
     &["bench", "write"],
     &["bench", "compare"],

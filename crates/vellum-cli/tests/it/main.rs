@@ -2,9 +2,11 @@
 
 mod append;
 mod bench;
+mod bench_all;
 mod bench_commit;
 mod bench_compare;
 mod bench_end;
+mod bench_image;
 mod bench_sync;
 mod bench_write;
 mod cat;

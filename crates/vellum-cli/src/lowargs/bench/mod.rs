@@ -4,6 +4,7 @@ mod all;
 mod append;
 mod commit;
 mod compare;
+mod image;
 mod sync;
 mod write;
 
@@ -16,6 +17,7 @@ pub(crate) use all::BenchAllArgs;
 pub(crate) use append::BenchAppendArgs;
 pub(crate) use commit::BenchCommitArgs;
 pub(crate) use compare::BenchCompareArgs;
+pub(crate) use image::{BenchImageArgs, CheckWith};
 pub(crate) use sync::BenchSyncArgs;
 pub(crate) use write::BenchWriteArgs;
 
@@ -35,6 +37,7 @@ pub(crate) enum BenchSuite {
     All(BenchAllArgs),
     Append(BenchAppendArgs),
     Commit(BenchCommitArgs),
+    Image(BenchImageArgs),
     Sync(BenchSyncArgs),
     Write(BenchWriteArgs),
     Compare(BenchCompareArgs),

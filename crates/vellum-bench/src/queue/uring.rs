@@ -1,0 +1,173 @@
+//! io_uring, with many requests in flight.
+//!
+//! Zeroing is a request of its own, linked to the write that needs it: the kernel starts the write
+//! when the zeroing is done, and cancels it if that failed.
+//!
+//! # Safety
+//!
+//! A room for unsafe code: pushing requests. The kernel reads the buffers until their completions
+//! have come. They belong to the queue, nobody gets at one that is on its way ([`Slots`] sees to
+//! that), and when the queue is dropped it waits for everything on its way; should that fail, the
+//! buffers are never freed.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+use io_uring::{IoUring, Probe, opcode, squeue, types};
+use rustix::fs::FallocateFlags;
+
+use super::{Slots, WriteQueue, Zero};
+use crate::error::{Context, Error, Result};
+
+/// Direct writes with `io_uring_enter`.
+pub(crate) struct UringQueue {
+    ring: IoUring,
+    file: File,
+    slots: Slots,
+    /// How many completions are to come.
+    due: usize,
+}
+
+/// What a completion is of, in the number that it carries.
+#[derive(Clone, Copy)]
+enum Token {
+    Zero,
+    Write { slot: usize },
+}
+
+impl Token {
+    const ZERO: u64 = u64::MAX;
+
+    fn to_bits(self) -> u64 {
+        match self {
+            Token::Zero => Token::ZERO,
+            Token::Write { slot } => slot as u64,
+        }
+    }
+
+    fn of_bits(bits: u64) -> Token {
+        if bits == Token::ZERO { Token::Zero } else { Token::Write { slot: bits as usize } }
+    }
+}
+
+impl UringQueue {
+    /// For `depth` writes at a time of at most `bytes` each, into a file opened with `O_DIRECT`.
+    pub(crate) fn new(file: File, depth: usize, bytes: usize) -> Result<UringQueue> {
+        // Each write may have a zeroing before it.
+        let ring = IoUring::new(2 * depth as u32).map_err(|error| {
+            // A container or the administrator may have forbidden it.
+            let why = format!("the kernel does not give us a ring: {error}");
+            Error::unsupported(why)
+        })?;
+        let mut probe = Probe::new();
+        let result = ring.submitter().register_probe(&mut probe);
+        let has = |code| result.is_ok() && probe.is_supported(code);
+        if !has(opcode::Write::CODE) || !has(opcode::Fallocate::CODE) {
+            let why = "the kernel's io_uring has no write or no fallocate (needs Linux 5.6)";
+            return Err(Error::unsupported(why));
+        }
+        Ok(UringQueue { ring, file, slots: Slots::new(depth, bytes), due: 0 })
+    }
+
+    fn push(&mut self, request: &squeue::Entry) -> Result<()> {
+        // SAFETY: the file is open for as long as the ring, and the bytes, if it has any, are those
+        // of a slot that was taken, which stay as they are (see above).
+        unsafe { self.ring.submission().push(request) }
+            .map_err(|_| Error::failed("the submission ring is full"))?;
+        self.due += 1;
+        Ok(())
+    }
+
+    fn write_request(&mut self, slot: usize, len: usize, offset: u64) -> squeue::Entry {
+        let fd = types::Fd(self.file.as_raw_fd());
+        let bytes = self.slots.take(slot, len);
+        opcode::Write::new(fd, bytes.as_ptr(), len as u32)
+            .offset(offset)
+            .build()
+            .user_data(Token::Write { slot }.to_bits())
+    }
+
+    /// Submits what there is and waits for a completion.
+    fn enter(&mut self) -> Result<()> {
+        loop {
+            match self.ring.submit_and_wait(1) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result.map(drop).context(|| "io_uring_enter"),
+            }
+        }
+    }
+
+    /// Takes the completions that have come; returns the first failure among them.
+    fn reap(&mut self, done: &mut Vec<usize>) -> Result<()> {
+        let mut outcome = Ok(());
+        for completion in self.ring.completion() {
+            self.due -= 1;
+            let token = Token::of_bits(completion.user_data());
+            let result = usize::try_from(completion.result())
+                .map_err(|_| io::Error::from_raw_os_error(-completion.result()));
+            let result = match (token, result) {
+                (Token::Zero, result) => result
+                    .map(drop)
+                    .map_err(|e| Error::os_or_unsupported("fallocate with ZERO_RANGE", e)),
+                (Token::Write { slot }, Ok(written)) => {
+                    done.push(slot);
+                    self.slots.give_back(slot, written)
+                }
+                (_, Err(error)) => Err(Error::os_or_unsupported("io_uring write", error)),
+            };
+            // A write that is cancelled comes after the zeroing that failed.
+            outcome = outcome.and(result);
+        }
+        outcome
+    }
+}
+
+impl WriteQueue for UringQueue {
+    fn buffer(&mut self, slot: usize) -> &mut [u8] {
+        self.slots.buffer(slot)
+    }
+
+    fn write(&mut self, slot: usize, len: usize, offset: u64) -> Result<()> {
+        let request = self.write_request(slot, len, offset);
+        self.push(&request)
+    }
+
+    fn zero_and_write(&mut self, slot: usize, zero: Zero, len: usize, offset: u64) -> Result<()> {
+        let fd = types::Fd(self.file.as_raw_fd());
+        let zeroing = opcode::Fallocate::new(fd, zero.len)
+            .offset(zero.offset)
+            .mode(FallocateFlags::ZERO_RANGE.bits() as i32)
+            .build()
+            .flags(squeue::Flags::IO_LINK)
+            .user_data(Token::Zero.to_bits());
+        self.push(&zeroing)?;
+        let request = self.write_request(slot, len, offset);
+        self.push(&request)
+    }
+
+    fn wait(&mut self, done: &mut Vec<usize>) -> Result<()> {
+        let before = done.len();
+        // The zeroing before a write has a completion too.
+        while self.due > 0 && done.len() == before {
+            self.enter()?;
+            self.reap(done)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for UringQueue {
+    fn drop(&mut self) {
+        let mut done = Vec::new();
+        while self.due > 0 {
+            if self.enter().is_err() {
+                // The kernel may read them still.
+                std::mem::forget(std::mem::replace(&mut self.slots, Slots::new(0, 0)));
+                return;
+            }
+            let _ = self.reap(&mut done);
+        }
+    }
+}

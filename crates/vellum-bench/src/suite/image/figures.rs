@@ -1,0 +1,216 @@
+//! What one run of a case comes to, and how it gets from the process that ran to its parent.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+use crate::error::{Error, Result};
+use crate::shared::Shared;
+
+/// Latencies are told for these.
+pub(super) const PERCENTILES: [f64; 12] =
+    [1.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.99, 100.0];
+
+/// A run is cut into as many steps for each ten seconds, or in all if it is shorter; so a step of
+/// such a run is a quarter of a second. A tenth of a run is a whole number of steps.
+const STEPS: u64 = 40;
+const STEPS_UNIT_SECONDS: u64 = 10;
+/// More than this no picture shows.
+const STEPS_MAX: u64 = 10 * STEPS;
+
+/// Latencies are kept to so many digits, up to so many nanoseconds.
+const DIGITS: u8 = 3;
+const LATENCY_NS_MAX: u64 = 600_000_000_000;
+
+/// The clock of a run, and what it said.
+pub(super) struct Meter {
+    begun: Instant,
+    duration: Duration,
+    steps: Vec<u64>,
+    latencies: Histogram<u64>,
+}
+
+impl Meter {
+    /// Starts the clock.
+    pub(super) fn start(duration: Duration) -> Result<Meter> {
+        let steps = vec![0; step_count(duration)];
+        let latencies = Histogram::new_with_bounds(1, LATENCY_NS_MAX, DIGITS)
+            .map_err(|error| Error::failed(format!("keep latencies: {error}")))?;
+        Ok(Meter { begun: Instant::now(), duration, steps, latencies })
+    }
+
+    /// Has the time passed?
+    pub(super) fn is_over(&self) -> bool {
+        self.begun.elapsed() >= self.duration
+    }
+
+    /// A write begun at `begun` is done. What is done when the time has passed has a latency, but
+    /// counts for no rate.
+    pub(super) fn note(&mut self, begun: Instant, now: Instant) {
+        let nanos = now.duration_since(begun).as_nanos() as u64;
+        self.latencies.saturating_record(nanos.max(1));
+        let share = now.duration_since(self.begun).as_secs_f64() / self.duration.as_secs_f64();
+        let step = (share * self.steps.len() as f64) as usize;
+        if let Some(step) = self.steps.get_mut(step) {
+            *step += 1;
+        }
+    }
+
+    /// What came out.
+    pub(super) fn figures(&self) -> Figures {
+        let step_seconds = self.duration.as_secs_f64() / self.steps.len() as f64;
+        let micros =
+            |percentile| self.latencies.value_at_quantile(percentile / 100.0) as f64 / 1000.0;
+        Figures {
+            making_ms: 0.0,
+            extents: None,
+            rate: self.steps.iter().sum::<u64>() as f64 / self.duration.as_secs_f64(),
+            latency_us: PERCENTILES.map(micros),
+            rates: self.steps.iter().map(|count| *count as f64 / step_seconds).collect(),
+        }
+    }
+}
+
+/// How many steps a run of this length is cut into.
+pub(super) fn step_count(duration: Duration) -> usize {
+    (duration.as_secs() / STEPS_UNIT_SECONDS * STEPS).clamp(STEPS, STEPS_MAX) as usize
+}
+
+/// What one run of a case came to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Figures {
+    /// What making and syncing the image took.
+    pub(super) making_ms: f64,
+    /// In how many pieces the image lay in the end; `None` where the filesystem can't tell.
+    pub(super) extents: Option<u64>,
+    /// Writes per second, over the whole run.
+    pub(super) rate: f64,
+    /// For each of [`PERCENTILES`].
+    pub(super) latency_us: [f64; PERCENTILES.len()],
+    /// Writes per second, in each step of the run; no numbers if that is not known.
+    pub(super) rates: Vec<f64>,
+}
+
+impl Figures {
+    /// Writes per second in the first and in the last tenth of the run.
+    pub(super) fn ends(&self) -> (f64, f64) {
+        let tenth = (self.rates.len() / 10).max(1).min(self.rates.len());
+        (mean(&self.rates[..tenth]), mean(&self.rates[self.rates.len() - tenth..]))
+    }
+
+    /// So many microseconds or less took so large a share.
+    pub(super) fn latency_at(&self, percentile: f64) -> f64 {
+        let index = PERCENTILES.iter().position(|one| *one == percentile);
+        index.map_or(f64::NAN, |index| self.latency_us[index])
+    }
+}
+
+fn mean(rates: &[f64]) -> f64 {
+    rates.iter().sum::<f64>() / rates.len().max(1) as f64
+}
+
+/// Where a child leaves its figures for its parent. Only the child writes, and the parent reads
+/// after it has ended, so all accesses are relaxed.
+pub(super) struct Note {
+    words: Shared<AtomicU64>,
+}
+
+/// Is what failed something that the system can't do?
+const UNSUPPORTED: usize = 0;
+const MAKING: usize = 1;
+/// One more than the extents; 0 for none.
+const EXTENTS: usize = 2;
+const RATE: usize = 3;
+const LATENCY: usize = 4;
+const RATES: usize = LATENCY + PERCENTILES.len();
+
+impl Note {
+    /// Room for the figures of a run.
+    pub(super) fn new(duration: Duration) -> Result<Note> {
+        Ok(Note { words: Shared::new(RATES + step_count(duration))? })
+    }
+
+    fn set(&self, index: usize, word: u64) {
+        self.words[index].store(word, Ordering::Relaxed);
+    }
+
+    fn number(&self, index: usize) -> f64 {
+        f64::from_bits(self.words[index].load(Ordering::Relaxed))
+    }
+
+    /// Says that the system can't do it.
+    pub(super) fn set_unsupported(&self) {
+        self.set(UNSUPPORTED, 1);
+    }
+
+    /// Was that said?
+    pub(super) fn is_unsupported(&self) -> bool {
+        self.words[UNSUPPORTED].load(Ordering::Relaxed) != 0
+    }
+
+    /// Leaves the figures.
+    pub(super) fn leave(&self, figures: &Figures) {
+        self.set(MAKING, figures.making_ms.to_bits());
+        self.set(EXTENTS, figures.extents.map_or(0, |extents| extents + 1));
+        self.set(RATE, figures.rate.to_bits());
+        let numbers = figures.latency_us.iter().chain(&figures.rates);
+        for (index, number) in (LATENCY..self.words.len()).zip(numbers) {
+            self.set(index, number.to_bits());
+        }
+    }
+
+    /// Takes them up.
+    pub(super) fn take(&self) -> Figures {
+        Figures {
+            making_ms: self.number(MAKING),
+            extents: self.words[EXTENTS].load(Ordering::Relaxed).checked_sub(1),
+            rate: self.number(RATE),
+            latency_us: std::array::from_fn(|index| self.number(LATENCY + index)),
+            rates: (RATES..self.words.len()).map(|index| self.number(index)).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_arrive_as_they_were_left() {
+        let figures = Figures {
+            making_ms: 1.5,
+            extents: Some(0),
+            rate: 20.0,
+            latency_us: std::array::from_fn(|index| index as f64),
+            rates: (0..40).map(f64::from).collect(),
+        };
+        let note = Note::new(Duration::from_secs(1)).unwrap();
+        note.leave(&figures);
+        assert_eq!(note.take(), figures);
+        assert!(!note.is_unsupported());
+        assert_eq!(figures.ends(), (1.5, 37.5));
+        assert_eq!(figures.latency_at(50.0), 3.0);
+    }
+
+    #[test]
+    fn writes_count_in_the_step_in_which_they_are_done() {
+        let mut meter = Meter::start(Duration::from_secs(4)).unwrap();
+        let begun = meter.begun;
+        let at = |millis| begun + Duration::from_millis(millis);
+        meter.note(at(0), at(50));
+        meter.note(at(0), at(150));
+        meter.note(at(149), at(150));
+        meter.note(at(3000), at(4001));
+        let figures = meter.figures();
+        assert_eq!(figures.rates[..3], [10.0, 20.0, 0.0]);
+        assert_eq!(figures.rate, 0.75, "the last came too late to count");
+        assert!((figures.latency_us[11] - 1_001_000.0).abs() < 2000.0, "but it took long");
+    }
+
+    #[test]
+    fn steps_are_a_quarter_of_a_second_unless_a_run_is_short_or_very_long() {
+        let steps = [1, 10, 60, 3600].map(|seconds| step_count(Duration::from_secs(seconds)));
+        assert_eq!(steps, [40, 40, 240, 400]);
+    }
+}

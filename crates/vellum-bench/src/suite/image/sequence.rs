@@ -1,0 +1,60 @@
+//! In which order the blocks of an image are written: at random, the same for every case.
+//!
+//! Each pass over the image writes each block once, as fio does unless it is told otherwise. So it
+//! is known how much of a sparse image is allocated after so many writes, and two writes to the
+//! same block are far apart.
+
+/// A pass over the blocks of an image, again and again.
+pub(super) struct Sequence {
+    order: Vec<u32>,
+    position: usize,
+}
+
+/// Any number; the same in every run, so that runs can be compared.
+const SEED: u64 = 0x5eed_0f00_d15c_0001;
+
+impl Sequence {
+    /// For an image of so many blocks.
+    pub(super) fn new(blocks: u32) -> Sequence {
+        let mut order: Vec<u32> = (0..blocks).collect();
+        // Fisher and Yates: each block changes places with one of those before it, or stays.
+        for place in (1..order.len()).rev() {
+            let other = mix(SEED.wrapping_add(place as u64)) % (place as u64 + 1);
+            order.swap(place, other as usize);
+        }
+        Sequence { order, position: 0 }
+    }
+
+    /// The next block to be written.
+    pub(super) fn next_block(&mut self) -> u32 {
+        let block = self.order[self.position];
+        self.position = (self.position + 1) % self.order.len();
+        block
+    }
+}
+
+/// Scatters numbers: the last steps of splitmix64.
+pub(super) fn mix(number: u64) -> u64 {
+    let mut mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pass_has_each_block_once_in_no_order() {
+        let mut sequence = Sequence::new(1000);
+        let mut pass = || -> Vec<u32> { (0..1000).map(|_| sequence.next_block()).collect() };
+        let first = pass();
+        let steps = first.windows(2).filter(|two| two[0].abs_diff(two[1]) < 8).count();
+        assert!(steps < 40, "{steps} of 1000 steps are short");
+        assert_eq!(pass(), first, "the same for every case");
+        let mut sorted = first;
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..1000).collect::<Vec<u32>>());
+    }
+}

@@ -1,0 +1,70 @@
+//! How large an image is: as asked for, unless disk or memory would not hold it.
+
+use super::Config;
+use super::content::BLOCK_BYTES;
+use super::load::CLUSTER_BYTES;
+use crate::conditions::{filesystem_of, memory_bytes};
+use crate::error::{Context, Result};
+use crate::scratch::ScratchKind;
+
+/// No image is smaller: with less there is not even room for the writes on their way.
+pub(super) const BYTES_MIN: u64 = 4 << 20;
+/// Images of more blocks than this have not been thought of.
+pub(super) const BYTES_MAX: u64 = (u32::MAX as u64) * BLOCK_BYTES as u64;
+/// For directories, journals and what else a filesystem keeps.
+const SPARE_BYTES: u64 = 64 << 20;
+/// A tenth of the disk stays free: filesystems that are nearly full are slow.
+const FREE_SHARE: u64 = 10;
+
+/// How large the images are, and how much room is to be made for each.
+pub(super) struct Size {
+    pub(super) bytes: u64,
+    pub(super) room_bytes: u64,
+    pub(super) warning: Option<String>,
+}
+
+/// What fits everywhere. A disk that has no room for the smallest image gets one all the same: what
+/// comes of that is told for each case.
+pub(super) fn fitting(config: &Config) -> Result<Size> {
+    let mut room = u64::MAX;
+    let mut copies = 1;
+    if config.in_directory {
+        let (free, is_copying) = directory(config)?;
+        copies = copies.max(1 + u64::from(is_copying));
+        room = room.min(free / copies);
+    }
+    if !config.scratch.is_empty() {
+        copies = copies.max(1 + u64::from(config.scratch.contains(&ScratchKind::Btrfs)));
+        // The filesystem itself takes a quarter more, and half of the memory can be used.
+        room = room.min(available() / 2 / copies * 3 / 4);
+    }
+    let usable = (room.saturating_sub(SPARE_BYTES)).max(BYTES_MIN);
+    let bytes = if config.bytes > usable { usable - usable % (1 << 20) } else { config.bytes };
+    let bytes = bytes - bytes % CLUSTER_BYTES as u64;
+    let warning = (bytes < config.bytes).then(|| {
+        format!(
+            "the images have {} MiB and not {}: there is no room for more",
+            bytes >> 20,
+            config.bytes >> 20
+        )
+    });
+    Ok(Size { bytes, room_bytes: bytes * copies + SPARE_BYTES, warning })
+}
+
+/// What can be used of the filesystem of the directory, and whether it keeps old blocks beside the
+/// new ones for a while.
+fn directory(config: &Config) -> Result<(u64, bool)> {
+    let stat = rustix::fs::statvfs(&config.directory)
+        .context(|| format!("ask for the free space of {}", config.directory.display()))?;
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    let kind = filesystem_of(&config.directory).map(|filesystem| filesystem.kind);
+    let usable = match kind.as_deref() {
+        Some("tmpfs" | "ramfs") => free.min(available() / 2),
+        _ => free - free / FREE_SHARE,
+    };
+    Ok((usable, matches!(kind.as_deref(), Some("btrfs" | "bcachefs" | "zfs"))))
+}
+
+fn available() -> u64 {
+    memory_bytes("MemAvailable").unwrap_or(u64::MAX)
+}

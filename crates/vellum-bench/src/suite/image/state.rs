@@ -1,0 +1,157 @@
+//! The states that an image is in before the first write, and what a first write to a cluster does.
+//!
+//! | state | the file before the clock starts | the first write to a cluster of 64 KiB |
+//! |---|---|---|
+//! | `off` | sparse | `FALLOC_FL_ZERO_RANGE` of the cluster, then the block |
+//! | `off-without-zero-range` | sparse | the whole cluster: the block, and zeros around it |
+//! | `metadata` | sparse | the block |
+//! | `falloc` | allocated | the block |
+//! | `full` | written with zeros, past the page cache | the block |
+//! | `extsize-64k`, `extsize-1m` | sparse, allocated by the filesystem in such pieces | the block |
+//!
+//! The first five are what QEMU does for a qcow2 image of that `preallocation`, without the tables
+//! that such an image also has. The last two are hints that only XFS takes.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::str::FromStr;
+
+use rustix::fs::{FallocateFlags, fallocate};
+
+use crate::error::{Context, Error, Result};
+use crate::sys;
+use crate::ways::direct::AlignedBuffer;
+
+/// Zeros are written in pieces of this size.
+const ZEROS_BYTES: u64 = 4 << 20;
+
+/// How the space of an image was allocated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ImageState {
+    /// By clusters, each with a call that makes it zero before it is first written.
+    Off,
+    /// By clusters, each written whole when it is first written.
+    OffWithoutZeroRange,
+    /// By the filesystem, block by block, as they are written.
+    Metadata,
+    /// All of it, by `fallocate`.
+    Falloc,
+    /// All of it, by writing zeros.
+    Full,
+    /// By the filesystem, in pieces of 64 KiB.
+    Extsize64K,
+    /// By the filesystem, in pieces of 1 MiB.
+    Extsize1M,
+}
+
+/// What the first write to a cluster does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FirstTouch {
+    /// Nothing but the block.
+    Plain,
+    /// The cluster is made zero, then the block is written.
+    ZeroRange,
+    /// The cluster is written with zeros around the block.
+    WholeCluster,
+}
+
+impl ImageState {
+    /// All states, in the order in which they take their turns.
+    pub const ALL: [ImageState; 7] = [
+        ImageState::Off,
+        ImageState::OffWithoutZeroRange,
+        ImageState::Metadata,
+        ImageState::Falloc,
+        ImageState::Full,
+        ImageState::Extsize64K,
+        ImageState::Extsize1M,
+    ];
+
+    /// The name as it is written on a command line and in a report.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ImageState::Off => "off",
+            ImageState::OffWithoutZeroRange => "off-without-zero-range",
+            ImageState::Metadata => "metadata",
+            ImageState::Falloc => "falloc",
+            ImageState::Full => "full",
+            ImageState::Extsize64K => "extsize-64k",
+            ImageState::Extsize1M => "extsize-1m",
+        }
+    }
+
+    pub(super) fn first_touch(self) -> FirstTouch {
+        match self {
+            ImageState::Off => FirstTouch::ZeroRange,
+            ImageState::OffWithoutZeroRange => FirstTouch::WholeCluster,
+            _ => FirstTouch::Plain,
+        }
+    }
+
+    /// Makes the image, as it is before the clock starts, and syncs it.
+    pub(super) fn make(self, path: &Path, bytes: u64) -> Result<()> {
+        let file = File::create_new(path).context(|| "create the image")?;
+        match self {
+            ImageState::Off | ImageState::OffWithoutZeroRange | ImageState::Metadata => {
+                lengthen(&file, bytes)?;
+            }
+            ImageState::Falloc => fallocate(&file, FallocateFlags::empty(), 0, bytes)
+                .map_err(|error| Error::os_or_unsupported("fallocate", error))?,
+            ImageState::Full => write_zeros(path, bytes)?,
+            ImageState::Extsize64K => hint(&file, 64 << 10, bytes)?,
+            ImageState::Extsize1M => hint(&file, 1 << 20, bytes)?,
+        }
+        file.sync_all().context(|| "sync the image")
+    }
+}
+
+fn lengthen(file: &File, bytes: u64) -> Result<()> {
+    file.set_len(bytes).context(|| "lengthen the image")
+}
+
+/// The hint is for what is not allocated yet, so it comes first.
+fn hint(file: &File, hint_bytes: u32, bytes: u64) -> Result<()> {
+    sys::set_extent_size_hint(file, hint_bytes)
+        .map_err(|error| Error::os_or_unsupported("set an extent size hint", error))?;
+    lengthen(file, bytes)
+}
+
+/// Past the page cache, so that no write has to throw a page out of it later.
+fn write_zeros(path: &Path, bytes: u64) -> Result<()> {
+    let flags = libc::O_DIRECT;
+    let file = OpenOptions::new().write(true).custom_flags(flags).open(path);
+    let file = file.map_err(|error| Error::os_or_unsupported("open with O_DIRECT", error))?;
+    let zeros = AlignedBuffer::new(ZEROS_BYTES as usize);
+    let mut offset = 0;
+    while offset < bytes {
+        let len = (bytes - offset).min(ZEROS_BYTES) as usize;
+        match file.write_at(&zeros.as_slice()[..len], offset) {
+            Ok(0) => return Err(Error::failed("write zeros: nothing was written")),
+            Ok(written) => offset += written as u64,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(Error::os_or_unsupported("write zeros", error)),
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Display for ImageState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for ImageState {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<ImageState> {
+        ImageState::ALL.into_iter().find(|state| state.as_str() == text).ok_or_else(|| {
+            let names = ImageState::ALL.map(ImageState::as_str).join(", ");
+            Error::invalid(format!("\"{text}\" is not a state of an image; there are {names}"))
+        })
+    }
+}

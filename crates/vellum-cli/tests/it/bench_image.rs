@@ -1,0 +1,108 @@
+//! `vellum bench image`, small.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::Value;
+
+use super::support::{Place, Ran, key, run, vellum};
+
+const SMALL: [&str; 6] = ["--bytes", "8MiB", "--seconds", "0.05", "--rounds", "1"];
+
+fn bench(place: &Place, options: &[&str]) -> Ran {
+    let dir = place.dir().to_str().unwrap();
+    run(&[&["bench", "image", "--dir", dir], &SMALL[..], options].concat(), b"")
+}
+
+#[test]
+fn json_has_the_promised_shape_and_nothing_is_left() {
+    let place = Place::new();
+    let json = bench(&place, &["--json", "-"]).good();
+    let report: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&report["suite"], &report["rounds"]), (&"image".into(), &1.into()));
+    let cases = report["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 14);
+    for case in cases {
+        assert_eq!(case["verified"] == true, case["skipped"].is_null(), "{case}");
+        assert_eq!(case["verified"] == true, case["metrics"][0]["median"].is_number());
+        assert_eq!(case["verified"] == true, case["series"][0]["points"].is_array());
+        assert_eq!(key(case, "tool"), "vellum");
+    }
+    assert_eq!(fs::read_dir(place.dir()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_table_tells_rates_from_the_first_to_the_last() {
+    let place = Place::new();
+    let table = bench(&place, &["--states", "metadata,full", "--engines", "aio"]).good();
+    for word in ["rate to metadata", "first tenth", "last tenth", "p99.9", "extents", "full"] {
+        assert!(table.contains(word), "{table}");
+    }
+    assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
+}
+
+#[test]
+fn fio_writes_the_same_where_it_is_installed() {
+    let place = Place::new();
+    let options = ["--check-with", "fio", "--states", "off,metadata", "--engines", "aio"];
+    let ran = bench(&place, &[&options[..], &["--json", "-"]].concat());
+    if ran.stderr.contains("fio is missing") {
+        return println!("skipped: there is no fio here");
+    }
+    let report: Value = serde_json::from_str(&ran.good()).unwrap();
+    let cases = report["cases"].as_array().unwrap();
+    let names = cases.iter().map(|case| (key(case, "image"), key(case, "tool")));
+    let expected = [("off", "vellum"), ("metadata", "vellum"), ("metadata", "fio")];
+    let expected = expected.map(|(image, tool)| (image.to_string(), tool.to_string()));
+    assert_eq!(names.collect::<Vec<_>>(), expected);
+    assert!(cases[2]["metrics"][0]["median"].as_f64().unwrap() > 0.0, "{}", cases[2]);
+    assert!(cases[2]["failed"].is_null() && cases[2]["verified"] == false);
+    assert_eq!(fs::read_dir(place.dir()).unwrap().count(), 0);
+}
+
+#[test]
+fn without_fio_one_line_says_so() {
+    let place = Place::new();
+    // A path on which there is nothing.
+    let empty = place.dir().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let args = ["bench", "image", "--check-with", "fio", "--dir", place.dir().to_str().unwrap()];
+    let output = vellum().args(args).env("PATH", &empty).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(said, "vellum: fio is missing; it comes with the package fio\n");
+    assert_eq!(fs::read_dir(place.dir()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_fio_that_fails_is_a_row_and_not_a_number() {
+    let place = Place::new();
+    // It tells its version, as true(1) does anything, and then writes nothing.
+    let bin = place.dir().join("bin");
+    fs::create_dir(&bin).unwrap();
+    symlink("/bin/true", bin.join("fio")).unwrap();
+    let dir = place.dir().to_str().unwrap();
+    let args = ["bench", "image", "--check-with", "fio", "--states", "metadata", "--dir", dir];
+    let output = vellum()
+        .args([&args[..], &["--engines", "aio", "--json", "-"], &SMALL].concat())
+        .env("PATH", &bin)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let [ours, fio] = &report["cases"].as_array().unwrap()[..] else { panic!("{report}") };
+    assert_eq!((&ours["verified"], &ours["failed"]), (&true.into(), &Value::Null));
+    assert!(fio["failed"].as_str().unwrap().contains("fio.json"), "{fio}");
+    assert_eq!(fio["metrics"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn what_makes_no_sense_is_a_usage_error() {
+    let place = Place::new();
+    bench(&place, &["--depth", "0"]).complaint(2);
+    for wrong in [["--states", "thin"], ["--seconds", "never"], ["--check-with", "dd"]] {
+        let dir = place.dir().to_str().unwrap();
+        let ran = run(&[&["bench", "image", "--dir", dir], &wrong[..]].concat(), b"");
+        assert_eq!(ran.code, 2, "{wrong:?}");
+    }
+}
