@@ -1,10 +1,12 @@
 //! Minimum, median and maximum of a few samples.
 
+use serde::Serialize;
+
 /// Where the middle of some samples lies, and how far they spread.
 ///
 /// No mean: with five rounds a single slow one would move it, and it is the spread that tells
 /// whether the median can be trusted.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     /// The smallest sample.
     pub min: f64,

@@ -188,3 +188,17 @@ pub(crate) fn ignore_file_size_signal() {
 fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_allocation_that_fails_is_an_error() {
+        let file = tempfile::tempfile().unwrap();
+        posix_fallocate(&file, 8192).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), 8192);
+        let error = posix_fallocate(&file, 1 << 62).unwrap_err();
+        assert!(matches!(error.raw_os_error(), Some(libc::EFBIG | libc::ENOSPC)), "{error}");
+    }
+}

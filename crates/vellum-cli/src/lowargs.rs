@@ -3,6 +3,7 @@
 //! The texts here are the help and the man pages. Options that shape a log have no defaults: what
 //! the user does not say is left to the log.
 
+mod advise;
 mod bench;
 mod examples;
 mod internal;
@@ -16,9 +17,11 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use vellum::{Fill, Layout, Lsn, Preallocate};
 
+pub(crate) use advise::AdviseArgs;
 pub(crate) use bench::{
     BenchAllArgs, BenchAppendArgs, BenchArgs, BenchCommitArgs, BenchCompareArgs, BenchImageArgs,
-    BenchOutputArgs, BenchPlaceArgs, BenchSuite, BenchSyncArgs, BenchWriteArgs, CheckWith,
+    BenchOutputArgs, BenchPlaceArgs, BenchReportArgs, BenchSuite, BenchSyncArgs, BenchWriteArgs,
+    CheckWith,
 };
 pub(crate) use internal::{
     DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs, StressProcessArgs,
@@ -70,6 +73,7 @@ pub(crate) enum Command {
     Truncate(TruncateArgs),
     Repair(RepairArgs),
     Bench(BenchArgs),
+    Advise(AdviseArgs),
     Stress(StressArgs),
     Demo(DemoArgs),
     Completions(CompletionsArgs),

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-mod mount;
+pub(crate) mod mount;
 
 /// Where, when and on what a measurement was made.
 #[derive(Clone, Debug, Serialize, Deserialize)]

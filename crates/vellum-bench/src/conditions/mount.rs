@@ -15,10 +15,10 @@ use super::Filesystem;
 
 /// A mounted filesystem and the number of its device.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Mount {
-    pub(super) filesystem: Filesystem,
+pub(crate) struct Mount {
+    pub(crate) filesystem: Filesystem,
     /// `major:minor`
-    pub(super) device_number: String,
+    pub(crate) device_number: String,
 }
 
 /// The mount that `directory`, an absolute path without links, is in.
@@ -29,7 +29,7 @@ pub(super) fn of(directory: &Path) -> Option<Mount> {
 
 /// The longest mount point above `directory`; of several mounts on one point the last covers the
 /// others.
-fn find(mountinfo: &str, directory: &Path) -> Option<Mount> {
+pub(crate) fn find(mountinfo: &str, directory: &Path) -> Option<Mount> {
     mountinfo
         .lines()
         .filter_map(parse)

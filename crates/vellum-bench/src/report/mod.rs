@@ -25,7 +25,7 @@ pub use document::Document;
 pub use html::{html, html_with_recommendation};
 pub(crate) use json::text as json_text;
 pub use row::{Better, Key, Metric, Row, Series};
-pub(crate) use table::{place_name, size};
+pub(crate) use table::{place_name, size, wrapped};
 
 /// The result of a run of a suite whose cases are `C`.
 #[derive(Clone, Debug)]

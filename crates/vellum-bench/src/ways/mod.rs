@@ -26,7 +26,7 @@ pub(crate) mod direct;
 pub(crate) mod io_uring;
 pub(crate) mod plain;
 pub(crate) mod stdio;
-mod vellum_framed;
+pub(crate) mod vellum_framed;
 pub(crate) mod vellum_log;
 mod vellum_text;
 mod write;

@@ -6,18 +6,22 @@ pub(super) mod commit;
 pub(super) mod compare;
 pub(super) mod image;
 mod outputs;
+pub(super) mod report;
 mod saturate;
 pub(super) mod sync;
 pub(super) mod write;
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
+use vellum_bench::Document;
 
 use crate::lowargs::BenchPlaceArgs;
 use crate::outcome::{Outcome, Result};
 
-use outputs::{Outputs, deliver};
+use outputs::deliver;
+pub(super) use outputs::{Form, Outputs};
 
 impl BenchPlaceArgs {
     /// Filesystems that are made for the run take the place of the directory that nobody named.
@@ -30,6 +34,14 @@ impl BenchPlaceArgs {
         let usual = if self.is_in_directory() { PathBuf::from(".") } else { std::env::temp_dir() };
         self.dir.clone().unwrap_or(usual)
     }
+}
+
+/// The reports in a file that `--json` wrote.
+fn saved(path: &Path) -> Result<Vec<Document>> {
+    let cannot = || format!("cannot read {}", path.display());
+    // Bytes first: what is no text is no JSON either, and that is the clearer complaint.
+    let bytes = fs::read(path).with_context(cannot)?;
+    Document::from_json(&String::from_utf8_lossy(&bytes)).with_context(cannot)
 }
 
 /// A case that failed fails the run: its records were lost, torn or doubled, or it could not go on.

@@ -1,5 +1,6 @@
 //! What the command does: one file for each.
 
+mod advise;
 mod append;
 mod bench;
 mod cat;
@@ -43,7 +44,9 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
             BenchSuite::Sync(args) => bench::sync::run(args),
             BenchSuite::Write(args) => bench::write::run(args),
             BenchSuite::Compare(args) => bench::compare::run(&args),
+            BenchSuite::Report(args) => bench::report::run(&args),
         },
+        Command::Advise(args) => advise::run(&args),
         Command::Stress(args) => stress::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => completions::run(&args),

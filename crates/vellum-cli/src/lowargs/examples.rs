@@ -71,7 +71,7 @@ Examples:
   vellum bench all --quick
   vellum bench append --saturate
   vellum bench commit --bytes 256,4096 --threads 1,4,16
-  vellum bench sync
+  vellum bench sync --html result.html
   vellum bench write --quick";
 
 pub(super) const BENCH_ALL: &str = "\
@@ -79,6 +79,19 @@ Examples:
   vellum bench all --quick
   vellum bench all --dir /mnt/data --json result.json --html result.html
   vellum bench all --quick --fs ext4,xfs,btrfs,btrfs-raid0";
+
+pub(super) const BENCH_REPORT: &str = "\
+Examples:
+  vellum bench report append.json sync.json --html report.html
+  vellum bench report result.json --markdown result.md";
+
+pub(super) const ADVISE: &str = "\
+Examples:
+  vellum advise /var/lib/app
+  vellum advise --quick --for wal /mnt/data
+  vellum advise --write /var/lib/app    # logs created there follow it
+  vellum advise --seconds 300 --json advice.json .
+  vellum advise --json - . | jq -r '.recommendations[] | .purpose, .way, .reason'";
 
 pub(super) const BENCH_COMMIT: &str = "\
 Examples:
@@ -121,7 +134,7 @@ Examples:
   vellum bench write --dir /mnt/data --json result.json
   vellum bench write --fs ext4,xfs,btrfs,tmpfs --tables parallel --threads 1,2,4
   vellum bench write --tables simple --bytes 256M --states preallocated --chunks 4K,64K,1M
-  vellum bench write --tables parallel --ways 'file per thread,vellum-parallel sync' --rounds 9";
+  vellum bench write --tables parallel --ways 'files,vellum-parallel sync' --rounds 9";
 
 pub(super) const BENCH_APPEND: &str = "\
 Examples:

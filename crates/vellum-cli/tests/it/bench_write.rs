@@ -36,7 +36,7 @@ fn json_has_the_promised_shape_and_nothing_is_left() {
 #[test]
 fn the_table_tells_speeds_and_ratios() {
     let place = Place::new();
-    let ways = "file per thread,vellum-parallel sync";
+    let ways = "files,vellum-parallel sync";
     let options = ["--tables", "parallel", "--threads", "2", "--states", "emptied", "--ways", ways];
     let table = bench(&place, &options).good();
     assert!(table.contains("vellum-parallel sync") && table.contains("GB/s"), "{table}");

@@ -1,5 +1,6 @@
 //! The command as a user runs it: each test starts the real program on a log of its own.
 
+mod advise;
 mod append;
 mod bench;
 mod bench_all;
@@ -9,10 +10,12 @@ mod bench_end;
 mod bench_image;
 mod bench_sync;
 mod bench_write;
+mod browser;
 mod cat;
 mod commit;
 mod demo;
 mod help;
+mod report_browser;
 mod stat;
 mod stress;
 mod support;

@@ -102,8 +102,9 @@ impl ResultFile {
     ///
     /// # Cost
     ///
-    /// On disk filesystems about a millisecond. On tmpfs about 0.1 s for a GiB, which the first
-    /// writes pay otherwise; a thread may do it while others write already.
+    /// On disk filesystems about a millisecond. On tmpfs about 0.1 s for a GiB; without it the pages
+    /// are allocated by the threads that write, which in all takes about as long. A
+    /// thread may prepare while others write already.
     pub fn prepare(&self) -> Result<()> {
         let Some(len) = self.options.len.filter(|len| *len > 0) else { return Ok(()) };
         let prepared = self.way.prepare(self.fd.as_fd(), len);

@@ -32,7 +32,7 @@
 //! |---|---|---|
 //! | ext4, XFS | allocated, then [`Method::Direct`] | allocated, then [`Method::Mapped`] |
 //! | btrfs | the same, without copy-on-write | [`Method::Buffered`] |
-//! | tmpfs | allocated, then [`Method::Mapped`] | the same |
+//! | tmpfs | [`Method::Mapped`] | the same |
 //! | others (FUSE, overlay, network) | [`Method::Buffered`] | [`Method::Buffered`] |
 //!
 //! The measurements behind this are in `docs/decisions/0007-one-file-by-many-threads.md`.
@@ -72,7 +72,7 @@ pub enum Method {
     /// the file is made without copy-on-write, and so without checksums and compression. Where
     /// there are no direct writes, [`Method::Buffered`] takes its place.
     Direct,
-    /// Into the page cache of allocated blocks, by `pwrite` for the thread that finds nobody else
+    /// Into the page cache, by `pwrite` for the thread that finds nobody else
     /// there, through a shared mapping for the others. Where such a mapping is not safe (btrfs,
     /// FUSE, overlay, network), [`Method::Buffered`] takes its place.
     Mapped,

@@ -5,22 +5,21 @@ use std::collections::BTreeSet;
 use super::super::group::{Figure, Group};
 use super::super::{Better, Row, Series};
 use super::chart::{Bar, Bars, Chart, LOOKS, Line, Lines, Point, XAxis, spans_decades, wants_log};
-use super::names::row_name;
+use super::names::{WAYS, row_name};
 use super::number::quantity;
 use crate::stats::Spread;
 
 /// The keys that lines go over.
 const GROWING: [&str; 3] = ["chunk", "threads", "depth"];
-/// The keys that tell lines apart before any other.
-const LINES: [&str; 4] = ["way", "case", "method", "name"];
-/// So many metrics of a table are drawn.
-const MOST_METRICS: usize = 2;
+/// So many metrics of a table are drawn as bars, and so many as lines.
+const MOST_METRICS: usize = 3;
+const MOST_METRICS_AS_LINES: usize = 2;
 /// So many charts of one kind a table gets.
 const MOST_CHARTS: usize = 12;
-/// From this factor between the least and the greatest bar on, they are drawn on a log scale.
-const LOG_FACTOR: f64 = 200.0;
-/// For latencies and for making files, where factors are what counts, this is enough.
-const LOG_FACTOR_OF_TIMES: f64 = 20.0;
+/// From this factor between the least and the greatest round on, bars are drawn on a log scale.
+const LOG_FACTOR: f64 = 500.0;
+/// For times this is enough: one stalled round would make everything else a dot.
+const LOG_FACTOR_OF_TIMES: f64 = 30.0;
 
 /// The charts of a table, and how many were left out.
 pub(super) fn charts(group: &Group<'_>) -> (Vec<Chart>, usize) {
@@ -34,8 +33,8 @@ pub(super) fn charts(group: &Group<'_>) -> (Vec<Chart>, usize) {
         charts.append(&mut more);
     };
     for key in GROWING {
-        for figure in &headlines {
-            add(by_key(group, figure, key));
+        for figure in headlines.iter().take(MOST_METRICS_AS_LINES) {
+            add(by_key(group, figure, key, headlines.first()));
         }
     }
     for name in series_names(group) {
@@ -82,15 +81,14 @@ fn bars(group: &Group<'_>, figure: &Figure<'_>) -> Option<Chart> {
         Some(Bar { name: row_name(row, &keys), outcome })
     };
     let bars: Vec<Bar> = group.rows.iter().filter_map(bar).collect();
-    let medians: Vec<f64> =
-        bars.iter().filter_map(|bar| Some(bar.outcome.as_ref().ok()?.median)).collect();
-    let is_creation = group.rows.iter().any(|row| row.table.contains("create"));
-    let factor = if is_creation { LOG_FACTOR_OF_TIMES } else { LOG_FACTOR };
+    let spreads = bars.iter().filter_map(|bar| bar.outcome.as_ref().ok());
+    let ends: Vec<f64> = spreads.flat_map(|spread| [spread.min, spread.max]).collect();
+    let factor = if is_time(figure.unit) { LOG_FACTOR_OF_TIMES } else { LOG_FACTOR };
     let chart = Bars {
         title: figure.name.to_string(),
         unit: figure.unit.to_string(),
         better: better(group, figure),
-        is_log: spans_decades(&medians, factor),
+        is_log: spans_decades(&ends, factor),
         bars,
     };
     chart.chart()
@@ -109,7 +107,7 @@ impl<'a> Layout<'a> {
     fn new(group: &Group<'a>, x: Option<&str>, figure: Option<&Figure<'_>>) -> Layout<'a> {
         let mut chart_keys = group.key_columns();
         chart_keys.retain(|key| Some(*key) != x);
-        let preferred = LINES.iter().find_map(|name| chart_keys.iter().position(|key| key == name));
+        let preferred = WAYS.iter().find_map(|name| chart_keys.iter().position(|key| key == name));
         let mut line_keys = Vec::new();
         if !chart_keys.is_empty() {
             line_keys.push(chart_keys.remove(preferred.unwrap_or(0)));
@@ -189,8 +187,15 @@ fn merit(group: &Group<'_>, row: &Row, figure: &Figure<'_>) -> Option<f64> {
 }
 
 /// A metric over a key whose values are numbers: a chart for each state, a line for each way.
-fn by_key(group: &Group<'_>, figure: &Figure<'_>, key: &str) -> Vec<Chart> {
-    let layout = Layout::new(group, Some(key), Some(figure));
+///
+/// Lines look the same in the charts of all metrics: the `first` says which have a look.
+fn by_key(
+    group: &Group<'_>,
+    figure: &Figure<'_>,
+    key: &str,
+    first: Option<&Figure<'_>>,
+) -> Vec<Chart> {
+    let layout = Layout::new(group, Some(key), first);
     let chart = |(name, rows): (String, Vec<&Row>)| {
         let steps = steps(&rows, key);
         if steps.len() < 2 {

@@ -2,9 +2,13 @@
 
 use super::super::Row;
 
+/// The keys that say how, and not where or how much: they come first.
+pub(super) const WAYS: [&str; 4] = ["way", "case", "method", "name"];
+
 /// `pwrite, 64 KiB, 4 threads, prepared`.
 pub(super) fn row_name(row: &Row, keys: &[&str]) -> String {
-    let values = keys.iter().filter_map(|key| Some((*key, row.value(key)?)));
+    let (ways, others): (Vec<&str>, Vec<&str>) = keys.iter().partition(|key| WAYS.contains(key));
+    let values = ways.iter().chain(&others).filter_map(|key| Some((*key, row.value(key)?)));
     values.map(|(key, value)| word(key, value)).collect::<Vec<String>>().join(", ")
 }
 
@@ -12,7 +16,8 @@ pub(super) fn row_name(row: &Row, keys: &[&str]) -> String {
 fn word(key: &str, value: &str) -> String {
     match value {
         "yes" => key.to_string(),
-        "no" => format!("not {key}"),
+        "no" if key.ends_with("ed") => format!("not {key}"),
+        "no" => format!("no {key}"),
         "1" if key.ends_with("sses") => format!("1 {}", key.trim_end_matches("es")),
         "1" if key.ends_with('s') => format!("1 {}", key.trim_end_matches('s')),
         number if number.parse::<f64>().is_err() => number.to_string(),
@@ -27,10 +32,10 @@ mod tests {
 
     #[test]
     fn names_say_what_their_numbers_are_of() {
-        let row = Row::new("t").key("way", "pwrite").key("chunk", "64 KiB").key("threads", 1);
+        let row = Row::new("t").key("chunk", "64 KiB").key("way", "pwrite").key("threads", 1);
         let row = row.key("processes", 4).key("depth", 32).key("prepared", "no");
         let name =
-            row_name(&row, &["way", "chunk", "threads", "processes", "depth", "prepared", "x"]);
+            row_name(&row, &["chunk", "way", "threads", "processes", "depth", "prepared", "x"]);
         assert_eq!(name, "pwrite, 64 KiB, 1 thread, 4 processes, depth 32, not prepared");
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn number(value: f64) -> String {
     if !value.is_finite() {
         return String::from("–");
     }
-    if size != 0.0 && !(0.001..1e10).contains(&size) {
+    if size != 0.0 && !(1e-6..1e10).contains(&size) {
         return format!("{value:.2e}");
     }
     let decimals = match size {
@@ -29,7 +29,8 @@ pub(super) fn number(value: f64) -> String {
         size if size >= 99.95 => 0,
         size if size >= 9.995 => 1,
         size if size >= 0.0995 => 2,
-        _ => 4,
+        size if size >= 0.000_995 => 4,
+        _ => 6,
     };
     grouped(&format!("{value:.decimals$}"))
 }

@@ -180,7 +180,8 @@ fn group_of(group: &Group<'_>, counter: &Cell<usize>) -> Markup {
     let (charts, left_out) = charts(group);
     html! {
         div .group {
-            h3 { (heading(group)) }
+            @let (heading, common) = heading(group);
+            h3 { (heading) @if !common.is_empty() { " " span .common { (common) } } }
             @if !charts.is_empty() {
                 div .charts {
                     @for chart in &charts { (chart.markup(counter.replace(counter.get() + 1))) }
@@ -194,12 +195,16 @@ fn group_of(group: &Group<'_>, counter: &Cell<usize>) -> Markup {
     }
 }
 
-/// What is above tables in a terminal, without the filesystem: that is in the section's heading.
-fn heading(group: &Group<'_>) -> String {
-    let place = group.rows.first().and_then(|row| row.value("filesystem")).unwrap_or("");
+/// The table, and what all its rows have in common but the filesystem, which the section has.
+fn heading(group: &Group<'_>) -> (String, String) {
+    let Some(row) = group.rows.first() else { return Default::default() };
+    let place = row.value("filesystem").unwrap_or("");
+    let parts = [row.table.as_str(), place].into_iter().filter(|part| !part.is_empty());
+    let start = parts.collect::<Vec<&str>>().join(", ");
     let title = group.title();
-    let parts = title.replace(&format!(", {place}"), "");
-    if parts == place { String::from("All cases") } else { parts }
+    let common = title.strip_prefix(&start).unwrap_or_default().trim_start_matches(", ");
+    let table = if row.table.is_empty() { "All cases" } else { &row.table };
+    (table.to_string(), common.to_string())
 }
 
 /// The reports themselves, to be taken out again.

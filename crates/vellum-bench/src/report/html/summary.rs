@@ -13,6 +13,9 @@ use crate::stats::Spread;
 /// So many rows that are as good are named.
 const MOST_NAMED: usize = 2;
 
+/// Of so many rounds, two equal rows lie apart in one of 35 cases; of three in one of 10.
+const ENOUGH_ROUNDS: usize = 4;
+
 /// What is to be said about one table.
 #[derive(Clone, Debug, PartialEq)]
 struct Finding {
@@ -29,6 +32,8 @@ struct Finding {
 enum Verdict {
     /// No round of another row came near.
     Clear,
+    /// The same of rounds so few that it may be chance.
+    Likely,
     /// Rounds of other rows were as good.
     Noise,
     /// One round has no noise to compare with.
@@ -41,6 +46,7 @@ impl Verdict {
     fn word(self) -> &'static str {
         match self {
             Verdict::Clear => "clear",
+            Verdict::Likely => "likely",
             Verdict::Noise => "within noise",
             Verdict::OneRound => "one round only",
             Verdict::Alone => "nothing to compare",
@@ -53,9 +59,12 @@ pub(super) fn summary(documents: &[Document]) -> Option<Markup> {
     let findings: Vec<Finding> = documents
         .iter()
         .flat_map(|document| {
-            let groups = Group::all(&document.cases);
-            let findings = groups.iter().filter_map(|group| finding(&document.suite, group));
-            findings.collect::<Vec<Finding>>()
+            let suite = document.suite.as_str();
+            let groups = Group::all(&document.cases).into_iter();
+            let parts = groups.flat_map(|group| comparable(suite, group));
+            parts
+                .filter_map(|(load, group)| finding(suite, &load, &group))
+                .collect::<Vec<Finding>>()
         })
         .collect();
     if findings.is_empty() {
@@ -76,6 +85,7 @@ pub(super) fn summary(documents: &[Document]) -> Option<Markup> {
         p .hint {
             "The best row of each table by its first figure. "
             em { "Clear" } " means that its worst round was better than every round of the next row; "
+            em { "likely" } " the same, of fewer than " (ENOUGH_ROUNDS) " rounds; "
             em { "within noise" } " that rounds of other rows were as good, and which is best may be chance."
         }
     })
@@ -95,13 +105,28 @@ fn row(finding: &Finding) -> Markup {
     }
 }
 
+/// The rows that do the same work. How many threads commit is no choice but the load, and more
+/// always come to more commits: only those of the least and of the greatest load are compared.
+fn comparable<'a>(suite: &str, group: Group<'a>) -> Vec<(String, Group<'a>)> {
+    if suite != "commit" {
+        return vec![(String::new(), group)];
+    }
+    let load = |row: &Row| row_name(row, &["processes", "threads"]);
+    let ends = [group.rows.first(), group.rows.last()].into_iter().flatten();
+    let mut loads: Vec<String> = ends.map(|row| load(row)).collect();
+    loads.dedup();
+    let rows =
+        |name: &String| group.rows.iter().copied().filter(|row| load(row) == *name).collect();
+    loads.iter().map(|name| (name.clone(), Group { rows: rows(name) })).collect()
+}
+
 /// A row with its figures.
 struct Rival<'a> {
     row: &'a Row,
     spread: Spread,
 }
 
-fn finding(suite: &str, group: &Group<'_>) -> Option<Finding> {
+fn finding(suite: &str, load: &str, group: &Group<'_>) -> Option<Finding> {
     let figure = *headlines(group).first()?;
     let better = better(group, &figure);
     if better == Better::Neither {
@@ -117,8 +142,9 @@ fn finding(suite: &str, group: &Group<'_>) -> Option<Finding> {
     let verdict = match (others.len(), rounds) {
         (0, _) => Verdict::Alone,
         (_, 1) => Verdict::OneRound,
-        _ if equals.is_empty() => Verdict::Clear,
-        _ => Verdict::Noise,
+        _ if !equals.is_empty() => Verdict::Noise,
+        (_, rounds) if rounds < ENOUGH_ROUNDS => Verdict::Likely,
+        _ => Verdict::Clear,
     };
     let next = beaten.first().map(|next| {
         let ratio = ratio(better, best.spread.median, next.spread.median);
@@ -127,13 +153,21 @@ fn finding(suite: &str, group: &Group<'_>) -> Option<Finding> {
     let equals: Vec<String> = equals.into_iter().map(name).collect();
     let parts = [alike(&equals), next, baseline(best.row)].into_iter().flatten();
     Some(Finding {
-        what: [suite, &best.row.table].join(": ").trim_end_matches(": ").to_string(),
+        what: what(suite, &best.row.table, load),
         place: best.row.value("filesystem").unwrap_or("–").to_string(),
         best: name(best),
         figure: format!("{} {}", number(best.spread.median), figure.unit),
         against: parts.collect::<Vec<String>>().join("; "),
         verdict,
     })
+}
+
+fn what(suite: &str, table: &str, load: &str) -> String {
+    let details = [table, load].into_iter().filter(|part| !part.is_empty());
+    match details.collect::<Vec<&str>>().join(", ").as_str() {
+        "" => suite.to_string(),
+        details => format!("{suite}: {details}"),
+    }
 }
 
 /// The rows that have this figure, the best first.
@@ -182,16 +216,17 @@ mod tests {
     }
 
     fn found(rows: &[Row]) -> Finding {
-        finding("s", &Group::all(rows)[0]).unwrap()
+        finding("s", "", &Group::all(rows)[0]).unwrap()
     }
 
     #[test]
     fn the_best_is_clear_only_beyond_the_ranges() {
-        let slow = row("slow", &[1.0, 1.1, 1.2]);
-        let found_clear = found(&[slow.clone(), row("fast", &[2.0, 2.2, 2.4])]);
+        let slow = row("slow", &[1.0, 1.1, 1.1, 1.2]);
+        let found_clear = found(&[slow.clone(), row("fast", &[2.0, 2.2, 2.2, 2.4])]);
         assert_eq!((found_clear.best.as_str(), found_clear.verdict), ("fast", Verdict::Clear));
         assert_eq!(found_clear.against, "2.00 × better than slow");
-        let noisy = found(&[slow, row("fast", &[2.0, 2.2, 2.4]), row("wild", &[0.1, 2.1, 2.1])]);
+        let noisy =
+            found(&[slow, row("fast", &[2.0, 2.2, 2.2, 2.4]), row("wild", &[0.1, 2.1, 2.1])]);
         assert_eq!((noisy.best.as_str(), noisy.verdict), ("fast", Verdict::Noise));
         assert_eq!(noisy.against, "no different from wild; 2.00 × better than slow");
     }
@@ -207,10 +242,21 @@ mod tests {
     }
 
     #[test]
+    fn only_the_same_load_is_compared() {
+        let row = |threads: u32| row("a", &[1.0]).key("threads", threads);
+        let rows = [row(1), row(1), row(4), row(16)];
+        let parts = comparable("commit", Group::all(&rows).remove(0));
+        let parts: Vec<_> =
+            parts.iter().map(|(load, part)| (load.as_str(), part.rows.len())).collect();
+        assert_eq!(parts, [("1 thread", 2), ("16 threads", 1)]);
+    }
+
+    #[test]
     fn what_can_not_be_known_is_not_said() {
         assert_eq!(found(&[row("a", &[1.0]), row("b", &[2.0])]).verdict, Verdict::OneRound);
+        assert_eq!(found(&[row("a", &[1.0, 1.0]), row("b", &[2.0, 2.0])]).verdict, Verdict::Likely);
         assert_eq!(found(&[row("a", &[1.0, 2.0])]).verdict, Verdict::Alone);
         let nothing = [row("a", &[]), row("b", &[f64::NAN])];
-        assert_eq!(finding("s", &Group::all(&nothing)[0]), None);
+        assert_eq!(finding("s", "", &Group::all(&nothing)[0]), None);
     }
 }

@@ -35,7 +35,7 @@ fn heading(name: &str, unit: &str, class: &str) -> Markup {
         th scope="col" aria-sort="none" class=[non_empty(class)] {
             button type="button" {
                 (name)
-                @if !unit.is_empty() { " " span .unit { (unit) } }
+                @if !unit.is_empty() && unit != name { " " span .unit { (unit) } }
             }
         }
     }

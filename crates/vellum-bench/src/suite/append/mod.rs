@@ -22,7 +22,7 @@ use crate::setting::Setting;
 use crate::ways::{Way, WayName};
 
 mod limits;
-mod round;
+pub(crate) mod round;
 mod warnings;
 
 use round::Sample;

@@ -39,7 +39,11 @@ pub(super) fn measure(
 }
 
 /// What each process does.
-fn append(runner: &Runner<'_>, setting: &Setting, prepared: &dyn Prepared) -> Result<()> {
+pub(crate) fn append(
+    runner: &Runner<'_>,
+    setting: &Setting,
+    prepared: &dyn Prepared,
+) -> Result<()> {
     let mut appender = prepared.open(runner.index())?;
     let mut records = Records::new(runner.index(), setting.bytes);
     let mut acknowledged = 0;
@@ -55,7 +59,7 @@ fn append(runner: &Runner<'_>, setting: &Setting, prepared: &dyn Prepared) -> Re
 }
 
 /// Was everything acknowledged, and is all that in the log?
-pub(super) fn verify(setting: &Setting, prepared: &dyn Prepared, race: &Race) -> Result<()> {
+pub(crate) fn verify(setting: &Setting, prepared: &dyn Prepared, race: &Race) -> Result<()> {
     for (process, acknowledged) in race.acknowledged.iter().enumerate() {
         if *acknowledged != setting.records {
             return Err(Error::failed(format!(

@@ -25,9 +25,9 @@ mod bare;
 mod contender;
 mod contest;
 mod direct;
-mod round;
+pub(crate) mod round;
 mod tally;
-mod vellum_log;
+pub(crate) mod vellum_log;
 
 pub(crate) use bare::write_zeros;
 pub use contender::{Cell, Committer, Contender, Prepared, Session};

@@ -14,17 +14,17 @@ use crate::shared::Shared;
 
 /// How long a round goes on, and when it is given up.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Times {
-    pub(super) slice: Duration,
-    pub(super) limit: Duration,
+pub(crate) struct Times {
+    pub(crate) slice: Duration,
+    pub(crate) limit: Duration,
 }
 
 /// What a round came to.
 #[derive(Debug)]
-pub(super) struct Sample {
-    pub(super) commits_per_second: f64,
-    pub(super) syncs_per_commit: Option<f64>,
-    pub(super) nanos: Vec<u64>,
+pub(crate) struct Sample {
+    pub(crate) commits_per_second: f64,
+    pub(crate) syncs_per_commit: Option<f64>,
+    pub(crate) nanos: Vec<u64>,
 }
 
 /// What the threads of all processes share. Each word is written by one thread, but for `taken`;
@@ -59,7 +59,7 @@ impl Book {
 }
 
 /// Commits with all threads of all processes and verifies what is there then.
-pub(super) fn measure(
+pub(crate) fn measure(
     prepared: &dyn Prepared,
     cell: &Cell,
     round: u32,

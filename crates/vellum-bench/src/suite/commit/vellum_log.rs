@@ -17,9 +17,9 @@ const BLOCK_BYTES: usize = 4096;
 /// The header of a record, and of a batch.
 const FRAME_BYTES: usize = 64;
 
-pub(super) struct Vellum {
-    pub(super) options: Options,
-    pub(super) is_prepared: bool,
+pub(crate) struct Vellum {
+    pub(crate) options: Options,
+    pub(crate) is_prepared: bool,
 }
 
 impl Contender for Vellum {

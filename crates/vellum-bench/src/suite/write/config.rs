@@ -95,7 +95,7 @@ pub struct Config {
     /// What the file is before it is written into; the default is all states.
     pub states: Vec<State>,
     /// Which ways, by their names in the report; the default is all. There are ratios in
-    /// [`Table::Parallel`] only if `file per thread` is among them.
+    /// [`Table::Parallel`] only if `files` is among them.
     pub ways: Vec<String>,
     /// How many rounds are counted, after one that is not; the default is 3.
     pub rounds: u32,
@@ -125,14 +125,14 @@ impl Config {
         }
     }
 
-    /// The same in a few seconds: 64 MiB, two rounds, two sizes, one and two threads, and not into
-    /// a sparse file.
+    /// The same in a few seconds: 64 MiB, two rounds, two sizes, one and two threads, an empty and
+    /// a preallocated file.
     pub fn quick(directory: impl Into<PathBuf>) -> Config {
         Config {
             bytes: 64 << 20,
             chunks: vec![4 << 10, 1 << 20],
             threads: vec![1, 2],
-            states: vec![State::Emptied, State::Preallocated, State::Written],
+            states: vec![State::Emptied, State::Preallocated],
             rounds: 2,
             ..Config::new(directory)
         }
@@ -212,7 +212,7 @@ impl Config {
         bytes -= bytes % BYTES_MIN;
         let (asked, taken) = (size(self.bytes), size(bytes));
         if bytes == 0 {
-            return Err(Error::no_space(format!("no file has room: {reason} is too little")));
+            return Err(Error::no_space(format!("not even a file of 1 MiB has room: {reason}")));
         }
         Ok((bytes, Some(format!("files are {taken} and not {asked}: {reason}"))))
     }

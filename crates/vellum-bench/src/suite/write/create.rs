@@ -61,6 +61,16 @@ impl Create {
         }
     }
 
+    /// The name of the call alone, for what it answers.
+    fn call(self) -> &'static str {
+        match self {
+            Create::PosixFallocate => "posix_fallocate",
+            Create::Ftruncate => "ftruncate",
+            Create::Zeros | Create::DirectZeros => "pwrite",
+            _ => "fallocate",
+        }
+    }
+
     fn open(self, path: &Path) -> io::Result<File> {
         let flags = if self == Create::DirectZeros { libc::O_DIRECT } else { 0 };
         OpenOptions::new().read(true).write(true).create_new(true).custom_flags(flags).open(path)
@@ -92,7 +102,7 @@ impl Job for Create {
     fn run(&self, site: &Site<'_>) -> Tried<Sample> {
         let file = self.open(&site.file()).trying("create the file")?;
         let zeros = AlignedBuffer::new(PIECE_BYTES);
-        let write = once(|| self.make(&file, site.bytes, &zeros).trying(self.as_str()))?;
+        let write = once(|| self.make(&file, site.bytes, &zeros).trying(self.call()))?;
         let sync = once(|| file.sync_all().trying("fsync"))?;
         Ok(Sample::new(0, write, sync))
     }

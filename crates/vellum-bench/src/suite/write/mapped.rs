@@ -11,7 +11,7 @@ use super::clock::{once, together};
 use super::config::{Config, Table};
 use super::source::Source;
 use super::state::State;
-use super::trouble::{Tried, Trying};
+use super::trouble::{Tried, Trouble, Trying};
 use super::verify;
 use crate::error::Result;
 use crate::sys::{FileMap, MapPart};
@@ -36,8 +36,8 @@ impl Maps {
     fn as_str(self) -> &'static str {
         match self {
             Maps::One => "one map",
-            Maps::EachThread => "a map per thread",
-            Maps::EachThreadAndDescriptor => "a map and descriptor per thread",
+            Maps::EachThread => "map per thread",
+            Maps::EachThreadAndDescriptor => "map and fd per thread",
         }
     }
 }
@@ -54,7 +54,7 @@ impl Job for Mapped {
         let (file, preparation) = self.state.make(&site.file(), site.bytes)?;
         let mut maps = Vec::new();
         let mapping = once(|| {
-            maps = self.map(&file, site).trying("mmap")?;
+            maps = self.map(&file, site).map_err(trouble)?;
             Ok(())
         })?;
         let shares = shares(site.bytes, self.threads);
@@ -96,6 +96,21 @@ impl Mapped {
     }
 }
 
+/// Where a file can't be mapped shared, as on many FUSE mounts, the kernel says that there is no
+/// such device.
+fn trouble(error: io::Error) -> Trouble {
+    let is_unmappable = error.raw_os_error() == Some(libc::ENODEV);
+    let what = if is_unmappable { "files can't be mapped shared here" } else { "mmap" };
+    Trouble { what: what.into(), error }
+}
+
+/// A page that is not to be had kills who stores to it; the call says "bad address" instead.
+fn unpopulated(error: io::Error) -> Trouble {
+    let is_no_page = error.raw_os_error() == Some(libc::EFAULT);
+    let what = if is_no_page { "no page was to be had (MADV_POPULATE_WRITE)" } else { "madvise" };
+    Trouble { what: what.into(), error }
+}
+
 /// What one thread does.
 fn store(
     part: &mut MapPart<'_>,
@@ -107,7 +122,7 @@ fn store(
     for offset in (0..len).step_by(PIECE_BYTES) {
         let len = PIECE_BYTES.min(len - offset);
         if populate {
-            part.populate(offset, len).trying("madvise POPULATE_WRITE")?;
+            part.populate(offset, len).map_err(unpopulated)?;
         }
         part.store(offset, source.piece(first + offset as u64, len));
     }

@@ -74,7 +74,7 @@ pub type Report = crate::report::Report<crate::report::Row>;
 ///
 /// # Cost
 ///
-/// The default writes and reads about 300 GiB for each round, in 300 cases of 1 GiB: half an hour
+/// The default writes and reads 330 GiB in each of four rounds, in as many cases: half an hour
 /// to an hour on each filesystem, by its speed. [`Config::quick`] takes less than half a minute.
 pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Report> {
     config.check()?;

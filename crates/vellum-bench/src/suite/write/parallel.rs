@@ -104,14 +104,14 @@ fn one_file(config: &Config, cache: Cache, state: State, threads: u32) -> Case {
 fn files(config: &Config, cache: Cache, state: State, threads: u32) -> Case {
     let piece_bytes = config.piece_bytes as usize;
     let job = Files { cache, state, threads, piece_bytes };
-    let case = case(config, job, &format!("file per thread{}", cache.suffix()), state);
+    let case = case(config, job, &format!("files{}", cache.suffix()), state);
     let is_baseline = cache == Cache::Buffered && Some(&state) == config.states.first();
     Case { is_baseline, ..case.threads(threads) }
 }
 
 fn ring(config: &Config, depth: usize, state: State) -> Case {
     let job = Ring { depth, state, piece_bytes: config.piece_bytes as usize };
-    case(config, job, &format!("io_uring O_DIRECT depth {depth}"), state).threads(1)
+    case(config, job, &format!("io_uring depth {depth}"), state).threads(1)
 }
 
 fn vellum(config: &Config, sync: bool, threads: u32) -> Case {

@@ -62,14 +62,14 @@ fn others_are_compared_with_one_file_for_each_of_as_many_threads() {
     let mut config = small(dir.path());
     config.tables = vec![Table::Parallel];
     config.states = vec![State::Emptied];
-    config.ways = vec!["file per thread".into(), "pwrite".into()];
+    config.ways = vec!["files".into(), "pwrite".into()];
     let report = run(&config, &mut Silent).unwrap();
     assert_eq!(report.cases.len(), 4);
     for row in &report.cases {
         let ratio = row.metrics.iter().find(|metric| metric.name == "write and sync / files");
         let ratio = &ratio.unwrap().samples;
         assert_eq!(ratio.len(), 1);
-        let is_baseline = row.value("way") == Some("file per thread");
+        let is_baseline = row.value("way") == Some("files");
         assert!(!is_baseline || *ratio == [1.0], "{row:?}");
     }
 }

@@ -1,19 +1,16 @@
 //! `vellum bench compare`.
 
-use std::fs;
-use std::path::Path;
-
-use anyhow::Context;
-use vellum_bench::{Comparison, Document, Verdict};
+use vellum_bench::{Comparison, Verdict};
 
 use super::outputs::{Form, Outputs};
+use super::saved;
 use crate::lowargs::BenchCompareArgs;
 use crate::outcome::{Outcome, Result};
 use crate::output;
 
 /// Compares two files.
 pub(in crate::commands) fn run(args: &BenchCompareArgs) -> Result<Outcome> {
-    let (before, after) = (read(&args.before)?, read(&args.after)?);
+    let (before, after) = (saved(&args.before)?, saved(&args.after)?);
     let outputs = Outputs::of(&[(Form::Json, &args.json), (Form::Markdown, &args.markdown)])?;
     let names = [&args.before, &args.after].map(|path| path.display().to_string());
     let comparison = Comparison::of((&names[0], &before), (&names[1], &after));
@@ -23,13 +20,6 @@ pub(in crate::commands) fn run(args: &BenchCompareArgs) -> Result<Outcome> {
     })?;
     let outcome = args.fail_on_slower.map(|percent| judge(&comparison, percent));
     Ok(outcome.unwrap_or(Outcome::Good))
-}
-
-fn read(path: &Path) -> Result<Vec<Document>> {
-    let name = || format!("cannot compare {}", path.display());
-    // Bytes first: what is no text is no JSON either, and that is the clearer complaint.
-    let bytes = fs::read(path).with_context(name)?;
-    Document::from_json(&String::from_utf8_lossy(&bytes)).with_context(name)
 }
 
 /// Whoever asked to be warned must learn, too, that nothing could be judged.

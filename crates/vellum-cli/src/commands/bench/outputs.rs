@@ -12,7 +12,7 @@ use crate::outcome::Result;
 use crate::output;
 
 /// The files that were asked for, open.
-pub(super) struct Outputs<'a>(Vec<Output<'a>>);
+pub(in crate::commands) struct Outputs<'a>(Vec<Output<'a>>);
 
 struct Output<'a> {
     form: Form,
@@ -21,7 +21,7 @@ struct Output<'a> {
 
 /// What a report is written as.
 #[derive(Clone, Copy)]
-pub(super) enum Form {
+pub(in crate::commands) enum Form {
     Json,
     Markdown,
     Html,
@@ -51,7 +51,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// The same for a report.
-    pub(super) fn open(args: &'a BenchOutputArgs) -> Result<Outputs<'a>> {
+    pub(in crate::commands) fn open(args: &'a BenchOutputArgs) -> Result<Outputs<'a>> {
         Outputs::of(&[
             (Form::Json, &args.json),
             (Form::Markdown, &args.markdown),
@@ -59,12 +59,21 @@ impl<'a> Outputs<'a> {
         ])
     }
 
+    /// Was no form asked for?
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn on_stdout(&self) -> impl Iterator<Item = &Output<'a>> {
         self.0.iter().filter(|output| matches!(output.sink, Sink::Stdout))
     }
 
     /// Prints `text`, or what takes its place, then writes the files; `written` tells the content.
-    pub(super) fn write(self, text: &str, written: impl Fn(Form) -> Result<String>) -> Result<()> {
+    pub(in crate::commands) fn write(
+        self,
+        text: &str,
+        written: impl Fn(Form) -> Result<String>,
+    ) -> Result<()> {
         // What is printed comes first: it is there whatever becomes of the files.
         match self.on_stdout().next() {
             Some(output) => output::print(&written(output.form)?)?,

@@ -18,7 +18,9 @@ pub(in crate::commands) fn run(args: BenchWriteArgs) -> Result<Outcome> {
     let scratch = Scratch::new("bench", &args.place.home())?;
     let report = write::run(&config(&args, scratch.path()), &mut BenchBar::default())?;
     deliver(outputs, &[&report])?;
-    judge(report.failures().map(name).collect())
+    let mut failures: Vec<String> = report.failures().map(name).collect();
+    failures.sort();
+    judge(failures)
 }
 
 fn config(args: &BenchWriteArgs, dir: &Path) -> Config {

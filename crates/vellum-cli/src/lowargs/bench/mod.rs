@@ -5,6 +5,7 @@ mod append;
 mod commit;
 mod compare;
 mod image;
+mod report;
 mod sync;
 mod write;
 
@@ -18,6 +19,7 @@ pub(crate) use append::BenchAppendArgs;
 pub(crate) use commit::BenchCommitArgs;
 pub(crate) use compare::BenchCompareArgs;
 pub(crate) use image::{BenchImageArgs, CheckWith};
+pub(crate) use report::BenchReportArgs;
 pub(crate) use sync::BenchSyncArgs;
 pub(crate) use write::BenchWriteArgs;
 
@@ -41,6 +43,7 @@ pub(crate) enum BenchSuite {
     Sync(BenchSyncArgs),
     Write(BenchWriteArgs),
     Compare(BenchCompareArgs),
+    Report(BenchReportArgs),
 }
 
 /// Where a suite runs.

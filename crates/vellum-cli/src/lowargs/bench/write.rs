@@ -38,14 +38,14 @@ pub(crate) struct BenchWriteArgs {
     /// What the file is before: emptied, sparse, preallocated, written [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) states: Vec<State>,
-    /// Which ways, by their names in the report, as `file per thread,vellum-parallel` [default: all]
+    /// Which ways, by their names in the report, as `files,vellum-parallel` [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) ways: Vec<String>,
     /// How many rounds are counted [default: 3]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) rounds: Option<u32>,
-    /// 64 MiB, two rounds, chunks of 4 KiB and 1 MiB, one and two threads, and no sparse files, as
-    /// far as nothing else is asked for
+    /// 64 MiB, two rounds, chunks of 4 KiB and 1 MiB, one and two threads, files emptied and
+    /// preallocated, as far as nothing else is asked for
     #[arg(long)]
     pub(crate) quick: bool,
     #[command(flatten)]

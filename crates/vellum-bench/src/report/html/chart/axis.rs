@@ -1,6 +1,7 @@
 //! Where a value lies on a chart, and the round numbers that are written beside it.
 
 use super::super::number::short;
+use super::text_width;
 
 /// One of the two directions of a chart, over `from..to` in its units.
 #[derive(Clone, Debug)]
@@ -48,8 +49,7 @@ impl Axis {
         let (low, high) = ends(values).unwrap_or((0.0, 1.0));
         let (low, high) = (low.min(0.0), high.max(0.0));
         let high = if high > low { high } else { 1.0 };
-        let step = round_step((high - low) / count as f64);
-        let (first, last) = ((low / step).floor(), (high / step - 1e-9).ceil());
+        let (step, first, last) = round_ends(low, high, count);
         let count = (last - first) as usize;
         let ticks = (0..=count).map(|index| (first + index as f64) * step);
         let ticks = ticks.map(|value| (value, short(value))).collect();
@@ -73,9 +73,23 @@ impl Axis {
         let kind = if values.iter().all(|value| *value > 0.0) { Kind::Log } else { Kind::Linear };
         let (low, high) = ends(&values).unwrap_or((1.0, 2.0));
         let (low, high) = (kind.place(low), kind.place(high));
-        let every = steps.len().div_ceil(6).max(1);
-        let ticks = steps.iter().step_by(every).cloned().collect();
-        Axis { kind, low, high: if high > low { high } else { low + 1.0 }, from, to, ticks }
+        let high = if high > low { high } else { low + 1.0 };
+        let mut axis = Axis { kind, low, high, from, to, ticks: steps.to_vec() };
+        axis.thin();
+        axis
+    }
+
+    /// Leaves out ticks that have no room for their text beside the one before; the last stays.
+    fn thin(&mut self) {
+        let mut kept: Vec<(f64, String)> = Vec::new();
+        for tick in std::mem::take(&mut self.ticks).into_iter().rev() {
+            let room = kept.last().map(|next| self.at(next.0) - self.at(tick.0));
+            if room.is_none_or(|room| room >= text_width(&tick.1) + 10.0) {
+                kept.push(tick);
+            }
+        }
+        kept.reverse();
+        self.ticks = kept;
     }
 
     /// Shares in percent, the rarer the farther apart; the whole is put one step after the rest.
@@ -104,9 +118,16 @@ impl Axis {
     }
 }
 
-/// The smallest of 1, 2, 5, 10 and so on that is not below `step`.
-fn round_step(step: f64) -> f64 {
-    round_up(step.max(f64::MIN_POSITIVE * 1e20))
+/// A round step, and how many of them the ends are from zero: those of about `count` steps that
+/// leave the least room unused.
+fn round_ends(low: f64, high: f64, count: usize) -> (f64, f64, f64) {
+    let fit = |count: usize| {
+        let step = round_up((high - low).max(f64::MIN_POSITIVE * 1e20) / count as f64);
+        (step, (low / step).floor(), (high / step - 1e-9).ceil())
+    };
+    let room = |(step, first, last): &(f64, f64, f64)| (last - first) * step;
+    let fits = [count - 1, count, count + 1].map(fit);
+    fits.into_iter().min_by(|one, other| room(one).total_cmp(&room(other))).unwrap_or(fit(count))
 }
 
 fn round_up(value: f64) -> f64 {
@@ -142,7 +163,7 @@ mod tests {
 
     #[test]
     fn ticks_are_round() {
-        assert_eq!(texts(&Axis::from_zero(&[4.97], 4, (0.0, 1.0))), ["0", "2", "4", "6"]);
+        assert_eq!(texts(&Axis::from_zero(&[4.97], 4, (0.0, 1.0))), ["0", "1", "2", "3", "4", "5"]);
         assert_eq!(texts(&Axis::from_zero(&[0.3], 3, (0.0, 1.0))), ["0", "0.1", "0.2", "0.3"]);
         assert_eq!(
             texts(&Axis::from_zero(&[65_000.0], 4, (0.0, 1.0))),

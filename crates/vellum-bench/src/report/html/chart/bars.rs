@@ -84,7 +84,8 @@ impl Bars {
     }
 
     fn note(&self, all: usize) -> String {
-        let mut parts = vec![self.unit.clone()];
+        let unit = if self.unit == self.title { "" } else { &self.unit };
+        let mut parts = vec![unit.to_string()];
         match self.better {
             Better::Higher => parts.push(String::from("more is better")),
             Better::Lower => parts.push(String::from("less is better")),
@@ -137,7 +138,10 @@ fn drawn(bar: &Bar, axis: &Axis, top: f64) -> Markup {
             (text("value end", (WIDTH - EDGE, base), &value))
             @match &bar.outcome {
                 Ok(spread) => (measured(spread, axis, top + 18.0)),
-                Err(why) => (text("reason", (EDGE, base + 14.0), &fitting(why, WIDTH - 2.0 * EDGE))),
+                Err(why) => {
+                    @let reason = why.split_once(": ").map_or(why.as_str(), |(_, reason)| reason);
+                    (text("reason", (EDGE, base + 14.0), &fitting(reason, WIDTH - 2.0 * EDGE)))
+                },
             }
         }
     }

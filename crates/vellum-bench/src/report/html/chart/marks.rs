@@ -30,18 +30,18 @@ fn outline(look: Option<usize>) -> (f64, &'static str) {
         3 => (4.3, "m0 3.3l4.3-7.4 4.3 7.4z"),                   // triangle
         4 => (4.3, "m0-3.3l4.3 7.4 4.3-7.4z"),                   // triangle upside down
         5 => (3.8, "v-1.3h2.5v-2.5h2.6v2.5h2.5v2.6h-2.5v2.5h-2.6v-2.5h-2.5z"), // plus
-        6 => (3.0, "v-3.6h2v7.2h-2zm4-3.6h2v7.2h-2z"),           // two bars
-        _ => (4.0, "v-1.4h8v2.8h-8z"),                           // dash
+        6 => (4.2, "l2.1-3.7h4.2l2.1 3.7-2.1 3.7h-4.2z"),        // hexagon
+        _ => (4.4, "v-1.9h8.8v3.8h-8.8z"),                       // dash
     }
 }
 
 /// The dashes of the line.
 pub(super) fn dashes(look: Option<usize>) -> Option<&'static str> {
     match look.map(|look| look % LOOKS) {
-        Some(4) => Some("7 3"),
-        Some(5) => Some("2 3"),
-        Some(6) => Some("8 3 2 3"),
-        Some(7) => Some("4 4"),
+        Some(4) => Some("9 3"),
+        Some(5) => Some("3 3"),
+        Some(6) => Some("10 3 3 3"),
+        Some(7) => Some("6 2"),
         _ => None,
     }
 }

@@ -1,0 +1,183 @@
+//! All that a run found: as data, for a terminal, as JSON and as Markdown.
+
+use serde::Serialize;
+
+use super::Measured;
+use super::detect::Surroundings;
+use super::measure::Entrant;
+use super::recommend::{self, Recommendation, scores};
+use super::traps::{Trap, traps};
+use crate::conditions::Conditions;
+use crate::error::Result;
+use crate::report::{self, Better, Document, Row};
+use crate::stats::Spread;
+
+/// Who does the same again and is so many times as fast was disturbed.
+const STEADY_MAX: f64 = 2.0;
+
+/// What was measured.
+type Report = crate::report::Report<Row>;
+
+/// What was found, measured, and is recommended.
+#[derive(Clone, Debug)]
+pub struct Advised {
+    /// What was measured.
+    pub report: Report,
+    /// What there is around the directory.
+    pub surroundings: Surroundings,
+    /// What to do, for each purpose.
+    pub recommendations: Vec<Recommendation>,
+    /// What to beware of, the worst first.
+    pub traps: Vec<Trap>,
+}
+
+/// The same in a file: a report as those of the suites, and more.
+#[derive(Serialize)]
+struct AdvisedDocument<'a> {
+    #[serde(flatten)]
+    report: Document,
+    recommendations: &'a [Recommendation],
+    traps: &'a [Trap],
+    surroundings: &'a Surroundings,
+    /// What `--write` stores.
+    toml: String,
+}
+
+impl Advised {
+    pub(super) fn new(
+        conditions: Conditions,
+        rounds: u32,
+        mut warnings: Vec<String>,
+        surroundings: Surroundings,
+        measured: Vec<Measured>,
+    ) -> Advised {
+        warnings.extend(measured.iter().filter_map(Measured::noise));
+        let rows = measured.iter().flat_map(|measured| measured.rows(surroundings.kind()));
+        let cases = rows.collect();
+        let report = Report { suite: "advise", conditions, rounds, warnings, cases };
+        Advised {
+            report,
+            recommendations: measured.iter().map(Measured::recommendation).collect(),
+            traps: traps(&surroundings),
+            surroundings,
+        }
+    }
+
+    /// A report as those of the suites, with what is recommended and what was found beside it.
+    ///
+    /// # Errors
+    ///
+    /// None in practice: all of it can be written as JSON.
+    pub fn to_json(&self) -> Result<String> {
+        report::json_text(&AdvisedDocument {
+            report: self.report.document(),
+            recommendations: &self.recommendations,
+            traps: &self.traps,
+            surroundings: &self.surroundings,
+            toml: self.to_toml(),
+        })
+    }
+
+    /// For a terminal, at most 100 columns wide: what was found, what is recommended, what to
+    /// beware of, what was measured.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for line in self.surroundings.lines() {
+            text.push_str(&report::wrapped(&line));
+        }
+        for recommendation in &self.recommendations {
+            text.push('\n');
+            for line in recommendation.lines() {
+                text.push_str(&report::wrapped(&line));
+            }
+        }
+        if !self.traps.is_empty() {
+            text.push_str("\nBeware:\n");
+        }
+        for trap in &self.traps {
+            text.push_str(&report::wrapped(&format!("- {}", trap.line())));
+        }
+        format!("{text}\nMeasured:\n{}", self.report.table())
+    }
+
+    /// One HTML page without anything from elsewhere: the recommendations and traps, and the report
+    /// with its charts.
+    pub fn to_html(&self) -> String {
+        let mut text = String::new();
+        for recommendation in &self.recommendations {
+            text.push_str(&(recommendation.lines().join("\n") + "\n\n"));
+        }
+        for trap in &self.traps {
+            text.push_str(&format!("Beware: {}\n", trap.line()));
+        }
+        report::html_with_recommendation(&[self.report.document()], &text)
+    }
+
+    /// As Markdown: the recommendations, the traps, and the report.
+    pub fn to_markdown(&self) -> String {
+        let mut text = String::from("# vellum advise\n");
+        for recommendation in &self.recommendations {
+            let mut lines = recommendation.lines().into_iter();
+            text.push_str(&format!("\n## {}\n\n", lines.next().unwrap_or_default()));
+            lines.for_each(|line| text.push_str(&format!("- {line}\n")));
+        }
+        if !self.traps.is_empty() {
+            text.push_str("\n## Beware\n\n");
+        }
+        self.traps.iter().for_each(|trap| text.push_str(&format!("- {}\n", trap.line())));
+        format!("{text}\n{}", self.report.to_markdown())
+    }
+}
+
+impl Measured {
+    fn recommendation(&self) -> Recommendation {
+        match &self.entrants {
+            Ok(entrants) => recommend::recommend(self.purpose, entrants),
+            Err(reason) => recommend::nothing(self.purpose, reason),
+        }
+    }
+
+    /// Says so if the machine was faster at one time and slower at another: if the default, which
+    /// does the same in each round, was not as fast in each.
+    fn noise(&self) -> Option<String> {
+        let base = self.entrants.as_ref().ok()?.iter().find(|entrant| entrant.runs())?;
+        let spreads = base.figures.iter().filter_map(|figure| Spread::of(figure));
+        let most = spreads.map(|spread| spread.max / spread.min).max_by(f64::total_cmp)?;
+        (most > STEADY_MAX).then(|| {
+            format!(
+                "{}: in some rounds the default was {most:.1} times as fast as in others; a \
+                 quieter machine, or more time, may show differences that are not seen here",
+                self.purpose
+            )
+        })
+    }
+
+    /// A row for each way. The first metric is what ways are compared by.
+    fn rows(&self, filesystem: &str) -> Vec<Row> {
+        let row = || Row::new(self.purpose.title()).key("filesystem", filesystem);
+        let entrants = match &self.entrants {
+            Ok(entrants) => entrants,
+            Err(reason) => {
+                let skipped = Some(reason.clone());
+                return vec![Row { skipped, ..row().key("way", "all") }];
+            }
+        };
+        let complete = |(entrant, scores): (&Entrant, Option<Vec<f64>>)| {
+            let scores = scores.unwrap_or_default();
+            let mut row =
+                row().key("way", entrant.way).metric("to default", "x", Better::Higher, scores);
+            for ((name, unit), samples) in self.figures.iter().zip(&entrant.figures) {
+                row = row.metric(name, unit, Better::Higher, samples.clone());
+            }
+            row.verified = entrant.runs();
+            row.skipped.clone_from(&entrant.skipped);
+            row.failed.clone_from(&entrant.failed);
+            row
+        };
+        entrants.iter().zip(scores(entrants)).map(complete).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "advised_tests.rs"]
+mod tests;

@@ -1,0 +1,264 @@
+//! From measurements to recommendations: a pure function, held to the measurements by its tests.
+
+use serde::{Serialize, Serializer};
+use vellum::Fill;
+
+use super::Purpose;
+use super::choice::{Choice, Evidence, choose};
+use super::measure::Entrant;
+use super::way::{FileWay, LogWay, Way};
+use crate::report::size;
+
+/// How sure a recommendation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sureness {
+    /// Faster beyond noise: than the default or, if it is the default, than all others.
+    Clear,
+    /// The default, because nothing else is faster beyond noise.
+    NoDifference,
+    /// The default is slower beyond noise than something, and which is the fastest can't be told.
+    Likely,
+    /// Nothing could be measured.
+    NotMeasured,
+}
+
+impl Sureness {
+    fn in_words(self) -> &'static str {
+        match self {
+            Sureness::Clear => "clear",
+            Sureness::NoDifference => "the default, because nothing is clearly faster",
+            Sureness::Likely => "likely",
+            Sureness::NotMeasured => "not measured",
+        }
+    }
+}
+
+/// One recommendation.
+#[derive(Clone, Debug, Serialize)]
+pub struct Recommendation {
+    /// What for.
+    pub purpose: Purpose,
+    /// The row that speaks for it, by its key `way`; `None` if nothing could be measured.
+    pub way: Option<String>,
+    /// Is it what the library does by itself?
+    pub is_default: bool,
+    /// How sure it is.
+    pub sureness: Sureness,
+    /// What it comes to, in the order of importance.
+    pub settings: Vec<Setting>,
+    /// Against the default, if it is another way.
+    pub against_default: Option<Evidence>,
+    /// The best of the others.
+    pub next_best: Option<Rival>,
+    /// Why, in a sentence.
+    pub reason: String,
+    #[serde(skip)]
+    pub(super) chosen: Option<Way>,
+}
+
+/// A setting and its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// As `preallocate`.
+    pub name: &'static str,
+    /// As `fallocate`.
+    pub value: String,
+}
+
+impl Serialize for Setting {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (self.name, &self.value).serialize(serializer)
+    }
+}
+
+/// The best of the ways that are not recommended.
+#[derive(Clone, Debug, Serialize)]
+pub struct Rival {
+    /// The row, by its key `way`.
+    pub way: String,
+    /// What is recommended, against it.
+    pub evidence: Evidence,
+}
+
+/// How many times as fast each way was as the first that has numbers, in each round: over all its
+/// figures, which count alike (their geometric mean).
+pub(super) fn scores(entrants: &[Entrant]) -> Vec<Option<Vec<f64>>> {
+    let Some(base) = entrants.iter().find(|entrant| has_numbers(entrant)) else {
+        return entrants.iter().map(|_| None).collect();
+    };
+    let rounds = entrants.iter().filter(|entrant| has_numbers(entrant));
+    let rounds = rounds.filter_map(|entrant| entrant.figures.iter().map(Vec::len).min()).min();
+    let score = |entrant: &Entrant, round: usize| {
+        let figures = entrant.figures.iter().zip(&base.figures);
+        let logs = figures.map(|(figure, base)| (figure[round] / base[round]).ln());
+        (logs.sum::<f64>() / entrant.figures.len() as f64).exp()
+    };
+    let scores = |entrant: &Entrant| {
+        let rounds = 0..rounds.unwrap_or(0);
+        has_numbers(entrant).then(|| rounds.map(|round| score(entrant, round)).collect())
+    };
+    entrants.iter().map(scores).collect()
+}
+
+fn has_numbers(entrant: &Entrant) -> bool {
+    entrant.runs() && entrant.figures.iter().all(|figure| !figure.is_empty())
+}
+
+/// What to do for `purpose`, after `entrants` were measured; the first of them is the default.
+pub(super) fn recommend(purpose: Purpose, entrants: &[Entrant]) -> Recommendation {
+    let scores = scores(entrants);
+    let lists: Vec<Option<&[f64]>> = scores.iter().map(Option::as_deref).collect();
+    let Some(choice) = choose(&lists) else {
+        let first = entrants
+            .iter()
+            .find_map(|entrant| entrant.failed.as_deref().or(entrant.skipped.as_deref()));
+        return nothing(purpose, first.unwrap_or("there was no time"));
+    };
+    let evidence = |other: usize| Evidence::of(lists[choice.chosen]?, lists[other]?);
+    let against_default = if choice.chosen == 0 { None } else { evidence(0) };
+    let next_best = choice.next.and_then(|next| {
+        Some(Rival { way: entrants[next].way.to_string(), evidence: evidence(next)? })
+    });
+    let chosen = &entrants[choice.chosen];
+    let mut recommendation = Recommendation {
+        purpose,
+        way: Some(chosen.way.to_string()),
+        is_default: chosen.way.is_default(),
+        sureness: sureness(choice, against_default.as_ref(), next_best.as_ref()),
+        settings: settings(purpose, chosen),
+        against_default,
+        next_best,
+        reason: String::new(),
+        chosen: Some(chosen.way),
+    };
+    recommendation.reason = recommendation.explain(&entrants[0]);
+    recommendation
+}
+
+/// For a purpose of which nothing could be measured.
+pub(super) fn nothing(purpose: Purpose, reason: &str) -> Recommendation {
+    Recommendation {
+        purpose,
+        way: None,
+        is_default: true,
+        sureness: Sureness::NotMeasured,
+        settings: Vec::new(),
+        against_default: None,
+        next_best: None,
+        reason: format!("nothing could be measured: {reason}"),
+        chosen: None,
+    }
+}
+
+fn sureness(choice: Choice, default: Option<&Evidence>, next: Option<&Rival>) -> Sureness {
+    if choice.chosen == 0 {
+        let is_sure = next.is_none_or(|next| next.evidence.is_sure);
+        return if is_sure { Sureness::Clear } else { Sureness::NoDifference };
+    }
+    // Without a default there is nothing to be faster than: it is the best there is.
+    let is_sure = default.is_none_or(|evidence| evidence.is_sure);
+    if is_sure { Sureness::Clear } else { Sureness::Likely }
+}
+
+impl Recommendation {
+    /// For people: what, how, why.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let Recommendation { purpose, reason, .. } = self;
+        let Some(way) = &self.way else {
+            return vec![format!("For {} ({purpose}): –", purpose.title()), reason.clone()];
+        };
+        let settings =
+            self.settings.iter().map(|Setting { name, value }| format!("{name}: {value}"));
+        let settings: Vec<String> = settings.collect();
+        vec![
+            format!("For {} ({purpose}): {way}", purpose.title()),
+            settings.join("; "),
+            format!("{}: {reason}", self.sureness.in_words()),
+        ]
+    }
+
+    /// Why it is this way. `default` is the way that the library goes by itself.
+    fn explain(&self, default: &Entrant) -> String {
+        let next = self.next_best.as_ref().map(|next| against(&next.evidence, &next.way));
+        let next = next.unwrap_or_else(|| "nothing else could be measured".into());
+        if self.is_default {
+            return next;
+        }
+        let Some(evidence) = &self.against_default else {
+            let reason = default.failed.as_deref().or(default.skipped.as_deref());
+            return format!("the default does not work here ({}); {next}", reason.unwrap_or("?"));
+        };
+        let is_next =
+            self.next_best.as_ref().is_some_and(|next| next.way == default.way.to_string());
+        let default = against(evidence, "the default");
+        if is_next { default } else { format!("{default}; {next}") }
+    }
+
+    /// Is it a change that is worth making?
+    pub(super) fn is_change(&self) -> bool {
+        !self.is_default && self.sureness == Sureness::Clear
+    }
+}
+
+/// `2.1 × as fast as mapped, off (1.9 … 2.3), in 9 of 9 rounds`.
+fn against(evidence: &Evidence, other: &str) -> String {
+    let Evidence { ratio, faster_rounds, rounds, .. } = evidence;
+    let numbers = format!(
+        "{:.2} × as fast as {other} ({:.2} … {:.2}), faster in {faster_rounds} of {rounds} rounds",
+        ratio.median, ratio.min, ratio.max
+    );
+    if evidence.is_sure { numbers } else { format!("no difference seen: {numbers}") }
+}
+
+fn settings(purpose: Purpose, entrant: &Entrant) -> Vec<Setting> {
+    match entrant.way {
+        Way::Log(way) => log_settings(purpose, way, entrant),
+        Way::File(way) => file_settings(way),
+    }
+}
+
+fn setting(name: &'static str, value: impl Into<String>) -> Setting {
+    Setting { name, value: value.into() }
+}
+
+fn log_settings(purpose: Purpose, way: LogWay, entrant: &Entrant) -> Vec<Setting> {
+    let is_staged = way.fill == Fill::Staged;
+    let mut settings = vec![
+        setting("fill", way.fill.to_string()),
+        setting("preallocate", way.preallocate.to_string()),
+        setting("sync", if is_staged { "none: direct, synchronous writes" } else { "fdatasync" }),
+    ];
+    settings.push(setting("segments", if is_staged { "16 MiB" } else { "64 MiB" }));
+    if purpose == Purpose::Wal {
+        settings.push(setting("threads", threads(entrant)));
+    }
+    settings
+}
+
+/// Is it worth to commit from several threads?
+fn threads(entrant: &Entrant) -> String {
+    match &entrant.figures[..] {
+        [one, several] => match Evidence::of(several, one) {
+            Some(gain) if gain.is_sure => {
+                format!("several: together {:.1} × as much as one", gain.ratio.median)
+            }
+            _ => "one commits as much as several".into(),
+        },
+        _ => "any".into(),
+    }
+}
+
+fn file_settings(way: FileWay) -> Vec<Setting> {
+    vec![
+        setting("method", way.method.to_string()),
+        setting("preallocate", "all of it first, where that helps"),
+        setting("piece", size(way.piece_bytes)),
+        setting("threads", way.threads.to_string()),
+        setting("sync", "one, in the end"),
+    ]
+}
+
+#[cfg(test)]
+#[path = "recommend_tests.rs"]
+mod tests;

@@ -1,0 +1,267 @@
+//! What may go wrong here, why, and what to do about it: from what was found, without measuring.
+
+use serde::Serialize;
+
+use super::detect::{Disk, Surroundings};
+
+/// A filesystem that is fuller than this is slow, and may be full before anybody notices.
+const USED_SHARE_MAX: f64 = 0.9;
+/// A staged log of the usual size keeps three segments of 16 MiB there.
+const STAGING_BYTES_MIN: u64 = 64 << 20;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// What was committed can be lost, or a process can be killed.
+    Danger,
+    /// It takes more time or space than need be.
+    Cost,
+    /// Good to know.
+    Note,
+}
+
+/// Something to beware of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Trap {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What it is, and why it matters.
+    pub what: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+impl Trap {
+    /// For people.
+    pub(super) fn line(&self) -> String {
+        let Trap { severity, what, remedy } = self;
+        let severity = match severity {
+            Severity::Danger => "danger",
+            Severity::Cost => "cost",
+            Severity::Note => "note",
+        };
+        format!("{severity}: {what}. What to do: {remedy}")
+    }
+}
+
+/// All traps here, the worst first.
+pub(super) fn traps(around: &Surroundings) -> Vec<Trap> {
+    let mut traps = Vec::new();
+    of_filesystem(around, &mut traps);
+    of_btrfs(around, &mut traps);
+    of_mount(around, &mut traps);
+    of_ext(around, &mut traps);
+    of_devices(around, &mut traps);
+    of_space(around, &mut traps);
+    traps.sort_by_key(|trap| trap.severity);
+    traps
+}
+
+fn trap(severity: Severity, what: impl Into<String>, remedy: &str) -> Trap {
+    Trap { severity, what: what.into(), remedy: remedy.into() }
+}
+
+/// Filesystems of other machines, by the names that the kernel has for them.
+const NETWORK: [&str; 10] =
+    ["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "lustre", "afs", "glusterfs", "virtiofs"];
+
+fn of_filesystem(around: &Surroundings, traps: &mut Vec<Trap>) {
+    let kind = around.kind();
+    if around.is_kind(&NETWORK) {
+        traps.push(trap(
+            Severity::Danger,
+            format!("{kind} is shared with other machines, whose memory knows nothing of ours"),
+            "keep logs on a local filesystem; the library refuses most of these",
+        ));
+    } else if kind == "fuseblk" || kind == "fuse" || kind.starts_with("fuse.") {
+        traps.push(trap(
+            Severity::Danger,
+            format!("{kind} is served by a program, which may refuse mappings or fail a store"),
+            "fill logs by pwrite, the default here; for speed, use the filesystem under it",
+        ));
+    } else if around.is_kind(&["overlay", "aufs"]) {
+        traps.push(trap(
+            Severity::Cost,
+            "an overlay copies a file of a lower layer whole when it is first written to",
+            "keep logs on a volume of their own: a bind mount of a real filesystem",
+        ));
+    } else if around.is_kind(&["tmpfs", "ramfs"]) {
+        traps.push(trap(
+            Severity::Danger,
+            format!("{kind} is memory: nothing here survives a reboot, whatever is committed"),
+            "use it for what may be lost; a log that commits needs a disk",
+        ));
+    }
+    if around.has_option("volatile") {
+        traps.push(trap(
+            Severity::Danger,
+            "the overlay is mounted with volatile: it leaves out every sync",
+            "mount it without volatile, or keep what is to last elsewhere",
+        ));
+    }
+}
+
+fn of_btrfs(around: &Surroundings, traps: &mut Vec<Trap>) {
+    if around.kind() != "btrfs" || around.is_nocow == Some(true) {
+        return;
+    }
+    if !around.has_option("nodatacow") {
+        traps.push(trap(
+            Severity::Cost,
+            "btrfs writes what is overwritten to new blocks: making space ready is in vain, and a \
+             small log can hold on to gigabytes",
+            "chattr +C on a new directory, for files made in it; staged logs do it for themselves",
+        ));
+    }
+    let compression = ["compress", "compress-force"].iter().find_map(|name| around.option(name));
+    if let Some(how) = compression.filter(|how| *how != "no") {
+        traps.push(trap(
+            Severity::Cost,
+            format!(
+                "files are compressed ({how}), so that direct writes go through the page cache"
+            ),
+            "chattr +C on the directory of logs switches compression off as well",
+        ));
+    }
+}
+
+fn of_mount(around: &Surroundings, traps: &mut Vec<Trap>) {
+    let has_no_barriers = around.has_option("nobarrier") || around.option("barrier") == Some("0");
+    if has_no_barriers {
+        let cached = around.disks.iter().find(|disk| disk.has_volatile_cache == Some(true));
+        let (severity, cache) = match cached {
+            Some(disk) => (Severity::Danger, format!("the cache of {} is volatile", disk.name)),
+            None => (Severity::Note, "no volatile cache was found".into()),
+        };
+        traps.push(trap(
+            severity,
+            format!("mounted without barriers: a sync does not empty the disk's cache; {cache}"),
+            "mount with barriers, unless a battery keeps the cache",
+        ));
+    }
+    for option in ["sync", "dirsync"].iter().filter(|option| around.has_option(option)) {
+        traps.push(trap(
+            Severity::Cost,
+            format!("mounted with {option}: everybody waits for the disk at every change"),
+            "mount without it; commits wait for the disk by themselves",
+        ));
+    }
+    const QUOTAS: [&str; 9] = [
+        "quota",
+        "usrquota",
+        "grpquota",
+        "prjquota",
+        "uquota",
+        "gquota",
+        "pquota",
+        "usrjquota",
+        "grpjquota",
+    ];
+    if let Some(quota) = QUOTAS.iter().find(|option| around.has_option(option)) {
+        traps.push(trap(
+            Severity::Note,
+            format!("there are quotas ({quota}): you may have less than what is free"),
+            "look at `quota`; a log that meets its limit says so and loses nothing",
+        ));
+    }
+}
+
+fn of_ext(around: &Surroundings, traps: &mut Vec<Trap>) {
+    match around.option("data") {
+        Some("writeback") => traps.push(trap(
+            Severity::Danger,
+            "data=writeback: after a power cut, files can hold what others had deleted",
+            "mount with data=ordered; logs that commit check what they find",
+        )),
+        Some("journal") => traps.push(trap(
+            Severity::Cost,
+            "data=journal writes everything twice, and takes direct writes through the page cache",
+            "mount with data=ordered",
+        )),
+        _ => {}
+    }
+    let is_ext = around.is_kind(&["ext2", "ext3", "ext4"]);
+    let fallocate = around.features.iter().find(|feature| feature.name == "fallocate");
+    if is_ext && fallocate.is_some_and(|feature| !feature.works) {
+        traps.push(trap(
+            Severity::Cost,
+            "this filesystem has no extents: space can't be allocated ahead without writing it",
+            "make it anew as ext4, or convert it with tune2fs -O extents",
+        ));
+    }
+}
+
+fn of_devices(around: &Surroundings, traps: &mut Vec<Trap>) {
+    for disk in &around.disks {
+        of_device(disk, traps);
+    }
+    // Only the lowest has a cache of its own; those above hand the flushes down.
+    let lowest = around.disks.last().filter(|disk| disk.has_volatile_cache == Some(true));
+    if let Some(disk) = lowest.filter(|disk| disk.has_fua == Some(false)) {
+        traps.push(trap(
+            Severity::Note,
+            format!(
+                "{} has a volatile cache and no FUA: a commit is a write and a flush",
+                disk.name
+            ),
+            "nothing to do; on a device with FUA, or with a battery, commits cost half",
+        ));
+    }
+}
+
+fn of_device(disk: &Disk, traps: &mut Vec<Trap>) {
+    let name = &disk.name;
+    if disk.is_memory() {
+        traps.push(trap(
+            Severity::Danger,
+            format!("{name} is memory: a power cut takes all of it"),
+            "use it for what may be lost",
+        ));
+    }
+    if disk.has_volatile_cache == Some(false) && disk.has_fua == Some(true) {
+        traps.push(trap(
+            Severity::Danger,
+            format!(
+                "{name} knows FUA, as disks with a volatile cache do, and the kernel takes it for \
+                 one without: somebody may have said so, and syncs do not empty that cache"
+            ),
+            "unless a battery keeps the cache: echo 'write back' > /sys/block/…/queue/write_cache",
+        ));
+    }
+    let file = disk.file.as_ref().filter(|_| disk.is_direct == Some(false));
+    if let Some(file) = file {
+        traps.push(trap(
+            Severity::Cost,
+            format!("{name} is the file {}: what is written is cached twice", file.display()),
+            "losetup --direct-io=on",
+        ));
+    }
+}
+
+fn of_space(around: &Surroundings, traps: &mut Vec<Trap>) {
+    if let Some(used) = around.used_share().filter(|used| *used > USED_SHARE_MAX) {
+        traps.push(trap(
+            Severity::Cost,
+            format!("the filesystem is {:.0} % full: free space is in small pieces", used * 100.0),
+            "make room; a log that can't get its next segment refuses records, and loses none",
+        ));
+    }
+    match around.staging_free_bytes {
+        None => traps.push(trap(
+            Severity::Cost,
+            "there is no /dev/shm that can be written to: logs that commit can't be staged",
+            "mount a tmpfs on /dev/shm (in a container, --shm-size)",
+        )),
+        Some(bytes) if bytes < STAGING_BYTES_MIN => traps.push(trap(
+            Severity::Cost,
+            format!("/dev/shm has {} MiB free; a staged log takes up to 48", bytes >> 20),
+            "make it larger (in a container, --shm-size), or take smaller segments",
+        )),
+        Some(_) => {}
+    }
+}
+
+#[cfg(test)]
+#[path = "traps_tests.rs"]
+mod tests;

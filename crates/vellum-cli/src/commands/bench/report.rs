@@ -1,0 +1,21 @@
+//! `vellum bench report`.
+
+use super::outputs::{Form, Outputs, written};
+use super::saved;
+use crate::lowargs::BenchReportArgs;
+use crate::outcome::{Outcome, Result};
+
+/// Makes a report of results that are there already. Cases that failed are told in it, and are no
+/// failure of this.
+pub(in crate::commands) fn run(args: &BenchReportArgs) -> Result<Outcome> {
+    // Before the files are opened for writing: one of them may be among those that are read.
+    let mut documents = Vec::new();
+    for path in &args.results {
+        documents.extend(saved(path)?);
+    }
+    let outputs = Outputs::open(&args.outputs)?;
+    let text =
+        if outputs.is_empty() { written(Form::Markdown, &documents)? } else { String::new() };
+    outputs.write(&text, |form| written(form, &documents))?;
+    Ok(Outcome::Good)
+}
