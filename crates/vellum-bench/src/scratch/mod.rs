@@ -5,7 +5,8 @@
 //! images    files in the tmpfs, all of them allocated: one, or one for each device of the kind
 //! devices   /dev/loopN on each image; given back by the kernel when nobody uses it any more
 //! array     /dev/mdN over the devices, for a kind that has one
-//! mount     the filesystem on the devices or on the array; for tmpfs, a directory of the room
+//! mount     the filesystem on the devices or on the array, beside the room; for tmpfs, a directory
+//!           of the room
 //! ```
 //!
 //! **If the process dies here**, or is killed: its mounts go with it and with the processes that it

@@ -63,7 +63,13 @@ impl Room {
 
     /// Makes a filesystem in which `bytes` have room. There is memory for one at a time.
     pub(crate) fn furnish(&self, kind: ScratchKind, bytes: u64) -> Result<Scratch> {
-        let dir = self.dir.join(kind.as_str());
+        // A filesystem is mounted beside the room and not in it. Whoever removes the directory from
+        // outside, while a process still dies, detaches its mounts: one in the room would then hang
+        // on the room, whose images its device holds, and none of the three would ever go.
+        let dir = match kind.maker() {
+            Some(_) => self.dir.with_file_name(kind.as_str()),
+            None => self.dir.join(kind.as_str()),
+        };
         fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
         let (images, devices) = (Vec::new(), Vec::new());
         let mut scratch = Scratch { dir, is_mounted: false, array: None, images, devices };

@@ -1,10 +1,12 @@
 //! What is made for a run is there, and goes.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use super::*;
 use crate::conditions::filesystem_of;
+use crate::process::fork_child;
 
 #[test]
 fn names_are_read_as_they_are_written() {
@@ -64,4 +66,48 @@ fn each_kind_is_there_takes_what_was_promised_and_is_given_back() {
     drop(room);
     assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1, "an empty room, and no note");
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+}
+
+/// The keeper of a run may be faster than the end of its last process: what it removes then are
+/// directories that others have mounted something on.
+#[test]
+fn a_directory_removed_from_outside_while_it_is_mounted_leaves_no_device() {
+    let home = tempfile::tempdir().unwrap();
+    let outside = home.path().join("run");
+    fs::create_dir(&outside).unwrap();
+    if let Err(missing) = ScratchKind::check(&[ScratchKind::Ext4]) {
+        return eprintln!("left out: {missing}");
+    }
+    let (mut ready, tell) = std::io::pipe().unwrap();
+    let child = fork_child(|| {
+        let made = Room::new(&outside.join("room"), Room::bytes_for(1 << 20))
+            .and_then(|room| room.furnish(ScratchKind::Ext4, 1 << 20).map(|made| (room, made)));
+        let _ = (&tell).write_all(&[u8::from(made.is_ok())]);
+        let _file = made.as_ref().map(|(_, made)| fs::File::create(made.dir().join("open")));
+        loop {
+            std::thread::park();
+        }
+    });
+    let child = child.unwrap();
+    let image = format!("/ext4-{}.image", child.pid().as_raw_nonzero());
+    let is_attached = || {
+        let devices = fs::read_dir("/sys/block").unwrap().map(|entry| entry.unwrap().path());
+        let mut images =
+            devices.filter_map(|dir| fs::read_to_string(dir.join("loop/backing_file")).ok());
+        images.any(|attached| attached.contains(&image))
+    };
+    let mut answer = [0];
+    ready.read_exact(&mut answer).unwrap();
+    if answer == [0] {
+        return eprintln!("left out: no filesystem can be made here");
+    }
+    assert!(is_attached());
+    fs::remove_dir_all(&outside).unwrap();
+    // Killed and reaped.
+    drop(child);
+    let begun = Instant::now();
+    while is_attached() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{image} stays attached");
+        std::thread::yield_now();
+    }
 }

@@ -3,6 +3,7 @@
 mod advise;
 mod append;
 mod bench;
+mod bench_all;
 mod bench_commit;
 mod bench_compare;
 mod bench_end;

@@ -95,6 +95,16 @@ impl Config {
         }
     }
 
+    /// The same with 256 MiB, io_uring, and two rounds of a second.
+    pub fn quick(directory: impl Into<PathBuf>) -> Config {
+        let mut config = Config::new(directory);
+        config.bytes = 256 << 20;
+        config.duration = Duration::from_secs(1);
+        config.rounds = 2;
+        config.engines = vec![ImageEngine::Uring];
+        config
+    }
+
     fn check(&self) -> Result<()> {
         if self.states.is_empty() || self.engines.is_empty() || self.rounds == 0 {
             return Err(Error::invalid("at least one state, one engine and one round are needed"));

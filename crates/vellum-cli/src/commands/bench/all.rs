@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use vellum_bench::{ReportView, ScratchKind, append, commit, saturate, sync, write};
+use vellum_bench::{ReportView, ScratchKind, append, commit, image, saturate, sync, write};
 
 use super::{Outputs, deliver, judge};
 use crate::lowargs::{BenchAllArgs, BenchPlaceArgs};
@@ -55,11 +55,12 @@ macro_rules! suite {
 }
 
 /// In the order in which they run.
-const SUITES: [Suite; 5] = [
+const SUITES: [Suite; 6] = [
     suite!(append, 10, 480),
     suite!(commit, 25, 300),
     suite!(sync, 10, 60),
     suite!(write, 30, 1800),
+    suite!(image, 30, 600),
     suite!(saturate, 30, 360),
 ];
 

@@ -1,9 +1,8 @@
 //! `vellum bench image`.
 
 use std::path::Path;
-use std::time::Duration;
 
-use vellum_bench::image::{self, Config, ImageEngine};
+use vellum_bench::image::{self, Config};
 use vellum_bench::{Row, ScratchKind};
 
 use super::{Outputs, deliver, judge};
@@ -11,10 +10,6 @@ use crate::lowargs::{BenchImageArgs, CheckWith};
 use crate::outcome::{Outcome, Result};
 use crate::progress::BenchBar;
 use crate::scratch::Scratch;
-
-const QUICK_BYTES: u64 = 256 << 20;
-const QUICK_DURATION: Duration = Duration::from_secs(1);
-const QUICK_ROUNDS: u32 = 2;
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: BenchImageArgs) -> Result<Outcome> {
@@ -32,15 +27,9 @@ fn name(row: &Row) -> String {
 }
 
 fn config(args: &BenchImageArgs, dir: &Path) -> Config {
-    let mut config = Config::new(dir);
+    let mut config = if args.quick { Config::quick(dir) } else { Config::new(dir) };
     config.in_directory = args.place.is_in_directory();
     config.scratch.clone_from(&args.place.fs);
-    if args.quick {
-        config.bytes = QUICK_BYTES;
-        config.duration = QUICK_DURATION;
-        config.rounds = QUICK_ROUNDS;
-        config.engines = vec![ImageEngine::Uring];
-    }
     if !args.states.is_empty() {
         config.states.clone_from(&args.states);
     }
