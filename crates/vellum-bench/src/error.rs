@@ -96,6 +96,20 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
+/// The one of `all` that is called `text`, as the command line and reports write it; the error ends
+/// with the names that there are. `is_none` says what another name is not.
+pub(crate) fn named<T: Copy, const N: usize>(
+    all: [T; N],
+    name: fn(T) -> &'static str,
+    text: &str,
+    is_none: &str,
+) -> Result<T> {
+    all.into_iter().find(|one| name(*one) == text).ok_or_else(|| {
+        let names = all.map(name).join(", ");
+        Error::invalid(format!("\"{text}\" {is_none}; there are {names}"))
+    })
+}
+
 /// Says what was tried when a call to the system failed.
 pub(crate) trait Context<T> {
     /// Turns the system's error into ours; `what` is asked for only then.

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use tempfile::TempDir;
+
 use crate::conditions::filesystem_of;
 use crate::error::{Context, Error, Result};
 use crate::progress::{Event, Progress};
@@ -30,6 +32,12 @@ impl Place<'_> {
         let free = stat.map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize));
         free - free / FREE_SHARE
     }
+}
+
+/// Makes a new directory inside `directory`, for all that a run writes; removed when dropped.
+pub(crate) fn home(directory: &Path) -> Result<TempDir> {
+    let home = tempfile::Builder::new().prefix("vellum-bench-").tempdir_in(directory);
+    home.context(|| format!("make a directory in {}", directory.display()))
 }
 
 /// Which places are wanted.

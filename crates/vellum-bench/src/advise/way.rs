@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use vellum::parallel::Method;
 use vellum::{Fill, Options, Preallocate};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, named};
 use crate::report::size;
 
 /// What files are written for.
@@ -54,10 +54,7 @@ impl FromStr for Purpose {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Purpose> {
-        Purpose::ALL.into_iter().find(|purpose| purpose.as_str() == text).ok_or_else(|| {
-            let names = Purpose::ALL.map(Purpose::as_str).join(", ");
-            Error::invalid(format!("\"{text}\" is not a purpose; there are {names}"))
-        })
+        named(Purpose::ALL, Purpose::as_str, text, "is not a purpose")
     }
 }
 

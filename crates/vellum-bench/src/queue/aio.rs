@@ -11,6 +11,7 @@
 #![allow(unsafe_code)]
 
 use std::fs::File;
+use std::ops::Range;
 
 use rustix::fs::{FallocateFlags, fallocate};
 
@@ -65,17 +66,23 @@ impl WriteQueue for AioQueue {
         self.slots.buffer(slot)
     }
 
-    fn write(&mut self, slot: usize, len: usize, offset: u64) -> Result<()> {
-        let bytes = self.slots.take(slot, len);
+    fn write(&mut self, slot: usize, bytes: Range<usize>, offset: u64) -> Result<()> {
+        let bytes = self.slots.take(slot, bytes);
         self.handed_in.push(Request::write(&self.file, bytes, offset, slot as u64));
         Ok(())
     }
 
-    fn zero_and_write(&mut self, slot: usize, zero: Zero, len: usize, offset: u64) -> Result<()> {
+    fn zero_and_write(
+        &mut self,
+        slot: usize,
+        zero: Zero,
+        bytes: Range<usize>,
+        offset: u64,
+    ) -> Result<()> {
         self.submit()?;
         fallocate(&self.file, FallocateFlags::ZERO_RANGE, zero.offset, zero.len)
             .map_err(|error| Error::os_or_unsupported("fallocate with ZERO_RANGE", error))?;
-        self.write(slot, len, offset)
+        self.write(slot, bytes, offset)
     }
 
     fn wait(&mut self, done: &mut Vec<usize>) -> Result<()> {

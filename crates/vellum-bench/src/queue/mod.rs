@@ -5,6 +5,7 @@
 //! reaches the kernel with the next [`WriteQueue::wait`], all in one call.
 
 use std::fs::{File, OpenOptions};
+use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -26,11 +27,17 @@ pub(crate) trait WriteQueue {
     /// The buffer of a slot that is free.
     fn buffer(&mut self, slot: usize) -> &mut [u8];
 
-    /// Hands in the first `len` bytes of the slot's buffer, to be written at `offset`.
-    fn write(&mut self, slot: usize, len: usize, offset: u64) -> Result<()>;
+    /// Hands in these `bytes` of the slot's buffer, to be written at `offset`.
+    fn write(&mut self, slot: usize, bytes: Range<usize>, offset: u64) -> Result<()>;
 
     /// The same, after `zero` has been allocated and zeroed with `FALLOC_FL_ZERO_RANGE`.
-    fn zero_and_write(&mut self, slot: usize, zero: Zero, len: usize, offset: u64) -> Result<()>;
+    fn zero_and_write(
+        &mut self,
+        slot: usize,
+        zero: Zero,
+        bytes: Range<usize>,
+        offset: u64,
+    ) -> Result<()>;
 
     /// Waits until at least one write has been done, if any is on its way, and adds the slots that
     /// are free again to `done`.
@@ -73,12 +80,12 @@ impl Slots {
         slot.buffer.as_mut_slice()
     }
 
-    /// Takes a slot for a write of its first `len` bytes, and returns them.
-    fn take(&mut self, slot: usize, len: usize) -> &[u8] {
+    /// Takes a slot for a write of these `bytes`, and returns them.
+    fn take(&mut self, slot: usize, bytes: Range<usize>) -> &[u8] {
         let slot = &mut self.slots[slot];
-        assert!(slot.len == 0 && len > 0, "a slot has one write at a time");
-        slot.len = len;
-        &slot.buffer.as_slice()[..len]
+        assert!(slot.len == 0 && !bytes.is_empty(), "a slot has one write at a time");
+        slot.len = bytes.len();
+        &slot.buffer.as_slice()[bytes]
     }
 
     /// A write has been done: was it whole?

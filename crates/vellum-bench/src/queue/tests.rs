@@ -1,4 +1,4 @@
-//! Both queues, with files as they are here.
+//! All queues, with files as they are here.
 
 use std::fs::File;
 
@@ -10,10 +10,11 @@ const DEPTH: usize = 8;
 
 type Open = fn(File, usize, usize) -> Result<Box<dyn WriteQueue>>;
 
-fn queues() -> [Open; 2] {
+fn queues() -> [Open; 3] {
     [
         |file, depth, bytes| Ok(Box::new(AioQueue::new(file, depth, bytes)?)),
         |file, depth, bytes| Ok(Box::new(UringQueue::new(file, depth, bytes)?)),
+        |file, depth, bytes| Ok(Box::new(UringQueue::new(file, depth, bytes)?.registered())),
     ]
 }
 
@@ -48,9 +49,12 @@ fn each_slot_comes_back_once_and_its_bytes_are_where_they_belong() {
     each(|path, mut queue| {
         for turn in 0..3_u8 {
             for slot in 0..DEPTH {
-                queue.buffer(slot).fill(16 * turn + slot as u8 + 1);
+                // Not always the beginning of the buffer.
+                let start = slot % 2 * BLOCK;
+                let bytes = start..start + BLOCK;
+                queue.buffer(slot)[bytes.clone()].fill(16 * turn + slot as u8 + 1);
                 let place = (usize::from(turn) * DEPTH + slot) * BLOCK;
-                queue.write(slot, BLOCK, place as u64).unwrap();
+                queue.write(slot, bytes, place as u64).unwrap();
             }
             assert_eq!(wait_for(queue.as_mut(), DEPTH), (0..DEPTH).collect::<Vec<usize>>());
         }
@@ -73,7 +77,7 @@ fn zeroing_comes_before_the_write_that_needs_it() {
         std::fs::write(path, vec![9; 4 * BLOCK]).unwrap();
         queue.buffer(0).fill(1);
         let zero = Zero { offset: BLOCK as u64, len: 2 * BLOCK as u64 };
-        let handed_in = queue.zero_and_write(0, zero, BLOCK, 2 * BLOCK as u64);
+        let handed_in = queue.zero_and_write(0, zero, 0..BLOCK, 2 * BLOCK as u64);
         let mut done = Vec::new();
         match handed_in.and_then(|()| queue.wait(&mut done)) {
             Ok(()) => assert_eq!(done, [0]),
@@ -94,7 +98,7 @@ fn zeroing_comes_before_the_write_that_needs_it() {
 #[should_panic(expected = "nobody changes what is being written")]
 fn a_buffer_on_its_way_is_out_of_reach() {
     let mut slots = Slots::new(1, BLOCK);
-    slots.take(0, BLOCK);
+    slots.take(0, 0..BLOCK);
     slots.buffer(0);
 }
 
@@ -103,7 +107,7 @@ fn a_queue_that_is_dropped_waits_for_its_writes() {
     each(|path, mut queue| {
         for slot in 0..DEPTH {
             queue.buffer(slot).fill(7);
-            queue.write(slot, BLOCK, (slot * BLOCK) as u64).unwrap();
+            queue.write(slot, 0..BLOCK, (slot * BLOCK) as u64).unwrap();
         }
         // One wait submits all and waits for one of them.
         queue.wait(&mut Vec::new()).unwrap();
@@ -115,7 +119,7 @@ fn a_queue_that_is_dropped_waits_for_its_writes() {
 #[test]
 fn a_short_write_is_a_failure() {
     let mut slots = Slots::new(1, BLOCK);
-    slots.take(0, BLOCK);
+    slots.take(0, 0..BLOCK);
     let error = slots.give_back(0, 512).unwrap_err();
     assert!(error.to_string().contains("512 of 4096"), "{error}");
 }

@@ -5,7 +5,7 @@
 //!
 //! # Safety
 //!
-//! A room for unsafe code: pushing requests. The kernel reads the buffers until their completions
+//! A room for unsafe code: pushing requests and registering buffers. The kernel reads the buffers until their completions
 //! have come. They belong to the queue, nobody gets at one that is on its way ([`Slots`] sees to
 //! that), and when the queue is dropped it waits for everything on its way; should that fail, the
 //! buffers are never freed.
@@ -13,6 +13,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 
 use io_uring::{IoUring, Probe, opcode, squeue, types};
@@ -26,6 +27,8 @@ pub(crate) struct UringQueue {
     ring: IoUring,
     file: File,
     slots: Slots,
+    /// Does the kernel hold the buffers ready?
+    is_registered: bool,
     /// How many completions are to come.
     due: usize,
 }
@@ -68,7 +71,20 @@ impl UringQueue {
             let why = "the kernel's io_uring has no write or no fallocate (needs Linux 5.6)";
             return Err(Error::unsupported(why));
         }
-        Ok(UringQueue { ring, file, slots: Slots::new(depth, bytes), due: 0 })
+        let slots = Slots::new(depth, bytes);
+        Ok(UringQueue { ring, file, slots, is_registered: false, due: 0 })
+    }
+
+    /// Has the kernel hold the buffers ready, where it is allowed to: it then need not look them
+    /// up for each write.
+    pub(crate) fn registered(mut self) -> UringQueue {
+        let buffers = self.slots.slots.iter().map(|slot| iovec(slot.buffer.as_slice()));
+        let buffers: Vec<libc::iovec> = buffers.collect();
+        // SAFETY: the buffers stay where they are until they are freed, after the ring or never
+        // (see above), and a ring that is closed while a write is on its way keeps their pages.
+        let result = unsafe { self.ring.submitter().register_buffers(&buffers) };
+        self.is_registered = result.is_ok();
+        self
     }
 
     fn push(&mut self, request: &squeue::Entry) -> Result<()> {
@@ -80,13 +96,16 @@ impl UringQueue {
         Ok(())
     }
 
-    fn write_request(&mut self, slot: usize, len: usize, offset: u64) -> squeue::Entry {
+    fn write_request(&mut self, slot: usize, bytes: Range<usize>, offset: u64) -> squeue::Entry {
         let fd = types::Fd(self.file.as_raw_fd());
-        let bytes = self.slots.take(slot, len);
-        opcode::Write::new(fd, bytes.as_ptr(), len as u32)
-            .offset(offset)
-            .build()
-            .user_data(Token::Write { slot }.to_bits())
+        let bytes = self.slots.take(slot, bytes);
+        let (start, len) = (bytes.as_ptr(), bytes.len() as u32);
+        let request = if self.is_registered {
+            opcode::WriteFixed::new(fd, start, len, slot as u16).offset(offset).build()
+        } else {
+            opcode::Write::new(fd, start, len).offset(offset).build()
+        };
+        request.user_data(Token::Write { slot }.to_bits())
     }
 
     /// Submits what there is and waits for a completion.
@@ -124,17 +143,27 @@ impl UringQueue {
     }
 }
 
+fn iovec(buffer: &[u8]) -> libc::iovec {
+    libc::iovec { iov_base: buffer.as_ptr().cast_mut().cast(), iov_len: buffer.len() }
+}
+
 impl WriteQueue for UringQueue {
     fn buffer(&mut self, slot: usize) -> &mut [u8] {
         self.slots.buffer(slot)
     }
 
-    fn write(&mut self, slot: usize, len: usize, offset: u64) -> Result<()> {
-        let request = self.write_request(slot, len, offset);
+    fn write(&mut self, slot: usize, bytes: Range<usize>, offset: u64) -> Result<()> {
+        let request = self.write_request(slot, bytes, offset);
         self.push(&request)
     }
 
-    fn zero_and_write(&mut self, slot: usize, zero: Zero, len: usize, offset: u64) -> Result<()> {
+    fn zero_and_write(
+        &mut self,
+        slot: usize,
+        zero: Zero,
+        bytes: Range<usize>,
+        offset: u64,
+    ) -> Result<()> {
         let fd = types::Fd(self.file.as_raw_fd());
         let zeroing = opcode::Fallocate::new(fd, zero.len)
             .offset(zero.offset)
@@ -143,7 +172,7 @@ impl WriteQueue for UringQueue {
             .flags(squeue::Flags::IO_LINK)
             .user_data(Token::Zero.to_bits());
         self.push(&zeroing)?;
-        let request = self.write_request(slot, len, offset);
+        let request = self.write_request(slot, bytes, offset);
         self.push(&request)
     }
 

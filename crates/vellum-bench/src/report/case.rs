@@ -30,12 +30,15 @@ pub struct Outcome<'a> {
 }
 
 impl Outcome<'_> {
+    /// The verdict on a case that was run, and well.
+    pub(crate) const VERIFIED: &'static str = "yes";
+
     /// The same in a word, for a column `verified`.
     pub fn verdict(&self) -> &'static str {
         match self {
             Outcome { failed: Some(_), .. } => "FAILED",
             Outcome { skipped: Some(_), .. } => "skipped",
-            Outcome { verified: true, .. } => "yes",
+            Outcome { verified: true, .. } => Outcome::VERIFIED,
             _ => "no",
         }
     }

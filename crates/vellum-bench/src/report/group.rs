@@ -1,6 +1,8 @@
 //! Rows that are shown together: those of one table on one filesystem.
 
+use super::case::Outcome;
 use super::row::{Key, Metric, Row};
+use super::table::{Writing, count, number};
 
 /// The key that every row has first.
 const FILESYSTEM: &str = "filesystem";
@@ -75,6 +77,18 @@ impl<'a> Group<'a> {
             }
         }
         figures
+    }
+
+    /// How the numbers of a metric are written: counts have no decimals.
+    pub(crate) fn number(&self, figure: &Figure<'_>) -> Writing {
+        let mut samples = self.rows.iter().flat_map(|row| figure.samples(row));
+        let is_count = figure.unit.is_empty() && samples.all(|sample| sample.fract() == 0.0);
+        if is_count { count } else { number }
+    }
+
+    /// Was every row run, and everything found that should be there?
+    pub(crate) fn is_verified(&self) -> bool {
+        self.rows.iter().all(|row| row.outcome().verdict() == Outcome::VERIFIED)
     }
 
     /// Why rows have no numbers; rows with the same reason in one note.

@@ -3,7 +3,7 @@
 use super::document::Document;
 use super::group::{Figure, Group};
 use super::row::Row;
-use super::table::{median, range};
+use super::table::{median_as, range_as};
 
 impl Document {
     /// The report as Markdown: conditions, a table for each filesystem and heading, the reasons of
@@ -50,19 +50,19 @@ fn table(group: &Group<'_>) -> String {
     headings.push("verified".into());
     rules.push(":--");
     let rules: Vec<String> = rules.into_iter().map(String::from).collect();
-    let rows = group.rows.iter().map(|row| line(&cells(row, &keys, &figures)));
+    let rows = group.rows.iter().map(|row| line(&cells(group, row, &keys)));
     let rows: String = rows.collect();
     format!("\n## {}\n\n{}{}{rows}", cell(&group.title()), line(&headings), line(&rules))
 }
 
-fn cells(row: &Row, keys: &[&str], figures: &[Figure<'_>]) -> Vec<String> {
+fn cells(group: &Group<'_>, row: &Row, keys: &[&str]) -> Vec<String> {
     let mut cells: Vec<String> =
         keys.iter().map(|name| cell(row.value(name).unwrap_or("–"))).collect();
-    for (index, figure) in figures.iter().enumerate() {
-        let samples = figure.samples(row);
-        cells.push(median(samples));
+    for (index, figure) in group.figures().iter().enumerate() {
+        let (number, samples) = (group.number(figure), figure.samples(row));
+        cells.push(median_as(number, samples));
         if index == 0 {
-            cells.push(range(samples));
+            cells.push(range_as(number, samples));
         }
     }
     cells.push(row.outcome().verdict().into());

@@ -37,13 +37,26 @@ pub(crate) fn dash() -> String {
     String::from("–")
 }
 
+/// How a number is written.
+pub(crate) type Writing = fn(f64) -> String;
+
 /// The middle of `samples`.
 pub(crate) fn median(samples: &[f64]) -> String {
+    median_as(number, samples)
+}
+
+/// The same, with the number written by `number`.
+pub(crate) fn median_as(number: Writing, samples: &[f64]) -> String {
     Spread::of(samples).map_or_else(dash, |spread| number(spread.median))
 }
 
 /// The smallest and the largest of `samples`.
 pub(crate) fn range(samples: &[f64]) -> String {
+    range_as(number, samples)
+}
+
+/// The same, with the numbers written by `number`.
+pub(crate) fn range_as(number: Writing, samples: &[f64]) -> String {
     let text = |spread: Spread| format!("{} … {}", number(spread.min), number(spread.max));
     Spread::of(samples).map_or_else(dash, text)
 }
@@ -81,6 +94,11 @@ pub(crate) fn number(value: f64) -> String {
         _ => 6,
     };
     format!("{value:.decimals$}")
+}
+
+/// A whole number without decimals; the middle of two of them may be none.
+pub(crate) fn count(value: f64) -> String {
+    if value.fract() == 0.0 { format!("{value:.0}") } else { number(value) }
 }
 
 /// The text in lines that fit, those after the first indented.

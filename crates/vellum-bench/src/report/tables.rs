@@ -3,7 +3,7 @@
 use super::case::{Outcome, ToRow};
 use super::group::{Figure, Group};
 use super::row::Row;
-use super::table::{Align, WIDTH, median, range, titled};
+use super::table::{Align, WIDTH, Writing, median_as, range_as, titled};
 
 impl ToRow for Row {
     fn to_row(&self) -> Row {
@@ -42,34 +42,50 @@ impl Column {
     }
 }
 
-/// The rows of a group: what doesn't fit beside the rest stands in a second block, with the keys
+/// The rows of a group: what doesn't fit beside the rest stands in further blocks, with the keys
 /// again.
 fn table(group: &Group<'_>) -> String {
     let keys = key_columns(group);
-    let mut blocks: Vec<Vec<&Column>> = vec![Vec::new()];
-    let key_width: usize = keys.iter().map(Column::width).sum();
-    let mut width = key_width;
     let columns = columns(group);
-    for column in &columns {
-        if width + column.width() > WIDTH && width > key_width {
-            blocks.push(Vec::new());
+    let verdicts = verdicts(group);
+    let blocks = blocks(&keys, &columns, verdicts.as_ref());
+    let block = |(index, block): (usize, &Vec<&Column>)| {
+        let title = match (index, &verdicts) {
+            (0, None) => format!("{}, all verified", group.title()),
+            (0, Some(_)) => group.title(),
+            _ => String::new(),
+        };
+        let headings: Vec<(&str, Align)> =
+            block.iter().map(|column| (column.heading.as_str(), column.align)).collect();
+        let row = |row: usize| block.iter().map(|column| column.cells[row].clone()).collect();
+        titled(&title, &headings, (0..group.rows.len()).map(row))
+    };
+    blocks.iter().enumerate().map(block).collect()
+}
+
+/// Shares out the columns to blocks that fit. The verdicts stand at the end of the first.
+fn blocks<'a>(
+    keys: &'a [Column],
+    columns: &'a [Column],
+    verdicts: Option<&'a Column>,
+) -> Vec<Vec<&'a Column>> {
+    let key_width: usize = keys.iter().map(Column::width).sum();
+    let mut width = key_width + verdicts.map_or(0, Column::width);
+    let mut blocks: Vec<Vec<&Column>> = Vec::new();
+    let mut block: Vec<&Column> = keys.iter().collect();
+    let end_of_first = |blocks: &[Vec<&Column>]| verdicts.filter(|_| blocks.is_empty());
+    for column in columns {
+        if width + column.width() > WIDTH && block.len() > keys.len() {
+            block.extend(end_of_first(&blocks));
+            blocks.push(std::mem::replace(&mut block, keys.iter().collect()));
             width = key_width;
         }
         width += column.width();
-        if let Some(block) = blocks.last_mut() {
-            block.push(column);
-        }
+        block.push(column);
     }
-    let mut text = String::new();
-    for (index, block) in blocks.into_iter().enumerate() {
-        let title = if index == 0 { group.title() } else { String::new() };
-        let columns: Vec<&Column> = keys.iter().chain(block).collect();
-        let headings: Vec<(&str, Align)> =
-            columns.iter().map(|column| (column.heading.as_str(), column.align)).collect();
-        let row = |row: usize| columns.iter().map(|column| column.cells[row].clone()).collect();
-        text.push_str(&titled(&title, &headings, (0..group.rows.len()).map(row)));
-    }
-    text
+    block.extend(end_of_first(&blocks));
+    blocks.push(block);
+    blocks
 }
 
 fn key_columns(group: &Group<'_>) -> Vec<Column> {
@@ -83,10 +99,11 @@ fn key_columns(group: &Group<'_>) -> Vec<Column> {
     group.key_columns().into_iter().map(column).collect()
 }
 
-/// All but the keys: the first metric with its range, the others without, and the verdict.
+/// The metrics: the first with its range, the others without.
 fn columns(group: &Group<'_>) -> Vec<Column> {
-    let cells = |figure: &Figure<'_>, cell: fn(&[f64]) -> String| {
-        group.rows.iter().map(|row| cell(figure.samples(row))).collect()
+    let cells = |figure: &Figure<'_>, cell: fn(Writing, &[f64]) -> String| {
+        let number = group.number(figure);
+        group.rows.iter().map(|row| cell(number, figure.samples(row))).collect()
     };
     let mut columns = Vec::new();
     for (index, figure) in group.figures().iter().enumerate() {
@@ -94,14 +111,19 @@ fn columns(group: &Group<'_>) -> Vec<Column> {
             "" => figure.name.to_string(),
             unit => format!("{}\n{unit}", figure.name),
         };
-        columns.push(Column::new(heading, Align::Right, cells(figure, median)));
+        columns.push(Column::new(heading, Align::Right, cells(figure, median_as)));
         if index == 0 {
-            columns.push(Column::new("min … max", Align::Right, cells(figure, range)));
+            columns.push(Column::new("min … max", Align::Right, cells(figure, range_as)));
         }
     }
-    let verdicts = group.rows.iter().map(|row| row.outcome().verdict().to_string());
-    columns.push(Column::new("verified", Align::Left, verdicts.collect()));
     columns
+}
+
+/// What became of the rows, if there is one of which it has to be said.
+fn verdicts(group: &Group<'_>) -> Option<Column> {
+    let verdicts = group.rows.iter().map(|row| row.outcome().verdict().to_string());
+    let column = || Column::new("verified", Align::Left, verdicts.collect());
+    (!group.is_verified()).then(column)
 }
 
 #[cfg(test)]

@@ -29,11 +29,12 @@ fn keys_that_differ_are_columns_and_the_others_stand_in_the_title() {
     let tables = table.split("\n\n").collect::<Vec<&str>>();
     assert_eq!(tables.len(), 4, "conditions, two tables, the foot: {table}");
     let lines: Vec<&str> = tables[1].lines().collect();
-    assert_eq!(lines[0], "parallel writes, ext4, file emptied");
-    assert_eq!(words(lines[1]), "way threads write min … max write and sync verified");
+    assert_eq!(lines[0], "parallel writes, ext4, file emptied, all verified");
+    assert_eq!(words(lines[1]), "way threads write min … max write and sync");
     assert_eq!(words(lines[2]), "GB/s GB/s");
-    assert_eq!(words(lines[3]), "pwrite 1 2.50 1.50 … 123 0.50 yes");
-    assert!(tables[2].starts_with("parallel writes, xfs, file emptied, way pwrite\n"), "{table}");
+    assert_eq!(words(lines[3]), "pwrite 1 2.50 1.50 … 123 0.50");
+    let title = "parallel writes, xfs, file emptied, way pwrite, all verified\n";
+    assert!(tables[2].starts_with(title), "{table}");
     assert_eq!(tables[3], "warning: it rains\n");
 }
 
@@ -48,10 +49,38 @@ fn surplus_columns_stand_in_a_second_block_and_everything_fits() {
             row.metric(&format!("latency p{index}"), "microseconds", Better::Lower, vec![1e6])
         })
     };
-    let table = report(vec![many("pwrite"), many("a-way-with-a-long-name")]).table();
-    assert!(table.lines().skip(3).all(|line| line.chars().count() <= 100), "{table}");
-    assert!(table.matches("a-way-with-a-long-name").count() >= 2, "{table}");
-    assert_eq!(table.matches("verified").count(), 1, "{table}");
+    let mut rows = vec![many("pwrite"), many("a-way-with-a-long-name")];
+    for (verified, said) in [(true, "all verified"), (false, "verified")] {
+        rows[0].verified = verified;
+        let table = report(rows.clone()).table();
+        assert!(table.lines().skip(3).all(|line| line.chars().count() <= 100), "{table}");
+        assert!(table.matches("a-way-with-a-long-name").count() >= 2, "{table}");
+        assert_eq!(table.matches("latency").count(), 12, "{table}");
+        assert_eq!((table.matches("verified").count(), table.matches(said).count()), (1, 1));
+        let first = table.split("\n\n").nth(1).unwrap();
+        assert!(first.contains(said), "{table}");
+        let verdicts = first.lines().filter_map(|line| line.split_whitespace().last());
+        assert_eq!(
+            verdicts.filter(|word| ["no", "yes"].contains(word)).count(),
+            match verified {
+                true => 0,
+                false => 2,
+            }
+        );
+    }
+}
+
+#[test]
+fn only_what_is_counted_has_no_decimals() {
+    let row = |way: &str, extents: &[f64]| {
+        Row { verified: true, ..Row::new("images").key("filesystem", "ext4").key("way", way) }
+            .metric("extents", "", Better::Neither, extents.to_vec())
+            .metric("time", "s", Better::Lower, vec![8.0])
+    };
+    let line = |rows: &[Row]| words(report(rows.to_vec()).table().lines().rev().nth(2).unwrap());
+    assert_eq!(line(&[row("off", &[8.0, 9.0, 123_456.0])]), "off 9 8 … 123456 8.00");
+    assert_eq!(line(&[row("off", &[8.0, 9.0])]), "off 8.50 8 … 9 8.00");
+    assert_eq!(line(&[row("on", &[0.5]), row("off", &[8.0])]), "off 8.00 8.00 … 8.00 8.00");
 }
 
 #[test]

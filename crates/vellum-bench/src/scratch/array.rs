@@ -43,9 +43,8 @@ impl Array {
             .context(|| format!("write {}", note.display()))?;
         // From here on a failure stops what there is.
         let array = Array { device, note };
-        let count = format!("--raid-devices={}", devices.len());
-        let paths = [&[array.device.clone()][..], devices].concat();
-        run("mdadm", &["--build", "--level=0", CHUNK_KIB, &count], &paths)?;
+        let (options, paths) = building(&array.device, devices);
+        run("mdadm", &options.each_ref().map(String::as_str), &paths)?;
         Ok(array)
     }
 
@@ -60,6 +59,18 @@ impl Drop for Array {
         // What does not stop now, the note is for.
         let _ = stop(&self.device, &self.note);
     }
+}
+
+/// What `mdadm` is told that makes an array: options and paths.
+fn building(device: &Path, devices: &[PathBuf]) -> ([String; 4], Vec<PathBuf>) {
+    let count = format!("--raid-devices={}", devices.len());
+    let options = ["--build".into(), "--level=0".into(), CHUNK_KIB.into(), count];
+    (options, [&[device.to_path_buf()][..], devices].concat())
+}
+
+/// What it is told that stops one.
+fn stopping(device: &Path) -> ([&'static str; 2], [PathBuf; 1]) {
+    (["--quiet", "--stop"], [device.to_path_buf()])
 }
 
 /// Can this system make arrays?
@@ -99,7 +110,8 @@ pub(super) fn stop_all(dir: &Path) -> bool {
 
 /// A note is forgotten only when its array is stopped.
 fn stop(device: &Path, note: &Path) -> bool {
-    let is_stopped = run("mdadm", &["--quiet", "--stop"], &[device.to_path_buf()]).is_ok();
+    let (options, paths) = stopping(device);
+    let is_stopped = run("mdadm", &options, &paths).is_ok();
     let is_gone = is_stopped || !device.exists();
     if is_gone {
         let _ = fs::remove_file(note);
@@ -123,6 +135,23 @@ mod tests {
         let has_md = Path::new("/proc/mdstat").exists();
         let Err(error) = check() else { return assert!(has_md) };
         assert_eq!(error.to_string().contains("CONFIG_MD_RAID0"), !has_md, "{error}");
+    }
+
+    #[test]
+    fn mdadm_is_told_what_is_meant() {
+        let line = |options: &[&str], paths: &[PathBuf]| {
+            let paths = paths.iter().map(|path| path.to_str().unwrap());
+            options.iter().copied().chain(paths).collect::<Vec<&str>>().join(" ")
+        };
+        let array = Path::new("/dev/md127");
+        let devices = ["/dev/loop3", "/dev/loop4"].map(PathBuf::from);
+        let (options, paths) = building(array, &devices);
+        assert_eq!(
+            line(&options.each_ref().map(String::as_str), &paths),
+            "--build --level=0 --chunk=512 --raid-devices=2 /dev/md127 /dev/loop3 /dev/loop4"
+        );
+        let (options, paths) = stopping(array);
+        assert_eq!(line(&options, &paths), "--quiet --stop /dev/md127");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::str::FromStr;
 
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Result, named};
 
 mod array;
 mod room;
@@ -161,10 +161,7 @@ impl FromStr for ScratchKind {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<ScratchKind> {
-        ScratchKind::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
-            let names = ScratchKind::ALL.map(ScratchKind::as_str).join(", ");
-            Error::invalid(format!("\"{text}\" can't be made for a run; there are {names}"))
-        })
+        named(ScratchKind::ALL, ScratchKind::as_str, text, "can't be made for a run")
     }
 }
 

@@ -25,10 +25,6 @@ use crate::setting::Setting;
 use crate::ways::plain::{PlainFile, open_append, whole};
 use crate::ways::{Appender, Prepared, Way};
 
-mod queue;
-
-pub(crate) use queue::{Slot, WriteQueue};
-
 /// The smallest ring that has a little room.
 const ENTRIES: u32 = 4;
 

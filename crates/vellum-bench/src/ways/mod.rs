@@ -17,7 +17,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, named};
 use crate::record::Records;
 use crate::setting::Setting;
 
@@ -175,10 +175,7 @@ impl FromStr for WayName {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<WayName> {
-        WayName::ALL.into_iter().find(|name| name.as_str() == text).ok_or_else(|| {
-            let names = WayName::ALL.map(WayName::as_str).join(", ");
-            Error::invalid(format!("\"{text}\" is not a way to append; there are {names}"))
-        })
+        named(WayName::ALL, WayName::as_str, text, "is not a way to append")
     }
 }
 

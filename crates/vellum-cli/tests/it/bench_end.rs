@@ -12,11 +12,13 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::support::{Place, Running, vellum};
 
 /// Suites that would go on for a minute at least.
-const SUITES: [&[&str]; 4] = [
+const SUITES: [&[&str]; 6] = [
     &["append", "--setting", "2x50000000x16", "--ways", "vellum-framed"],
     &["append", "--saturate", "--seconds", "600", "--keep", "64M", "--ways", "vellum-text"],
     &["commit", "--slice-ms", "60000", "--bytes", "256", "--threads", "2", "--cases", "vellum"],
     &["sync", "--bytes", "64M", "--cases", "growing"],
+    &["write", "--tables", "simple", "--bytes", "64M", "--chunks", "4K", "--rounds", "1000"],
+    &["image", "--states", "metadata", "--bytes", "64M", "--seconds", "600"],
 ];
 
 /// What keeps this machine from making filesystems for a run, if anything does.

@@ -4,6 +4,7 @@
 use maud::{Markup, html};
 
 use super::super::group::{Figure, Group};
+use super::super::row::Metric;
 use super::super::{Better, Document, Row};
 use super::charts::{better, headlines, spread};
 use super::names::row_name;
@@ -15,6 +16,9 @@ const MOST_NAMED: usize = 2;
 
 /// Of so many rounds, two equal rows lie apart in one of 35 cases; of three in one of 10.
 const ENOUGH_ROUNDS: usize = 4;
+
+/// A file that has fewer of its blocks was not made as the others were.
+const ALLOCATED_PERCENT_MIN: f64 = 50.0;
 
 /// What is to be said about one table.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +87,8 @@ pub(super) fn summary(documents: &[Document]) -> Option<Markup> {
             }
         }
         p .hint {
-            "The best row of each table by its first figure. "
+            "The best row of each table by its first figure; calls that make a file without "
+            "allocating it are not compared. "
             em { "Clear" } " means that its worst round was better than every round of the next row; "
             em { "likely" } " the same, of fewer than " (ENOUGH_ROUNDS) " rounds; "
             em { "within noise" } " that rounds of other rows were as good, and which is best may be chance."
@@ -107,7 +112,8 @@ fn row(finding: &Finding) -> Markup {
 
 /// The rows that do the same work. How many threads commit is no choice but the load, and more
 /// always come to more commits: only those of the least and of the greatest load are compared.
-fn comparable<'a>(suite: &str, group: Group<'a>) -> Vec<(String, Group<'a>)> {
+fn comparable<'a>(suite: &str, mut group: Group<'a>) -> Vec<(String, Group<'a>)> {
+    group.rows.retain(|row| !is_hollow(row));
     if suite != "commit" {
         return vec![(String::new(), group)];
     }
@@ -118,6 +124,14 @@ fn comparable<'a>(suite: &str, group: Group<'a>) -> Vec<(String, Group<'a>)> {
     let rows =
         |name: &String| group.rows.iter().copied().filter(|row| load(row) == *name).collect();
     loads.iter().map(|name| (name.clone(), Group { rows: rows(name) })).collect()
+}
+
+/// Did it make a file without most of its blocks? That is next to no work, and whoever writes there
+/// later pays for it.
+fn is_hollow(row: &Row) -> bool {
+    let allocated = row.metrics.iter().find(|metric| metric.name == "allocated");
+    let spread = allocated.filter(|metric| metric.unit == "%").and_then(Metric::spread);
+    spread.is_some_and(|spread| spread.median < ALLOCATED_PERCENT_MIN)
 }
 
 /// A row with its figures.
@@ -249,6 +263,25 @@ mod tests {
         let parts: Vec<_> =
             parts.iter().map(|(load, part)| (load.as_str(), part.rows.len())).collect();
         assert_eq!(parts, [("1 thread", 2), ("16 threads", 1)]);
+    }
+
+    #[test]
+    fn a_length_without_blocks_is_not_the_best_way_to_make_a_file() {
+        let row = |way: &str, ms: f64, percent: f64| {
+            let row = Row::new("create").key("filesystem", "xfs").key("way", way);
+            row.metric("make", "ms", Better::Lower, vec![ms, ms]).metric(
+                "allocated",
+                "%",
+                Better::Neither,
+                vec![percent, percent],
+            )
+        };
+        let rows = [row("ftruncate", 0.01, 0.0), row("fallocate", 1.0, 100.4)];
+        let parts = comparable("write", Group::all(&rows).remove(0));
+        let found = finding("write", "", &parts[0].1).unwrap();
+        assert_eq!((found.best.as_str(), found.verdict), ("fallocate", Verdict::Alone));
+        let parts = comparable("write", Group::all(&rows[..1]).remove(0));
+        assert_eq!(finding("write", "", &parts[0].1), None);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::conditions::Conditions;
 use crate::error::{Context, Error, Result};
-use crate::place::{Place, Places};
+use crate::place::{self, Place, Places};
 use crate::progress::{Event, Progress, Stage};
 pub use crate::report::append::Case;
 use crate::scratch::ScratchKind;
@@ -130,10 +130,7 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Report> {
     config.check()?;
     ScratchKind::check(&config.scratch)?;
     let conditions = Conditions::now(&config.directory, &config.vellum);
-    let home = tempfile::Builder::new()
-        .prefix("vellum-bench-")
-        .tempdir_in(&config.directory)
-        .context(|| format!("make a directory in {}", config.directory.display()))?;
+    let home = place::home(&config.directory)?;
     let places = Places {
         home: home.path(),
         in_directory: config.in_directory,

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use crate::conditions::Conditions;
 use crate::error::{Context, Error, Result};
-use crate::place::Places;
+use crate::place::{self, Places};
 use crate::progress::{Event, Progress};
 pub use crate::report::commit::Case;
 use crate::scratch::ScratchKind;
@@ -248,10 +248,7 @@ pub fn run_with(
     let chosen = config.chosen(&all)?;
     let cells = config.cells();
     let conditions = Conditions::now(&config.directory, &config.vellum);
-    let home = tempfile::Builder::new()
-        .prefix("vellum-bench-")
-        .tempdir_in(&config.directory)
-        .context(|| format!("make a directory in {}", config.directory.display()))?;
+    let home = place::home(&config.directory)?;
     // All logs of a cell are there at once.
     let bytes = cells.iter().map(|cell| cell.bytes_max(BLOCK_BYTES)).max().unwrap_or(0);
     let places = Places {

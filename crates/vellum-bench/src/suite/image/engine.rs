@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, named};
 use crate::queue::{AioQueue, UringQueue, WriteQueue, open_direct};
 
 /// How writes are handed to the kernel.
@@ -54,9 +54,6 @@ impl FromStr for ImageEngine {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<ImageEngine> {
-        ImageEngine::ALL.into_iter().find(|engine| engine.as_str() == text).ok_or_else(|| {
-            let names = ImageEngine::ALL.map(ImageEngine::as_str).join(", ");
-            Error::invalid(format!("\"{text}\" is not an engine; there are {names}"))
-        })
+        named(ImageEngine::ALL, ImageEngine::as_str, text, "is not an engine")
     }
 }

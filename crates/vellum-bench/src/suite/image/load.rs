@@ -159,7 +159,7 @@ impl Writer<'_> {
             return self.initialise(slot, stamp);
         }
         fill(&mut self.queue.buffer(slot)[..BLOCK_BYTES], stamp, self.load.run);
-        self.queue.write(slot, BLOCK_BYTES, offset_of(block))
+        self.queue.write(slot, 0..BLOCK_BYTES, offset_of(block))
     }
 
     /// The first write to a cluster.
@@ -172,11 +172,11 @@ impl Writer<'_> {
             buffer[..len].fill(0);
             let place = (stamp.block - first) as usize * BLOCK_BYTES;
             fill(&mut buffer[place..place + BLOCK_BYTES], stamp, self.load.run);
-            return self.queue.write(slot, len, offset_of(first));
+            return self.queue.write(slot, 0..len, offset_of(first));
         }
         fill(&mut buffer[..BLOCK_BYTES], stamp, self.load.run);
         let zero = Zero { offset: offset_of(first), len: len as u64 };
-        self.queue.zero_and_write(slot, zero, BLOCK_BYTES, offset_of(stamp.block))
+        self.queue.zero_and_write(slot, zero, 0..BLOCK_BYTES, offset_of(stamp.block))
     }
 
     /// The write of a slot has been done.

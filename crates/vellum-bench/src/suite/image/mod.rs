@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::conditions::Conditions;
 use crate::error::{Context, Error, ErrorKind, Result};
-use crate::place::{Place, Places};
+use crate::place::{self, Place, Places};
 use crate::progress::{Event, Progress};
 use crate::report::Row;
 use crate::scratch::ScratchKind;
@@ -157,10 +157,7 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Report> {
     ScratchKind::check(&config.scratch)?;
     let conditions = Conditions::now(&config.directory, &vellum::Options::new());
     let size = size::fitting(config)?;
-    let home = tempfile::Builder::new()
-        .prefix("vellum-bench-")
-        .tempdir_in(&config.directory)
-        .context(|| format!("make a directory in {}", config.directory.display()))?;
+    let home = place::home(&config.directory)?;
     let places = Places {
         home: home.path(),
         in_directory: config.in_directory,

@@ -21,7 +21,7 @@ use std::str::FromStr;
 
 use rustix::fs::{FallocateFlags, fallocate};
 
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Result, named};
 use crate::sys;
 use crate::ways::direct::AlignedBuffer;
 
@@ -149,9 +149,6 @@ impl FromStr for ImageState {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<ImageState> {
-        ImageState::ALL.into_iter().find(|state| state.as_str() == text).ok_or_else(|| {
-            let names = ImageState::ALL.map(ImageState::as_str).join(", ");
-            Error::invalid(format!("\"{text}\" is not a state of an image; there are {names}"))
-        })
+        named(ImageState::ALL, ImageState::as_str, text, "is not a state of an image")
     }
 }

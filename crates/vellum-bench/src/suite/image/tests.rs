@@ -1,5 +1,7 @@
 //! A run, small; the rules of the load, in a model; and what verification finds.
 
+use std::ops::Range;
+
 use super::*;
 use crate::progress::Silent;
 use crate::queue::{WriteQueue, Zero};
@@ -83,8 +85,8 @@ fn names_are_read_as_they_are_written() {
 struct Model {
     bytes: Vec<u8>,
     buffers: Vec<Vec<u8>>,
-    /// Slot, range that is touched, length and place of the write.
-    on_its_way: Vec<(usize, std::ops::Range<u64>, usize, u64)>,
+    /// Slot, range that is touched, bytes of the buffer and place of the write.
+    on_its_way: Vec<(usize, Range<u64>, Range<usize>, u64)>,
     seed: u64,
     zeroed: Vec<u64>,
     long_writes: usize,
@@ -97,11 +99,11 @@ impl Model {
         Model { bytes, buffers, on_its_way: Vec::new(), seed: 1, zeroed: vec![], long_writes: 0 }
     }
 
-    fn send(&mut self, slot: usize, range: std::ops::Range<u64>, len: usize, offset: u64) {
+    fn send(&mut self, slot: usize, range: Range<u64>, bytes: Range<usize>, offset: u64) {
         for (_, other, ..) in &self.on_its_way {
             assert!(range.end <= other.start || other.end <= range.start, "{range:?} {other:?}");
         }
-        self.on_its_way.push((slot, range, len, offset));
+        self.on_its_way.push((slot, range, bytes, offset));
     }
 }
 
@@ -111,28 +113,34 @@ impl WriteQueue for Model {
         &mut self.buffers[slot]
     }
 
-    fn write(&mut self, slot: usize, len: usize, offset: u64) -> Result<()> {
-        self.long_writes += usize::from(len > BLOCK_BYTES);
-        self.send(slot, offset..offset + len as u64, len, offset);
+    fn write(&mut self, slot: usize, bytes: Range<usize>, offset: u64) -> Result<()> {
+        self.long_writes += usize::from(bytes.len() > BLOCK_BYTES);
+        self.send(slot, offset..offset + bytes.len() as u64, bytes, offset);
         Ok(())
     }
 
-    fn zero_and_write(&mut self, slot: usize, zero: Zero, len: usize, offset: u64) -> Result<()> {
+    fn zero_and_write(
+        &mut self,
+        slot: usize,
+        zero: Zero,
+        bytes: Range<usize>,
+        offset: u64,
+    ) -> Result<()> {
         assert_eq!((zero.offset % CLUSTER_BYTES as u64, zero.len), (0, CLUSTER_BYTES as u64));
         self.zeroed.push(zero.offset);
-        self.send(slot, zero.offset..zero.offset + zero.len, len, offset);
+        self.send(slot, zero.offset..zero.offset + zero.len, bytes, offset);
         Ok(())
     }
 
     fn wait(&mut self, done: &mut Vec<usize>) -> Result<()> {
         self.seed = sequence::mix(self.seed);
         let index = self.seed as usize % self.on_its_way.len();
-        let (slot, range, len, offset) = self.on_its_way.swap_remove(index);
-        if range.end - range.start > len as u64 {
+        let (slot, range, bytes, offset) = self.on_its_way.swap_remove(index);
+        if range.end - range.start > bytes.len() as u64 {
             self.bytes[range.start as usize..range.end as usize].fill(0);
         }
-        let place = offset as usize..offset as usize + len;
-        self.bytes[place].copy_from_slice(&self.buffers[slot][..len]);
+        let place = offset as usize..offset as usize + bytes.len();
+        self.bytes[place].copy_from_slice(&self.buffers[slot][bytes]);
         done.push(slot);
         Ok(())
     }
@@ -182,24 +190,30 @@ impl WriteQueue for Faulty {
         self.queue.buffer(slot)
     }
 
-    fn write(&mut self, slot: usize, len: usize, offset: u64) -> Result<()> {
+    fn write(&mut self, slot: usize, bytes: Range<usize>, offset: u64) -> Result<()> {
         self.writes += 1;
         match self.fault {
-            _ if self.writes != self.wrong => self.queue.write(slot, len, offset),
+            _ if self.writes != self.wrong => self.queue.write(slot, bytes, offset),
             Fault::Lose => {
                 self.lost = Some(slot);
                 Ok(())
             }
-            Fault::Misplace => self.queue.write(slot, len, offset ^ BLOCK_BYTES as u64),
+            Fault::Misplace => self.queue.write(slot, bytes, offset ^ BLOCK_BYTES as u64),
             Fault::Tear => {
                 self.queue.buffer(slot)[2048..].fill(0);
-                self.queue.write(slot, len, offset)
+                self.queue.write(slot, bytes, offset)
             }
         }
     }
 
-    fn zero_and_write(&mut self, slot: usize, zero: Zero, len: usize, offset: u64) -> Result<()> {
-        self.queue.zero_and_write(slot, zero, len, offset)
+    fn zero_and_write(
+        &mut self,
+        slot: usize,
+        zero: Zero,
+        bytes: Range<usize>,
+        offset: u64,
+    ) -> Result<()> {
+        self.queue.zero_and_write(slot, zero, bytes, offset)
     }
 
     fn wait(&mut self, done: &mut Vec<usize>) -> Result<()> {

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use crate::conditions::{Conditions, memory_bytes};
 use crate::error::{Context, Error, Result};
-use crate::place::{Place, Places};
+use crate::place::{self, Place, Places};
 use crate::progress::{Event, Progress};
 use crate::record::STAMPED_BYTES_MIN;
 use crate::report::Row;
@@ -154,10 +154,7 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Report> {
     config.check()?;
     ScratchKind::check(&config.scratch)?;
     let conditions = Conditions::now(&config.directory, &config.vellum);
-    let home = tempfile::Builder::new()
-        .prefix("vellum-bench-")
-        .tempdir_in(&config.directory)
-        .context(|| format!("make a directory in {}", config.directory.display()))?;
+    let home = place::home(&config.directory)?;
     let available = memory_bytes("MemAvailable").unwrap_or(1 << 30);
     let limit = Limit {
         bytes: conditions.writeback.limit_bytes(available),

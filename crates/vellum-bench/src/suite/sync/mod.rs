@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::conditions::Conditions;
 use crate::error::{Context, Error, Result};
-use crate::place::{Place, Places};
+use crate::place::{self, Place, Places};
 use crate::process::alone;
 use crate::progress::{Event, Progress};
 use crate::record::Records;
@@ -129,10 +129,7 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Report> {
     config.check()?;
     ScratchKind::check(&config.scratch)?;
     let conditions = Conditions::now(&config.directory, &vellum::Options::new());
-    let home = tempfile::Builder::new()
-        .prefix("vellum-bench-")
-        .tempdir_in(&config.directory)
-        .context(|| format!("make a directory in {}", config.directory.display()))?;
+    let home = place::home(&config.directory)?;
     let places = Places {
         home: home.path(),
         in_directory: config.in_directory,

@@ -25,7 +25,7 @@ use std::str::FromStr;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::ReadWriteFlags;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, named};
 use crate::suite::commit::write_zeros;
 use crate::sys::FileMap;
 use crate::ways::direct::AlignedBuffer;
@@ -221,9 +221,6 @@ impl FromStr for SyncWay {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<SyncWay> {
-        SyncWay::ALL.into_iter().find(|way| way.as_str() == text).ok_or_else(|| {
-            let names = SyncWay::ALL.map(SyncWay::as_str).join(", ");
-            Error::invalid(format!("\"{text}\" is not a way to sync; there are {names}"))
-        })
+        named(SyncWay::ALL, SyncWay::as_str, text, "is not a way to sync")
     }
 }

@@ -48,6 +48,8 @@ pub(super) struct Sample {
     pub(super) sync: u64,
     /// Of the processors' time for writing and syncing; the kernel's own threads are not in it.
     pub(super) cpu: u64,
+    /// How many bytes of blocks the file had in the end, in the table `create`.
+    pub(super) allocated: u64,
 }
 
 impl Case {
@@ -94,6 +96,7 @@ impl Sample {
             write: write.time.as_nanos() as u64,
             sync: sync.time.as_nanos() as u64,
             cpu: (write.cpu + sync.cpu).as_nanos() as u64,
+            allocated: 0,
         }
     }
 }

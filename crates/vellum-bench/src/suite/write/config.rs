@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::source::STAMP_BYTES;
 use super::state::State;
 use crate::conditions::memory_bytes;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Result, named};
 use crate::report::size;
 use crate::scratch::ScratchKind;
 
@@ -62,10 +62,7 @@ impl FromStr for Table {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Table> {
-        Table::ALL.into_iter().find(|table| table.as_str() == text).ok_or_else(|| {
-            let names = Table::ALL.map(Table::as_str).join(", ");
-            Error::invalid(format!("\"{text}\" is not a table; there are {names}"))
-        })
+        named(Table::ALL, Table::as_str, text, "is not a table")
     }
 }
 

@@ -38,10 +38,12 @@ fn figures(mut row: Row, entrant: &Entrant<'_>, baseline: &[Sample], bytes: u64)
     let gib = bytes as f64 / f64::from(1 << 30);
     row.verified = true;
     if entrant.case.table == Table::Create {
+        let percent = |sample: &Sample| 100.0 * sample.allocated as f64 / bytes as f64;
         return row
             .metric("make", "ms", Better::Lower, all(&|sample| ms(sample.write)))
             .metric("make per GiB", "ms", Better::Lower, all(&|sample| ms(sample.write) / gib))
-            .metric("make and sync", "ms", Better::Lower, all(&|sample| ms(synced(sample))));
+            .metric("make and sync", "ms", Better::Lower, all(&|sample| ms(synced(sample))))
+            .metric("allocated", "%", Better::Neither, all(&percent));
     }
     let speed = |time: fn(&Sample) -> u64| all(&|sample| bytes as f64 / time(sample) as f64);
     let ratio = |time: fn(&Sample) -> u64| {

@@ -31,7 +31,7 @@
 
 use crate::conditions::Conditions;
 use crate::error::{Context, Error, Result};
-use crate::place::{Place, Places};
+use crate::place::{self, Place, Places};
 use crate::progress::{Event, Progress};
 use crate::report::place_name;
 use crate::scratch::ScratchKind;
@@ -80,10 +80,7 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Report> {
     config.check()?;
     ScratchKind::check(&config.scratch)?;
     let conditions = Conditions::now(&config.directory, &vellum::Options::new());
-    let home = tempfile::Builder::new()
-        .prefix("vellum-bench-")
-        .tempdir_in(&config.directory)
-        .context(|| format!("make a directory in {}", config.directory.display()))?;
+    let home = place::home(&config.directory)?;
     let (bytes, reason) = config.fit(home.path())?;
     let tables = tables(config, bytes)?;
     let places = Places {

@@ -3,12 +3,12 @@
 use super::cache::Cache;
 use super::case::{Job, Sample, Site};
 use super::clock::once;
-use super::source::Source;
+use super::source;
 use super::state::State;
-use super::trouble::{Tried, Trying};
+use super::trouble::{Tried, Trouble, Trying};
 use super::verify;
-use crate::error::Result;
-use crate::ways::io_uring::WriteQueue;
+use crate::error::{Error, Result};
+use crate::queue::{UringQueue, WriteQueue};
 
 pub(super) struct Ring {
     pub(super) depth: usize,
@@ -20,10 +20,13 @@ impl Job for Ring {
     fn run(&self, site: &Site<'_>) -> Tried<Sample> {
         let (made, preparation) = self.state.make(&site.file(), site.bytes)?;
         let file = Cache::Direct.open(&site.file()).trying("open the file")?;
-        let source = || Source::new(self.piece_bytes, site.round);
-        let slots = std::iter::repeat_with(source).take(self.depth).collect();
-        let mut queue = WriteQueue::new(&file, slots).trying("io_uring_setup")?;
-        let write = once(|| queue.write_all(site.bytes, self.piece_bytes).trying("io_uring"))?;
+        let memory_bytes = source::memory_bytes(self.piece_bytes);
+        let queue = UringQueue::new(file, self.depth, memory_bytes).map_err(trouble)?;
+        let mut queue = queue.registered();
+        for slot in 0..self.depth {
+            source::draw(queue.buffer(slot), site.round);
+        }
+        let write = once(|| self.write_all(&mut queue, site).map_err(trouble))?;
         let sync = once(|| made.sync_all().trying("fsync"))?;
         Ok(Sample::new(preparation, write, sync))
     }
@@ -31,4 +34,28 @@ impl Job for Ring {
     fn verify(&self, site: &Site<'_>) -> Result<()> {
         verify::stamped(&site.file(), 0, site.bytes, site.round)
     }
+}
+
+impl Ring {
+    /// Writes the whole file from its beginning on; returns when all is written.
+    fn write_all(&self, queue: &mut dyn WriteQueue, site: &Site<'_>) -> Result<()> {
+        let mut free: Vec<usize> = (0..self.depth).rev().collect();
+        let mut next = 0;
+        while next < site.bytes || free.len() < self.depth {
+            while next < site.bytes
+                && let Some(slot) = free.pop()
+            {
+                let len = (site.bytes - next).min(self.piece_bytes as u64) as usize;
+                let piece = source::stamp(queue.buffer(slot), next, len, site.round);
+                queue.write(slot, piece, next)?;
+                next += len as u64;
+            }
+            queue.wait(&mut free)?;
+        }
+        Ok(())
+    }
+}
+
+fn trouble(error: Error) -> Trouble {
+    Trouble::of("io_uring", error)
 }

@@ -49,6 +49,7 @@ struct Words {
     write: AtomicU64,
     sync: AtomicU64,
     cpu: AtomicU64,
+    allocated: AtomicU64,
     is_unsupported: AtomicU32,
     reserved: u32,
 }
@@ -129,6 +130,7 @@ impl Words {
         self.write.store(sample.write, Ordering::Relaxed);
         self.sync.store(sample.sync, Ordering::Relaxed);
         self.cpu.store(sample.cpu, Ordering::Relaxed);
+        self.allocated.store(sample.allocated, Ordering::Relaxed);
     }
 
     fn sample(&self) -> Sample {
@@ -137,6 +139,7 @@ impl Words {
             write: self.write.load(Ordering::Relaxed),
             sync: self.sync.load(Ordering::Relaxed),
             cpu: self.cpu.load(Ordering::Relaxed),
+            allocated: self.allocated.load(Ordering::Relaxed),
         }
     }
 }

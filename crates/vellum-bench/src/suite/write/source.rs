@@ -5,8 +5,9 @@
 //! of a kibibyte begins with its place in the file and the round: a page that is missing, that lies
 //! in another's place or that an earlier round left can't pass for the right one.
 
+use std::ops::Range;
+
 use crate::ways::direct::AlignedBuffer;
-use crate::ways::io_uring::Slot;
 
 /// Each block of this size is stamped; offsets and lengths are multiples of it.
 pub(super) const STAMP_BYTES: u64 = 1 << 10;
@@ -24,46 +25,52 @@ pub(super) struct Source {
 impl Source {
     /// Makes pieces of `piece_bytes` at most.
     pub(super) fn new(piece_bytes: usize, round: u32) -> Source {
-        let mut buffer = AlignedBuffer::new(PATTERN_BYTES + piece_bytes);
-        let bytes = buffer.as_mut_slice();
-        // Xorshift; another pattern each round.
-        let mut state = 0x9e37_79b9_7f4a_7c15 ^ u64::from(round);
-        for word in bytes[..PATTERN_BYTES].chunks_exact_mut(8) {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            word.copy_from_slice(&state.to_le_bytes());
-        }
-        for start in (PATTERN_BYTES..bytes.len()).step_by(PATTERN_BYTES) {
-            let len = PATTERN_BYTES.min(bytes.len() - start);
-            bytes.copy_within(..len, start);
-        }
+        let mut buffer = AlignedBuffer::new(memory_bytes(piece_bytes));
+        draw(buffer.as_mut_slice(), round);
         Source { buffer, round }
     }
 
     /// The `len` bytes that belong at `offset`. They begin at the boundary of a page if `offset`
     /// does.
     pub(super) fn piece(&mut self, offset: u64, len: usize) -> &[u8] {
-        debug_assert!(offset.is_multiple_of(STAMP_BYTES));
-        let start = (offset % PATTERN_BYTES as u64) as usize;
-        let piece = &mut self.buffer.as_mut_slice()[start..start + len];
-        let blocks = piece.chunks_exact_mut(STAMP_BYTES as usize);
-        for (block, at) in blocks.zip((offset..).step_by(STAMP_BYTES as usize)) {
-            block[..8].copy_from_slice(&at.to_le_bytes());
-            block[8..12].copy_from_slice(&self.round.to_le_bytes());
-        }
-        piece
+        let memory = self.buffer.as_mut_slice();
+        let piece = stamp(memory, offset, len, self.round);
+        &memory[piece]
     }
 }
 
-impl Slot for Source {
-    fn memory(&self) -> &[u8] {
-        self.buffer.as_slice()
-    }
+/// How much memory it takes to make pieces of `piece_bytes` at most.
+pub(super) fn memory_bytes(piece_bytes: usize) -> usize {
+    PATTERN_BYTES + piece_bytes
+}
 
-    fn fill(&mut self, offset: u64, len: usize) -> &[u8] {
-        self.piece(offset, len)
+/// Fills `memory` with the pattern of a round, of which [`stamp`] makes pieces.
+pub(super) fn draw(memory: &mut [u8], round: u32) {
+    // Xorshift; another pattern each round.
+    let mut state = 0x9e37_79b9_7f4a_7c15 ^ u64::from(round);
+    for word in memory[..PATTERN_BYTES].chunks_exact_mut(8) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        word.copy_from_slice(&state.to_le_bytes());
     }
+    for start in (PATTERN_BYTES..memory.len()).step_by(PATTERN_BYTES) {
+        let len = PATTERN_BYTES.min(memory.len() - start);
+        memory.copy_within(..len, start);
+    }
+}
+
+/// Makes the `len` bytes that belong at `offset`, and says where in the `memory` they are.
+pub(super) fn stamp(memory: &mut [u8], offset: u64, len: usize, round: u32) -> Range<usize> {
+    debug_assert!(offset.is_multiple_of(STAMP_BYTES));
+    let start = (offset % PATTERN_BYTES as u64) as usize;
+    let piece = start..start + len;
+    let blocks = memory[piece.clone()].chunks_exact_mut(STAMP_BYTES as usize);
+    for (block, at) in blocks.zip((offset..).step_by(STAMP_BYTES as usize)) {
+        block[..8].copy_from_slice(&at.to_le_bytes());
+        block[8..12].copy_from_slice(&round.to_le_bytes());
+    }
+    piece
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::time::Instant;
 use rustix::fs::{FallocateFlags, fallocate};
 
 use super::trouble::{Tried, Trying};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, named};
 use crate::suite::commit::write_zeros;
 
 /// What a file is before it is written into.
@@ -69,9 +69,6 @@ impl FromStr for State {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<State> {
-        State::ALL.into_iter().find(|state| state.as_str() == text).ok_or_else(|| {
-            let names = State::ALL.map(State::as_str).join(", ");
-            Error::invalid(format!("\"{text}\" is not a state of a file; there are {names}"))
-        })
+        named(State::ALL, State::as_str, text, "is not a state of a file")
     }
 }

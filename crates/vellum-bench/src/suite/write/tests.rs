@@ -74,6 +74,21 @@ fn others_are_compared_with_one_file_for_each_of_as_many_threads() {
     }
 }
 
+#[test]
+fn how_much_of_a_new_file_is_allocated_stands_beside_its_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = small(dir.path());
+    config.tables = vec![Table::Create];
+    config.ways = vec!["ftruncate".into(), "write zeros".into()];
+    let report = run(&config, &mut Silent).unwrap();
+    let allocated = |row: &Row| {
+        let metric = row.metrics.iter().find(|metric| metric.name == "allocated").unwrap();
+        (row.value("way").unwrap().to_string(), metric.samples[0] >= 100.0)
+    };
+    let rows: Vec<(String, bool)> = report.cases.iter().map(allocated).collect();
+    assert_eq!(rows, [("ftruncate".into(), false), ("write zeros".into(), true)]);
+}
+
 /// What is not in the report of a case that went wrong: numbers.
 fn reason(job: impl Job + 'static) -> Row {
     let dir = tempfile::tempdir().unwrap();

@@ -6,6 +6,8 @@ use std::io;
 
 use rustix::io::Errno;
 
+use crate::error::{Error, ErrorKind};
+
 /// A call that failed.
 #[derive(Debug)]
 pub(super) struct Trouble {
@@ -18,6 +20,15 @@ pub(super) struct Trouble {
 pub(super) type Tried<T> = Result<T, Trouble>;
 
 impl Trouble {
+    /// What another module says of the call `what`.
+    pub(super) fn of(what: &str, error: Error) -> Trouble {
+        let kind = match error.kind() {
+            ErrorKind::Unsupported => io::ErrorKind::Unsupported,
+            _ => io::ErrorKind::Other,
+        };
+        Trouble { what: what.into(), error: io::Error::new(kind, error) }
+    }
+
     /// Is this a call that the filesystem or the kernel does not have, rather than one that failed?
     pub(super) fn is_unsupported(&self) -> bool {
         let errno = self.error.raw_os_error().map(Errno::from_raw_os_error);
