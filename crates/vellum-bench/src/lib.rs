@@ -1,4 +1,4 @@
-//! Honest measurements of Vellum against other ways of appending to one log.
+//! Honest measurements of the ways to write a file, Vellum's among them, and advice from them.
 //!
 //! A number is printed only together with the conditions it was taken under, and only after every
 //! byte behind it was read back and found whole. Nothing here touches a terminal: a caller hands in

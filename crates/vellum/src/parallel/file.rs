@@ -314,7 +314,10 @@ impl ResultFile {
     fn complete(&self, len: u64) -> Result<()> {
         let kept = self.way.finish(self.fd.as_fd(), &self.pool);
         kept.or_os("write the ends of pieces of", &self.path)?;
-        sys::file::set_len(&self.fd, len).or_os("set the length of", &self.path)?;
+        // To set the length that it has makes XFS write everything back first.
+        if sys::file::len(&self.fd).or_os("look at", &self.path)? != len {
+            sys::file::set_len(&self.fd, len).or_os("set the length of", &self.path)?;
+        }
         if self.options.sync {
             sys::file::sync(&self.fd).or_os("sync", &self.path)?;
             let dir = sys::file::directory_of(&self.path);

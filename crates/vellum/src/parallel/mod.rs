@@ -30,7 +30,8 @@
 //!
 //! | filesystem | with [`FileOptions::sync`] | without |
 //! |---|---|---|
-//! | ext4, XFS | allocated, then [`Method::Direct`] | allocated, then [`Method::Mapped`] |
+//! | ext4 | allocated, then [`Method::Direct`] | allocated, then [`Method::Mapped`] |
+//! | XFS | the same | [`Method::Buffered`] |
 //! | btrfs | the same, without copy-on-write | [`Method::Buffered`] |
 //! | tmpfs | [`Method::Mapped`] | the same |
 //! | others (FUSE, overlay, network) | [`Method::Buffered`] | [`Method::Buffered`] |

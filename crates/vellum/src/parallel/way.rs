@@ -31,7 +31,7 @@ impl Way {
         method: Method,
         sync: bool,
     ) -> io::Result<Way> {
-        use Filesystem::{Btrfs, Ext, Tmpfs, Xfs};
+        use Filesystem::{Btrfs, Ext, Tmpfs};
         let filesystem = Filesystem::of(fd)?;
         let method = match method {
             Method::Auto => knowledge::method(filesystem, sync),
@@ -53,7 +53,8 @@ impl Way {
             }
             _ => {}
         }
-        Ok(Way::Buffered { allocates: matches!(filesystem, Ext | Tmpfs | Xfs) })
+        // XFS and btrfs write faster into space that they allocate when pages are written back.
+        Ok(Way::Buffered { allocates: matches!(filesystem, Ext | Tmpfs) })
     }
 
     /// The method that this is.
