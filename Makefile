@@ -10,7 +10,7 @@ TARGET = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 BUILT = $(TARGET)/release
 
 .PHONY: help build demo test lint model killpoints killpoints-all stress powercut powercut-sample fuzz \
-  bench bench-peers install clean tools filesystems browser
+  bench bench-peers install clean tools filesystems extras
 
 help:
 	@echo "make demo            four processes append to one log, one is killed, all is verified"
@@ -37,7 +37,7 @@ bench: build
 bench-peers: tools
 	$(CARGO) run --release --manifest-path crates/vellum-peers/Cargo.toml -- $(PEERS_FLAGS)
 
-test: tools filesystems browser lint
+test: tools filesystems extras lint
 	$(CARGO) test --workspace
 	$(MAKE) --no-print-directory model
 	$(MAKE) --no-print-directory powercut-sample
@@ -117,11 +117,13 @@ filesystems:
 	[ -z "$$missing" ] || apt-get install --yes --quiet $$missing || \
 	  { echo "make: missing:$$missing" >&2; exit 1; }
 
-# The HTML report is looked at in a browser; without one that test is skipped, and says so.
-browser:
-	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
-	  command -v $$name >/dev/null && exit 0; \
+# What some tests look at the work with: a browser for the HTML report, a FUSE filesystem, fio. They are
+# installed where they are missing and can be; without them those tests are skipped, and say so.
+extras:
+	@for pair in chromium:chromium bindfs:bindfs fio:fio; do \
+	  command -v $${pair%:*} >/dev/null || missing="$$missing $${pair#*:}"; \
 	done; \
-	install="apt-get install --yes --quiet --no-install-recommends chromium"; \
-	{ [ "$$(id -u)" -eq 0 ] && { $$install || { apt-get update --quiet && $$install; }; } } >/dev/null 2>&1 || \
-	  echo "make: chromium is missing: the HTML report is not looked at in a browser" >&2
+	[ -n "$$missing" ] || exit 0; \
+	install="apt-get install --yes --quiet --no-install-recommends $$missing"; \
+	{ [ "$$(id -u)" -eq 0 ] && { $$install || { apt-get update --quiet && $$install; }; }; } >/dev/null 2>&1 || \
+	  echo "make: missing:$$missing; the tests that need them are skipped" >&2

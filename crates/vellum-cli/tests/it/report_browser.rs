@@ -81,7 +81,7 @@ fn page(place: &Place) -> PathBuf {
 #[test]
 fn the_page_works_in_a_browser() {
     let Some(mut browser) = Browser::start() else {
-        eprintln!("skipped: no chromium here; `make browser` installs it");
+        eprintln!("skipped: no chromium here; `make extras` installs it");
         return;
     };
     let place = Place::new();
