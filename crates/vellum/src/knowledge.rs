@@ -77,7 +77,7 @@ pub(crate) fn fill(filesystem: Filesystem, preallocate: Preallocate) -> Fill {
 /// The method for one large file that several threads write, where nobody has chosen one.
 pub(crate) fn method(filesystem: Filesystem, is_synced: bool) -> Method {
     match filesystem {
-        // With the sync 1.1 to 1.4 times the speed of many buffered files, 2.7 times on btrfs.
+        // With the sync 1.1 to 1.6 times the speed of many buffered files, 2.7 times on btrfs.
         Filesystem::Ext | Filesystem::Xfs | Filesystem::Btrfs if is_synced => Method::Direct,
         // 1.1 to 2.5 times the speed of `pwrite`, which takes turns. On XFS it is level with two
         // threads and behind with four: decision 7.

@@ -15,10 +15,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use vellum_bench::Document;
+use vellum_bench::{Document, ScratchKind};
 
-use crate::lowargs::BenchPlaceArgs;
+use crate::lowargs::{BenchOutputArgs, BenchPlaceArgs};
 use crate::outcome::{Outcome, Result};
+use crate::scratch::Scratch;
 
 use outputs::deliver;
 pub(super) use outputs::{Form, Outputs};
@@ -33,6 +34,24 @@ impl BenchPlaceArgs {
     fn home(&self) -> PathBuf {
         let usual = if self.is_in_directory() { PathBuf::from(".") } else { std::env::temp_dir() };
         self.dir.clone().unwrap_or(usual)
+    }
+}
+
+/// What every suite needs before it runs; what is missing is told before minutes are spent.
+fn begin<'a>(
+    place: &BenchPlaceArgs,
+    output: &'a BenchOutputArgs,
+) -> Result<(Outputs<'a>, Scratch)> {
+    ScratchKind::check(&place.fs)?;
+    let outputs = Outputs::open(output)?;
+    let scratch = Scratch::new("bench", &place.home())?;
+    Ok((outputs, scratch))
+}
+
+/// What is asked for, if anything is.
+fn take<T: Clone>(into: &mut Vec<T>, asked: &[T]) {
+    if !asked.is_empty() {
+        *into = asked.to_vec();
     }
 }
 

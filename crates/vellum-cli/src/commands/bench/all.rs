@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use vellum_bench::{ReportView, ScratchKind, append, commit, image, saturate, sync, write};
+use vellum_bench::{ReportView, append, commit, image, saturate, sync, write};
 
-use super::{Outputs, deliver, judge};
+use super::{begin, deliver, judge};
 use crate::lowargs::{BenchAllArgs, BenchPlaceArgs};
 use crate::outcome::{Outcome, Result};
 use crate::output;
 use crate::progress::{BenchBar, SuitesBar};
-use crate::scratch::Scratch;
 
 /// A suite, as this command sees it.
 struct Suite {
@@ -66,9 +65,7 @@ const SUITES: [Suite; 6] = [
 
 /// Runs them.
 pub(in crate::commands) fn run(args: &BenchAllArgs) -> Result<Outcome> {
-    ScratchKind::check(&args.place.fs)?;
-    let outputs = Outputs::open(&args.output)?;
-    let scratch = Scratch::new("bench", &args.place.home())?;
+    let (outputs, scratch) = begin(&args.place, &args.output)?;
     let run = Run { is_quick: args.quick, place: &args.place, dir: scratch.path() };
     let seconds = |suite: &Suite| if args.quick { suite.seconds.0 } else { suite.seconds.1 };
     let bar = SuitesBar::new(SUITES.iter().map(seconds).sum());

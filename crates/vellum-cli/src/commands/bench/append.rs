@@ -2,23 +2,20 @@
 
 use std::path::Path;
 
+use vellum_bench::Setting;
 use vellum_bench::append::{self, Config};
-use vellum_bench::{ScratchKind, Setting};
 
-use super::{Outputs, deliver, judge};
+use super::{begin, deliver, judge, take};
 use crate::lowargs::BenchAppendArgs;
 use crate::outcome::{Outcome, Result};
 use crate::progress::BenchBar;
-use crate::scratch::Scratch;
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: BenchAppendArgs) -> Result<Outcome> {
     if args.saturate {
         return super::saturate::run(&args);
     }
-    ScratchKind::check(&args.place.fs)?;
-    let outputs = Outputs::open(&args.output)?;
-    let scratch = Scratch::new("bench", &args.place.home())?;
+    let (outputs, scratch) = begin(&args.place, &args.output)?;
     let report = append::run(&config(&args, scratch.path()), &mut BenchBar::default())?;
     deliver(outputs, &[&report])?;
     judge(report.failures().map(|case| case.name.to_string()).collect())
@@ -31,9 +28,7 @@ fn config(args: &BenchAppendArgs, dir: &Path) -> Config {
     if let Some(rounds) = args.rounds {
         config.rounds = rounds;
     }
-    if !args.ways.is_empty() {
-        config.ways.clone_from(&args.ways);
-    }
+    take(&mut config.ways, &args.ways);
     if !args.settings.is_empty() {
         config.settings.clone_from(&args.settings);
     } else if let Some(settings) = combinations(args, config.settings[0]) {

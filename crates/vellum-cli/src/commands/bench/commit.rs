@@ -3,20 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use vellum_bench::ScratchKind;
 use vellum_bench::commit::{self, Config};
 
-use super::{Outputs, deliver, judge};
+use super::{begin, deliver, judge, take};
 use crate::lowargs::BenchCommitArgs;
 use crate::outcome::{Outcome, Result};
 use crate::progress::BenchBar;
-use crate::scratch::Scratch;
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: BenchCommitArgs) -> Result<Outcome> {
-    ScratchKind::check(&args.place.fs)?;
-    let outputs = Outputs::open(&args.output)?;
-    let scratch = Scratch::new("bench", &args.place.home())?;
+    let (outputs, scratch) = begin(&args.place, &args.output)?;
     let report = commit::run(&config(&args, scratch.path()), &mut BenchBar::default())?;
     deliver(outputs, &[&report])?;
     judge(report.failures().map(|case| case.case.clone()).collect())
@@ -29,15 +25,9 @@ fn config(args: &BenchCommitArgs, dir: &Path) -> Config {
     if !args.bytes.is_empty() {
         config.bytes = args.bytes.iter().map(|bytes| *bytes as usize).collect();
     }
-    if !args.threads.is_empty() {
-        config.threads.clone_from(&args.threads);
-    }
-    if !args.processes.is_empty() {
-        config.processes.clone_from(&args.processes);
-    }
-    if !args.prepared.is_empty() {
-        config.prepared.clone_from(&args.prepared);
-    }
+    take(&mut config.threads, &args.threads);
+    take(&mut config.processes, &args.processes);
+    take(&mut config.prepared, &args.prepared);
     config.cases.clone_from(&args.cases);
     config.rounds = args.rounds.unwrap_or(config.rounds);
     config.slice = args.slice_ms.map_or(config.slice, Duration::from_millis);

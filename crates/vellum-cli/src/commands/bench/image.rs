@@ -2,20 +2,17 @@
 
 use std::path::Path;
 
+use vellum_bench::Row;
 use vellum_bench::image::{self, Config};
-use vellum_bench::{Row, ScratchKind};
 
-use super::{Outputs, deliver, judge};
+use super::{begin, deliver, judge, take};
 use crate::lowargs::{BenchImageArgs, CheckWith};
 use crate::outcome::{Outcome, Result};
 use crate::progress::BenchBar;
-use crate::scratch::Scratch;
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: BenchImageArgs) -> Result<Outcome> {
-    ScratchKind::check(&args.place.fs)?;
-    let outputs = Outputs::open(&args.output)?;
-    let scratch = Scratch::new("bench", &args.place.home())?;
+    let (outputs, scratch) = begin(&args.place, &args.output)?;
     let report = image::run(&config(&args, scratch.path()), &mut BenchBar::default())?;
     deliver(outputs, &[&report])?;
     judge(report.failures().map(name).collect())
@@ -30,12 +27,8 @@ fn config(args: &BenchImageArgs, dir: &Path) -> Config {
     let mut config = if args.quick { Config::quick(dir) } else { Config::new(dir) };
     config.in_directory = args.place.is_in_directory();
     config.scratch.clone_from(&args.place.fs);
-    if !args.states.is_empty() {
-        config.states.clone_from(&args.states);
-    }
-    if !args.engines.is_empty() {
-        config.engines.clone_from(&args.engines);
-    }
+    take(&mut config.states, &args.states);
+    take(&mut config.engines, &args.engines);
     config.bytes = args.bytes.unwrap_or(config.bytes);
     config.duration = args.seconds.unwrap_or(config.duration);
     config.rounds = args.rounds.unwrap_or(config.rounds);

@@ -4,20 +4,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
+use vellum_bench::Error;
 use vellum_bench::saturate::{self, Config};
-use vellum_bench::{Error, ScratchKind};
 
-use super::{Outputs, deliver, judge};
+use super::{begin, deliver, judge, take};
 use crate::lowargs::BenchAppendArgs;
 use crate::outcome::{Outcome, Result};
 use crate::progress::BenchBar;
-use crate::scratch::Scratch;
 
 /// Runs the suite.
 pub(super) fn run(args: &BenchAppendArgs) -> Result<Outcome> {
-    ScratchKind::check(&args.place.fs)?;
-    let outputs = Outputs::open(&args.output)?;
-    let scratch = Scratch::new("bench", &args.place.home())?;
+    let (outputs, scratch) = begin(&args.place, &args.output)?;
     let report = saturate::run(&config(args, scratch.path())?, &mut BenchBar::default())?;
     deliver(outputs, &[&report])?;
     let name = |row: &vellum_bench::Row| row.value("way").unwrap_or_default().to_string();
@@ -28,9 +25,7 @@ fn config(args: &BenchAppendArgs, dir: &Path) -> Result<Config> {
     let mut config = if args.quick { Config::quick(dir) } else { Config::new(dir) };
     config.in_directory = args.place.is_in_directory();
     config.scratch.clone_from(&args.place.fs);
-    if !args.ways.is_empty() {
-        config.ways.clone_from(&args.ways);
-    }
+    take(&mut config.ways, &args.ways);
     if let Some(processes) = only(&args.processes, "--processes")? {
         config.processes = processes;
     }

@@ -2,20 +2,17 @@
 
 use std::path::Path;
 
+use vellum_bench::Row;
 use vellum_bench::write::{self, Config};
-use vellum_bench::{Row, ScratchKind};
 
-use super::{Outputs, deliver, judge};
+use super::{begin, deliver, judge, take};
 use crate::lowargs::BenchWriteArgs;
 use crate::outcome::{Outcome, Result};
 use crate::progress::BenchBar;
-use crate::scratch::Scratch;
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: BenchWriteArgs) -> Result<Outcome> {
-    ScratchKind::check(&args.place.fs)?;
-    let outputs = Outputs::open(&args.output)?;
-    let scratch = Scratch::new("bench", &args.place.home())?;
+    let (outputs, scratch) = begin(&args.place, &args.output)?;
     let report = write::run(&config(&args, scratch.path()), &mut BenchBar::default())?;
     deliver(outputs, &[&report])?;
     let mut failures: Vec<String> = report.failures().map(name).collect();
@@ -36,13 +33,6 @@ fn config(args: &BenchWriteArgs, dir: &Path) -> Config {
     config.piece_bytes = args.piece.unwrap_or(config.piece_bytes);
     config.rounds = args.rounds.unwrap_or(config.rounds);
     config
-}
-
-/// What is asked for, if anything is.
-fn take<T: Clone>(into: &mut Vec<T>, asked: &[T]) {
-    if !asked.is_empty() {
-        *into = asked.to_vec();
-    }
 }
 
 /// Many rows may fail for one reason; the table and the way tell which.
