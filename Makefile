@@ -8,6 +8,8 @@ POWERCUT_RECORDS ?= 2000
 SECONDS ?= 60
 TARGET = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 BUILT = $(TARGET)/release
+# What the library has only where it is asked for.
+FEATURES = vellum/log,vellum/tracing,vellum/zstd
 
 .PHONY: help build demo test lint model killpoints killpoints-all stress powercut powercut-sample fuzz \
   bench bench-peers install clean tools filesystems extras
@@ -38,7 +40,7 @@ bench-peers: tools
 	$(CARGO) run --release --manifest-path crates/vellum-peers/Cargo.toml -- $(PEERS_FLAGS)
 
 test: tools filesystems extras lint
-	$(CARGO) test --workspace
+	$(CARGO) test --workspace --features $(FEATURES)
 	$(MAKE) --no-print-directory model
 	$(MAKE) --no-print-directory powercut-sample
 
@@ -94,8 +96,8 @@ fuzz: tools
 
 lint: tools
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
+	$(CARGO) clippy --workspace --all-targets --features $(FEATURES) -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet --features $(FEATURES)
 
 install: build
 	install -D -m 755 target/release/vellum $(DESTDIR)$(PREFIX)/bin/vellum

@@ -51,6 +51,23 @@ fn cases_in_memory() -> Vec<Case> {
     add(&[ColdAppend, RollOver, LongRecord], &[Opener, Attached], Preallocate::Sparse);
     add(&[RollOver, RepairAtEnd], &[Opener], Preallocate::Zeros);
     add(&[RollOver, LongRecord, Trim], &[Opener, Attached], Preallocate::Recycle);
+    cases.extend(cases_of_text_files());
+    cases
+}
+
+/// Those that are about the files of text logs.
+fn cases_of_text_files() -> Vec<Case> {
+    use Operation::*;
+    use Survivor::*;
+    let mut cases = Vec::new();
+    for preallocate in [Preallocate::Auto, Preallocate::Sparse] {
+        for operation in [Rotate, Retain, SetPolicy] {
+            for survivor in [Opener, Attached, Waiting] {
+                let (layout, fill) = (Layout::Text, None);
+                cases.push(Case { operation, layout, preallocate, fill, survivor });
+            }
+        }
+    }
     cases
 }
 

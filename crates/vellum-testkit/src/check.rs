@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use vellum::{Layout, Log, Lsn};
 
@@ -168,16 +168,24 @@ pub fn files(case: &Case, dir: &Path, extent: Extent, found: &[Vec<u8>]) -> Resu
         _ => extent.prepared_end.get() + ahead,
     };
     let is_known = |name: &str| {
-        ["control", "geometry", "lock"].contains(&name) || is_far_ahead && name == "segment.new"
+        let is_link = ["current", "current.new"].contains(&name) && case.layout == Layout::Text;
+        ["control", "geometry", "lock"].contains(&name)
+            || is_link
+            || is_far_ahead && name == "segment.new"
+    };
+    // Who raised the beginning and died leaves files to the next who removes some.
+    let begin = match case.operation {
+        Operation::Retain => 0,
+        _ => segment_of(extent.begin),
     };
     let mut segments = Vec::new();
     let mut spares = 0;
     for entry in fs::read_dir(dir).map_err(|error| format!("cannot list: {error}"))? {
         let entry = entry.map_err(|error| format!("cannot list: {error}"))?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if let Some(first) = name.strip_suffix(".seg") {
-            let first = u64::from_str_radix(first, 16).map_err(|_| format!("odd file {name}"))?;
-            if first < segment_of(extent.begin) || first >= limit {
+        if let Some(first) = first_of(&name) {
+            let first = first.map_err(|_| format!("odd file {name}"))?;
+            if first < begin || first >= limit {
                 return Err(format!("the file {name} lies outside of {extent:?}"));
             }
             segments.push((first, entry.path()));
@@ -191,7 +199,12 @@ pub fn files(case: &Case, dir: &Path, extent: Extent, found: &[Vec<u8>]) -> Resu
         return Err(format!("{spares} spares are too many"));
     }
     segments.sort();
+    if let Some(pair) = segments.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(format!("{pair:?} start at the same position"));
+    }
     if case.layout == Layout::Text {
+        check_link(dir, segments.last().map(|(_, path)| path))?;
+        segments.retain(|(first, _)| *first >= segment_of(extent.begin));
         let mut text = Vec::new();
         for (first, path) in segments {
             let bytes = fs::read(&path).map_err(|error| format!("cannot read: {error}"))?;
@@ -201,6 +214,30 @@ pub fn files(case: &Case, dir: &Path, extent: Extent, found: &[Vec<u8>]) -> Resu
         same_text(&text, &found.concat())?;
     }
     Ok(())
+}
+
+/// First position of the segment with this file name, if it is one.
+fn first_of(name: &str) -> Option<Result<u64, std::num::ParseIntError>> {
+    let digits = match name.strip_suffix(".log") {
+        Some(name) => name.split_once('-')?.1,
+        None => name.strip_suffix(".seg")?,
+    };
+    Some(u64::from_str_radix(digits, 16))
+}
+
+/// The link leads to the newest file, unless who would have moved it died: then to one before.
+fn check_link(dir: &Path, newest: Option<&PathBuf>) -> Result<(), Fault> {
+    let target = fs::read_link(dir.join("current")).ok();
+    let newest = newest.and_then(|path| path.file_name());
+    match target {
+        Some(target) if newest.is_none_or(|newest| target.as_os_str() > newest) => {
+            Err(format!("the link leads to {target:?}, the newest file is {newest:?}"))
+        }
+        Some(target) if !dir.join(&target).exists() => {
+            Err(format!("the link leads to {target:?}, which is not there"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The bytes of the files are the lines that were read and nothing else.

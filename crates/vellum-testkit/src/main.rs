@@ -12,6 +12,7 @@ use vellum_testkit::campaign::{Campaign, Extent, Phase, word};
 use vellum_testkit::cases::all_cases;
 use vellum_testkit::point::Point;
 use vellum_testkit::power;
+use vellum_testkit::random::Random;
 use vellum_testkit::scenario::Case;
 use vellum_testkit::trace::{self, Pid, SharedPage, Stop};
 
@@ -124,6 +125,8 @@ struct Totals {
     slow: u64,
     slowest_ns: u64,
     faults: u64,
+    /// Cases of a sample that the time was too short for.
+    untried: usize,
     start: Instant,
 }
 
@@ -140,7 +143,11 @@ impl std::fmt::Display for Totals {
             self.slow,
             self.faults,
             self.start.elapsed().as_secs_f64()
-        )
+        )?;
+        match self.untried {
+            0 => Ok(()),
+            count => write!(f, "; no time for {count} cases"),
+        }
     }
 }
 
@@ -159,14 +166,23 @@ fn run_cases(
         slow: 0,
         slowest_ns: 0,
         faults: 0,
+        untried: 0,
         start: Instant::now(),
     };
     let mut running: HashMap<Pid, (usize, &Case, SharedPage, PathBuf)> = HashMap::new();
-    let mut waiting = (0..).zip(cases);
+    let mut waiting: Vec<(u64, &Case)> = (0..).zip(cases).collect();
+    if let Extent::Sample(_) = extent {
+        // What there is no time for is another choice each time.
+        Random::new(seed).shuffle(&mut waiting);
+    }
     let mut weight: u32 = cases.iter().map(|case| case.operation.weight()).sum();
     loop {
+        let is_over = matches!(extent, Extent::Sample(time) if totals.start.elapsed() > time);
+        if is_over {
+            totals.untried += waiting.drain(..).count();
+        }
         while running.len() < jobs
-            && let Some((index, case)) = waiting.next()
+            && let Some((index, case)) = waiting.pop()
         {
             let extent = match extent {
                 // What earlier cases did not need, later ones get.

@@ -25,6 +25,9 @@ pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
+        if entry.file_type()?.is_symlink() {
+            continue;
+        }
         fs::copy(entry.path(), to.join(entry.file_name()))?;
     }
     Ok(())

@@ -73,6 +73,12 @@ pub enum Operation {
     RecoverStage,
     /// Dropping a log with a record that was not committed.
     Close,
+    /// Asking a text log to go on in a new file, and the record that does.
+    Rotate,
+    /// A record that goes on in a new file of a text log that keeps only the newest few.
+    Retain,
+    /// Opening a text log with another policy.
+    SetPolicy,
 }
 
 /// Who goes on after the victim's death.
@@ -159,6 +165,7 @@ impl Operation {
         let lens = match self {
             Operation::Create | Operation::FirstRecord => vec![],
             Operation::RollOver | Operation::CommitRollOver => vec![3200],
+            Operation::Retain => vec![900; 10],
             Operation::Trim | Operation::Truncate | Operation::SetCheckpoint => {
                 // One of them over several segments, so that not every segment starts with one.
                 let mut lens = vec![Operation::CUT_LEN; 12];
@@ -205,6 +212,7 @@ impl Operation {
         use Operation::{AttachDetach, Create, RepairAtEnd, RepairInside, RepairLong};
         self.recovers()
             || matches!(self, Create | AttachDetach | RepairAtEnd | RepairInside | RepairLong)
+            || self == Operation::SetPolicy
     }
 
     /// Bytes of the record where a log is cut.
@@ -241,9 +249,12 @@ impl Operation {
             | Operation::Commit
             | Operation::FirstCommit
             | Operation::CommitBehindDead
+            | Operation::Rotate
             | Operation::ForkedAppend => vec![Payload::new('v', 1, 100)],
             Operation::LargeAppend => vec![Payload::new('v', 1, 9000)],
-            Operation::RollOver | Operation::CommitRollOver => vec![Payload::new('v', 1, 900)],
+            Operation::RollOver | Operation::CommitRollOver | Operation::Retain => {
+                vec![Payload::new('v', 1, 900)]
+            }
             Operation::LongRecord | Operation::CommitLong => vec![Payload::new('v', 1, 10_000)],
             Operation::Batch => (1..4).map(|n| Payload::new('v', n, 40 + n as usize)).collect(),
             Operation::Publish | Operation::Abandon => vec![Payload::new('v', 1, 300)],
@@ -281,9 +292,21 @@ impl Case {
             .layout(self.layout)
             .segment_capacity_bytes(self.operation.segment_capacity())
             .preallocate(self.preallocate);
+        let options = match self.operation {
+            Operation::Retain => options.rotate_bytes(1000).retain_files(6),
+            _ => options,
+        };
         match self.fill {
             Some(fill) => options.fill(fill),
             None => options,
+        }
+    }
+
+    /// Options that a victim opens the log with while it is killed.
+    pub fn victim_options(&self) -> Options {
+        match self.operation {
+            Operation::SetPolicy => self.options().rotate_bytes(500).retain_files(100),
+            _ => self.options(),
         }
     }
 
@@ -364,7 +387,12 @@ impl Case {
     /// `is_done` whether the operation was acknowledged, `later` what the survivor appended since.
     pub fn expected(&self, own: Option<Payload>, is_done: bool, later: &[Payload]) -> Expected {
         let mut all: Expected = Vec::new();
-        all.extend(self.operation.template_records().iter().map(|p| (*p, Need::Must)));
+        // The oldest files may be gone, each with its record.
+        let need = |number: u32| match self.operation {
+            Operation::Retain => Need::May(100 + number),
+            _ => Need::Must,
+        };
+        all.extend((0..).zip(self.operation.template_records()).map(|(n, p)| (p, need(n))));
         all.extend(self.operation.record_before().map(|p| (p, Need::Must)));
         if self.operation == Operation::Truncate {
             let need = if is_done { Need::Never } else { Need::May(1) };

@@ -168,7 +168,7 @@ fn leave_half_a_commit(
 }
 
 fn operate_by_opening(case: &Case, dir: &Path, page: &SharedPage) -> anyhow::Result<()> {
-    let options = case.options();
+    let options = case.victim_options();
     trace::mark();
     let log = options.open(dir);
     if case.operation == Operation::AttachDetach {
@@ -206,6 +206,7 @@ fn operate(case: &Case, log: &Log, records: &[Vec<u8>], page: &SharedPage) -> an
         }
         Operation::Trim => finish(log.trim(trim_to), page),
         Operation::Truncate => finish(log.truncate(trim_to), page),
+        Operation::Rotate => finish(log.rotate().and_then(|()| log.append(&records[0])), page),
         Operation::SetCheckpoint => finish(log.set_checkpoint(trim_to), page),
         Operation::Prepare => finish(log.prepare(Operation::PREPARED), page),
         operation if operation.commits() => finish(log.append_durable(&records[0]), page),

@@ -10,7 +10,7 @@ const SHARED_MEMORY: &str = "/dev/shm";
 #[test]
 fn a_process_killed_at_any_instruction_costs_nobody_else_anything() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vellum-killpoints"));
-    command.args(["--seconds", "30"]);
+    command.args(["--seconds", "90"]);
     if Path::new(SHARED_MEMORY).is_dir() {
         command.args(["--dir", SHARED_MEMORY]);
     }

@@ -16,28 +16,44 @@
 //!
 //! [`parallel`] is apart from the log: several threads write one ordinary file at the speed of many.
 //!
+//! With the feature `tracing`, `vellum::tracing` has a writer for `tracing-subscriber`; with `log`,
+//! `vellum::logger` one for the macros of the crate `log`; with `zstd`, closed files of text logs
+//! can be [compressed](Options::compress). None is on unless asked for.
+//!
 //! The format is described in `docs/format.md`, the protocol between processes in
 //! `docs/protocol.md`.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod advice;
 mod error;
+#[cfg(any(feature = "log", feature = "tracing"))]
+mod events;
 mod format;
 mod knowledge;
 mod log;
+#[cfg(feature = "log")]
+#[cfg_attr(docsrs, doc(cfg(feature = "log")))]
+pub mod logger;
 mod lsn;
 mod options;
 pub mod parallel;
+mod policy;
 mod segment;
 mod shared;
 mod sys;
+#[cfg(feature = "tracing")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
+pub mod tracing;
 
+pub use self::log::{
+    Batch, CommitStat, Committer, Completion, Damage, InFlight, Log, ParticipantStat, Reader,
+    Record, RecordWriter, Recovery, RepairReport, Reservation, SegmentKeeper, SegmentStat,
+    SegmentState, Stat, TrimReport, VerifyReport, repair,
+};
 pub use advice::{Advice, FileAdvice, LogAdvice};
 pub use error::{Error, ErrorKind, Result};
-pub use log::{
-    Batch, CommitStat, Committer, Completion, Damage, InFlight, Log, ParticipantStat, Reader,
-    Record, Recovery, RepairReport, Reservation, SegmentKeeper, SegmentStat, SegmentState, Stat,
-    TrimReport, VerifyReport, repair,
-};
 pub use lsn::Lsn;
 pub use options::{Fill, Layout, Options, Preallocate};
+pub use policy::{OnFull, Policy};
 pub use segment::stage::remove_stages_below;

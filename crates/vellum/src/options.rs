@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use crate::policy::{OnFull, PolicyWish};
 use crate::{Error, ErrorKind, Log, Result};
 
 /// How records lie in the segments.
@@ -30,8 +31,9 @@ pub enum Preallocate {
     Auto,
     /// Nothing ahead but the prefault window: the file grows with the log.
     Off,
-    /// The size of the whole segment without its blocks. Records are written by `pwrite` only,
-    /// because a store into a mapped hole kills the process when the disk is full.
+    /// The size of the whole segment without its blocks; a text segment grows with its text.
+    /// Records are written by `pwrite` only, because a store into a mapped hole kills the process
+    /// when the disk is full.
     Sparse,
     /// The blocks of the whole segment, allocated by `fallocate`.
     Fallocate,
@@ -154,6 +156,8 @@ pub struct Options {
     pub(crate) create_new: bool,
     pub(crate) read_only: bool,
     pub(crate) ignores_advice: bool,
+    pub(crate) policy: PolicyWish,
+    pub(crate) on_full: OnFull,
 }
 
 impl Options {
@@ -198,8 +202,13 @@ impl Options {
     }
 
     /// How far ahead of the tail this process makes pages ready, in bytes: a multiple of 4096, at
-    /// least one page. Default: 1 MiB, or a segment where that is less. Space further
-    /// ahead is made ready for long records: 256 of them, up to 16 MiB.
+    /// least one page. Default: 1 MiB, or a segment where that is less. In a framed log, space
+    /// further ahead is made ready for long records: 256 of them, up to 16 MiB.
+    ///
+    /// Of a text log this is the most, because other tools see what is ready as NULs behind the
+    /// text: it starts with 16 KiB, and doubles while that lasts for less than a millisecond. So a
+    /// mapped text log that is written slowly has 32 KiB of them at most, and none once it is
+    /// closed; one that is filled by [`Fill::Pwrite`] has none.
     pub fn prefault_bytes(mut self, bytes: u64) -> Options {
         self.prefault_bytes = Some(bytes);
         self
@@ -300,6 +309,7 @@ impl Options {
             ));
         }
         check_sparse(self.preallocate, self.fill)?;
+        self.policy.check()?;
         if let Some(mode) = self.mode
             && (mode & !0o777 != 0 || mode & 0o600 != 0o600)
         {
@@ -351,7 +361,7 @@ pub(crate) fn check_sparse(preallocate: Option<Preallocate>, fill: Option<Fill>)
     ))
 }
 
-fn invalid(message: impl Into<String>) -> Error {
+pub(crate) fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidOption, message)
 }
 

@@ -1,7 +1,7 @@
 //! A Vellum text log. Read back as a log shipper would: from the segment files, as plain files.
 //!
-//! The segments in order of name hold the bytes of the log. A segment is named by the LSN of its
-//! first byte; in the last one the published end of the log is where its data ends, and what
+//! The segments in order of name hold the bytes of the log. A segment is named by its time
+//! and the LSN of its first byte; in the last one the published end of the log is where its data ends, and what
 //! follows was prepared and is not data. A sealed segment ends where its file ends.
 
 use std::fs;
@@ -41,6 +41,12 @@ impl Way for VellumText {
     }
 }
 
+/// Shows `visit` the records of the text log in `dir`, each `bytes` long.
+pub(crate) fn read_log(dir: &Path, bytes: usize, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
+    let options = Options::new().advice(false);
+    TextLog { options, dir: dir.to_path_buf(), bytes }.read_back(visit)
+}
+
 struct TextLog {
     options: Options,
     dir: PathBuf,
@@ -77,8 +83,9 @@ fn segments(dir: &Path) -> Result<Vec<(u64, PathBuf)>> {
     for entry in fs::read_dir(dir).context(|| format!("list {}", dir.display()))? {
         let path = entry.context(|| format!("list {}", dir.display()))?.path();
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let is_segment = path.extension().is_some_and(|extension| extension == "seg");
-        if is_segment && let Ok(first_lsn) = u64::from_str_radix(stem, 16) {
+        let is_segment = path.extension().is_some_and(|extension| extension == "log");
+        let first_lsn = stem.rsplit_once('-').map(|(_, lsn)| u64::from_str_radix(lsn, 16));
+        if is_segment && let Some(Ok(first_lsn)) = first_lsn {
             segments.push((first_lsn, path));
         }
     }

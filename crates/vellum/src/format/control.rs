@@ -48,7 +48,10 @@ struct ControlHeader {
     cut: U64,
 }
 
-const _: () = assert!(size_of::<ControlHeader>() == 72);
+/// Bytes of the geometry in its own file; the policy of a text log follows.
+pub(crate) const GEOMETRY_LEN: usize = size_of::<ControlHeader>();
+
+const _: () = assert!(GEOMETRY_LEN == 72);
 
 impl Geometry {
     /// The header as it stands in the file.

@@ -4,9 +4,12 @@
 
 pub(crate) mod control;
 pub(crate) mod frame;
+pub(crate) mod policy;
 pub(crate) mod seal;
 pub(crate) mod segment;
 pub(crate) mod text;
+pub(crate) mod utc;
+pub(crate) mod zstd;
 
 /// Version of the bytes in control file and segments; another version is refused.
 pub(crate) const VERSION: u32 = 1;

@@ -9,6 +9,7 @@ use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::VERSION;
+use super::utc::{parse_stamp, stamp};
 use crate::{Layout, Lsn};
 
 /// Room for the header of a framed segment: a block of any common device.
@@ -16,20 +17,59 @@ pub(crate) const HEADER_LEN: u64 = 4096;
 
 const MAGIC: [u8; 8] = *b"VELLUMSG";
 
-/// How the file of the segment that starts at `first` is called.
+/// Ending of a segment of a framed log, and of text logs made before files had readable names.
+const SEGMENT_SUFFIX: &str = ".seg";
+/// Ending of a text segment.
+const TEXT_SUFFIX: &str = ".log";
+/// What a compressed file has behind the name that it had before.
+pub(crate) const COMPRESSED_SUFFIX: &str = ".zst";
+
+/// How the file of the framed segment that starts at `first` is called.
 pub(crate) fn file_name(first: Lsn) -> String {
-    format!("{:016x}.seg", first.get())
+    format!("{:016x}{SEGMENT_SUFFIX}", first.get())
 }
 
-/// Path of the segment that starts at `first`.
+/// How the file of the text segment is called that starts at `first` and got its first record at
+/// `time`, in seconds since 1970.
+pub(crate) fn text_file_name(time: u64, first: Lsn) -> String {
+    format!("{}-{:016x}{TEXT_SUFFIX}", stamp(time), first.get())
+}
+
+/// A pattern for the name of the text segment at `first`, where the file is missing.
+pub(crate) fn text_file_pattern(first: Lsn) -> String {
+    format!("*-{:016x}{TEXT_SUFFIX}", first.get())
+}
+
+/// Path of the framed segment that starts at `first`.
 pub(crate) fn path(dir: &Path, first: Lsn) -> PathBuf {
     dir.join(file_name(first))
 }
 
-/// The first position of the segment with this file name, if it is one: positions end at
-/// [`Lsn::MAX`], so that a sum with a capacity never overflows.
-pub(crate) fn parse_file_name(name: &str) -> Option<Lsn> {
-    let digits = name.strip_suffix(".seg")?;
+/// What the name of a segment file tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileName {
+    /// First position: up to [`Lsn::MAX`], so that a sum with a capacity never overflows.
+    pub(crate) first: Lsn,
+    /// When the first record went in, in seconds since 1970, where the name tells it.
+    pub(crate) time: Option<u64>,
+    pub(crate) is_compressed: bool,
+}
+
+/// Reads the name of a segment file, if it is one.
+pub(crate) fn parse_file_name(name: &str) -> Option<FileName> {
+    let (plain, is_compressed) = match name.strip_suffix(COMPRESSED_SUFFIX) {
+        Some(plain) => (plain, true),
+        None => (name, false),
+    };
+    if let Some(digits) = plain.strip_suffix(SEGMENT_SUFFIX) {
+        return Some(FileName { first: parse_first(digits)?, time: None, is_compressed });
+    }
+    let (time, digits) = plain.strip_suffix(TEXT_SUFFIX)?.split_once('-')?;
+    let time = Some(parse_stamp(time)?);
+    Some(FileName { first: parse_first(digits)?, time, is_compressed })
+}
+
+fn parse_first(digits: &str) -> Option<Lsn> {
     let lower_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
     if digits.len() != 16 || !digits.chars().all(lower_hex) {
         return None;
@@ -108,17 +148,31 @@ mod tests {
 
     #[test]
     fn names_go_both_ways_and_others_are_not_segments() {
-        let lsn = Lsn::new(0x400_0000);
-        assert_eq!(file_name(lsn), "0000000004000000.seg");
-        assert_eq!(parse_file_name("0000000004000000.seg"), Some(lsn));
+        let first = Lsn::new(0x400_0000);
+        let (time, is_compressed) = (None, false);
+        assert_eq!(file_name(first), "0000000004000000.seg");
+        let name = FileName { first, time, is_compressed };
+        assert_eq!(parse_file_name("0000000004000000.seg"), Some(name));
+        assert_eq!(text_file_name(1_795_312_643, first), "20261122T015723Z-0000000004000000.log");
+        let name = FileName { first, time: Some(1_795_312_643), is_compressed };
+        assert_eq!(parse_file_name("20261122T015723Z-0000000004000000.log"), Some(name));
+        let name = FileName { is_compressed: true, ..name };
+        assert_eq!(parse_file_name("20261122T015723Z-0000000004000000.log.zst"), Some(name));
         for name in [
             "control",
+            "current",
             "4000000.seg",
             "000000000400000G.seg",
             "0000000004000000.spare",
             "+000000004000000.seg",
             "00000000040000AB.seg",
             "fffffffffffff000.seg",
+            "0000000004000000.log",
+            "20261122T015723Z-0000000004000000.seg",
+            "20261122T015723Z-4000000.log",
+            "20261322T015723Z-0000000004000000.log",
+            "20261122T015723Z-0000000004000000.log.gz",
+            "20261122T015723Z-0000000004000000.log.zst.new",
         ] {
             assert_eq!(parse_file_name(name), None, "{name}");
         }

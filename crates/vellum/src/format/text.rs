@@ -1,4 +1,5 @@
-//! What fills space in a text log that was reserved and never written: a visible marker line.
+//! Lines that a text log gets from Vellum itself: what fills space that was reserved and never
+//! written, and what tells of records that were dropped.
 
 /// Longest single marker line; longer space gets several.
 const LINE_LEN_MAX: usize = 4096;
@@ -20,6 +21,11 @@ pub(crate) fn marker(len: usize, reason: &str) -> Vec<u8> {
         bytes[line.end - 1] = b'\n';
     }
     bytes
+}
+
+/// The line that tells of `count` records that a full disk had no room for.
+pub(crate) fn dropped(count: u64) -> String {
+    format!("~ vellum: {count} records dropped: no space left on the disk ~\n")
 }
 
 #[cfg(test)]

@@ -8,15 +8,25 @@ use crate::format::segment::header_len;
 use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::core::Core;
 use crate::log::fill::Filler;
+use crate::log::full;
 use crate::log::pad::{self, Reason};
 use crate::log::reserve::Placement;
 use crate::shared::{bell, cursor};
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
 impl Core {
-    /// Appends one record given in parts.
+    /// Appends one record given in parts; on a full disk, does what this process chose.
     #[inline]
     pub(crate) fn append(&self, parts: &[&[u8]]) -> Result<Lsn> {
+        match self.append_once(parts) {
+            Err(error) => self.append_later(parts, error),
+            answer => answer,
+        }
+    }
+
+    /// Appends one record given in parts, if there is space.
+    #[inline]
+    pub(crate) fn append_once(&self, parts: &[&[u8]]) -> Result<Lsn> {
         let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
         check_len(len)?;
         match self.geometry.layout {
@@ -28,11 +38,24 @@ impl Core {
                 })
             }
             Layout::Text if len == 0 => self.attachment().map(|_| cursor::tail(self.words())),
-            Layout::Text => {
-                let is_mapped = self.is_mapped(len);
-                self.append_with(len, is_mapped, |filler, at| filler.bytes(at, parts, is_mapped))
-            }
+            Layout::Text => self.append_text(parts, len),
         }
+    }
+
+    /// Appends `len` bytes of text given in parts, behind a line that tells of what was dropped.
+    #[inline]
+    pub(crate) fn append_text(&self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
+        if full::has_untold(&self.words().full) {
+            return self.append_behind_line(parts, len);
+        }
+        self.append_bytes(parts, len)
+    }
+
+    /// Appends `len` bytes given in parts as they are.
+    #[inline]
+    pub(crate) fn append_bytes(&self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
+        let is_mapped = self.is_mapped(len);
+        self.append_with(len, is_mapped, |filler, at| filler.bytes(at, parts, is_mapped))
     }
 
     /// Reserves `len` bytes, has `fill` put them there, and publishes.
@@ -58,6 +81,7 @@ impl Core {
             return Err(error);
         }
         self.publish(attachment, &slot);
+        self.tidy_after(attachment, &mut slot);
         Ok(placement.at)
     }
 

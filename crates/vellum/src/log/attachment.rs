@@ -27,10 +27,13 @@ use crate::shared::participants::{self, Owner, PRESENCE_BYTE};
 use crate::shared::words::{PARTICIPANT_COUNT, SLOT_COUNT, Words};
 use crate::sys::fork::{Inherit, close_inherited};
 use crate::sys::lock::{self, Kind};
-use crate::{Error, ErrorKind, Lsn, Result, sys};
+use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
 /// Appends that one process can have in progress at the same moment; more wait their turn.
 const LOCAL_SLOT_COUNT: usize = 128;
+/// Text segments that a process keeps open, beside those that its appends are busy with: the newest,
+/// and the one before it for late writers.
+const TEXT_SEGMENTS_MAX: u64 = 2;
 /// Slots beyond these are kept for processes that have none yet.
 const SHARED_SLOTS_FOR_MORE_THAN_ONE: usize = SLOT_COUNT / 4 * 3;
 
@@ -63,6 +66,9 @@ pub(crate) struct LocalSlot {
     /// The segment written last, and its first position.
     segment: Option<Arc<Segment>>,
     pub(crate) segment_first: Lsn,
+    /// Whether its last reservation went on in a new text file, whose predecessors are to be looked
+    /// after.
+    pub(crate) has_rolled: bool,
 }
 
 impl Inherit for Attachment {
@@ -293,14 +299,10 @@ impl Attachment {
         }
         let segment = Arc::new(core.open_segment(first)?);
         segments.push(Arc::clone(&segment));
-        if let Some(begin) = core.stage_begin() {
-            // What is durable has left the stage, whose memory it would hold on to.
-            let is_gone = |first: Lsn| core.segment_end(first) <= begin;
-            let gone = segments.extract_if(.., |segment| is_gone(segment.first));
-            let gone: Vec<_> = gone.map(|segment| segment.first).collect();
-            self.forget_segments(&gone);
-        }
-        let budget = (core.mapped_bytes_max / segment.mapped_len().max(1)).clamp(1, 64) as usize;
+        self.forget_gone_of(core, &mut segments);
+        // Closed text files are for others to remove or compress, which an open one resists.
+        let most = if core.geometry.layout == Layout::Text { TEXT_SEGMENTS_MAX } else { 64 };
+        let budget = (core.mapped_bytes_max / segment.mapped_len().max(1)).clamp(1, most) as usize;
         if segments.len() > budget {
             segments.sort_unstable_by_key(|segment| segment.first);
             let excess = segments.len() - budget;
@@ -308,6 +310,23 @@ impl Attachment {
             self.forget_segments(&oldest);
         }
         Ok(segment)
+    }
+
+    /// Lets go of segments whose files were removed: as long as they are open, they take space.
+    pub(crate) fn forget_gone(&self, core: &Core) {
+        self.forget_gone_of(
+            core,
+            &mut self.segments.lock().unwrap_or_else(PoisonError::into_inner),
+        );
+    }
+
+    fn forget_gone_of(&self, core: &Core, segments: &mut Vec<Arc<Segment>>) {
+        // What is durable has left the stage, whose memory it would hold on to.
+        let begin = core.stage_begin().unwrap_or(core.begin());
+        let is_gone = |first: Lsn| core.segment_end(first) <= begin;
+        let gone = segments.extract_if(.., |segment| is_gone(segment.first));
+        let gone: Vec<_> = gone.map(|segment| segment.first).collect();
+        self.forget_segments(&gone);
     }
 
     /// Lets idle slots drop the segments that have gone from the list.

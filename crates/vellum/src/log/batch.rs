@@ -93,25 +93,27 @@ impl<'a> Batch<'a> {
             let message = "a batch without records cannot be appended; push a record first";
             return Err(Error::new(ErrorKind::InvalidOption, message));
         }
-        let len = self.bytes.len() as u64;
-        if len == 0 {
+        if self.bytes.is_empty() {
             // Empty lines without newlines: nothing to write.
             return core.append(&[]);
         }
-        let is_mapped = core.is_mapped(len);
         let bytes = &mut self.bytes;
-        let at = core.append_with(len, is_mapped, |filler, at| {
-            if core.geometry.layout == Layout::Framed {
-                write_headers(core, bytes, at);
-            }
-            filler.bytes(at, &[bytes], is_mapped)
-        })?;
-        let first_offset = match core.geometry.layout {
-            Layout::Framed => HEADER_LEN as u64,
-            Layout::Text => 0,
-        };
-        Ok(Lsn::new(at.get() + first_offset))
+        core.with_space(|| match core.geometry.layout {
+            Layout::Framed => append_frames(core, bytes),
+            Layout::Text => core.append_text(&[bytes], bytes.len() as u64),
+        })
     }
+}
+
+/// Appends a batch of frames; returns the position of the first record.
+fn append_frames(core: &Core, bytes: &mut [u8]) -> Result<Lsn> {
+    let len = bytes.len() as u64;
+    let is_mapped = core.is_mapped(len);
+    let at = core.append_with(len, is_mapped, |filler, at| {
+        write_headers(core, bytes, at);
+        filler.bytes(at, &[bytes], is_mapped)
+    })?;
+    Ok(Lsn::new(at.get() + HEADER_LEN as u64))
 }
 
 /// Completes the headers, now that it is known where the batch stands.

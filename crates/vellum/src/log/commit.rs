@@ -14,7 +14,6 @@ use rustix::io::{self, Errno};
 
 use crate::format::control::Geometry;
 use crate::format::seal::{SEAL_LEN, Seal};
-use crate::format::segment::path;
 use crate::log::attachment::Attachment;
 use crate::log::control::overwrite_geometry;
 use crate::log::core::Core;
@@ -135,8 +134,8 @@ impl Core {
         let failure = commit::failure(&self.words().commits);
         let Some(failure) = failure else { return self.nonsense("the poison is gone".into()) };
         let (operation, path) = match failure.operation {
-            Operation::Write => ("write records to", path(&self.dir, failure.segment)),
-            Operation::Sync => ("sync", path(&self.dir, failure.segment)),
+            Operation::Write => ("write records to", self.segment_path(failure.segment)),
+            Operation::Sync => ("sync", self.segment_path(failure.segment)),
             Operation::Name => ("sync the names in", self.dir.clone()),
         };
         let errno = Errno::from_raw_os_error(failure.errno);
@@ -188,6 +187,9 @@ impl Core {
                 false => SEAL_LEN,
             }
         };
+        if !self.has_mapping() {
+            self.check_size_limit()?;
+        }
         let mut slot = attachment.take_slot(self)?;
         let Ok(range) = cursor::reserve(words, slot.index, &words.ready_end, len_at) else {
             // At the end of what is ready; the next batch brings one.

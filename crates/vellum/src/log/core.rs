@@ -6,7 +6,7 @@ use crate::format::control::Geometry;
 use crate::format::frame::Codec;
 use crate::log::attachment::Attachment;
 use crate::log::recover::Recovery;
-use crate::segment::file::Segment;
+use crate::segment::file::{ReadSegment, Segment};
 use crate::segment::prepare::Preparer;
 use crate::segment::stage::Stage;
 use crate::shared::participants::Census;
@@ -15,7 +15,7 @@ use crate::shared::region::Region;
 use crate::shared::words::Words;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
-use crate::{Error, ErrorKind, Fill, Lsn, Result};
+use crate::{Error, ErrorKind, Fill, Lsn, OnFull, Result};
 
 /// An open log.
 pub(crate) struct Core {
@@ -36,6 +36,8 @@ pub(crate) struct Core {
     /// How far ahead of the tail this process makes pages ready.
     pub(crate) prefault_bytes: u64,
     pub(crate) mapped_bytes_max: u64,
+    /// What this process's appends do when there is no space.
+    pub(crate) on_full: OnFull,
     /// The attachment goes before the words it points into.
     pub(crate) writer: Option<PerProcess<Attachment>>,
     pub(crate) region: Region,
@@ -63,12 +65,17 @@ impl Core {
 
     pub(crate) fn preparer(&self) -> Preparer<'_> {
         let Core { dir, geometry, filesystem, mode, .. } = self;
-        Preparer { dir, geometry, filesystem: *filesystem, mode: *mode }
+        Preparer { dir, geometry, filesystem: *filesystem, mode: *mode, room: self.room() }
     }
 
     /// End of what is ready to be stored to.
     pub(crate) fn ready_end(&self) -> Lsn {
         Lsn::new(self.words().ready_end.load(Ordering::Acquire))
+    }
+
+    /// Oldest position still kept.
+    pub(crate) fn begin(&self) -> Lsn {
+        Lsn::new(self.words().begin.load(Ordering::Acquire))
     }
 
     pub(crate) fn capacity(&self) -> u64 {
@@ -89,7 +96,7 @@ impl Core {
     pub(crate) fn open_segment(&self, first: Lsn) -> Result<Segment> {
         match &self.stage {
             Some(stage) => Segment::open_staged(&self.dir, stage, &self.geometry, first),
-            None => Segment::open(&self.dir, &self.geometry, first),
+            None => self.open_file(first, |path| Segment::open(path, &self.geometry, first)),
         }
     }
 
@@ -97,8 +104,18 @@ impl Core {
     pub(crate) fn open_segment_briefly(&self, first: Lsn) -> Result<Segment> {
         match &self.stage {
             Some(_) => self.open_segment(first),
-            None => Segment::open_unmapped(&self.dir, &self.geometry, first),
+            None => self.open_unmapped(first),
         }
+    }
+
+    /// Opens the file of the segment at `first` for writing by system call.
+    pub(crate) fn open_unmapped(&self, first: Lsn) -> Result<Segment> {
+        self.open_file(first, |path| Segment::open_unmapped(path, &self.geometry, first))
+    }
+
+    /// Opens the file of the segment at `first` for reading.
+    pub(crate) fn open_to_read(&self, first: Lsn) -> Result<ReadSegment> {
+        self.open_file(first, |path| ReadSegment::open(path, &self.geometry, first))
     }
 
     /// From where on records are in the stage, and not yet in the segments.

@@ -20,7 +20,10 @@ use crate::log::control::{
 use crate::log::open::{loss_of, require_alone};
 use crate::log::rebuild::{self, Access, Positions};
 use crate::log::recover::Recovery;
-use crate::log::{CONTROL_NAME, GEOMETRY_NAME, LOCK_NAME};
+use crate::log::{
+    CONTROL_NAME, CURRENT_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_COMPRESSED_NAME,
+    UNFINISHED_CURRENT_NAME,
+};
 use crate::segment::stage::Stage;
 use crate::segment::{SPARE_SUFFIX, UNFINISHED_NAME, list, names};
 use crate::sys::filesystem::Filesystem;
@@ -59,7 +62,15 @@ pub(crate) fn check_is_ours(dir: &Path, may_create: bool) -> Result<()> {
         return Ok(());
     }
     let is_ours = |name: &String| {
-        [LOCK_NAME, UNFINISHED_CONTROL_NAME, UNFINISHED_NAME].contains(&name.as_str())
+        let others = [
+            LOCK_NAME,
+            UNFINISHED_CONTROL_NAME,
+            UNFINISHED_NAME,
+            CURRENT_NAME,
+            UNFINISHED_CURRENT_NAME,
+            UNFINISHED_COMPRESSED_NAME,
+        ];
+        others.contains(&name.as_str())
             || name.ends_with(SPARE_SUFFIX)
             || parse_file_name(name).is_some()
     };
@@ -105,7 +116,8 @@ pub(crate) fn make_control(
     if options.never_create && !options.create_new {
         return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
     }
-    let (options, advice) = options.advised(dir, filesystem)?;
+    options.check_layout(options.layout.unwrap_or_default(), dir)?;
+    let (options, advice) = options.with_room_to_rotate().advised(dir, filesystem)?;
     let geometry = new_geometry(&options, filesystem);
     write_geometry(dir, &geometry, mode)?;
     let control = write_control(dir, &geometry, Positions::of_new_log(&geometry), mode)?;

@@ -5,14 +5,19 @@ mod attachment;
 mod batch;
 mod commit;
 mod committer;
+#[cfg(feature = "zstd")]
+mod compress;
 mod control;
 mod core;
 mod create;
+mod files;
 mod fill;
 mod frames;
+mod full;
 mod gate;
 mod open;
 mod pad;
+mod policy;
 mod preparing;
 mod read;
 mod rebuild;
@@ -20,6 +25,8 @@ mod recover;
 mod repair;
 mod reservation;
 mod reserve;
+mod retain;
+mod roll;
 mod shrink;
 mod stage;
 mod stat;
@@ -28,6 +35,7 @@ mod truncate;
 mod verify;
 mod window;
 mod wipe;
+mod writer;
 
 use std::fmt;
 use std::io::IoSlice;
@@ -48,6 +56,9 @@ pub use reservation::Reservation;
 pub use stat::{CommitStat, InFlight, ParticipantStat, SegmentStat, SegmentState, Stat};
 pub use trim::TrimReport;
 pub use verify::{Damage, VerifyReport};
+#[cfg(any(feature = "log", feature = "tracing"))]
+pub(crate) use writer::Buffer;
+pub use writer::RecordWriter;
 
 /// The mapped file through which participants meet.
 const CONTROL_NAME: &str = "control";
@@ -55,6 +66,11 @@ const CONTROL_NAME: &str = "control";
 const GEOMETRY_NAME: &str = "geometry";
 /// The file on whose bytes participants hold locks.
 const LOCK_NAME: &str = "lock";
+/// The link to the newest file of a text log, and its name before it is moved.
+const CURRENT_NAME: &str = "current";
+const UNFINISHED_CURRENT_NAME: &str = "current.new";
+/// The file in which a closed text file is compressed before it gets its name.
+const UNFINISHED_COMPRESSED_NAME: &str = "compressed.new";
 
 /// An open log.
 ///
@@ -84,13 +100,15 @@ impl Log {
         Ok(Log { shared: Arc::new(open::open(dir, options)?) })
     }
 
-    /// Appends one record; returns its position.
+    /// Appends one record; returns its position, or [`Lsn::ZERO`] for one that was
+    /// [dropped](crate::OnFull::Drop).
     ///
     /// In a text log the bytes go in as they are: the caller brings the newline.
     ///
     /// # Errors
     ///
-    /// [`NoSpace`](crate::ErrorKind::NoSpace) on a full disk, and
+    /// [`NoSpace`](crate::ErrorKind::NoSpace) on a full disk, unless
+    /// [`Options::on_full`] says otherwise, and
     /// [`RecordTooLarge`](crate::ErrorKind::RecordTooLarge) for more than 4 GiB − 1, both before
     /// anything is reserved; [`ReadOnly`](crate::ErrorKind::ReadOnly);
     /// [`Io`](crate::ErrorKind::Io) where the operating system refuses to write. After an error
@@ -237,7 +255,7 @@ impl Log {
     }
 
     /// Makes sure that `segments` segments are ready beyond the one being written; returns how
-    /// many were made.
+    /// many were made. Of a text log one file is kept ready, which gets its name later.
     ///
     /// # Errors
     ///
@@ -267,7 +285,25 @@ impl Log {
     ///
     /// As for [`append`](Log::append); nothing is reserved after an error.
     pub fn reserve(&self, len: usize) -> Result<Reservation<'_>> {
-        Reservation::new(&self.shared.0, len)
+        let core = &self.shared.0;
+        core.with_space(|| Reservation::new(core, len))
+    }
+
+    /// Begins a record that is written piece by piece, by [`write!`](std::write) or who else takes an
+    /// [`io::Write`](std::io::Write).
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let log = vellum::Options::new().open(dir.path().join("app.log")).unwrap();
+    /// use std::io::Write;
+    ///
+    /// let mut record = log.writer();
+    /// write!(record, "{} of {}", 1, 3)?;
+    /// let lsn = record.append()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn writer(&self) -> RecordWriter<'_> {
+        RecordWriter::new(self)
     }
 
     /// Begins a batch: several records that appear all or none.
@@ -310,6 +346,19 @@ impl Log {
     /// nothing.
     pub fn trim(&self, before: Lsn) -> Result<TrimReport> {
         trim::trim(&self.shared, before)
+    }
+
+    /// Has a text log go on in a new file at the next append, whatever its policy says.
+    ///
+    /// Until somebody appends nothing happens, and the file that is written stays the newest. What
+    /// other threads append at this moment may still go there. An empty file is not left.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) in a framed log,
+    /// [`ReadOnly`](crate::ErrorKind::ReadOnly).
+    pub fn rotate(&self) -> Result<()> {
+        self.shared.0.rotate()
     }
 
     /// The state of the log, its files and its participants. Changes nothing.

@@ -82,8 +82,11 @@ fn open_for_writing(dir: &Path, options: &Options) -> Result<CoreRef> {
         .map_err(|error| error.at_path(&dir.join(LOCK_NAME)))?;
     drop(gate);
     core.writer = Some(PerProcess::new(attachment).or_os("notice forks from", dir)?);
+    core.join_policy(core.attachment()?, &options.policy)?;
+    core.check_link(core.attachment()?);
     pad::repair(&core, core.attachment()?)?;
     core.check_poison()?;
+    core.tidy(core.attachment()?);
     core.prepare_first(core.attachment()?);
     Ok(CoreRef(core))
 }
@@ -184,6 +187,7 @@ fn open_read_only(dir: &Path, options: &Options) -> Result<CoreRef> {
     };
     let core = core(dir, options, geometry, filesystem, mode, region);
     core.check_words()?;
+    core.check_policy(&options.policy)?;
     Ok(CoreRef(core))
 }
 
@@ -206,6 +210,7 @@ fn core(
             .unwrap_or(PREFAULT_BYTES_DEFAULT)
             .min(geometry.segment_capacity),
         mapped_bytes_max: options.mapped_bytes_max.unwrap_or(MAPPED_BYTES_MAX_DEFAULT),
+        on_full: options.on_full,
         stage: is_staged.then(|| Stage::of(dir, geometry.secret)),
         block: if is_staged { stage::block(dir, filesystem) } else { 1 },
         recovery: None,
@@ -248,6 +253,7 @@ pub(crate) fn require_alone(is_first: bool, dir: &Path) -> Result<()> {
 impl Options {
     /// Refuses options that contradict what is stored in the log.
     pub(crate) fn check_against(&self, stored: &Geometry, dir: &Path) -> Result<()> {
+        self.check_layout(stored.layout, dir)?;
         let contradiction = [
             contradict("layout", self.layout, stored.layout),
             contradict("segment capacity", self.segment_capacity_bytes, stored.segment_capacity),

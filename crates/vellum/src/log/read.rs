@@ -285,7 +285,7 @@ impl Reader {
     fn damage(&self, reason: &'static str) -> Error {
         let core = &self.core.0;
         let first = core.segment_of(self.position);
-        let path = crate::format::segment::path(&core.dir, first);
+        let path = core.segment_path(first);
         let offset = crate::format::segment::HEADER_LEN + self.position.get() - first.get();
         let message = format!("{reason}: position {}, byte {offset} of the file", self.position);
         let error = Error::new(ErrorKind::Corrupt, message).at_path(&path).at_lsn(self.position);

@@ -17,13 +17,14 @@ use crate::log::batch::CoreRef;
 use crate::log::core::Core;
 use crate::log::pad::{self, Reason};
 use crate::log::recover::{self, Recovery};
+use crate::log::window::open_file;
 use crate::log::wipe;
-use crate::segment::file::{ReadSegment, Segment};
 use crate::segment::list;
+use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::cursor::Range;
 use crate::shared::region::Region;
 use crate::sys::filesystem::Filesystem;
-use crate::{Error, ErrorKind, Layout, Lsn, Result};
+use crate::{Error, ErrorKind, Layout, Lsn, OnFull, Result};
 
 /// Where a log begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +87,7 @@ pub(crate) fn scan(
         // The newest segments may be gone now: they are cut with what was in them.
         Layout::Framed => recover::find_end(&shared, &firsts, loss, access),
         Layout::Text => {
-            check_contiguous(dir, geometry, &firsts)?;
+            check_contiguous(&shared.0, &firsts)?;
             let begin = firsts[0];
             let tail = end_of_text(&shared, &firsts, access)?.max(begin);
             let allocated_end = Lsn::new(newest.get() + geometry.segment_capacity);
@@ -112,34 +113,36 @@ pub(crate) fn bare_core(dir: &Path, geometry: &Geometry) -> Core {
         mode: 0,
         prefault_bytes: geometry.segment_capacity,
         mapped_bytes_max: 0,
+        on_full: OnFull::Error,
         writer: None,
         region: Region::on_heap(),
     }
 }
 
-pub(crate) fn check_contiguous(dir: &Path, geometry: &Geometry, firsts: &[Lsn]) -> Result<()> {
+pub(crate) fn check_contiguous(core: &Core, firsts: &[Lsn]) -> Result<()> {
+    let capacity = core.capacity();
     for first in firsts {
-        if first.get() == 0 || !first.get().is_multiple_of(geometry.segment_capacity) {
+        if first.get() == 0 || !first.get().is_multiple_of(capacity) {
             let message = format!(
-                "the file does not belong here: segments of this log start at multiples of {}",
-                geometry.segment_capacity
+                "the file does not belong here: segments of this log start at multiples of \
+                 {capacity}"
             );
-            let path = crate::format::segment::path(dir, *first);
+            let path = core.segment_path(*first);
             return Err(Error::new(ErrorKind::Corrupt, message).at_path(&path));
         }
     }
     for pair in firsts.windows(2) {
-        let next = Lsn::new(pair[0].get() + geometry.segment_capacity);
+        let next = Lsn::new(pair[0].get() + capacity);
         if pair[1] != next {
             // Opening the missing file gives the error.
-            ReadSegment::open(dir, geometry, next)?;
+            core.open_to_read(next)?;
         }
     }
     Ok(())
 }
 
 pub(crate) fn header(core: &Core, first: Lsn) -> Result<SegmentHeader> {
-    let segment = ReadSegment::open(&core.dir, &core.geometry, first)?;
+    let segment = core.open_to_read(first)?;
     let mut bytes = [0; size_of::<SegmentHeader>()];
     let count = segment.read_header(&mut bytes)?;
     let header = SegmentHeader::parse(&bytes[..count]);
@@ -160,9 +163,16 @@ pub(crate) fn header(core: &Core, first: Lsn) -> Result<SegmentHeader> {
 fn end_of_text(shared: &Arc<CoreRef>, firsts: &[Lsn], access: Access) -> Result<Lsn> {
     let mut tail = firsts[0];
     let mut uncut: Vec<(Lsn, Lsn)> = Vec::new();
+    let mut listing = Listing::read(&shared.0.dir)?;
     for first in firsts {
+        let compressed = listing.get(*first).map(SegmentFile::content_len).transpose()?.flatten();
+        if let Some(len) = compressed {
+            // Whole, and before what is written.
+            tail = tail.max(Lsn::new(first.get() + len.min(shared.0.capacity())));
+            continue;
+        }
         let mut text_end = *first;
-        for Range { start, len } in text_runs(shared, *first)? {
+        for Range { start, len } in text_runs(&shared.0, &mut listing, *first)? {
             if start > text_end && access == Access::Change {
                 let hole = Range { start: text_end, len: start.get() - text_end.get() };
                 pad::write(&shared.0, hole, Reason::Died)?;
@@ -172,8 +182,7 @@ fn end_of_text(shared: &Arc<CoreRef>, firsts: &[Lsn], access: Access) -> Result<
         if text_end > *first {
             if access == Access::Change {
                 for (first, end) in uncut.drain(..) {
-                    let dir = &shared.0.dir;
-                    let segment = Segment::open_unmapped(dir, &shared.0.geometry, first)?;
+                    let segment = shared.0.open_unmapped(first)?;
                     pad::cut_off(&segment, end)?;
                 }
             }
@@ -187,10 +196,9 @@ fn end_of_text(shared: &Arc<CoreRef>, firsts: &[Lsn], access: Access) -> Result<
 }
 
 /// The stretches without NULs of a text segment.
-pub(crate) fn text_runs(shared: &Arc<CoreRef>, first: Lsn) -> Result<Vec<Range>> {
+pub(crate) fn text_runs(core: &Core, listing: &mut Listing, first: Lsn) -> Result<Vec<Range>> {
     const STEP: usize = 1 << 20;
-    let core = &shared.0;
-    let segment = ReadSegment::open(&core.dir, &core.geometry, first)?;
+    let segment = open_file(core, listing, first)?;
     let len = segment.data_len()?.min(core.capacity());
     let mut runs: Vec<Range> = Vec::new();
     let mut bytes = vec![0; STEP.min(len as usize)];

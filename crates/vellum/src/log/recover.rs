@@ -24,7 +24,6 @@ use crate::log::pad::{self, Reason};
 use crate::log::rebuild::{self, Access, Loss, Positions};
 use crate::log::window::Window;
 use crate::log::wipe;
-use crate::segment::file::ReadSegment;
 use crate::shared::cursor::Range;
 use crate::{Error, ErrorKind, Lsn, Result};
 
@@ -57,11 +56,11 @@ pub(crate) fn find_end(
     let noted = noted_begin(core, firsts).max(seal.begin);
     let firsts = without_trimmed(core, firsts, noted, access)?;
     let (oldest, newest) = (firsts[0], firsts[firsts.len() - 1]);
-    rebuild::check_contiguous(&core.dir, &core.geometry, &firsts)?;
+    rebuild::check_contiguous(core, &firsts)?;
     rebuild::header(core, oldest)?;
     if noted != Lsn::ZERO && core.segment_of(noted) < oldest {
         // The segment in which the log begins is gone: opening it gives the error.
-        ReadSegment::open(&core.dir, &core.geometry, core.segment_of(noted))?;
+        core.open_to_read(core.segment_of(noted))?;
     }
     let begin = noted.max(oldest);
     let durable = seal.durable.max(begin);
@@ -109,7 +108,7 @@ fn newest_seal(core: &Core, firsts: &[Lsn]) -> Result<Option<Seal>> {
 
 /// The newest seal of a segment: that with the furthest `durable`.
 fn seals_in(core: &Core, first: Lsn) -> Result<Option<Seal>> {
-    let segment = ReadSegment::open(&core.dir, &core.geometry, first)?;
+    let segment = core.open_to_read(first)?;
     let mut bytes = vec![0; STEP];
     let mut newest: Option<Seal> = None;
     let mut start = first;

@@ -9,9 +9,9 @@ use crate::log::control::any_geometry;
 use crate::log::frames::{self, Found};
 use crate::log::rebuild::{self, text_runs};
 use crate::log::verify::{Damage, damage};
-use crate::log::window::Window;
-use crate::segment::file::ReadSegment;
+use crate::log::window::{Window, open_file};
 use crate::segment::list;
+use crate::segment::listing::Listing;
 use crate::{Error, ErrorKind, Layout, Log, Lsn, Options, Result};
 
 /// What [`repair`] saved.
@@ -55,7 +55,8 @@ pub fn repair(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<RepairRepo
         .open(to)?;
     let source = Arc::new(CoreRef(rebuild::bare_core(from, &geometry)));
     let mut expected = firsts[0];
-    let mut saved = Saver { source, log, report: RepairReport::default(), firsts: firsts.clone() };
+    let (report, listing) = (RepairReport::default(), Listing::default());
+    let mut saved = Saver { source, log, report, firsts: firsts.clone(), listing };
     for first in firsts {
         if first > expected {
             saved.note(expected, "the segment is missing");
@@ -78,6 +79,7 @@ struct Saver {
     report: RepairReport,
     /// First positions of the segments, oldest first.
     firsts: Vec<Lsn>,
+    listing: Listing,
 }
 
 impl Saver {
@@ -133,8 +135,10 @@ impl Saver {
 
     /// Saves the lines of the text segment at `first`.
     fn lines(&mut self, first: Lsn) -> Result<()> {
-        for run in text_runs(&self.source, first)? {
-            let segment = ReadSegment::open(&self.source.0.dir, &self.source.0.geometry, first)?;
+        let source = Arc::clone(&self.source);
+        let core = &source.0;
+        for run in text_runs(core, &mut self.listing, first)? {
+            let segment = open_file(core, &mut self.listing, first)?;
             let mut text = vec![0; run.len as usize];
             let count = segment.read(run.start, &mut text)?;
             for line in text[..count].split_inclusive(|byte| *byte == b'\n') {

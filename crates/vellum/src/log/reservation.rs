@@ -50,6 +50,9 @@ impl<'a> Reservation<'a> {
             let message = "a record of a text log cannot be empty; reserve at least one byte";
             return Err(Error::new(ErrorKind::InvalidOption, message));
         }
+        if core.geometry.layout == Layout::Text {
+            core.tell_of_drops()?;
+        }
         let attachment = core.attachment()?;
         core.check_poison()?;
         if !core.has_mapping() || total > core.capacity() {
@@ -133,9 +136,10 @@ impl<'a> Reservation<'a> {
             let (at, is_mapped) = (self.placement.at, self.is_mapped);
             self.fill(|filler| filler.bytes(at, &[&header], is_mapped))?;
         }
-        let slot = self.slot.take().expect("held until published");
+        let mut slot = self.slot.take().expect("held until published");
         self.check_process()?;
         self.core.publish(self.attachment, &slot);
+        self.core.tidy_after(self.attachment, &mut slot);
         Ok(self.placement.at)
     }
 
@@ -152,7 +156,7 @@ impl<'a> Reservation<'a> {
             let first = self.core.segment_of(lsn);
             let segment = match &self.core.stage {
                 Some(stage) => ReadSegment::open_staged(stage, &self.core.geometry, first)?,
-                None => ReadSegment::open(&self.core.dir, &self.core.geometry, first)?,
+                None => self.core.open_to_read(first)?,
             };
             let limit = end.get().min(first.get() + self.core.capacity());
             let count = bytes.len().min((limit - lsn.get()) as usize);

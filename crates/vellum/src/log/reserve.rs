@@ -13,16 +13,20 @@
 //! owner died before taking it along is noticed by the next holder of the lock, which goes on from
 //! the tail.
 //!
+//! **Text** logs go on in a new file where their policy says so (`roll`), and are allocated no
+//! further than records need, because a file gets its name then (`files`).
+//!
 //! **Staged** logs keep segments ready in two steps: a segment beyond the one being written exists
 //! on the device before it is needed, and its stage is made a window before the first record.
 
 use crate::format::segment::header_len;
 use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::core::Core;
+use crate::options::CAPACITY_UNIT_BYTES;
 use crate::shared::cursor::{self, Range, Refused};
 use crate::shared::lock;
-use crate::shared::primitive::Ordering;
-use crate::{Error, ErrorKind, Fill, Lsn, Preallocate, Result};
+use crate::shared::primitive::{AtomicU64, Ordering};
+use crate::{Error, ErrorKind, Fill, Layout, Lsn, Preallocate, Result};
 
 /// Records that space is kept ready for, where that is more than the prefault window.
 const RECORDS_AHEAD: u64 = 256;
@@ -39,10 +43,11 @@ pub(crate) struct Placement {
     pub(crate) at: Lsn,
 }
 
-/// Bytes that `len` bytes take from `offset` in a segment on, with what is skipped before them.
+/// Bytes that `len` bytes take from `offset` in a segment on, with what is skipped before them: no
+/// record ends behind `limit` but one that starts the segment.
 #[inline]
-fn len_from(offset: u64, len: u64, capacity: u64) -> u64 {
-    if offset == 0 || offset + len <= capacity { len } else { capacity - offset + len }
+fn len_from(offset: u64, len: u64, capacity: u64, limit: u64) -> u64 {
+    if offset == 0 || offset + len <= limit { len } else { capacity - offset + len }
 }
 
 impl Core {
@@ -58,11 +63,16 @@ impl Core {
         let capacity = self.capacity();
         let words = self.words();
         let segment_first = slot.segment_first.get();
+        let is_text = self.geometry.layout == Layout::Text;
+        if is_text {
+            self.look_at_clock(attachment);
+        }
         let len_at = |start: Lsn| {
             // Most appends stay in the segment of the last; a division costs as much as the rest.
             let offset = start.get().wrapping_sub(segment_first);
             let offset = if offset < capacity { offset } else { start.get() % capacity };
-            len_from(offset, len, capacity)
+            let limit = if is_text { self.limit_at(start) } else { capacity };
+            len_from(offset, len, capacity, limit)
         };
         let range = match cursor::reserve(words, slot.index, &words.ready_end, len_at) {
             Ok(range) => range,
@@ -82,8 +92,6 @@ impl Core {
         is_ready: bool,
     ) -> Result<Range> {
         let words = self.words();
-        let capacity = self.capacity();
-        let len_at = |start: Lsn| len_from(start.get() % capacity, len, capacity);
         let Refused::Beyond { mut end, .. } = refused;
         loop {
             if end > Lsn::MAX {
@@ -92,17 +100,14 @@ impl Core {
             }
             let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
             self.check_words()?;
-            self.allocate_to(end)?;
-            // Where nothing needs zeros, what is allocated is ready, and the lock is for segments.
-            let limit = if is_ready || !self.needs_zeros() {
-                self.make_ready_to(end)?;
-                &words.ready_end
-            } else {
-                &words.allocated_end
-            };
-            match cursor::reserve(words, slot.index, limit, len_at) {
+            // What decides where a record goes does not change under the lock.
+            let tail = cursor::tail(words);
+            end = Lsn::new(tail.get() + self.len_at(tail, len));
+            slot.has_rolled |= self.allocate_to(end)?;
+            let (limit, ready) = self.make_room(tail, end, len, is_ready)?;
+            match cursor::reserve(words, slot.index, limit, |start| self.len_at(start, len)) {
                 Ok(range) => {
-                    words.ready_end.fetch_max(range.end().get(), Ordering::Release);
+                    words.ready_end.fetch_max(ready.max(range.end().get()), Ordering::Release);
                     return Ok(range);
                 }
                 // Others have reserved what was made ready.
@@ -111,12 +116,49 @@ impl Core {
         }
     }
 
+    /// Bytes that a reservation of `len` takes at `start`.
+    fn len_at(&self, start: Lsn, len: u64) -> u64 {
+        let capacity = self.capacity();
+        let is_text = self.geometry.layout == Layout::Text;
+        let limit = if is_text { self.limit_at(start) } else { capacity };
+        len_from(start.get() % capacity, len, capacity, limit)
+    }
+
+    /// Makes what was allocated ready for a reservation of `len` bytes that ends at `end`. Returns
+    /// up to where it may reach, and how far it takes `ready_end` along. The prepare lock is held.
+    fn make_room(
+        &self,
+        tail: Lsn,
+        end: Lsn,
+        len: u64,
+        is_ready: bool,
+    ) -> Result<(&AtomicU64, u64)> {
+        let words = self.words();
+        let at = end.get() - len;
+        let needs_zeros = self.needs_zeros();
+        if self.geometry.layout == Layout::Text && at > tail.get() {
+            // What is skipped needs no zeros, and nobody may store there: it is cut off.
+            let needs_zeros = is_ready && needs_zeros;
+            let ready = if needs_zeros { self.write_zeros(at, end.get())? } else { end.get() };
+            return Ok((&words.allocated_end, ready));
+        }
+        // Where nothing needs zeros, what is allocated is ready, and the lock is for segments.
+        if is_ready || !needs_zeros {
+            self.make_ready_to(end)?;
+            return Ok((&words.ready_end, 0));
+        }
+        Ok((&words.allocated_end, 0))
+    }
+
     /// Prepares more before it is needed, if this append is the one to notice: a window of zeros
     /// for records that are stored, the next segment for those that are written.
     ///
     /// What goes wrong here goes wrong again, and is reported, when the space is needed.
     #[inline]
     fn prepare_ahead(&self, attachment: &Attachment, end: Lsn, len: u64, is_ready: bool) {
+        if self.geometry.layout == Layout::Text {
+            return self.prepare_text_ahead(attachment, end, is_ready);
+        }
         let words = self.words();
         let is_ready = is_ready || self.stage.is_some();
         let prepared = if is_ready { &words.ready_end } else { &words.allocated_end };
@@ -144,7 +186,7 @@ impl Core {
         if wanted > Lsn::MAX || attachment.is_discouraged(tail) {
             return;
         }
-        let prepared = self.check_words().and_then(|()| self.allocate_to(wanted));
+        let prepared = self.check_words().and_then(|()| self.allocate_to(wanted).map(drop));
         let prepared = prepared.and_then(|()| match is_ready {
             true => self.make_ready_to(wanted),
             false => Ok(()),
@@ -161,11 +203,16 @@ impl Core {
     }
 
     /// Makes segments exist beyond the one being written until there are `segments`; returns how
-    /// many were made.
+    /// many were made. Of a text log one file is kept ready, without a name.
     pub(crate) fn prepare(&self, segments: u64) -> Result<u64> {
         let attachment = self.attachment()?;
         let words = self.words();
         let mut made = 0;
+        if self.geometry.layout == Layout::Text {
+            let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
+            self.check_words()?;
+            return Ok(u64::from(segments > 0 && self.make_next()?));
+        }
         loop {
             // Segment by segment, so that writers who need the lock do not wait for all of them.
             let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
@@ -195,19 +242,19 @@ impl Core {
         }
     }
 
-    /// Creates segments until `end` is allocated; all or none. The prepare lock is held.
-    pub(crate) fn allocate_to(&self, end: Lsn) -> Result<()> {
+    /// Creates segments until `end` is allocated; all or none. Returns whether a text log went on
+    /// in a new file. The prepare lock is held.
+    pub(crate) fn allocate_to(&self, end: Lsn) -> Result<bool> {
         let words = self.words();
         let allocated = words.allocated_end.load(Ordering::Acquire);
         let mut next = allocated;
+        if next < end.get() && self.geometry.layout == Layout::Text {
+            return self.allocate_text(allocated, end).map(|()| true);
+        }
         while next < end.get() {
             if let Err(error) = self.preparer().create(Lsn::new(next)) {
                 // A record longer than the disk has room for must not eat the room there is.
-                // The newest first: what is left of a log without its control file has no gap.
-                while next > allocated {
-                    next -= self.capacity();
-                    let _ = self.preparer().remove(Lsn::new(next));
-                }
+                self.unallocate(allocated, next);
                 return Err(error);
             }
             next += self.capacity();
@@ -216,17 +263,28 @@ impl Core {
             words.commits.ends.named_end.fetch_max(next, Ordering::AcqRel);
         }
         words.allocated_end.store(next, Ordering::Release);
-        Ok(())
+        Ok(false)
+    }
+
+    /// Removes the segments from `allocated` to `end` again, the newest first: what is left of a
+    /// log without its control file has no gap.
+    pub(crate) fn unallocate(&self, allocated: u64, mut end: u64) {
+        while end > allocated {
+            end -= self.capacity();
+            let _ = self.preparer().remove(Lsn::new(end));
+        }
     }
 
     /// Makes allocated space ready up to `end` at least. The prepare lock is held.
-    fn make_ready_to(&self, end: Lsn) -> Result<()> {
+    pub(crate) fn make_ready_to(&self, end: Lsn) -> Result<()> {
         let words = self.words();
         // A dead owner may have reserved beyond `ready_end` without taking it along; nothing
         // that is reserved may be zeroed.
         let mut ready = words.ready_end.load(Ordering::Acquire).max(cursor::tail(words).get());
+        if ready < end.get() {
+            self.adapt_window();
+        }
         while ready < end.get() {
-            let limit = self.ready_limit(ready);
             if let Some(stage) = &self.stage {
                 if !ready.is_multiple_of(self.capacity()) {
                     // Its stage is in use, and must not be replaced.
@@ -234,13 +292,40 @@ impl Core {
                 }
                 let len = header_len(self.geometry.layout) + self.capacity();
                 stage.make(self.segment_of(Lsn::new(ready)), len, self.mode)?;
-            } else if self.needs_zeros() {
-                self.preparer().write_zeros(Lsn::new(ready), Lsn::new(limit))?;
             }
-            ready = limit;
+            ready = match self.needs_zeros() {
+                true => self.write_window(ready)?,
+                false => self.ready_limit(ready),
+            };
             words.ready_end.fetch_max(ready, Ordering::Release);
         }
         Ok(())
+    }
+
+    /// Writes zeros from `ready` to `end` at least; returns up to where. The prepare lock is held.
+    fn write_zeros(&self, mut ready: u64, end: u64) -> Result<u64> {
+        self.adapt_window();
+        while ready < end {
+            ready = self.write_window(ready)?;
+        }
+        Ok(ready)
+    }
+
+    /// Writes a window of zeros at `ready`; returns its end. The prepare lock is held.
+    fn write_window(&self, ready: u64) -> Result<u64> {
+        let path = self.segment_path(self.segment_of(Lsn::new(ready)));
+        let write = |limit: u64| {
+            self.preparer().write_zeros(&path, Lsn::new(ready), Lsn::new(limit))?;
+            Ok(limit)
+        };
+        let limit = self.ready_limit(ready);
+        match write(limit) {
+            // Where the disk is full, or the process at its limit, there may be room for less.
+            Err(_) if self.geometry.layout == Layout::Text => {
+                write((ready + 1).next_multiple_of(CAPACITY_UNIT_BYTES).min(limit))
+            }
+            answer => answer,
+        }
     }
 
     /// How far to make ready in one go from `ready` on: a window, within a segment.
@@ -249,7 +334,10 @@ impl Core {
         if !self.needs_zeros() {
             return segment_end;
         }
-        let window = self.prefault_bytes.min(self.capacity());
+        let window = match self.geometry.layout {
+            Layout::Framed => self.prefault_bytes.min(self.capacity()),
+            Layout::Text => self.window(),
+        };
         // Windows are counted in the file, so that the page cache can take them in large folios.
         let header_len = header_len(self.geometry.layout);
         let offset = header_len + ready % self.capacity();
@@ -257,7 +345,7 @@ impl Core {
         window_end.min(segment_end)
     }
 
-    fn needs_zeros(&self) -> bool {
+    pub(crate) fn needs_zeros(&self) -> bool {
         self.geometry.fill == Fill::Mapped && self.geometry.preallocate != Preallocate::Zeros
     }
 
@@ -286,11 +374,17 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_starts_at_the_next_segment() {
-        let from = |offset, len| len_from(offset, len, 4096);
+        let from = |offset, len| len_from(offset, len, 4096, 4096);
         assert_eq!(from(0, 4096), 4096);
         assert_eq!(from(96, 4000), 4000);
         assert_eq!(from(97, 4000), 3999 + 4000);
         assert_eq!(from(0, 10_000), 10_000, "longer than a segment, from its start");
         assert_eq!(from(1, 10_000), 4095 + 10_000);
+        let from = |offset, len| len_from(offset, len, 4096, 1000);
+        assert_eq!(from(900, 100), 100);
+        assert_eq!(from(901, 100), 3195 + 100, "files are shorter than segments");
+        assert_eq!(from(0, 2000), 2000, "but for a record that is longer itself");
+        assert_eq!(len_from(1, 1, 4096, 0), 4095 + 1, "the segment was left");
+        assert_eq!(len_from(0, 1, 4096, 0), 1, "there is nothing to leave");
     }
 }

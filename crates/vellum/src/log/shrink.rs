@@ -7,7 +7,6 @@ use crate::error::OsResult;
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::pad;
-use crate::segment::file::Segment;
 use crate::segment::list;
 use crate::shared::cursor;
 use crate::shared::primitive::Ordering;
@@ -27,7 +26,7 @@ pub(crate) fn to_data(core: &Core, attachment: &Attachment) -> Result<()> {
     let active = core.segment_of(tail);
     words.ready_end.store(tail.get(), Ordering::SeqCst);
     if words.allocated_end.load(Ordering::SeqCst) > active.get() {
-        let segment = Segment::open_unmapped(&core.dir, &core.geometry, active)?;
+        let segment = core.open_unmapped(active)?;
         let len = segment.offset_of(tail);
         sys::file::set_len(segment.fd(), len).or_os("end the segment", &segment.path)?;
     }
@@ -37,6 +36,8 @@ pub(crate) fn to_data(core: &Core, attachment: &Attachment) -> Result<()> {
         for first in beyond {
             core.preparer().remove(first)?;
         }
+        words.files.names.forget();
+        core.point_to_newest();
     }
-    Ok(())
+    core.unmake_next()
 }

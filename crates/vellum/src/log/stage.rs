@@ -6,7 +6,6 @@ use crate::format::segment::header_len;
 use crate::log::CONTROL_NAME;
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
-use crate::segment::file::ReadSegment;
 use crate::shared::primitive::Ordering;
 use crate::shared::{commit, cursor};
 use crate::sys::filesystem::Filesystem;
@@ -64,7 +63,7 @@ impl Core {
             stage.make(first, len, self.mode)?;
             let block_at = tail.get() / BLOCK_LEN_MAX * BLOCK_LEN_MAX;
             let mut bytes = vec![0; (tail.get() - block_at) as usize];
-            let segment = ReadSegment::open(&self.dir, &self.geometry, first)?;
+            let segment = self.open_to_read(first)?;
             segment.read(crate::Lsn::new(block_at), &mut bytes)?;
             stage.write(first, header_len + (block_at - first.get()), &bytes)?;
             ready_end = self.segment_end(tail);

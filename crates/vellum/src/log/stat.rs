@@ -6,16 +6,17 @@ use rustix::fs;
 use rustix::io::Errno;
 
 use crate::error::OsResult;
-use crate::format::segment::{header_len, path};
+use crate::format::segment::header_len;
 use crate::log::core::Core;
-use crate::segment::{SPARE_SUFFIX, list, names};
+use crate::segment::listing::Listing;
+use crate::segment::{SPARE_SUFFIX, names};
 use crate::shared::participants::{self, Liveness, Owner};
 use crate::shared::primitive::{AtomicU64, Ordering};
 use crate::shared::words::CommitCountWords;
 use crate::shared::{commit, cursor};
 use crate::sys::filesystem::Filesystem;
 use crate::sys::process::Life;
-use crate::{Fill, Layout, Lsn, Preallocate, Result};
+use crate::{Fill, Layout, Lsn, Policy, Preallocate, Result};
 
 /// The state of a log at one moment.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ use crate::{Fill, Layout, Lsn, Preallocate, Result};
 pub struct Stat {
     /// How records lie in the segments.
     pub layout: Layout,
+    /// When a text log goes on in a new file, and which of its files it keeps.
+    pub policy: Policy,
     /// Oldest position still kept.
     pub begin: Lsn,
     /// End of what survives a power cut.
@@ -51,6 +54,8 @@ pub struct Stat {
     pub repairs: u64,
     /// Bytes of those.
     pub repaired_bytes: u64,
+    /// Records that were [dropped](crate::OnFull::Drop) since the control file was made.
+    pub dropped: u64,
     /// Where records lie in memory until they are committed, in a log that stages them.
     pub stage: Option<PathBuf>,
     /// Position stored by [`Log::set_checkpoint`](crate::Log::set_checkpoint), or zero.
@@ -158,6 +163,7 @@ pub(crate) fn stat(core: &Core) -> Result<Stat> {
     let begin = Lsn::new(words.begin.load(Ordering::Acquire));
     Ok(Stat {
         layout: core.geometry.layout,
+        policy: core.policy(),
         begin,
         durable: commit::durable(&words.commits),
         published,
@@ -172,6 +178,7 @@ pub(crate) fn stat(core: &Core) -> Result<Stat> {
         filesystem: core.filesystem.name(),
         repairs: words.counts.repairs.load(Ordering::Relaxed),
         repaired_bytes: words.counts.repaired_bytes.load(Ordering::Relaxed),
+        dropped: words.full.dropped.load(Ordering::Relaxed),
         stage: core.stage.as_ref().map(|stage| stage.dir().to_path_buf()),
         checkpoint: Lsn::new(words.commits.ends.checkpoint.load(Ordering::Acquire)),
         commits: commit_stat(&words.commits.counts),
@@ -224,13 +231,19 @@ fn fill_reason(core: &Core) -> String {
 fn segments(core: &Core, tail: Lsn) -> Result<Vec<SegmentStat>> {
     let active = core.segment_of(tail);
     let mut all = Vec::new();
-    for first in list(&core.dir)? {
+    for file in Listing::read(&core.dir)?.files {
+        let first = file.first;
         let state = match first.cmp(&active) {
             std::cmp::Ordering::Less => SegmentState::Sealed,
             std::cmp::Ordering::Equal => SegmentState::Active,
             std::cmp::Ordering::Greater => SegmentState::Prepared,
         };
-        all.extend(segment(core, path(&core.dir, first), first, tail, state)?);
+        let compressed = file.content_len().unwrap_or_default();
+        let segment = segment(core, file.path, first, tail, state)?;
+        all.extend(segment.map(|segment| match compressed {
+            Some(len) => SegmentStat { end_lsn: Lsn::new(first.get() + len), ..segment },
+            None => segment,
+        }));
     }
     for name in names(&core.dir)?.iter().filter(|name| name.ends_with(SPARE_SUFFIX)) {
         let path = core.dir.join(name);

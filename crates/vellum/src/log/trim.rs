@@ -12,10 +12,10 @@ use crate::error::OsResult;
 use crate::format::segment::SegmentHeader;
 use crate::log::batch::CoreRef;
 use crate::log::core::Core;
+use crate::log::full;
 use crate::log::read::{not_a_start, starts_record};
 use crate::log::window::Window;
-use crate::segment::file::Segment;
-use crate::segment::list;
+use crate::segment::listing::Listing;
 use crate::shared::primitive::Ordering;
 use crate::shared::{cursor, lock};
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
@@ -58,16 +58,18 @@ pub(crate) fn trim(shared: &Arc<CoreRef>, before: Lsn) -> Result<TrimReport> {
     remember(core, begin)?;
     words.begin.store(begin.get(), Ordering::SeqCst);
     let mut segments_removed = 0;
-    let firsts = list(&core.dir)?;
+    let listing = Listing::read(&core.dir)?;
     // The newest file stays, whatever it holds: its name tells where the log goes on.
-    for pair in firsts.windows(2) {
-        let (first, next) = (pair[0], pair[1]);
-        if first.get() + core.capacity() <= begin.get() && next.get() <= begin.get() {
-            core.preparer().retire(first)?;
+    for pair in listing.files.windows(2) {
+        let (file, next) = (&pair[0], &pair[1]);
+        if core.segment_end(file.first) <= begin && next.first <= begin {
+            core.preparer().retire(file)?;
             segments_removed += 1;
         }
     }
     drop(held);
+    attachment.forget_gone(core);
+    full::made_space(&words.full);
     core.use_spares_ahead();
     Ok(TrimReport { begin, segments_removed })
 }
@@ -85,7 +87,7 @@ fn remember(core: &Core, begin: Lsn) -> Result<()> {
     if first.get() >= allocated_end || begin.get() == core.capacity() {
         return Ok(());
     }
-    let segment = Segment::open_unmapped(&core.dir, &core.geometry, first)?;
+    let segment = core.open_unmapped(first)?;
     let header = SegmentHeader::new(core.geometry.secret, first, core.capacity(), begin);
     segment.write(header.as_bytes(), 0)?;
     if core.words().commits.ends.named_end.load(Ordering::Acquire) != 0 {

@@ -8,7 +8,6 @@
 use std::sync::Arc;
 
 use crate::format::control::Geometry;
-use crate::format::segment::path;
 use crate::log::attachment::Attachment;
 use crate::log::batch::CoreRef;
 use crate::log::control::{overwrite_geometry, stored_geometry};
@@ -16,6 +15,7 @@ use crate::log::core::Core;
 use crate::log::read::{not_a_start, starts_record};
 use crate::log::window::Window;
 use crate::log::wipe;
+use crate::segment::listing::Listing;
 use crate::shared::cursor::{self, Packed};
 use crate::shared::primitive::Ordering;
 use crate::shared::{commit, lock};
@@ -37,14 +37,26 @@ pub(crate) fn truncate(shared: &Arc<CoreRef>, from: Lsn) -> Result<()> {
         if cursor::published(words) != tail || !sealer.is_idle() {
             return Err(busy(core));
         }
+        check_plain(core, from)?;
         let geometry = stored_geometry(&core.dir)?;
         overwrite_geometry(&core.dir, &Geometry { cut: from.get(), ..geometry })?;
         wipe::wipe(&core.dir, &core.geometry, from)?;
         attachment.forget_all_segments(&mut slots);
         set_tail(core, from);
+        core.point_to_newest();
         core.join_stage_anew()?;
         overwrite_geometry(&core.dir, &Geometry { cut: 0, ..geometry })
     })
+}
+
+/// Refuses to cut a file that has been compressed.
+fn check_plain(core: &Core, from: Lsn) -> Result<()> {
+    let listing = Listing::read(&core.dir)?;
+    let Some(file) = listing.get(core.segment_of(from)).filter(|file| file.is_compressed) else {
+        return Ok(());
+    };
+    let message = "cannot truncate the log inside of a compressed file; decompress it first";
+    Err(Error::new(ErrorKind::Unsupported, message).at_path(&file.path).at_lsn(from))
 }
 
 fn check(shared: &Arc<CoreRef>, from: Lsn) -> Result<()> {
@@ -69,10 +81,13 @@ fn set_tail(core: &Core, from: Lsn) {
         // What was granted beyond the new end must not vouch for what will be.
         slot.confirmed.store(0, Ordering::Relaxed);
     }
+    words.files.names.forget();
+    words.files.rule.closed_before.store(0, Ordering::Release);
+    words.files.rule.edge.store(0, Ordering::Release);
     words.cursor.store(Packed::new(from, 0).to_word(), Ordering::Release);
     words.ready_end.store(from.get(), Ordering::Release);
     let active = core.segment_of(from);
-    let is_there = std::fs::symlink_metadata(path(&core.dir, active)).is_ok();
+    let is_there = std::fs::symlink_metadata(core.segment_path(active)).is_ok();
     let allocated_end = if is_there { core.segment_end(from) } else { active };
     words.allocated_end.store(allocated_end.get(), Ordering::Release);
     let commits = &words.commits;

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::format::frame::Kind;
-use crate::format::segment::{SegmentHeader, header_len, path};
+use crate::format::segment::{SegmentHeader, header_len};
 use crate::log::batch::CoreRef;
 use crate::log::core::Core;
 use crate::log::frames::{self, Found};
 use crate::log::read::Reader;
-use crate::log::window::Window;
+use crate::log::window::{Window, open_file};
 use crate::segment::file::ReadSegment;
+use crate::segment::listing::Listing;
 use crate::shared::cursor;
 use crate::shared::primitive::Ordering;
 use crate::{ErrorKind, Layout, Lsn, Result};
@@ -73,9 +74,10 @@ pub(crate) fn verify(shared: &Arc<CoreRef>) -> Result<VerifyReport> {
 
 /// Every segment between begin and end is there, and is what its name says.
 fn check_segments(core: &Core, report: &mut VerifyReport) -> Result<()> {
+    let mut listing = Listing::default();
     let mut first = core.segment_of(report.begin);
     while first < report.end {
-        match ReadSegment::open(&core.dir, &core.geometry, first) {
+        match open_file(core, &mut listing, first) {
             Ok(segment) if core.geometry.layout == Layout::Framed => {
                 if let Some(reason) = header_fault(core, &segment)? {
                     report.damage.push(damage(core, first, first, reason).at_byte(0));
@@ -200,7 +202,7 @@ fn walk_lines_from(shared: &Arc<CoreRef>, from: Lsn, report: &mut VerifyReport) 
 
 pub(crate) fn damage(core: &Core, first: Lsn, lsn: Lsn, reason: String) -> Damage {
     let offset = header_len(core.geometry.layout) + (lsn.get() - first.get());
-    Damage { path: path(&core.dir, first), offset, lsn, reason }
+    Damage { path: core.segment_path(first), offset, lsn, reason }
 }
 
 impl Damage {

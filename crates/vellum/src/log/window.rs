@@ -8,7 +8,8 @@ use std::sync::Arc;
 use crate::log::batch::CoreRef;
 use crate::log::core::Core;
 use crate::segment::file::ReadSegment;
-use crate::{Lsn, Result};
+use crate::segment::listing::Listing;
+use crate::{Layout, Lsn, Result};
 
 /// Bytes read at a time; more only where a record is longer.
 const READ_AHEAD_BYTES: u64 = 256 << 10;
@@ -16,6 +17,8 @@ const READ_AHEAD_BYTES: u64 = 256 << 10;
 /// Bytes of the log from `start` on.
 pub(crate) struct Window {
     core: Arc<CoreRef>,
+    /// The files of a text log as they were listed last: reading all of them takes one listing.
+    listing: Listing,
     segment: Option<ReadSegment>,
     start: Lsn,
     bytes: Vec<u8>,
@@ -25,7 +28,8 @@ pub(crate) struct Window {
 
 impl Window {
     pub(crate) fn new(core: Arc<CoreRef>) -> Window {
-        Window { core, segment: None, start: Lsn::ZERO, bytes: Vec::new(), filled: 0 }
+        let (listing, bytes) = (Listing::default(), Vec::new());
+        Window { core, listing, segment: None, start: Lsn::ZERO, bytes, filled: 0 }
     }
 
     /// The `len` bytes at `lsn`, fewer only where the files end; reads ahead up to `limit`.
@@ -47,9 +51,8 @@ impl Window {
 
     /// Bytes of log that the segment at `first` holds, by the length of its file.
     pub(crate) fn segment_data_len(&mut self, first: Lsn) -> Result<u64> {
-        Ok(open(&self.core.0, &mut self.segment, first, false)?
-            .data_len()?
-            .min(self.core.0.capacity()))
+        let segment = open(&self.core.0, &mut self.listing, &mut self.segment, first, false)?;
+        Ok(segment.data_len()?.min(self.core.0.capacity()))
     }
 
     /// Reads `len` bytes at `lsn`, and up to `ahead` if they are there.
@@ -79,7 +82,8 @@ impl Window {
                 self.bytes.resize(filled + wanted, 0);
             }
             let target = &mut self.bytes[filled..filled + wanted];
-            let read = open(&self.core.0, &mut self.segment, first, is_staged)
+            let (listing, kept) = (&mut self.listing, &mut self.segment);
+            let read = open(&self.core.0, listing, kept, first, is_staged)
                 .and_then(|segment| segment.read(next, target));
             if is_staged && self.core.0.stage_begin() > Some(next) {
                 // It has left the stage meanwhile, whose pages may hold something else by now.
@@ -105,6 +109,7 @@ impl Window {
 /// The segment at `first`, or its stage; the one opened last is kept open.
 fn open<'a>(
     core: &Core,
+    listing: &mut Listing,
     kept: &'a mut Option<ReadSegment>,
     first: Lsn,
     is_staged: bool,
@@ -114,8 +119,26 @@ fn open<'a>(
         *kept = None;
         *kept = Some(match &core.stage {
             Some(stage) if is_staged => ReadSegment::open_staged(stage, &core.geometry, first)?,
-            _ => ReadSegment::open(&core.dir, &core.geometry, first)?,
+            _ => open_file(core, listing, first)?,
         });
     }
     Ok(kept.as_ref().expect("was just set"))
+}
+
+/// Opens the file of the segment at `first`, by the listing if it knows it.
+pub(crate) fn open_file(core: &Core, listing: &mut Listing, first: Lsn) -> Result<ReadSegment> {
+    let is_newest = || core.newest_path().is_some_and(|(newest, _)| newest == first);
+    if core.geometry.layout == Layout::Text && !is_newest() {
+        if listing.get(first).is_none() {
+            *listing = Listing::read(&core.dir)?;
+        }
+        if let Some(file) = listing.get(first)
+            && let Ok(segment) = ReadSegment::open(file.path.clone(), &core.geometry, first)
+        {
+            return Ok(segment);
+        }
+        // It has been removed, or compressed, since it was listed.
+        *listing = Listing::default();
+    }
+    core.open_to_read(first)
 }

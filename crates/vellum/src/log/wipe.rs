@@ -9,13 +9,13 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{self, OFlags};
+use rustix::fs::OFlags;
 use rustix::io;
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
-use crate::format::segment::{header_len, path};
-use crate::segment::list;
+use crate::format::segment::header_len;
+use crate::segment::listing::{Listing, find};
 use crate::{Lsn, Result, sys};
 
 /// Bytes looked at at a time.
@@ -26,14 +26,14 @@ pub(crate) fn wipe(dir: &Path, geometry: &Geometry, from: Lsn) -> Result<()> {
     let capacity = geometry.segment_capacity;
     let active = Lsn::new(from.get() / capacity * capacity);
     // The newest first, so that there is never a gap.
-    for first in list(dir)?.into_iter().rev() {
-        let path = path(dir, first);
-        if first > active {
-            fs::unlink(&path).or_os("remove the segment", &path)?;
-        } else if first == active {
-            let fd = sys::file::open(&path, OFlags::RDWR, 0).or_os("open the segment", &path)?;
-            let offset = header_len(geometry.layout) + (from.get() - first.get());
-            clear(&fd, offset).or_os("wipe the end of the segment", &path)?;
+    for file in Listing::read(dir)?.files.into_iter().rev() {
+        let path = &file.path;
+        if file.first > active {
+            file.remove()?;
+        } else if file.first == active {
+            let fd = sys::file::open(path, OFlags::RDWR, 0).or_os("open the segment", path)?;
+            let offset = header_len(geometry.layout) + (from.get() - file.first.get());
+            clear(&fd, offset).or_os("wipe the end of the segment", path)?;
         }
     }
     sys::file::sync_directory(dir).or_os("sync the names in", dir)
@@ -44,9 +44,11 @@ pub(crate) fn wipe(dir: &Path, geometry: &Geometry, from: Lsn) -> Result<()> {
 pub(crate) fn rewrite(dir: &Path, geometry: &Geometry, from: Lsn, to: Lsn) -> Result<()> {
     let capacity = geometry.segment_capacity;
     let mut bytes = vec![0; STEP];
+    let listing = Listing::read(dir)?;
     let mut first = from.get() / capacity * capacity;
     while first < to.get() {
-        let path = path(dir, Lsn::new(first));
+        let listed = listing.get(Lsn::new(first)).map(|file| file.path.clone());
+        let path = listed.unwrap_or_else(|| find(dir, geometry.layout, Lsn::new(first)));
         let fd = sys::file::open(&path, OFlags::RDWR, 0).or_os("open the segment", &path)?;
         let header_len = header_len(geometry.layout);
         let mut offset = header_len + from.get().max(first) - first;

@@ -14,7 +14,7 @@ use rustix::io::{self, Errno};
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
-use crate::format::segment::{header_len, path};
+use crate::format::segment::{COMPRESSED_SUFFIX, header_len, path};
 use crate::segment::stage::Stage;
 use crate::sys::lock::Kind;
 use crate::sys::{self, Map};
@@ -46,8 +46,8 @@ pub(crate) struct Segment {
 
 impl Segment {
     /// Opens the segment at `first` for writing, mapping it where the log fills by mapping.
-    pub(crate) fn open(dir: &Path, geometry: &Geometry, first: Lsn) -> Result<Segment> {
-        let mut segment = Segment::open_unmapped(dir, geometry, first)?;
+    pub(crate) fn open(path: PathBuf, geometry: &Geometry, first: Lsn) -> Result<Segment> {
+        let mut segment = Segment::open_unmapped(path, geometry, first)?;
         if geometry.fill == Fill::Mapped {
             let len = (segment.header_len + geometry.segment_capacity) as usize;
             let map = Map::new(&segment.fd, len, true).or_os("map the segment", &segment.path)?;
@@ -57,8 +57,7 @@ impl Segment {
     }
 
     /// Opens the segment at `first` for writing by system call.
-    pub(crate) fn open_unmapped(dir: &Path, geometry: &Geometry, first: Lsn) -> Result<Segment> {
-        let path = path(dir, first);
+    pub(crate) fn open_unmapped(path: PathBuf, geometry: &Geometry, first: Lsn) -> Result<Segment> {
         let fd = open_file(&path, first, OFlags::RDWR)?;
         Ok(Segment::new(geometry, first, path, fd))
     }
@@ -169,8 +168,10 @@ impl Segment {
     }
 
     /// Writes several pieces by one system call at `offset`, going on after a short write.
+    ///
+    /// The caller has seen to it that this process may write to the whole segment: asking here too
+    /// would cost a short record a third of its time.
     pub(crate) fn write_vectored(&self, pieces: &mut [IoSlice<'_>], offset: u64) -> Result<()> {
-        self.check_size_limit(offset, pieces.iter().map(|piece| piece.len()).sum())?;
         sys::file::write_all_vectored_at(&self.fd, pieces, offset)
             .or_os("write to the segment", &self.path)
     }
@@ -201,9 +202,12 @@ pub(crate) struct ReadSegment {
 }
 
 impl ReadSegment {
-    pub(crate) fn open(dir: &Path, geometry: &Geometry, first: Lsn) -> Result<ReadSegment> {
-        let path = path(dir, first);
+    pub(crate) fn open(path: PathBuf, geometry: &Geometry, first: Lsn) -> Result<ReadSegment> {
         let fd = open_file(&path, first, OFlags::RDONLY)?;
+        let fd = match is_compressed(&path) {
+            true => decompressed(fd, &path, geometry.segment_capacity)?,
+            false => fd,
+        };
         // Where there are no locks, readers notice by `begin` that a file was used again.
         let _ = sys::lock::try_lock(&fd, PIN_BYTE, Kind::Shared);
         let header_len = header_len(geometry.layout);
@@ -243,6 +247,33 @@ impl ReadSegment {
         let len = sys::file::len(&self.fd).or_os("read the length of", &self.path)?;
         Ok(len.saturating_sub(self.header_len))
     }
+}
+
+fn is_compressed(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(COMPRESSED_SUFFIX.as_bytes())
+}
+
+/// The text of a compressed segment, in memory: no more than a segment holds.
+#[cfg(feature = "zstd")]
+fn decompressed(fd: OwnedFd, path: &Path, capacity: u64) -> Result<OwnedFd> {
+    use std::io::Read;
+    let memory = rustix::fs::memfd_create("vellum-segment", rustix::fs::MemfdFlags::CLOEXEC)
+        .or_os("find memory to decompress", path)?;
+    let mut target = std::fs::File::from(memory);
+    let decoder = zstd::stream::Decoder::new(std::fs::File::from(fd));
+    let copied = decoder.and_then(|text| std::io::copy(&mut text.take(capacity + 1), &mut target));
+    copied.map_err(|error| {
+        let message = format!("the compressed segment cannot be read: {error}");
+        Error::new(ErrorKind::Corrupt, message).at_path(path)
+    })?;
+    Ok(target.into())
+}
+
+#[cfg(not(feature = "zstd"))]
+fn decompressed(_: OwnedFd, path: &Path, _: u64) -> Result<OwnedFd> {
+    let message = "the segment is compressed, and this build of Vellum cannot decompress; build it \
+                   with the feature `zstd`";
+    Err(Error::new(ErrorKind::Unsupported, message).at_path(path))
 }
 
 /// Whether nobody reads the segment file at `path`, so that it may be used again.

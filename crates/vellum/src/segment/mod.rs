@@ -1,13 +1,13 @@
 //! One file of the log: making it ready, writing into it, reading from it.
 
 pub(crate) mod file;
+pub(crate) mod listing;
 pub(crate) mod prepare;
 pub(crate) mod stage;
 
 use std::path::Path;
 
 use crate::error::OsResult;
-use crate::format::segment::parse_file_name;
 use crate::{Lsn, Result};
 
 /// Ending of the file in which a segment is made before it gets its name.
@@ -17,10 +17,7 @@ pub(crate) const SPARE_SUFFIX: &str = ".spare";
 
 /// First positions of the segments in a log's directory, oldest first.
 pub(crate) fn list(dir: &Path) -> Result<Vec<Lsn>> {
-    let mut firsts: Vec<Lsn> =
-        names(dir)?.iter().filter_map(|name| parse_file_name(name)).collect();
-    firsts.sort_unstable();
-    Ok(firsts)
+    Ok(listing::Listing::read(dir)?.firsts())
 }
 
 /// Names of the files in a directory.

@@ -20,6 +20,7 @@ use crate::format::control::Geometry;
 use crate::format::segment::{HEADER_LEN, SegmentHeader, header_len, path};
 use crate::knowledge::{self, Preparation};
 use crate::segment::file::is_unpinned;
+use crate::segment::listing::{self, SegmentFile};
 use crate::sys::filesystem::Filesystem;
 use crate::{Fill, Layout, Lsn, Preallocate, Result, sys};
 
@@ -33,30 +34,48 @@ pub(crate) struct Preparer<'a> {
     pub(crate) filesystem: Filesystem,
     /// Permission bits of the control file, which the segments get too.
     pub(crate) mode: u32,
+    /// Bytes of the log that a segment gets blocks for: less than its capacity where a text log
+    /// goes on in a new file before.
+    pub(crate) room: u64,
 }
 
 impl Preparer<'_> {
-    /// Makes the segment that starts at `first`, replacing what a dead preparer left.
+    /// Makes the framed segment that starts at `first`, replacing what a dead preparer left.
     pub(crate) fn create(&self, first: Lsn) -> Result<()> {
-        let geometry = self.geometry;
-        let file_len = header_len(geometry.layout) + geometry.segment_capacity;
+        self.make(first)?;
+        self.name(&path(self.dir, first))?;
+        if self.is_synced() {
+            sys::file::sync_directory(self.dir).or_os("sync the names in", self.dir)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a file for the segment that starts at `first`, under the unfinished name. That of a
+    /// text segment will do for any.
+    pub(crate) fn make(&self, first: Lsn) -> Result<()> {
+        let file_len = header_len(self.geometry.layout) + self.room;
         let unfinished = self.dir.join(UNFINISHED_NAME);
         sys::file::check_size_limit(file_len)
             .or_os("prepare a segment of this size", &unfinished)?;
         let fd = self.open_unfinished(&unfinished)?;
         let made =
             self.fill_in(&fd, first, file_len).or_os("prepare the next segment", &unfinished);
-        if let Err(error) = made {
+        if made.is_err() {
             // Give the blocks back; if even that fails the next preparer will.
             let _ = fs::unlink(&unfinished);
-            return Err(error);
         }
-        let target = path(self.dir, first);
-        fs::rename(&unfinished, &target).or_os("name the next segment", &target)?;
-        if self.is_synced() {
-            sys::file::sync_directory(self.dir).or_os("sync the names in", self.dir)?;
-        }
-        Ok(())
+        made
+    }
+
+    /// Gives the file that was made its name.
+    pub(crate) fn name(&self, target: &Path) -> Result<()> {
+        let unfinished = self.dir.join(UNFINISHED_NAME);
+        fs::rename(&unfinished, target).or_os("name the next segment", target)
+    }
+
+    /// Removes a file that was made and never named.
+    pub(crate) fn unmake(&self) -> Result<()> {
+        listing::remove(&self.dir.join(UNFINISHED_NAME))
     }
 
     /// Whether a segment is on the device before records go there, so that commits never wait for
@@ -95,12 +114,10 @@ impl Preparer<'_> {
         let geometry = self.geometry;
         self.give_blocks(fd, file_len)?;
         // A text file is as long as its text: `grep` and `tail` must not see what is prepared.
-        let preallocate = self.preparation().preallocate;
-        let grows = geometry.layout == Layout::Text && preallocate != Preallocate::Sparse;
-        if preallocate != Preallocate::Off && !grows {
-            sys::file::set_len(fd, file_len)?;
-        }
         if geometry.layout == Layout::Framed {
+            if self.preparation().preallocate != Preallocate::Off {
+                sys::file::set_len(fd, file_len)?;
+            }
             let mut block = vec![0; HEADER_LEN as usize];
             let header =
                 SegmentHeader::new(geometry.secret, first, geometry.segment_capacity, Lsn::ZERO);
@@ -134,27 +151,23 @@ impl Preparer<'_> {
         Ok(())
     }
 
-    /// Removes a prepared segment that nobody reserved in.
+    /// Removes a segment.
     pub(crate) fn remove(&self, first: Lsn) -> Result<()> {
-        let path = path(self.dir, first);
-        match fs::unlink(&path) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(errno) => Err(crate::Error::os(errno, "remove the segment", &path)),
-        }
+        listing::remove(&listing::find(self.dir, self.geometry.layout, first))
     }
 
-    /// Retires the segment at `first`: keeps it as a spare if the log recycles, has not enough of
-    /// them, and nobody reads it.
-    pub(crate) fn retire(&self, first: Lsn) -> Result<()> {
-        let from = path(self.dir, first);
+    /// Retires a segment: keeps it as a spare if the log recycles, has not enough of them, and
+    /// nobody reads it.
+    pub(crate) fn retire(&self, file: &SegmentFile) -> Result<()> {
+        let from = &file.path;
         if !self.preparation().recycles
             || self.spares()?.len() >= self.spares_max()
-            || !is_unpinned(&from)
+            || !is_unpinned(from)
         {
-            return self.remove(first);
+            return file.remove();
         }
         let to = from.with_extension(&SPARE_SUFFIX[1..]);
-        fs::rename(&from, &to).or_os("keep the segment as a spare", &from)
+        fs::rename(from, &to).or_os("keep the segment as a spare", from)
     }
 
     fn spares_max(&self) -> usize {
@@ -174,19 +187,17 @@ impl Preparer<'_> {
         Ok(spares.map(|name| self.dir.join(name)).collect())
     }
 
-    /// Writes zeros from `begin` to `limit`, which lie in one segment: after this the pages are in
+    /// Writes zeros from `begin` to `limit`, which lie in the segment at `path`: after this the pages are in
     /// the page cache, in large folios, and have blocks to go to.
     ///
     /// Cheaper than faulting holes in through the mapping, page by page and once for each process
     /// (`docs/decisions/0004-zeros-ahead-of-the-tail.md`).
-    pub(crate) fn write_zeros(&self, begin: Lsn, limit: Lsn) -> Result<()> {
-        let capacity = self.geometry.segment_capacity;
-        let first = Lsn::new(begin.get() / capacity * capacity);
-        let path = path(self.dir, first);
-        let fd = sys::file::open(&path, OFlags::RDWR, 0).or_os("open the segment", &path)?;
-        let offset = header_len(self.geometry.layout) + (begin.get() - first.get());
+    pub(crate) fn write_zeros(&self, path: &Path, begin: Lsn, limit: Lsn) -> Result<()> {
+        let fd = sys::file::open(path, OFlags::RDWR, 0).or_os("open the segment", path)?;
+        let header_len = header_len(self.geometry.layout);
+        let offset = header_len + begin.get() % self.geometry.segment_capacity;
         let len = limit.get() - begin.get();
-        sys::file::check_size_limit(offset + len).or_os("make room in the segment", &path)?;
-        sys::file::write_zeros_at(&fd, offset, len).or_os("make room in the segment", &path)
+        sys::file::check_size_limit(offset + len).or_os("make room in the segment", path)?;
+        sys::file::write_zeros_at(&fd, offset, len).or_os("make room in the segment", path)
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod bell;
 pub(crate) mod commit;
 pub(crate) mod cursor;
 pub(crate) mod exclusive;
+pub(crate) mod files;
 pub(crate) mod lock;
 #[cfg(all(test, shuttle))]
 mod model;

@@ -20,6 +20,9 @@ use crate::sys::process::{Incarnation, Life};
 pub(crate) const GATE_BYTE: u64 = 0;
 /// Byte of the lock file on which every attached process holds a shared lock.
 pub(crate) const PRESENCE_BYTE: u64 = 1;
+/// Byte of the lock file that who compresses closed files holds.
+#[cfg(feature = "zstd")]
+pub(crate) const COMPRESS_BYTE: u64 = 2;
 /// Byte of the lock file of the first participant; the others follow.
 const PARTICIPANT_BYTE: u64 = 64;
 

@@ -5,6 +5,8 @@
 //!  participants[1024]   who is attached: one line each
 //!  slots[1024]          appends in flight: two lines each
 //!  commits              what is durable, what is on its way there, and what went wrong
+//!  files                text logs: when to go on in a new file, and what the newest is called
+//!  full                 what a full disk has cost
 //! ```
 //!
 //! **Invariants**: (I1) begin ≤ published ≤ tail ≤ allocated_end, ready_end ≤ allocated_end, and
@@ -76,6 +78,64 @@ pub(crate) struct Words {
     pub(crate) participants: [ParticipantWords; PARTICIPANT_COUNT],
     pub(crate) slots: [SlotWords; SLOT_COUNT],
     pub(crate) commits: CommitWords,
+    pub(crate) files: FileWords,
+    pub(crate) full: Alone<FullWords>,
+}
+
+/// The files of a text log (`files`).
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct FileWords {
+    pub(crate) rule: Alone<RuleWords>,
+    pub(crate) policy: Alone<PolicyWords>,
+    pub(crate) names: Alone<NameWords>,
+}
+
+/// What every append to a text log looks at; rarely written.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct RuleWords {
+    /// Bytes of a segment that records go to, or 0 for all of them.
+    pub(crate) limit: AtomicU64,
+    /// End of the segment that was left early; records go behind it. Only grows while the log is
+    /// open.
+    pub(crate) closed_before: AtomicU64,
+    /// When to go on in a new file, in seconds since 1970, or 0 for never.
+    pub(crate) rotate_at: AtomicU64,
+    /// Position beyond which the next file has to be made ready; `u64::MAX` once it is.
+    pub(crate) edge: AtomicU64,
+    /// Bytes of zeros to write at a time, or 0 for the least.
+    pub(crate) window: AtomicU64,
+}
+
+/// The log's `Policy`; `u64::MAX` is no limit, spans are in seconds.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct PolicyWords {
+    /// 1 once the others hold what the geometry file says. Stored last, taken back first.
+    pub(crate) is_loaded: AtomicU64,
+    pub(crate) rotate_bytes: AtomicU64,
+    pub(crate) rotate_every: AtomicU64,
+    pub(crate) rotate_offset: AtomicU64,
+    pub(crate) retain_bytes: AtomicU64,
+    pub(crate) retain_age: AtomicU64,
+    pub(crate) retain_files: AtomicU64,
+    pub(crate) compresses: AtomicU64,
+}
+
+/// The newest segment's name, and the next file.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct NameWords {
+    /// First position of the newest segment, or 0 where the directory has to be listed. Stored
+    /// last, taken back first.
+    pub(crate) first: AtomicU64,
+    /// Its time, in seconds since 1970.
+    pub(crate) time: AtomicU64,
+    /// 1 if the file under the unfinished name is whole and waits for its own.
+    pub(crate) is_next_made: AtomicU64,
+    /// When zeros were written last, in microseconds of the machine's own clock.
+    pub(crate) zeroed_at: AtomicU64,
 }
 
 /// How records are made durable (`commit`).
@@ -156,6 +216,24 @@ pub(crate) struct CommitCountWords {
     pub(crate) synced_bytes: AtomicU64,
     /// Syncs by the logarithm of their time in microseconds.
     pub(crate) sync_micros: [AtomicU64; 24],
+}
+
+/// What a full disk has cost (`log::full`).
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct FullWords {
+    /// Records that were dropped.
+    pub(crate) dropped: AtomicU64,
+    /// How many of them the log itself tells of; looked at by every append of a text log.
+    pub(crate) told: AtomicU64,
+    /// Where the line stands that will tell of more, or 0.
+    pub(crate) line_at: AtomicU64,
+    /// What `told` will be when that line is there. Stored before `line_at`.
+    pub(crate) line_told: AtomicU64,
+    /// Held by who writes such a line.
+    pub(crate) lock: LockWords,
+    /// Counts removals of files; slept on by who waits for space.
+    pub(crate) removals: AtomicU32,
 }
 
 /// A lock between processes (`lock`).
@@ -239,5 +317,8 @@ const _: () = {
     assert!(size_of::<ParticipantWords>() == 64);
     assert!(size_of::<SlotWords>() == 128);
     assert!(std::mem::offset_of!(Words, commits) == 8 * 128 + 1024 * 64 + 1024 * 128);
+    assert!(std::mem::offset_of!(Words, files) == 197_632 + 2048);
+    // The control file is as long as it was before there were these words.
+    assert!(size_of::<Words>() <= 49 * 4096);
     assert!(SLOT_COUNT == 1 << super::cursor::SLOT_BITS);
 };

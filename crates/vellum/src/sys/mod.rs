@@ -7,6 +7,7 @@
 //! access is checked against its length first.
 
 pub(crate) mod barrier;
+pub(crate) mod clock;
 pub(crate) mod file;
 pub(crate) mod filesystem;
 pub(crate) mod fork;

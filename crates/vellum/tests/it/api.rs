@@ -2,6 +2,8 @@
 
 mod advice;
 mod advice_text;
+#[cfg(any(feature = "log", feature = "tracing"))]
+mod events;
 mod model;
 mod parallel;
 mod reading;
@@ -10,6 +12,7 @@ mod round_trip;
 mod sharing;
 mod text;
 mod trimming;
+mod writing;
 
 use crate::support::child::Role;
 
@@ -17,6 +20,8 @@ pub(crate) const ROLES: &[Role] = &[
     ("create as nobody", advice::create_as_nobody),
     ("echo", reading::echo),
     ("append lines", text::append_lines),
+    #[cfg(any(feature = "log", feature = "tracing"))]
+    ("log with", events::log_with),
     ("hold a log", sharing::hold_a_log),
     ("write under a size limit", parallel::failures::write_under_a_size_limit),
 ];

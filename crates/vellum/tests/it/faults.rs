@@ -6,6 +6,7 @@
 
 mod creation;
 mod forks;
+mod full;
 mod limits;
 mod space;
 
@@ -14,6 +15,9 @@ use crate::support::child::Role;
 pub(crate) const ROLES: &[Role] = &[
     ("fill the disk", space::fill_the_disk),
     ("fail in a thread", space::fail_in_a_thread),
+    ("drop on a full disk", full::drop_on_a_full_disk),
+    ("append and drop for ever", full::append_and_drop_for_ever),
+    ("wait for space", full::wait_for_space),
     ("append under a size limit", limits::append_under_a_size_limit),
     ("append with little address space", limits::append_with_little_address_space),
     ("die half-way", limits::die_half_way),

@@ -6,6 +6,7 @@
 //! - `damage`: bad input, scribbled words, flipped bytes, missing rights.
 //! - `golden`: files that a released format wrote.
 //! - `processes`: many processes that are killed, stopped, forked and replaced.
+//! - `text`: the files of text logs, their names and their policy.
 //!
 //! Tests that need a second process run this binary again (`support::child`).
 
@@ -16,6 +17,7 @@ mod faults;
 mod golden;
 mod processes;
 mod support;
+mod text;
 
 /// Where a second process of a test starts; an ordinary run passes over it.
 #[test]
@@ -26,5 +28,6 @@ fn child_entry() {
         damage::ROLES,
         durable::ROLES,
         processes::ROLES,
+        text::ROLES,
     ]);
 }

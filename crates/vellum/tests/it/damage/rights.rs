@@ -166,6 +166,9 @@ fn files_get_the_permissions_that_were_asked_for_and_the_umask_leaves() {
         }
         for entry in fs::read_dir(place(&dir)).unwrap() {
             let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_symlink() {
+                continue;
+            }
             let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
             assert_eq!(mode & !0o660, 0, "{:?} has {mode:o}", entry.file_name());
             assert_eq!(mode & 0o600, 0o600, "{:?} has {mode:o}", entry.file_name());

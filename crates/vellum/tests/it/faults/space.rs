@@ -57,7 +57,11 @@ fn ways() -> Vec<Options> {
                     || matches!(preallocate, Recycle | Zeros) && layout == Layout::Text);
                 if is_valid {
                     let way = Options::new().preallocate(preallocate).fill(fill).layout(layout);
-                    ways.push(way.segment_capacity_bytes(256 << 10));
+                    let way = way.segment_capacity_bytes(256 << 10);
+                    if layout == Layout::Text {
+                        ways.push(way.clone().rotate_bytes(40_000));
+                    }
+                    ways.push(way);
                 }
             }
         }

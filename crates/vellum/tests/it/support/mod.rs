@@ -116,12 +116,12 @@ pub(crate) fn assert_sound(log: &Log) {
 pub(crate) fn segment_files(log: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(log).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> =
-        entries.filter(|path| path.extension().is_some_and(|e| e == "seg")).collect();
+        entries.filter(|path| path.extension().is_some_and(|e| e == "seg" || e == "log")).collect();
     files.sort();
     files
 }
 
-/// What `cat LOG/*.seg` prints.
+/// What `cat LOG/*.log` prints, or `cat LOG/*.seg`.
 pub(crate) fn concatenated(log: &Path) -> Vec<u8> {
     segment_files(log).iter().flat_map(|file| fs::read(file).unwrap()).collect()
 }
@@ -131,7 +131,10 @@ pub(crate) fn copy_log(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
-        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        match fs::read_link(entry.path()) {
+            Ok(target) => std::os::unix::fs::symlink(target, to.join(entry.file_name())).unwrap(),
+            Err(_) => drop(fs::copy(entry.path(), to.join(entry.file_name())).unwrap()),
+        }
     }
 }
 

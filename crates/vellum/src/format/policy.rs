@@ -1,0 +1,100 @@
+//! The policy of a text log as it stands in the geometry file, behind the geometry.
+//!
+//! Written later than the log and changed at any time, so it has a mark and a check of its own,
+//! and lies with the geometry in one sector.
+
+use std::time::Duration;
+
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::Policy;
+
+const MAGIC: [u8; 8] = *b"VELLUMPO";
+/// No limit.
+const NONE: u64 = u64::MAX;
+
+/// A policy as it stands in the file. Spans are in seconds.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct PolicyBlock {
+    magic: [u8; 8],
+    /// CRC32C of the block with this field zero.
+    check: U32,
+    compresses: U32,
+    rotate_bytes: U64,
+    rotate_every: U64,
+    rotate_offset: U64,
+    retain_bytes: U64,
+    retain_age: U64,
+    retain_files: U64,
+}
+
+const _: () = assert!(size_of::<PolicyBlock>() == 64);
+
+impl Policy {
+    /// The block as it stands in the file.
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
+        let limit = |limit: Option<u64>| U64::new(limit.unwrap_or(NONE));
+        let span = |span: Option<Duration>| U64::new(span.map_or(NONE, |span| span.as_secs()));
+        let mut block = PolicyBlock {
+            magic: MAGIC,
+            check: U32::ZERO,
+            compresses: U32::new(self.compresses.into()),
+            rotate_bytes: limit(self.rotate_bytes),
+            rotate_every: span(self.rotate_every),
+            rotate_offset: U64::new(self.rotate_offset.as_secs()),
+            retain_bytes: limit(self.retain_bytes),
+            retain_age: span(self.retain_age),
+            retain_files: limit(self.retain_files),
+        };
+        block.check = U32::new(crc32c::crc32c(block.as_bytes()));
+        block.as_bytes().to_vec()
+    }
+
+    /// Reads a block; `None` where there is none, or a damaged one: a limit that nobody set must
+    /// never remove a file.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Policy> {
+        let (block, _) = PolicyBlock::read_from_prefix(bytes).ok()?;
+        let unchecked = PolicyBlock { check: U32::ZERO, ..block };
+        if block.magic != MAGIC || crc32c::crc32c(unchecked.as_bytes()) != block.check.get() {
+            return None;
+        }
+        let limit = |word: U64| Some(word.get()).filter(|limit| *limit != NONE);
+        let span = |word: U64| limit(word).map(Duration::from_secs);
+        Some(Policy {
+            rotate_bytes: limit(block.rotate_bytes),
+            rotate_every: span(block.rotate_every),
+            rotate_offset: Duration::from_secs(block.rotate_offset.get()),
+            retain_bytes: limit(block.retain_bytes),
+            retain_age: span(block.retain_age),
+            retain_files: limit(block.retain_files),
+            compresses: block.compresses.get() != 0,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_comes_back_as_it_was_written_and_a_damaged_one_not_at_all() {
+        let policy = Policy {
+            rotate_bytes: Some(1 << 20),
+            rotate_every: Some(Duration::from_secs(3600)),
+            retain_files: Some(0),
+            compresses: true,
+            ..Policy::default()
+        };
+        for policy in [policy, Policy::default()] {
+            assert_eq!(Policy::parse(&policy.to_bytes()), Some(policy));
+        }
+        for bit in 0..policy.to_bytes().len() * 8 {
+            let mut bytes = policy.to_bytes();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Policy::parse(&bytes), None, "bit {bit}");
+        }
+        assert_eq!(Policy::parse(&[]), None);
+    }
+}

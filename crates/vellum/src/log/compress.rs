@@ -1,0 +1,99 @@
+//! Compressing the closed files of a text log with zstd.
+//!
+//! Done by who went on in a new file, outside of the prepare lock: the others go on meanwhile. A
+//! lock on a byte of the `lock` file, which the kernel releases with its holder, sees to it that
+//! only one does it.
+//!
+//! **If the process dies here**: a compressed file gets its name when it is whole and on the
+//! device, and the one it was made of goes after that. While both are there the plain one counts,
+//! and the next one compresses it again.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use rustix::fs::{self, OFlags};
+use rustix::io::Errno;
+
+use crate::error::OsResult;
+use crate::log::attachment::Attachment;
+use crate::log::core::Core;
+use crate::log::{LOCK_NAME, UNFINISHED_COMPRESSED_NAME};
+use crate::segment::listing::{self, Listing, SegmentFile, compressed_path};
+use crate::shared::participants::COMPRESS_BYTE;
+use crate::shared::primitive::Ordering;
+use crate::shared::{cursor, lock};
+use crate::sys::lock::Kind;
+use crate::{Lsn, Result, sys};
+
+/// What zstd itself takes where nobody chooses.
+const LEVEL: i32 = 3;
+
+impl Core {
+    /// Compresses what is closed, wholly published and not compressed yet, unless somebody is at
+    /// it.
+    pub(crate) fn compress_closed(&self, attachment: &Attachment) -> Result<()> {
+        let path = self.dir.join(LOCK_NAME);
+        let file = sys::file::open(&path, OFlags::RDWR, 0).or_os("open", &path)?;
+        let locked = sys::lock::try_lock(&file, COMPRESS_BYTE, Kind::Exclusive);
+        if !locked.or_os("lock", &path)? {
+            return Ok(());
+        }
+        let files = Listing::read(&self.dir)?.files;
+        let published = cursor::published(self.words());
+        let is_closed = |pair: &&[SegmentFile]| pair[1].first <= published;
+        for pair in files.windows(2).take_while(is_closed) {
+            if !pair[0].is_compressed {
+                self.compress(attachment, &pair[0])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn compress(&self, attachment: &Attachment, plain: &SegmentFile) -> Result<()> {
+        let unfinished = self.dir.join(UNFINISHED_COMPRESSED_NAME);
+        let encoded = self.encode(&plain.path, &unfinished);
+        encoded
+            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+            .or_os("compress", &plain.path)?;
+        if !self.name_compressed(attachment, plain, &unfinished)? {
+            return listing::remove(&unfinished);
+        }
+        sys::file::sync_directory(&self.dir).or_os("sync the names in", &self.dir)?;
+        listing::remove(&plain.path)
+    }
+
+    /// Writes the compressed form of a file, durably, with the length of what it was.
+    fn encode(&self, plain: &Path, unfinished: &Path) -> io::Result<()> {
+        let mut source = File::open(plain)?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC;
+        let target = sys::file::open(unfinished, flags, self.mode)?;
+        let _ = fs::fchmod(&target, fs::Mode::from_raw_mode(self.mode));
+        let mut encoder = zstd::stream::Encoder::new(File::from(target), LEVEL)?;
+        encoder.set_pledged_src_size(Some(source.metadata()?.len()))?;
+        encoder.include_contentsize(true)?;
+        encoder.include_checksum(true)?;
+        io::copy(&mut source, &mut encoder)?;
+        encoder.finish()?.sync_all()
+    }
+
+    /// Gives the compressed file its name, unless the other was removed meanwhile.
+    fn name_compressed(
+        &self,
+        attachment: &Attachment,
+        plain: &SegmentFile,
+        unfinished: &Path,
+    ) -> Result<bool> {
+        let words = self.words();
+        // Who removes files holds it too.
+        let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
+        let begin = Lsn::new(words.begin.load(Ordering::Acquire));
+        let is_there = std::fs::symlink_metadata(&plain.path).is_ok();
+        if !is_there || self.segment_end(plain.first) <= begin {
+            return Ok(false);
+        }
+        let target = compressed_path(&plain.path);
+        fs::rename(unfinished, &target).or_os("name the compressed file", &target)?;
+        Ok(true)
+    }
+}

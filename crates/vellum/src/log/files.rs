@@ -1,0 +1,176 @@
+//! The files of a text log: which is which, what the next is called, and the link to the newest.
+//!
+//! A text segment gets its name when a record needs it, so that the name can tell the time of its
+//! first record and whoever follows the directory sees no empty files. What takes long, the blocks
+//! of the next file, is made ready before, under the unfinished name.
+//!
+//! **If the process dies here**: the name is stored in shared words before the file gets it; so
+//! the next holder of the prepare lock, who does all of it again, gives the same name and not a
+//! second one. A link that was not moved is moved by the next who goes on in a new file, or opens
+//! the log.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs;
+
+use crate::format::segment::{path, text_file_name};
+use crate::log::attachment::Attachment;
+use crate::log::core::Core;
+use crate::log::{CURRENT_NAME, UNFINISHED_CURRENT_NAME};
+use crate::segment::listing::{Listing, find};
+use crate::shared::lock;
+use crate::shared::primitive::Ordering;
+use crate::sys::clock;
+use crate::{Error, ErrorKind, Layout, Lsn, Result};
+
+/// How often a file is looked for again that was removed or compressed just before it was opened.
+const TRIES: usize = 3;
+
+impl Core {
+    /// Path of the segment at `first`. Where it is missing, what it would look like.
+    pub(crate) fn segment_path(&self, first: Lsn) -> PathBuf {
+        match self.geometry.layout {
+            Layout::Framed => path(&self.dir, first),
+            Layout::Text => self
+                .newest_path()
+                .filter(|(newest, _)| *newest == first)
+                .map_or_else(|| find(&self.dir, Layout::Text, first), |(_, path)| path),
+        }
+    }
+
+    /// The newest text segment, where the shared words tell.
+    pub(crate) fn newest_path(&self) -> Option<(Lsn, PathBuf)> {
+        let (first, time) = self.words().files.names.newest()?;
+        Some((first, self.dir.join(text_file_name(time, first))))
+    }
+
+    /// Opens the file of the segment at `first`, looking for it again where it is not there: words
+    /// may be stale, and a file may be compressed at this moment.
+    pub(crate) fn open_file<T>(
+        &self,
+        first: Lsn,
+        open: impl Fn(PathBuf) -> Result<T>,
+    ) -> Result<T> {
+        let mut answer = open(self.segment_path(first));
+        for _ in 1..TRIES {
+            if self.geometry.layout == Layout::Framed || !is_missing(&answer) {
+                break;
+            }
+            answer = open(find(&self.dir, Layout::Text, first));
+        }
+        answer
+    }
+
+    /// The time in the names of segments from `allocated` on, which are about to be made. The
+    /// prepare lock is held.
+    pub(crate) fn name_time(&self, allocated: u64) -> Result<u64> {
+        let names = &self.words().files.names;
+        if let Some((first, time)) = names.newest()
+            && first.get() >= allocated
+        {
+            // Who had the lock before died between naming and saying so.
+            return Ok(time);
+        }
+        let previous = match names.time() {
+            0 => Listing::read(&self.dir)?.newest_time().unwrap_or(0),
+            time => time,
+        };
+        Ok(clock::seconds().max(previous))
+    }
+
+    /// Makes the file of the text segment at `first`, if it is not made yet, and names it. The
+    /// prepare lock is held.
+    pub(crate) fn name_next(&self, first: Lsn, time: u64) -> Result<()> {
+        let names = &self.words().files.names;
+        let preparer = self.preparer();
+        if names.is_next_made.load(Ordering::SeqCst) == 0 {
+            preparer.make(first)?;
+        }
+        names.is_next_made.store(0, Ordering::SeqCst);
+        names.store(first, time);
+        let path = self.dir.join(text_file_name(time, first));
+        match preparer.name(&path) {
+            // Somebody has tidied the directory.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                preparer.make(first)?;
+                preparer.name(&path)
+            }
+            answer => answer,
+        }
+    }
+
+    /// Makes the file of the next text segment ahead of need. The prepare lock is held.
+    pub(crate) fn make_next(&self) -> Result<bool> {
+        let words = self.words();
+        let is_made = &words.files.names.is_next_made;
+        let is_new = is_made.load(Ordering::SeqCst) == 0;
+        if is_new {
+            self.preparer().make(Lsn::new(words.allocated_end.load(Ordering::Acquire)))?;
+            is_made.store(1, Ordering::SeqCst);
+        }
+        words.files.rule.edge.store(u64::MAX, Ordering::Relaxed);
+        Ok(is_new)
+    }
+
+    /// Removes what [`make_next`](Core::make_next) has made. Nobody else has the log open.
+    pub(crate) fn unmake_next(&self) -> Result<()> {
+        let files = &self.words().files;
+        files.names.is_next_made.store(0, Ordering::SeqCst);
+        files.rule.edge.store(0, Ordering::Relaxed);
+        self.preparer().unmake()
+    }
+
+    /// Has the link lead to the newest file. The prepare lock is held.
+    ///
+    /// A link that cannot be made, or of a filesystem without links, is not missed by the log.
+    pub(crate) fn point_to_newest(&self) {
+        if self.geometry.layout == Layout::Framed {
+            return;
+        }
+        let link = self.dir.join(CURRENT_NAME);
+        let Some(name) = self.newest_name() else {
+            if fs::readlink(&link, Vec::new()).is_ok() {
+                let _ = fs::unlink(&link);
+            }
+            return;
+        };
+        if links_to(&link, &name) {
+            return;
+        }
+        let unfinished = self.dir.join(UNFINISHED_CURRENT_NAME);
+        let _ = fs::unlink(&unfinished);
+        if fs::symlink(&name, &unfinished).is_ok() {
+            let _ = fs::rename(&unfinished, &link);
+        }
+    }
+
+    fn newest_name(&self) -> Option<PathBuf> {
+        let newest = self.newest_path().map(|(_, path)| path);
+        let newest = newest.or_else(|| {
+            let listing = Listing::read(&self.dir).unwrap_or_default();
+            listing.files.last().map(|file| file.path.clone())
+        });
+        newest.and_then(|path| path.file_name().map(PathBuf::from))
+    }
+
+    /// Puts the link right where somebody died before moving it, or removed it.
+    pub(crate) fn check_link(&self, attachment: &Attachment) {
+        let is_right =
+            self.newest_name().is_some_and(|name| links_to(&self.dir.join(CURRENT_NAME), &name));
+        if self.geometry.layout == Layout::Text && !is_right {
+            let words = self.words();
+            let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
+            self.point_to_newest();
+        }
+    }
+}
+
+fn links_to(link: &Path, name: &Path) -> bool {
+    std::fs::read_link(link).is_ok_and(|target| target == name)
+}
+
+/// Whether opening a segment failed because there is no such file.
+fn is_missing<T>(answer: &Result<T, Error>) -> bool {
+    let path = answer.as_ref().err().and_then(Error::path);
+    path.is_some_and(|path| std::fs::symlink_metadata(path).is_err())
+}

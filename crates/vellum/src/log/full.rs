@@ -1,0 +1,216 @@
+//! What an append does on a full disk: return the error, wait, or drop the record and say so later.
+//!
+//! **Waiting** holds nothing that others need. Who removes files wakes those who wait; space that
+//! comes from elsewhere is noticed by looking again.
+//!
+//! **Dropping** counts in a shared word. The next append of any process that finds space writes a
+//! line with the number, in one reservation with its own record, so the line is not there without
+//! it and stands right before it. `told` ≤ `dropped`, and both only grow.
+//!
+//! **If the process dies here**: holding the lock, it may have published the line and not raised
+//! `told`. The next holder looks at `line_at` whether the line is in
+//! the log, and raises `told` if it is. So each dropped record is told of exactly once.
+
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use crate::format::text;
+use crate::log::attachment::Attachment;
+use crate::log::core::Core;
+use crate::log::pad;
+use crate::shared::primitive::{self, Ordering};
+use crate::shared::words::FullWords;
+use crate::shared::{cursor, lock};
+use crate::{Error, Lsn, OnFull, Result};
+
+/// How often to look for space that nobody tells of: each look asks the filesystem for a segment.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// Whether records were dropped that no line tells of yet.
+#[inline]
+pub(crate) fn has_untold(words: &FullWords) -> bool {
+    // What others do meanwhile costs no more than a look under the lock.
+    words.dropped.load(Ordering::Relaxed) != words.told.load(Ordering::Relaxed)
+}
+
+/// Wakes those who wait for space; to be called after files were removed.
+pub(crate) fn made_space(words: &FullWords) {
+    words.removals.fetch_add(1, Ordering::SeqCst);
+    primitive::wake_all(&words.removals);
+}
+
+/// Whether space may come for this: a limit on the size of files does not pass.
+fn is_full(error: &Error) -> bool {
+    let full = [Errno::NOSPC, Errno::DQUOT].map(|errno| Some(errno.raw_os_error()));
+    full.contains(&error.raw_os_error())
+}
+
+impl Core {
+    /// What becomes of a record that was refused with `error`.
+    #[cold]
+    pub(crate) fn append_later(&self, parts: &[&[u8]], error: Error) -> Result<Lsn> {
+        if !is_full(&error) {
+            return Err(error);
+        }
+        self.make_space(self.attachment()?);
+        match self.on_full {
+            OnFull::Error => Err(error),
+            OnFull::Block => self.with_space(|| self.append_once(parts)),
+            OnFull::Drop => {
+                self.words().full.dropped.fetch_add(1, Ordering::Relaxed);
+                Ok(Lsn::ZERO)
+            }
+        }
+    }
+
+    /// Repeats an attempt that finds the disk full, if this process chose to wait.
+    pub(crate) fn with_space<T>(&self, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+        let removals = &self.words().full.removals;
+        loop {
+            let seen = removals.load(Ordering::SeqCst);
+            match attempt() {
+                Err(error) if self.on_full == OnFull::Block && is_full(&error) => {
+                    primitive::wait(removals, seen, LOOK_AGAIN);
+                    self.make_space(self.attachment()?);
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Writes the line that tells of dropped records, if one is due.
+    pub(crate) fn tell_of_drops(&self) -> Result<()> {
+        if has_untold(&self.words().full) {
+            self.append_behind_line(&[], 0)?;
+        }
+        Ok(())
+    }
+
+    /// Appends `len` bytes of text given in parts, right behind the line that is due.
+    #[cold]
+    pub(crate) fn append_behind_line(&self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
+        let attachment = self.attachment()?;
+        let words = &self.words().full;
+        let _held = lock::acquire(&words.lock, attachment.me(), &self.census(attachment));
+        self.finish_telling(attachment)?;
+        let told = words.told.load(Ordering::Acquire);
+        let dropped = words.dropped.load(Ordering::Acquire);
+        if dropped <= told {
+            return if len == 0 { Ok(self.tail()) } else { self.append_bytes(parts, len) };
+        }
+        let line = text::dropped(dropped - told);
+        let line_len = line.len() as u64;
+        if len > 0 && line_len + len > self.capacity() {
+            // Together they would be torn apart at the end of the segment.
+            self.append_line(&[line.as_bytes()], line_len, dropped)?;
+            return self.append_bytes(parts, len);
+        }
+        let all: Vec<&[u8]> = [line.as_bytes()].into_iter().chain(parts.iter().copied()).collect();
+        let at = self.append_line(&all, line_len + len, dropped)?;
+        Ok(Lsn::new(at.get() + line_len))
+    }
+
+    /// Appends parts of which the first is the line after which `dropped` records are told of.
+    fn append_line(&self, parts: &[&[u8]], len: u64, dropped: u64) -> Result<Lsn> {
+        let words = &self.words().full;
+        let is_mapped = self.is_mapped(len);
+        let at = self.append_with(len, is_mapped, |filler, at| {
+            words.line_told.store(dropped, Ordering::Relaxed);
+            words.line_at.store(at.get(), Ordering::Release);
+            filler.bytes(at, parts, is_mapped)
+        });
+        if at.is_ok() {
+            words.told.store(dropped, Ordering::Release);
+        }
+        words.line_at.store(0, Ordering::Release);
+        at
+    }
+
+    /// Finds out whether a line is in the log whose writer died before it could note that. The lock
+    /// is held.
+    fn finish_telling(&self, attachment: &Attachment) -> Result<()> {
+        let words = &self.words().full;
+        let at = words.line_at.load(Ordering::Acquire);
+        if at == 0 {
+            return Ok(());
+        }
+        // Afterwards the line is published, or padded over.
+        pad::repair(self, attachment)?;
+        let told = words.told.load(Ordering::Acquire);
+        let line_told = words.line_told.load(Ordering::Relaxed);
+        if line_told > told && self.has_line(Lsn::new(at), &text::dropped(line_told - told)) {
+            words.told.store(line_told, Ordering::Release);
+        }
+        words.line_at.store(0, Ordering::Release);
+        Ok(())
+    }
+
+    /// Whether `line` stands at `at`; what cannot be read is told once more.
+    fn has_line(&self, at: Lsn, line: &str) -> bool {
+        let end = at.get().saturating_add(line.len() as u64);
+        if at < self.begin() || end > cursor::published(self.words()).get() {
+            return false;
+        }
+        let mut bytes = vec![0; line.len()];
+        let read =
+            self.open_to_read(self.segment_of(at)).and_then(|segment| segment.read(at, &mut bytes));
+        read.is_ok() && bytes == line.as_bytes()
+    }
+
+    fn tail(&self) -> Lsn {
+        cursor::tail(self.words())
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+    use crate::log::batch::CoreRef;
+    use crate::log::open;
+    use crate::{Layout, Options};
+
+    /// A log in which one was killed who had to tell of three records and had `line` so far.
+    fn left_by_the_dead(dir: &tempfile::TempDir, line: &str) -> CoreRef {
+        let options = Options::new().layout(Layout::Text).segment_capacity_bytes(4096);
+        let log = open::open(&dir.path().join("log"), &options).unwrap();
+        let at = log.0.append_bytes(&[line.as_bytes()], line.len() as u64).unwrap();
+        let words = &log.0.words().full;
+        words.dropped.store(3, Ordering::Relaxed);
+        words.line_told.store(3, Ordering::Relaxed);
+        words.line_at.store(at.get(), Ordering::Relaxed);
+        log
+    }
+
+    fn lines_after_one_more(line: &str) -> usize {
+        let dir = tempfile::tempdir().unwrap();
+        let log = left_by_the_dead(&dir, line);
+        log.0.append(&[b"more\n"]).unwrap();
+        let words = &log.0.words().full;
+        assert!(!has_untold(words) && words.line_at.load(Ordering::Relaxed) == 0);
+        let text = std::fs::read(log.0.segment_path(Lsn::new(4096))).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains("more\n"));
+        text.matches("~ vellum: 3 records dropped: ").count()
+    }
+
+    #[test]
+    fn a_line_whose_writer_died_before_noting_it_is_not_written_again() {
+        assert_eq!(lines_after_one_more(&text::dropped(3)), 1);
+    }
+
+    #[test]
+    fn a_line_that_was_padded_over_is_written_again() {
+        let padded = text::marker(60, "their writer died");
+        assert_eq!(lines_after_one_more(std::str::from_utf8(&padded).unwrap()), 1);
+    }
+
+    #[test]
+    fn a_line_is_not_torn_apart_by_the_record_behind_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = left_by_the_dead(&dir, "x\n");
+        let long = vec![b'y'; 4090];
+        let at = log.0.append(&[&long]).unwrap();
+        assert_eq!(at.get() % 4096, 0, "at the start of a segment of its own");
+    }
+}

@@ -1,0 +1,107 @@
+//! The policy of a text log: stored with the log, and followed by whoever appends.
+//!
+//! The geometry file holds it for ever; shared words hold it for the processes that have the log
+//! open, who look at them at every append. Who opens the log with another policy changes both.
+//!
+//! **If the process dies here**: the words say first that they do not hold; who opens the log next
+//! takes the policy from the file, old or new, which lies within one sector.
+
+use rustix::fs::OFlags;
+
+use crate::error::OsResult;
+use crate::format::control::GEOMETRY_LEN;
+use crate::log::GEOMETRY_NAME;
+use crate::log::attachment::Attachment;
+use crate::log::control::stored_geometry;
+use crate::log::core::Core;
+use crate::log::roll::next_moment;
+use crate::policy::PolicyWish;
+use crate::segment::listing::Listing;
+use crate::shared::lock;
+use crate::shared::primitive::Ordering;
+use crate::sys::{self, clock};
+use crate::{Error, ErrorKind, Layout, Policy, Result};
+
+impl Core {
+    /// The policy that is followed.
+    pub(crate) fn policy(&self) -> Policy {
+        let followed = self.words().files.policy.load();
+        followed.unwrap_or_else(|| self.stored_policy())
+    }
+
+    /// The policy in the geometry file.
+    fn stored_policy(&self) -> Policy {
+        let bytes = std::fs::read(self.dir.join(GEOMETRY_NAME)).unwrap_or_default();
+        bytes.get(GEOMETRY_LEN..).and_then(Policy::parse).unwrap_or_default()
+    }
+
+    /// Refuses to read a log with a wish to change its policy.
+    pub(crate) fn check_policy(&self, wish: &PolicyWish) -> Result<()> {
+        let policy = self.policy();
+        if wish.applied_to(policy) == policy {
+            return Ok(());
+        }
+        let message = "a policy cannot be changed by who opens the log for reading only";
+        Err(Error::new(ErrorKind::InvalidOption, message).at_path(&self.dir))
+    }
+
+    /// Changes the policy as `wish` says, for everybody, and sees to it that the words tell it.
+    pub(crate) fn join_policy(&self, attachment: &Attachment, wish: &PolicyWish) -> Result<()> {
+        let words = self.words();
+        let followed = words.files.policy.load();
+        let is_settled = followed.is_some_and(|policy| wish.applied_to(policy) == policy);
+        if self.geometry.layout == Layout::Framed || is_settled {
+            return Ok(());
+        }
+        let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
+        let stored = self.stored_policy();
+        let policy = wish.applied_to(stored);
+        words.files.policy.unload();
+        if policy != stored {
+            self.store_policy(&policy)?;
+        }
+        self.follow(&policy)
+    }
+
+    /// Writes the policy into the geometry file, durably.
+    fn store_policy(&self, policy: &Policy) -> Result<()> {
+        let geometry = stored_geometry(&self.dir).unwrap_or(self.geometry);
+        let bytes = [geometry.to_bytes(), policy.to_bytes()].concat();
+        let path = self.dir.join(GEOMETRY_NAME);
+        let store = || {
+            let fd = sys::file::open(&path, OFlags::RDWR | OFlags::CREATE, self.mode)?;
+            sys::file::write_all_at(&fd, &bytes, 0)?;
+            sys::file::sync_data(&fd)
+        };
+        store().or_os("store the policy in", &path)
+    }
+
+    /// Has every process follow the policy. The prepare lock is held.
+    fn follow(&self, policy: &Policy) -> Result<()> {
+        let files = &self.words().files;
+        if files.names.newest().is_none() {
+            self.recall_name()?;
+        }
+        let limit = policy.rotate_bytes.unwrap_or(0).min(self.capacity());
+        files.rule.limit.store(limit, Ordering::SeqCst);
+        // The file that is written must not hold records from both sides of a moment.
+        let since = files.names.newest().map_or_else(clock::seconds, |(_, time)| time);
+        files.rule.rotate_at.store(next_moment(policy, since), Ordering::SeqCst);
+        files.rule.edge.store(0, Ordering::SeqCst);
+        files.policy.store(policy);
+        Ok(())
+    }
+
+    /// Takes the name of the newest segment from the directory. The prepare lock is held.
+    fn recall_name(&self) -> Result<()> {
+        let listing = Listing::read(&self.dir)?;
+        let allocated = self.words().allocated_end.load(Ordering::Acquire);
+        if let Some(file) = listing.files.last()
+            && let Some(time) = file.time
+            && self.segment_end(file.first).get() == allocated
+        {
+            self.words().files.names.store(file.first, time);
+        }
+        Ok(())
+    }
+}

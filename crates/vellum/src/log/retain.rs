@@ -1,0 +1,118 @@
+//! Removing the oldest files of a text log, as its policy says.
+//!
+//! Done by who went on in a new file, who opens the log, and who finds the disk full. Only files
+//! that are closed and wholly published go; the one that is written never does.
+//!
+//! **If the process dies here**: `begin` is raised before files go, the oldest first; the next one
+//! removes what lies wholly before it.
+
+use rustix::fs;
+
+use crate::error::OsResult;
+use crate::log::attachment::{Attachment, LocalSlot};
+use crate::log::core::Core;
+use crate::log::full;
+use crate::segment::listing::{Listing, SegmentFile};
+use crate::shared::primitive::Ordering;
+use crate::shared::{cursor, lock};
+use crate::sys::clock;
+use crate::{Policy, Result};
+
+impl Policy {
+    /// Whether files are ever removed.
+    fn removes(&self) -> bool {
+        self.retain_bytes.is_some() || self.retain_age.is_some() || self.retain_files.is_some()
+    }
+}
+
+impl Core {
+    /// Looks after the files behind the newest if `slot` was the one to go on there; what is to be
+    /// published is published.
+    #[inline]
+    pub(crate) fn tidy_after(&self, attachment: &Attachment, slot: &mut LocalSlot) {
+        if slot.has_rolled {
+            slot.has_rolled = false;
+            self.tidy(attachment);
+        }
+    }
+
+    /// Does to closed files what the policy says. What fails is tried again by the next.
+    #[cold]
+    pub(crate) fn tidy(&self, attachment: &Attachment) {
+        self.make_space(attachment);
+        #[cfg(feature = "zstd")]
+        if self.words().files.policy.load().unwrap_or_default().compresses {
+            let _ = self.compress_closed(attachment);
+        }
+    }
+
+    /// Removes the files that the policy does not keep. What fails is tried again by the next.
+    #[cold]
+    pub(crate) fn make_space(&self, attachment: &Attachment) {
+        let words = self.words();
+        let policy = words.files.policy.load().unwrap_or_default();
+        if policy.removes() {
+            let held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
+            let removed = self.check_words().and_then(|()| self.remove_old(&policy));
+            drop(held);
+            if removed.is_ok_and(|count| count > 0) {
+                full::made_space(&words.full);
+            }
+        }
+        attachment.forget_gone(self);
+    }
+
+    /// Removes the files that are not to be kept; returns how many. The prepare lock is held.
+    fn remove_old(&self, policy: &Policy) -> Result<usize> {
+        let words = self.words();
+        let files = Listing::read(&self.dir)?.files;
+        let begin = words.begin.load(Ordering::Acquire);
+        let is_left_over = |pair: &&[SegmentFile]| pair[1].first.get() <= begin;
+        let left_over = files.windows(2).take_while(is_left_over).count();
+        let gone = left_over + self.excess(policy, &files[left_over..])?;
+        if gone > left_over {
+            words.begin.fetch_max(files[gone].first.get(), Ordering::SeqCst);
+        }
+        files[..gone].iter().try_for_each(SegmentFile::remove)?;
+        Ok(gone)
+    }
+
+    /// How many of the files, oldest first, are more than the policy allows.
+    fn excess(&self, policy: &Policy, files: &[SegmentFile]) -> Result<usize> {
+        let published = cursor::published(self.words());
+        let is_closed = |pair: &&[SegmentFile]| pair[1].first <= published;
+        let closed = files.windows(2).take_while(is_closed).count();
+        let mut bytes = match policy.retain_bytes {
+            Some(_) => self.bytes_of(files)?,
+            None => Vec::new(),
+        };
+        let now = clock::seconds();
+        for (index, pair) in files.windows(2).take(closed).enumerate() {
+            let kept = (files.len() - 1 - index) as u64;
+            // The first record of the next file came after the last of this one.
+            let is_old = |age: std::time::Duration| {
+                pair[1].time.is_some_and(|time| time.saturating_add(age.as_secs()) <= now)
+            };
+            let is_excess = policy.retain_files.is_some_and(|count| kept > count)
+                || policy.retain_bytes.is_some_and(|limit| bytes.iter().sum::<u64>() > limit)
+                || policy.retain_age.is_some_and(is_old);
+            if !is_excess {
+                return Ok(index);
+            }
+            bytes.iter_mut().take(index + 1).for_each(|bytes| *bytes = 0);
+        }
+        Ok(closed)
+    }
+
+    /// Lengths of files; of the one that is written, that of its text.
+    fn bytes_of(&self, files: &[SegmentFile]) -> Result<Vec<u64>> {
+        let tail = cursor::tail(self.words());
+        let len = |file: &SegmentFile| {
+            if self.segment_of(tail) == file.first {
+                return Ok(tail.get() - file.first.get());
+            }
+            Ok(fs::stat(&file.path).or_os("look at", &file.path)?.st_size as u64)
+        };
+        files.iter().map(len).collect()
+    }
+}

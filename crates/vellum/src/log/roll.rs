@@ -1,0 +1,250 @@
+//! Going on in a new file: by length, by time, or because somebody asked.
+//!
+//! A reservation that would end behind the limit of its segment, or start before `closed_before`,
+//! starts at the next segment, exactly as one that does not fit: whoever makes it skips the rest,
+//! makes and names the next file, and cuts the old one to its text. No writer waits for another,
+//! nothing is moved, and a file is not touched any more once what was reserved in it is published.
+//!
+//! Zeros are written ahead of the tail of a text log only as far as its pace asks for: whoever reads
+//! the newest file with other tools sees them.
+//!
+//! **If the process dies here**: between `closed_before` and `rotate_at`, the next one finds the
+//! moment still past, and a newer file than that, and only sets the next moment.
+
+use std::time::Duration;
+
+use crate::log::attachment::Attachment;
+use crate::log::core::Core;
+use crate::shared::primitive::Ordering;
+use crate::shared::{cursor, lock};
+use crate::sys::clock;
+use crate::{Error, ErrorKind, Layout, Lsn, Policy, Result};
+
+/// Zeros written ahead of the tail of a text log that is written slowly.
+const WINDOW_BYTES_MIN: u64 = 16 << 10;
+/// A window that is used up within this time is followed by one of twice the length.
+const FAST_MICROS: u64 = 1_000;
+/// One that lasts longer than this is followed by one of the least.
+const SLOW_MICROS: u64 = 8_000;
+
+impl Core {
+    /// Up to which offset records go that start at `start`, in a text log; 0 where its segment has
+    /// been left.
+    #[inline]
+    pub(crate) fn limit_at(&self, start: Lsn) -> u64 {
+        let rule = &self.words().files.rule;
+        if start.get() < rule.closed_before.load(Ordering::Relaxed) {
+            return 0;
+        }
+        match rule.limit.load(Ordering::Relaxed) {
+            0 => self.capacity(),
+            limit => limit.min(self.capacity()),
+        }
+    }
+
+    /// Bytes that a segment gets blocks for.
+    pub(crate) fn room(&self) -> u64 {
+        match (self.geometry.layout, self.words().files.rule.limit.load(Ordering::Relaxed)) {
+            (Layout::Framed, _) | (_, 0) => self.capacity(),
+            (Layout::Text, limit) => limit.min(self.capacity()),
+        }
+    }
+
+    /// Leaves the file that is being written if its time is over.
+    #[inline]
+    pub(crate) fn look_at_clock(&self, attachment: &Attachment) {
+        let rotate_at = self.words().files.rule.rotate_at.load(Ordering::Relaxed);
+        if rotate_at != 0 && clock::seconds() >= rotate_at {
+            self.leave_by_time(attachment);
+        }
+    }
+
+    #[cold]
+    fn leave_by_time(&self, attachment: &Attachment) {
+        let words = self.words();
+        let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
+        let rule = &words.files.rule;
+        let (rotate_at, now) = (rule.rotate_at.load(Ordering::SeqCst), clock::seconds());
+        if rotate_at == 0 || now < rotate_at {
+            return;
+        }
+        // A file that got its first record since then is the new one already.
+        let newest = words.files.names.newest();
+        if newest.is_none_or(|(_, time)| time < rotate_at) {
+            self.leave_segment();
+        }
+        let policy = words.files.policy.load().unwrap_or_default();
+        rule.rotate_at.store(next_moment(&policy, now), Ordering::SeqCst);
+    }
+
+    /// Has the next record go to a new segment, unless this one is empty. The prepare lock is held.
+    fn leave_segment(&self) {
+        let words = self.words();
+        let tail = cursor::tail(words);
+        if !tail.get().is_multiple_of(self.capacity()) {
+            let end = self.segment_end(tail).get();
+            words.files.rule.closed_before.fetch_max(end, Ordering::SeqCst);
+        }
+    }
+
+    /// Has a text log go on in a new file at the next append.
+    pub(crate) fn rotate(&self) -> Result<()> {
+        if self.geometry.layout == Layout::Framed {
+            let message = "a framed log does not rotate; `trim` drops what is not needed any more";
+            return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.dir));
+        }
+        let attachment = self.attachment()?;
+        let words = self.words();
+        let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
+        self.check_words()?;
+        self.leave_segment();
+        Ok(())
+    }
+
+    /// Creates text segments from `allocated` until `end` is allocated; all or none. The prepare
+    /// lock is held.
+    #[cold]
+    pub(crate) fn allocate_text(&self, allocated: u64, end: Lsn) -> Result<()> {
+        let words = self.words();
+        let time = self.name_time(allocated)?;
+        let mut next = allocated;
+        while next < end.get() {
+            if let Err(error) = self.name_next(Lsn::new(next), time) {
+                self.unallocate(allocated, next);
+                words.files.names.forget();
+                return Err(error);
+            }
+            next += self.capacity();
+        }
+        let newest = next - self.capacity();
+        let edge = newest + self.room().saturating_sub(self.prefault_bytes);
+        words.files.rule.edge.store(edge, Ordering::Relaxed);
+        words.allocated_end.store(next, Ordering::Release);
+        self.point_to_newest();
+        Ok(())
+    }
+
+    /// Prepares more before it is needed: a window of zeros, and the file that comes next.
+    #[inline]
+    pub(crate) fn prepare_text_ahead(&self, attachment: &Attachment, end: Lsn, is_ready: bool) {
+        let words = self.words();
+        let rule = &words.files.rule;
+        let ahead = words.ready_end.load(Ordering::Relaxed).saturating_sub(end.get());
+        let wants_zeros = is_ready && ahead < self.window() && self.needs_zeros();
+        let wants_file = end.get() > rule.edge.load(Ordering::Relaxed);
+        if (wants_zeros || wants_file) && words.prepare.holder.load(Ordering::Relaxed) == 0 {
+            self.prepare_text(attachment, end, is_ready);
+        }
+    }
+
+    #[cold]
+    fn prepare_text(&self, attachment: &Attachment, end: Lsn, is_ready: bool) {
+        let words = self.words();
+        let edge = self.edge();
+        let wants_zeros = is_ready && self.zeros_end() > words.ready_end.load(Ordering::Acquire);
+        if attachment.is_discouraged(end) || !(end.get() > edge || wants_zeros) {
+            return;
+        }
+        let Some(_held) = lock::try_acquire(&words.prepare, attachment.me()) else { return };
+        let mut prepared = self.check_words();
+        if is_ready {
+            // Others may have gone on meanwhile.
+            prepared = prepared.and_then(|()| self.make_ready_to(Lsn::new(self.zeros_end())));
+        }
+        if end.get() > edge {
+            prepared = prepared.and_then(|()| self.make_next().map(drop));
+        }
+        if prepared.is_err() {
+            // A full disk is not asked again for every record.
+            attachment.discourage(Lsn::new(end.get() + self.prefault_bytes / 8));
+        }
+    }
+
+    /// Position beyond which the next file is to be made; found out where it is not known.
+    fn edge(&self) -> u64 {
+        let words = self.words();
+        let edge = words.files.rule.edge.load(Ordering::Relaxed);
+        let tail = cursor::tail(words);
+        if edge != 0 || words.allocated_end.load(Ordering::Acquire) <= tail.get() {
+            return edge;
+        }
+        let edge = self.segment_of(tail).get() + self.room().saturating_sub(self.prefault_bytes);
+        words.files.rule.edge.store(edge, Ordering::Relaxed);
+        edge
+    }
+
+    /// Up to where zeros are to be written: a window ahead of the tail, within what records go to.
+    fn zeros_end(&self) -> u64 {
+        if !self.needs_zeros() {
+            return 0;
+        }
+        let words = self.words();
+        let tail = cursor::tail(words);
+        let limit = self.segment_of(tail).get() + self.limit_at(tail);
+        let allocated = words.allocated_end.load(Ordering::Acquire);
+        (tail.get() + self.window()).min(limit).min(allocated)
+    }
+
+    /// Bytes of zeros to keep ahead of the tail.
+    #[inline]
+    pub(crate) fn window(&self) -> u64 {
+        let window = self.words().files.rule.window.load(Ordering::Relaxed);
+        window.clamp(WINDOW_BYTES_MIN.min(self.prefault_bytes), self.prefault_bytes)
+    }
+
+    /// Chooses how much to write now, by how long it has lasted last time. The prepare lock is held.
+    pub(crate) fn adapt_window(&self) {
+        if self.geometry.layout == Layout::Framed {
+            return;
+        }
+        let files = &self.words().files;
+        let now = clock::micros();
+        let lasted = now.saturating_sub(files.names.zeroed_at.swap(now, Ordering::Relaxed));
+        let window = match lasted {
+            ..FAST_MICROS => (self.window() * 2).min(self.prefault_bytes),
+            SLOW_MICROS.. => WINDOW_BYTES_MIN.min(self.prefault_bytes),
+            _ => self.window(),
+        };
+        if files.rule.window.load(Ordering::Relaxed) != window {
+            files.rule.window.store(window, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The first moment behind `time` at which the log goes on in a new file, in seconds since 1970; 0
+/// for never.
+pub(crate) fn next_moment(policy: &Policy, time: u64) -> u64 {
+    let Some(every) = policy.rotate_every.as_ref().map(Duration::as_secs).filter(|s| *s > 0) else {
+        return 0;
+    };
+    let phase = policy.rotate_offset.as_secs() % every;
+    let since = (time % every + every - phase) % every;
+    time.saturating_add(every - since)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_multiples_of_the_period_moved_by_the_offset() {
+        let day = 86_400;
+        let moment = |every, offset, time| {
+            let (every, offset) = (Duration::from_secs(every), Duration::from_secs(offset));
+            let policy =
+                Policy { rotate_every: Some(every), rotate_offset: offset, ..Policy::default() };
+            next_moment(&policy, time)
+        };
+        assert_eq!(moment(day, 0, 0), day, "what begins at a moment lasts until the next");
+        assert_eq!(moment(day, 0, day - 1), day);
+        assert_eq!(moment(day, 0, day), 2 * day);
+        assert_eq!(moment(day, 22 * 3600, day), day + 22 * 3600, "midnight two hours east");
+        assert_eq!(moment(day, 22 * 3600, day + 22 * 3600), 2 * day + 22 * 3600);
+        // 1970-01-01 was a Thursday, 1970-01-05 a Monday.
+        assert_eq!(moment(7 * day, 4 * day, 0), 4 * day);
+        assert_eq!(moment(7 * day, 4 * day, 4 * day), 11 * day);
+        assert_eq!(moment(day, 3 * day + 5, 10), day + 5, "an offset longer than the period");
+        assert_eq!(moment(3600, 0, u64::MAX), u64::MAX);
+        assert_eq!(next_moment(&Policy::default(), 5), 0);
+    }
+}

@@ -1,0 +1,218 @@
+//! When a text log goes on in a new file, which files it keeps, and what it does on a full disk.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::options::{CAPACITY_UNIT_BYTES, SEGMENT_CAPACITY_BYTES_MAX, invalid, named};
+use crate::{Error, ErrorKind, Layout, Options, Result};
+
+/// How much longer than a file by its policy a segment of a new log is, so that the policy can be
+/// changed.
+const ROTATIONS_PER_SEGMENT: u64 = 4;
+
+/// What an append does when there is no space for its record: [`Options::on_full`](crate::Options::on_full).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OnFull {
+    /// It returns [`ErrorKind::NoSpace`]; nothing was reserved.
+    #[default]
+    Error,
+    /// It waits until there is space again.
+    Block,
+    /// It drops the record, counts it, and returns [`Lsn::ZERO`](crate::Lsn::ZERO). When there is
+    /// space again, the next append writes a line that says how many records were dropped. For
+    /// text logs.
+    Drop,
+}
+
+named!(OnFull, "answer to a full disk", Error = "error", Block = "block", Drop = "drop");
+
+/// When a text log goes on in a new file, and which of its files it keeps.
+///
+/// Belongs to the log, not to a process: it is stored with the log, every process follows it, and
+/// who opens the log with another policy changes it for all. `None` is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Policy {
+    /// [`Options::rotate_bytes`](crate::Options::rotate_bytes).
+    pub rotate_bytes: Option<u64>,
+    /// [`Options::rotate_every`](crate::Options::rotate_every).
+    pub rotate_every: Option<Duration>,
+    /// [`Options::rotate_offset`](crate::Options::rotate_offset).
+    pub rotate_offset: Duration,
+    /// [`Options::retain_bytes`](crate::Options::retain_bytes).
+    pub retain_bytes: Option<u64>,
+    /// [`Options::retain_age`](crate::Options::retain_age).
+    pub retain_age: Option<Duration>,
+    /// [`Options::retain_files`](crate::Options::retain_files).
+    pub retain_files: Option<u64>,
+    /// [`Options::compress`](crate::Options::compress).
+    pub compresses: bool,
+}
+
+/// What shapes the files of a text log over time.
+impl Options {
+    /// Length in bytes at which a text log goes on in a new file: a record that would make the file
+    /// longer goes into the next, so that only a record that is longer itself makes a longer file.
+    /// 0 is no limit but the segment's capacity. Default for a new log: no limit.
+    ///
+    /// A new log for which this is chosen, and no
+    /// [`segment_capacity_bytes`](Options::segment_capacity_bytes), has segments of four times this,
+    /// at least 1 MiB, so that there is room for a change. A file never gets longer than a segment,
+    /// whatever is asked for later.
+    ///
+    /// This option and the six that follow are the log's [`Policy`](crate::Policy): they are stored with it, what
+    /// is said here replaces what is stored, for every process that has the log open, and what is
+    /// left alone stays. For text logs.
+    pub fn rotate_bytes(mut self, bytes: u64) -> Options {
+        self.policy.rotate_bytes = Some(bytes);
+        self
+    }
+
+    /// Time after which a text log goes on in a new file, in whole seconds. The moments are the
+    /// multiples of this since 1970-01-01 00:00:00 UTC, moved by
+    /// [`rotate_offset`](Options::rotate_offset); the first record after one of them starts the new
+    /// file, and where there is no record there is no file. Zero is never. Default for a new log:
+    /// never.
+    pub fn rotate_every(mut self, period: Duration) -> Options {
+        self.policy.rotate_every = Some(period);
+        self
+    }
+
+    /// By how much the moments of [`rotate_every`](Options::rotate_every) are moved. Default for a
+    /// new log: zero, so that a period of a day ends at midnight UTC. 22 hours put it at midnight of
+    /// a place two hours east, four days (with a period of seven) on a Monday.
+    pub fn rotate_offset(mut self, offset: Duration) -> Options {
+        self.policy.rotate_offset = Some(offset);
+        self
+    }
+
+    /// Bytes that the files of a text log may take together, the current one included. When it goes
+    /// on in a new file, the oldest are removed. 0 is no limit, the default for a new log.
+    pub fn retain_bytes(mut self, bytes: u64) -> Options {
+        self.policy.retain_bytes = Some(bytes);
+        self
+    }
+
+    /// How long a closed file of a text log is kept, in whole seconds since its last record was
+    /// written. Zero is for ever, the default for a new log. Old files go when the log goes on in a
+    /// new one, and when it is opened.
+    pub fn retain_age(mut self, age: Duration) -> Options {
+        self.policy.retain_age = Some(age);
+        self
+    }
+
+    /// How many closed files of a text log are kept beside the current one. `u64::MAX` is all of
+    /// them, the default for a new log.
+    pub fn retain_files(mut self, count: u64) -> Options {
+        self.policy.retain_files = Some(count);
+        self
+    }
+
+    /// Whether closed files of a text log are compressed with zstd, by the process that went on in
+    /// the new one. Default for a new log: no. Needs the feature `zstd`.
+    pub fn compress(mut self, compress: bool) -> Options {
+        self.policy.compresses = Some(compress);
+        self
+    }
+
+    /// What this process's appends do when there is no space. Default: [`OnFull::Error`].
+    ///
+    /// [`OnFull::Drop`] is for text logs, and for [`Log::append`] and [`Log::append_vectored`]
+    /// alone: a reservation or a batch gets the error. Space is that of the filesystem and of quotas;
+    /// a limit on the size of the process's files stays an error.
+    pub fn on_full(mut self, on_full: OnFull) -> Options {
+        self.on_full = on_full;
+        self
+    }
+
+    /// Refuses what only text logs can do for a log of another layout.
+    pub(crate) fn check_layout(&self, layout: Layout, dir: &Path) -> Result<()> {
+        let message = if layout == Layout::Text {
+            return Ok(());
+        } else if !self.policy.is_empty() {
+            "only text logs rotate, and keep or remove files by a policy; this one is framed: leave \
+             the options of the policy alone, or create it with the layout text"
+        } else if self.on_full == OnFull::Drop {
+            "a framed log drops no records, because nothing in it would tell of them; choose error \
+             or block"
+        } else {
+            return Ok(());
+        };
+        Err(invalid(message).at_path(dir))
+    }
+
+    /// The options with the capacity of a log that is to rotate by size, where none was chosen.
+    pub(crate) fn with_room_to_rotate(&self) -> Options {
+        let mut options = self.clone();
+        if let Some(bytes) = self.policy.rotate_bytes.filter(|bytes| *bytes != 0) {
+            options.segment_capacity_bytes.get_or_insert_with(|| {
+                let page = (rustix::param::page_size() as u64).max(CAPACITY_UNIT_BYTES);
+                let wanted = bytes.saturating_mul(ROTATIONS_PER_SEGMENT);
+                wanted.clamp(1 << 20, SEGMENT_CAPACITY_BYTES_MAX).next_multiple_of(page)
+            });
+        }
+        options
+    }
+}
+
+/// What a program says about the policy; what it leaves alone stays as the log has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PolicyWish {
+    pub(crate) rotate_bytes: Option<u64>,
+    pub(crate) rotate_every: Option<Duration>,
+    pub(crate) rotate_offset: Option<Duration>,
+    pub(crate) retain_bytes: Option<u64>,
+    pub(crate) retain_age: Option<Duration>,
+    pub(crate) retain_files: Option<u64>,
+    pub(crate) compresses: Option<bool>,
+}
+
+impl PolicyWish {
+    /// Whether the program leaves everything alone.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == PolicyWish::default()
+    }
+
+    /// The policy of a log that has `stored`; zeros stand for no limit.
+    pub(crate) fn applied_to(&self, stored: Policy) -> Policy {
+        fn limit(wish: Option<u64>, stored: Option<u64>) -> Option<u64> {
+            wish.map_or(stored, |limit| (limit != 0).then_some(limit))
+        }
+        fn whole(span: Duration) -> Duration {
+            Duration::from_secs(span.as_secs())
+        }
+        fn span(wish: Option<Duration>, stored: Option<Duration>) -> Option<Duration> {
+            wish.map_or(stored, |span| Some(whole(span)).filter(|span| !span.is_zero()))
+        }
+        Policy {
+            rotate_bytes: limit(self.rotate_bytes, stored.rotate_bytes),
+            rotate_every: span(self.rotate_every, stored.rotate_every),
+            rotate_offset: self.rotate_offset.map_or(stored.rotate_offset, whole),
+            retain_bytes: limit(self.retain_bytes, stored.retain_bytes),
+            retain_age: span(self.retain_age, stored.retain_age),
+            // Zero files is a wish of its own: keep only the current one.
+            retain_files: self
+                .retain_files
+                .map_or(stored.retain_files, |count| (count != u64::MAX).then_some(count)),
+            compresses: self.compresses.unwrap_or(stored.compresses),
+        }
+    }
+
+    /// Refuses values that mean nothing.
+    pub(crate) fn check(&self) -> Result<()> {
+        for (what, span) in [("rotate_every", self.rotate_every), ("retain_age", self.retain_age)] {
+            if let Some(span) = span.filter(|span| !span.is_zero() && span.as_secs() == 0) {
+                return Err(invalid(format!("{what} of {span:?} is less than a second")));
+            }
+        }
+        if self.compresses == Some(true) && !cfg!(feature = "zstd") {
+            return Err(invalid(
+                "this build of Vellum cannot compress; build it with the feature `zstd`",
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! Which segment is in which file, by the names in the log's directory.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs;
+use rustix::io::Errno;
+
+use super::names;
+use crate::error::OsResult;
+use crate::format::segment::{COMPRESSED_SUFFIX, parse_file_name, path, text_file_pattern};
+use crate::format::zstd;
+use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
+
+/// A segment file.
+#[derive(Clone, Debug)]
+pub(crate) struct SegmentFile {
+    pub(crate) first: Lsn,
+    /// When its first record went in, in seconds since 1970, where the name tells it.
+    pub(crate) time: Option<u64>,
+    pub(crate) is_compressed: bool,
+    pub(crate) path: PathBuf,
+}
+
+/// The segment files of a log, oldest first.
+///
+/// Where a file is there compressed and as it was, because somebody died between the two, it is
+/// listed as it was.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    pub(crate) files: Vec<SegmentFile>,
+}
+
+impl Listing {
+    pub(crate) fn read(dir: &Path) -> Result<Listing> {
+        let parse = |name: String| {
+            let parsed = parse_file_name(&name)?;
+            let (first, time, is_compressed) = (parsed.first, parsed.time, parsed.is_compressed);
+            Some(SegmentFile { first, time, is_compressed, path: dir.join(name) })
+        };
+        let mut files: Vec<SegmentFile> = names(dir)?.into_iter().filter_map(parse).collect();
+        files.sort_unstable_by_key(|file| (file.first, file.is_compressed, file.time));
+        files.dedup_by_key(|file| file.first);
+        Ok(Listing { files })
+    }
+
+    pub(crate) fn get(&self, first: Lsn) -> Option<&SegmentFile> {
+        let index = self.files.binary_search_by_key(&first, |file| file.first).ok()?;
+        self.files.get(index)
+    }
+
+    /// First positions, oldest first.
+    pub(crate) fn firsts(&self) -> Vec<Lsn> {
+        self.files.iter().map(|file| file.first).collect()
+    }
+
+    /// The latest time that a name tells.
+    pub(crate) fn newest_time(&self) -> Option<u64> {
+        self.files.iter().filter_map(|file| file.time).max()
+    }
+}
+
+impl SegmentFile {
+    /// Bytes of text in a compressed file; `None` for one that is not compressed.
+    pub(crate) fn content_len(&self) -> Result<Option<u64>> {
+        if !self.is_compressed {
+            return Ok(None);
+        }
+        let mut header = [0; zstd::HEADER_LEN_MAX];
+        let mut read = || -> rustix::io::Result<usize> {
+            let fd = sys::file::open(&self.path, fs::OFlags::RDONLY, 0)?;
+            sys::file::read_up_to_at(&fd, &mut header, 0)
+        };
+        let count = read().or_os("read the compressed segment", &self.path)?;
+        let len = zstd::content_len(&header[..count]).ok_or_else(|| {
+            let message = "the compressed segment does not tell how long it was";
+            Error::new(ErrorKind::Corrupt, message).at_path(&self.path)
+        })?;
+        Ok(Some(len))
+    }
+
+    /// Removes the file, and what it was being compressed to.
+    pub(crate) fn remove(&self) -> Result<()> {
+        if !self.is_compressed {
+            remove(&compressed_path(&self.path))?;
+        }
+        remove(&self.path)
+    }
+}
+
+/// What the file at `path` is called when it is compressed.
+pub(crate) fn compressed_path(path: &Path) -> PathBuf {
+    let mut compressed = path.as_os_str().to_owned();
+    compressed.push(COMPRESSED_SUFFIX);
+    compressed.into()
+}
+
+/// Removes a file, if it is there.
+pub(crate) fn remove(path: &Path) -> Result<()> {
+    match fs::unlink(path) {
+        Err(Errno::NOENT) => Ok(()),
+        answer => answer.or_os("remove the segment", path),
+    }
+}
+
+/// Path of the segment at `first`, found by listing the directory where the name tells more than
+/// that; for a file that is missing, what it would look like.
+pub(crate) fn find(dir: &Path, layout: Layout, first: Lsn) -> PathBuf {
+    match layout {
+        Layout::Framed => path(dir, first),
+        Layout::Text => {
+            let listing = Listing::read(dir).unwrap_or_default();
+            let found = listing.get(first).map(|file| file.path.clone());
+            found.unwrap_or_else(|| dir.join(text_file_pattern(first)))
+        }
+    }
+}

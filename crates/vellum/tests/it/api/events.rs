@@ -1,0 +1,134 @@
+//! Events of the crates `tracing` and `log`, from several processes into one log.
+
+use vellum::{Layout, Options};
+
+use crate::support::child::{self, Child};
+use crate::support::fork;
+use crate::support::{assert_sound, payloads, place, scratch, small};
+
+const EVENTS: usize = 400;
+
+#[cfg(feature = "tracing")]
+fn tracing_to(log: vellum::Log) -> vellum::tracing::LogWriter {
+    let writer = vellum::tracing::LogWriter::new(log);
+    let format = tracing_subscriber::fmt().with_ansi(false).with_writer(writer.clone());
+    format.init();
+    writer
+}
+
+#[cfg(feature = "tracing")]
+fn tracing_event(name: &str, number: usize) {
+    tracing::info!(number, "{name}");
+}
+
+#[cfg(feature = "log")]
+fn log_event(name: &str, number: usize) {
+    log::info!("{name} number={number}");
+}
+
+/// Logs numbered events, half of them in a forked child.
+fn log_events(event: fn(&str, usize), name: &str) {
+    (0..EVENTS / 2).for_each(|number| event(name, number));
+    let pid = fork::fork(|| {
+        (EVENTS / 2..EVENTS).for_each(|number| event(name, number));
+        0
+    });
+    (0..EVENTS).for_each(|number| event("parent", number));
+    assert_eq!(fork::wait_patiently(pid), Some(0));
+    child::say("done");
+}
+
+/// In a process of its own, because its threads and its logger are there for good.
+pub(crate) fn log_with(arguments: &[String]) {
+    let log = Options::new().open(&arguments[0]).unwrap();
+    match arguments[1].as_str() {
+        #[cfg(feature = "tracing")]
+        "tracing" => {
+            let writer = tracing_to(log);
+            log_events(tracing_event, &arguments[2]);
+            assert_eq!(writer.lost(), 0);
+        }
+        #[cfg(feature = "log")]
+        "log" => {
+            vellum::logger::Logger::new(log).init().unwrap();
+            log::debug!("below the level");
+            log_events(log_event, &arguments[2]);
+        }
+        way => panic!("no way to log: {way}"),
+    }
+}
+
+/// The numbers of the events whose text holds `name`.
+fn numbers(lines: &[Vec<u8>], name: &str) -> Vec<usize> {
+    let lines = lines.iter().map(|line| std::str::from_utf8(line).unwrap());
+    let lines = lines.filter(|line| line.contains(&format!(" {name} ")));
+    lines.map(|line| line.trim_end().rsplit_once("number=").unwrap().1.parse().unwrap()).collect()
+}
+
+fn check_two_processes(way: &str) {
+    for layout in [Layout::Text, Layout::Framed] {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let path = place(&dir);
+        let start = |name: &str| Child::start("log with", &[path.to_str().unwrap(), way, name]);
+        let mut children = [start("a"), start("b")];
+        for _ in 0..20 {
+            // Whoever writes goes on in a new file without a gap.
+            let _ = log.rotate();
+            log.append(b"between\n").unwrap();
+        }
+        children.iter_mut().for_each(|child| child.expect("done"));
+        children.into_iter().for_each(Child::finish_well);
+        let mut lines = payloads(&log);
+        lines.retain(|line| !line.starts_with(b"between"));
+        let has_newline = |line: &[u8]| line.ends_with(b"\n");
+        let is_text = layout == Layout::Text;
+        assert!(lines.iter().all(|line| has_newline(line) == is_text));
+        assert_eq!(lines.len(), 4 * EVENTS, "each event is a record, and no other");
+        for name in ["a", "b"] {
+            assert!(numbers(&lines, name).into_iter().eq(0..EVENTS), "all of {name}, in order");
+        }
+        assert_eq!(numbers(&lines, "parent").len(), 2 * EVENTS);
+        assert_sound(&log);
+    }
+}
+
+#[cfg(feature = "tracing")]
+#[test]
+fn events_of_tracing_from_two_processes_and_their_children_are_whole() {
+    check_two_processes("tracing");
+}
+
+#[cfg(feature = "log")]
+#[test]
+fn messages_of_log_from_two_processes_and_their_children_are_whole() {
+    check_two_processes("log");
+}
+
+#[cfg(feature = "tracing")]
+#[test]
+fn an_event_in_pieces_is_one_record_and_one_that_is_refused_is_counted() {
+    use std::io::Write;
+    use tracing_subscriber::fmt::MakeWriter;
+
+    let dir = scratch();
+    let log = small(Layout::Text).open(place(&dir)).unwrap();
+    let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+    let writer = vellum::tracing::LogWriter::new(log);
+    let (mut one, mut other) = (writer.make_writer(), writer.make_writer());
+    for piece in ["a", " b"] {
+        one.write_all(piece.as_bytes()).unwrap();
+        other.write_all(piece.as_bytes()).unwrap();
+    }
+    drop(one);
+    other.write_all(b" c\n").unwrap();
+    drop(other);
+    assert_eq!(payloads(&view), [b"a b\n".to_vec(), b"a b c\n".to_vec()]);
+    assert_eq!(writer.lost(), 0);
+    let refused = vellum::tracing::LogWriter::new(view);
+    for _ in 0..3 {
+        refused.make_writer().write_all(b"nowhere\n").unwrap();
+    }
+    assert_eq!(refused.lost(), 3);
+    assert!(refused.clone().make_writer().flush().is_ok(), "nothing was written");
+}

@@ -1,0 +1,112 @@
+//! Which files are kept, and that those that are written never go.
+
+use std::fs;
+use std::time::Duration;
+
+use vellum::{ErrorKind, Fill, Layout, Lsn, Options};
+
+use super::{append_lines, assert_orderly, lens, line, parts, rotating};
+use crate::support::{
+    FILLS, assert_sound, concatenated, payloads, place, scratch, segment_files, until,
+};
+
+#[test]
+fn so_many_closed_files_are_kept_beside_the_current_one() {
+    for fill in FILLS {
+        for kept in [0, 1, 3] {
+            let dir = scratch();
+            let log = rotating(200).retain_files(kept).fill(fill).open(place(&dir)).unwrap();
+            for number in 0..20 {
+                let lsn = append_lines(&log, number..number + 1, 100);
+                let files = segment_files(&place(&dir)).len() as u64;
+                assert_eq!(files, (number as u64 / 2 + 1).min(kept + 1), "{lsn:?}");
+            }
+            let expected: Vec<_> = (18 - 2 * kept as usize..20).map(|n| line(n, 100)).collect();
+            assert_eq!(payloads(&log), expected);
+            assert_eq!(log.reader(Lsn::new(1)).unwrap_err().kind(), ErrorKind::Trimmed);
+            assert_orderly(&place(&dir));
+            assert_sound(&log);
+        }
+    }
+}
+
+#[test]
+fn so_many_bytes_are_kept_the_current_file_included() {
+    let dir = scratch();
+    let log = rotating(1000).retain_bytes(3500).open(place(&dir)).unwrap();
+    append_lines(&log, 0..95, 100);
+    drop(log);
+    assert_eq!(lens(&place(&dir)), [1000, 1000, 1000, 500], "when the current one began");
+    let log = Options::new().retain_bytes(1).open(place(&dir)).unwrap();
+    assert_eq!(segment_files(&place(&dir)).len(), 1, "an opener with another policy tidies");
+    assert_eq!(payloads(&log).len(), 5);
+}
+
+#[test]
+fn a_file_is_kept_for_so_long_after_its_last_record() {
+    let dir = scratch();
+    let log = rotating(100).retain_age(Duration::from_secs(2)).open(place(&dir)).unwrap();
+    append_lines(&log, 0..5, 90);
+    assert_eq!(segment_files(&place(&dir)).len(), 5, "all of them are young");
+    let mut number = 5;
+    until("the first files are old", || {
+        append_lines(&log, number..number + 1, 90);
+        number += 1;
+        (log.begin() > Lsn::new(6 << 20)).then_some(())
+    });
+    // What is kept was followed by another less than two seconds ago.
+    let files = segment_files(&place(&dir));
+    let newest = parts(files.last().unwrap()).0;
+    let seconds = |stamp: &str| stamp[13..15].parse::<i64>().unwrap();
+    let age = (seconds(&newest) - seconds(&parts(&files[1]).0)).rem_euclid(60);
+    assert!(age <= 2, "{files:?}");
+    assert_orderly(&place(&dir));
+}
+
+#[test]
+fn what_a_slow_writer_still_holds_is_kept_until_it_is_done() {
+    use std::io::Write;
+    let dir = scratch();
+    let log = rotating(1000).retain_files(0).fill(Fill::Pwrite).open(place(&dir)).unwrap();
+    let mut slow = log.reserve(100).unwrap();
+    append_lines(&log, 1..40, 100);
+    assert_eq!(segment_files(&place(&dir)).len(), 4, "all behind the slow one");
+    slow.write_all(&line(0, 100)).unwrap();
+    slow.publish().unwrap();
+    append_lines(&log, 40..41, 100);
+    assert_eq!(payloads(&log).len(), 1);
+    assert_eq!(segment_files(&place(&dir)).len(), 1);
+}
+
+#[test]
+fn files_that_a_dead_process_was_about_to_remove_go_with_the_next() {
+    let dir = scratch();
+    let log = rotating(100).retain_files(2).open(place(&dir)).unwrap();
+    append_lines(&log, 0..5, 90);
+    let oldest = segment_files(&place(&dir))[0].clone();
+    let kept = fs::read(&oldest).unwrap();
+    append_lines(&log, 5..6, 90);
+    fs::write(&oldest, kept).unwrap();
+    append_lines(&log, 6..7, 90);
+    assert_eq!(segment_files(&place(&dir)).len(), 3);
+    assert_eq!(payloads(&log), (4..7).map(|number| line(number, 90)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_reader_that_is_overtaken_is_told_and_can_go_on_at_the_beginning() {
+    let dir = scratch();
+    let log = rotating(1000).retain_files(1).layout(Layout::Text).open(place(&dir)).unwrap();
+    append_lines(&log, 0..5, 100);
+    let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+    let mut lines = reader.reader(Lsn::ZERO).unwrap();
+    assert_eq!(lines.next().unwrap().unwrap().payload, line(0, 100));
+    append_lines(&log, 5..100, 100);
+    let error = std::iter::repeat_with(|| lines.next().map(|line| line.is_some()))
+        .take(200)
+        .find_map(Result::err);
+    assert_eq!(error.unwrap().kind(), ErrorKind::Trimmed);
+    let mut lines = reader.reader(Lsn::ZERO).unwrap();
+    assert_eq!(lines.next().unwrap().unwrap().payload, line(80, 100));
+    drop(log);
+    assert_eq!(concatenated(&place(&dir)).len(), 2000);
+}
