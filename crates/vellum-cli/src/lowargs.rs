@@ -7,6 +7,7 @@ mod advise;
 mod bench;
 mod examples;
 mod internal;
+mod policy;
 mod stress;
 mod upkeep;
 mod values;
@@ -26,8 +27,11 @@ pub(crate) use bench::{
 pub(crate) use internal::{
     DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs, StressProcessArgs,
 };
+pub(crate) use policy::{PolicyArgs, TailArgs};
 pub(crate) use stress::{CommitEvery, StressArgs};
-pub(crate) use upkeep::{CheckpointArgs, PrepareArgs, RepairArgs, TrimArgs, TruncateArgs};
+pub(crate) use upkeep::{
+    CheckpointArgs, PrepareArgs, RepairArgs, RotateArgs, TrimArgs, TruncateArgs,
+};
 
 /// Reads the command line of this process; a wrong one ends it.
 pub(crate) fn parse() -> Command {
@@ -65,10 +69,12 @@ pub(crate) struct LowArgs {
 pub(crate) enum Command {
     Append(AppendArgs),
     Cat(CatArgs),
+    Tail(TailArgs),
     Stat(StatArgs),
     Verify(VerifyArgs),
     Prepare(PrepareArgs),
     Checkpoint(CheckpointArgs),
+    Rotate(RotateArgs),
     Trim(TrimArgs),
     Truncate(TruncateArgs),
     Repair(RepairArgs),
@@ -112,6 +118,8 @@ pub(crate) struct AppendArgs {
     pub(crate) commit_interval: Option<u64>,
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
 }
 
 impl AppendArgs {

@@ -8,7 +8,7 @@ use std::io::IoSlice;
 use anyhow::Context;
 use vellum::{Layout, Log, Lsn, Options};
 
-use super::{open_to_commit, shaped};
+use super::{open_to_commit, shaped, with_policy};
 use crate::lowargs::{AppendArgs, CommitWhen};
 use crate::outcome::{Outcome, Result};
 use committer::{Committer, Input};
@@ -17,8 +17,12 @@ use records::{Record, Records};
 pub(super) fn run(args: &AppendArgs) -> Result<Outcome> {
     let when = args.commit_when();
     let log = match when {
-        CommitWhen::None => shaped(Options::new(), &args.shape).open(&args.log)?,
-        CommitWhen::Every | CommitWhen::End => open_to_commit(&args.log, &args.shape)?,
+        CommitWhen::None => {
+            with_policy(shaped(Options::new(), &args.shape), &args.policy).open(&args.log)?
+        }
+        CommitWhen::Every | CommitWhen::End => {
+            open_to_commit(&args.log, &args.shape, &args.policy)?
+        }
     };
     let delimiter = if args.null { 0 } else { b'\n' };
     let committer = Committer::new(&log, when, args.commit_interval, args.ack);

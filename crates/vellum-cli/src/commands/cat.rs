@@ -7,18 +7,34 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
-use vellum::{ErrorKind, Layout, Log, Options, Record};
+use vellum::{ErrorKind, Layout, Log, Lsn, Options, Record};
 
 use super::{open_to_read, tell_of_the_dead};
 use crate::lowargs::CatArgs;
 use crate::outcome::{Outcome, Result};
-use crate::output::Output;
+use crate::output::{self, Output};
 
 /// How often a reader that waits for records looks whether somebody still reads what it prints.
 const LOOK_AT_OUTPUT: Duration = Duration::from_secs(1);
 
+/// What to do when records were removed before they were printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum AtTrimmed {
+    Fail,
+    GoOn,
+}
+
 pub(super) fn run(args: &CatArgs) -> Result<Outcome> {
-    let log = if args.follow { open_to_follow(args)? } else { open_to_read(&args.log)? };
+    print(&open(args)?, args, AtTrimmed::Fail)
+}
+
+/// Opens the log as it is needed to print it.
+pub(super) fn open(args: &CatArgs) -> Result<Log> {
+    if args.follow { open_to_follow(args) } else { open_to_read(&args.log) }
+}
+
+/// Prints the records that `args` ask for.
+pub(super) fn print(log: &Log, args: &CatArgs, at_trimmed: AtTrimmed) -> Result<Outcome> {
     let mut reader = log.reader(args.from)?;
     let mut printer = Printer::new(args, log.layout());
     let is_done = |position| args.to.is_some_and(|to| position >= to);
@@ -39,6 +55,11 @@ pub(super) fn run(args: &CatArgs) -> Result<Outcome> {
                 }
                 is_waiting = true;
             }
+            Err(error) if at_trimmed == AtTrimmed::GoOn && error.kind() == ErrorKind::Trimmed => {
+                let position = reader.position();
+                reader = log.reader(Lsn::ZERO)?;
+                say_removed(position, reader.position());
+            }
             Err(error) => {
                 // What is good before the damage is of use.
                 printer.output.flush()?;
@@ -51,6 +72,12 @@ pub(super) fn run(args: &CatArgs) -> Result<Outcome> {
         tell_of_the_dead(&log.stat()?);
     }
     Ok(Outcome::Good)
+}
+
+fn say_removed(from: Lsn, to: Lsn) {
+    output::say(format_args!(
+        "what was at positions {from} to {to} was removed before it was read"
+    ));
 }
 
 /// Opens for writing, so that writers ring and what the dead left can be padded; where that is not

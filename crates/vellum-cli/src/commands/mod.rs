@@ -10,8 +10,10 @@ mod demo;
 mod man;
 mod prepare;
 mod repair;
+mod rotate;
 mod stat;
 mod stress;
+mod tail;
 mod trim;
 mod truncate;
 mod verify;
@@ -20,7 +22,7 @@ use std::path::Path;
 
 use vellum::{ErrorKind, Layout, Log, Options, Stat};
 
-use crate::lowargs::{BenchSuite, Command, InternalCommand, ShapeArgs};
+use crate::lowargs::{BenchSuite, Command, InternalCommand, PolicyArgs, ShapeArgs};
 use crate::outcome::{Outcome, Result};
 use crate::{output, scratch};
 
@@ -29,10 +31,12 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
     match command {
         Command::Append(args) => append::run(&args),
         Command::Cat(args) => cat::run(&args),
+        Command::Tail(args) => tail::run(&args),
         Command::Stat(args) => stat::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Prepare(args) => prepare::run(&args),
         Command::Checkpoint(args) => checkpoint::run(&args),
+        Command::Rotate(args) => rotate::run(&args),
         Command::Trim(args) => trim::run(&args),
         Command::Truncate(args) => truncate::run(&args),
         Command::Repair(args) => repair::run(&args),
@@ -74,9 +78,35 @@ fn shaped(mut options: Options, shape: &ShapeArgs) -> Options {
     options
 }
 
+/// `options` with the policy that the user asked for.
+fn with_policy(mut options: Options, policy: &PolicyArgs) -> Options {
+    if let Some(bytes) = policy.rotate_bytes {
+        options = options.rotate_bytes(bytes);
+    }
+    if let Some(span) = policy.rotate_every {
+        options = options.rotate_every(span);
+    }
+    if let Some(span) = policy.rotate_offset {
+        options = options.rotate_offset(span);
+    }
+    if let Some(bytes) = policy.retain_bytes {
+        options = options.retain_bytes(bytes);
+    }
+    if let Some(age) = policy.retain_age {
+        options = options.retain_age(age);
+    }
+    if let Some(count) = policy.retain_files {
+        options = options.retain_files(count);
+    }
+    if let Some(compress) = policy.compress {
+        options = options.compress(compress);
+    }
+    options.on_full(policy.on_full.unwrap_or_default())
+}
+
 /// Opens the log as it is, or a new one that suits commits where the user asks for nothing else.
-fn open_to_commit(path: &Path, shape: &ShapeArgs) -> vellum::Result<Log> {
-    let as_it_is = shaped(Options::new(), shape);
+fn open_to_commit(path: &Path, shape: &ShapeArgs, policy: &PolicyArgs) -> vellum::Result<Log> {
+    let as_it_is = with_policy(shaped(Options::new(), shape), policy);
     // What a new log is made of is not to be asked of one that is there.
     match as_it_is.clone().create(false).open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -85,7 +115,7 @@ fn open_to_commit(path: &Path, shape: &ShapeArgs) -> vellum::Result<Log> {
     let new = match shape.layout {
         // The staged way is for framed logs.
         Some(Layout::Text) => as_it_is.clone(),
-        _ => shaped(Options::wal(), shape),
+        _ => with_policy(shaped(Options::wal(), shape), policy),
     };
     match new.create_new(true).open(path) {
         // Somebody was faster.

@@ -2,6 +2,7 @@
 
 mod commits;
 mod json;
+mod policy;
 
 use std::fmt::Write;
 use std::path::Path;
@@ -76,11 +77,16 @@ fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
         ("segments", format!("of {} each", bytes(stat.segment_capacity_bytes))),
         ("prepared", format!("{} ahead", count(commits::prepared_segments(stat), "segment"))),
     ];
+    facts.extend(policy::facts(stat));
     facts.extend(commits::facts(&stat.commits));
     if stat.repairs > 0 {
         let records = count(stat.repairs, "reservation");
         let space = bytes(stat.repaired_bytes);
         facts.push(("repaired", format!("{records} of the dead, {space}")));
+    }
+    if stat.dropped > 0 {
+        let records = count(stat.dropped, "record");
+        facts.push(("dropped", format!("{records}, when there was no space")));
     }
     facts
 }

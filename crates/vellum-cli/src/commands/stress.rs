@@ -16,7 +16,7 @@ use anyhow::anyhow;
 use vellum::{ErrorKind, Log, Options};
 
 use super::open_to_commit;
-use crate::lowargs::{StressArgs, StressProcessArgs};
+use crate::lowargs::{PolicyArgs, StressArgs, StressProcessArgs};
 use crate::outcome::{Outcome, Result};
 use survey::Survey;
 
@@ -45,7 +45,7 @@ pub(super) fn process(args: &StressProcessArgs) -> Result<Outcome> {
 }
 
 fn open(args: &StressArgs) -> Result<Log> {
-    match open_to_commit(&args.log, &args.shape) {
+    match open_to_commit(&args.log, &args.shape, &PolicyArgs::default()) {
         Err(error) if error.kind() != ErrorKind::InvalidOption => Err(failure(error)),
         answer => Ok(answer?),
     }

@@ -11,12 +11,14 @@ Examples:
   vellum demo                           see it work
   echo hello | vellum append app.log    append a record
   vellum cat app.log                    print all records
-  vellum cat --follow app.log           print new ones as they come";
+  vellum tail --follow app.log          print new ones as they come";
 
 pub(super) const APPEND: &str = "\
 Examples:
   journalctl -f | vellum append app.log
   vellum append --layout text --segment-bytes 16MiB app.log < access.txt
+  app 2>&1 | vellum append --layout text --rotate-every 1d --retain-age 30d app.log
+  app 2>&1 | vellum append --layout text --rotate-bytes 10M --retain-bytes 1G --on-full drop app.log
   find . -print0 | vellum append -0 files.log
   echo hello | vellum append --ack app.log    # prints the LSN, as 67108864
   vellum append --commit every --ack orders.log < orders.json
@@ -28,6 +30,17 @@ Examples:
   vellum cat --follow --json app.log | jq -r .payload
   vellum cat --from 67108864 --to 67109120 app.log
   vellum cat -0 files.log | xargs -0 ls -l";
+
+pub(super) const TAIL: &str = "\
+Examples:
+  vellum tail app.log
+  vellum tail -n 100 -f app.log | grep error
+  vellum tail -n 0 -f --json app.log | jq -r .payload";
+
+pub(super) const ROTATE: &str = "\
+Examples:
+  vellum rotate app.log
+  vellum rotate app.log && gzip -k \"$(ls app.log/*.log | tail -n 2 | head -n 1)\"";
 
 pub(super) const STAT: &str = "\
 Examples:

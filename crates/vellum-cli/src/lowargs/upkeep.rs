@@ -25,6 +25,18 @@ pub(crate) struct TrimArgs {
     pub(crate) json: bool,
 }
 
+/// Have a text log go on in a new file
+///
+/// The next record goes there, whatever the log's policy says; nobody has to be told, and nothing
+/// is lost. Where nothing was written since the last time, nothing happens.
+#[derive(Args, Debug)]
+#[command(after_help = examples::ROTATE)]
+pub(crate) struct RotateArgs {
+    /// The log's directory
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) log: PathBuf,
+}
+
 /// Make segments ready ahead of need, so that no commit has to wait for that
 ///
 /// They are allocated and synced, beyond the segment that is written now, as the log was created

@@ -16,7 +16,14 @@ fn json_has_every_key() {
     for key in ["filesystem", "preallocate_reason", "fill", "fill_reason"] {
         assert!(stat[key].as_str().is_some_and(|text| !text.is_empty()), "{key}");
     }
-    for key in ["durable", "prepared_end", "repairs", "repaired_bytes", "segment_capacity_bytes"] {
+    for key in [
+        "durable",
+        "prepared_end",
+        "repairs",
+        "repaired_bytes",
+        "dropped",
+        "segment_capacity_bytes",
+    ] {
         assert!(stat[key].is_u64(), "{key}");
     }
     for key in ["checkpoint", "prepared_segments"] {

@@ -139,8 +139,9 @@ impl Place {
     /// The segment files, oldest first.
     pub(crate) fn segments(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.log()).unwrap().map(|entry| entry.unwrap().path());
-        let mut paths: Vec<PathBuf> =
-            entries.filter(|path| path.extension().is_some_and(|end| end == "seg")).collect();
+        let mut paths: Vec<PathBuf> = entries
+            .filter(|path| path.extension().is_some_and(|end| end == "seg" || end == "log"))
+            .collect();
         paths.sort();
         paths
     }

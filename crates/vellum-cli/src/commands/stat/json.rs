@@ -1,8 +1,10 @@
 //! The state of a log as JSON. Names and units are those of the library's `Stat`.
 
 use serde::Serialize;
+use vellum::Layout;
 
 use super::commits;
+use super::policy::JsonPolicy;
 
 #[derive(Serialize)]
 pub(super) struct Stat {
@@ -20,6 +22,9 @@ pub(super) struct Stat {
     fill_reason: String,
     repairs: u64,
     repaired_bytes: u64,
+    dropped: u64,
+    /// `null` for a framed log.
+    policy: Option<JsonPolicy>,
     checkpoint: u64,
     commits: Commits,
     /// Segments that stand ready beyond the active one, spares left out.
@@ -94,6 +99,8 @@ impl From<&vellum::Stat> for Stat {
             fill_reason: stat.fill_reason.clone(),
             repairs: stat.repairs,
             repaired_bytes: stat.repaired_bytes,
+            dropped: stat.dropped,
+            policy: (stat.layout == Layout::Text).then(|| JsonPolicy::from(&stat.policy)),
             checkpoint: stat.checkpoint.get(),
             commits: Commits::from(&stat.commits),
             prepared_segments: commits::prepared_segments(stat),

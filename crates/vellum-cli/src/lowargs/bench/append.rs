@@ -39,7 +39,7 @@ pub(crate) struct BenchAppendArgs {
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = values::bytes)]
     pub(crate) bytes: Vec<u64>,
     /// Which ways of appending: vellum-framed, vellum-text, write, writev, stdio, direct, aio,
-    /// io_uring [default: all]
+    /// io_uring [default: all of these], vellum-c (vellum-framed through the C interface)
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) ways: Vec<WayName>,
     /// How many rounds are counted [default: 5]

@@ -1,0 +1,10 @@
+//! `vellum rotate`: a text log goes on in a new file.
+
+use super::open_to_write;
+use crate::lowargs::RotateArgs;
+use crate::outcome::{Outcome, Result};
+
+pub(super) fn run(args: &RotateArgs) -> Result<Outcome> {
+    open_to_write(&args.log)?.rotate()?;
+    Ok(Outcome::Good)
+}

@@ -1,0 +1,95 @@
+//! The policy of a text log, for people and as JSON.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use vellum::{Layout, Policy, Stat};
+
+use crate::table::{bytes, count};
+
+/// What the library's `Policy` says, spans in seconds; `null` is no limit.
+#[derive(Serialize)]
+pub(super) struct JsonPolicy {
+    rotate_bytes: Option<u64>,
+    rotate_every_seconds: Option<u64>,
+    rotate_offset_seconds: u64,
+    retain_bytes: Option<u64>,
+    retain_age_seconds: Option<u64>,
+    retain_files: Option<u64>,
+    compress: bool,
+}
+
+impl From<&Policy> for JsonPolicy {
+    fn from(policy: &Policy) -> JsonPolicy {
+        JsonPolicy {
+            rotate_bytes: policy.rotate_bytes,
+            rotate_every_seconds: policy.rotate_every.map(|span| span.as_secs()),
+            rotate_offset_seconds: policy.rotate_offset.as_secs(),
+            retain_bytes: policy.retain_bytes,
+            retain_age_seconds: policy.retain_age.map(|span| span.as_secs()),
+            retain_files: policy.retain_files,
+            compress: policy.compresses,
+        }
+    }
+}
+
+/// When it goes on in a new file, and which ones it keeps.
+pub(super) fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
+    if stat.layout != Layout::Text {
+        return Vec::new();
+    }
+    vec![("rotates", rotates(stat)), ("keeps", keeps(&stat.policy))]
+}
+
+fn rotates(stat: &Stat) -> String {
+    let policy = &stat.policy;
+    let mut parts = vec![match policy.rotate_bytes {
+        Some(limit) => format!("at {}", bytes(limit)),
+        None => format!("at {}, the capacity of a segment", bytes(stat.segment_capacity_bytes)),
+    }];
+    if let Some(every) = policy.rotate_every {
+        parts.push(format!("every {}", span(every)));
+    }
+    if !policy.rotate_offset.is_zero() {
+        parts.push(format!("moved by {}", span(policy.rotate_offset)));
+    }
+    if policy.compresses {
+        parts.push("and compresses what it has left".into());
+    }
+    parts.join(", ")
+}
+
+fn keeps(policy: &Policy) -> String {
+    let parts: Vec<String> = [
+        policy.retain_bytes.map(bytes),
+        policy.retain_age.map(|age| format!("{} after the last record", span(age))),
+        policy.retain_files.map(|files| format!("{} beside the current one", count(files, "file"))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if parts.is_empty() { "everything".into() } else { format!("at most {}", parts.join(", ")) }
+}
+
+/// A span in the largest unit that measures it whole.
+fn span(span: Duration) -> String {
+    let seconds = span.as_secs();
+    let units = [(604_800, "w"), (86_400, "d"), (3600, "h"), (60, "min")];
+    let unit = units.into_iter().find(|(unit, _)| seconds > 0 && seconds.is_multiple_of(*unit));
+    let (unit, name) = unit.unwrap_or((1, "s"));
+    format!("{} {name}", seconds / unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_told_in_the_largest_unit_that_measures_them() {
+        for (seconds, text) in
+            [(0, "0 s"), (90, "90 s"), (900, "15 min"), (86_400, "1 d"), (79_200, "22 h")]
+        {
+            assert_eq!(span(Duration::from_secs(seconds)), text);
+        }
+    }
+}

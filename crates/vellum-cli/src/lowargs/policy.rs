@@ -1,0 +1,65 @@
+//! Options of text logs: files that come and go, and their ends.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+use vellum::OnFull;
+
+use super::{examples, values};
+
+/// When a text log goes on in a new file, and which files it keeps; `None` leaves it to the log.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Options for the files of a text log, stored with it")]
+pub(crate) struct PolicyArgs {
+    /// Go on in a new file when one would get longer than this, as 10M; 0 for never
+    #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
+    pub(crate) rotate_bytes: Option<u64>,
+    /// Go on in a new file this often, as 1h or 1d, at the hour or at midnight UTC; 0 for never
+    #[arg(long, value_name = "SPAN", value_parser = values::span)]
+    pub(crate) rotate_every: Option<Duration>,
+    /// Move those moments by this, as 22h for midnight two hours east of Greenwich
+    #[arg(long, value_name = "SPAN", value_parser = values::span)]
+    pub(crate) rotate_offset: Option<Duration>,
+    /// Remove the oldest files when all take more than this together; 0 for never
+    #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
+    pub(crate) retain_bytes: Option<u64>,
+    /// Remove files whose last record is older than this, as 30d; 0 for never
+    #[arg(long, value_name = "SPAN", value_parser = values::span)]
+    pub(crate) retain_age: Option<Duration>,
+    /// Keep so many files beside the current one, or all
+    #[arg(long, value_name = "COUNT", value_parser = values::files)]
+    pub(crate) retain_files: Option<u64>,
+    /// Compress files with zstd when the log has gone on in a new one
+    #[arg(long, value_name = "YES|NO", value_parser = values::yes_or_no())]
+    pub(crate) compress: Option<bool>,
+    /// What to do with a record when the disk is full: stop, wait for space, or drop it and have
+    /// the log say so later (this process alone, not stored) [default: error]
+    #[arg(long, value_name = "WHAT", value_parser = values::on_full())]
+    pub(crate) on_full: Option<OnFull>,
+}
+
+/// Print the newest records of a log, and new ones as they come
+///
+/// Like tail(1), for the log as a whole: it goes on over the log's files, and never shows what is
+/// not written yet. Where files are removed before they were printed, it says so and goes on with
+/// the oldest there is.
+#[derive(Args, Debug)]
+#[command(after_help = examples::TAIL)]
+pub(crate) struct TailArgs {
+    /// The log's directory
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) log: PathBuf,
+    /// How many records to begin with; in a text log, lines
+    #[arg(short = 'n', long, value_name = "COUNT", default_value = "10")]
+    pub(crate) lines: usize,
+    /// At the end, wait for more, until killed
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Print JSON Lines, as `vellum cat` does
+    #[arg(long, conflicts_with = "null")]
+    pub(crate) json: bool,
+    /// End each record with a NUL byte instead of a newline
+    #[arg(short = '0', long)]
+    pub(crate) null: bool,
+}

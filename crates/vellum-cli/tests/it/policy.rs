@@ -1,0 +1,71 @@
+//! The policy of a text log: set by `vellum append`, shown by `vellum stat`, and `vellum rotate`.
+
+use serde_json::json;
+
+use super::support::Place;
+
+#[test]
+fn what_is_said_stays_with_the_log_and_the_rest_stays_as_it_was() {
+    let place = Place::new();
+    let policy = ["--rotate-bytes", "16K", "--rotate-every", "1d", "--rotate-offset", "22h"];
+    place.append(&[&["--layout", "text"], &policy[..]].concat(), b"one\n");
+    let retention = ["--retain-bytes", "1G", "--retain-age", "30d", "--retain-files", "9"];
+    place.append(&retention, b"two\n");
+    let expected = json!({
+        "rotate_bytes": 16384, "rotate_every_seconds": 86_400, "rotate_offset_seconds": 79_200,
+        "retain_bytes": 1 << 30, "retain_age_seconds": 2_592_000, "retain_files": 9,
+        "compress": false,
+    });
+    assert_eq!(place.stat()["policy"], expected);
+    let text = place.run("stat", &[], b"").good();
+    for words in ["at 16 KiB, every 1 d, moved by 22 h", "at most 1 GiB, 30 d after", "9 files"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+
+    let none = ["--rotate-bytes", "0", "--rotate-every", "0", "--rotate-offset", "0"];
+    place.append(&none, b"");
+    place.append(&["--retain-bytes", "0", "--retain-age", "0", "--retain-files", "all"], b"");
+    assert_eq!(place.stat()["policy"]["retain_files"], json!(null));
+    assert!(place.run("stat", &[], b"").good().contains("keeps        everything"));
+    assert_eq!(place.run("cat", &[], b"").good(), "one\ntwo\n");
+}
+
+#[test]
+fn files_get_no_longer_than_was_asked_for() {
+    let place = Place::new();
+    let all = "a line of some length\n".repeat(5000);
+    place.append(&["--layout", "text", "--rotate-bytes", "16K"], all.as_bytes());
+    let lens: Vec<u64> =
+        place.segments().iter().map(|file| file.metadata().unwrap().len()).collect();
+    assert!(lens.len() > 6 && lens.iter().all(|len| *len <= 16 << 10), "{lens:?}");
+    let read = |file| std::fs::read_to_string(file).unwrap();
+    assert_eq!(place.segments().into_iter().map(read).collect::<String>(), all);
+}
+
+#[test]
+fn rotating_goes_on_in_a_new_file_unless_nothing_was_written() {
+    let place = Place::new();
+    place.append(&["--layout", "text"], b"one\n");
+    for _ in 0..3 {
+        place.run("rotate", &[], b"").good();
+    }
+    place.append(&[], b"two\n");
+    let files = place.segments();
+    assert_eq!(files.len(), 2);
+    assert_eq!(std::fs::read(&files[1]).unwrap(), b"two\n");
+    let current = std::fs::read_link(place.log().join("current")).unwrap();
+    assert_eq!(current.file_name(), files[1].file_name());
+    assert_eq!(place.run("cat", &[], b"").good(), "one\ntwo\n");
+}
+
+#[test]
+fn a_framed_log_has_no_policy() {
+    let place = Place::new();
+    place.run("append", &["--rotate-bytes", "1M"], b"one\n").complaint(2);
+    place.append(&[], b"one\n");
+    place.run("rotate", &[], b"").complaint(1);
+    place.run("append", &["--on-full", "drop"], b"two\n").complaint(2);
+    assert_eq!(place.stat()["policy"], json!(null));
+    assert_eq!(place.run("cat", &[], b"").good(), "one\n");
+}

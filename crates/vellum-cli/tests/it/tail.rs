@@ -1,0 +1,86 @@
+//! `vellum tail`.
+
+use super::support::Place;
+
+fn numbered(count: usize) -> String {
+    (1..=count).map(|number| format!("line {number} {}\n", "x".repeat(number % 90))).collect()
+}
+
+#[track_caller]
+fn assert_ends_with(printed: &str, all: &str, count: usize) {
+    let expected: Vec<_> = all.lines().rev().take(count).collect();
+    let found: Vec<_> = printed.lines().rev().collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn the_last_records_are_printed_and_no_more() {
+    for layout in ["framed", "text"] {
+        let place = Place::new();
+        let all = numbered(5000);
+        place.append(&["--layout", layout, "--segment-bytes", "4KiB"], all.as_bytes());
+        assert_ends_with(&place.run("tail", &[], b"").good(), &all, 10);
+        for count in ["0", "1", "50", "1500", "4999", "5000", "9999999"] {
+            let printed = place.run("tail", &["-n", count], b"").good();
+            assert_ends_with(&printed, &all, count.parse().unwrap());
+        }
+    }
+}
+
+#[test]
+fn records_longer_than_segments_are_records_too() {
+    for layout in ["framed", "text"] {
+        let place = Place::new();
+        let all = format!("{}\nshort\n{}\n", "a".repeat(20_000), "b".repeat(200_000));
+        place.append(&["--layout", layout, "--segment-bytes", "4KiB"], all.as_bytes());
+        for count in ["1", "2", "3", "4"] {
+            let printed = place.run("tail", &["-n", count], b"").good();
+            assert_ends_with(&printed, &all, count.parse().unwrap());
+        }
+    }
+}
+
+#[test]
+fn an_empty_log_has_no_last_records() {
+    for layout in ["framed", "text"] {
+        let place = Place::new();
+        place.append(&["--layout", layout], b"");
+        assert_eq!(place.run("tail", &[], b"").good(), "");
+    }
+}
+
+#[test]
+fn following_goes_on_over_the_files_of_the_log() {
+    for layout in ["framed", "text"] {
+        let place = Place::new();
+        place.append(&["--layout", layout, "--segment-bytes", "4KiB"], b"one\ntwo\nthree\n");
+        let mut running = place.start("tail", &["-n", "2", "-f"]);
+        assert_eq!((running.line().as_str(), running.line().as_str()), ("two\n", "three\n"));
+        let more = numbered(300);
+        place.append(&[], more.as_bytes());
+        for line in more.lines() {
+            assert_eq!(running.line().trim_end_matches('\n'), line);
+        }
+        assert!(place.segments().len() > 1);
+        assert!(running.child.try_wait().unwrap().is_none(), "it waits for more");
+    }
+}
+
+#[test]
+fn json_is_that_of_cat() {
+    let place = Place::new();
+    place.append(&[], b"one\ntwo\n");
+    let all = place.run("cat", &["--json"], b"").good();
+    let last = place.run("tail", &["--json", "-n", "1"], b"").good();
+    assert_eq!(all.lines().last(), last.lines().next());
+    assert_eq!(place.run("tail", &["-0"], b"").good(), "one\0two\0");
+}
+
+#[test]
+fn there_has_to_be_a_log() {
+    let place = Place::new();
+    for options in [&[][..], &["--follow"]] {
+        assert!(place.run("tail", options, b"").complaint(1).contains("no log"));
+        assert!(!place.log().exists());
+    }
+}
