@@ -24,7 +24,8 @@ help:
 	@echo "make stress          many processes with random kills, VELLUM_STRESS_SECONDS=600"
 	@echo "make powercut        cut the power at any write on ext4, XFS and btrfs, SECONDS_POWERCUT=300 (root)"
 	@echo "make fuzz            damage logs in any way, SECONDS=60 for each of three targets"
-	@echo "make install         the command into PREFIX/bin (PREFIX=$(PREFIX))"
+	@echo "make install         the command, and the library for C, into PREFIX=$(PREFIX)"
+	@echo "make install-c       the library for C alone: header, libvellum, pkg-config and CMake files"
 
 build: tools
 	$(CARGO) build --release --bin vellum
@@ -99,7 +100,9 @@ lint: tools
 	$(CARGO) clippy --workspace --all-targets --features $(FEATURES) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet --features $(FEATURES)
 
-install: build
+include crates/vellum-capi/install/install.mk
+
+install: build install-c
 	install -D -m 755 target/release/vellum $(DESTDIR)$(PREFIX)/bin/vellum
 
 clean:
@@ -119,10 +122,12 @@ filesystems:
 	[ -z "$$missing" ] || apt-get install --yes --quiet $$missing || \
 	  { echo "make: missing:$$missing" >&2; exit 1; }
 
-# What some tests look at the work with: a browser for the HTML report, a FUSE filesystem, fio. They are
-# installed where they are missing and can be; without them those tests are skipped, and say so.
+# What some tests look at the work with: a browser for the HTML report, a FUSE filesystem, fio, and what
+# C programs are built and watched with. They are installed where they are missing and can be; without
+# them those tests are skipped, and say so.
 extras:
-	@for pair in chromium:chromium bindfs:bindfs fio:fio; do \
+	@for pair in chromium:chromium bindfs:bindfs fio:fio cmake:cmake pkg-config:pkg-config \
+	  c++:g++ valgrind:valgrind; do \
 	  command -v $${pair%:*} >/dev/null || missing="$$missing $${pair#*:}"; \
 	done; \
 	[ -n "$$missing" ] || exit 0; \

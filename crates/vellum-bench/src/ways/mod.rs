@@ -26,9 +26,10 @@ pub(crate) mod direct;
 pub(crate) mod io_uring;
 pub(crate) mod plain;
 pub(crate) mod stdio;
+mod vellum_c;
 pub(crate) mod vellum_framed;
 pub(crate) mod vellum_log;
-mod vellum_text;
+pub(crate) mod vellum_text;
 mod write;
 mod writev;
 
@@ -121,11 +122,13 @@ pub enum WayName {
     Aio,
     /// io_uring, one request at a time.
     IoUring,
+    /// [`VellumFramed`](WayName::VellumFramed) through the C interface.
+    VellumC,
 }
 
 impl WayName {
     /// All ways, in the order in which they take their turns.
-    pub const ALL: [WayName; 8] = [
+    pub const ALL: [WayName; 9] = [
         WayName::VellumFramed,
         WayName::VellumText,
         WayName::Write,
@@ -134,7 +137,13 @@ impl WayName {
         WayName::Direct,
         WayName::Aio,
         WayName::IoUring,
+        WayName::VellumC,
     ];
+
+    /// The ways that run when none is named: those that write differently.
+    pub fn usual() -> Vec<WayName> {
+        WayName::ALL.into_iter().filter(|name| *name != WayName::VellumC).collect()
+    }
 
     /// The name as it is written on a command line and in a report.
     pub const fn as_str(self) -> &'static str {
@@ -147,6 +156,7 @@ impl WayName {
             WayName::Direct => "direct",
             WayName::Aio => "aio",
             WayName::IoUring => "io_uring",
+            WayName::VellumC => "vellum-c",
         }
     }
 
@@ -161,6 +171,7 @@ impl WayName {
             WayName::Direct => Box::new(direct::Direct),
             WayName::Aio => Box::new(aio::Aio),
             WayName::IoUring => Box::new(io_uring::Uring),
+            WayName::VellumC => Box::new(vellum_c::VellumC::new(options)),
         }
     }
 }

@@ -71,6 +71,11 @@ fn vellum_text_reads_back() {
 }
 
 #[test]
+fn vellum_c_reads_back() {
+    round_trip(WayName::VellumC);
+}
+
+#[test]
 fn names_are_read_as_they_are_written() {
     for name in WayName::ALL {
         assert_eq!(name.to_string().parse::<WayName>().unwrap(), name);

@@ -46,11 +46,16 @@ impl Prepared for FramedLog {
     }
 
     fn read_back(&self, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
-        let log = vellum_log::open_read_only(&self.options, Layout::Framed, &self.dir)?;
-        let mut reader = log.reader(Lsn::ZERO).map_err(|error| failed(&error))?;
-        while let Some(record) = reader.next().map_err(|error| failed(&error))? {
-            visit(record.payload);
-        }
-        Ok(())
+        read_back(&self.options, &self.dir, visit)
     }
+}
+
+/// Shows `visit` every record of the framed log in `dir`.
+pub(crate) fn read_back(options: &Options, dir: &Path, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
+    let log = vellum_log::open_read_only(options, Layout::Framed, dir)?;
+    let mut reader = log.reader(Lsn::ZERO).map_err(|error| failed(&error))?;
+    while let Some(record) = reader.next().map_err(|error| failed(&error))? {
+        visit(record.payload);
+    }
+    Ok(())
 }

@@ -59,14 +59,14 @@ pub struct Config {
 }
 
 impl Config {
-    /// The published settings, all ways, five rounds, in `directory`.
+    /// The published settings, the usual ways, five rounds, in `directory`.
     pub fn new(directory: impl Into<PathBuf>) -> Config {
         Config {
             directory: directory.into(),
             in_directory: true,
             scratch: Vec::new(),
             settings: Setting::PUBLISHED.to_vec(),
-            ways: WayName::ALL.to_vec(),
+            ways: WayName::usual(),
             rounds: 5,
             vellum: vellum::Options::new().advice(false),
             limit: Duration::from_secs(600),

@@ -23,7 +23,7 @@ const SMALL: [Setting; 6] = [
     Setting::new(3, 20, 70_001),
 ];
 
-const VELLUM: [WayName; 2] = [WayName::VellumFramed, WayName::VellumText];
+const VELLUM: [WayName; 3] = [WayName::VellumFramed, WayName::VellumText, WayName::VellumC];
 
 /// Runs `ways` on small settings; every one of them must be run and verified.
 fn run_small(ways: &[WayName]) -> Report {

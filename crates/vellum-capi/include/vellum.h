@@ -1,0 +1,917 @@
+/*
+ * Vellum for C and C++: many threads of many processes append to one log, at the speed of memory.
+ *
+ *     vellum_log *log;
+ *     if (vellum_open("app.log", NULL, &log) != VELLUM_OK) {
+ *         fprintf(stderr, "%s\n", vellum_last_error_message());
+ *         return 1;
+ *     }
+ *     uint64_t lsn;
+ *     vellum_append(log, "a record", 8, &lsn);   // survives the death of this process
+ *     vellum_commit(log, lsn);                   // survives a power cut
+ *     vellum_close(log);
+ *
+ * What holds for every function:
+ *
+ * Results    A function that can fail returns an int: VELLUM_OK, which is 0, or another
+ *            vellum_status. Then vellum_last_error_message() says in a sentence what was wrong.
+ *            Answers come through the last arguments, which are written on VELLUM_OK only.
+ * Handles    Whoever gets a handle closes it, by the function that its type names. Functions that
+ *            close accept NULL, all others answer it with VELLUM_INVALID_ARGUMENT. What is made
+ *            from a log keeps it open: handles are closed in any order.
+ * Threads    A handle that is taken as const may be used by any number of threads at once; one that
+ *            is not, by one thread at a time, whichever. Nobody uses a handle that is being closed.
+ * Borrowing  A pointer that a function gives belongs to the library; its comment says until when
+ *            it may be read. Data that a function is given is read before it returns, not after.
+ * Positions  A record's position (LSN) is a byte position in the log: it grows, it may skip, and is
+ *            never 0. Bytes are counted in size_t or uint64_t, times as their names say: _ns, _s.
+ * Fork       After fork the child may go on with its copy of every log, reader and batch: it is a
+ *            participant of its own from its first append on. Reservations, committers and keepers
+ *            stay with the parent; the child makes its own. It may close all of them.
+ * Signals    No function may be called from a signal handler. None ends early because of a signal,
+ *            and none changes a signal's disposition.
+ * Panics     A defect of the library ends as VELLUM_PANIC in the function that met it (and a line
+ *            on the standard error); nothing is unwound into the caller.
+ * Growth     Structures that begin with struct_size may get more fields. The caller sets it to the
+ *            structure's sizeof, before the call: a program compiled with an older header goes on
+ *            working, and one with a newer header does unless it asks for what is not there.
+ */
+#ifndef VELLUM_H
+#define VELLUM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Versions -------------------------------------------------------------------------------- */
+
+// Major version of this header: it changes where programs must be changed.
+#define VELLUM_VERSION_MAJOR 0
+
+// Minor version of this header: it changes where something is added.
+#define VELLUM_VERSION_MINOR 1
+
+// Patch level of this header.
+#define VELLUM_VERSION_PATCH 0
+
+// Version of the binary interface, the number in libvellum.so.0: it changes where programs must be
+// compiled anew.
+#define VELLUM_ABI_VERSION 0
+
+// The version of the library that is loaded, as "0.1.0".
+//
+// The text is static. The header's own version is VELLUM_VERSION_MAJOR and so on.
+const char *vellum_version(void);
+
+// The version of the binary interface of the library that is loaded.
+//
+// A program that loads the library by dlopen compares it with its VELLUM_ABI_VERSION.
+uint32_t vellum_abi_version(void);
+
+/* ---- Codes ----------------------------------------------------------------------------------- */
+
+// What a function returns: 0, or why it did not do what it was asked.
+//
+// The numbers are stable. Others may be added: treat a number that is not known as VELLUM_IO.
+typedef enum {
+    // It is done.
+    VELLUM_OK = 0,
+    // The operating system refused, for a reason without a code of its own.
+    VELLUM_IO = 1,
+    // The disk, the quota or the file-size limit is exhausted. Nothing was reserved.
+    VELLUM_NO_SPACE = 2,
+    // There is no log at this path.
+    VELLUM_NOT_FOUND = 3,
+    // There is a log or a file at this path, and a new one was asked for.
+    VELLUM_ALREADY_EXISTS = 4,
+    // The permissions of the log do not allow this.
+    VELLUM_PERMISSION_DENIED = 5,
+    // The log was opened for reading only.
+    VELLUM_READ_ONLY = 6,
+    // The filesystem, the kernel or the log's layout cannot do this.
+    VELLUM_UNSUPPORTED = 7,
+    // An option is out of range, or contradicts what is stored with the log.
+    VELLUM_INVALID_OPTION = 8,
+    // The record or batch is longer than 4 GiB - 1.
+    VELLUM_RECORD_TOO_LARGE = 9,
+    // 1024 processes are attached, and there is no room for more.
+    VELLUM_TOO_MANY_PARTICIPANTS = 10,
+    // The position has been trimmed away: go on at vellum_begin.
+    VELLUM_TRIMMED = 11,
+    // The position is beyond the end, or is not the start of a record.
+    VELLUM_OUT_OF_RANGE = 12,
+    // The log holds bytes that no crash explains: vellum_repair saves the rest.
+    VELLUM_CORRUPT = 13,
+    // Not a log, or a log of another format version.
+    VELLUM_INCOMPATIBLE = 14,
+    // The positions of the log, 16 PiB, are used up.
+    VELLUM_EXHAUSTED = 15,
+    // The reservation was incomplete, or is another process's; the space is passed over.
+    VELLUM_ABANDONED = 16,
+    // The log is in use in a way that excludes this.
+    VELLUM_BUSY = 17,
+    // A write or sync failed before: nothing more can be made durable until every process has
+    // closed the log and one has opened it again.
+    VELLUM_POISONED = 18,
+    // No error: there is nothing more, or nothing more yet.
+    VELLUM_END = 100,
+    // No error: it is on its way.
+    VELLUM_PENDING = 101,
+    // A pointer is NULL that must not be, or a number or a struct_size makes no sense.
+    VELLUM_INVALID_ARGUMENT = 110,
+    // A defect of the library, caught at its border. Close the log; please report it.
+    VELLUM_PANIC = 111,
+} vellum_status;
+
+// What a code means, in a few words: "no space left".
+//
+// The text is static, in English. vellum_last_error_message says more about the last failure.
+const char *vellum_strerror(int status);
+
+/* ---- What went wrong ------------------------------------------------------------------------- */
+
+// One sentence about the last function that failed in this thread: what was tried, on which file,
+// and what would be right. "" where none failed yet.
+//
+// The text is borrowed until another function of this library fails in this thread, or the thread
+// ends. A function that succeeds leaves it alone: ask after a failure only.
+const char *vellum_last_error_message(void);
+
+// The code that the last function that failed in this thread returned; VELLUM_OK where none did.
+//
+// For functions that do not return a code, such as vellum_begin(NULL).
+int vellum_last_error_code(void);
+
+// The file or directory that the last failure in this thread was about, or NULL.
+//
+// Borrowed as vellum_last_error_message.
+const char *vellum_last_error_path(void);
+
+// The position that the last failure in this thread was about, or 0.
+uint64_t vellum_last_error_lsn(void);
+
+// The errno with which the operating system caused the last failure in this thread, or 0.
+//
+// The global errno means nothing after a function of this library.
+int vellum_last_error_errno(void);
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+// For fields of vellum_options that belong to the log's policy: leave it as it is stored.
+#define VELLUM_KEEP UINT64_MAX
+
+// For vellum_options.retain_files: keep all closed files.
+#define VELLUM_ALL_FILES (UINT64_MAX - 1)
+
+// For vellum_options.flags: fail with VELLUM_NOT_FOUND where there is no log yet.
+#define VELLUM_NO_CREATE 1
+
+// For vellum_options.flags: fail with VELLUM_ALREADY_EXISTS where there is one.
+#define VELLUM_CREATE_NEW 2
+
+// For vellum_options.flags: open for reading only, which needs no more than read permission.
+#define VELLUM_OPEN_READ_ONLY 4
+
+// For vellum_options.flags: follow no advice that was measured for a directory above the log.
+#define VELLUM_NO_ADVICE 8
+
+// For vellum_options.flags: a new log is a write-ahead log, framed and staged, so that
+// vellum_commit costs one direct write of the device.
+#define VELLUM_WAL 16
+
+// How records lie in the files. For vellum_options.layout.
+typedef enum {
+    // As the log has it; a new log is framed.
+    VELLUM_LAYOUT_DEFAULT = 0,
+    // Each record in a frame with its length and checksum. Records are any bytes, and come back as
+    // they were appended.
+    VELLUM_LAYOUT_FRAMED = 1,
+    // The caller's bytes and nothing else: plain files for grep, tail and log shippers. The caller
+    // brings the newline; a record is read back line by line.
+    VELLUM_LAYOUT_TEXT = 2,
+} vellum_layout;
+
+// How file space is made ready ahead of need. For vellum_options.preallocate.
+typedef enum {
+    // As the log has it; in a new log as VELLUM_PREALLOCATE_AUTO.
+    VELLUM_PREALLOCATE_DEFAULT = 0,
+    // What suits the filesystem.
+    VELLUM_PREALLOCATE_AUTO = 1,
+    // Not at all: the file grows with the log.
+    VELLUM_PREALLOCATE_OFF = 2,
+    // The size of the whole file without its blocks; with VELLUM_FILL_PWRITE.
+    VELLUM_PREALLOCATE_SPARSE = 3,
+    // The blocks of the whole file, by fallocate.
+    VELLUM_PREALLOCATE_FALLOCATE = 4,
+    // The blocks of the whole file, written with zeros. Framed only.
+    VELLUM_PREALLOCATE_ZEROS = 5,
+    // As FALLOCATE, and trimmed files are used again. Framed only.
+    VELLUM_PREALLOCATE_RECYCLE = 6,
+} vellum_preallocate;
+
+// Which way records take into the file. For vellum_options.fill.
+typedef enum {
+    // As the log has it; in a new log MAPPED where that is safe, PWRITE elsewhere.
+    VELLUM_FILL_DEFAULT = 0,
+    // Small records are stored through a shared mapping, long ones written by pwrite.
+    VELLUM_FILL_MAPPED = 1,
+    // Every record is written by pwrite.
+    VELLUM_FILL_PWRITE = 2,
+    // Records are stored into shared memory and reach the file when they are committed. Framed
+    // only; what is not committed survives every process, but no reboot.
+    VELLUM_FILL_STAGED = 3,
+} vellum_fill;
+
+// Whether closed files of a text log are compressed. For vellum_options.compress.
+typedef enum {
+    // As the log has it; in a new log not.
+    VELLUM_COMPRESS_KEEP = 0,
+    // They stay as they are.
+    VELLUM_COMPRESS_OFF = 1,
+    // With zstd, by the process that went on in a new file. Where the library is built with it.
+    VELLUM_COMPRESS_ON = 2,
+} vellum_compress;
+
+// What an append does on a full disk. For vellum_options.on_full.
+typedef enum {
+    // It returns VELLUM_NO_SPACE.
+    VELLUM_ON_FULL_ERROR = 0,
+    // It waits until there is space again.
+    VELLUM_ON_FULL_BLOCK = 1,
+    // It drops the record, counts it, and returns VELLUM_OK with position 0. Text logs only.
+    VELLUM_ON_FULL_DROP = 2,
+} vellum_on_full;
+
+// How to open or create a log.
+//
+// Fill it by vellum_options_init, then change what should be different. What shapes the files
+// (layout, segment_capacity_bytes, preallocate, fill) is stored when the log is created: an opener
+// that asks for something else gets VELLUM_INVALID_OPTION, 0 takes what is there. What says when a
+// text log goes on in a new file and which files it keeps (rotate_*, retain_*, compress) is stored
+// too, but changes for all processes when one opens the log with other values. The rest is about
+// this process.
+typedef struct {
+    // sizeof(vellum_options), as vellum_options_init sets it.
+    size_t struct_size;
+    // VELLUM_NO_CREATE, VELLUM_OPEN_READ_ONLY and so on, joined by |. Default: 0.
+    uint32_t flags;
+    // Permission bits of a new log's files, before the umask. 0 is 0666.
+    uint32_t mode;
+    // A vellum_layout. Default: VELLUM_LAYOUT_DEFAULT.
+    uint32_t layout;
+    // A vellum_preallocate. Default: VELLUM_PREALLOCATE_DEFAULT.
+    uint32_t preallocate;
+    // A vellum_fill. Default: VELLUM_FILL_DEFAULT.
+    uint32_t fill;
+    // A vellum_on_full. Default: VELLUM_ON_FULL_ERROR.
+    uint32_t on_full;
+    // Bytes of log in a file: a multiple of the page size, 4 KiB to 1 GiB. 0 is 64 MiB for a new
+    // log, 16 MiB where records are staged.
+    uint64_t segment_capacity_bytes;
+    // How far ahead of the tail this process makes pages ready, in bytes: a multiple of the page
+    // size. 0 is 1 MiB.
+    uint64_t prefault_bytes;
+    // Address space that this process may use for mapped files, in bytes. 0 is 256 MiB.
+    uint64_t mapped_bytes_max;
+    // Bytes after which a text log goes on in a new file; 0 is never. Default: VELLUM_KEEP.
+    uint64_t rotate_bytes;
+    // Seconds after which it does, counted from 1970-01-01 00:00 UTC: 86400 is midnight UTC; 0 is
+    // never. Default: VELLUM_KEEP.
+    uint64_t rotate_every_s;
+    // Seconds by which those moments are moved. Default: VELLUM_KEEP.
+    uint64_t rotate_offset_s;
+    // Bytes that the files of a text log may take together; 0 is no limit. Default: VELLUM_KEEP.
+    uint64_t retain_bytes;
+    // Seconds for which a closed file is kept; 0 is for ever. Default: VELLUM_KEEP.
+    uint64_t retain_age_s;
+    // Closed files that are kept; VELLUM_ALL_FILES is no limit. Default: VELLUM_KEEP.
+    uint64_t retain_files;
+    // A vellum_compress. Default: VELLUM_COMPRESS_KEEP.
+    uint32_t compress;
+    // 0.
+    uint32_t reserved;
+} vellum_options;
+
+// Fills `options` with the defaults: vellum_options_init(&options, sizeof options).
+//
+// `struct_size` is the size in the caller's header; the library may know more fields or fewer.
+// Returns VELLUM_INVALID_ARGUMENT for NULL and for a size that no version has.
+int vellum_options_init(vellum_options *options, size_t struct_size);
+
+/* ---- Opening a log --------------------------------------------------------------------------- */
+
+// An open log.
+//
+// From vellum_open, until vellum_close. Any number of threads may use it at once.
+typedef struct vellum_log vellum_log;
+
+// What opening the log had to recover.
+typedef struct {
+    // sizeof(vellum_recovery), set by the caller.
+    size_t struct_size;
+    // 1 if this process had to recover the log when it opened it, otherwise 0, as all below.
+    uint64_t recovered;
+    // End of what was recovered.
+    uint64_t end;
+    // End of what is known to have been durable before.
+    uint64_t durable;
+    // Bytes behind `end` that were cut, because a power cut had torn them.
+    uint64_t cut_bytes;
+} vellum_recovery;
+
+// Opens or creates the log in the directory `path`.
+//
+// `options` NULL is the defaults: an existing log as it is, or a new framed one. `*log` is to be
+// closed by vellum_close.
+//
+// Errors: VELLUM_NOT_FOUND, VELLUM_ALREADY_EXISTS and VELLUM_PERMISSION_DENIED as for a file;
+// VELLUM_INVALID_OPTION for a value out of range, or one that contradicts the stored one;
+// VELLUM_INCOMPATIBLE where the path is something else than a log of this version;
+// VELLUM_UNSUPPORTED on a filesystem that cannot carry a log; VELLUM_CORRUPT for damage to what
+// was committed; VELLUM_POISONED while others have the log open after a failed write;
+// VELLUM_TOO_MANY_PARTICIPANTS when 1024 processes are attached.
+//
+// Durable: a new log survives the death of every process; after a power cut it is there whole or
+// not at all.
+//
+// Cost: a dozen system calls; two syncs where the log is created.
+int vellum_open(const char *path, const vellum_options *options, vellum_log **log);
+
+// Closes a log; NULL is fine.
+//
+// What was made from it (readers, batches, committers and so on) goes on, and keeps the log open
+// until it is closed itself. Other processes notice nothing. Records are not made durable by it,
+// except that the last process to close a staged log commits it: call vellum_sync before, to learn
+// of errors.
+void vellum_close(vellum_log *log);
+
+// The log's directory, as it was opened. Borrowed until the log is closed. NULL for NULL.
+const char *vellum_log_path(const vellum_log *log);
+
+// The log's vellum_layout: VELLUM_LAYOUT_FRAMED or VELLUM_LAYOUT_TEXT. 0 for NULL.
+uint32_t vellum_log_layout(const vellum_log *log);
+
+// Oldest position that is still kept. 0 for NULL. Costs a read of memory, as the next three.
+uint64_t vellum_begin(const vellum_log *log);
+
+// End of what survives a power cut. 0 for NULL.
+uint64_t vellum_durable(const vellum_log *log);
+
+// End of what readers can see: everything before it is filled. 0 for NULL.
+uint64_t vellum_published(const vellum_log *log);
+
+// End of what is reserved: where the next record goes, or a little further. 0 for NULL.
+uint64_t vellum_tail(const vellum_log *log);
+
+// Tells what opening the log had to recover, if it was this process that had to.
+//
+// Only the first opener after a power cut, or after the control file was lost, has to.
+int vellum_recovered(const vellum_log *log, vellum_recovery *recovery);
+
+/* ---- Appending ------------------------------------------------------------------------------- */
+
+// Appends one record of `len` bytes; `*lsn` is its position. `lsn` may be NULL.
+//
+// In a text log the bytes go in as they are: bring the newline.
+//
+// Errors: VELLUM_NO_SPACE (see vellum_options.on_full) and VELLUM_RECORD_TOO_LARGE before anything
+// is reserved; VELLUM_READ_ONLY; VELLUM_POISONED; VELLUM_IO where the operating system refuses.
+// After an error the record is not in the log, and the log goes on.
+//
+// Durable: on return the record survives the death of this process and of every other. It does
+// not yet survive a power cut: vellum_commit.
+//
+// Cost: two contended atomic operations and a copy; one pwrite for a record over 128 KiB. No
+// system call, no allocation and no lock else, but for preparing space now and then.
+int vellum_append(const vellum_log *log, const void *data, size_t len, uint64_t *lsn);
+
+// Appends one record given in `count` parts, one after the other; `lsn` may be NULL.
+//
+// Otherwise as vellum_append. More than eight parts cost an allocation.
+int vellum_appendv(const vellum_log *log, const struct iovec *parts, size_t count, uint64_t *lsn);
+
+// Appends one record and commits it; `lsn` may be NULL.
+//
+// As vellum_append and vellum_commit. After an error of the commit the record may be in the log.
+int vellum_append_durable(const vellum_log *log, const void *data, size_t len, uint64_t *lsn);
+
+/* ---- Appending several records, all or none -------------------------------------------------- */
+
+// Records that are appended together: readers see all of them or none, one after the other with
+// nothing between, whoever dies when.
+//
+// From vellum_batch_begin, until vellum_batch_append or vellum_batch_discard. One thread at a time.
+typedef struct vellum_batch vellum_batch;
+
+// Begins an empty batch. Costs an allocation.
+int vellum_batch_begin(const vellum_log *log, vellum_batch **batch);
+
+// Adds a record of `len` bytes, which are copied.
+//
+// Errors: VELLUM_RECORD_TOO_LARGE when the batch would take more than 4 GiB - 1; it stays as it
+// was.
+int vellum_batch_push(vellum_batch *batch, const void *data, size_t len);
+
+// Records added so far. 0 for NULL.
+uint64_t vellum_batch_count(const vellum_batch *batch);
+
+// Appends all records of the batch; `*lsn` is the position of the first. `lsn` may be NULL.
+//
+// Ends the batch, whatever it returns. Errors, durability and cost as for vellum_append, and
+// VELLUM_INVALID_OPTION for a batch without records. After an error none of them is in the log.
+int vellum_batch_append(vellum_batch *batch, uint64_t *lsn);
+
+// Ends a batch without appending anything; NULL is fine.
+void vellum_batch_discard(vellum_batch *batch);
+
+/* ---- Writing a record where it will stay ----------------------------------------------------- */
+
+// Space at the tail that belongs to the caller: a record that is written where it will stay.
+//
+// From vellum_reserve, until vellum_reservation_publish or vellum_reservation_abandon. One thread
+// at a time. Nothing behind it becomes visible before: keep it short.
+typedef struct vellum_reservation vellum_reservation;
+
+// Reserves `len` bytes at the tail for one record.
+//
+// The bytes are given by vellum_reservation_write; there is no pointer to write to, because they
+// may lie in two files, or in none that is mapped. Errors as for vellum_append.
+int vellum_reserve(const vellum_log *log, size_t len, vellum_reservation **reservation);
+
+// Where the record will stand. 0 for NULL.
+uint64_t vellum_reservation_lsn(const vellum_reservation *reservation);
+
+// Bytes that are still to be written. 0 for NULL.
+size_t vellum_reservation_remaining(const vellum_reservation *reservation);
+
+// Writes the next `len` bytes of the record.
+//
+// Errors: VELLUM_OUT_OF_RANGE for more than remain, then nothing is written; VELLUM_IO and
+// VELLUM_NO_SPACE where the operating system refuses; VELLUM_ABANDONED in a child forked meanwhile.
+int vellum_reservation_write(vellum_reservation *reservation, const void *data, size_t len);
+
+// Changes `len` bytes that were written already, `offset` bytes from the start of the record.
+//
+// For a header that is known last. Errors: VELLUM_OUT_OF_RANGE for bytes that have not been
+// written yet; otherwise as for vellum_reservation_write. Costs a second look at the record when
+// it is published.
+int vellum_reservation_rewrite(vellum_reservation *reservation,
+                               size_t offset,
+                               const void *data,
+                               size_t len);
+
+// Makes the record visible to readers of every process; `*lsn` is its position, or `lsn` is NULL.
+//
+// Ends the reservation, whatever it returns. Errors: VELLUM_ABANDONED when fewer bytes were
+// written than reserved; readers pass over the space. Durable as vellum_append.
+int vellum_reservation_publish(vellum_reservation *reservation, uint64_t *lsn);
+
+// Gives the space up: readers pass over it. NULL is fine.
+void vellum_reservation_abandon(vellum_reservation *reservation);
+
+/* ---- Reading and following ------------------------------------------------------------------- */
+
+// A place in a log, and the way to the next record.
+//
+// From vellum_reader_open, until vellum_reader_close. One thread at a time; any thread.
+typedef struct vellum_reader vellum_reader;
+
+// A record, as a reader lends it.
+typedef struct {
+    // The caller's bytes; in a text log a line with its newline, which only the last may lack.
+    // Borrowed until the next call with the same reader. Not followed by a NUL.
+    const void *data;
+    // How many.
+    size_t len;
+    // Where the record stands.
+    uint64_t lsn;
+    // Where to go on reading after it.
+    uint64_t next_lsn;
+} vellum_record;
+
+// A reader that starts at the record at `from`, or at the oldest for 0.
+//
+// Errors: VELLUM_TRIMMED for a position that is no longer kept, VELLUM_OUT_OF_RANGE for one beyond
+// the end or (framed) where no record starts.
+int vellum_reader_open(const vellum_log *log, uint64_t from, vellum_reader **reader);
+
+// The next record, or VELLUM_END at the published end; later calls go on from there.
+//
+// `record->data` is borrowed until the next call with the same reader.
+//
+// Errors: VELLUM_TRIMMED when the position has been trimmed away meanwhile; VELLUM_OUT_OF_RANGE
+// when it was truncated away; VELLUM_CORRUPT for damage, with file and position.
+//
+// Cost: one pread for 256 KiB, and a checksum of the record.
+int vellum_reader_next(vellum_reader *reader, vellum_record *record);
+
+// The next record, waiting for one up to `timeout_ns` nanoseconds; -1 is for ever. VELLUM_END when
+// the time is over.
+//
+// Sleeps, and is woken by whoever appends, in whatever process. A signal does not end it. A reader
+// that may not write the log's control file looks again every 20 ms instead. Otherwise as
+// vellum_reader_next.
+int vellum_reader_follow(vellum_reader *reader, int64_t timeout_ns, vellum_record *record);
+
+// Where the next record will be looked for. 0 for NULL.
+uint64_t vellum_reader_position(const vellum_reader *reader);
+
+// Closes a reader; NULL is fine.
+void vellum_reader_close(vellum_reader *reader);
+
+/* ---- Surviving a power cut ------------------------------------------------------------------- */
+
+// Makes the record at `lsn`, and everything before it, survive a power cut.
+//
+// Sleeps for about one write of the device, which all threads of all processes share. It never
+// ends while the calling thread holds a reservation before `lsn` that it does not publish.
+//
+// Errors: VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_POISONED after a failed write
+// or sync, for every caller in every process, because nothing is tried again.
+int vellum_commit(const vellum_log *log, uint64_t lsn);
+
+// Commits everything that has been published so far; `*durable` is the end of it. `durable` may be
+// NULL. Errors and cost as for vellum_commit.
+int vellum_sync(const vellum_log *log, uint64_t *durable);
+
+// Stores `lsn` with the log as the position from which its user recovers, and commits.
+//
+// Framed logs only. On return the mark and everything published before survive a power cut.
+//
+// Errors: VELLUM_OUT_OF_RANGE for a position outside of the log, VELLUM_UNSUPPORTED in a text log;
+// otherwise as for vellum_commit.
+int vellum_set_checkpoint(const vellum_log *log, uint64_t lsn);
+
+// The position stored last by vellum_set_checkpoint, or 0.
+uint64_t vellum_checkpoint(const vellum_log *log);
+
+/* ---- Commits to poll for --------------------------------------------------------------------- */
+
+// A thread that commits for those who must not wait.
+//
+// From vellum_committer_start, until vellum_committer_stop. Any number of threads may use it at
+// once; in a forked child there is no such thread.
+typedef struct vellum_committer vellum_committer;
+
+// A commit that is on its way, with a file descriptor to poll.
+//
+// From vellum_committer_submit, until vellum_completion_close. Any number of threads may use it at
+// once.
+typedef struct vellum_completion vellum_completion;
+
+// Starts a thread that commits; it has the signal mask of the calling thread.
+//
+// Errors: VELLUM_READ_ONLY, and VELLUM_IO where no thread can be started.
+int vellum_committer_start(const vellum_log *log, vellum_committer **committer);
+
+// Asks for the record at `lsn`, and everything before it, to be made durable; returns at once.
+//
+// Errors: VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_UNSUPPORTED in a child forked
+// after the committer was started; VELLUM_IO where no file descriptor is left.
+//
+// Cost: a file descriptor until the completion is closed, and waking the thread if it sleeps.
+int vellum_committer_submit(const vellum_committer *committer,
+                            uint64_t lsn,
+                            vellum_completion **completion);
+
+// Waits until what was submitted is done, and ends the thread; NULL is fine.
+void vellum_committer_stop(vellum_committer *committer);
+
+// A file descriptor that becomes readable (POLLIN), and stays so, when the commit is done or
+// failed. -1 for NULL.
+//
+// Borrowed until vellum_completion_close: do not close it, nothing needs to be read from it.
+int vellum_completion_fd(const vellum_completion *completion);
+
+// What came of it: VELLUM_OK when the record is durable, VELLUM_PENDING while it is on its way,
+// VELLUM_POISONED when it never will be.
+int vellum_completion_outcome(const vellum_completion *completion);
+
+// Forgets a commit, which goes on; NULL is fine. Closes its file descriptor.
+void vellum_completion_close(vellum_completion *completion);
+
+/* ---- Files: going on, trimming, truncating, preparing ---------------------------------------- */
+
+// A thread that keeps files ready, so that no writer has to make one.
+//
+// From vellum_keeper_start, until vellum_keeper_stop. In a forked child there is no such thread.
+typedef struct vellum_keeper vellum_keeper;
+
+// What vellum_trim did.
+typedef struct {
+    // sizeof(vellum_trim_report), set by the caller.
+    size_t struct_size;
+    // Oldest position that is kept.
+    uint64_t begin;
+    // Files that were removed, or kept to be used again.
+    uint64_t segments_removed;
+} vellum_trim_report;
+
+// Has a text log go on in a new file at the next append, whatever its policy says.
+//
+// Errors: VELLUM_UNSUPPORTED in a framed log, VELLUM_READ_ONLY.
+int vellum_rotate(const vellum_log *log);
+
+// Drops what lies before `before`: whole files are removed, the rest is no longer shown.
+//
+// `report` may be NULL. Errors: VELLUM_OUT_OF_RANGE for a position beyond vellum_published, or
+// (framed) where no record starts. A position before vellum_begin is fine and changes nothing.
+int vellum_trim(const vellum_log *log, uint64_t before, vellum_trim_report *report);
+
+// Drops the newest part of the log: the record at `from` and all behind it.
+//
+// Positions from there on are given out again. Everything before is committed first; on return,
+// what was dropped stays dropped.
+//
+// Errors: VELLUM_OUT_OF_RANGE for a position outside of the log or (framed) where no record starts;
+// VELLUM_BUSY while another process has the log open for writing, or an append of this process is
+// in progress; otherwise as for vellum_commit.
+int vellum_truncate(const vellum_log *log, uint64_t from);
+
+// Makes sure that `segments` files are ready beyond the one being written; `*made` is how many had
+// to be made. `made` may be NULL.
+//
+// Errors: VELLUM_NO_SPACE; those made before stay.
+int vellum_prepare(const vellum_log *log, uint64_t segments, uint64_t *made);
+
+// Starts a thread that keeps `segments` files ready; it has the signal mask of the calling thread.
+//
+// Errors: as for vellum_prepare, and VELLUM_IO where no thread can be started.
+int vellum_keeper_start(const vellum_log *log, uint64_t segments, vellum_keeper **keeper);
+
+// Ends the thread; NULL is fine.
+void vellum_keeper_stop(vellum_keeper *keeper);
+
+/* ---- The state of a log ---------------------------------------------------------------------- */
+
+// Where a file is in its life.
+typedef enum {
+    // Full: no more records, ever.
+    VELLUM_SEGMENT_SEALED = 1,
+    // The one that records go to.
+    VELLUM_SEGMENT_ACTIVE = 2,
+    // Made ready ahead of need.
+    VELLUM_SEGMENT_PREPARED = 3,
+    // Trimmed, and kept to be used again.
+    VELLUM_SEGMENT_SPARE = 4,
+} vellum_segment_state;
+
+// The state of a log at one moment: positions, files, processes.
+//
+// From vellum_stat_take, until vellum_stat_free, which ends everything borrowed from it. Any number
+// of threads may look at it at once.
+typedef struct vellum_stat vellum_stat;
+
+// What can be told of a log in a word each. Texts are borrowed from the vellum_stat.
+typedef struct {
+    // sizeof(vellum_summary), set by the caller.
+    size_t struct_size;
+    // Oldest position still kept.
+    uint64_t begin;
+    // End of what survives a power cut.
+    uint64_t durable;
+    // End of what readers can see.
+    uint64_t published;
+    // End of what is reserved.
+    uint64_t tail;
+    // End of the last file that exists.
+    uint64_t prepared_end;
+    // Position stored by vellum_set_checkpoint, or 0.
+    uint64_t checkpoint;
+    // Bytes of log in a file.
+    uint64_t segment_capacity_bytes;
+    // Reservations of dead processes that survivors padded.
+    uint64_t repairs;
+    // Bytes of those.
+    uint64_t repaired_bytes;
+    // Records that were dropped on a full disk: VELLUM_ON_FULL_DROP.
+    uint64_t dropped;
+    // Files: vellum_stat_segment.
+    uint64_t segment_count;
+    // Processes: vellum_stat_participant.
+    uint64_t participant_count;
+    // A vellum_layout.
+    uint32_t layout;
+    // A vellum_preallocate.
+    uint32_t preallocate;
+    // A vellum_fill.
+    uint32_t fill;
+    // 0.
+    uint32_t reserved;
+    // Why space is made ready like that.
+    const char *preallocate_reason;
+    // Why records are written like that.
+    const char *fill_reason;
+    // The filesystem that the log is on.
+    const char *filesystem;
+    // The file that advised what the program left open when it created the log, or NULL.
+    const char *advice;
+    // Where records lie in memory until they are committed, or NULL.
+    const char *stage;
+    // Why nothing more can be made durable until the log is opened anew, or NULL.
+    const char *poison;
+} vellum_summary;
+
+// What commits did since the control file was made.
+typedef struct {
+    // sizeof(vellum_commits), set by the caller.
+    size_t struct_size;
+    // Records, or moments, that somebody asked to be made durable.
+    uint64_t commits;
+    // Writes or syncs of the device that this took.
+    uint64_t syncs;
+    // Bytes of log that they made durable.
+    uint64_t synced_bytes;
+    // How long they took: entry i counts those of less than 2^i microseconds that are not in an
+    // earlier one; the last counts all longer ones too.
+    uint64_t sync_us[24];
+} vellum_commits;
+
+// When a text log goes on in a new file, and which of its files it keeps, for all processes.
+typedef struct {
+    // sizeof(vellum_policy), set by the caller.
+    size_t struct_size;
+    // As vellum_options.rotate_bytes; 0 is never.
+    uint64_t rotate_bytes;
+    // As vellum_options.rotate_every_s; 0 is never.
+    uint64_t rotate_every_s;
+    // As vellum_options.rotate_offset_s.
+    uint64_t rotate_offset_s;
+    // As vellum_options.retain_bytes; 0 is no limit.
+    uint64_t retain_bytes;
+    // As vellum_options.retain_age_s; 0 is for ever.
+    uint64_t retain_age_s;
+    // As vellum_options.retain_files; VELLUM_ALL_FILES is no limit.
+    uint64_t retain_files;
+    // VELLUM_COMPRESS_OFF or VELLUM_COMPRESS_ON.
+    uint32_t compress;
+    // 0.
+    uint32_t reserved;
+} vellum_policy;
+
+// A file of a log.
+typedef struct {
+    // sizeof(vellum_segment), set by the caller.
+    size_t struct_size;
+    // The file. Borrowed from the vellum_stat.
+    const char *path;
+    // First position it can hold; 0 for a spare.
+    uint64_t first_lsn;
+    // End of the positions reserved in it; 0 for a spare.
+    uint64_t end_lsn;
+    // Length of the file in bytes.
+    uint64_t file_bytes;
+    // Bytes of blocks it occupies.
+    uint64_t allocated_bytes;
+    // A vellum_segment_state.
+    uint32_t state;
+    // 0.
+    uint32_t reserved;
+} vellum_segment;
+
+// A process that is attached, or died while it was.
+typedef struct {
+    // sizeof(vellum_participant), set by the caller.
+    size_t struct_size;
+    // Its place.
+    uint32_t index;
+    // Its process number, in its own PID namespace.
+    uint32_t pid;
+    // 1 if it lives, otherwise 0.
+    uint32_t alive;
+    // 1 if it is stopped by a signal or a debugger: what it has in flight holds back readers.
+    uint32_t stopped;
+    // Reservations that it has not published.
+    uint64_t in_flight_count;
+    // Bytes of those.
+    uint64_t in_flight_bytes;
+    // Position of the oldest of them, or 0.
+    uint64_t in_flight_lsn;
+} vellum_participant;
+
+// Looks at the state of the log, its files and its processes. Changes nothing.
+//
+// `*stat` is to be freed by vellum_stat_free. Errors: VELLUM_IO where the directory cannot be read.
+//
+// Cost: a system call for each file and each process.
+int vellum_stat_take(const vellum_log *log, vellum_stat **stat);
+
+// What can be told in a word each.
+int vellum_stat_summary(const vellum_stat *stat, vellum_summary *summary);
+
+// What commits did.
+int vellum_stat_commits(const vellum_stat *stat, vellum_commits *commits);
+
+// The log's policy.
+int vellum_stat_policy(const vellum_stat *stat, vellum_policy *policy);
+
+// File number `index`, oldest first, spares last. Errors: VELLUM_OUT_OF_RANGE where there are no
+// more.
+int vellum_stat_segment(const vellum_stat *stat, size_t index, vellum_segment *segment);
+
+// Process number `index`. Errors: VELLUM_OUT_OF_RANGE where there are no more.
+int vellum_stat_participant(const vellum_stat *stat, size_t index, vellum_participant *participant);
+
+// Frees a vellum_stat and everything borrowed from it; NULL is fine.
+void vellum_stat_free(vellum_stat *stat);
+
+/* ---- Damage ---------------------------------------------------------------------------------- */
+
+// What is wrong with a log, piece by piece.
+//
+// From vellum_verify or vellum_repair, until vellum_damage_list_free.
+typedef struct vellum_damage_list vellum_damage_list;
+
+// What vellum_verify counted.
+typedef struct {
+    // sizeof(vellum_verify_report), set by the caller.
+    size_t struct_size;
+    // Whole records (framed) or lines (text).
+    uint64_t records;
+    // Bytes of those.
+    uint64_t record_bytes;
+    // Spaces that were skipped, abandoned, or left by the dead.
+    uint64_t pads;
+    // What commits leave behind for recovery.
+    uint64_t seals;
+    // Bytes of pads and seals.
+    uint64_t pad_bytes;
+    // Batches of records.
+    uint64_t batches;
+    // Oldest position.
+    uint64_t begin;
+    // Published end, up to which everything was looked at.
+    uint64_t end;
+    // Things that are wrong; 0 when the log is good.
+    uint64_t damage_count;
+} vellum_verify_report;
+
+// What vellum_repair saved.
+typedef struct {
+    // sizeof(vellum_repair_report), set by the caller.
+    size_t struct_size;
+    // Records that were readable, and are in the new log.
+    uint64_t records;
+    // Bytes of those.
+    uint64_t record_bytes;
+    // Things that were not readable.
+    uint64_t damage_count;
+} vellum_repair_report;
+
+// One thing that is wrong with a log.
+typedef struct {
+    // sizeof(vellum_damage), set by the caller.
+    size_t struct_size;
+    // The file. Borrowed from the list.
+    const char *path;
+    // What is wrong there. Borrowed from the list.
+    const char *reason;
+    // Byte of the file.
+    uint64_t offset;
+    // Position in the log.
+    uint64_t lsn;
+} vellum_damage;
+
+// Reads every byte of the log from its beginning to the published end. Changes nothing.
+//
+// `report` and `damage` may be NULL; `*damage` is to be freed by vellum_damage_list_free. Damage is
+// no error but part of the report: look at report.damage_count.
+//
+// Errors: VELLUM_IO where files cannot be read.
+int vellum_verify(const vellum_log *log, vellum_verify_report *report, vellum_damage_list **damage);
+
+// Saves what is readable of the log in `from` into a new log in `to`; changes nothing in `from`.
+//
+// No process may have `from` open. Records get new positions. `report` and `damage` may be NULL;
+// `*damage` is to be freed by vellum_damage_list_free.
+//
+// Errors: VELLUM_NOT_FOUND where there is no log; VELLUM_ALREADY_EXISTS where there is one in `to`;
+// VELLUM_CORRUPT where nothing is left to tell records from garbage; otherwise as vellum_append.
+//
+// Durable: on return the new log survives a power cut.
+int vellum_repair(const char *from,
+                  const char *to,
+                  vellum_repair_report *report,
+                  vellum_damage_list **damage);
+
+// How many pieces of damage a list has. 0 for NULL.
+size_t vellum_damage_list_count(const vellum_damage_list *list);
+
+// Piece number `index` of a list, from 0. Its texts are borrowed until the list is freed.
+//
+// Errors: VELLUM_OUT_OF_RANGE where there are no more.
+int vellum_damage_list_get(const vellum_damage_list *list, size_t index, vellum_damage *damage);
+
+// Frees a list; NULL is fine.
+void vellum_damage_list_free(vellum_damage_list *list);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* VELLUM_H */

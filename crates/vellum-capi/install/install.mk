@@ -1,0 +1,43 @@
+# The library for C and C++: header, libvellum.so, libvellum.a, pkg-config and CMake files.
+# Included by the Makefile at the root. PREFIX, LIBDIR, INCLUDEDIR and DESTDIR are as usual;
+# C_FEATURES= leaves zstd out: such a library reads no compressed files; C_PROFILE=dev is for tests.
+
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+C_PROFILE ?= release
+C_FEATURES ?= zstd
+
+CAPI = crates/vellum-capi
+C_VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+C_ABI = $(shell sed -n 's/^\#define VELLUM_ABI_VERSION //p' $(CAPI)/include/vellum.h)
+C_BUILT = $(TARGET)/$(if $(filter dev,$(C_PROFILE)),debug,$(C_PROFILE))
+C_CARGO = $(CARGO) rustc --quiet --package vellum-capi --lib --profile $(C_PROFILE) \
+  $(if $(C_FEATURES),--features $(C_FEATURES))
+
+# What a program that links libvellum.a needs besides, as the compiler says it.
+NATIVE_LIBS = $(shell echo | $(RUSTC) --crate-type staticlib --print native-static-libs -o /dev/null - 2>&1 | \
+  sed -n 's/.*native-static-libs: //p')
+RUSTC ?= rustc
+
+INCLUDE_FROM_LIB = $(shell realpath --canonicalize-missing --no-symlinks --relative-to='$(LIBDIR)' '$(INCLUDEDIR)')
+FILL = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)|' \
+  -e 's|@INCLUDEDIR@|$(INCLUDEDIR:$(PREFIX)/%=$${prefix}/%)|' -e 's|@VERSION@|$(C_VERSION)|' \
+  -e 's|@ABI@|$(C_ABI)|' -e 's|@NATIVE_LIBS@|$(NATIVE_LIBS)|' -e 's|@INCLUDE_FROM_LIB@|$(INCLUDE_FROM_LIB)|'
+
+.PHONY: build-c install-c
+
+# One after the other, so that each is optimised as a whole.
+build-c: tools
+	$(C_CARGO) --crate-type cdylib -- -C link-arg=-Wl,-soname,libvellum.so.$(C_ABI)
+	$(C_CARGO) --crate-type staticlib
+
+install-c: build-c
+	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/vellum
+	install -m 644 $(CAPI)/include/vellum.h $(DESTDIR)$(INCLUDEDIR)/vellum.h
+	install -m 755 $(C_BUILT)/libvellum_capi.so $(DESTDIR)$(LIBDIR)/libvellum.so.$(C_VERSION)
+	ln -sf libvellum.so.$(C_VERSION) $(DESTDIR)$(LIBDIR)/libvellum.so.$(C_ABI)
+	ln -sf libvellum.so.$(C_ABI) $(DESTDIR)$(LIBDIR)/libvellum.so
+	install -m 644 $(C_BUILT)/libvellum_capi.a $(DESTDIR)$(LIBDIR)/libvellum.a
+	$(FILL) $(CAPI)/install/vellum.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/vellum.pc
+	@for file in vellum-config vellum-config-version; do \
+	  $(FILL) $(CAPI)/install/$$file.cmake.in >$(DESTDIR)$(LIBDIR)/cmake/vellum/$$file.cmake || exit 1; done

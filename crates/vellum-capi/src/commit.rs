@@ -1,0 +1,59 @@
+//! Making records survive a power cut.
+
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+
+use vellum::Lsn;
+
+use crate::boundary::{give, guard, guard_or, required};
+use crate::log::vellum_log;
+use crate::status::vellum_status::VELLUM_OK;
+
+/// Makes the record at `lsn`, and everything before it, survive a power cut.
+///
+/// Sleeps for about one write of the device, which all threads of all processes share. It never
+/// ends while the calling thread holds a reservation before `lsn` that it does not publish.
+///
+/// Errors: VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_POISONED after a failed write
+/// or sync, for every caller in every process, because nothing is tried again.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_commit(log: Option<&vellum_log>, lsn: u64) -> c_int {
+    guard(|| {
+        required(log, "log")?.log.commit(Lsn::new(lsn))?;
+        Ok(VELLUM_OK)
+    })
+}
+
+/// Commits everything that has been published so far; `*durable` is the end of it. `durable` may be
+/// NULL. Errors and cost as for vellum_commit.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_sync(
+    log: Option<&vellum_log>,
+    durable: Option<&mut MaybeUninit<u64>>,
+) -> c_int {
+    guard(|| {
+        let end = required(log, "log")?.log.sync()?;
+        give(durable, end.get());
+        Ok(VELLUM_OK)
+    })
+}
+
+/// Stores `lsn` with the log as the position from which its user recovers, and commits.
+///
+/// Framed logs only. On return the mark and everything published before survive a power cut.
+///
+/// Errors: VELLUM_OUT_OF_RANGE for a position outside of the log, VELLUM_UNSUPPORTED in a text log;
+/// otherwise as for vellum_commit.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_set_checkpoint(log: Option<&vellum_log>, lsn: u64) -> c_int {
+    guard(|| {
+        required(log, "log")?.log.set_checkpoint(Lsn::new(lsn))?;
+        Ok(VELLUM_OK)
+    })
+}
+
+/// The position stored last by vellum_set_checkpoint, or 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_checkpoint(log: Option<&vellum_log>) -> u64 {
+    guard_or(0, || Ok(required(log, "log")?.log.checkpoint().get()))
+}

@@ -1,0 +1,102 @@
+//! Commits that can be polled for.
+
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+
+use vellum::{Committer, Completion, Lsn};
+
+use crate::boundary::{guard, guard_or, required};
+use crate::log::vellum_log;
+use crate::status::vellum_status::{VELLUM_OK, VELLUM_PENDING};
+
+/// A thread that commits for those who must not wait.
+///
+/// From vellum_committer_start, until vellum_committer_stop. Any number of threads may use it at
+/// once; in a forked child there is no such thread.
+pub struct vellum_committer {
+    committer: Committer,
+}
+
+/// A commit that is on its way, with a file descriptor to poll.
+///
+/// From vellum_committer_submit, until vellum_completion_close. Any number of threads may use it at
+/// once.
+pub struct vellum_completion {
+    completion: Completion,
+}
+
+/// Starts a thread that commits; it has the signal mask of the calling thread.
+///
+/// Errors: VELLUM_READ_ONLY, and VELLUM_IO where no thread can be started.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_committer_start(
+    log: Option<&vellum_log>,
+    committer: Option<&mut MaybeUninit<*mut vellum_committer>>,
+) -> c_int {
+    guard(|| {
+        let log = required(log, "log")?;
+        let place = required(committer, "committer")?;
+        let committer = log.log.committer()?;
+        place.write(Box::into_raw(Box::new(vellum_committer { committer })));
+        Ok(VELLUM_OK)
+    })
+}
+
+/// Asks for the record at `lsn`, and everything before it, to be made durable; returns at once.
+///
+/// Errors: VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_UNSUPPORTED in a child forked
+/// after the committer was started; VELLUM_IO where no file descriptor is left.
+///
+/// Cost: a file descriptor until the completion is closed, and waking the thread if it sleeps.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_committer_submit(
+    committer: Option<&vellum_committer>,
+    lsn: u64,
+    completion: Option<&mut MaybeUninit<*mut vellum_completion>>,
+) -> c_int {
+    guard(|| {
+        let committer = required(committer, "committer")?;
+        let place = required(completion, "completion")?;
+        let completion = committer.committer.submit(Lsn::new(lsn))?;
+        place.write(Box::into_raw(Box::new(vellum_completion { completion })));
+        Ok(VELLUM_OK)
+    })
+}
+
+/// Waits until what was submitted is done, and ends the thread; NULL is fine.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_committer_stop(committer: Option<Box<vellum_committer>>) {
+    guard_or((), || {
+        drop(committer);
+        Ok(())
+    });
+}
+
+/// A file descriptor that becomes readable (POLLIN), and stays so, when the commit is done or
+/// failed. -1 for NULL.
+///
+/// Borrowed until vellum_completion_close: do not close it, nothing needs to be read from it.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_completion_fd(completion: Option<&vellum_completion>) -> c_int {
+    guard_or(-1, || Ok(required(completion, "completion")?.completion.as_raw_fd()))
+}
+
+/// What came of it: VELLUM_OK when the record is durable, VELLUM_PENDING while it is on its way,
+/// VELLUM_POISONED when it never will be.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_completion_outcome(completion: Option<&vellum_completion>) -> c_int {
+    guard(|| match required(completion, "completion")?.completion.outcome() {
+        None => Ok(VELLUM_PENDING),
+        Some(outcome) => Ok(outcome.map(|()| VELLUM_OK)?),
+    })
+}
+
+/// Forgets a commit, which goes on; NULL is fine. Closes its file descriptor.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_completion_close(completion: Option<Box<vellum_completion>>) {
+    guard_or((), || {
+        drop(completion);
+        Ok(())
+    });
+}

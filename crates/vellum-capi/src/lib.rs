@@ -1,0 +1,66 @@
+//! Vellum for C: the functions behind `include/vellum.h`.
+//!
+//! | module | what C sees of it |
+//! |---|---|
+//! | [`version`], [`status`], [`last_error`] | versions, the codes that functions return, what went wrong |
+//! | [`options`], [`log`] | opening a log, its positions |
+//! | [`append`], [`batch`], [`reservation`] | writing records |
+//! | [`commit`], [`committer`] | surviving a power cut |
+//! | [`reader`] | reading and following |
+//! | [`upkeep`], [`stat`], [`verify`] | looking after a log |
+//!
+//! Below them are `boundary`, which every function goes through, so that no panic crosses it and
+//! every error is kept for the thread, and `growing`, for structures that may get more fields.
+//!
+//! Handles are references and boxes in Rust (`Option<&vellum_log>` is a pointer that may be NULL),
+//! so that ownership can be read from a function's type: `&` may be used by many threads at once,
+//! `&mut` by one at a time, and what takes a `Box` ends it.
+//!
+//! Comments on public items are written for the header, which is made of them
+//! (`VELLUM_BLESS=1 cargo test -p vellum-capi header`); what all functions have in common stands
+//! in `include/prelude.h`.
+
+#![allow(non_camel_case_types, reason = "types and constants have the names they have in C")]
+#![allow(clippy::missing_safety_doc, reason = "what C must see to is told in the header's prelude")]
+
+#[cfg(panic = "abort")]
+compile_error!("a panic must end at the border to C: compile Vellum with panic = \"unwind\"");
+
+pub mod append;
+pub mod batch;
+mod boundary;
+pub mod commit;
+pub mod committer;
+mod growing;
+pub mod last_error;
+pub mod log;
+pub mod options;
+pub mod reader;
+pub mod reservation;
+pub mod stat;
+pub mod status;
+pub mod upkeep;
+pub mod verify;
+pub mod version;
+
+/// What the header promises about threads, checked by the compiler.
+#[allow(dead_code, reason = "it only has to compile")]
+mod threads {
+    use vellum::{Batch, Committer, Completion, Log, Reader, Reservation, SegmentKeeper, Stat};
+
+    /// Handles that C takes as const: any number of threads at once.
+    const fn is_shared<T: Send + Sync>() {}
+    /// Handles that it does not: one thread at a time, whichever.
+    const fn moves<T: Send>() {}
+
+    const PROMISES: () = {
+        is_shared::<Log>();
+        is_shared::<Committer>();
+        is_shared::<Completion>();
+        is_shared::<Stat>();
+        moves::<Reader>();
+        moves::<Batch<'static>>();
+        moves::<Reservation<'static>>();
+        moves::<SegmentKeeper>();
+    };
+}

@@ -1,0 +1,172 @@
+//! An open log and its positions.
+
+use std::ffi::{CString, c_char, c_int};
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::Arc;
+
+use vellum::{Layout, Log, Lsn};
+
+use crate::boundary::{self, Outcome, guard, guard_or, required};
+use crate::growing::{Growing, Place};
+use crate::last_error::path_text;
+use crate::options::{self, vellum_options};
+use crate::status::vellum_status::VELLUM_OK;
+
+/// An open log.
+///
+/// From vellum_open, until vellum_close. Any number of threads may use it at once.
+pub struct vellum_log {
+    /// Shared with what was made from it, so that handles may be closed in any order.
+    pub(crate) log: Arc<Log>,
+    path: CString,
+}
+
+impl From<Log> for vellum_log {
+    /// A handle for C on a log that Rust opened.
+    fn from(log: Log) -> vellum_log {
+        let path = path_text(log.path());
+        vellum_log { log: Arc::new(log), path }
+    }
+}
+
+/// Opens or creates the log in the directory `path`.
+///
+/// `options` NULL is the defaults: an existing log as it is, or a new framed one. `*log` is to be
+/// closed by vellum_close.
+///
+/// Errors: VELLUM_NOT_FOUND, VELLUM_ALREADY_EXISTS and VELLUM_PERMISSION_DENIED as for a file;
+/// VELLUM_INVALID_OPTION for a value out of range, or one that contradicts the stored one;
+/// VELLUM_INCOMPATIBLE where the path is something else than a log of this version;
+/// VELLUM_UNSUPPORTED on a filesystem that cannot carry a log; VELLUM_CORRUPT for damage to what
+/// was committed; VELLUM_POISONED while others have the log open after a failed write;
+/// VELLUM_TOO_MANY_PARTICIPANTS when 1024 processes are attached.
+///
+/// Durable: a new log survives the death of every process; after a power cut it is there whole or
+/// not at all.
+///
+/// Cost: a dozen system calls; two syncs where the log is created.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vellum_open(
+    path: *const c_char,
+    options: *const vellum_options,
+    log: Option<&mut MaybeUninit<*mut vellum_log>>,
+) -> c_int {
+    guard(|| {
+        // SAFETY: the caller's path ends with a NUL.
+        let path = unsafe { boundary::path(path, "path") }?;
+        let place = required(log, "log")?;
+        // SAFETY: the caller's options are as long as they say.
+        let options = unsafe { options::read(options) }?;
+        let log = vellum_log::from(options.open(path)?);
+        place.write(Box::into_raw(Box::new(log)));
+        Ok(VELLUM_OK)
+    })
+}
+
+/// Closes a log; NULL is fine.
+///
+/// What was made from it (readers, batches, committers and so on) goes on, and keeps the log open
+/// until it is closed itself. Other processes notice nothing. Records are not made durable by it,
+/// except that the last process to close a staged log commits it: call vellum_sync before, to learn
+/// of errors.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_close(log: Option<Box<vellum_log>>) {
+    guard_or((), || {
+        drop(log);
+        Ok(())
+    });
+}
+
+/// The log's directory, as it was opened. Borrowed until the log is closed. NULL for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_log_path(log: Option<&vellum_log>) -> *const c_char {
+    guard_or(ptr::null(), || Ok(required(log, "log")?.path.as_ptr()))
+}
+
+/// The log's vellum_layout: VELLUM_LAYOUT_FRAMED or VELLUM_LAYOUT_TEXT. 0 for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_log_layout(log: Option<&vellum_log>) -> u32 {
+    guard_or(0, || Ok(layout_number(required(log, "log")?.log.layout())))
+}
+
+/// The number of a layout in vellum_layout.
+pub(crate) fn layout_number(layout: Layout) -> u32 {
+    match layout {
+        Layout::Framed => 1,
+        Layout::Text => 2,
+        _ => 0,
+    }
+}
+
+/// The answer of a question for a position; 0 for NULL.
+fn position(log: Option<&vellum_log>, question: impl FnOnce(&Log) -> Lsn) -> u64 {
+    guard_or(0, || -> Outcome<u64> { Ok(question(&required(log, "log")?.log).get()) })
+}
+
+/// Oldest position that is still kept. 0 for NULL. Costs a read of memory, as the next three.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_begin(log: Option<&vellum_log>) -> u64 {
+    position(log, Log::begin)
+}
+
+/// End of what survives a power cut. 0 for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_durable(log: Option<&vellum_log>) -> u64 {
+    position(log, Log::durable)
+}
+
+/// End of what readers can see: everything before it is filled. 0 for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_published(log: Option<&vellum_log>) -> u64 {
+    position(log, Log::published)
+}
+
+/// End of what is reserved: where the next record goes, or a little further. 0 for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_tail(log: Option<&vellum_log>) -> u64 {
+    position(log, Log::tail)
+}
+
+/// What opening the log had to recover.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct vellum_recovery {
+    /// sizeof(vellum_recovery), set by the caller.
+    pub struct_size: usize,
+    /// 1 if this process had to recover the log when it opened it, otherwise 0, as all below.
+    pub recovered: u64,
+    /// End of what was recovered.
+    pub end: u64,
+    /// End of what is known to have been durable before.
+    pub durable: u64,
+    /// Bytes behind `end` that were cut, because a power cut had torn them.
+    pub cut_bytes: u64,
+}
+
+// SAFETY: repr(C), size first, words only.
+unsafe impl Growing for vellum_recovery {}
+
+/// Tells what opening the log had to recover, if it was this process that had to.
+///
+/// Only the first opener after a power cut, or after the control file was lost, has to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vellum_recovered(
+    log: Option<&vellum_log>,
+    recovery: *mut vellum_recovery,
+) -> c_int {
+    guard(|| {
+        let log = required(log, "log")?;
+        // SAFETY: the caller's structure is as long as it says.
+        let place = unsafe { Place::required(recovery, "recovery") }?;
+        let found = log.log.recovery();
+        place.put(&vellum_recovery {
+            struct_size: 0,
+            recovered: found.is_some().into(),
+            end: found.map_or(0, |found| found.end.get()),
+            durable: found.map_or(0, |found| found.durable.get()),
+            cut_bytes: found.map_or(0, |found| found.cut_bytes),
+        });
+        Ok(VELLUM_OK)
+    })
+}

@@ -1,0 +1,320 @@
+//! What a log is made of and how this process uses it.
+
+use std::ffi::c_int;
+use std::time::Duration;
+
+use vellum::{Fill, Layout, OnFull, Options, Preallocate};
+
+use crate::boundary::{Failure, Outcome, guard};
+use crate::growing::{self, Growing, Place};
+use crate::status::vellum_status::VELLUM_OK;
+
+/// For fields of vellum_options that belong to the log's policy: leave it as it is stored.
+pub const VELLUM_KEEP: u64 = u64::MAX;
+/// For vellum_options.retain_files: keep all closed files.
+pub const VELLUM_ALL_FILES: u64 = u64::MAX - 1;
+
+/// For vellum_options.flags: fail with VELLUM_NOT_FOUND where there is no log yet.
+pub const VELLUM_NO_CREATE: u32 = 1;
+/// For vellum_options.flags: fail with VELLUM_ALREADY_EXISTS where there is one.
+pub const VELLUM_CREATE_NEW: u32 = 2;
+/// For vellum_options.flags: open for reading only, which needs no more than read permission.
+pub const VELLUM_OPEN_READ_ONLY: u32 = 4;
+/// For vellum_options.flags: follow no advice that was measured for a directory above the log.
+pub const VELLUM_NO_ADVICE: u32 = 8;
+/// For vellum_options.flags: a new log is a write-ahead log, framed and staged, so that
+/// vellum_commit costs one direct write of the device.
+pub const VELLUM_WAL: u32 = 16;
+
+/// How records lie in the files. For vellum_options.layout.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum vellum_layout {
+    /// As the log has it; a new log is framed.
+    VELLUM_LAYOUT_DEFAULT = 0,
+    /// Each record in a frame with its length and checksum. Records are any bytes, and come back as
+    /// they were appended.
+    VELLUM_LAYOUT_FRAMED = 1,
+    /// The caller's bytes and nothing else: plain files for grep, tail and log shippers. The caller
+    /// brings the newline; a record is read back line by line.
+    VELLUM_LAYOUT_TEXT = 2,
+}
+
+/// How file space is made ready ahead of need. For vellum_options.preallocate.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum vellum_preallocate {
+    /// As the log has it; in a new log as VELLUM_PREALLOCATE_AUTO.
+    VELLUM_PREALLOCATE_DEFAULT = 0,
+    /// What suits the filesystem.
+    VELLUM_PREALLOCATE_AUTO = 1,
+    /// Not at all: the file grows with the log.
+    VELLUM_PREALLOCATE_OFF = 2,
+    /// The size of the whole file without its blocks; with VELLUM_FILL_PWRITE.
+    VELLUM_PREALLOCATE_SPARSE = 3,
+    /// The blocks of the whole file, by fallocate.
+    VELLUM_PREALLOCATE_FALLOCATE = 4,
+    /// The blocks of the whole file, written with zeros. Framed only.
+    VELLUM_PREALLOCATE_ZEROS = 5,
+    /// As FALLOCATE, and trimmed files are used again. Framed only.
+    VELLUM_PREALLOCATE_RECYCLE = 6,
+}
+
+/// Which way records take into the file. For vellum_options.fill.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum vellum_fill {
+    /// As the log has it; in a new log MAPPED where that is safe, PWRITE elsewhere.
+    VELLUM_FILL_DEFAULT = 0,
+    /// Small records are stored through a shared mapping, long ones written by pwrite.
+    VELLUM_FILL_MAPPED = 1,
+    /// Every record is written by pwrite.
+    VELLUM_FILL_PWRITE = 2,
+    /// Records are stored into shared memory and reach the file when they are committed. Framed
+    /// only; what is not committed survives every process, but no reboot.
+    VELLUM_FILL_STAGED = 3,
+}
+
+/// Whether closed files of a text log are compressed. For vellum_options.compress.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum vellum_compress {
+    /// As the log has it; in a new log not.
+    VELLUM_COMPRESS_KEEP = 0,
+    /// They stay as they are.
+    VELLUM_COMPRESS_OFF = 1,
+    /// With zstd, by the process that went on in a new file. Where the library is built with it.
+    VELLUM_COMPRESS_ON = 2,
+}
+
+/// What an append does on a full disk. For vellum_options.on_full.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum vellum_on_full {
+    /// It returns VELLUM_NO_SPACE.
+    VELLUM_ON_FULL_ERROR = 0,
+    /// It waits until there is space again.
+    VELLUM_ON_FULL_BLOCK = 1,
+    /// It drops the record, counts it, and returns VELLUM_OK with position 0. Text logs only.
+    VELLUM_ON_FULL_DROP = 2,
+}
+
+/// How to open or create a log.
+///
+/// Fill it by vellum_options_init, then change what should be different. What shapes the files
+/// (layout, segment_capacity_bytes, preallocate, fill) is stored when the log is created: an opener
+/// that asks for something else gets VELLUM_INVALID_OPTION, 0 takes what is there. What says when a
+/// text log goes on in a new file and which files it keeps (rotate_*, retain_*, compress) is stored
+/// too, but changes for all processes when one opens the log with other values. The rest is about
+/// this process.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct vellum_options {
+    /// sizeof(vellum_options), as vellum_options_init sets it.
+    pub struct_size: usize,
+    /// VELLUM_NO_CREATE, VELLUM_OPEN_READ_ONLY and so on, joined by |. Default: 0.
+    pub flags: u32,
+    /// Permission bits of a new log's files, before the umask. 0 is 0666.
+    pub mode: u32,
+    /// A vellum_layout. Default: VELLUM_LAYOUT_DEFAULT.
+    pub layout: u32,
+    /// A vellum_preallocate. Default: VELLUM_PREALLOCATE_DEFAULT.
+    pub preallocate: u32,
+    /// A vellum_fill. Default: VELLUM_FILL_DEFAULT.
+    pub fill: u32,
+    /// A vellum_on_full. Default: VELLUM_ON_FULL_ERROR.
+    pub on_full: u32,
+    /// Bytes of log in a file: a multiple of the page size, 4 KiB to 1 GiB. 0 is 64 MiB for a new
+    /// log, 16 MiB where records are staged.
+    pub segment_capacity_bytes: u64,
+    /// How far ahead of the tail this process makes pages ready, in bytes: a multiple of the page
+    /// size. 0 is 1 MiB.
+    pub prefault_bytes: u64,
+    /// Address space that this process may use for mapped files, in bytes. 0 is 256 MiB.
+    pub mapped_bytes_max: u64,
+    /// Bytes after which a text log goes on in a new file; 0 is never. Default: VELLUM_KEEP.
+    pub rotate_bytes: u64,
+    /// Seconds after which it does, counted from 1970-01-01 00:00 UTC: 86400 is midnight UTC; 0 is
+    /// never. Default: VELLUM_KEEP.
+    pub rotate_every_s: u64,
+    /// Seconds by which those moments are moved. Default: VELLUM_KEEP.
+    pub rotate_offset_s: u64,
+    /// Bytes that the files of a text log may take together; 0 is no limit. Default: VELLUM_KEEP.
+    pub retain_bytes: u64,
+    /// Seconds for which a closed file is kept; 0 is for ever. Default: VELLUM_KEEP.
+    pub retain_age_s: u64,
+    /// Closed files that are kept; VELLUM_ALL_FILES is no limit. Default: VELLUM_KEEP.
+    pub retain_files: u64,
+    /// A vellum_compress. Default: VELLUM_COMPRESS_KEEP.
+    pub compress: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+// SAFETY: repr(C), size first, numbers only; twelve words and four pairs of half words.
+unsafe impl Growing for vellum_options {}
+
+impl vellum_options {
+    const DEFAULT: vellum_options = vellum_options {
+        struct_size: size_of::<vellum_options>(),
+        flags: 0,
+        mode: 0,
+        layout: 0,
+        preallocate: 0,
+        fill: 0,
+        on_full: 0,
+        segment_capacity_bytes: 0,
+        prefault_bytes: 0,
+        mapped_bytes_max: 0,
+        rotate_bytes: VELLUM_KEEP,
+        rotate_every_s: VELLUM_KEEP,
+        rotate_offset_s: VELLUM_KEEP,
+        retain_bytes: VELLUM_KEEP,
+        retain_age_s: VELLUM_KEEP,
+        retain_files: VELLUM_KEEP,
+        compress: 0,
+        reserved: 0,
+    };
+}
+
+/// Fills `options` with the defaults: vellum_options_init(&options, sizeof options).
+///
+/// `struct_size` is the size in the caller's header; the library may know more fields or fewer.
+/// Returns VELLUM_INVALID_ARGUMENT for NULL and for a size that no version has.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vellum_options_init(
+    options: *mut vellum_options,
+    struct_size: usize,
+) -> c_int {
+    guard(|| {
+        // SAFETY: the caller says that there are so many bytes.
+        let place = unsafe { Place::raw(options, struct_size, "options") }?;
+        place.put(&vellum_options::DEFAULT);
+        Ok(VELLUM_OK)
+    })
+}
+
+/// What the caller asks for; NULL is the defaults.
+///
+/// # Safety
+///
+/// `options` is NULL, or as long as its `struct_size` says.
+pub(crate) unsafe fn read(options: *const vellum_options) -> Outcome<Options> {
+    // SAFETY: the caller's promise.
+    let asked = unsafe { growing::read(options, vellum_options::DEFAULT) }?;
+    check_flags(&asked)?;
+    let base = if asked.flags & VELLUM_WAL != 0 { Options::wal() } else { Options::new() };
+    let with_process = process(base, &asked)?;
+    let with_shape = shape(with_process, &asked)?;
+    policy(with_shape, &asked)
+}
+
+fn check_flags(asked: &vellum_options) -> Outcome<()> {
+    const KNOWN: u32 = VELLUM_NO_CREATE
+        | VELLUM_CREATE_NEW
+        | VELLUM_OPEN_READ_ONLY
+        | VELLUM_NO_ADVICE
+        | VELLUM_WAL;
+    if asked.flags & !KNOWN == 0 && asked.reserved == 0 {
+        return Ok(());
+    }
+    Err(unknown("flags", asked.flags))
+}
+
+/// What is about this process, and how the log is found.
+fn process(options: Options, asked: &vellum_options) -> Outcome<Options> {
+    let has = |flag| asked.flags & flag != 0;
+    let mut options = options
+        .create(!has(VELLUM_NO_CREATE))
+        .create_new(has(VELLUM_CREATE_NEW))
+        .read_only(has(VELLUM_OPEN_READ_ONLY))
+        .advice(!has(VELLUM_NO_ADVICE))
+        .on_full(match asked.on_full {
+            0 => OnFull::Error,
+            1 => OnFull::Block,
+            2 => OnFull::Drop,
+            other => return Err(unknown("on_full", other)),
+        });
+    if asked.mode != 0 {
+        options = options.mode(asked.mode);
+    }
+    if asked.prefault_bytes != 0 {
+        options = options.prefault_bytes(asked.prefault_bytes);
+    }
+    if asked.mapped_bytes_max != 0 {
+        options = options.mapped_bytes_max(asked.mapped_bytes_max);
+    }
+    Ok(options)
+}
+
+/// What shapes the files.
+fn shape(mut options: Options, asked: &vellum_options) -> Outcome<Options> {
+    const LAYOUTS: [Layout; 2] = [Layout::Framed, Layout::Text];
+    const FILLS: [Fill; 3] = [Fill::Mapped, Fill::Pwrite, Fill::Staged];
+    if let Some(layout) = choice(&LAYOUTS, asked.layout, "layout")? {
+        options = options.layout(layout);
+    }
+    if let Some(preallocate) = choice(&PREALLOCATES, asked.preallocate, "preallocate")? {
+        options = options.preallocate(preallocate);
+    }
+    if let Some(fill) = choice(&FILLS, asked.fill, "fill")? {
+        options = options.fill(fill);
+    }
+    if asked.segment_capacity_bytes != 0 {
+        options = options.segment_capacity_bytes(asked.segment_capacity_bytes);
+    }
+    Ok(options)
+}
+
+const PREALLOCATES: [Preallocate; 6] = [
+    Preallocate::Auto,
+    Preallocate::Off,
+    Preallocate::Sparse,
+    Preallocate::Fallocate,
+    Preallocate::Zeros,
+    Preallocate::Recycle,
+];
+
+/// What is stored as the log's policy.
+fn policy(mut options: Options, asked: &vellum_options) -> Outcome<Options> {
+    let wish = |value: u64| (value != VELLUM_KEEP).then_some(value);
+    let span = |value: u64| wish(value).map(Duration::from_secs);
+    if let Some(bytes) = wish(asked.rotate_bytes) {
+        options = options.rotate_bytes(bytes);
+    }
+    if let Some(period) = span(asked.rotate_every_s) {
+        options = options.rotate_every(period);
+    }
+    if let Some(offset) = span(asked.rotate_offset_s) {
+        options = options.rotate_offset(offset);
+    }
+    if let Some(bytes) = wish(asked.retain_bytes) {
+        options = options.retain_bytes(bytes);
+    }
+    if let Some(age) = span(asked.retain_age_s) {
+        options = options.retain_age(age);
+    }
+    if let Some(count) = wish(asked.retain_files) {
+        options = options.retain_files(if count == VELLUM_ALL_FILES { u64::MAX } else { count });
+    }
+    if let Some(compress) = choice(&[false, true], asked.compress, "compress")? {
+        options = options.compress(compress);
+    }
+    Ok(options)
+}
+
+/// The choice that `number` stands for, counted from 1; 0 is none.
+fn choice<T: Copy>(choices: &[T], number: u32, field: &str) -> Outcome<Option<T>> {
+    match number.checked_sub(1).map(|index| choices.get(index as usize)) {
+        None => Ok(None),
+        Some(Some(choice)) => Ok(Some(*choice)),
+        Some(None) => Err(unknown(field, number)),
+    }
+}
+
+fn unknown(field: &str, number: u32) -> Failure {
+    Failure::argument(&format!(
+        "{number} means nothing in the options' {field}; fill the options by vellum_options_init \
+         and use the constants of the header"
+    ))
+}

@@ -1,0 +1,431 @@
+//! The state of a log at one moment.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::mem::MaybeUninit;
+use std::path::PathBuf;
+use std::ptr;
+use std::time::Duration;
+
+use vellum::{Fill, Preallocate, SegmentState, Stat};
+
+use crate::boundary::{guard, guard_or, required};
+use crate::growing::{Growing, Place};
+use crate::last_error::{path_text, text};
+use crate::log::{layout_number, vellum_log};
+use crate::options::VELLUM_ALL_FILES;
+use crate::options::vellum_fill::*;
+use crate::options::vellum_preallocate::*;
+use crate::status::vellum_status::VELLUM_OK;
+use crate::verify::element;
+
+/// The state of a log at one moment: positions, files, processes.
+///
+/// From vellum_stat_take, until vellum_stat_free, which ends everything borrowed from it. Any number
+/// of threads may look at it at once.
+pub struct vellum_stat {
+    stat: Stat,
+    texts: Texts,
+}
+
+/// Texts as C gets them.
+struct Texts {
+    preallocate_reason: CString,
+    fill_reason: CString,
+    filesystem: CString,
+    advice: Option<CString>,
+    stage: Option<CString>,
+    poison: Option<CString>,
+    segments: Vec<CString>,
+}
+
+impl Texts {
+    fn of(stat: &Stat) -> Texts {
+        let path = |path: &Option<PathBuf>| path.as_deref().map(path_text);
+        Texts {
+            preallocate_reason: text(stat.preallocate_reason.as_bytes()),
+            fill_reason: text(stat.fill_reason.as_bytes()),
+            filesystem: text(stat.filesystem.as_bytes()),
+            advice: path(&stat.advice),
+            stage: path(&stat.stage),
+            poison: stat.poison.as_ref().map(|poison| text(poison.as_bytes())),
+            segments: stat.segments.iter().map(|segment| path_text(&segment.path)).collect(),
+        }
+    }
+}
+
+/// What can be told of a log in a word each. Texts are borrowed from the vellum_stat.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct vellum_summary {
+    /// sizeof(vellum_summary), set by the caller.
+    pub struct_size: usize,
+    /// Oldest position still kept.
+    pub begin: u64,
+    /// End of what survives a power cut.
+    pub durable: u64,
+    /// End of what readers can see.
+    pub published: u64,
+    /// End of what is reserved.
+    pub tail: u64,
+    /// End of the last file that exists.
+    pub prepared_end: u64,
+    /// Position stored by vellum_set_checkpoint, or 0.
+    pub checkpoint: u64,
+    /// Bytes of log in a file.
+    pub segment_capacity_bytes: u64,
+    /// Reservations of dead processes that survivors padded.
+    pub repairs: u64,
+    /// Bytes of those.
+    pub repaired_bytes: u64,
+    /// Records that were dropped on a full disk: VELLUM_ON_FULL_DROP.
+    pub dropped: u64,
+    /// Files: vellum_stat_segment.
+    pub segment_count: u64,
+    /// Processes: vellum_stat_participant.
+    pub participant_count: u64,
+    /// A vellum_layout.
+    pub layout: u32,
+    /// A vellum_preallocate.
+    pub preallocate: u32,
+    /// A vellum_fill.
+    pub fill: u32,
+    /// 0.
+    pub reserved: u32,
+    /// Why space is made ready like that.
+    pub preallocate_reason: *const c_char,
+    /// Why records are written like that.
+    pub fill_reason: *const c_char,
+    /// The filesystem that the log is on.
+    pub filesystem: *const c_char,
+    /// The file that advised what the program left open when it created the log, or NULL.
+    pub advice: *const c_char,
+    /// Where records lie in memory until they are committed, or NULL.
+    pub stage: *const c_char,
+    /// Why nothing more can be made durable until the log is opened anew, or NULL.
+    pub poison: *const c_char,
+}
+
+// SAFETY: repr(C), size first, words, pointers and two pairs of half words.
+unsafe impl Growing for vellum_summary {}
+
+/// What commits did since the control file was made.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct vellum_commits {
+    /// sizeof(vellum_commits), set by the caller.
+    pub struct_size: usize,
+    /// Records, or moments, that somebody asked to be made durable.
+    pub commits: u64,
+    /// Writes or syncs of the device that this took.
+    pub syncs: u64,
+    /// Bytes of log that they made durable.
+    pub synced_bytes: u64,
+    /// How long they took: entry i counts those of less than 2^i microseconds that are not in an
+    /// earlier one; the last counts all longer ones too.
+    pub sync_us: [u64; 24],
+}
+
+// SAFETY: repr(C), size first, words only.
+unsafe impl Growing for vellum_commits {}
+
+/// When a text log goes on in a new file, and which of its files it keeps, for all processes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct vellum_policy {
+    /// sizeof(vellum_policy), set by the caller.
+    pub struct_size: usize,
+    /// As vellum_options.rotate_bytes; 0 is never.
+    pub rotate_bytes: u64,
+    /// As vellum_options.rotate_every_s; 0 is never.
+    pub rotate_every_s: u64,
+    /// As vellum_options.rotate_offset_s.
+    pub rotate_offset_s: u64,
+    /// As vellum_options.retain_bytes; 0 is no limit.
+    pub retain_bytes: u64,
+    /// As vellum_options.retain_age_s; 0 is for ever.
+    pub retain_age_s: u64,
+    /// As vellum_options.retain_files; VELLUM_ALL_FILES is no limit.
+    pub retain_files: u64,
+    /// VELLUM_COMPRESS_OFF or VELLUM_COMPRESS_ON.
+    pub compress: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+// SAFETY: repr(C), size first, words and a pair of half words.
+unsafe impl Growing for vellum_policy {}
+
+/// Where a file is in its life.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum vellum_segment_state {
+    /// Full: no more records, ever.
+    VELLUM_SEGMENT_SEALED = 1,
+    /// The one that records go to.
+    VELLUM_SEGMENT_ACTIVE = 2,
+    /// Made ready ahead of need.
+    VELLUM_SEGMENT_PREPARED = 3,
+    /// Trimmed, and kept to be used again.
+    VELLUM_SEGMENT_SPARE = 4,
+}
+
+/// A file of a log.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct vellum_segment {
+    /// sizeof(vellum_segment), set by the caller.
+    pub struct_size: usize,
+    /// The file. Borrowed from the vellum_stat.
+    pub path: *const c_char,
+    /// First position it can hold; 0 for a spare.
+    pub first_lsn: u64,
+    /// End of the positions reserved in it; 0 for a spare.
+    pub end_lsn: u64,
+    /// Length of the file in bytes.
+    pub file_bytes: u64,
+    /// Bytes of blocks it occupies.
+    pub allocated_bytes: u64,
+    /// A vellum_segment_state.
+    pub state: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+// SAFETY: repr(C), size first, words, a pointer and a pair of half words.
+unsafe impl Growing for vellum_segment {}
+
+/// A process that is attached, or died while it was.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct vellum_participant {
+    /// sizeof(vellum_participant), set by the caller.
+    pub struct_size: usize,
+    /// Its place.
+    pub index: u32,
+    /// Its process number, in its own PID namespace.
+    pub pid: u32,
+    /// 1 if it lives, otherwise 0.
+    pub alive: u32,
+    /// 1 if it is stopped by a signal or a debugger: what it has in flight holds back readers.
+    pub stopped: u32,
+    /// Reservations that it has not published.
+    pub in_flight_count: u64,
+    /// Bytes of those.
+    pub in_flight_bytes: u64,
+    /// Position of the oldest of them, or 0.
+    pub in_flight_lsn: u64,
+}
+
+// SAFETY: repr(C), size first, words and two pairs of half words.
+unsafe impl Growing for vellum_participant {}
+
+/// Looks at the state of the log, its files and its processes. Changes nothing.
+///
+/// `*stat` is to be freed by vellum_stat_free. Errors: VELLUM_IO where the directory cannot be read.
+///
+/// Cost: a system call for each file and each process.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_stat_take(
+    log: Option<&vellum_log>,
+    stat: Option<&mut MaybeUninit<*mut vellum_stat>>,
+) -> c_int {
+    guard(|| {
+        let log = required(log, "log")?;
+        let place = required(stat, "stat")?;
+        let stat = log.log.stat()?;
+        let texts = Texts::of(&stat);
+        place.write(Box::into_raw(Box::new(vellum_stat { stat, texts })));
+        Ok(VELLUM_OK)
+    })
+}
+
+/// What can be told in a word each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vellum_stat_summary(
+    stat: Option<&vellum_stat>,
+    summary: *mut vellum_summary,
+) -> c_int {
+    guard(|| {
+        let stat = required(stat, "stat")?;
+        // SAFETY: the caller's structure is as long as it says.
+        let place = unsafe { Place::required(summary, "summary") }?;
+        place.put(&summary_of(&stat.stat, &stat.texts));
+        Ok(VELLUM_OK)
+    })
+}
+
+fn summary_of(stat: &Stat, texts: &Texts) -> vellum_summary {
+    vellum_summary {
+        struct_size: 0,
+        begin: stat.begin.get(),
+        durable: stat.durable.get(),
+        published: stat.published.get(),
+        tail: stat.tail.get(),
+        prepared_end: stat.prepared_end.get(),
+        checkpoint: stat.checkpoint.get(),
+        segment_capacity_bytes: stat.segment_capacity_bytes,
+        repairs: stat.repairs,
+        repaired_bytes: stat.repaired_bytes,
+        dropped: stat.dropped,
+        segment_count: stat.segments.len() as u64,
+        participant_count: stat.participants.len() as u64,
+        layout: layout_number(stat.layout),
+        preallocate: preallocate_number(stat.preallocate),
+        fill: fill_number(stat.fill),
+        reserved: 0,
+        preallocate_reason: texts.preallocate_reason.as_ptr(),
+        fill_reason: texts.fill_reason.as_ptr(),
+        filesystem: texts.filesystem.as_ptr(),
+        advice: or_null(texts.advice.as_deref()),
+        stage: or_null(texts.stage.as_deref()),
+        poison: or_null(texts.poison.as_deref()),
+    }
+}
+
+/// What commits did.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vellum_stat_commits(
+    stat: Option<&vellum_stat>,
+    commits: *mut vellum_commits,
+) -> c_int {
+    guard(|| {
+        let counts = &required(stat, "stat")?.stat.commits;
+        // SAFETY: the caller's structure is as long as it says.
+        let place = unsafe { Place::required(commits, "commits") }?;
+        place.put(&vellum_commits {
+            struct_size: 0,
+            commits: counts.commits,
+            syncs: counts.syncs,
+            synced_bytes: counts.synced_bytes,
+            sync_us: counts.sync_micros,
+        });
+        Ok(VELLUM_OK)
+    })
+}
+
+/// The log's policy.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vellum_stat_policy(
+    stat: Option<&vellum_stat>,
+    policy: *mut vellum_policy,
+) -> c_int {
+    guard(|| {
+        let stored = &required(stat, "stat")?.stat.policy;
+        // SAFETY: the caller's structure is as long as it says.
+        let place = unsafe { Place::required(policy, "policy") }?;
+        let seconds = |span: Option<Duration>| span.map_or(0, |span| span.as_secs());
+        place.put(&vellum_policy {
+            struct_size: 0,
+            rotate_bytes: stored.rotate_bytes.unwrap_or(0),
+            rotate_every_s: seconds(stored.rotate_every),
+            rotate_offset_s: stored.rotate_offset.as_secs(),
+            retain_bytes: stored.retain_bytes.unwrap_or(0),
+            retain_age_s: seconds(stored.retain_age),
+            retain_files: stored.retain_files.unwrap_or(VELLUM_ALL_FILES),
+            compress: 1 + u32::from(stored.compresses),
+            reserved: 0,
+        });
+        Ok(VELLUM_OK)
+    })
+}
+
+/// File number `index`, oldest first, spares last. Errors: VELLUM_OUT_OF_RANGE where there are no
+/// more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vellum_stat_segment(
+    stat: Option<&vellum_stat>,
+    index: usize,
+    segment: *mut vellum_segment,
+) -> c_int {
+    guard(|| {
+        let stat = required(stat, "stat")?;
+        // SAFETY: the caller's structure is as long as it says.
+        let place = unsafe { Place::required(segment, "segment") }?;
+        let found = element(&stat.stat.segments, index)?;
+        place.put(&vellum_segment {
+            struct_size: 0,
+            path: stat.texts.segments[index].as_ptr(),
+            first_lsn: found.first_lsn.get(),
+            end_lsn: found.end_lsn.get(),
+            file_bytes: found.file_bytes,
+            allocated_bytes: found.allocated_bytes,
+            state: state_number(found.state),
+            reserved: 0,
+        });
+        Ok(VELLUM_OK)
+    })
+}
+
+/// Process number `index`. Errors: VELLUM_OUT_OF_RANGE where there are no more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vellum_stat_participant(
+    stat: Option<&vellum_stat>,
+    index: usize,
+    participant: *mut vellum_participant,
+) -> c_int {
+    guard(|| {
+        let stat = required(stat, "stat")?;
+        // SAFETY: the caller's structure is as long as it says.
+        let place = unsafe { Place::required(participant, "participant") }?;
+        let found = element(&stat.stat.participants, index)?;
+        let oldest = found.in_flight.iter().map(|flight| flight.first_lsn.get()).min();
+        place.put(&vellum_participant {
+            struct_size: 0,
+            index: found.index,
+            pid: found.pid,
+            alive: found.alive.into(),
+            stopped: found.stopped.into(),
+            in_flight_count: found.in_flight.len() as u64,
+            in_flight_bytes: found.in_flight.iter().map(|flight| flight.bytes).sum(),
+            in_flight_lsn: oldest.unwrap_or(0),
+        });
+        Ok(VELLUM_OK)
+    })
+}
+
+/// Frees a vellum_stat and everything borrowed from it; NULL is fine.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_stat_free(stat: Option<Box<vellum_stat>>) {
+    guard_or((), || {
+        drop(stat);
+        Ok(())
+    });
+}
+
+fn or_null(text: Option<&CStr>) -> *const c_char {
+    text.map_or(ptr::null(), CStr::as_ptr)
+}
+
+fn preallocate_number(preallocate: Preallocate) -> u32 {
+    let number = match preallocate {
+        Preallocate::Auto => VELLUM_PREALLOCATE_AUTO,
+        Preallocate::Off => VELLUM_PREALLOCATE_OFF,
+        Preallocate::Sparse => VELLUM_PREALLOCATE_SPARSE,
+        Preallocate::Fallocate => VELLUM_PREALLOCATE_FALLOCATE,
+        Preallocate::Zeros => VELLUM_PREALLOCATE_ZEROS,
+        Preallocate::Recycle => VELLUM_PREALLOCATE_RECYCLE,
+        _ => VELLUM_PREALLOCATE_DEFAULT,
+    };
+    number as u32
+}
+
+fn fill_number(fill: Fill) -> u32 {
+    let number = match fill {
+        Fill::Mapped => VELLUM_FILL_MAPPED,
+        Fill::Pwrite => VELLUM_FILL_PWRITE,
+        Fill::Staged => VELLUM_FILL_STAGED,
+        _ => VELLUM_FILL_DEFAULT,
+    };
+    number as u32
+}
+
+fn state_number(state: SegmentState) -> u32 {
+    let number = match state {
+        SegmentState::Sealed => vellum_segment_state::VELLUM_SEGMENT_SEALED,
+        SegmentState::Active => vellum_segment_state::VELLUM_SEGMENT_ACTIVE,
+        SegmentState::Prepared => vellum_segment_state::VELLUM_SEGMENT_PREPARED,
+        SegmentState::Spare => vellum_segment_state::VELLUM_SEGMENT_SPARE,
+        _ => return 0,
+    };
+    number as u32
+}

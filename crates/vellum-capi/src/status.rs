@@ -1,0 +1,137 @@
+//! The codes that functions return.
+
+use std::ffi::{CStr, c_char, c_int};
+
+/// What a function returns: 0, or why it did not do what it was asked.
+///
+/// The numbers are stable. Others may be added: treat a number that is not known as VELLUM_IO.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum vellum_status {
+    /// It is done.
+    VELLUM_OK = 0,
+    /// The operating system refused, for a reason without a code of its own.
+    VELLUM_IO = 1,
+    /// The disk, the quota or the file-size limit is exhausted. Nothing was reserved.
+    VELLUM_NO_SPACE = 2,
+    /// There is no log at this path.
+    VELLUM_NOT_FOUND = 3,
+    /// There is a log or a file at this path, and a new one was asked for.
+    VELLUM_ALREADY_EXISTS = 4,
+    /// The permissions of the log do not allow this.
+    VELLUM_PERMISSION_DENIED = 5,
+    /// The log was opened for reading only.
+    VELLUM_READ_ONLY = 6,
+    /// The filesystem, the kernel or the log's layout cannot do this.
+    VELLUM_UNSUPPORTED = 7,
+    /// An option is out of range, or contradicts what is stored with the log.
+    VELLUM_INVALID_OPTION = 8,
+    /// The record or batch is longer than 4 GiB - 1.
+    VELLUM_RECORD_TOO_LARGE = 9,
+    /// 1024 processes are attached, and there is no room for more.
+    VELLUM_TOO_MANY_PARTICIPANTS = 10,
+    /// The position has been trimmed away: go on at vellum_begin.
+    VELLUM_TRIMMED = 11,
+    /// The position is beyond the end, or is not the start of a record.
+    VELLUM_OUT_OF_RANGE = 12,
+    /// The log holds bytes that no crash explains: vellum_repair saves the rest.
+    VELLUM_CORRUPT = 13,
+    /// Not a log, or a log of another format version.
+    VELLUM_INCOMPATIBLE = 14,
+    /// The positions of the log, 16 PiB, are used up.
+    VELLUM_EXHAUSTED = 15,
+    /// The reservation was incomplete, or is another process's; the space is passed over.
+    VELLUM_ABANDONED = 16,
+    /// The log is in use in a way that excludes this.
+    VELLUM_BUSY = 17,
+    /// A write or sync failed before: nothing more can be made durable until every process has
+    /// closed the log and one has opened it again.
+    VELLUM_POISONED = 18,
+    /// No error: there is nothing more, or nothing more yet.
+    VELLUM_END = 100,
+    /// No error: it is on its way.
+    VELLUM_PENDING = 101,
+    /// A pointer is NULL that must not be, or a number or a struct_size makes no sense.
+    VELLUM_INVALID_ARGUMENT = 110,
+    /// A defect of the library, caught at its border. Close the log; please report it.
+    VELLUM_PANIC = 111,
+}
+
+/// What a code means, in a few words: "no space left".
+///
+/// The text is static, in English. vellum_last_error_message says more about the last failure.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_strerror(status: c_int) -> *const c_char {
+    meaning(status).as_ptr()
+}
+
+fn meaning(status: c_int) -> &'static CStr {
+    match status {
+        0 => c"no error",
+        1 => c"the operating system refused",
+        2 => c"no space left",
+        3 => c"no such log",
+        4 => c"exists already",
+        5 => c"permission denied",
+        6 => c"opened for reading only",
+        7 => c"not supported here",
+        8 => c"invalid option",
+        9 => c"record too large",
+        10 => c"too many processes",
+        11 => c"position trimmed away",
+        12 => c"position out of range",
+        13 => c"damaged log",
+        14 => c"not a log of this version",
+        15 => c"positions used up",
+        16 => c"reservation abandoned",
+        17 => c"log in use",
+        18 => c"poisoned by a failed write",
+        100 => c"nothing more",
+        101 => c"on its way",
+        110 => c"invalid argument",
+        111 => c"defect of the library",
+        _ => c"unknown code",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vellum::ErrorKind;
+
+    use super::vellum_status::*;
+    use super::*;
+
+    #[test]
+    fn codes_are_the_numbers_of_the_kinds() {
+        let pairs = [
+            (VELLUM_IO, ErrorKind::Io),
+            (VELLUM_NO_SPACE, ErrorKind::NoSpace),
+            (VELLUM_NOT_FOUND, ErrorKind::NotFound),
+            (VELLUM_ALREADY_EXISTS, ErrorKind::AlreadyExists),
+            (VELLUM_PERMISSION_DENIED, ErrorKind::PermissionDenied),
+            (VELLUM_READ_ONLY, ErrorKind::ReadOnly),
+            (VELLUM_UNSUPPORTED, ErrorKind::Unsupported),
+            (VELLUM_INVALID_OPTION, ErrorKind::InvalidOption),
+            (VELLUM_RECORD_TOO_LARGE, ErrorKind::RecordTooLarge),
+            (VELLUM_TOO_MANY_PARTICIPANTS, ErrorKind::TooManyParticipants),
+            (VELLUM_TRIMMED, ErrorKind::Trimmed),
+            (VELLUM_OUT_OF_RANGE, ErrorKind::OutOfRange),
+            (VELLUM_CORRUPT, ErrorKind::Corrupt),
+            (VELLUM_INCOMPATIBLE, ErrorKind::Incompatible),
+            (VELLUM_EXHAUSTED, ErrorKind::Exhausted),
+            (VELLUM_ABANDONED, ErrorKind::Abandoned),
+            (VELLUM_BUSY, ErrorKind::Busy),
+            (VELLUM_POISONED, ErrorKind::Poisoned),
+        ];
+        for (status, kind) in pairs {
+            assert_eq!(status as u32, kind as u32, "{status:?}");
+            assert_ne!(meaning(status as c_int), c"unknown code", "{status:?}");
+        }
+    }
+
+    #[test]
+    fn a_code_of_a_later_version_has_a_text() {
+        assert_eq!(meaning(19), c"unknown code");
+        assert_eq!(meaning(-1), c"unknown code");
+    }
+}

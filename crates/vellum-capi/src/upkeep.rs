@@ -1,0 +1,128 @@
+//! Going on in a new file, dropping old and new parts, making space ready.
+
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+
+use vellum::{Lsn, SegmentKeeper};
+
+use crate::boundary::{give, guard, guard_or, required};
+use crate::growing::{Growing, Place};
+use crate::log::vellum_log;
+use crate::status::vellum_status::VELLUM_OK;
+
+/// Has a text log go on in a new file at the next append, whatever its policy says.
+///
+/// Errors: VELLUM_UNSUPPORTED in a framed log, VELLUM_READ_ONLY.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_rotate(log: Option<&vellum_log>) -> c_int {
+    guard(|| {
+        required(log, "log")?.log.rotate()?;
+        Ok(VELLUM_OK)
+    })
+}
+
+/// What vellum_trim did.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct vellum_trim_report {
+    /// sizeof(vellum_trim_report), set by the caller.
+    pub struct_size: usize,
+    /// Oldest position that is kept.
+    pub begin: u64,
+    /// Files that were removed, or kept to be used again.
+    pub segments_removed: u64,
+}
+
+// SAFETY: repr(C), size first, words only.
+unsafe impl Growing for vellum_trim_report {}
+
+/// Drops what lies before `before`: whole files are removed, the rest is no longer shown.
+///
+/// `report` may be NULL. Errors: VELLUM_OUT_OF_RANGE for a position beyond vellum_published, or
+/// (framed) where no record starts. A position before vellum_begin is fine and changes nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vellum_trim(
+    log: Option<&vellum_log>,
+    before: u64,
+    report: *mut vellum_trim_report,
+) -> c_int {
+    guard(|| {
+        let log = required(log, "log")?;
+        // SAFETY: the caller's structure is as long as it says.
+        let place = unsafe { Place::new(report) }?;
+        let done = log.log.trim(Lsn::new(before))?;
+        place.put(&vellum_trim_report {
+            struct_size: 0,
+            begin: done.begin.get(),
+            segments_removed: done.segments_removed,
+        });
+        Ok(VELLUM_OK)
+    })
+}
+
+/// Drops the newest part of the log: the record at `from` and all behind it.
+///
+/// Positions from there on are given out again. Everything before is committed first; on return,
+/// what was dropped stays dropped.
+///
+/// Errors: VELLUM_OUT_OF_RANGE for a position outside of the log or (framed) where no record starts;
+/// VELLUM_BUSY while another process has the log open for writing, or an append of this process is
+/// in progress; otherwise as for vellum_commit.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_truncate(log: Option<&vellum_log>, from: u64) -> c_int {
+    guard(|| {
+        required(log, "log")?.log.truncate(Lsn::new(from))?;
+        Ok(VELLUM_OK)
+    })
+}
+
+/// Makes sure that `segments` files are ready beyond the one being written; `*made` is how many had
+/// to be made. `made` may be NULL.
+///
+/// Errors: VELLUM_NO_SPACE; those made before stay.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_prepare(
+    log: Option<&vellum_log>,
+    segments: u64,
+    made: Option<&mut MaybeUninit<u64>>,
+) -> c_int {
+    guard(|| {
+        let count = required(log, "log")?.log.prepare(segments)?;
+        give(made, count);
+        Ok(VELLUM_OK)
+    })
+}
+
+/// A thread that keeps files ready, so that no writer has to make one.
+///
+/// From vellum_keeper_start, until vellum_keeper_stop. In a forked child there is no such thread.
+pub struct vellum_keeper {
+    _keeper: SegmentKeeper,
+}
+
+/// Starts a thread that keeps `segments` files ready; it has the signal mask of the calling thread.
+///
+/// Errors: as for vellum_prepare, and VELLUM_IO where no thread can be started.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_keeper_start(
+    log: Option<&vellum_log>,
+    segments: u64,
+    keeper: Option<&mut MaybeUninit<*mut vellum_keeper>>,
+) -> c_int {
+    guard(|| {
+        let log = required(log, "log")?;
+        let place = required(keeper, "keeper")?;
+        let keeper = vellum_keeper { _keeper: log.log.keep_prepared(segments)? };
+        place.write(Box::into_raw(Box::new(keeper)));
+        Ok(VELLUM_OK)
+    })
+}
+
+/// Ends the thread; NULL is fine.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_keeper_stop(keeper: Option<Box<vellum_keeper>>) {
+    guard_or((), || {
+        drop(keeper);
+        Ok(())
+    });
+}

@@ -1,0 +1,409 @@
+/* Every function does what the header says. The argument is a directory to work in. */
+#define _POSIX_C_SOURCE 200809L
+
+#include <poll.h>
+#include <sys/stat.h>
+
+#include "check.h"
+
+static void versions_and_texts(void)
+{
+    char version[32];
+    (void)snprintf(version, sizeof version, "%d.%d.%d", VELLUM_VERSION_MAJOR,
+                   VELLUM_VERSION_MINOR, VELLUM_VERSION_PATCH);
+    CHECK(strcmp(vellum_version(), version) == 0);
+    CHECK(vellum_abi_version() == VELLUM_ABI_VERSION);
+    CHECK(strcmp(vellum_strerror(VELLUM_NO_SPACE), "no space left") == 0);
+    CHECK(strcmp(vellum_last_error_message(), "") == 0);
+    CHECK(vellum_last_error_code() == VELLUM_OK && vellum_last_error_path() == NULL);
+    CHECK(vellum_last_error_errno() == 0 && vellum_last_error_lsn() == 0);
+}
+
+static void append_and_read(const char *dir)
+{
+    char *path = below(dir, "append");
+    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    CHECK(strcmp(vellum_log_path(log), path) == 0);
+    CHECK(vellum_log_layout(log) == VELLUM_LAYOUT_FRAMED);
+
+    uint64_t first = append_text(log, "first");
+    struct iovec parts[10];
+    char letters[] = "abcdefghij";
+    for (size_t i = 0; i < 10; i++) {
+        parts[i].iov_base = i == 3 ? NULL : &letters[i];
+        parts[i].iov_len = i == 3 ? 0 : 1;
+    }
+    uint64_t few, many;
+    OK(vellum_appendv(log, parts, 2, &few));
+    OK(vellum_appendv(log, parts, 10, &many));
+    OK(vellum_appendv(log, NULL, 0, NULL));
+    OK(vellum_append(log, NULL, 0, NULL));
+    CHECK(first != 0 && first < few && few < many);
+    CHECK(vellum_published(log) == vellum_tail(log) && vellum_begin(log) <= first);
+
+    vellum_reader *reader;
+    vellum_record record;
+    OK(vellum_reader_open(log, 0, &reader));
+    OK(vellum_reader_next(reader, &record));
+    CHECK(is_text(&record, "first") && record.lsn == first && record.next_lsn == few);
+    OK(vellum_reader_next(reader, &record));
+    CHECK(is_text(&record, "ab"));
+    OK(vellum_reader_follow(reader, -1, &record));
+    CHECK(is_text(&record, "abcefghij"));
+    OK(vellum_reader_next(reader, &record));
+    CHECK(record.len == 0 && record.data != NULL);
+    OK(vellum_reader_next(reader, &record));
+    vellum_record untouched = record;
+    RETURNS(VELLUM_END, vellum_reader_next(reader, &record));
+    RETURNS(VELLUM_END, vellum_reader_follow(reader, 1000000, &record));
+    CHECK(memcmp(&untouched, &record, sizeof record) == 0);
+    CHECK(vellum_reader_position(reader) == vellum_published(log));
+
+    vellum_close(log); /* the reader keeps the log open */
+    log = open_log(path, VELLUM_LAYOUT_DEFAULT);
+    (void)append_text(log, "last");
+    OK(vellum_reader_next(reader, &record));
+    CHECK(is_text(&record, "last"));
+    vellum_reader_close(reader);
+    vellum_close(log);
+    free(path);
+}
+
+static void batches(const char *dir)
+{
+    char *path = below(dir, "batch");
+    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_batch *batch;
+    OK(vellum_batch_begin(log, &batch));
+    OK(vellum_batch_push(batch, "one", 3));
+    OK(vellum_batch_push(batch, "two", 3));
+    CHECK(vellum_batch_count(batch) == 2);
+    vellum_close(log); /* the batch keeps the log open */
+    uint64_t lsn;
+    OK(vellum_batch_append(batch, &lsn));
+
+    log = open_log(path, VELLUM_LAYOUT_DEFAULT);
+    OK(vellum_batch_begin(log, &batch));
+    OK(vellum_batch_push(batch, "never", 5));
+    vellum_batch_discard(batch);
+    OK(vellum_batch_begin(log, &batch));
+    RETURNS(VELLUM_INVALID_OPTION, vellum_batch_append(batch, NULL));
+
+    vellum_reader *reader;
+    vellum_record record;
+    OK(vellum_reader_open(log, lsn, &reader));
+    OK(vellum_reader_next(reader, &record));
+    CHECK(is_text(&record, "one") && record.lsn == lsn);
+    OK(vellum_reader_next(reader, &record));
+    CHECK(is_text(&record, "two"));
+    RETURNS(VELLUM_END, vellum_reader_next(reader, &record));
+    vellum_reader_close(reader);
+    vellum_close(log);
+    free(path);
+}
+
+static void reservations(const char *dir)
+{
+    char *path = below(dir, "reserve");
+    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_reservation *reservation;
+    OK(vellum_reserve(log, 8, &reservation));
+    OK(vellum_reservation_write(reservation, "????", 4));
+    RETURNS(VELLUM_OUT_OF_RANGE, vellum_reservation_write(reservation, "12345", 5));
+    RETURNS(VELLUM_OUT_OF_RANGE, vellum_reservation_rewrite(reservation, 3, "12", 2));
+    CHECK(vellum_reservation_remaining(reservation) == 4);
+    OK(vellum_reservation_write(reservation, "body", 4));
+    OK(vellum_reservation_rewrite(reservation, 0, "head", 4));
+    uint64_t promised = vellum_reservation_lsn(reservation), lsn;
+    OK(vellum_reservation_publish(reservation, &lsn));
+    CHECK(lsn == promised);
+
+    OK(vellum_reserve(log, 8, &reservation));
+    vellum_reservation_abandon(reservation);
+    OK(vellum_reserve(log, 8, &reservation));
+    OK(vellum_reservation_write(reservation, "half", 4));
+    RETURNS(VELLUM_ABANDONED, vellum_reservation_publish(reservation, NULL));
+    CHECK(vellum_last_error_lsn() > lsn);
+
+    vellum_reader *reader;
+    vellum_record record;
+    OK(vellum_reader_open(log, 0, &reader));
+    OK(vellum_reader_next(reader, &record));
+    CHECK(is_text(&record, "headbody"));
+    RETURNS(VELLUM_END, vellum_reader_next(reader, &record));
+    vellum_reader_close(reader);
+    vellum_close(log);
+    free(path);
+}
+
+static void commits(const char *dir)
+{
+    char *path = below(dir, "commit");
+    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    uint64_t lsn = append_text(log, "one"), durable;
+    OK(vellum_commit(log, lsn));
+    CHECK(vellum_durable(log) > lsn);
+    OK(vellum_append_durable(log, "two", 3, &lsn));
+    CHECK(vellum_durable(log) > lsn);
+    (void)append_text(log, "three");
+    OK(vellum_sync(log, &durable));
+    CHECK(durable == vellum_durable(log) && durable > lsn);
+    OK(vellum_set_checkpoint(log, lsn));
+    CHECK(vellum_checkpoint(log) == lsn);
+    RETURNS(VELLUM_OUT_OF_RANGE, vellum_commit(log, 1 << 30));
+    RETURNS(VELLUM_OUT_OF_RANGE, vellum_set_checkpoint(log, 1 << 30));
+    vellum_recovery recovery = {.struct_size = sizeof recovery};
+    OK(vellum_recovered(log, &recovery));
+    CHECK(recovery.recovered == 0 && recovery.struct_size == sizeof recovery);
+    vellum_close(log);
+    free(path);
+}
+
+static void completions(const char *dir)
+{
+    char *path = below(dir, "completion");
+    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_committer *committer;
+    OK(vellum_committer_start(log, &committer));
+    uint64_t lsn = append_text(log, "later");
+    vellum_completion *completion, *second;
+    OK(vellum_committer_submit(committer, lsn, &completion));
+    struct pollfd waiting = {.fd = vellum_completion_fd(completion), .events = POLLIN};
+    CHECK(poll(&waiting, 1, -1) == 1 && (waiting.revents & POLLIN) != 0);
+    OK(vellum_completion_outcome(completion));
+    CHECK(vellum_durable(log) > lsn);
+    CHECK(poll(&waiting, 1, 0) == 1); /* stays readable */
+    vellum_completion_close(completion);
+
+    RETURNS(VELLUM_OUT_OF_RANGE, vellum_committer_submit(committer, 1 << 30, &second));
+    OK(vellum_committer_submit(committer, append_text(log, "and on"), &second));
+    int outcome = vellum_completion_outcome(second);
+    CHECK(outcome == VELLUM_PENDING || outcome == VELLUM_OK);
+    vellum_close(log);
+    vellum_committer_stop(committer); /* waits for what was submitted */
+    OK(vellum_completion_outcome(second));
+    vellum_completion_close(second);
+    free(path);
+}
+
+static void upkeep(const char *dir)
+{
+    char *path = below(dir, "upkeep");
+    vellum_options options = options_of(VELLUM_LAYOUT_FRAMED);
+    options.segment_capacity_bytes = 4096;
+    vellum_log *log;
+    OK(vellum_open(path, &options, &log));
+    char record[500];
+    memset(record, 'r', sizeof record);
+    uint64_t lsns[40];
+    for (size_t i = 0; i < 40; i++)
+        OK(vellum_append(log, record, sizeof record, &lsns[i]));
+
+    vellum_trim_report trimmed = {.struct_size = sizeof trimmed};
+    OK(vellum_trim(log, lsns[20], &trimmed));
+    CHECK(trimmed.begin == lsns[20] && trimmed.segments_removed > 0);
+    CHECK(vellum_begin(log) == lsns[20]);
+    OK(vellum_trim(log, lsns[1], NULL));
+    vellum_reader *reader;
+    RETURNS(VELLUM_TRIMMED, vellum_reader_open(log, lsns[1], &reader));
+    CHECK(vellum_last_error_lsn() == lsns[1]);
+
+    OK(vellum_truncate(log, lsns[30]));
+    CHECK(vellum_tail(log) <= lsns[31]);
+    uint64_t made = 0;
+    OK(vellum_prepare(log, 3, &made));
+    CHECK(made > 0);
+    vellum_keeper *keeper;
+    OK(vellum_keeper_start(log, 4, &keeper));
+    vellum_keeper_stop(keeper);
+    RETURNS(VELLUM_UNSUPPORTED, vellum_rotate(log));
+    vellum_close(log);
+    free(path);
+}
+
+static void state(const char *dir)
+{
+    char *path = below(dir, "state");
+    vellum_log *log = open_log(path, VELLUM_LAYOUT_TEXT);
+    uint64_t lsn;
+    OK(vellum_append_durable(log, "a line\n", 7, &lsn));
+    vellum_stat *stat;
+    OK(vellum_stat_take(log, &stat));
+    vellum_summary summary = {.struct_size = sizeof summary};
+    OK(vellum_stat_summary(stat, &summary));
+    CHECK(summary.layout == VELLUM_LAYOUT_TEXT && summary.segment_capacity_bytes == 1 << 20);
+    CHECK(summary.tail == vellum_tail(log) && summary.durable == vellum_durable(log));
+    CHECK(strlen(summary.filesystem) > 0 && strlen(summary.fill_reason) > 0);
+    CHECK(summary.poison == NULL && summary.stage == NULL && summary.dropped == 0);
+    CHECK(summary.segment_count >= 1 && summary.participant_count == 1);
+
+    vellum_commits counts = {.struct_size = sizeof counts};
+    OK(vellum_stat_commits(stat, &counts));
+    CHECK(counts.commits == 1 && counts.syncs >= 1);
+
+    vellum_segment segment = {.struct_size = sizeof segment};
+    struct stat file;
+    OK(vellum_stat_segment(stat, 0, &segment));
+    CHECK(lstat(segment.path, &file) == 0 && segment.state == VELLUM_SEGMENT_ACTIVE);
+    CHECK((uint64_t)file.st_size == segment.file_bytes);
+    RETURNS(VELLUM_OUT_OF_RANGE, vellum_stat_segment(stat, 100, &segment));
+
+    vellum_participant participant = {.struct_size = sizeof participant};
+    OK(vellum_stat_participant(stat, 0, &participant));
+    CHECK(participant.alive == 1 && participant.stopped == 0);
+    CHECK(participant.in_flight_count == 0);
+    RETURNS(VELLUM_OUT_OF_RANGE, vellum_stat_participant(stat, 1, &participant));
+    vellum_stat_free(stat);
+    vellum_close(log);
+    free(path);
+}
+
+static vellum_policy policy_of(const vellum_log *log)
+{
+    vellum_stat *stat;
+    vellum_policy policy = {.struct_size = sizeof policy};
+    OK(vellum_stat_take(log, &stat));
+    OK(vellum_stat_policy(stat, &policy));
+    vellum_stat_free(stat);
+    return policy;
+}
+
+/* What one opener says about rotation holds for all, until another says something else. */
+static void policies(const char *dir)
+{
+    char *path = below(dir, "policy");
+    vellum_log *log = open_log(path, VELLUM_LAYOUT_TEXT), *second;
+    vellum_policy policy = policy_of(log);
+    CHECK(policy.rotate_bytes == 0 && policy.rotate_every_s == 0 && policy.retain_age_s == 0);
+    CHECK(policy.retain_files == VELLUM_ALL_FILES && policy.compress == VELLUM_COMPRESS_OFF);
+
+    vellum_options options = options_of(VELLUM_LAYOUT_TEXT);
+    options.rotate_bytes = 8192;
+    options.rotate_every_s = 86400;
+    options.rotate_offset_s = 3600;
+    options.retain_bytes = 1 << 20;
+    options.retain_age_s = 7 * 86400;
+    options.retain_files = 5;
+    options.compress = VELLUM_COMPRESS_OFF;
+    OK(vellum_open(path, &options, &second));
+    policy = policy_of(log);
+    CHECK(policy.rotate_bytes == 8192 && policy.rotate_every_s == 86400);
+    CHECK(policy.rotate_offset_s == 3600 && policy.retain_bytes == 1 << 20);
+    CHECK(policy.retain_age_s == 7 * 86400 && policy.retain_files == 5);
+    vellum_close(second);
+
+    options = options_of(VELLUM_LAYOUT_TEXT);
+    options.retain_bytes = 0;
+    options.retain_files = VELLUM_ALL_FILES;
+    OK(vellum_open(path, &options, &second));
+    policy = policy_of(log);
+    CHECK(policy.rotate_bytes == 8192 && policy.retain_bytes == 0);
+    CHECK(policy.retain_files == VELLUM_ALL_FILES);
+    vellum_close(second);
+    vellum_close(log);
+    free(path);
+}
+
+/* A record goes on in a new file, which is there under the name that `current` has. */
+static void rotation(const char *dir)
+{
+    char *path = below(dir, "rotate");
+    vellum_log *log = open_log(path, VELLUM_LAYOUT_TEXT);
+    (void)append_text(log, "before\n");
+    OK(vellum_rotate(log));
+    uint64_t after = append_text(log, "after\n");
+    vellum_stat *stat;
+    vellum_segment first = {.struct_size = sizeof first}, second = first;
+    OK(vellum_stat_take(log, &stat));
+    OK(vellum_stat_segment(stat, 0, &first));
+    OK(vellum_stat_segment(stat, 1, &second));
+    CHECK(first.state == VELLUM_SEGMENT_SEALED && first.file_bytes == strlen("before\n"));
+    CHECK(second.state == VELLUM_SEGMENT_ACTIVE && second.first_lsn == after);
+    vellum_stat_free(stat);
+
+    vellum_reader *reader;
+    vellum_record record;
+    OK(vellum_reader_open(log, 0, &reader));
+    OK(vellum_reader_next(reader, &record));
+    CHECK(is_text(&record, "before\n"));
+    OK(vellum_reader_next(reader, &record));
+    CHECK(is_text(&record, "after\n") && record.lsn == after);
+    vellum_reader_close(reader);
+    vellum_close(log);
+    free(path);
+}
+
+/* Turns a byte of the record around, in the file that holds it. */
+static void damage_record(const vellum_log *log, const char *text)
+{
+    vellum_stat *stat;
+    vellum_segment segment = {.struct_size = sizeof segment};
+    OK(vellum_stat_take(log, &stat));
+    OK(vellum_stat_segment(stat, 0, &segment));
+    FILE *file = fopen(segment.path, "r+b");
+    CHECK(file != NULL);
+    char bytes[9000];
+    size_t len = fread(bytes, 1, sizeof bytes, file), at = 0;
+    while (at < len && memcmp(&bytes[at], text, strlen(text)) != 0)
+        at++;
+    CHECK(at < len && fseek(file, (long)at, SEEK_SET) == 0);
+    CHECK(fputc('!', file) == '!' && fclose(file) == 0);
+    vellum_stat_free(stat);
+}
+
+static void damage(const char *dir)
+{
+    char *path = below(dir, "damage"), *saved = below(dir, "saved");
+    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    (void)append_text(log, "good");
+    (void)append_text(log, "unlucky");
+    (void)append_text(log, "good too");
+    vellum_verify_report report = {.struct_size = sizeof report};
+    OK(vellum_verify(log, &report, NULL));
+    CHECK(report.records == 3 && report.record_bytes == 19 && report.damage_count == 0);
+
+    damage_record(log, "unlucky");
+    vellum_damage_list *list;
+    OK(vellum_verify(log, &report, &list));
+    CHECK(report.damage_count == 1 && vellum_damage_list_count(list) == 1);
+    vellum_damage found = {.struct_size = sizeof found};
+    OK(vellum_damage_list_get(list, 0, &found));
+    CHECK(strncmp(found.path, path, strlen(path)) == 0 && strlen(found.reason) > 0);
+    CHECK(found.lsn != 0 && found.offset != 0);
+    RETURNS(VELLUM_OUT_OF_RANGE, vellum_damage_list_get(list, 1, &found));
+    vellum_damage_list_free(list);
+    vellum_reader *reader;
+    vellum_record record;
+    OK(vellum_reader_open(log, 0, &reader));
+    OK(vellum_reader_next(reader, &record));
+    RETURNS(VELLUM_CORRUPT, vellum_reader_next(reader, &record));
+    CHECK(vellum_last_error_path() != NULL);
+    vellum_reader_close(reader);
+    vellum_close(log);
+
+    vellum_repair_report repaired = {.struct_size = sizeof repaired};
+    OK(vellum_repair(path, saved, &repaired, &list));
+    CHECK(repaired.records == 2 && repaired.damage_count == 1);
+    CHECK(vellum_damage_list_count(list) == 1);
+    vellum_damage_list_free(list);
+    RETURNS(VELLUM_ALREADY_EXISTS, vellum_repair(path, saved, NULL, NULL));
+    free(saved);
+    free(path);
+}
+
+int main(int argc, char **argv)
+{
+    CHECK(argc == 2);
+    versions_and_texts();
+    append_and_read(argv[1]);
+    batches(argv[1]);
+    reservations(argv[1]);
+    commits(argv[1]);
+    completions(argv[1]);
+    upkeep(argv[1]);
+    state(argv[1]);
+    policies(argv[1]);
+    rotation(argv[1]);
+    damage(argv[1]);
+    return 0;
+}

@@ -1,0 +1,75 @@
+//! What `make install-c` installs.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::tools::{have, prefix, root, run};
+
+fn files_below(dir: &Path, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.is_symlink() {
+            files_below(&path, found);
+        } else {
+            found.insert(path.strip_prefix(root()).unwrap().to_str().unwrap().to_string());
+        }
+    }
+}
+
+#[test]
+fn the_files_are_where_packagers_look_for_them() {
+    let mut found = BTreeSet::new();
+    files_below(root(), &mut found);
+    let expected = [
+        "opt/vellum/include/vellum.h",
+        "opt/vellum/lib/cmake/vellum/vellum-config-version.cmake",
+        "opt/vellum/lib/cmake/vellum/vellum-config.cmake",
+        "opt/vellum/lib/libvellum.a",
+        "opt/vellum/lib/libvellum.so",
+        "opt/vellum/lib/libvellum.so.0",
+        "opt/vellum/lib/libvellum.so.0.1.0",
+        "opt/vellum/lib/pkgconfig/vellum.pc",
+    ];
+    assert!(found.iter().map(String::as_str).eq(expected), "{found:#?}");
+    let link = |name: &str| fs::read_link(prefix().join("lib").join(name)).unwrap();
+    assert_eq!(link("libvellum.so"), Path::new("libvellum.so.0"));
+    assert_eq!(link("libvellum.so.0"), Path::new("libvellum.so.0.1.0"));
+}
+
+#[test]
+fn nothing_that_is_installed_names_the_directory_it_was_staged_in() {
+    for name in ["pkgconfig/vellum.pc", "cmake/vellum/vellum-config.cmake"] {
+        let text = fs::read_to_string(prefix().join("lib").join(name)).unwrap();
+        assert!(!text.contains(root().to_str().unwrap()), "{name}: {text}");
+        assert!(!text.contains('@'), "{name} has a gap: {text}");
+    }
+}
+
+/// Names of the functions that the header declares.
+fn declared() -> BTreeSet<String> {
+    let header = fs::read_to_string(prefix().join("include/vellum.h")).unwrap();
+    let body = header.split_once("extern \"C\" {").unwrap().1;
+    let code = body.lines().filter(|line| !line.trim_start().starts_with("//"));
+    code.filter_map(|line| line.split_once('('))
+        .filter_map(|(before, _)| before.rsplit([' ', '*']).next())
+        .filter(|name| name.starts_with("vellum_"))
+        .map(String::from)
+        .collect()
+}
+
+#[test]
+fn the_library_exports_the_functions_of_the_header_and_nothing_else() {
+    if !have(&["nm", "readelf"]) {
+        return;
+    }
+    let library = prefix().join("lib/libvellum.so");
+    let symbols = run(Command::new("nm").args(["-D", "--defined-only"]).arg(&library));
+    let exported = symbols.lines().filter_map(|line| line.split_whitespace().nth(2));
+    let exported: BTreeSet<String> = exported.map(String::from).collect();
+    assert_eq!(exported, declared());
+    assert!(exported.len() > 50, "{exported:?}");
+    let dynamic = run(Command::new("readelf").arg("-d").arg(&library));
+    assert!(dynamic.contains("soname: [libvellum.so.0]"), "{dynamic}");
+}

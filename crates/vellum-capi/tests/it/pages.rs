@@ -1,0 +1,42 @@
+//! The programs that the pages show do what they say.
+
+use std::fs;
+use std::process::Command;
+
+use crate::programs::shared;
+use crate::tools::{crate_dir, have, prefix, run, scratch};
+
+/// Builds and runs the first program in C of a page, which leaves a record in `app.log`.
+fn build_and_run_program_of(page: &str) {
+    if !have(&["cc", "pkg-config"]) {
+        return;
+    }
+    let text = fs::read_to_string(crate_dir().join("../..").join(page)).unwrap();
+    let (_, program) = text.split_once("```c\n").expect("a program in C");
+    let (program, _) = program.split_once("```").expect("its end");
+    let dir = scratch();
+    let source = dir.path().join("page.c");
+    fs::write(&source, program).unwrap();
+    let binary = dir.path().join("page");
+    run(Command::new("cc")
+        .args(["-Wall", "-Wextra", "-Werror"])
+        .arg(&source)
+        .args(shared())
+        .arg("-o")
+        .arg(&binary));
+    run(Command::new(&binary).current_dir(dir.path()).env("LD_LIBRARY_PATH", prefix().join("lib")));
+    let log = vellum::Options::new().create(false).open(dir.path().join("app.log")).unwrap();
+    let mut reader = log.reader(vellum::Lsn::ZERO).unwrap();
+    assert!(reader.next().unwrap().unwrap().payload.starts_with(b"a record"));
+    assert!(log.durable() > log.begin());
+}
+
+#[test]
+fn the_program_of_the_front_page_appends_and_commits() {
+    build_and_run_program_of("README.md");
+}
+
+#[test]
+fn the_program_of_the_page_for_c_appends_and_commits() {
+    build_and_run_program_of("docs/c.md");
+}

@@ -1,0 +1,151 @@
+//! Programs in C and C++ that are built against the installed library, as their authors would.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::tools::{crate_dir, have, pkg_config, prefix, run, scratch};
+
+const STRICT: [&str; 6] = ["-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Werror", "-g"];
+
+/// Where a test's source is.
+pub(crate) fn source(name: &str) -> PathBuf {
+    let dir = if name == "two_processes.c" { "examples" } else { "tests/c" };
+    crate_dir().join(dir).join(name)
+}
+
+/// Compiles a program with `flags` besides those that pkg-config gives; returns where it is.
+pub(crate) fn compile(dir: &Path, name: &str, link: &[String], flags: &[&str]) -> PathBuf {
+    let (compiler, standard) =
+        if name.ends_with(".c") { ("cc", "-std=c99") } else { ("c++", "-std=c++17") };
+    let program = dir.join(name).with_extension("");
+    let mut command = Command::new(compiler);
+    command.arg(standard).args(STRICT).args(flags).arg(source(name)).arg("-pthread");
+    run(command.args(link).arg("-o").arg(&program));
+    program
+}
+
+/// What a program that uses the shared library is built with.
+pub(crate) fn shared() -> Vec<String> {
+    pkg_config(&["--cflags", "--libs"])
+}
+
+/// A program ready to run, in a directory of its own, with the shared library in reach.
+pub(crate) fn command(program: &Path, dir: &Path) -> Command {
+    let work = dir.join("work");
+    fs::create_dir_all(&work).unwrap();
+    let mut command = Command::new(program);
+    command.arg(work).env("LD_LIBRARY_PATH", prefix().join("lib"));
+    command
+}
+
+/// Builds and runs a program with the shared library.
+fn build_and_run(name: &str) -> Option<String> {
+    if !have(&["cc", "c++", "pkg-config"]) {
+        return None;
+    }
+    let dir = scratch();
+    let program = compile(dir.path(), name, &shared(), &[]);
+    Some(run(&mut command(&program, dir.path())))
+}
+
+#[test]
+fn every_function_does_what_the_header_says() {
+    build_and_run("calls.c");
+}
+
+#[test]
+fn mistakes_and_refusals_come_back_as_codes_with_a_sentence() {
+    build_and_run("errors.c");
+}
+
+#[test]
+fn threads_forks_and_other_programs_share_a_log_and_death_loses_nothing() {
+    build_and_run("processes.c");
+}
+
+#[test]
+fn handles_are_held_by_destructors_in_cpp() {
+    build_and_run("raii.cpp");
+}
+
+#[test]
+fn the_example_shows_what_two_processes_append() {
+    let Some(printed) = build_and_run("two_processes.c") else { return };
+    let mut lines: Vec<&str> = printed.lines().collect();
+    lines.sort_unstable();
+    let wanted = (0..2).flat_map(|w| (0..1000).map(move |r| format!("writer {w}, record {r}")));
+    let mut wanted: Vec<String> = wanted.collect();
+    wanted.sort_unstable();
+    assert_eq!(lines, wanted);
+}
+
+#[test]
+fn the_static_library_needs_what_pkg_config_says_and_nothing_else() {
+    if !have(&["cc", "pkg-config"]) {
+        return;
+    }
+    let dir = scratch();
+    let link = pkg_config(&["--static", "--cflags", "--libs"]);
+    let link: Vec<String> =
+        link.iter().map(|flag| flag.replace("-lvellum", "-l:libvellum.a")).collect();
+    let program = compile(dir.path(), "processes.c", &link, &[]);
+    run(command(&program, dir.path()).env_remove("LD_LIBRARY_PATH"));
+}
+
+#[test]
+fn the_header_is_clean_in_every_dialect() {
+    if !have(&["cc", "c++"]) {
+        return;
+    }
+    let include = prefix().join("include");
+    for (compiler, language, standard) in [
+        ("cc", "c", "-std=c99"),
+        ("cc", "c", "-std=c11"),
+        ("cc", "c", "-std=gnu17"),
+        ("c++", "c++", "-std=c++11"),
+        ("c++", "c++", "-std=c++20"),
+    ] {
+        let mut command = Command::new(compiler);
+        command.args([standard, "-x", language, "-fsyntax-only"]).args(STRICT);
+        run(command.arg("-I").arg(&include).arg(include.join("vellum.h")).arg("-Wno-pragmas"));
+    }
+}
+
+#[test]
+fn cmake_finds_the_package_and_builds_with_both_libraries() {
+    if !have(&["cc", "c++", "cmake"]) {
+        return;
+    }
+    let dir = scratch();
+    // The installed tree has been moved: it was made for /opt/vellum.
+    let mut configure = Command::new("cmake");
+    configure.arg("-S").arg(crate_dir().join("tests/c")).arg("-B").arg(dir.path());
+    run(configure.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix().display())));
+    run(Command::new("cmake").arg("--build").arg(dir.path()).args(["--parallel", "2"]));
+    for name in ["calls", "calls-static", "raii", "raii-static"] {
+        let work = scratch();
+        run(command(&dir.path().join(name), work.path()).env_remove("LD_LIBRARY_PATH"));
+    }
+}
+
+#[test]
+fn cmake_refuses_a_version_that_is_not_installed() {
+    if !have(&["cmake"]) {
+        return;
+    }
+    for (version, is_found) in
+        [("0.1", true), ("0.1.0", true), ("0.0", false), ("0.2", false), ("1.0", false)]
+    {
+        let dir = scratch();
+        let project = format!(
+            "cmake_minimum_required(VERSION 3.16)\nproject(p LANGUAGES NONE)\n\
+             find_package(vellum {version} CONFIG REQUIRED)\n"
+        );
+        fs::write(dir.path().join("CMakeLists.txt"), project).unwrap();
+        let mut configure = Command::new("cmake");
+        configure.arg("-S").arg(dir.path()).arg("-B").arg(dir.path().join("build"));
+        configure.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix().display()));
+        assert_eq!(configure.output().unwrap().status.success(), is_found, "version {version}");
+    }
+}

@@ -1,0 +1,72 @@
+//! Running the tools that these tests need, and doing without those that are missing.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+
+/// Where the library is installed below the directory that stands for `/`.
+const PREFIX: &str = "opt/vellum";
+
+pub(crate) fn crate_dir() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+pub(crate) fn scratch() -> TempDir {
+    TempDir::new().unwrap()
+}
+
+/// Whether all these tools are there; says which is not.
+pub(crate) fn have(tools: &[&str]) -> bool {
+    let is_missing = |tool: &&&str| Command::new(tool).arg("--version").output().is_err();
+    match tools.iter().find(is_missing) {
+        None => true,
+        Some(tool) => {
+            eprintln!("skipped: {tool} is missing");
+            false
+        }
+    }
+}
+
+/// Runs a command that is to succeed; returns what it printed.
+pub(crate) fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{printed}{said}", output.status);
+    printed
+}
+
+/// The directory below which the library is installed, by `make install-c`, once for all tests.
+pub(crate) fn root() -> &'static Path {
+    static ROOT: OnceLock<TempDir> = OnceLock::new();
+    ROOT.get_or_init(|| {
+        let root = scratch();
+        let workspace = crate_dir().join("../..");
+        // Cargo's own directory for what tests make is in the one to build in.
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+        let mut make = Command::new("make");
+        make.current_dir(workspace).args(["install-c", "C_PROFILE=dev"]);
+        make.arg(format!("PREFIX=/{PREFIX}")).arg(format!("DESTDIR={}", root.path().display()));
+        make.env("CARGO_TARGET_DIR", target).env("CARGO", env!("CARGO"));
+        for inherited in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL"] {
+            make.env_remove(inherited);
+        }
+        run(&mut make);
+        root
+    })
+    .path()
+}
+
+pub(crate) fn prefix() -> PathBuf {
+    root().join(PREFIX)
+}
+
+/// What pkg-config says of the installed library.
+pub(crate) fn pkg_config(questions: &[&str]) -> Vec<String> {
+    let mut command = Command::new("pkg-config");
+    command.arg("--define-prefix").args(questions).arg("vellum");
+    let answer = run(command.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig")));
+    answer.split_whitespace().map(String::from).collect()
+}
