@@ -10,9 +10,12 @@ TARGET = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 BUILT = $(TARGET)/release
 # What the library has only where it is asked for.
 FEATURES = vellum/log,vellum/tracing,vellum/zstd
+PYTHON ?= python3
+PYTHON_CRATE = crates/vellum-python
+VENV = $(TARGET)/venv-python
 
 .PHONY: help build demo test lint model killpoints killpoints-all stress powercut powercut-sample fuzz \
-  bench bench-peers install clean tools filesystems extras
+  bench bench-peers bench-python install clean tools filesystems extras wheel test-python python-tools
 
 help:
 	@echo "make demo            four processes append to one log, one is killed, all is verified"
@@ -20,10 +23,14 @@ help:
 	@echo "make lint            formatting, clippy, documentation"
 	@echo "make bench           the three published settings, all ways of appending"
 	@echo "make bench-peers     what a commit costs, against five other engines (PEERS_FLAGS=...)"
+	@echo "                     with PEERS_FLAGS=append: what a log line costs, against other loggers"
+	@echo "make bench-python    handlers for Python's logging in many processes (PYTHON_FLAGS=...)"
 	@echo "make killpoints-all  kill a process at every instruction of every path (long)"
 	@echo "make stress          many processes with random kills, VELLUM_STRESS_SECONDS=600"
 	@echo "make powercut        cut the power at any write on ext4, XFS and btrfs, SECONDS_POWERCUT=300 (root)"
 	@echo "make fuzz            damage logs in any way, SECONDS=60 for each of three targets"
+	@echo "make wheel           the Python package, into $(TARGET)/wheels"
+	@echo "make test-python     the tests of the Python package"
 	@echo "make install         the command, and the library for C, into PREFIX=$(PREFIX)"
 	@echo "make install-c       the library for C alone: header, libvellum, pkg-config and CMake files"
 
@@ -40,10 +47,48 @@ bench: build
 bench-peers: tools
 	$(CARGO) run --release --manifest-path crates/vellum-peers/Cargo.toml -- $(PEERS_FLAGS)
 
+# With the wheel as it is installed from, in the virtual environment of the tests.
+bench-python: wheel
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-index --find-links $(TARGET)/wheels \
+	  --force-reinstall --no-deps vellum-log
+	$(VENV)/bin/python $(PYTHON_CRATE)/bench/handlers.py $(PYTHON_FLAGS)
+
 test: tools filesystems extras lint
 	$(CARGO) test --workspace --features $(FEATURES)
+	$(MAKE) --no-print-directory test-python
 	$(MAKE) --no-print-directory model
 	$(MAKE) --no-print-directory powercut-sample
+
+# A wheel for this machine's C library and every Python from 3.10 on.
+wheel: tools $(VENV)/installed
+	CARGO=$(CARGO) $(VENV)/bin/maturin build --release --manifest-path $(PYTHON_CRATE)/Cargo.toml --out $(TARGET)/wheels
+
+# The package as users get it, but unoptimized; its types against itself, then its behaviour.
+test-python: tools $(VENV)/installed
+	rm -rf $(TARGET)/wheels-dev
+	CARGO=$(CARGO) $(VENV)/bin/maturin build --profile dev --quiet --manifest-path $(PYTHON_CRATE)/Cargo.toml \
+	  --out $(TARGET)/wheels-dev
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(TARGET)/wheels-dev/*.whl
+	cd $(PYTHON_CRATE) && $(VENV)/bin/mypy --strict --cache-dir $(TARGET)/mypy-cache -p vellum_log
+	cd $(PYTHON_CRATE) && $(VENV)/bin/python -m mypy.stubtest vellum_log --mypy-config-file pyproject.toml
+	$(VENV)/bin/pytest -o cache_dir=$(TARGET)/pytest-cache $(PYTHON_CRATE)/tests
+
+$(VENV)/installed: $(PYTHON_CRATE)/requirements.txt | python-tools
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check uwsgi==2.0.31 || \
+	  echo "make: uwsgi can't be built here (it needs a C compiler and python3-dev): its tests are skipped"
+	@touch $@
+
+# Python itself is not installed; the part of it that Debian leaves out is, where it can be.
+python-tools:
+	@command -v $(PYTHON) >/dev/null || \
+	  { echo "make: $(PYTHON) is missing: install Python 3.10 or later (Debian: apt-get install python3-venv)" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	  { echo "make: $(PYTHON) is too old: install Python 3.10 or later, or say which: PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { [ "$$(id -u)" -eq 0 ] && apt-get install --yes --quiet python3-venv >/dev/null; } || \
+	  { echo "make: $(PYTHON) lacks venv: apt-get install python3-venv" >&2; exit 1; }
 
 # The protocol's own code under a model checker, with death at any step.
 model:

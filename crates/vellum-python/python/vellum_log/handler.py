@@ -1,0 +1,225 @@
+"""`VellumHandler`: a `logging.Handler` that any number of processes may share."""
+
+from __future__ import annotations
+
+import codecs
+import datetime
+import logging
+import os
+from typing import Any, Callable, Literal
+
+from vellum_log._vellum_log import LineWriter, Log
+from vellum_log.errors import Error, Incompatible
+from vellum_log.schedule import schedule
+
+#: `retain_files` for "keep all of them".
+_ALL = 2**64 - 1
+
+
+class VellumHandler(logging.Handler):
+    """Writes records as lines to the text log in the directory `filename`.
+
+    Any number of threads and processes may have handlers on the same log, made before or after
+    `fork`, by `spawn`, or in programs that know nothing of each other. Each record is one append: its
+    lines stay together, none is lost, and it survives the death of the process when the logging
+    call returns. `filename/current` is a link to the file being written.
+
+    Arguments have the names of `RotatingFileHandler` and `TimedRotatingFileHandler`, and may be
+    used together. `None` leaves the log as it is; what is given replaces the log's policy for
+    every process:
+
+    - `maxBytes`: length at which the log goes on in a new file; 0 is no limit.
+    - `backupCount`: closed files that are kept; 0 is all of them.
+    - `when`, `interval`, `utc`, `atTime`: moments at which the log goes on in a new file.
+    - `retain_bytes`, `retain_age` (seconds or timedelta): the oldest files go when all together are
+      larger, or when they are older; 0 is no limit.
+    - `compress`: whether closed files are compressed with zstd.
+
+    Of this handler alone:
+
+    - `encoding`: utf-8 unless given; `errors`: backslashreplace unless given, so that no record is
+      lost for a character.
+    - `delay`: open the log at the first record.
+    - `on_full`: on a full disk "error" (`handleError` is called), "block" or "drop" (counted; a line
+      tells how many).
+    - `commit_on`: level from which a record is made to survive a power cut before the call returns.
+    - `fill`, `segment_capacity_bytes`: how a new log is made; see `Log`.
+    """
+
+    def __init__(
+        self,
+        filename: str | os.PathLike[str],
+        mode: str = "a",
+        maxBytes: int | None = None,
+        backupCount: int | None = None,
+        encoding: str | None = None,
+        delay: bool = False,
+        errors: str | None = None,
+        *,
+        when: str | None = None,
+        interval: int = 1,
+        utc: bool = False,
+        atTime: datetime.time | None = None,
+        retain_bytes: int | None = None,
+        retain_age: float | datetime.timedelta | None = None,
+        compress: bool | None = None,
+        on_full: Literal["error", "block", "drop"] | None = None,
+        commit_on: int | str | None = None,
+        fill: Literal["pwrite", "mapped"] | None = None,
+        segment_capacity_bytes: int | None = None,
+        level: int | str = logging.NOTSET,
+    ) -> None:
+        if mode != "a":
+            raise ValueError(f"mode is {mode!r}; a log that others write too is only appended to: 'a'")
+        self.baseFilename = os.path.abspath(os.fspath(filename))
+        self.encoding = codecs.lookup(encoding or "utf-8").name
+        self.errors = errors or "backslashreplace"
+        codecs.lookup_error(self.errors)
+        self._commit_from = None if commit_on is None else _level_number(commit_on)
+        self._options: dict[str, Any] = {
+            "rotate_bytes": maxBytes,
+            "retain_files": _ALL if backupCount == 0 else backupCount,
+            "retain_bytes": retain_bytes,
+            "retain_age": retain_age,
+            "compress": compress,
+            "on_full": on_full,
+            "fill": fill,
+            "segment_capacity_bytes": segment_capacity_bytes,
+        }
+        if when is not None:
+            every, offset = schedule(when, interval, utc, atTime)
+            self._options.update(rotate_every=every, rotate_offset=offset)
+        self._log: Log | None = None
+        self._write: Callable[[logging.LogRecord, logging.Formatter | None], None]
+        self._write = self._open_and_write
+        super().__init__(level)
+        if not delay:
+            self._open()
+
+    @property
+    def log(self) -> Log:
+        """The log itself, for `stat`, `rotate` or `sync`; opened if it is not."""
+        return self._open()
+
+    def createLock(self) -> None:
+        """Makes no lock: appending needs none, and so none can be held while a process forks."""
+        self.lock = None
+
+    def handle(self, record: logging.LogRecord) -> Any:
+        """Filters the record and emits it."""
+        if self.filters:
+            passed = self.filter(record)
+            if isinstance(passed, logging.LogRecord):
+                record = passed
+            elif not passed:
+                return passed
+        self.emit(record)
+        return record if _HANDLE_RETURNS_RECORD else True
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Formats the record and appends it, with its newline, as one record of the log."""
+        try:
+            self._write(record, self.formatter)
+        except RecursionError:
+            raise
+        except Exception:
+            self.handleError(record)
+
+    def flush(self) -> None:
+        """Does nothing: a record is with the operating system when `emit` returns."""
+
+    def close(self) -> None:
+        """Leaves the log. A record that comes later opens it again, as with `FileHandler`."""
+        self._write = self._open_and_write
+        log, self._log = self._log, None
+        if log is not None:
+            log.close()
+        super().close()
+
+    def _open(self) -> Log:
+        log = self._log
+        if log is not None:
+            return log
+        log = _open_log(self.baseFilename, self._options)
+        if self._log is not None:
+            # Another thread was faster.
+            log.close()
+            return self._log
+        self._log = log
+        writer = LineWriter(log, self.encoding, self.errors, self._commit_from)
+        if type(self).format is logging.Handler.format:
+            self._write = writer.write
+        else:
+            self._write = lambda record, _: writer.write_formatted(record, self.format(record))
+        return log
+
+    def _open_and_write(
+        self, record: logging.LogRecord, formatter: logging.Formatter | None
+    ) -> None:
+        self._open()
+        self._write(record, formatter)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy in another process needs: it opens the log for itself, at its first record,
+        and takes the policy as it is by then."""
+        state = self.__dict__.copy()
+        state["_options"] = {"on_full": self._options["on_full"]}
+        for name in ("_log", "_write", "lock"):
+            state.pop(name, None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        name = state.pop("_name", None)
+        logging.Handler.__init__(self, state["level"])
+        self.__dict__.update(state)
+        self._name = name
+        self._log = None
+        self._write = self._open_and_write
+
+    def __repr__(self) -> str:
+        level = logging.getLevelName(self.level)
+        return f"<{type(self).__name__} {self.baseFilename} ({level})>"
+
+
+#: Since Python 3.12 `handle` returns the record.
+_HANDLE_RETURNS_RECORD = hasattr(logging, "getHandlerByName")
+
+
+def _level_number(level: int | str) -> int:
+    number = level if isinstance(level, int) else logging.getLevelName(level)
+    if not isinstance(number, int):
+        raise ValueError(f"commit_on is {level!r}, which is not the name of a level")
+    return number
+
+
+def _open_log(path: str, options: dict[str, Any]) -> Log:
+    """Opens the text log at `path`. One that is made anew is written by `pwrite`, unless its files
+    are to be mapped: then no NUL ever stands behind its end for who follows the file."""
+    given = {name: value for name, value in options.items() if value is not None}
+    try:
+        if "fill" in given:
+            return Log(path, layout="text", **given)
+        return _join_or_make(path, given)
+    except Error as error:
+        if os.path.exists(path) and not os.path.isdir(path):
+            raise Incompatible(
+                f"{path} is a file, and a log is a directory with files in it; "
+                f"rename the file, or give the log another name",
+                error.errno, path,
+            ) from error  # fmt: skip
+        raise
+
+
+def _join_or_make(path: str, given: dict[str, Any]) -> Log:
+    """Joins the log that is there, however it is filled, or makes one that is not mapped."""
+    joining = {**given, "create": False}
+    joining.pop("segment_capacity_bytes", None)
+    try:
+        return Log(path, layout="text", **joining)
+    except FileNotFoundError:
+        pass
+    try:
+        return Log(path, layout="text", fill="pwrite", create_new=True, **given)
+    except FileExistsError:
+        # Another process was faster.
+        return Log(path, layout="text", **joining)

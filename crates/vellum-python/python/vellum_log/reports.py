@@ -1,0 +1,103 @@
+"""What `Log.stat`, `Log.verify` and `Log.recovery` return: dictionaries with these keys.
+
+Positions are LSNs; sizes are bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+
+class Segment(TypedDict):
+    """A file of the log: the positions in it, its size, and whether it is written to."""
+
+    path: str
+    first_lsn: int
+    end_lsn: int
+    file_bytes: int
+    allocated_bytes: int
+    state: Literal["sealed", "active", "prepared", "spare"]
+
+
+class Participant(TypedDict):
+    """A process that has the log open, or died while it had.
+
+    `in_flight` is what it has reserved and not published: pairs of position and bytes.
+    """
+
+    index: int
+    pid: int
+    alive: bool
+    stopped: bool
+    in_flight: list[tuple[int, int]]
+
+
+class Policy(TypedDict):
+    """When a text log goes on in a new file, and which it keeps. Times are seconds; None is no
+    limit."""
+
+    rotate_bytes: int | None
+    rotate_every: int | None
+    rotate_offset: int
+    retain_bytes: int | None
+    retain_age: int | None
+    retain_files: int | None
+    compress: bool
+
+
+class Stat(TypedDict):
+    """The state of a log at one moment."""
+
+    layout: Literal["framed", "text"]
+    begin: int
+    durable: int
+    published: int
+    tail: int
+    prepared_end: int
+    checkpoint: int
+    segment_capacity_bytes: int
+    preallocate: str
+    fill: Literal["mapped", "pwrite", "staged"]
+    filesystem: str
+    policy: Policy
+    repairs: int
+    repaired_bytes: int
+    dropped: int
+    commits: int
+    syncs: int
+    synced_bytes: int
+    poison: str | None
+    segments: list[Segment]
+    participants: list[Participant]
+
+
+class Damage(TypedDict):
+    """One thing that is wrong with a log: the file, the byte of it, the position, and what."""
+
+    path: str
+    offset: int
+    lsn: int
+    reason: str
+
+
+class VerifyReport(TypedDict):
+    """What is in a log between `begin` and `end`. It is good when `damage` is empty."""
+
+    records: int
+    record_bytes: int
+    pads: int
+    pad_bytes: int
+    seals: int
+    batches: int
+    begin: int
+    end: int
+    damage: list[Damage]
+
+
+class Recovery(TypedDict):
+    """What opening a log after a crash came to: its end, what was known to be durable, and how
+    many torn bytes behind the end were cut."""
+
+    end: int
+    durable: int
+    cut_bytes: int

@@ -1,0 +1,28 @@
+//! The native part of the Python package `vellum_log`.
+//!
+//! `log` and `reader` are the append log as Python sees it; `lines` is what is fast of
+//! `VellumHandler`, and `format/` its way to format what `logging.Formatter` would, byte for byte.
+//! Nothing here starts a thread, and nothing holds a lock while Python code runs or the GIL is
+//! released, so a forked child finds everything in order.
+
+mod bytes;
+mod error;
+mod format;
+mod lines;
+mod log;
+mod options;
+mod reader;
+mod stat;
+
+use pyo3::prelude::*;
+
+/// Native part of `vellum_log`; import that.
+#[pymodule]
+mod _vellum_log {
+    #[pymodule_export]
+    use crate::lines::LineWriter;
+    #[pymodule_export]
+    use crate::log::Log;
+    #[pymodule_export]
+    use crate::reader::{Reader, Record};
+}

@@ -1,0 +1,273 @@
+//! `vellum_log.Log`.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple, PyType};
+use vellum::Lsn;
+
+use crate::bytes::Payload;
+use crate::error::Raise;
+use crate::options::{for_a_copy, options, span};
+use crate::reader::{Reader, Waits};
+use crate::stat;
+
+/// A log that any number of threads and processes append to.
+///
+/// `path` is the log's directory; it is created, or joined. Keyword arguments left out, or None,
+/// leave the log as it is, and a new one with the usual. Use it as a context manager, or call
+/// `close()`. After `os.fork()` the child may go on using it, and a pickled copy joins the same
+/// log. Errors are `vellum_log.Error`.
+///
+/// How records lie and get into the files, stored when the log is created: `layout` ("framed",
+/// or "text" for plain lines), `fill` ("mapped", "pwrite", "staged"), `segment_capacity_bytes`,
+/// `preallocate`, `mode`; `wal=True` is a log that commits often.
+///
+/// The policy of a text log, stored with it, which replaces what is stored for all processes:
+/// `rotate_bytes`, `rotate_every`, `rotate_offset`, `retain_bytes`, `retain_age`, `retain_files`,
+/// `compress`. Times are seconds or `timedelta`; 0 is no limit.
+///
+/// Of this process alone: `create`, `create_new`, `read_only`, `advice`, `prefault_bytes`,
+/// `mapped_bytes_max`, and `on_full` ("error", "block" or "drop" when the disk is full).
+#[pyclass(module = "vellum_log", frozen, weakref)]
+pub(crate) struct Log {
+    /// Taken only while the GIL is held, and never kept over a call: so a fork cannot find it held.
+    open: Mutex<Option<Arc<vellum::Log>>>,
+    path: PathBuf,
+    for_a_copy: Py<PyDict>,
+}
+
+impl Log {
+    /// The log, unless it is closed.
+    pub(crate) fn open(&self) -> PyResult<Arc<vellum::Log>> {
+        self.state().clone().ok_or_else(|| {
+            PyValueError::new_err(format!("the log {} is closed", self.path.display()))
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, Option<Arc<vellum::Log>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something that may wait, without the GIL.
+    fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&vellum::Log) -> vellum::Result<T> + Send,
+    ) -> PyResult<T> {
+        let log = self.open()?;
+        py.detach(|| act(&log)).or_raise(py)
+    }
+}
+
+#[pymethods]
+impl Log {
+    #[new]
+    #[pyo3(
+        signature = (path, **given),
+        text_signature = "(path, *, layout=None, fill=None, segment_capacity_bytes=None, \
+            preallocate=None, mode=None, wal=False, rotate_bytes=None, rotate_every=None, \
+            rotate_offset=None, retain_bytes=None, retain_age=None, retain_files=None, \
+            compress=None, create=True, create_new=False, read_only=False, advice=True, \
+            prefault_bytes=None, mapped_bytes_max=None, on_full=None)"
+    )]
+    fn new(py: Python<'_>, path: PathBuf, given: Option<&Bound<'_, PyDict>>) -> PyResult<Log> {
+        let options = options(given)?;
+        let path = std::path::absolute(path)?;
+        let log = py.detach(|| options.open(&path)).or_raise(py)?;
+        let none = PyDict::new(py);
+        let for_a_copy = for_a_copy(given.unwrap_or(&none))?.unbind();
+        Ok(Log { open: Mutex::new(Some(Arc::new(log))), path, for_a_copy })
+    }
+
+    /// Appends one record; returns its position. It survives the death of every process when this
+    /// returns, and a power cut once it is committed. In a text log bring the newline along.
+    fn append(&self, py: Python<'_>, record: Payload<'_>) -> PyResult<u64> {
+        let bytes = record.as_slice();
+        self.run(py, |log| log.append(bytes)).map(Lsn::get)
+    }
+
+    /// Appends several records, all or none; returns the position of the first.
+    fn append_batch(&self, py: Python<'_>, records: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let payloads = records
+            .try_iter()?
+            .map(|record| record?.extract())
+            .collect::<PyResult<Vec<Payload<'_>>>>()?;
+        let records: Vec<&[u8]> = payloads.iter().map(Payload::as_slice).collect();
+        let appended = self.run(py, |log| {
+            let mut batch = log.batch();
+            records.iter().try_for_each(|record| batch.push(record))?;
+            batch.append()
+        });
+        appended.map(Lsn::get)
+    }
+
+    /// Appends one record and commits it; returns its position.
+    fn append_durable(&self, py: Python<'_>, record: Payload<'_>) -> PyResult<u64> {
+        let bytes = record.as_slice();
+        self.run(py, |log| log.append_durable(bytes)).map(Lsn::get)
+    }
+
+    /// Makes the record at `lsn`, and all before it, survive a power cut.
+    fn commit(&self, py: Python<'_>, lsn: u64) -> PyResult<()> {
+        self.run(py, |log| log.commit(Lsn::new(lsn)))
+    }
+
+    /// Commits everything appended so far; returns the durable end.
+    fn sync(&self, py: Python<'_>) -> PyResult<u64> {
+        self.run(py, vellum::Log::sync).map(Lsn::get)
+    }
+
+    /// Oldest position still kept.
+    #[getter]
+    fn begin(&self) -> PyResult<u64> {
+        Ok(self.open()?.begin().get())
+    }
+
+    /// End of what survives a power cut.
+    #[getter]
+    fn durable(&self) -> PyResult<u64> {
+        Ok(self.open()?.durable().get())
+    }
+
+    /// End of what readers can see.
+    #[getter]
+    fn published(&self) -> PyResult<u64> {
+        Ok(self.open()?.published().get())
+    }
+
+    /// End of what is reserved.
+    #[getter]
+    fn tail(&self) -> PyResult<u64> {
+        Ok(self.open()?.tail().get())
+    }
+
+    /// An iterator over the records from `start` on, or from the oldest for 0; it ends at the end
+    /// of the log, and goes on from there when it is asked again.
+    #[pyo3(signature = (start=0))]
+    fn read(this: Py<Self>, py: Python<'_>, start: u64) -> PyResult<Reader> {
+        let inner = this.get().run(py, |log| log.reader(Lsn::new(start)))?;
+        Ok(Reader::new(this, inner, Waits::Never))
+    }
+
+    /// As `read`, but waits for more at the end of the log: for ever, or until no record has come
+    /// for `timeout` seconds. Ctrl-C interrupts it.
+    #[pyo3(signature = (start=0, timeout=None))]
+    fn follow(
+        this: Py<Self>,
+        py: Python<'_>,
+        start: u64,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Reader> {
+        let timeout = timeout.map(|timeout| span("timeout", timeout)).transpose()?;
+        let inner = this.get().run(py, |log| log.reader(Lsn::new(start)))?;
+        Ok(Reader::new(this, inner, Waits::UpTo(timeout)))
+    }
+
+    /// Drops what lies before `before`; returns the oldest position that is kept.
+    fn trim(&self, py: Python<'_>, before: u64) -> PyResult<u64> {
+        self.run(py, |log| log.trim(Lsn::new(before))).map(|report| report.begin.get())
+    }
+
+    /// Drops the record at `start` and all behind it. Nobody else may have the log open.
+    fn truncate(&self, py: Python<'_>, start: u64) -> PyResult<()> {
+        self.run(py, |log| log.truncate(Lsn::new(start)))
+    }
+
+    /// The position stored last by `set_checkpoint`, or 0.
+    #[getter]
+    fn checkpoint(&self) -> PyResult<u64> {
+        Ok(self.open()?.checkpoint().get())
+    }
+
+    /// Stores `lsn` with the log as the position from which its user recovers, and commits.
+    fn set_checkpoint(&self, py: Python<'_>, lsn: u64) -> PyResult<()> {
+        self.run(py, |log| log.set_checkpoint(Lsn::new(lsn)))
+    }
+
+    /// Has a text log go on in a new file.
+    fn rotate(&self, py: Python<'_>) -> PyResult<()> {
+        self.run(py, vellum::Log::rotate)
+    }
+
+    /// Makes sure that `segments` files are ready beyond the one being written; returns how many
+    /// were made.
+    fn prepare(&self, py: Python<'_>, segments: u64) -> PyResult<u64> {
+        self.run(py, |log| log.prepare(segments))
+    }
+
+    /// The state of the log, its files and who has it open (`vellum_log.Stat`).
+    fn stat<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        stat::stat(py, &self.run(py, vellum::Log::stat)?)
+    }
+
+    /// Reads every byte, changes none, and tells what is there and what is damaged
+    /// (`vellum_log.VerifyReport`).
+    fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        stat::verify(py, &self.run(py, vellum::Log::verify)?)
+    }
+
+    /// What opening the log had to recover after a crash, if it was this process that had to
+    /// (`vellum_log.Recovery`).
+    #[getter]
+    fn recovery<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let recovery = self.open()?.recovery();
+        recovery.map(|recovery| stat::recovery(py, &recovery)).transpose()
+    }
+
+    /// "framed" or "text".
+    #[getter]
+    fn layout(&self) -> PyResult<String> {
+        Ok(self.open()?.layout().to_string())
+    }
+
+    /// The log's directory, absolute.
+    #[getter]
+    fn path(&self) -> String {
+        self.path.to_string_lossy().into_owned()
+    }
+
+    /// Whether `close` was called.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.state().is_none()
+    }
+
+    /// Leaves the log; may be called again. Calls of other threads that are under way end first.
+    fn close(&self, py: Python<'_>) {
+        let log = self.state().take();
+        py.detach(|| drop(log));
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) {
+        self.close(py);
+    }
+
+    fn __repr__(&self) -> String {
+        let state = if self.closed() { ", closed" } else { "" };
+        format!("<vellum_log.Log {:?}{state}>", self.path.display().to_string())
+    }
+
+    /// A copy, here or in another process, joins the same log.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.open()?;
+        let join = py.get_type::<Log>().getattr("_join")?;
+        (join, (&self.path, self.for_a_copy.bind(py))).into_pyobject(py)
+    }
+
+    #[classmethod]
+    fn _join<'py>(
+        class: &Bound<'py, PyType>,
+        path: PathBuf,
+        given: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        class.call((path,), Some(given))
+    }
+}

@@ -1,0 +1,100 @@
+//! The keyword arguments of `Log`, one by one.
+
+use std::time::Duration;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDelta, PyDict};
+use vellum::Options;
+
+use crate::error::exception;
+
+/// What belongs to the process and not to the log: all that a copy in another process keeps.
+const OF_THE_PROCESS: [&str; 4] = ["on_full", "read_only", "prefault_bytes", "mapped_bytes_max"];
+
+/// The options that keyword arguments stand for. `None` leaves an option alone.
+pub(crate) fn options(given: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
+    let Some(given) = given else { return Ok(Options::new()) };
+    let mut options = match given.get_item("wal")? {
+        Some(wal) if wal.is_truthy()? => Options::wal(),
+        _ => Options::new(),
+    };
+    for (name, value) in given {
+        let name: String = name.extract()?;
+        if !value.is_none() {
+            options = with(options, &name, &value)?;
+        }
+    }
+    Ok(options)
+}
+
+/// The arguments with which a copy in another process joins the log: it takes files and policy as
+/// they are by then.
+pub(crate) fn for_a_copy<'py>(given: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+    let kept = PyDict::new(given.py());
+    for (name, value) in given {
+        if OF_THE_PROCESS.contains(&name.extract::<String>()?.as_str()) {
+            kept.set_item(name, value)?;
+        }
+    }
+    Ok(kept)
+}
+
+fn with(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Options> {
+    Ok(match name {
+        "wal" => options,
+        "layout" => options.layout(named(value)?),
+        "fill" => options.fill(named(value)?),
+        "preallocate" => options.preallocate(named(value)?),
+        "on_full" => options.on_full(named(value)?),
+        "segment_capacity_bytes" => options.segment_capacity_bytes(count(name, value)?),
+        "prefault_bytes" => options.prefault_bytes(count(name, value)?),
+        "mapped_bytes_max" => options.mapped_bytes_max(count(name, value)?),
+        "mode" => options.mode(value.extract()?),
+        "create" => options.create(value.extract()?),
+        "create_new" => options.create_new(value.extract()?),
+        "read_only" => options.read_only(value.extract()?),
+        "advice" => options.advice(value.extract()?),
+        _ => return with_policy(options, name, value),
+    })
+}
+
+fn with_policy(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Options> {
+    Ok(match name {
+        "rotate_bytes" => options.rotate_bytes(count(name, value)?),
+        "rotate_every" => options.rotate_every(span(name, value)?),
+        "rotate_offset" => options.rotate_offset(span(name, value)?),
+        "retain_bytes" => options.retain_bytes(count(name, value)?),
+        "retain_age" => options.retain_age(span(name, value)?),
+        "retain_files" => options.retain_files(count(name, value)?),
+        "compress" => options.compress(value.extract()?),
+        _ => {
+            let message = format!("Log() got an unexpected keyword argument '{name}'");
+            return Err(PyTypeError::new_err(message));
+        }
+    })
+}
+
+/// A choice by its name; the error lists the names.
+fn named<T: std::str::FromStr<Err = vellum::Error>>(value: &Bound<'_, PyAny>) -> PyResult<T> {
+    let name: String = value.extract()?;
+    name.parse().map_err(|error| exception(value.py(), &error))
+}
+
+fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    value.extract().map_err(|_| {
+        let shown = value.repr().map_or_else(|_| "?".into(), |text| text.to_string());
+        PyValueError::new_err(format!("{name} is {shown}; it must be a whole number, 0 or more"))
+    })
+}
+
+/// A time in seconds, or a `timedelta`.
+pub(crate) fn span(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
+    let seconds: f64 = match value.cast::<PyDelta>() {
+        Ok(delta) => delta.call_method0("total_seconds")?.extract()?,
+        Err(_) => value.extract()?,
+    };
+    Duration::try_from_secs_f64(seconds).map_err(|_| {
+        PyValueError::new_err(format!("{name} is {seconds} seconds; it must be 0 or more"))
+    })
+}

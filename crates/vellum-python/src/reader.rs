@@ -1,0 +1,137 @@
+//! Reading a log: an iterator of records, which may wait for more.
+
+use std::sync::{Mutex, TryLockError};
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::error::Raise;
+use crate::log::Log;
+
+/// How long a wait goes on before Python looks for signals such as Ctrl-C.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// A record: where it stands, and its bytes (in a text log: one line with its newline).
+#[pyclass(module = "vellum_log", frozen, get_all)]
+pub(crate) struct Record {
+    /// Where it stands.
+    lsn: u64,
+    /// Where to go on reading after it.
+    next_lsn: u64,
+    /// The bytes that were appended.
+    payload: Py<PyBytes>,
+}
+
+#[pymethods]
+impl Record {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("Record(lsn={}, payload={})", self.lsn, self.payload.bind(py).repr()?))
+    }
+
+    fn __bytes__(&self, py: Python<'_>) -> Py<PyBytes> {
+        self.payload.clone_ref(py)
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Record) -> bool {
+        self.lsn == other.lsn && self.payload.as_bytes(py) == other.payload.as_bytes(py)
+    }
+
+    fn __hash__(&self) -> u64 {
+        self.lsn
+    }
+}
+
+/// Records from a position on, oldest first. Made by `Log.read` and `Log.follow`.
+///
+/// Belongs to one thread at a time.
+#[pyclass(module = "vellum_log", frozen)]
+pub(crate) struct Reader {
+    log: Py<Log>,
+    inner: Mutex<vellum::Reader>,
+    waits: Waits,
+}
+
+/// What a reader does at the end of the log.
+#[derive(Clone, Copy)]
+pub(crate) enum Waits {
+    /// It stops, until it is asked again.
+    Never,
+    /// It waits this long for each record; for ever without a time.
+    UpTo(Option<Duration>),
+}
+
+impl Reader {
+    pub(crate) fn new(log: Py<Log>, inner: vellum::Reader, waits: Waits) -> Reader {
+        Reader { log, inner: Mutex::new(inner), waits }
+    }
+}
+
+#[pymethods]
+impl Reader {
+    /// Where the next record will be looked for.
+    #[getter]
+    fn position(&self) -> PyResult<u64> {
+        self.with(|reader| Ok(reader.position().get()))
+    }
+
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Record>> {
+        self.log.get().open()?;
+        self.with(|reader| match self.waits {
+            Waits::Never => {
+                let found = py.detach(|| reader.next()).or_raise(py)?;
+                Ok(found.map(|record| to_python(py, record)))
+            }
+            Waits::UpTo(timeout) => self.follow(py, reader, timeout),
+        })
+    }
+}
+
+impl Reader {
+    /// Waits in slices, so that a signal is handled and a closed log noticed.
+    fn follow(
+        &self,
+        py: Python<'_>,
+        reader: &mut vellum::Reader,
+        timeout: Option<Duration>,
+    ) -> PyResult<Option<Record>> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        loop {
+            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            let slice = left.map_or(SLICE, |left| left.min(SLICE));
+            if let Some(record) = py.detach(|| reader.follow(Some(slice))).or_raise(py)? {
+                return Ok(Some(to_python(py, record)));
+            }
+            if left.is_some_and(|left| left <= slice) {
+                return Ok(None);
+            }
+            py.check_signals()?;
+            self.log.get().open()?;
+        }
+    }
+
+    /// Runs `act` on the reader, unless another thread does. Never waits for that: in a forked
+    /// child the other thread may not exist.
+    fn with<T>(&self, act: impl FnOnce(&mut vellum::Reader) -> PyResult<T>) -> PyResult<T> {
+        match self.inner.try_lock() {
+            Ok(mut reader) => act(&mut reader),
+            Err(TryLockError::Poisoned(poisoned)) => act(&mut poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
+                "another thread is using this reader; give each thread one of its own",
+            )),
+        }
+    }
+}
+
+fn to_python(py: Python<'_>, record: vellum::Record<'_>) -> Record {
+    Record {
+        lsn: record.lsn.get(),
+        next_lsn: record.next_lsn.get(),
+        payload: PyBytes::new(py, record.payload).unbind(),
+    }
+}

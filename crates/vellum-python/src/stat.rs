@@ -1,0 +1,121 @@
+//! What can be told of a log, as plain dictionaries.
+
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use vellum::{Damage, ParticipantStat, Policy, Recovery, SegmentStat, Stat, VerifyReport};
+
+/// A dictionary of `name: value` pairs.
+macro_rules! dict {
+    ($py:expr, $($name:literal: $value:expr),+ $(,)?) => {{
+        let dict = PyDict::new($py);
+        $(dict.set_item($name, $value)?;)+
+        Ok(dict)
+    }};
+}
+
+type Made<'py> = PyResult<Bound<'py, PyDict>>;
+
+pub(crate) fn stat<'py>(py: Python<'py>, stat: &Stat) -> Made<'py> {
+    dict!(py,
+        "layout": stat.layout.to_string(),
+        "begin": stat.begin.get(),
+        "durable": stat.durable.get(),
+        "published": stat.published.get(),
+        "tail": stat.tail.get(),
+        "prepared_end": stat.prepared_end.get(),
+        "checkpoint": stat.checkpoint.get(),
+        "segment_capacity_bytes": stat.segment_capacity_bytes,
+        "preallocate": stat.preallocate.to_string(),
+        "fill": stat.fill.to_string(),
+        "filesystem": &stat.filesystem,
+        "policy": policy(py, &stat.policy)?,
+        "repairs": stat.repairs,
+        "repaired_bytes": stat.repaired_bytes,
+        "dropped": stat.dropped,
+        "commits": stat.commits.commits,
+        "syncs": stat.commits.syncs,
+        "synced_bytes": stat.commits.synced_bytes,
+        "poison": &stat.poison,
+        "segments": list(py, &stat.segments, segment)?,
+        "participants": list(py, &stat.participants, participant)?,
+    )
+}
+
+/// Times in seconds; `None` is no limit.
+fn policy<'py>(py: Python<'py>, policy: &Policy) -> Made<'py> {
+    let seconds = |span: Option<Duration>| span.map(|span| span.as_secs());
+    dict!(py,
+        "rotate_bytes": policy.rotate_bytes,
+        "rotate_every": seconds(policy.rotate_every),
+        "rotate_offset": policy.rotate_offset.as_secs(),
+        "retain_bytes": policy.retain_bytes,
+        "retain_age": seconds(policy.retain_age),
+        "retain_files": policy.retain_files,
+        "compress": policy.compresses,
+    )
+}
+
+fn segment<'py>(py: Python<'py>, segment: &SegmentStat) -> Made<'py> {
+    dict!(py,
+        "path": segment.path.as_os_str(),
+        "first_lsn": segment.first_lsn.get(),
+        "end_lsn": segment.end_lsn.get(),
+        "file_bytes": segment.file_bytes,
+        "allocated_bytes": segment.allocated_bytes,
+        "state": segment.state.to_string(),
+    )
+}
+
+fn participant<'py>(py: Python<'py>, participant: &ParticipantStat) -> Made<'py> {
+    let in_flight: Vec<(u64, u64)> =
+        participant.in_flight.iter().map(|held| (held.first_lsn.get(), held.bytes)).collect();
+    dict!(py,
+        "index": participant.index,
+        "pid": participant.pid,
+        "alive": participant.alive,
+        "stopped": participant.stopped,
+        "in_flight": in_flight,
+    )
+}
+
+pub(crate) fn verify<'py>(py: Python<'py>, report: &VerifyReport) -> Made<'py> {
+    dict!(py,
+        "records": report.records,
+        "record_bytes": report.record_bytes,
+        "pads": report.pads,
+        "pad_bytes": report.pad_bytes,
+        "seals": report.seals,
+        "batches": report.batches,
+        "begin": report.begin.get(),
+        "end": report.end.get(),
+        "damage": list(py, &report.damage, damage)?,
+    )
+}
+
+fn damage<'py>(py: Python<'py>, damage: &Damage) -> Made<'py> {
+    dict!(py,
+        "path": damage.path.as_os_str(),
+        "offset": damage.offset,
+        "lsn": damage.lsn.get(),
+        "reason": &damage.reason,
+    )
+}
+
+pub(crate) fn recovery<'py>(py: Python<'py>, recovery: &Recovery) -> Made<'py> {
+    dict!(py,
+        "end": recovery.end.get(),
+        "durable": recovery.durable.get(),
+        "cut_bytes": recovery.cut_bytes,
+    )
+}
+
+fn list<'py, T>(
+    py: Python<'py>,
+    items: &[T],
+    to_dict: fn(Python<'py>, &T) -> Made<'py>,
+) -> PyResult<Bound<'py, PyList>> {
+    let dicts = items.iter().map(|item| to_dict(py, item)).collect::<PyResult<Vec<_>>>()?;
+    PyList::new(py, dicts)
+}

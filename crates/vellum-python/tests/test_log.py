@@ -1,0 +1,318 @@
+"""`vellum_log.Log`: records in, records out, and what it says when something is wrong."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import vellum_log
+from conftest import in_child
+from vellum_log import Error, ErrorKind, Log, Reader
+
+
+def payloads(log: Log, start: int = 0) -> list[bytes]:
+    return [record.payload for record in log.read(start)]
+
+
+def test_records_come_back_in_order_with_their_positions(path: str) -> None:
+    with Log(path) as log:
+        given = [b"a", b"", b"\x00\n\xff" * 1000]
+        positions = [log.append(payload) for payload in given]
+        assert positions == sorted(set(positions))
+        records = list(log.read())
+        assert [record.payload for record in records] == given
+        assert [record.lsn for record in records] == positions
+        assert records[0].next_lsn == records[1].lsn
+        assert payloads(log, positions[1]) == given[1:]
+        assert log.begin <= positions[0] < log.published <= log.tail
+
+
+@pytest.mark.parametrize("wrap", [bytes, bytearray, memoryview, lambda b: memoryview(b + b)[: len(b)]])
+def test_anything_with_the_buffer_protocol_is_a_record(path: str, wrap: Callable) -> None:
+    with Log(path) as log:
+        log.append(wrap(b"a record"))
+        log.append_batch([wrap(b"one"), wrap(b"two")])
+        assert payloads(log) == [b"a record", b"one", b"two"]
+
+
+@pytest.mark.parametrize("wrong", ["text", 5, None, [1, 2]])
+def test_what_is_not_bytes_is_refused(path: str, wrong: object) -> None:
+    with Log(path) as log:
+        with pytest.raises(TypeError, match="bytes-like"):
+            log.append(wrong)  # type: ignore[arg-type]
+        assert payloads(log) == []
+
+
+def test_a_batch_is_all_or_nothing(path: str) -> None:
+    with Log(path) as log:
+        first = log.append_batch(record for record in (b"a", b"b"))
+        assert next(log.read()).lsn == first
+        with pytest.raises(TypeError):
+            log.append_batch([b"c", "d"])  # type: ignore[list-item]
+        with pytest.raises(vellum_log.InvalidOption):
+            log.append_batch([])
+        assert payloads(log) == [b"a", b"b"]
+
+
+def test_a_committed_record_is_durable(path: str) -> None:
+    with Log(path, wal=True, segment_capacity_bytes=1 << 20) as log:
+        lsn = log.append(b"an order")
+        log.commit(lsn)
+        assert log.durable > lsn
+        assert log.append_durable(b"another") < log.durable
+        log.append(b"a third")
+        assert log.sync() == log.durable == log.published
+        log.set_checkpoint(lsn)
+        assert log.checkpoint == lsn
+        assert log.recovery is None
+        assert log.prepare(1) >= 0
+
+
+def test_a_log_is_trimmed_and_truncated(path: str) -> None:
+    with Log(path) as log:
+        positions = [log.append(b"%d" % number) for number in range(5)]
+        assert log.trim(positions[1]) == positions[1]
+        log.truncate(positions[3])
+        assert payloads(log) == [b"1", b"2"]
+        with pytest.raises(vellum_log.Trimmed) as trimmed:
+            log.read(positions[0])
+        assert trimmed.value.lsn == positions[0]
+
+
+def test_what_a_log_is_can_be_told(path: str) -> None:
+    with Log(path, layout="text", fill="pwrite", segment_capacity_bytes=8192) as log:
+        log.append(b"a line\n")
+        stat = log.stat()
+        assert (stat["layout"], stat["fill"]) == ("text", "pwrite")
+        assert stat["segment_capacity_bytes"] == 8192
+        assert stat["participants"][0]["pid"] == os.getpid()
+        assert stat["segments"][0]["state"] == "active"
+        assert set(stat) == set(vellum_log.Stat.__annotations__)
+        report = log.verify()
+        assert (report["records"], report["record_bytes"], report["damage"]) == (1, 7, [])
+        assert set(report) == set(vellum_log.VerifyReport.__annotations__)
+        assert (log.layout, log.path) == ("text", path)
+        assert repr(log) == f'<vellum_log.Log "{path}">'
+
+
+def test_damage_is_reported_with_its_place(path: str) -> None:
+    with Log(path) as log:
+        lsn = log.append(b"a record")
+        segment = Path(log.stat()["segments"][0]["path"])
+        content = bytearray(segment.read_bytes())
+        content[content.index(b"a record")] ^= 1
+        segment.write_bytes(content)
+        (damage,) = log.verify()["damage"]
+        assert (damage["lsn"], damage["path"]) == (lsn, str(segment))
+        assert set(damage) == set(vellum_log.Damage.__annotations__)
+        with pytest.raises(vellum_log.Corrupt):
+            payloads(log)
+
+
+def test_a_closed_log_says_so(path: str) -> None:
+    log = Log(path)
+    reader = log.read()
+    assert not log.closed
+    with log:
+        log.append(b"a record")
+    log.close()
+    assert log.closed and repr(log).endswith(", closed>")
+    for act in (
+        lambda: log.append(b"x"), log.sync, log.stat, log.read, lambda: log.begin,
+        lambda: next(reader), lambda: pickle.dumps(log),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="the log .*app.log is closed"):
+            act()
+
+
+def test_every_kind_of_error_has_a_class_of_its_own() -> None:
+    source = Path(__file__).parents[2] / "vellum" / "src" / "error.rs"
+    table = source.read_text().split("pub enum ErrorKind {")[1].split("\n}")[0]
+    rows = [line.strip().rstrip(",").split(" = ") for line in table.splitlines() if " = " in line]
+    assert len(rows) >= 18
+    for name, number in rows:
+        error = getattr(vellum_log, name)
+        assert issubclass(error, Error) and issubclass(error, OSError)
+        assert error.kind == ErrorKind(int(number))
+        assert error.kind.name == "".join(f"_{c}" if c.isupper() else c.upper() for c in name)[1:]
+
+
+def test_errors_name_the_file_and_the_cause(path: str) -> None:
+    with pytest.raises(FileNotFoundError) as missing:
+        Log(path, create=False)
+    assert isinstance(missing.value, vellum_log.NotFound)
+    assert path in str(missing.value) and missing.value.path == missing.value.filename
+    with Log(path), pytest.raises(FileExistsError) as there:
+        Log(path, create_new=True)
+    copy = pickle.loads(pickle.dumps(there.value))
+    assert type(copy) is vellum_log.AlreadyExists
+    assert (str(copy), copy.path, copy.kind) == (str(there.value), there.value.path, 4)
+    with Log(path, read_only=True) as log, pytest.raises(vellum_log.ReadOnly):
+        log.append(b"x")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"layout": "plain"}, vellum_log.InvalidOption, "framed"),
+        ({"layouts": "text"}, TypeError, "layouts"),
+        ({"segment_capacity_bytes": -1}, ValueError, "segment_capacity_bytes is -1"),
+        ({"segment_capacity_bytes": 5000}, vellum_log.InvalidOption, "multiple"),
+        ({"rotate_every": -1}, ValueError, "rotate_every is -1"),
+        ({"retain_age": timedelta(seconds=-1)}, ValueError, "retain_age"),
+        ({"layout": 5}, TypeError, "str"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(
+    path: str, options: dict, error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        Log(path, **options)
+    assert not os.path.exists(path)
+
+
+def test_a_full_disk_is_an_error_of_its_own(path: str) -> None:
+    import resource
+
+    with Log(path, fill="pwrite", segment_capacity_bytes=1 << 20) as log:
+        log.append(b"there is room")
+
+        def fill() -> None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+            with pytest.raises(vellum_log.NoSpace) as full:
+                log.append(b"x" * 10_000)
+            assert isinstance(full.value, OSError)
+
+        assert in_child(fill) == 0
+        log.append(b"there still is")
+        assert len(payloads(log)) == 2
+
+
+def test_follow_waits_for_another_process_and_for_its_timeout(path: str) -> None:
+    with Log(path) as log:
+        log.append(b"first")
+        reader = log.follow(timeout=30)
+        assert next(reader).payload == b"first"
+        assert in_child(lambda: log.append(b"second")) == 0
+        assert next(reader).payload == b"second"
+        assert list(log.follow(reader.position, timeout=timedelta(milliseconds=20))) == []
+
+
+def test_others_run_while_one_follows(path: str) -> None:
+    """If the waiting thread kept the GIL, the append could not happen."""
+    with Log(path) as log:
+        found: list[bytes] = []
+        thread = threading.Thread(
+            target=lambda: found.append(next(log.follow(timeout=60)).payload)
+        )
+        thread.start()
+        log.append(b"for the other thread")
+        thread.join()
+        assert found == [b"for the other thread"]
+
+
+def come_to_wait(reader: Reader) -> str:
+    """Returns when another thread is waiting for the next record; what this one is told then."""
+    while True:
+        try:
+            reader.position
+        except RuntimeError as error:
+            return str(error)
+
+
+def test_a_reader_belongs_to_one_thread_at_a_time(path: str) -> None:
+    with Log(path) as log:
+        reader = log.follow(timeout=60)
+        waiting = threading.Thread(target=lambda: next(reader, None))
+        waiting.start()
+        assert "another thread" in come_to_wait(reader)
+        log.append(b"go on")
+        waiting.join()
+
+
+def test_closing_ends_who_follows(path: str) -> None:
+    log = Log(path)
+    reader = log.follow()
+    errors: list[BaseException] = []
+
+    def follow() -> None:
+        try:
+            next(reader)
+        except ValueError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    come_to_wait(reader)
+    log.close()
+    thread.join()
+    assert "is closed" in str(errors[0])
+
+
+def test_ctrl_c_interrupts_who_follows(
+    path: str, run_python: Callable[..., subprocess.Popen[str]]
+) -> None:
+    program = """
+        import sys
+        from vellum_log import Log
+        log = Log(sys.argv[1])
+        print("ready", flush=True)
+        try:
+            for record in log.follow():
+                pass
+        except KeyboardInterrupt:
+            print("interrupted")
+        """
+    process = run_python(program, path)
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert output == "interrupted\n" or "KeyboardInterrupt" in errors
+
+
+def test_threads_append_at_the_same_time(path: str) -> None:
+    with Log(path) as log:
+
+        def append(name: int) -> None:
+            for number in range(500):
+                log.append(b"%d %d" % (name, number))
+
+        threads = [threading.Thread(target=append, args=(name,)) for name in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        found = payloads(log)
+        assert len(found) == 2000
+        for name in range(4):
+            own = [int(p.split()[1]) for p in found if p.split()[0] == b"%d" % name]
+            assert own == list(range(500))
+
+
+def test_a_forked_child_goes_on_with_the_log(path: str) -> None:
+    with Log(path) as log:
+        log.append(b"parent")
+        assert in_child(lambda: [log.append(b"child"), log.close()]) == 0
+        log.append(b"parent again")
+        assert payloads(log) == [b"parent", b"child", b"parent again"]
+
+
+def test_a_pickled_log_joins_the_same_one(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(os.path.dirname(path))
+    with Log("app.log", create_new=True, read_only=False) as log:
+        monkeypatch.chdir("/")
+        with pickle.loads(pickle.dumps(log)) as copy:
+            copy.append(b"from the copy")
+        assert payloads(log) == [b"from the copy"]
+    with Log(path, read_only=True) as log, pickle.loads(pickle.dumps(log)) as copy:
+        with pytest.raises(vellum_log.ReadOnly):
+            copy.append(b"x")
