@@ -21,7 +21,7 @@
 //! | `footprint` | the files that a log leaves: extents, cold reading |
 //! | `scratch`, `place` | filesystems made for a run; where a suite is run |
 //! | `report` | the result as data, JSON and table |
-//! | `suite` | what is compared: [`append`], [`commit`], [`sync`], [`write`](mod@write), [`image`], [`saturate`] |
+//! | `suite` | what is compared: [`append`], [`commit`], [`sync`], [`write`](mod@write), [`image`], [`saturate`], [`loggers`] |
 //! | `compare` | two runs against each other |
 //! | `advise` | from a short run to a recommendation |
 //!
@@ -72,5 +72,5 @@ pub use report::{
 pub use scratch::{ScratchKind, give_back};
 pub use setting::Setting;
 pub use stats::Spread;
-pub use suite::{append, commit, image, saturate, sync, write};
+pub use suite::{append, commit, image, loggers, saturate, sync, write};
 pub use ways::WayName;

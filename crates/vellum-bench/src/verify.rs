@@ -78,7 +78,12 @@ impl Ledger {
     }
 
     /// All records have been entered: the verdict, with the count of records or what is wrong.
-    pub(crate) fn close(mut self) -> Result<u64> {
+    pub(crate) fn close(self) -> Result<u64> {
+        self.close_but(0)
+    }
+
+    /// The same for a log that says that it has dropped so many records: exactly these are missing.
+    pub(crate) fn close_but(mut self, dropped: u64) -> Result<u64> {
         for (process, account) in self.accounts.iter().enumerate() {
             let seen = account.seen_count();
             let lost = self.setting.records.saturating_sub(seen);
@@ -88,9 +93,15 @@ impl Ledger {
             if lost + more > 0 {
                 let records = self.setting.records;
                 self.found.note(|| {
-                    format!("process {process} appended {records} records, the log has {seen}")
+                    format!("writer {process} appended {records} records, the log has {seen}")
                 });
             }
+        }
+        if dropped > 0 && self.found.is_loss_alone() && self.found.lost == dropped {
+            return Ok(self.found.records);
+        }
+        if dropped > 0 {
+            self.found.note(|| format!("{dropped} were said to be dropped"));
         }
         self.found.verdict(&self.setting)
     }
@@ -216,6 +227,10 @@ impl Found {
         self.note(text);
     }
 
+    fn is_loss_alone(&self) -> bool {
+        self.torn + self.doubled + self.reordered == 0
+    }
+
     fn verdict(self, setting: &Setting) -> Result<u64> {
         let Some(first) = self.first else {
             debug_assert_eq!(self.records, setting.total_records());
@@ -247,7 +262,7 @@ struct Name {
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Name { process, sequence, at } = self;
-        write!(f, "record {sequence} of process {process} (number {at} of the log)")
+        write!(f, "record {sequence} of writer {process} (number {at} of the log)")
     }
 }
 

@@ -163,3 +163,26 @@ fn what_is_left_of_a_stream_is_a_torn_record() {
     let fault = ledger.close().unwrap_err().to_string();
     assert!(fault.contains("1 lost, 1 torn"), "{fault}");
 }
+
+/// What is said of a log of `records` without its first `missing`, if so many were told to be dropped.
+fn closed_but(missing: usize, dropped: u64) -> Result<u64> {
+    let setting = Setting::new(1, 10, 128);
+    let mut records = Records::new(0, 128);
+    let mut ledger = Ledger::new(&setting);
+    for index in 0..10 {
+        let record = records.next_record();
+        if index >= missing {
+            ledger.enter(record);
+        }
+    }
+    ledger.close_but(dropped)
+}
+
+#[test]
+fn what_was_told_to_be_dropped_and_nothing_else_may_be_missing() {
+    assert_eq!(closed_but(0, 0).unwrap(), 10);
+    assert_eq!(closed_but(3, 3).unwrap(), 7);
+    for (missing, dropped) in [(3, 0), (3, 2), (3, 4), (0, 1)] {
+        assert!(closed_but(missing, dropped).is_err(), "{missing} {dropped}");
+    }
+}

@@ -1,5 +1,7 @@
-//! Other engines as cases of the suite `commit`: each makes a record durable in its own way, with
-//! the settings under which it does that best and still keeps its promise.
+//! Other engines as cases of the suite `commit`, and other [`loggers`].
+//!
+//! Each engine makes a record durable in its own way, with the settings under which it does that best
+//! and still keeps its promise.
 //!
 //! | case | a commit | prepared | not prepared |
 //! |---|---|---|---|
@@ -11,6 +13,8 @@
 //!
 //! All threads share one handle, as the engines want it; where an engine takes one writer at a time
 //! they wait for each other.
+
+pub mod loggers;
 
 mod adapter;
 mod okay;

@@ -1,13 +1,13 @@
-//! `vellum-bench-peers`: `vellum bench commit` with other engines among the cases.
+//! `vellum-bench-peers`: `vellum bench commit` with other engines among the cases, and with the word
+//! `append`, loggers against each other.
 
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use clap::Parser;
-use vellum_bench::commit::{Config, Report, run_with};
-use vellum_bench::{Error, Event, Progress, ScratchKind};
+use clap::{Parser, Subcommand};
+use vellum_bench::{Error, Event, Progress, Report, ScratchKind, ToRow, commit, loggers};
 
 /// One engine prints what it does unless this is set, and a report on standard output is all that
 /// should be there.
@@ -18,8 +18,50 @@ const QUIET: &str = "WALRUS_QUIET";
 /// As `vellum bench commit`, whose help explains the options, with the cases okaywal, raft-engine,
 /// walrus, sqlite and redb beside its own.
 #[derive(Parser)]
-#[command(version, max_term_width = 100)]
+#[command(version, max_term_width = 100, args_conflicts_with_subcommands = true)]
 struct Args {
+    #[command(subcommand)]
+    suite: Option<Suite>,
+    #[command(flatten)]
+    commit: CommitArgs,
+}
+
+/// What else can be compared.
+#[derive(Subcommand)]
+enum Suite {
+    /// What does a log record cost in a program with many threads, here and with other loggers?
+    ///
+    /// The clock runs until all records are in the file; they are read back and verified.
+    Append(AppendArgs),
+}
+
+#[derive(clap::Args)]
+struct AppendArgs {
+    /// How long a record is, with its newline
+    #[arg(long, value_delimiter = ',', default_value = "128")]
+    bytes: Vec<usize>,
+    /// How many threads log
+    #[arg(long, value_delimiter = ',', default_value = "1,2,4")]
+    threads: Vec<u32>,
+    /// How many records all of them together log in a round
+    #[arg(long, default_value = "400000")]
+    records: u64,
+    /// Which loggers [default: all]
+    #[arg(long, value_delimiter = ',')]
+    cases: Vec<String>,
+    /// How many rounds are counted
+    #[arg(long, default_value = "5")]
+    rounds: u32,
+    /// Where: a directory on the filesystem of interest
+    #[arg(long, default_value = ".")]
+    dir: PathBuf,
+    /// Write the result as JSON to a file; `-` prints it instead of the table
+    #[arg(long)]
+    json: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+struct CommitArgs {
     /// How long a record is
     #[arg(long, value_delimiter = ',', default_value = "256,1024,4096,1048576")]
     bytes: Vec<usize>,
@@ -76,30 +118,53 @@ fn restart_quietly() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode, Error> {
-    let report = run_with(&config(args), &vellum_peers::all(), &mut Lines::default())?;
-    deliver(args, &report)?;
-    let is_good = report.failures().next().is_none();
-    Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let progress = &mut Lines::default();
+    match &args.suite {
+        Some(Suite::Append(args)) => {
+            let report =
+                loggers::run_with(&args.config(), &vellum_peers::loggers::all(), progress)?;
+            deliver(args.json.as_deref(), &report)
+        }
+        None => {
+            let report = commit::run_with(&args.commit.config(), &vellum_peers::all(), progress)?;
+            deliver(args.commit.json.as_deref(), &report)
+        }
+    }
 }
 
-fn config(args: &Args) -> Config {
-    let is_in_directory = args.dir.is_some() || args.fs.is_empty();
-    let usual = if is_in_directory { PathBuf::from(".") } else { std::env::temp_dir() };
-    let mut config = Config::new(args.dir.clone().unwrap_or(usual));
-    config.in_directory = is_in_directory;
-    config.scratch.clone_from(&args.fs);
-    config.bytes.clone_from(&args.bytes);
-    config.threads.clone_from(&args.threads);
-    config.processes.clone_from(&args.processes);
-    config.prepared = args.prepared.iter().map(|word| word == "yes").collect();
-    config.cases.clone_from(&args.cases);
-    config.rounds = args.rounds;
-    config.slice = Duration::from_millis(args.slice_ms);
-    config
+impl AppendArgs {
+    fn config(&self) -> loggers::Config {
+        let mut config = loggers::Config::new(self.dir.clone());
+        config.bytes.clone_from(&self.bytes);
+        config.threads.clone_from(&self.threads);
+        config.records = self.records;
+        config.cases.clone_from(&self.cases);
+        config.rounds = self.rounds;
+        config
+    }
 }
 
-fn deliver(args: &Args, report: &Report) -> Result<(), Error> {
-    match &args.json {
+impl CommitArgs {
+    fn config(&self) -> commit::Config {
+        let is_in_directory = self.dir.is_some() || self.fs.is_empty();
+        let usual = if is_in_directory { PathBuf::from(".") } else { std::env::temp_dir() };
+        let mut config = commit::Config::new(self.dir.clone().unwrap_or(usual));
+        config.in_directory = is_in_directory;
+        config.scratch.clone_from(&self.fs);
+        config.bytes.clone_from(&self.bytes);
+        config.threads.clone_from(&self.threads);
+        config.processes.clone_from(&self.processes);
+        config.prepared = self.prepared.iter().map(|word| word == "yes").collect();
+        config.cases.clone_from(&self.cases);
+        config.rounds = self.rounds;
+        config.slice = Duration::from_millis(self.slice_ms);
+        config
+    }
+}
+
+/// Hands out the result; the exit code tells whether a case failed.
+fn deliver<C: ToRow>(json: Option<&Path>, report: &Report<C>) -> Result<ExitCode, Error> {
+    match json {
         Some(path) if path.as_os_str() == "-" => print!("{}", report.to_json()?),
         Some(path) => {
             print!("{}", report.table());
@@ -108,7 +173,8 @@ fn deliver(args: &Args, report: &Report) -> Result<(), Error> {
         }
         None => print!("{}", report.table()),
     }
-    Ok(())
+    let is_good = report.failures().next().is_none();
+    Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Tells on standard error, once for each tenth of the run, how far it has come.

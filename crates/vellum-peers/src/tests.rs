@@ -1,9 +1,10 @@
-//! Every peer commits and is read back, in small.
+//! Every peer commits or logs and is read back, in small.
 
 use std::time::Duration;
 
 use vellum_bench::Silent;
 use vellum_bench::commit::{Config, run_with};
+use vellum_bench::loggers as suite;
 
 #[test]
 fn every_peer_commits_and_is_verified() {
@@ -20,4 +21,20 @@ fn every_peer_commits_and_is_verified() {
         assert!(case.verified && case.commits > 0, "{}: {:?}", case.case, case.failed);
     }
     assert!(report.cases.iter().any(|case| !case.ratio_to_best_peer.is_empty()));
+}
+
+#[test]
+fn every_logger_writes_the_records_and_is_verified() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = suite::Config::new(dir.path());
+    (config.bytes, config.threads) = (vec![16, 128, 5000], vec![1, 3]);
+    (config.records, config.rounds) = (3000, 1);
+    let report = suite::run_with(&config, &super::loggers::all(), &mut Silent).unwrap();
+    assert_eq!(report.cases.len(), 6 * (super::loggers::all().len() + 2));
+    for row in &report.cases {
+        assert!(row.verified || row.skipped.is_some(), "{row:?}");
+        if row.skipped.is_some() {
+            eprintln!("skipped: {row:?}");
+        }
+    }
 }

@@ -52,6 +52,7 @@ fn told(conditions: &Conditions, rounds: u32) -> Vec<(&'static str, String)> {
     let device = device.as_ref();
     vec![
         ("vellum", conditions.vellum.clone()),
+        ("software", conditions.software.join(", ")),
         ("vellum options", conditions.vellum_options.clone()),
         ("rounds", rounds.to_string()),
         ("processor", shown(machine.cpu.as_ref())),

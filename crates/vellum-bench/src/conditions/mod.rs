@@ -18,6 +18,9 @@ pub struct Conditions {
     pub date: String,
     /// The version of Vellum.
     pub vellum: String,
+    /// Languages and libraries of others that take part, with their versions; often none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub software: Vec<String>,
     /// How the program was called.
     pub command_line: Vec<String>,
     /// The options of the Vellum logs, as the library prints them.
@@ -104,6 +107,7 @@ impl Conditions {
         Conditions {
             date: rfc3339(SystemTime::now()),
             vellum: env!("CARGO_PKG_VERSION").to_string(),
+            software: Vec::new(),
             command_line: std::env::args_os()
                 .map(|arg| arg.to_string_lossy().into_owned())
                 .collect(),
@@ -118,7 +122,7 @@ impl Conditions {
         }
     }
 
-    /// Machine and kernel, then filesystem and device if they are known.
+    /// Machine and kernel, then filesystem and device if they are known, and software of others.
     pub(crate) fn lines(&self) -> Vec<String> {
         let machine = &self.machine;
         let mut lines = vec![format!(
@@ -136,6 +140,9 @@ impl Conditions {
                 filesystem.mount_options,
                 cache.map(|cache| format!(", {cache} cache")).unwrap_or_default(),
             ));
+        }
+        if !self.software.is_empty() {
+            lines.push(self.software.join(", "));
         }
         lines
     }

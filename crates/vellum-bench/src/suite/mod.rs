@@ -6,6 +6,7 @@
 pub mod append;
 pub mod commit;
 pub mod image;
+pub mod loggers;
 pub mod saturate;
 pub mod sync;
 pub mod write;

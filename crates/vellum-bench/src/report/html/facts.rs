@@ -17,9 +17,10 @@ pub(super) struct Fact {
 /// What reads a fact from a report.
 type Reader = fn(&Document) -> Option<String>;
 
-const READERS: [(&str, Reader); 10] = [
+const READERS: [(&str, Reader); 11] = [
     ("Date", |document| Some(date(&document.conditions))),
     ("Command", |document| Some(document.conditions.command_line.join(" "))),
+    ("Software", |document| Some(document.conditions.software.join(", "))),
     ("Machine", |document| Some(machine(&document.conditions))),
     ("Kernel", |document| Some(document.conditions.kernel.clone())),
     ("Filesystem", |document| filesystem(&document.conditions)),
