@@ -261,9 +261,11 @@ def test_closing_ends_who_follows(path: str) -> None:
 def test_ctrl_c_interrupts_who_follows(
     path: str, run_python: Callable[..., subprocess.Popen[str]]
 ) -> None:
+    # Whoever is started in the background inherits that Ctrl-C is ignored.
     program = """
-        import sys
+        import signal, sys
         from vellum_log import Log
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         log = Log(sys.argv[1])
         print("ready", flush=True)
         try:
