@@ -14,9 +14,10 @@ C_BUILT = $(TARGET)/$(if $(filter dev,$(C_PROFILE)),debug,$(C_PROFILE))
 C_CARGO = $(CARGO) rustc --quiet --package vellum-capi --lib --profile $(C_PROFILE) \
   $(if $(C_FEATURES),--features $(C_FEATURES))
 
-# What a program that links libvellum.a needs besides, as the compiler says it.
-NATIVE_LIBS = $(shell echo | $(RUSTC) --crate-type staticlib --print native-static-libs -o /dev/null - 2>&1 | \
-  sed -n 's/.*native-static-libs: //p')
+# What a program that links libvellum.a needs besides, as the compiler says it. The compiler puts a new
+# file where its output goes, which must not be /dev/null: root would replace the device.
+NATIVE_LIBS = $(shell echo | $(RUSTC) --crate-type staticlib --print native-static-libs \
+  -o $(C_BUILT)/native-libs.a - 2>&1 | sed -n 's/.*native-static-libs: //p')
 RUSTC ?= rustc
 
 INCLUDE_FROM_LIB = $(shell realpath --canonicalize-missing --no-symlinks --relative-to='$(LIBDIR)' '$(INCLUDEDIR)')

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -45,6 +46,13 @@ fn nothing_that_is_installed_names_the_directory_it_was_staged_in() {
         assert!(!text.contains(root().to_str().unwrap()), "{name}: {text}");
         assert!(!text.contains('@'), "{name} has a gap: {text}");
     }
+}
+
+/// A compiler puts a new file where its output goes, which as root can be anywhere.
+#[test]
+fn installing_leaves_the_null_device_a_device() {
+    root();
+    assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
 }
 
 /// Names of the functions that the header declares.
