@@ -120,9 +120,10 @@ impl Options {
 
     /// What this process's appends do when there is no space. Default: [`OnFull::Error`].
     ///
-    /// [`OnFull::Drop`] is for text logs, and for [`Log::append`] and [`Log::append_vectored`]
-    /// alone: a reservation or a batch gets the error. Space is that of the filesystem and of quotas;
-    /// a limit on the size of the process's files stays an error.
+    /// [`OnFull::Drop`] is for text logs, and for [`append`](crate::Log::append) and
+    /// [`append_vectored`](crate::Log::append_vectored) alone: a reservation or a batch gets the
+    /// error. Space is that of the filesystem and of quotas; a limit on the size of the process's
+    /// files stays an error.
     pub fn on_full(mut self, on_full: OnFull) -> Options {
         self.on_full = on_full;
         self
