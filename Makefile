@@ -38,10 +38,10 @@ build: tools
 	$(CARGO) build --release --bin vellum
 
 demo: build
-	target/release/vellum demo
+	$(BUILT)/vellum demo
 
 bench: build
-	target/release/vellum bench append
+	$(BUILT)/vellum bench append
 
 # A workspace of its own, with a lock file of its own: nobody else pays for these dependencies.
 bench-peers: tools
@@ -114,11 +114,12 @@ powercut: tools filesystems
 	  --work '$(BUILT)/vellum stress {dir}/log --records $(POWERCUT_RECORDS)' \
 	  --check '$(BUILT)/vellum stress --check {dir}/log'
 
-# A few hundred cuts on each filesystem, in the settings that differ most.
+# A few hundred cuts on each filesystem, in the settings that differ most. The commands are those that
+# the tests use, so that `test` has nothing to build here.
 POWERCUT = $(TARGET)/debug/vellum-powercut --check '$(TARGET)/debug/vellum stress --check {dir}/log' \
   --work '$(TARGET)/debug/vellum stress {dir}/log
 powercut-sample: tools filesystems
-	$(CARGO) build --bin vellum --bin vellum-powercut
+	$(CARGO) test --workspace --features $(FEATURES) --no-run --quiet
 	@$(POWERCUT) --records 150 --segment-bytes 16384 --trim-every 20' --points 60 --prefix --nested || [ $$? -eq 77 ]
 	@$(POWERCUT) --records 400 --segment-bytes 32768 --trim-every 40 --threads 3 --processes 2 --bytes 20-9000' \
 	  --points 150 || [ $$? -eq 77 ]
@@ -148,7 +149,7 @@ lint: tools
 include crates/vellum-capi/install/install.mk
 
 install: build install-c
-	install -D -m 755 target/release/vellum $(DESTDIR)$(PREFIX)/bin/vellum
+	install -D -m 755 $(BUILT)/vellum $(DESTDIR)$(PREFIX)/bin/vellum
 
 clean:
 	$(CARGO) clean
