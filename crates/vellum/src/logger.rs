@@ -29,7 +29,7 @@ use ::log::{LevelFilter, Metadata, Record, SetLoggerError};
 
 use crate::Log;
 use crate::events::Events;
-use crate::format::utc;
+use crate::format::utc::Moment;
 use crate::log::Buffer;
 
 /// A logger that appends to a [`Log`].
@@ -99,15 +99,13 @@ fn now() -> Duration {
 }
 
 fn write_line(line: &mut Vec<u8>, record: &Record<'_>, now: Duration) {
-    let stamp = utc::stamp(now.as_secs());
-    let (date, time) = (&stamp[..8], &stamp[9..15]);
-    let (year, month, day) = (&date[..4], &date[4..6], &date[6..]);
-    let (hour, minute, second) = (&time[..2], &time[2..4], &time[4..]);
+    let Moment { date: (year, month, day), time: (hour, minute, second) } =
+        Moment::of(now.as_secs());
     let micros = now.subsec_micros();
     let (level, target, pid) = (record.level(), record.target(), std::process::id());
     // Memory takes everything; only a value's own `Display` can fail, and then the rest is there.
-    let _ = write!(line, "{year}-{month}-{day}T{hour}:{minute}:{second}.{micros:06}Z {level:<5} ");
-    let _ = writeln!(line, "[{pid}] {target}: {}", record.args());
+    let _ = write!(line, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}");
+    let _ = writeln!(line, ".{micros:06}Z {level:<5} [{pid}] {target}: {}", record.args());
 }
 
 #[cfg(test)]

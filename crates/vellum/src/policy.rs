@@ -159,6 +159,43 @@ impl Options {
     }
 }
 
+/// Stands for "no limit" where a policy is stored.
+const NONE: u64 = u64::MAX;
+/// Numbers that a policy is stored as.
+pub(crate) const NUMBER_COUNT: usize = 7;
+
+impl Policy {
+    /// The policy as it is stored, in files and in shared words: spans in seconds.
+    pub(crate) fn to_numbers(self) -> [u64; NUMBER_COUNT] {
+        let limit = |limit: Option<u64>| limit.unwrap_or(NONE);
+        let span = |span: Option<Duration>| span.map_or(NONE, |span| span.as_secs());
+        [
+            limit(self.rotate_bytes),
+            span(self.rotate_every),
+            self.rotate_offset.as_secs(),
+            limit(self.retain_bytes),
+            span(self.retain_age),
+            limit(self.retain_files),
+            self.compresses.into(),
+        ]
+    }
+
+    pub(crate) fn from_numbers(numbers: [u64; NUMBER_COUNT]) -> Policy {
+        let limit = |number: u64| Some(number).filter(|limit| *limit != NONE);
+        let span = |number: u64| limit(number).map(Duration::from_secs);
+        let [rotate_bytes, every, offset, retain_bytes, age, retain_files, compresses] = numbers;
+        Policy {
+            rotate_bytes: limit(rotate_bytes),
+            rotate_every: span(every),
+            rotate_offset: Duration::from_secs(offset),
+            retain_bytes: limit(retain_bytes),
+            retain_age: span(age),
+            retain_files: limit(retain_files),
+            compresses: compresses != 0,
+        }
+    }
+}
+
 /// What a program says about the policy; what it leaves alone stays as the log has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PolicyWish {

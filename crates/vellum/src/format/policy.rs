@@ -3,18 +3,13 @@
 //! Written later than the log and changed at any time, so it has a mark and a check of its own,
 //! and lies with the geometry in one sector.
 
-use std::time::Duration;
-
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::Policy;
 
 const MAGIC: [u8; 8] = *b"VELLUMPO";
-/// No limit.
-const NONE: u64 = u64::MAX;
-
-/// A policy as it stands in the file. Spans are in seconds.
+/// A policy as it stands in the file.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct PolicyBlock {
@@ -22,12 +17,8 @@ struct PolicyBlock {
     /// CRC32C of the block with this field zero.
     check: U32,
     compresses: U32,
-    rotate_bytes: U64,
-    rotate_every: U64,
-    rotate_offset: U64,
-    retain_bytes: U64,
-    retain_age: U64,
-    retain_files: U64,
+    /// The others of `Policy::to_numbers`.
+    numbers: [U64; 6],
 }
 
 const _: () = assert!(size_of::<PolicyBlock>() == 64);
@@ -35,18 +26,12 @@ const _: () = assert!(size_of::<PolicyBlock>() == 64);
 impl Policy {
     /// The block as it stands in the file.
     pub(crate) fn to_bytes(self) -> Vec<u8> {
-        let limit = |limit: Option<u64>| U64::new(limit.unwrap_or(NONE));
-        let span = |span: Option<Duration>| U64::new(span.map_or(NONE, |span| span.as_secs()));
+        let [numbers @ .., _] = self.to_numbers();
         let mut block = PolicyBlock {
             magic: MAGIC,
             check: U32::ZERO,
             compresses: U32::new(self.compresses.into()),
-            rotate_bytes: limit(self.rotate_bytes),
-            rotate_every: span(self.rotate_every),
-            rotate_offset: U64::new(self.rotate_offset.as_secs()),
-            retain_bytes: limit(self.retain_bytes),
-            retain_age: span(self.retain_age),
-            retain_files: limit(self.retain_files),
+            numbers: numbers.map(U64::new),
         };
         block.check = U32::new(crc32c::crc32c(block.as_bytes()));
         block.as_bytes().to_vec()
@@ -60,22 +45,16 @@ impl Policy {
         if block.magic != MAGIC || crc32c::crc32c(unchecked.as_bytes()) != block.check.get() {
             return None;
         }
-        let limit = |word: U64| Some(word.get()).filter(|limit| *limit != NONE);
-        let span = |word: U64| limit(word).map(Duration::from_secs);
-        Some(Policy {
-            rotate_bytes: limit(block.rotate_bytes),
-            rotate_every: span(block.rotate_every),
-            rotate_offset: Duration::from_secs(block.rotate_offset.get()),
-            retain_bytes: limit(block.retain_bytes),
-            retain_age: span(block.retain_age),
-            retain_files: limit(block.retain_files),
-            compresses: block.compresses.get() != 0,
-        })
+        let [bytes, every, offset, retained, age, files] = block.numbers.map(U64::get);
+        let compresses = block.compresses.get().into();
+        Some(Policy::from_numbers([bytes, every, offset, retained, age, files, compresses]))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -1,4 +1,4 @@
-//! Moments as they stand in the names of files: `20261122T015723Z`.
+//! Moments of the calendar, and as they stand in the names of files: `20261122T015723Z`.
 
 const DAY_SECONDS: u64 = 86_400;
 /// 9999-12-31 23:59:59, the last moment that four digits of a year can tell.
@@ -10,13 +10,29 @@ const DAYS_OF_400_YEARS: u64 = 146_097;
 const DAYS_OF_100_YEARS: u64 = 36_524;
 const DAYS_OF_4_YEARS: u64 = 1_461;
 
-/// A moment in seconds since 1970-01-01 00:00:00 UTC, to the second. What comes later than the
-/// year 9999 is told as its end.
+/// A moment in UTC, to the second, as people tell it.
+pub(crate) struct Moment {
+    /// Year, month and day of the month.
+    pub(crate) date: (u64, u64, u64),
+    /// Hour, minute and second.
+    pub(crate) time: (u64, u64, u64),
+}
+
+impl Moment {
+    /// The moment so many seconds after 1970-01-01 00:00:00; later than the year 9999, its end.
+    pub(crate) fn of(seconds: u64) -> Moment {
+        let seconds = seconds.min(LAST_SECOND);
+        let of_day = seconds % DAY_SECONDS;
+        Moment {
+            date: date_of(seconds / DAY_SECONDS),
+            time: (of_day / 3600, of_day / 60 % 60, of_day % 60),
+        }
+    }
+}
+
+/// A moment in seconds since 1970, as it stands in names.
 pub(crate) fn stamp(seconds: u64) -> String {
-    let seconds = seconds.min(LAST_SECOND);
-    let (year, month, day) = date_of(seconds / DAY_SECONDS);
-    let of_day = seconds % DAY_SECONDS;
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    let Moment { date: (year, month, day), time: (hour, minute, second) } = Moment::of(seconds);
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
 

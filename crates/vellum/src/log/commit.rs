@@ -197,7 +197,7 @@ impl Core {
         };
         let seal = Seal {
             durable: commit::durable(&words.commits),
-            begin: Lsn::new(words.begin.load(Ordering::Acquire)),
+            begin: self.begin(),
             checkpoint: Lsn::new(words.commits.ends.checkpoint.load(Ordering::Acquire)),
         };
         let seal = seal.to_frame(self.codec, range.start);

@@ -21,10 +21,9 @@ use crate::log::core::Core;
 use crate::log::{LOCK_NAME, UNFINISHED_COMPRESSED_NAME};
 use crate::segment::listing::{self, Listing, SegmentFile, compressed_path};
 use crate::shared::participants::COMPRESS_BYTE;
-use crate::shared::primitive::Ordering;
 use crate::shared::{cursor, lock};
 use crate::sys::lock::Kind;
-use crate::{Lsn, Result, sys};
+use crate::{Result, sys};
 
 /// What zstd itself takes where nobody chooses.
 const LEVEL: i32 = 3;
@@ -40,12 +39,9 @@ impl Core {
             return Ok(());
         }
         let files = Listing::read(&self.dir)?.files;
-        let published = cursor::published(self.words());
-        let is_closed = |pair: &&[SegmentFile]| pair[1].first <= published;
-        for pair in files.windows(2).take_while(is_closed) {
-            if !pair[0].is_compressed {
-                self.compress(attachment, &pair[0])?;
-            }
+        let closed = Listing::count_before(&files, cursor::published(self.words()));
+        for file in files[..closed].iter().filter(|file| !file.is_compressed) {
+            self.compress(attachment, file)?;
         }
         Ok(())
     }
@@ -87,9 +83,8 @@ impl Core {
         let words = self.words();
         // Who removes files holds it too.
         let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
-        let begin = Lsn::new(words.begin.load(Ordering::Acquire));
         let is_there = std::fs::symlink_metadata(&plain.path).is_ok();
-        if !is_there || self.segment_end(plain.first) <= begin {
+        if !is_there || self.segment_end(plain.first) <= self.begin() {
             return Ok(false);
         }
         let target = compressed_path(&plain.path);

@@ -155,9 +155,10 @@ impl Core {
 
     /// Puts the link right where somebody died before moving it, or removed it.
     pub(crate) fn check_link(&self, attachment: &Attachment) {
-        let is_right =
-            self.newest_name().is_some_and(|name| links_to(&self.dir.join(CURRENT_NAME), &name));
-        if self.geometry.layout == Layout::Text && !is_right {
+        let link = self.dir.join(CURRENT_NAME);
+        let is_right = || self.newest_name().is_some_and(|name| links_to(&link, &name));
+        // A framed log has none, and is not listed for it.
+        if self.geometry.layout == Layout::Text && !is_right() {
             let words = self.words();
             let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
             self.point_to_newest();

@@ -324,7 +324,7 @@ impl Log {
 
     /// Oldest position still kept.
     pub fn begin(&self) -> Lsn {
-        Lsn::new(self.shared.0.words().begin.load(Ordering::Acquire))
+        self.shared.0.begin()
     }
 
     /// End of what readers can see: everything before it is filled.

@@ -63,7 +63,7 @@ struct Place {
 impl Reader {
     pub(crate) fn new(core: Arc<CoreRef>, from: Lsn) -> Result<Reader> {
         core.0.check_words()?;
-        let begin = Lsn::new(core.0.words().begin.load(Ordering::Acquire));
+        let begin = core.0.begin();
         let position = if from == Lsn::ZERO { begin } else { from };
         if position < begin {
             return Err(trimmed(&core, position, begin));

@@ -66,9 +66,7 @@ impl Core {
     fn remove_old(&self, policy: &Policy) -> Result<usize> {
         let words = self.words();
         let files = Listing::read(&self.dir)?.files;
-        let begin = words.begin.load(Ordering::Acquire);
-        let is_left_over = |pair: &&[SegmentFile]| pair[1].first.get() <= begin;
-        let left_over = files.windows(2).take_while(is_left_over).count();
+        let left_over = Listing::count_before(&files, self.begin());
         let gone = left_over + self.excess(policy, &files[left_over..])?;
         if gone > left_over {
             words.begin.fetch_max(files[gone].first.get(), Ordering::SeqCst);
@@ -79,13 +77,12 @@ impl Core {
 
     /// How many of the files, oldest first, are more than the policy allows.
     fn excess(&self, policy: &Policy, files: &[SegmentFile]) -> Result<usize> {
-        let published = cursor::published(self.words());
-        let is_closed = |pair: &&[SegmentFile]| pair[1].first <= published;
-        let closed = files.windows(2).take_while(is_closed).count();
-        let mut bytes = match policy.retain_bytes {
-            Some(_) => self.bytes_of(files)?,
-            None => Vec::new(),
+        let closed = Listing::count_before(files, cursor::published(self.words()));
+        let lens = match policy.retain_bytes {
+            Some(_) => self.lens_of(files)?,
+            None => vec![0; files.len()],
         };
+        let mut kept_bytes: u64 = lens.iter().sum();
         let now = clock::seconds();
         for (index, pair) in files.windows(2).take(closed).enumerate() {
             let kept = (files.len() - 1 - index) as u64;
@@ -94,18 +91,18 @@ impl Core {
                 pair[1].time.is_some_and(|time| time.saturating_add(age.as_secs()) <= now)
             };
             let is_excess = policy.retain_files.is_some_and(|count| kept > count)
-                || policy.retain_bytes.is_some_and(|limit| bytes.iter().sum::<u64>() > limit)
+                || policy.retain_bytes.is_some_and(|limit| kept_bytes > limit)
                 || policy.retain_age.is_some_and(is_old);
             if !is_excess {
                 return Ok(index);
             }
-            bytes.iter_mut().take(index + 1).for_each(|bytes| *bytes = 0);
+            kept_bytes -= lens[index];
         }
         Ok(closed)
     }
 
     /// Lengths of files; of the one that is written, that of its text.
-    fn bytes_of(&self, files: &[SegmentFile]) -> Result<Vec<u64>> {
+    fn lens_of(&self, files: &[SegmentFile]) -> Result<Vec<u64>> {
         let tail = cursor::tail(self.words());
         let len = |file: &SegmentFile| {
             if self.segment_of(tail) == file.first {

@@ -160,7 +160,7 @@ pub(crate) fn stat(core: &Core) -> Result<Stat> {
     let words = core.words();
     let published = cursor::published(words);
     let tail = cursor::tail(words);
-    let begin = Lsn::new(words.begin.load(Ordering::Acquire));
+    let begin = core.begin();
     Ok(Stat {
         layout: core.geometry.layout,
         policy: core.policy(),

@@ -61,7 +61,7 @@ fn check_plain(core: &Core, from: Lsn) -> Result<()> {
 
 fn check(shared: &Arc<CoreRef>, from: Lsn) -> Result<()> {
     let core = &shared.0;
-    let begin = Lsn::new(core.words().begin.load(Ordering::Acquire));
+    let begin = core.begin();
     let published = cursor::published(core.words());
     if from < begin || from > published {
         let message = format!("cannot truncate at {from}: the log holds {begin} to {published}");

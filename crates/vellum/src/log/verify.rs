@@ -58,7 +58,7 @@ pub struct Damage {
 pub(crate) fn verify(shared: &Arc<CoreRef>) -> Result<VerifyReport> {
     let core = &shared.0;
     core.check_words()?;
-    let begin = Lsn::new(core.words().begin.load(Ordering::Acquire));
+    let begin = core.begin();
     let end = cursor::published(core.words());
     let mut report = VerifyReport { begin, end, ..VerifyReport::default() };
     check_segments(core, &mut report)?;

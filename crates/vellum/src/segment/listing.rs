@@ -48,6 +48,12 @@ impl Listing {
         self.files.get(index)
     }
 
+    /// How many of `files`, which follow one another, lie wholly before `position`: the next one
+    /// begins there or earlier.
+    pub(crate) fn count_before(files: &[SegmentFile], position: Lsn) -> usize {
+        files.windows(2).take_while(|pair| pair[1].first <= position).count()
+    }
+
     /// First positions, oldest first.
     pub(crate) fn firsts(&self) -> Vec<Lsn> {
         self.files.iter().map(|file| file.first).collect()

@@ -8,29 +8,16 @@
 //! log next reads it from the geometry file; a name that is half stored names nothing, and the
 //! directory is listed instead.
 
-use std::time::Duration;
-
-use super::primitive::Ordering;
+use super::primitive::{AtomicU64, Ordering};
 use super::words::{NameWords, PolicyWords};
 use crate::{Lsn, Policy};
-
-/// Stands for "no limit".
-const NONE: u64 = u64::MAX;
 
 impl PolicyWords {
     /// The policy, if it has been stored since the control file was made.
     pub(crate) fn load(&self) -> Option<Policy> {
-        let limit = |word: u64| Some(word).filter(|limit| *limit != NONE);
-        let span = |word: u64| limit(word).map(Duration::from_secs);
-        (self.is_loaded.load(Ordering::Acquire) != 0).then(|| Policy {
-            rotate_bytes: limit(self.rotate_bytes.load(Ordering::Relaxed)),
-            rotate_every: span(self.rotate_every.load(Ordering::Relaxed)),
-            rotate_offset: Duration::from_secs(self.rotate_offset.load(Ordering::Relaxed)),
-            retain_bytes: limit(self.retain_bytes.load(Ordering::Relaxed)),
-            retain_age: span(self.retain_age.load(Ordering::Relaxed)),
-            retain_files: limit(self.retain_files.load(Ordering::Relaxed)),
-            compresses: self.compresses.load(Ordering::Relaxed) != 0,
-        })
+        let number = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        let is_loaded = self.is_loaded.load(Ordering::Acquire) != 0;
+        is_loaded.then(|| Policy::from_numbers(self.numbers.each_ref().map(number)))
     }
 
     /// Says that what is stored may not hold any more.
@@ -39,14 +26,9 @@ impl PolicyWords {
     }
 
     pub(crate) fn store(&self, policy: &Policy) {
-        let span = |span: Option<Duration>| span.map_or(NONE, |span| span.as_secs());
-        self.rotate_bytes.store(policy.rotate_bytes.unwrap_or(NONE), Ordering::Relaxed);
-        self.rotate_every.store(span(policy.rotate_every), Ordering::Relaxed);
-        self.rotate_offset.store(policy.rotate_offset.as_secs(), Ordering::Relaxed);
-        self.retain_bytes.store(policy.retain_bytes.unwrap_or(NONE), Ordering::Relaxed);
-        self.retain_age.store(span(policy.retain_age), Ordering::Relaxed);
-        self.retain_files.store(policy.retain_files.unwrap_or(NONE), Ordering::Relaxed);
-        self.compresses.store(policy.compresses.into(), Ordering::Relaxed);
+        for (word, number) in self.numbers.iter().zip(policy.to_numbers()) {
+            word.store(number, Ordering::Relaxed);
+        }
         self.is_loaded.store(1, Ordering::Release);
     }
 }

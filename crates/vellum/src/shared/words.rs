@@ -17,6 +17,7 @@
 //! Nothing read from here is trusted: a position is checked before it becomes an offset.
 
 use super::primitive::{AtomicU32, AtomicU64};
+use crate::policy::NUMBER_COUNT;
 
 /// Processes that can be attached at the same time.
 #[cfg(not(shuttle))]
@@ -108,19 +109,14 @@ pub(crate) struct RuleWords {
     pub(crate) window: AtomicU64,
 }
 
-/// The log's `Policy`; `u64::MAX` is no limit, spans are in seconds.
+/// The log's `Policy`.
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct PolicyWords {
     /// 1 once the others hold what the geometry file says. Stored last, taken back first.
     pub(crate) is_loaded: AtomicU64,
-    pub(crate) rotate_bytes: AtomicU64,
-    pub(crate) rotate_every: AtomicU64,
-    pub(crate) rotate_offset: AtomicU64,
-    pub(crate) retain_bytes: AtomicU64,
-    pub(crate) retain_age: AtomicU64,
-    pub(crate) retain_files: AtomicU64,
-    pub(crate) compresses: AtomicU64,
+    /// As `Policy::to_numbers` has them.
+    pub(crate) numbers: [AtomicU64; NUMBER_COUNT],
 }
 
 /// The newest segment's name, and the next file.
