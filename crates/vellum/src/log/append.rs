@@ -10,7 +10,7 @@ use crate::log::core::Core;
 use crate::log::fill::Filler;
 use crate::log::full;
 use crate::log::pad::{self, Reason};
-use crate::log::reserve::Placement;
+use crate::shared::cursor::Range;
 use crate::shared::{bell, cursor};
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
@@ -68,21 +68,32 @@ impl Core {
     ) -> Result<Lsn> {
         let attachment = self.attachment()?;
         self.check_poison()?;
-        if !is_mapped {
+        let mut slot = attachment.take_slot(self)?;
+        if !is_mapped && self.is_elsewhere(&slot) {
             self.check_size_limit()?;
         }
-        let mut slot = attachment.take_slot(self)?;
+        let turn = self.take_turn(attachment);
         let placement = self.reserve(attachment, &mut slot, len, is_mapped)?;
+        if turn.is_some() {
+            self.pad_before(attachment, placement.grant);
+        }
         let mut filler = Filler { core: self, attachment, slot: &mut slot };
         let filled =
             filler.skip(placement, is_mapped).and_then(|()| fill(&mut filler, placement.at));
         if let Err(error) = filled {
-            self.give_up(attachment, &mut slot, placement, Reason::Failed);
+            self.give_up(attachment, &mut slot, placement.grant.range, Reason::Failed);
             return Err(error);
         }
         self.publish(attachment, &slot);
+        drop(turn);
         self.tidy_after(attachment, &mut slot);
         Ok(placement.at)
+    }
+
+    /// Whether the slot's next record goes to another segment than its last.
+    fn is_elsewhere(&self, slot: &LocalSlot) -> bool {
+        let offset = cursor::tail(self.words()).get().wrapping_sub(slot.segment_first.get());
+        offset >= self.capacity()
     }
 
     /// Refuses, before anything is reserved, what this process may not write to a whole segment.
@@ -104,12 +115,12 @@ impl Core {
         &self,
         attachment: &Attachment,
         slot: &mut LocalSlot,
-        placement: Placement,
+        range: Range,
         reason: Reason,
     ) {
-        match pad::write(self, placement.range, reason) {
+        match pad::write(self, range, reason) {
             Ok(()) => self.publish(attachment, slot),
-            Err(_) => attachment.leave_unfinished(slot, placement.range),
+            Err(_) => attachment.leave_unfinished(slot, range),
         }
     }
 }

@@ -51,6 +51,8 @@ pub(crate) struct Attachment {
     has_unfinished: AtomicBool,
     /// Position up to which nothing more is prepared ahead, after that failed.
     discouraged_until: AtomicU64,
+    /// Who was waited for in vain to end its turn (`turn`), or 0.
+    pub(crate) given_up: AtomicU64,
     /// Segments that were used last, newest at the end.
     segments: Mutex<Vec<Arc<Segment>>>,
 }
@@ -103,6 +105,7 @@ impl Attachment {
             claimed_count: AtomicUsize::new(0),
             has_unfinished: AtomicBool::new(false),
             discouraged_until: AtomicU64::new(0),
+            given_up: AtomicU64::new(0),
             segments: Mutex::default(),
         })
     }

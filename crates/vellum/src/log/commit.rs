@@ -19,7 +19,6 @@ use crate::log::control::overwrite_geometry;
 use crate::log::core::Core;
 use crate::log::fill::Filler;
 use crate::log::pad::{self, Reason};
-use crate::log::reserve::Placement;
 use crate::log::{CONTROL_NAME, GEOMETRY_NAME, wipe};
 use crate::shared::commit::{self, Batch, Failure, Operation, Sealer, Step};
 use crate::shared::primitive::{self, Ordering};
@@ -191,10 +190,11 @@ impl Core {
             self.check_size_limit()?;
         }
         let mut slot = attachment.take_slot(self)?;
-        let Ok(range) = cursor::reserve(words, slot.index, &words.ready_end, len_at) else {
+        let Ok(grant) = cursor::reserve(words, slot.index, &words.ready_end, len_at) else {
             // At the end of what is ready; the next batch brings one.
             return Ok(None);
         };
+        let range = grant.range;
         let seal = Seal {
             durable: commit::durable(&words.commits),
             begin: self.begin(),
@@ -208,8 +208,7 @@ impl Core {
         let pad = pad.as_ref().map_or(&[][..], |pad| &pad[..]);
         let filled = filler.bytes(range.start, &[&seal, pad], self.has_mapping());
         if let Err(error) = filled {
-            let placement = Placement { range, at: range.start };
-            self.give_up(attachment, &mut slot, placement, Reason::Failed);
+            self.give_up(attachment, &mut slot, range, Reason::Failed);
             return Err(error);
         }
         self.publish(attachment, &slot);

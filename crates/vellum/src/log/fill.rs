@@ -10,6 +10,7 @@ use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::core::Core;
 use crate::log::pad;
 use crate::log::reserve::Placement;
+use crate::shared::cursor::Grant;
 use crate::{Layout, Lsn, Result};
 
 /// Records up to this long are stored through the mapping, longer ones written by `pwrite`:
@@ -36,7 +37,7 @@ impl Filler<'_> {
     /// Accounts for what the reservation skips at the end of a segment.
     #[inline]
     pub(crate) fn skip(&mut self, placement: Placement, is_mapped: bool) -> Result<()> {
-        if placement.at == placement.range.start {
+        if placement.at == placement.grant.range.start {
             return Ok(());
         }
         self.skip_to(placement, is_mapped)
@@ -44,7 +45,7 @@ impl Filler<'_> {
 
     #[cold]
     fn skip_to(&mut self, placement: Placement, is_mapped: bool) -> Result<()> {
-        let Placement { range, at } = placement;
+        let Placement { grant: Grant { range, .. }, at } = placement;
         if self.core.geometry.layout == Layout::Text {
             let segment = self.attachment.segment(self.core, self.slot, range.start)?;
             return pad::cut_off(segment, range.start);

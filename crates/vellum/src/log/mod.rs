@@ -32,6 +32,7 @@ mod stage;
 mod stat;
 mod trim;
 mod truncate;
+mod turn;
 mod verify;
 mod window;
 mod wipe;

@@ -215,7 +215,7 @@ impl Drop for Reservation<'_> {
         if let Some(mut slot) = self.slot.take() {
             if self.pid == std::process::id() {
                 let (core, attachment) = (self.core, self.attachment);
-                core.give_up(attachment, &mut slot, self.placement, Reason::Abandoned);
+                core.give_up(attachment, &mut slot, self.placement.grant.range, Reason::Abandoned);
             } else {
                 // The flag of the parent's slot means nothing here.
                 std::mem::forget(slot);

@@ -23,7 +23,7 @@ use crate::format::segment::header_len;
 use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::core::Core;
 use crate::options::CAPACITY_UNIT_BYTES;
-use crate::shared::cursor::{self, Range, Refused};
+use crate::shared::cursor::{self, Grant, Refused};
 use crate::shared::lock;
 use crate::shared::primitive::{AtomicU64, Ordering};
 use crate::{Error, ErrorKind, Fill, Layout, Lsn, Preallocate, Result};
@@ -38,7 +38,7 @@ const SEGMENTS_AHEAD: u64 = 4;
 /// A reservation, and where in it the caller's bytes go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placement {
-    pub(crate) range: Range,
+    pub(crate) grant: Grant,
     /// Behind what is skipped at the end of a segment.
     pub(crate) at: Lsn,
 }
@@ -74,12 +74,13 @@ impl Core {
             let limit = if is_text { self.limit_at(start) } else { capacity };
             len_from(offset, len, capacity, limit)
         };
-        let range = match cursor::reserve(words, slot.index, &words.ready_end, len_at) {
-            Ok(range) => range,
+        let grant = match cursor::reserve(words, slot.index, &words.ready_end, len_at) {
+            Ok(grant) => grant,
             Err(refused) => self.reserve_beyond(attachment, slot, refused, len, is_ready)?,
         };
-        self.prepare_ahead(attachment, range.end(), len, is_ready);
-        Ok(Placement { range, at: Lsn::new(range.end().get() - len) })
+        let end = grant.range.end();
+        self.prepare_ahead(attachment, end, len, is_ready);
+        Ok(Placement { grant, at: Lsn::new(end.get() - len) })
     }
 
     #[cold]
@@ -90,7 +91,7 @@ impl Core {
         refused: Refused,
         len: u64,
         is_ready: bool,
-    ) -> Result<Range> {
+    ) -> Result<Grant> {
         let words = self.words();
         let Refused::Beyond { mut end, .. } = refused;
         loop {
@@ -106,9 +107,10 @@ impl Core {
             slot.has_rolled |= self.allocate_to(end)?;
             let (limit, ready) = self.make_room(tail, end, len, is_ready)?;
             match cursor::reserve(words, slot.index, limit, |start| self.len_at(start, len)) {
-                Ok(range) => {
-                    words.ready_end.fetch_max(ready.max(range.end().get()), Ordering::Release);
-                    return Ok(range);
+                Ok(grant) => {
+                    let ready = ready.max(grant.range.end().get());
+                    words.ready_end.fetch_max(ready, Ordering::Release);
+                    return Ok(grant);
                 }
                 // Others have reserved what was made ready.
                 Err(Refused::Beyond { end: further, .. }) => end = further,

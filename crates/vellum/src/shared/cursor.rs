@@ -65,6 +65,14 @@ impl Range {
     }
 }
 
+/// A range that was granted, and what stands before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Grant {
+    pub(crate) range: Range,
+    /// The slot of who reserved last before.
+    pub(crate) before: usize,
+}
+
 /// Why no range could be reserved yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
@@ -92,7 +100,7 @@ pub(crate) fn reserve(
     slot: usize,
     limit: &AtomicU64,
     mut len_at: impl FnMut(Lsn) -> u64,
-) -> Result<Range, Refused> {
+) -> Result<Grant, Refused> {
     let own = &words.slots[slot];
     let mut seen = load(words);
     loop {
@@ -116,7 +124,7 @@ pub(crate) fn reserve(
             Ordering::AcqRel,
             Ordering::Acquire,
         ) {
-            Ok(_) => return Ok(Range { start, len }),
+            Ok(_) => return Ok(Grant { range: Range { start, len }, before: seen.slot() }),
             Err(_) => seen = back_off(words),
         }
     }
@@ -157,6 +165,17 @@ fn confirm(slot: Option<&SlotWords>, lsn: Lsn) {
 pub(crate) fn publish(words: &Words, slot: usize) {
     // Pairs with the load in `published`: who sees 0 sees the bytes.
     words.slots[slot].start.store(0, Ordering::Release);
+}
+
+/// Whether who reserved last before `grant` has published that.
+///
+/// Its slot may have gone on since: what it holds then starts behind `grant`.
+#[inline]
+pub(crate) fn is_next(words: &Words, grant: Grant) -> bool {
+    let Some(slot) = words.slots.get(grant.before) else { return true };
+    // Pairs with the store in `publish`.
+    let start = slot.start.load(Ordering::Acquire);
+    start == 0 || start >= grant.range.start.get()
 }
 
 /// What is in flight in a slot, granted or not.
@@ -218,7 +237,7 @@ mod tests {
     }
 
     fn reserve_len(words: &Words, slot: usize, len: u64) -> Result<Range, Refused> {
-        reserve(words, slot, &words.ready_end, |_| len)
+        reserve(words, slot, &words.ready_end, |_| len).map(|grant| grant.range)
     }
 
     #[test]
@@ -233,6 +252,23 @@ mod tests {
         publish(words, 0);
         assert_eq!(published(words), second.end());
         assert_eq!(tail(words), second.end());
+    }
+
+    #[test]
+    fn the_next_is_who_finds_nothing_in_flight_right_before_it() {
+        let region = words();
+        let words = region.words();
+        let grant = |slot| reserve(words, slot, &words.ready_end, |_| 100).unwrap();
+        let [first, second, third] = [0, 1, 2].map(grant);
+        assert!(is_next(words, first), "slot 0 was the last winner, and holds this very range");
+        assert!(!is_next(words, second) && !is_next(words, third));
+        publish(words, 1);
+        assert!(is_next(words, third) && !is_next(words, second));
+        publish(words, 0);
+        assert!(is_next(words, second));
+        let fourth = grant(0);
+        assert!(is_next(words, second), "slot 0 goes on behind it");
+        assert!(!is_next(words, fourth));
     }
 
     #[test]

@@ -27,9 +27,24 @@ pub(crate) struct Held<'a> {
 /// Takes the lock, waiting for a living holder.
 pub(crate) fn acquire<'a>(words: &'a LockWords, me: Owner, who: &impl Liveness) -> Held<'a> {
     loop {
+        if let Some(held) = acquire_within(words, me, who, u32::MAX) {
+            return held;
+        }
+    }
+}
+
+/// Takes the lock, waiting for a living holder, but for the same one only `patience` sleeps.
+pub(crate) fn acquire_within<'a>(
+    words: &'a LockWords,
+    me: Owner,
+    who: &impl Liveness,
+    patience: u32,
+) -> Option<Held<'a>> {
+    let mut sleeps = 0;
+    loop {
         for _ in 0..SPINS {
             if let Some(held) = take(words, 0, me) {
-                return held;
+                return Some(held);
             }
             primitive::spin_loop();
         }
@@ -45,11 +60,15 @@ pub(crate) fn acquire<'a>(words: &'a LockWords, me: Owner, who: &impl Liveness) 
         // Still the same after all that time: perhaps it will never let go.
         let is_stuck = words.holder.load(Ordering::Relaxed) == holder
             && words.releases.load(Ordering::Relaxed) == releases;
+        sleeps = if is_stuck { sleeps + 1 } else { 0 };
         if is_stuck
             && !who.is_alive(Owner::from_word(holder))
             && let Some(held) = take(words, holder, me)
         {
-            return held;
+            return Some(held);
+        }
+        if sleeps == patience {
+            return None;
         }
     }
 }

@@ -29,7 +29,7 @@ use std::time::Duration;
 use shuttle::thread::{self, JoinHandle};
 
 use self::explore::{Deaths, Extent, explore};
-use super::cursor::{self, Packed, Range};
+use super::cursor::{self, Grant, Packed, Range};
 use super::mortal::{self, Fate};
 use super::participants::{self, Liveness, Owner, Remembering};
 use super::primitive::{AtomicU64, Ordering};
@@ -129,7 +129,7 @@ impl World {
             mortal::forget(tag << 16 | start.get());
             len
         };
-        let Ok(range) = cursor::reserve(words, slot, &words.ready_end, len_at) else {
+        let Ok(Grant { range, .. }) = cursor::reserve(words, slot, &words.ready_end, len_at) else {
             panic!("the file has room for all")
         };
         mortal::forget(tag << 16 | 1 << 15 | range.start.get());

@@ -87,6 +87,8 @@ pub(crate) struct Words {
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct FileWords {
+    /// Held by who writes text by system call.
+    pub(crate) turn: Alone<LockWords>,
     pub(crate) rule: Alone<RuleWords>,
     pub(crate) policy: Alone<PolicyWords>,
     pub(crate) names: Alone<NameWords>,

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "zstd")]
 mod compression;
+mod follow;
 mod many;
 mod names;
 mod policy;
@@ -19,6 +20,7 @@ use crate::support::child::Role;
 use crate::support::segment_files;
 
 pub(crate) const ROLES: &[Role] = &[
+    ("append short lines", follow::append_short_lines),
     ("append numbered lines", many::append_numbered_lines),
     ("follow the policy of another", policy::follow_the_policy_of_another),
 ];

@@ -7,6 +7,7 @@ use super::device::BLOCK;
 use super::{BEGIN, Kernel, KernelAtLock, PAD, index, indices, me, tag};
 use crate::Lsn;
 use crate::shared::commit::{self, Batch, Failure, Operation, Sealer, Step};
+use crate::shared::cursor::Grant;
 use crate::shared::primitive::{self, Ordering};
 use crate::shared::{bell, cursor, lock, mortal, participants};
 
@@ -36,7 +37,7 @@ impl World {
             mortal::forget(tag << 16 | start.get());
             len
         };
-        let Ok(range) = cursor::reserve(words, slot, &words.ready_end, len_at) else {
+        let Ok(Grant { range, .. }) = cursor::reserve(words, slot, &words.ready_end, len_at) else {
             panic!("the log has room for all")
         };
         mortal::forget(tag << 16 | 1 << 15 | range.start.get());
