@@ -49,7 +49,8 @@ pub enum Preallocate {
 pub enum Fill {
     /// Small records are stored through a shared mapping, large ones written by `pwrite`.
     Mapped,
-    /// Every record is written by `pwrite`: one system call each, safe on any filesystem.
+    /// Every record is written by `pwrite`: one system call each, safe on any filesystem. Text is
+    /// written in turns, so that the file only grows and other programs can follow it.
     Pwrite,
     /// Records are stored into shared memory and reach written blocks of the file by direct,
     /// synchronous writes when they are committed. For framed logs that commit.
