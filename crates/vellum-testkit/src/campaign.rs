@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use vellum::Log;
 
 use crate::check::Fault;
+use crate::full;
 use crate::payload::Payload;
 use crate::point::{self, Calls, Point, Reached, Stretch};
 use crate::power;
@@ -108,10 +109,15 @@ impl<'a> Campaign<'a> {
         seed: u64,
         report: &'a SharedPage,
     ) -> io::Result<Campaign<'a>> {
+        let mut disk = base.to_path_buf();
+        if case.operation.is_on_full_disk() {
+            disk.push("disk");
+            full::mount(&disk)?;
+        }
         let campaign = Campaign {
             case,
             template: base.join("template"),
-            dir: base.join("log"),
+            dir: disk.join("log"),
             random: Random::new(seed),
             page: SharedPage::new()?,
             report,
@@ -148,9 +154,13 @@ impl<'a> Campaign<'a> {
             self.try_point(point)?;
             return Ok(());
         }
-        let calls = self.follow(point::list_calls)?;
+        let calls_max = self.case.operation.calls_max();
+        let limit = calls_max.unwrap_or(usize::MAX);
+        let calls = self.follow(|victim| point::list_calls(victim, limit))?;
         self.report.word(word::CALLS).store(calls.len() as u64, Ordering::SeqCst);
-        self.try_point(Point::End)?;
+        if calls_max.is_none() {
+            self.try_point(Point::End)?;
+        }
         match extent {
             Extent::All => self.run_all(&calls),
             Extent::Sample(time) => self.run_sample(&calls, Instant::now() + time),
@@ -323,7 +333,7 @@ impl<'a> Campaign<'a> {
             Err(fault) => {
                 let count = add(word::FAULTS);
                 let message = self.page.text();
-                let kept = self.dir.with_file_name(format!("fault-{count}"));
+                let kept = self.template.with_file_name(format!("fault-{count}"));
                 let _ = power::keep(&self.dir, &kept);
                 println!("FAULT: {} at {point} ({reached:?}): {fault} {message}", self.case);
                 println!("       the log is kept in {}", kept.display());
@@ -338,6 +348,7 @@ impl<'a> Campaign<'a> {
     /// A fresh copy of the template.
     fn lay_out(&self) -> io::Result<()> {
         self.page.clear();
+        full::make_space(&self.dir)?;
         if self.dir.exists() {
             power::remove_stage(&self.dir);
             fs::remove_dir_all(&self.dir)?;

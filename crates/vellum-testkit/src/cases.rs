@@ -8,6 +8,7 @@ use crate::scenario::{Case, Operation, Survivor};
 pub fn all_cases() -> Vec<Case> {
     let mut cases = cases_in_memory();
     cases.extend(cases_on_the_device());
+    cases.extend(cases_on_full_disks());
     cases
 }
 
@@ -106,5 +107,23 @@ fn cases_on_the_device() -> Vec<Case> {
     let text = Layout::Text;
     add(text, &[Commit, FirstCommit, CommitRollOver], &[Opener, Attached, Waiting], Fill::Mapped);
     add(text, &[Truncate, Recover, Close], &[Opener, Waiting], Fill::Mapped);
+    cases
+}
+
+/// Those that are about a full disk; framed logs drop nothing, and wait in the same way.
+fn cases_on_full_disks() -> Vec<Case> {
+    use Operation::*;
+    use Survivor::*;
+    let mut cases = Vec::new();
+    let mut add = |operations: &[Operation], fill: Option<Fill>| {
+        for operation in operations {
+            for survivor in [Opener, Attached, Waiting] {
+                let (layout, preallocate) = (Layout::Text, Preallocate::Auto);
+                cases.push(Case { operation: *operation, layout, preallocate, fill, survivor });
+            }
+        }
+    };
+    add(&[Drop, DropAgain, Tell, TellRollOver, Block, BlockRetain], None);
+    add(&[DropAgain, Tell, TellRollOver], Some(Fill::Pwrite));
     cases
 }

@@ -175,7 +175,7 @@ pub fn files(case: &Case, dir: &Path, extent: Extent, found: &[Vec<u8>]) -> Resu
     };
     // Who raised the beginning and died leaves files to the next who removes some.
     let begin = match case.operation {
-        Operation::Retain => 0,
+        Operation::Retain | Operation::BlockRetain => 0,
         _ => segment_of(extent.begin),
     };
     let mut segments = Vec::new();

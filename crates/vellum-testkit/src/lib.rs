@@ -10,6 +10,7 @@
 //!   victim     the operation under test                    point   the way to a point
 //!   scenario   what each log must hold                     cases, payload, random
 //!   durable    what is left after a power cut              power
+//!   full       what a full disk costs
 //!   trace      processes: fork, ptrace, kill (all of the unsafe code)
 //! ```
 
@@ -17,6 +18,7 @@ pub mod campaign;
 pub mod cases;
 pub mod check;
 pub mod durable;
+pub mod full;
 pub mod payload;
 pub mod point;
 pub mod power;

@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use vellum_testkit::campaign::{Campaign, Extent, Phase, word};
 use vellum_testkit::cases::all_cases;
+use vellum_testkit::full;
 use vellum_testkit::point::Point;
 use vellum_testkit::power;
 use vellum_testkit::random::Random;
@@ -60,7 +61,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let cases: Vec<Case> =
+    let mut cases: Vec<Case> =
         all_cases().into_iter().filter(|case| case.to_string().contains(&arguments.case)).collect();
     if arguments.list {
         cases.iter().for_each(|case| println!("{case}"));
@@ -78,8 +79,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .prefix("vellum-killpoints-")
         .tempdir_in(&base)
         .with_context(|| format!("cannot make a directory in {}", base.display()))?;
+    leave_out_full_disks(&mut cases, base.path());
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = arguments.jobs.unwrap_or(processors).clamp(1, cases.len());
+    let jobs = arguments.jobs.unwrap_or(processors).clamp(1, cases.len().max(1));
     let seed = arguments.seed.unwrap_or_else(trace::now_ns);
     let extent = match (arguments.point, arguments.all) {
         (Some(point), _) => Extent::One(point),
@@ -94,6 +96,15 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Takes out the cases that need a disk to fill up, where none can be had.
+fn leave_out_full_disks(cases: &mut Vec<Case>, base: &Path) {
+    let is_on_full_disk = |case: &Case| case.operation.is_on_full_disk();
+    if cases.iter().any(is_on_full_disk) && !full::try_mounting(&base.join("disk")) {
+        println!("SKIPPED: the cases on a full disk, which need root and a mount of their own");
+        cases.retain(|case| !is_on_full_disk(case));
+    }
 }
 
 /// Whether a child may be traced, which a container can forbid.

@@ -49,6 +49,13 @@ pub fn is_marker(line: &[u8]) -> bool {
     tildes.iter().all(|byte| *byte == b'~')
 }
 
+/// How many records a line of a text log says were dropped.
+pub fn told(line: &[u8]) -> Option<u64> {
+    let line = std::str::from_utf8(line).ok()?.strip_prefix("~ vellum: ")?;
+    let count = line.strip_suffix(" records dropped: no space left on the disk ~\n")?;
+    count.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

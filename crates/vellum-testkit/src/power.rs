@@ -83,5 +83,8 @@ pub fn keep(dir: &Path, kept: &Path) -> io::Result<()> {
         copy(&stage, &dir.join("stage"))?;
         fs::remove_dir_all(stage)?;
     }
-    fs::rename(dir, kept)
+    match fs::rename(dir, kept) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => copy(dir, kept),
+        answer => answer,
+    }
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use vellum::{Fill, Layout, Log, Lsn, Options, Preallocate};
 
+use crate::full;
 use crate::payload::Payload;
 use crate::power;
 
@@ -79,6 +80,18 @@ pub enum Operation {
     Retain,
     /// Opening a text log with another policy.
     SetPolicy,
+    /// A record that there is no room for on a full disk, and that is dropped.
+    Drop,
+    /// The same where others were dropped that no line tells of yet.
+    DropAgain,
+    /// A record for which there is room again, behind the line that tells of those dropped.
+    Tell,
+    /// The same where both go to a new file.
+    TellRollOver,
+    /// A record that waits for space on a full disk, for ever.
+    Block,
+    /// A record that finds space when its process has removed what the policy does not keep.
+    BlockRetain,
 }
 
 /// Who goes on after the victim's death.
@@ -166,6 +179,7 @@ impl Operation {
             Operation::Create | Operation::FirstRecord => vec![],
             Operation::RollOver | Operation::CommitRollOver => vec![3200],
             Operation::Retain => vec![900; 10],
+            Operation::BlockRetain => vec![3000; 2],
             Operation::Trim | Operation::Truncate | Operation::SetCheckpoint => {
                 // One of them over several segments, so that not every segment starts with one.
                 let mut lens = vec![Operation::CUT_LEN; 12];
@@ -250,6 +264,7 @@ impl Operation {
             | Operation::FirstCommit
             | Operation::CommitBehindDead
             | Operation::Rotate
+            | Operation::Tell
             | Operation::ForkedAppend => vec![Payload::new('v', 1, 100)],
             Operation::LargeAppend => vec![Payload::new('v', 1, 9000)],
             Operation::RollOver | Operation::CommitRollOver | Operation::Retain => {
@@ -258,6 +273,7 @@ impl Operation {
             Operation::LongRecord | Operation::CommitLong => vec![Payload::new('v', 1, 10_000)],
             Operation::Batch => (1..4).map(|n| Payload::new('v', n, 40 + n as usize)).collect(),
             Operation::Publish | Operation::Abandon => vec![Payload::new('v', 1, 300)],
+            _ if self.is_on_full_disk() => vec![self.long_record('v', 1)],
             _ => vec![],
         }
     }
@@ -291,7 +307,8 @@ impl Case {
         let options = Options::new()
             .layout(self.layout)
             .segment_capacity_bytes(self.operation.segment_capacity())
-            .preallocate(self.preallocate);
+            .preallocate(self.preallocate)
+            .on_full(self.operation.on_full());
         let options = match self.operation {
             Operation::Retain => options.rotate_bytes(1000).retain_files(6),
             _ => options,
@@ -299,6 +316,14 @@ impl Case {
         match self.fill {
             Some(fill) => options.fill(fill),
             None => options,
+        }
+    }
+
+    /// Options that its log is made with.
+    fn template_options(&self) -> Options {
+        match self.operation {
+            Operation::BlockRetain => self.options().retain_bytes(full::RETAINED_BYTES),
+            _ => self.options(),
         }
     }
 
@@ -330,7 +355,7 @@ impl Case {
         if self.operation.recovers() {
             return self.make_cut_off(dir);
         }
-        let log = self.options().open(dir)?;
+        let log = self.template_options().open(dir)?;
         self.fill_template(&log)
     }
 
@@ -389,21 +414,28 @@ impl Case {
         let mut all: Expected = Vec::new();
         // The oldest files may be gone, each with its record.
         let need = |number: u32| match self.operation {
-            Operation::Retain => Need::May(100 + number),
+            Operation::Retain | Operation::BlockRetain => Need::May(100 + number),
+            _ => Need::Must,
+        };
+        let need_before = match self.operation {
+            Operation::BlockRetain => Need::May(200),
             _ => Need::Must,
         };
         all.extend((0..).zip(self.operation.template_records()).map(|(n, p)| (p, need(n))));
-        all.extend(self.operation.record_before().map(|p| (p, Need::Must)));
+        all.extend(self.operation.record_before().map(|p| (p, need_before)));
         if self.operation == Operation::Truncate {
             let need = if is_done { Need::Never } else { Need::May(1) };
             let cut = all.iter_mut().skip(Operation::TRIM_TO as usize);
             cut.for_each(|(_, was)| *was = need);
         }
-        all.extend(own.map(|p| (p, Need::Must)));
+        all.extend(own.map(|p| (p, need_before)));
         all.extend(self.operation.record_behind_hole().map(|p| (p, Need::Must)));
         all.extend(self.operation.record_of_dead().map(|p| (p, Need::Must)));
+        all.extend(self.operation.records_on_full_disk().iter().map(|p| (*p, Need::Must)));
         let need = match (self.operation, is_done) {
-            (Operation::Abandon, _) => Need::Never,
+            (Operation::Abandon | Operation::Drop | Operation::DropAgain, _) => Need::Never,
+            // Who is killed while it waits has reserved nothing.
+            (Operation::Block, _) => Need::Never,
             (_, true) => Need::Must,
             (_, false) => Need::May(0),
         };

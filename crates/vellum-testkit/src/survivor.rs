@@ -92,6 +92,11 @@ impl Scene<'_> {
     }
 
     fn play_waiting(&self, own: Payload, strike: &mut dyn Strike) -> Result<u64, Fault> {
+        let own = match self.case.operation {
+            // It waits for space as the victim does.
+            Operation::Block => self.case.operation.long_record('w', 0),
+            _ => own,
+        };
         strike.reach()?;
         let work = || {
             self.page.word(READY).store(1, Ordering::SeqCst);
@@ -104,10 +109,14 @@ impl Scene<'_> {
         self.await_sleep_or_end(waiter)?;
         strike.kill()?;
         let start = trace::now_ns();
+        if self.case.operation == Operation::Block {
+            self.make_space()?;
+        }
         self.await_end(waiter)?;
         let elapsed = trace::now_ns() - start;
         let mut records = later(self.case);
         let log = self.open()?;
+        self.leave_full_disk(&log, None, &[own])?;
         for record in &records {
             self.append(&log, *record)?;
         }
@@ -146,6 +155,7 @@ impl Scene<'_> {
         self.follow_to(&log, records[0])?;
         let elapsed = trace::now_ns() - start;
         self.cut_power_again(&log)?;
+        self.leave_full_disk(&log, own, &records[..1])?;
         self.finish(log, own, &records)?;
         Ok(elapsed)
     }
@@ -201,6 +211,7 @@ impl Scene<'_> {
         let found = check::read_all(&log)?;
         check::records(case, &expected, &found)?;
         check::verified(&log, &found)?;
+        self.check_told(&log, &found)?;
         self.finish_durable(&log, is_done, &found)?;
         let extent = Extent::of(&log)?;
         // Whoever only lingers with a copy of the log goes before the last one leaves.

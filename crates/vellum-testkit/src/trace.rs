@@ -103,6 +103,13 @@ pub fn linger(seconds: u32) -> ! {
     }
 }
 
+/// Gives the calling process, which must be root, mounts of its own: what it mounts from now on goes
+/// when it and its children have gone.
+pub fn leave_mounts() -> io::Result<()> {
+    // SAFETY: the call takes a number.
+    check(i64::from(unsafe { libc::unshare(libc::CLONE_NEWNS) }))
+}
+
 /// Makes the calling process the parent of children whose own parent dies, so that it can end and
 /// reap them.
 pub fn adopt_orphans() {

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use vellum::{Log, Lsn};
 
+use crate::full;
 use crate::payload::Payload;
 use crate::scenario::{Case, Operation};
 use crate::trace::{self, Go, SharedPage, Stop};
@@ -74,6 +75,9 @@ fn act(case: &Case, dir: &Path, page: &SharedPage) -> anyhow::Result<()> {
     }
     if let Some(record) = operation.record_of_dead() {
         leave_half_a_commit(case, record, dir, page)?;
+    }
+    if let (Some(log), true) = (&log, operation.is_on_full_disk()) {
+        full::prepare(case, log, dir)?;
     }
     match log {
         None => operate_by_opening(case, dir, page),
@@ -208,6 +212,7 @@ fn operate(case: &Case, log: &Log, records: &[Vec<u8>], page: &SharedPage) -> an
         Operation::Truncate => finish(log.truncate(trim_to), page),
         Operation::Rotate => finish(log.rotate().and_then(|()| log.append(&records[0])), page),
         Operation::SetCheckpoint => finish(log.set_checkpoint(trim_to), page),
+        operation if operation.drops() => finish(full::drop_one(log, &records[0]), page),
         Operation::Prepare => finish(log.prepare(Operation::PREPARED), page),
         operation if operation.commits() => finish(log.append_durable(&records[0]), page),
         Operation::RepairByReader => {
