@@ -8,6 +8,7 @@ mod creation;
 mod forks;
 mod full;
 mod limits;
+mod room;
 mod space;
 
 use crate::support::child::Role;
@@ -18,6 +19,7 @@ pub(crate) const ROLES: &[Role] = &[
     ("drop on a full disk", full::drop_on_a_full_disk),
     ("append and drop for ever", full::append_and_drop_for_ever),
     ("wait for space", full::wait_for_space),
+    ("wait and make room", room::wait_and_make_room),
     ("append under a size limit", limits::append_under_a_size_limit),
     ("append with little address space", limits::append_with_little_address_space),
     ("die half-way", limits::die_half_way),

@@ -16,7 +16,7 @@ fn small_segments(layout: Layout) -> Options {
 }
 
 /// A small filesystem, a log in it, and something that can be removed to make space.
-struct Small {
+pub(super) struct Small {
     mount: Mount,
 }
 
@@ -27,7 +27,13 @@ impl Small {
         Some(small)
     }
 
-    fn log(&self) -> PathBuf {
+    /// One of each kind that can be had, with nothing in it.
+    pub(super) fn on_any(test: &str) -> impl Iterator<Item = Small> {
+        let mounts = [Mount::tmpfs(test, 4), Mount::ext4(test, 8)];
+        mounts.into_iter().flatten().map(|mount| Small { mount })
+    }
+
+    pub(super) fn log(&self) -> PathBuf {
         self.mount.path().join("log")
     }
 
@@ -42,6 +48,12 @@ impl Small {
     fn fill_with(&self, name: &str, bytes: usize) {
         // Fails where less is left, which is as full.
         let _ = fs::write(self.mount.path().join(name), vec![1; bytes]);
+    }
+
+    /// Leaves no space at all.
+    pub(super) fn take_all(&self) {
+        let error = fs::write(self.mount.path().join("all"), vec![1; 16 << 20]).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
     }
 
     fn remove(&self, name: &str) {
