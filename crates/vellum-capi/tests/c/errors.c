@@ -2,7 +2,9 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -177,6 +179,9 @@ static void options(const char *dir)
     RETURNS(VELLUM_READ_ONLY, vellum_append(second, "x\n", 2, NULL));
     vellum_committer *committer;
     RETURNS(VELLUM_READ_ONLY, vellum_committer_start(second, &committer));
+    vellum_keeper *keeper;
+    RETURNS(VELLUM_READ_ONLY, vellum_keeper_start(second, 1, &keeper));
+    RETURNS(VELLUM_READ_ONLY, vellum_prepare(second, 1, NULL));
     vellum_close(second);
     vellum_close(log);
 
@@ -215,6 +220,73 @@ static void no_space(const char *dir)
     free(path);
 }
 
+/* More than a record may have; nobody reads these bytes. */
+static void too_large(const vellum_log *log)
+{
+    size_t len = (size_t)1 << 32;
+    int zero = open("/dev/zero", O_RDONLY);
+    void *data = mmap(NULL, len, PROT_READ, MAP_PRIVATE, zero, 0);
+    CHECK(data != MAP_FAILED);
+    vellum_batch *batch;
+    uint64_t lsn = 7;
+    RETURNS(VELLUM_RECORD_TOO_LARGE, vellum_append(log, data, len, &lsn));
+    OK(vellum_batch_begin(log, &batch));
+    RETURNS(VELLUM_RECORD_TOO_LARGE, vellum_batch_push(batch, data, len));
+    CHECK(lsn == 7 && vellum_batch_count(batch) == 0);
+    vellum_batch_discard(batch);
+    CHECK(munmap(data, len) == 0 && close(zero) == 0);
+}
+
+/* Positions that are not there any more, or not yet. */
+static void positions(const char *dir)
+{
+    char *path = below(dir, "positions");
+    vellum_options options = options_of(VELLUM_LAYOUT_FRAMED);
+    options.segment_capacity_bytes = 4096;
+    vellum_log *log;
+    OK(vellum_open(path, &options, &log));
+    char record_of_a_file[4000] = {0};
+    uint64_t first = append_text(log, "first"), last = first;
+    for (int i = 0; i < 10; i++)
+        OK(vellum_append(log, record_of_a_file, sizeof record_of_a_file, &last));
+    vellum_trim_report trimmed = {.struct_size = sizeof trimmed, .begin = 7};
+    RETURNS(VELLUM_OUT_OF_RANGE, vellum_trim(log, 1 << 30, &trimmed));
+    CHECK(trimmed.begin == 7 && vellum_begin(log) == first);
+    vellum_reader *reader;
+    vellum_record record;
+    OK(vellum_reader_open(log, first, &reader));
+    OK(vellum_trim(log, last, NULL));
+    RETURNS(VELLUM_TRIMMED, vellum_reader_follow(reader, 0, &record));
+    CHECK(vellum_last_error_lsn() == first);
+    vellum_reader_close(reader);
+    vellum_close(log);
+    free(path);
+}
+
+/* A process that may open no file more, as one that has forgotten to close some. */
+static void no_descriptors(const vellum_log *log)
+{
+    uint64_t lsn = append_text(log, "text");
+    vellum_committer *committer;
+    OK(vellum_committer_start(log, &committer));
+    struct rlimit before, none;
+    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    none = before;
+    none.rlim_cur = 0;
+    CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    vellum_completion *completion = NULL;
+    vellum_stat *stat = NULL;
+    vellum_damage_list *damage = NULL;
+    vellum_verify_report report = {.struct_size = sizeof report, .records = 7};
+    RETURNS(VELLUM_IO, vellum_committer_submit(committer, lsn, &completion));
+    RETURNS(VELLUM_IO, vellum_verify(log, &report, &damage));
+    RETURNS(VELLUM_IO, vellum_stat_take(log, &stat));
+    CHECK(vellum_last_error_errno() == EMFILE && vellum_last_error_path() != NULL);
+    CHECK(completion == NULL && stat == NULL && damage == NULL && report.records == 7);
+    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+    vellum_committer_stop(committer);
+}
+
 static void *fails_elsewhere(void *nothing)
 {
     CHECK(vellum_last_error_code() == VELLUM_OK);
@@ -245,6 +317,9 @@ int main(int argc, char **argv)
     sizes(argv[1], log);
     options(argv[1]);
     no_space(argv[1]);
+    too_large(log);
+    positions(argv[1]);
+    no_descriptors(log);
     last_error(log);
     vellum_close(log);
     free(path);

@@ -60,6 +60,11 @@ fn mistakes_and_refusals_come_back_as_codes_with_a_sentence() {
 }
 
 #[test]
+fn a_failed_write_reaches_every_function_that_promises_durability() {
+    build_and_run("failures.c");
+}
+
+#[test]
 fn threads_forks_and_other_programs_share_a_log_and_death_loses_nothing() {
     build_and_run("processes.c");
 }

@@ -32,6 +32,7 @@ fn valgrind_sees_no_error_and_no_leak_in_any_function() {
 #[test]
 fn valgrind_sees_no_error_and_no_leak_where_functions_fail() {
     under_valgrind("errors.c", &LEAKS);
+    under_valgrind("failures.c", &LEAKS);
 }
 
 // A forked child leaves what it inherited alone, so leaks are not looked for.
@@ -45,7 +46,7 @@ fn sanitizers_see_no_error_and_no_leak() {
     if !have(&["cc", "pkg-config"]) || !has_sanitizers() {
         return;
     }
-    for name in ["calls.c", "errors.c"] {
+    for name in ["calls.c", "errors.c", "failures.c"] {
         let dir = scratch();
         let flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
         let program = compile(dir.path(), name, &shared(), &flags);
