@@ -649,18 +649,6 @@ void vellum_keeper_stop(vellum_keeper *keeper);
 
 /* ---- The state of a log ---------------------------------------------------------------------- */
 
-// Where a file is in its life.
-typedef enum {
-    // Full: no more records, ever.
-    VELLUM_SEGMENT_SEALED = 1,
-    // The one that records go to.
-    VELLUM_SEGMENT_ACTIVE = 2,
-    // Made ready ahead of need.
-    VELLUM_SEGMENT_PREPARED = 3,
-    // Trimmed, and kept to be used again.
-    VELLUM_SEGMENT_SPARE = 4,
-} vellum_segment_state;
-
 // The state of a log at one moment: positions, files, processes.
 //
 // From vellum_stat_take, until vellum_stat_free, which ends everything borrowed from it. Any number
@@ -754,6 +742,39 @@ typedef struct {
     uint32_t reserved;
 } vellum_policy;
 
+// Looks at the state of the log, its files and its processes. Changes nothing.
+//
+// `*stat` is to be freed by vellum_stat_free. Errors: VELLUM_IO where the directory cannot be read.
+//
+// Cost: a system call for each file and each process.
+int vellum_stat_take(const vellum_log *log, vellum_stat **stat);
+
+// What can be told in a word each.
+int vellum_stat_summary(const vellum_stat *stat, vellum_summary *summary);
+
+// What commits did.
+int vellum_stat_commits(const vellum_stat *stat, vellum_commits *commits);
+
+// The log's policy.
+int vellum_stat_policy(const vellum_stat *stat, vellum_policy *policy);
+
+// Frees a vellum_stat and everything borrowed from it; NULL is fine.
+void vellum_stat_free(vellum_stat *stat);
+
+/* ---- The files and processes of a state ------------------------------------------------------ */
+
+// Where a file is in its life.
+typedef enum {
+    // Full: no more records, ever.
+    VELLUM_SEGMENT_SEALED = 1,
+    // The one that records go to.
+    VELLUM_SEGMENT_ACTIVE = 2,
+    // Made ready ahead of need.
+    VELLUM_SEGMENT_PREPARED = 3,
+    // Trimmed, and kept to be used again.
+    VELLUM_SEGMENT_SPARE = 4,
+} vellum_segment_state;
+
 // A file of a log.
 typedef struct {
     // sizeof(vellum_segment), set by the caller.
@@ -794,31 +815,12 @@ typedef struct {
     uint64_t in_flight_lsn;
 } vellum_participant;
 
-// Looks at the state of the log, its files and its processes. Changes nothing.
-//
-// `*stat` is to be freed by vellum_stat_free. Errors: VELLUM_IO where the directory cannot be read.
-//
-// Cost: a system call for each file and each process.
-int vellum_stat_take(const vellum_log *log, vellum_stat **stat);
-
-// What can be told in a word each.
-int vellum_stat_summary(const vellum_stat *stat, vellum_summary *summary);
-
-// What commits did.
-int vellum_stat_commits(const vellum_stat *stat, vellum_commits *commits);
-
-// The log's policy.
-int vellum_stat_policy(const vellum_stat *stat, vellum_policy *policy);
-
 // File number `index`, oldest first, spares last. Errors: VELLUM_OUT_OF_RANGE where there are no
 // more.
 int vellum_stat_segment(const vellum_stat *stat, size_t index, vellum_segment *segment);
 
 // Process number `index`. Errors: VELLUM_OUT_OF_RANGE where there are no more.
 int vellum_stat_participant(const vellum_stat *stat, size_t index, vellum_participant *participant);
-
-// Frees a vellum_stat and everything borrowed from it; NULL is fine.
-void vellum_stat_free(vellum_stat *stat);
 
 /* ---- Damage ---------------------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::tools::crate_dir;
 
 /// The parts of the header, in its order: a source file, and what it is about.
-const PARTS: [(&str, &str); 14] = [
+const PARTS: [(&str, &str); 15] = [
     ("version", "Versions"),
     ("status", "Codes"),
     ("last_error", "What went wrong"),
@@ -22,6 +22,7 @@ const PARTS: [(&str, &str); 14] = [
     ("committer", "Commits to poll for"),
     ("upkeep", "Files: going on, trimming, truncating, preparing"),
     ("stat", "The state of a log"),
+    ("stat/elements", "The files and processes of a state"),
     ("verify", "Damage"),
 ];
 
