@@ -27,10 +27,14 @@ impl Small {
         Some(small)
     }
 
-    /// One of each kind that can be had, with nothing in it.
-    pub(super) fn on_any(test: &str) -> impl Iterator<Item = Small> {
-        let mounts = [Mount::tmpfs(test, 4), Mount::ext4(test, 8)];
-        mounts.into_iter().flatten().map(|mount| Small { mount })
+    /// A tmpfs with nothing in it.
+    pub(super) fn tmpfs(test: &str) -> Option<Small> {
+        Some(Small { mount: Mount::tmpfs(test, 4)? })
+    }
+
+    /// An ext4 with nothing in it.
+    pub(super) fn ext4(test: &str) -> Option<Small> {
+        Some(Small { mount: Mount::ext4(test, 8)? })
     }
 
     pub(super) fn log(&self) -> PathBuf {
@@ -50,10 +54,20 @@ impl Small {
         let _ = fs::write(self.mount.path().join(name), vec![1; bytes]);
     }
 
-    /// Leaves no space at all.
+    /// Leaves no space at all, nor what a filesystem sets aside until it has written.
     pub(super) fn take_all(&self) {
-        let error = fs::write(self.mount.path().join("all"), vec![1; 16 << 20]).unwrap_err();
-        assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
+        use std::io::Write;
+        let mut file = fs::File::create(self.mount.path().join("all")).unwrap();
+        loop {
+            let mut taken = 0;
+            while let Ok(count) = file.write(&[1; 4096]) {
+                taken += count;
+            }
+            file.sync_all().unwrap();
+            if taken == 0 {
+                return;
+            }
+        }
     }
 
     fn remove(&self, name: &str) {
