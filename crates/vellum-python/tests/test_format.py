@@ -34,6 +34,25 @@ UNUSUAL = [
     "%(getMessage)s",
     "%(message)s %(message",
 ]
+class Text(str):
+    """A text that shows itself, and what is filled in, in its own way."""
+
+    def __str__(self) -> str:
+        return "another text"
+
+    def __mod__(self, args: Any) -> str:
+        return f"{args} filled in otherwise"
+
+
+class Number(int):
+    def __str__(self) -> str:
+        return "another number"
+
+
+class Pair(tuple):  # type: ignore[type-arg]
+    pass
+
+
 MESSAGES: list[tuple[Any, Any]] = [
     ("plain", ()),
     ("%d items in %s", (3, "a box")),
@@ -49,6 +68,31 @@ MESSAGES: list[tuple[Any, Any]] = [
     ("percent %% %s", ("x",)),
     ("%d", ("not a number",)),
     ("%s %s", ("one",)),
+    ("%s", ("one", "two")),
+    ("no place", ("one",)),
+    ("%d %d %s %s", (0, -7, 10, -(2**63))),
+    ("%d %s", (2**63, -(2**70))),
+    ("%d %s", (True, False)),
+    ("%s %d", (1.5, 1.5)),
+    ("%s %s", (None, ("a", "pair"))),
+    ("%d %s", (Number(5), Number(6))),
+    ("%s", (Text("hidden"),)),
+    (Text("hidden %s"), ("x",)),
+    (Text("hidden"), ()),
+    ("%s and %s", Pair(("one", "two"))),
+    ("%s", ["a list"]),
+    ("%s", ("ümlaut 漢字 \U0001f600",)),
+    ("漢%s字%d", ("é", 3)),
+    ("%s", ("\udc80",)),
+    ("\udc80 %s", ("x",)),
+    ("%s" * 3 + "%%" * 2, ("%s", "%", "")),
+    ("%5d|%-5s|%i|%r|%.2f|%x", (3, "x", 4, "y", 1.0, 255)),
+    ("%s %", ("x",)),
+    ("%s %y", ("x", "y")),
+    ("%s %q", ("x", "y")),
+    ("%(a)s", ("not a mapping",)),
+    ("%s", ("long " * 1000,)),
+    ("long " * 1000 + "%s", ("x",)),
     (None, None),
 ]
 
@@ -148,20 +192,39 @@ def test_moments_of_all_sorts(sink: Sink) -> None:
 
 
 def test_odd_attributes(sink: Sink) -> None:
-    class Text(str):
-        def __str__(self) -> str:
-            return "another text"
-
     formatter = logging.Formatter("%(levelname)-9s|%(lineno)d|%(lineno)05d|%(x)s|%(x)6s|%(message)s")
     sink.handler.setFormatter(formatter)
     values = [
-        Text("text"), True, -7, 2**70, 1.5, -0.4, float("nan"), float("inf"), 1e300, None, "x" * 9,
+        Text("text"), True, -7, 0, 2**63 - 1, -(2**63), 2**63, 2**70, Number(5), 1.5, -0.4, float("nan"), float("inf"), 1e300, None, "x" * 9,
         [], "漢字", "e\u0301",
     ]  # fmt: skip
     for value in values:
         for attributes in ({"x": value}, {"x": 1, "lineno": value}, {"x": 1, "levelname": value}):
             given = record(**attributes)
             assert sink.written(copy(given)) == expected(formatter, given), attributes
+
+
+@pytest.mark.parametrize(
+    "missing", ["msg", "args", "exc_info", "exc_text", "stack_info", "created", "msecs", "lineno"]
+)
+def test_a_record_that_lacks_something(sink: Sink, missing: str) -> None:
+    formatter = logging.Formatter("%(asctime)s %(lineno)d %(message)s")
+    sink.handler.setFormatter(formatter)
+    given = record()
+    del given.__dict__[missing]
+    assert sink.written(copy(given)) == expected(formatter, given)
+
+
+def test_a_formatter_that_is_changed_twice(sink: Sink) -> None:
+    """What hides an attribute of the class may itself be replaced."""
+    formatter = logging.Formatter("%(asctime)s %(message)s")
+    sink.handler.setFormatter(formatter)
+    given = record(created=1767225599.25)
+    for converter in (time.gmtime, lambda seconds: time.gmtime(0), time.localtime):
+        formatter.converter = converter
+        assert sink.written(copy(given)) == expected(formatter, given)
+    formatter.__class__ = Shouting
+    assert sink.written(copy(given)) == expected(formatter, given)
 
 
 def test_tracebacks_and_stacks(sink: Sink) -> None:

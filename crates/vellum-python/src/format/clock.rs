@@ -1,11 +1,13 @@
-//! `asctime`: the second is formatted once, by Python, and used for all records of that second.
+//! `asctime`: the second is formatted once, by Python, and used for all records of that second; one
+//! text serves all records of a millisecond.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyString};
 
+use super::record::Fields;
 use super::stdlib::Stdlib;
 
 /// How a formatter shows the time.
@@ -16,10 +18,19 @@ pub(crate) struct Clock {
     format: Py<PyString>,
     /// Whether `,123` follows.
     has_msecs: bool,
-    /// The second formatted last. Taken only while the GIL is held, and never while Python code
-    /// runs.
-    newest: Mutex<Option<(i64, String)>>,
+    /// What was shown last. Taken only while the GIL is held, and never while Python code runs.
+    newest: Mutex<Option<(Moment, Py<PyString>)>>,
 }
+
+#[derive(Clone, Copy, PartialEq)]
+struct Moment {
+    second: i64,
+    /// `None` where they are not shown.
+    msecs: Option<u16>,
+}
+
+/// Bytes of `,123`.
+const MSECS_LEN: usize = 4;
 
 impl Clock {
     /// The clock of a formatter of the standard library; `None` where it is an unusual one.
@@ -42,45 +53,69 @@ impl Clock {
         Ok(Some(Clock { converter, format, has_msecs, newest: Mutex::new(None) }))
     }
 
-    /// The time of `record`; `None` where only Python knows how to show it.
-    pub(crate) fn show(
+    /// The time of a record; `None` where only Python knows how to show it.
+    pub(crate) fn show<'py>(
         &self,
         stdlib: &Stdlib,
-        record: &Bound<'_, PyAny>,
-    ) -> PyResult<Option<String>> {
+        record: &Fields<'_, 'py>,
+    ) -> PyResult<Option<Bound<'py, PyString>>> {
         let py = record.py();
-        let Some(created) = float(&record.getattr(intern!(py, "created"))?) else {
-            return Ok(None);
-        };
-        let mut shown = self.show_second(stdlib, py, created.floor() as i64)?;
+        let Some(created) = float(record.get(intern!(py, "created"))?) else { return Ok(None) };
+        let mut moment = Moment { second: created.floor() as i64, msecs: None };
         if self.has_msecs {
-            let msecs = float(&record.getattr(intern!(py, "msecs"))?);
+            let msecs = float(record.get(intern!(py, "msecs"))?);
             let Some(msecs) = msecs.filter(|msecs| (0.0..1000.0).contains(msecs)) else {
                 return Ok(None);
             };
-            let digits = msecs as u32;
-            shown.push(',');
-            shown.extend([100, 10, 1].map(|unit| char::from(b'0' + (digits / unit % 10) as u8)));
+            moment.msecs = Some(msecs as u16);
         }
+        let newest = self.newest().as_ref().map(|(at, shown)| (*at, shown.bind(py).clone()));
+        let shown = match newest {
+            Some((at, shown)) if at == moment => return Ok(Some(shown)),
+            Some((at, shown)) if at.second == moment.second => moment.show(at.second_of(&shown)?),
+            _ => moment.show(self.second(stdlib, py, moment.second)?.to_str()?),
+        };
+        let shown = PyString::new(py, &shown);
+        let replaced = self.newest().replace((moment, shown.clone().unbind()));
+        drop(replaced);
         Ok(Some(shown))
     }
 
-    fn show_second(&self, stdlib: &Stdlib, py: Python<'_>, second: i64) -> PyResult<String> {
-        if let Some((newest, shown)) = &*self.newest.lock().unwrap_or_else(PoisonError::into_inner)
-            && *newest == second
-        {
-            return Ok(shown.clone());
-        }
+    fn newest(&self) -> MutexGuard<'_, Option<(Moment, Py<PyString>)>> {
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn second<'py>(
+        &self,
+        stdlib: &Stdlib,
+        py: Python<'py>,
+        second: i64,
+    ) -> PyResult<Bound<'py, PyString>> {
         let time = self.converter.bind(py).call1((second,))?;
-        let shown = stdlib.strftime.bind(py).call1((&self.format, time))?;
-        let shown = shown.cast::<PyString>()?.to_str()?.to_owned();
-        let newest = Some((second, shown.clone()));
-        *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = newest;
-        Ok(shown)
+        Ok(stdlib.strftime.bind(py).call1((&self.format, time))?.cast_into()?)
+    }
+}
+
+impl Moment {
+    /// What is shown of the moment, of whose second `second` is shown.
+    fn show(self, second: &str) -> String {
+        let mut shown = String::with_capacity(second.len() + MSECS_LEN);
+        shown.push_str(second);
+        if let Some(msecs) = self.msecs {
+            let digit = |unit| b'0' + (msecs / unit % 10) as u8;
+            shown.extend([b',', digit(100), digit(10), digit(1)].map(char::from));
+        }
+        shown
+    }
+
+    /// What is shown of the second in `shown`.
+    fn second_of<'text>(self, shown: &'text Bound<'_, PyString>) -> PyResult<&'text str> {
+        let shown = shown.to_str()?;
+        Ok(&shown[..shown.len() - self.msecs.map_or(0, |_| MSECS_LEN)])
     }
 }
 
 /// The value of a `float` of no other class.
-fn float(value: &Bound<'_, PyAny>) -> Option<f64> {
-    if value.is_exact_instance_of::<PyFloat>() { value.extract().ok() } else { None }
+fn float(value: Option<Bound<'_, PyAny>>) -> Option<f64> {
+    value.and_then(|value| value.cast_exact::<PyFloat>().ok().map(PyFloatMethods::value))
 }

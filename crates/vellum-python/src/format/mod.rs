@@ -1,12 +1,15 @@
 //! Formatting log records without Python code, where the outcome is known to be the same.
 //!
 //! `logging.Formatter` with a `%` style is imitated byte for byte; `template` is its format string
-//! and `clock` its `asctime`. Whatever is not known exactly (another class of formatter or record,
+//! `clock` its `asctime`, and `message` fills in arguments. Whatever is not known exactly (another class of formatter or record,
 //! a method that somebody replaced, a traceback, an unusual value) is left to Python: then nothing
 //! has been written, and [`Formatters::format`] says `false`.
 
 mod clock;
+mod digits;
+mod message;
 mod prepared;
+mod record;
 mod stdlib;
 mod template;
 
@@ -15,6 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 
 use prepared::Prepared;
+use record::Fields;
 use stdlib::Stdlib;
 
 /// The formatter used last, taken apart.
@@ -38,7 +42,7 @@ impl Formatters {
         }
         let formatter = self.or_default(formatter)?;
         let prepared = self.prepared(stdlib, &formatter)?;
-        if !prepared.write(stdlib, record, line)? {
+        if !prepared.write(stdlib, &Fields(record), line)? {
             return Ok(false);
         }
         line.push(b'\n');

@@ -2,21 +2,22 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyType};
 
 use super::clock::Clock;
+use super::record::Fields;
 use super::stdlib::Stdlib;
 use super::template::{Piece, parse};
 
 /// What is known of a formatter.
 pub(crate) struct Prepared {
     formatter: Py<PyAny>,
-    /// Its own attributes, and those of its style.
-    own: Py<PyDict>,
-    style_own: Py<PyDict>,
+    class: Py<PyType>,
+    /// Its own attributes and those of its style, and how many there are: a method put there hides
+    /// its class's.
+    own: [(Py<PyDict>, usize); 2],
     /// What it was made of when it was taken apart: changed, it is taken apart anew.
-    parts: Parts,
-    _held: Vec<Py<PyAny>>,
+    parts: Vec<Part>,
     /// How it formats; `None` where only Python knows.
     plan: Option<Plan>,
 }
@@ -26,115 +27,137 @@ struct Plan {
     clock: Option<Clock>,
 }
 
-/// What decides how a formatter formats, compared by identity.
-#[derive(PartialEq)]
-struct Parts {
-    /// Attributes of the formatter, its style and its class; zeros where they play no part.
-    addresses: [usize; PART_COUNT],
-    /// How many attributes formatter and style have of their own: a method put there hides its
-    /// class's.
-    own_len: [usize; 2],
+/// Something that decides how a formatter formats, compared by identity for every record.
+struct Part {
+    name: Py<PyString>,
+    place: Place,
+    found: Option<Py<PyAny>>,
 }
 
-const PART_COUNT: usize = 9;
+enum Place {
+    /// A dictionary of attributes, which is looked into directly.
+    Own(Py<PyDict>),
+    Class(Py<PyType>),
+}
 
-impl Parts {
-    /// The parts as they are now. `hold` is handed each, to keep its address its own.
-    ///
-    /// This is done for every record: attributes of an object are looked up in its dictionary, and
-    /// those that only a clock needs where there is one.
-    fn of(
-        formatter: &Bound<'_, PyAny>,
-        own: &Bound<'_, PyDict>,
-        style_own: &Bound<'_, PyDict>,
-        has_clock: bool,
-        mut hold: impl FnMut(Bound<'_, PyAny>),
-    ) -> PyResult<Parts> {
-        let py = formatter.py();
-        let class = formatter.get_type();
-        let mut parts = Parts { addresses: [0; PART_COUNT], own_len: [own.len(), style_own.len()] };
-        let mut next = 0;
-        let mut note = |part: Option<Bound<'_, PyAny>>| {
-            if let Some(part) = part {
-                parts.addresses[next] = part.as_ptr() as usize;
-                hold(part);
-            }
-            next += 1;
+impl Part {
+    /// The attribute `name` of an object with the attributes `own`, or of its class.
+    fn of(name: &str, own: &Bound<'_, PyDict>, class: &Bound<'_, PyType>) -> PyResult<Part> {
+        let py = own.py();
+        let place = match own.contains(name)? {
+            true => Place::Own(own.clone().unbind()),
+            false => Place::Class(class.clone().unbind()),
         };
-        note(Some(class.getattr(intern!(py, "format"))?));
-        note(own.get_item(intern!(py, "_style"))?);
-        note(style_own.get_item(intern!(py, "_fmt"))?);
-        note(style_own.get_item(intern!(py, "_defaults"))?);
-        if has_clock {
-            note(own.get_item(intern!(py, "datefmt"))?);
-            note(Some(class.getattr(intern!(py, "formatTime"))?));
-            note(Some(formatter.getattr(intern!(py, "converter"))?));
-            note(Some(formatter.getattr(intern!(py, "default_time_format"))?));
-            note(Some(formatter.getattr(intern!(py, "default_msec_format"))?));
+        let mut part = Part { name: PyString::intern(py, name).unbind(), place, found: None };
+        part.found = part.now(py)?.map(Bound::unbind);
+        Ok(part)
+    }
+
+    fn now<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let name = self.name.bind(py);
+        match &self.place {
+            Place::Own(own) => own.bind(py).get_item(name),
+            Place::Class(class) => class.bind(py).getattr_opt(name),
         }
-        Ok(parts)
+    }
+
+    fn is_unchanged(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(match (self.now(py)?, &self.found) {
+            (Some(now), Some(found)) => now.is(found),
+            (now, found) => now.is_none() && found.is_none(),
+        })
     }
 }
 
 impl Prepared {
     pub(crate) fn new(stdlib: &Stdlib, formatter: &Bound<'_, PyAny>) -> PyResult<Prepared> {
-        let dict = |object: &Bound<'_, PyAny>| -> PyResult<Py<PyDict>> {
-            Ok(object.getattr("__dict__")?.cast_into::<PyDict>()?.unbind())
-        };
-        let py = formatter.py();
-        let (own, style_own) = (dict(formatter)?, dict(&formatter.getattr("_style")?)?);
-        let mut held = Vec::with_capacity(PART_COUNT);
+        let style = formatter.getattr("_style")?;
+        let (class, style_class) = (formatter.get_type(), style.get_type());
+        let (own, style_own) = (dict(formatter)?, dict(&style)?);
         let plan = Plan::of(stdlib, formatter)?;
         let has_clock = plan.as_ref().is_some_and(|plan| plan.clock.is_some());
-        let parts = Parts::of(formatter, own.bind(py), style_own.bind(py), has_clock, |part| {
-            held.push(part.unbind());
-        })?;
-        Ok(Prepared {
-            formatter: formatter.clone().unbind(),
-            own,
-            style_own,
-            parts,
-            _held: held,
-            plan,
-        })
+        let mut parts = Vec::new();
+        for name in ["format", "_style"] {
+            parts.push(Part::of(name, &own, &class)?);
+        }
+        for name in ["_fmt", "_defaults"] {
+            parts.push(Part::of(name, &style_own, &style_class)?);
+        }
+        for name in TIME_PARTS.iter().filter(|_| has_clock) {
+            parts.push(Part::of(name, &own, &class)?);
+        }
+        let own = [own, style_own].map(|own| {
+            let len = own.len();
+            (own.unbind(), len)
+        });
+        let (formatter, class) = (formatter.clone().unbind(), class.unbind());
+        Ok(Prepared { formatter, class, own, parts, plan })
     }
 
     /// Whether this is what `formatter` is made of now.
     pub(crate) fn is_for(&self, formatter: &Bound<'_, PyAny>) -> PyResult<bool> {
-        if !self.formatter.is(formatter) {
+        let py = formatter.py();
+        if !self.formatter.is(formatter)
+            || formatter.get_type_ptr() != self.class.as_ptr().cast()
+            || self.own.iter().any(|(own, len)| own.bind(py).len() != *len)
+        {
             return Ok(false);
         }
-        let py = formatter.py();
-        let has_clock = self.plan.as_ref().is_some_and(|plan| plan.clock.is_some());
-        let (own, style_own) = (self.own.bind(py), self.style_own.bind(py));
-        Ok(self.parts == Parts::of(formatter, own, style_own, has_clock, |part| drop(part))?)
+        for part in &self.parts {
+            if !part.is_unchanged(py)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Writes `record` as the formatter formats it; `false` where Python has to.
     pub(crate) fn write(
         &self,
         stdlib: &Stdlib,
-        record: &Bound<'_, PyAny>,
+        record: &Fields<'_, '_>,
         line: &mut Vec<u8>,
     ) -> PyResult<bool> {
         let Some(plan) = &self.plan else { return Ok(false) };
         let py = record.py();
-        for extra in [intern!(py, "exc_info"), intern!(py, "exc_text"), intern!(py, "stack_info")] {
-            if !record.getattr(extra)?.is_none() {
+        if record.has_more()? {
+            return Ok(false);
+        }
+        // As the standard library does: others may look at them.
+        let Some(message) = record.message(line)? else { return Ok(false) };
+        record.set(intern!(py, "message"), &message)?;
+        let mut time = None;
+        if let Some(clock) = &plan.clock {
+            let Some(shown) = clock.show(stdlib, record)? else { return Ok(false) };
+            record.set(intern!(py, "asctime"), &shown)?;
+            time = Some(shown.into_any());
+        }
+        for piece in &plan.pieces {
+            let is_known = match piece {
+                Piece::Text(text) => {
+                    line.extend_from_slice(text.as_bytes());
+                    true
+                }
+                Piece::Message(spec) => spec.write(&message, line)?,
+                Piece::Time(spec) => spec.write_if_any(time.as_ref(), line)?,
+                Piece::Field { name, spec } => {
+                    spec.write_if_any(record.get(name.bind(py))?.as_ref(), line)?
+                }
+            };
+            if !is_known {
                 return Ok(false);
             }
         }
-        // As the standard library does: others may look at them.
-        let message = message(record)?;
-        record.setattr(intern!(py, "message"), &message)?;
-        let mut time = String::new();
-        if let Some(clock) = &plan.clock {
-            let Some(shown) = clock.show(stdlib, record)? else { return Ok(false) };
-            record.setattr(intern!(py, "asctime"), &shown)?;
-            time = shown;
-        }
-        plan.write(record, &message, &time, line)
+        Ok(true)
     }
+}
+
+/// What decides how a formatter shows the time.
+const TIME_PARTS: [&str; 5] =
+    ["datefmt", "formatTime", "converter", "default_time_format", "default_msec_format"];
+
+fn dict<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    Ok(object.getattr("__dict__")?.cast_into()?)
 }
 
 impl Plan {
@@ -157,39 +180,4 @@ impl Plan {
         };
         Ok(Some(Plan { pieces, clock }))
     }
-
-    /// Writes `record`, of which the message and the time are at hand.
-    fn write(
-        &self,
-        record: &Bound<'_, PyAny>,
-        message: &Bound<'_, PyAny>,
-        time: &str,
-        line: &mut Vec<u8>,
-    ) -> PyResult<bool> {
-        for piece in &self.pieces {
-            let is_known = match piece {
-                Piece::Text(text) => {
-                    line.extend_from_slice(text.as_bytes());
-                    true
-                }
-                Piece::Message(spec) => spec.write(message, line)?,
-                Piece::Time(spec) => spec.write_string(time, line),
-                Piece::Field { name, spec } => {
-                    spec.write(&record.getattr(name.bind(record.py()))?, line)?
-                }
-            };
-            if !is_known {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-}
-
-/// `LogRecord.getMessage`.
-fn message<'py>(record: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let py = record.py();
-    let text = record.getattr(intern!(py, "msg"))?.str()?.into_any();
-    let args = record.getattr(intern!(py, "args"))?;
-    if args.is_truthy()? { text.rem(args) } else { Ok(text) }
 }

@@ -3,6 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyString};
 
+use super::digits::Digits;
+
 /// A piece of a format string.
 pub(crate) enum Piece {
     /// To be copied.
@@ -82,30 +84,50 @@ impl Spec {
 
     /// Writes `value` as the letter says; `false` where only Python knows how.
     pub(crate) fn write(self, value: &Bound<'_, PyAny>, line: &mut Vec<u8>) -> PyResult<bool> {
-        if !self.is_number {
-            let text = value.str()?;
-            let Ok(text) = text.to_str() else { return Ok(false) };
-            self.write_text(text, line);
-        } else if value.is_exact_instance_of::<PyInt>() {
-            self.write_text(value.str()?.to_str()?, line);
+        if value.is_exact_instance_of::<PyInt>() {
+            self.write_number(value, line)?;
+        } else if !self.is_number {
+            return match value.cast_exact::<PyString>() {
+                Ok(text) => self.write_string(text, line),
+                Err(_) => self.write_string(&value.str()?, line),
+            };
         } else if value.is_exact_instance_of::<PyFloat>() {
             let number: f64 = value.extract()?;
             if number.is_nan() || number.abs() > WHOLE_MAX {
                 return Ok(false);
             }
-            self.write_text(&(number as i64).to_string(), line);
+            self.write_text(Digits::of(number as i64).as_str(), line);
         } else {
             return Ok(false);
         }
         Ok(true)
     }
 
-    /// Writes `text` as the letter `s` says; `false` for the letter `d`.
-    pub(crate) fn write_string(self, text: &str, line: &mut Vec<u8>) -> bool {
+    /// Writes what the record has; `false` where it has nothing of that name.
+    pub(crate) fn write_if_any(
+        self,
+        value: Option<&Bound<'_, PyAny>>,
+        line: &mut Vec<u8>,
+    ) -> PyResult<bool> {
+        value.map_or(Ok(false), |value| self.write(value, line))
+    }
+
+    /// Writes `text` as the letter `s` says; `false` for the letter `d`, and for what is no UTF-8.
+    fn write_string(self, text: &Bound<'_, PyString>, line: &mut Vec<u8>) -> PyResult<bool> {
+        let Ok(text) = text.to_str() else { return Ok(false) };
         if !self.is_number {
             self.write_text(text, line);
         }
-        !self.is_number
+        Ok(!self.is_number)
+    }
+
+    /// Writes a whole number: the letters `s` and `d` show it alike.
+    fn write_number(self, number: &Bound<'_, PyAny>, line: &mut Vec<u8>) -> PyResult<()> {
+        match number.extract::<i64>() {
+            Ok(number) => self.write_text(Digits::of(number).as_str(), line),
+            Err(_) => self.write_text(number.str()?.to_str()?, line),
+        }
+        Ok(())
     }
 
     fn write_text(self, text: &str, line: &mut Vec<u8>) {
