@@ -228,14 +228,37 @@ def test_subclasses_are_heard(path: str, logger: logging.Logger) -> None:
             self.count += 1
             super().emit(record)
 
-    class Loud(Counting):
+    class Discreet(Counting):
+        def filter(self, record: logging.LogRecord) -> bool:  # type: ignore[override]
+            return "secret" not in record.getMessage() and bool(super().filter(record))
+
+    class Loud(Discreet):
         def format(self, record: logging.LogRecord) -> str:
             return super().format(record).upper()
 
     handler = Loud(path)
     logger.addHandler(handler)
     logger.info("hello")
+    logger.info("a secret")
     assert (handler.count, lines(path)) == (1, ["HELLO\n"])
+
+
+def test_methods_put_on_a_handler_are_heard(
+    path: str, logger: logging.Logger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler = handler_to(path)
+    logger.addHandler(handler)
+    seen: list[str] = []
+    for method in ("handle", "emit", "handleError"):
+        handler.__dict__[method] = lambda record, method=method: seen.append(method)
+        logger.info("%d", "not a number")
+        del handler.__dict__[method]
+    monkeypatch.setattr(VellumHandler, "emit", lambda self, record: seen.append("of the class"))
+    logger.info("x")
+    monkeypatch.undo()
+    logger.info("back")
+    assert seen == ["handle", "emit", "handleError", "of the class"]
+    assert lines(path) == ["INFO back\n"]
 
 
 def test_errors_go_the_usual_way(

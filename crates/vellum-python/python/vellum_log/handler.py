@@ -46,6 +46,9 @@ class VellumHandler(logging.Handler):
     - `fill`, `segment_capacity_bytes`: how a new log is made; see `Log`.
     """
 
+    #: Whether a subclass has a say even where no filter was added.
+    _has_own_filter = False
+
     def __init__(
         self,
         filename: str | os.PathLike[str],
@@ -101,13 +104,17 @@ class VellumHandler(logging.Handler):
         """The log itself, for `stat`, `rotate` or `sync`; opened if it is not."""
         return self._open()
 
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        cls._has_own_filter = cls.filter is not logging.Handler.filter
+
     def createLock(self) -> None:
         """Makes no lock: appending needs none, and so none can be held while a process forks."""
         self.lock = None
 
     def handle(self, record: logging.LogRecord) -> Any:
         """Filters the record and emits it."""
-        if self.filters:
+        if self.filters or self._has_own_filter:
             passed = self.filter(record)
             if isinstance(passed, logging.LogRecord):
                 record = passed
