@@ -12,7 +12,7 @@ import pytest
 
 import vellum_log
 from conftest import handler_to, lines
-from vellum_log import Log
+from vellum_log import Log, VellumHandler
 from vellum_log.schedule import schedule
 
 DAY = 86400
@@ -88,6 +88,63 @@ def test_the_log_goes_on_in_a_new_file_when_told(path: str, logger: logging.Logg
     assert [file.read_text() for file in files] == ["INFO before\n", "INFO after\n"]
     with Log(path + ".framed") as framed, pytest.raises(vellum_log.Unsupported):
         framed.rotate()
+
+
+class Clock:
+    """Local time, and how far behind UTC it is."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+        self._real = time.time
+
+    def turn(self, zone: str, ahead_seconds: int) -> None:
+        self._monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        self._monkeypatch.setattr(time, "time", lambda: self._real() + ahead_seconds)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Clock:
+    request.addfinalizer(time.tzset)
+    request.addfinalizer(monkeypatch.undo)
+    return Clock(monkeypatch)
+
+
+def offset_in(handler: VellumHandler) -> int:
+    return handler.log.stat()["policy"]["rotate_offset"]
+
+
+def test_midnight_moves_with_daylight_saving_time(path: str, clock: Clock) -> None:
+    record = logging.makeLogRecord({"msg": "x"})
+    clock.turn("CET-1", 0)
+    handler = handler_to(path, when="midnight")
+    assert offset_in(handler) == DAY - 3600
+    clock.turn("CEST-2", 0)
+    handler.handle(record)
+    assert offset_in(handler) == DAY - 3600, "nobody looks at every record"
+    clock.turn("CEST-2", 900)
+    handler.handle(record)
+    assert offset_in(handler) == DAY - 7200
+    clock.turn("CET-1", 1800)
+    handler.handle(record)
+    assert offset_in(handler) == DAY - 3600
+    assert len(handler.log.stat()["segments"]) <= 2
+    handler.close()
+    clock.turn("EET-3", 1800)
+    assert offset_in(handler) == DAY - 3 * 3600, "opened again"
+    handler.close()
+
+
+def test_daylight_saving_time_does_not_move_what_others_have_set(path: str, clock: Clock) -> None:
+    clock.turn("CET-1", 0)
+    handler = handler_to(path, when="midnight")
+    Log(path, layout="text", rotate_every=3600, rotate_offset=60).close()
+    copy = pickle.loads(pickle.dumps(handler))
+    clock.turn("CEST-2", 900)
+    for one in (handler, copy):
+        one.handle(logging.makeLogRecord({"msg": "x"}))
+        assert offset_in(one) == 60
+        one.close()
 
 
 @pytest.fixture(params=["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"])

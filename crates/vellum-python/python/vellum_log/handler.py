@@ -6,14 +6,16 @@ import codecs
 import datetime
 import logging
 import os
-from typing import Any, Callable, Literal
+from typing import Any, Callable, Literal, Union
 
 from vellum_log._vellum_log import LineWriter, Log
 from vellum_log.errors import Error, Incompatible
-from vellum_log.schedule import schedule
+from vellum_log.schedule import Schedule
 
 #: `retain_files` for "keep all of them".
 _ALL = 2**64 - 1
+
+_Write = Callable[[logging.LogRecord, Union[logging.Formatter, None]], None]
 
 
 class VellumHandler(logging.Handler):
@@ -89,12 +91,9 @@ class VellumHandler(logging.Handler):
             "fill": fill,
             "segment_capacity_bytes": segment_capacity_bytes,
         }
-        if when is not None:
-            every, offset = schedule(when, interval, utc, atTime)
-            self._options.update(rotate_every=every, rotate_offset=offset)
+        self._schedule = None if when is None else Schedule(when, interval, utc, atTime)
         self._log: Log | None = None
-        self._write: Callable[[logging.LogRecord, logging.Formatter | None], None]
-        self._write = self._open_and_write
+        self._write: _Write = self._open_and_write
         super().__init__(level)
         if not delay:
             self._open()
@@ -147,6 +146,10 @@ class VellumHandler(logging.Handler):
         log = self._log
         if log is not None:
             return log
+        if self._schedule is not None:
+            self._schedule.renew()
+            every, offset = self._schedule.period, self._schedule.offset
+            self._options.update(rotate_every=every, rotate_offset=offset)
         log = _open_log(self.baseFilename, self._options)
         if self._log is not None:
             # Another thread was faster.
@@ -154,11 +157,22 @@ class VellumHandler(logging.Handler):
             return self._log
         self._log = log
         writer = LineWriter(log, self.encoding, self.errors, self._commit_from)
-        if type(self).format is logging.Handler.format:
-            self._write = writer.write
-        else:
-            self._write = lambda record, _: writer.write_formatted(record, self.format(record))
+        write: _Write = writer.write
+        if type(self).format is not logging.Handler.format:
+            write = lambda record, _: writer.write_formatted(record, self.format(record))
+        schedule = self._schedule
+        self._write = write if schedule is None else self._on_schedule(log, schedule, write)
         return log
+
+    def _on_schedule(self, log: Log, schedule: Schedule, write: _Write) -> _Write:
+        def write_on_schedule(
+            record: logging.LogRecord, formatter: logging.Formatter | None
+        ) -> None:
+            write(record, formatter)
+            if schedule.is_due():
+                _follow_local_time(log, schedule)
+
+        return write_on_schedule
 
     def _open_and_write(
         self, record: logging.LogRecord, formatter: logging.Formatter | None
@@ -171,6 +185,7 @@ class VellumHandler(logging.Handler):
         and takes the policy as it is by then."""
         state = self.__dict__.copy()
         state["_options"] = {"on_full": self._options["on_full"]}
+        state["_schedule"] = None
         for name in ("_log", "_write", "lock"):
             state.pop(name, None)
         return state
@@ -197,6 +212,18 @@ def _level_number(level: int | str) -> int:
     if not isinstance(number, int):
         raise ValueError(f"commit_on is {level!r}, which is not the name of a level")
     return number
+
+
+def _follow_local_time(log: Log, schedule: Schedule) -> None:
+    """After a change to or from daylight saving time, tells the log when its periods begin now;
+    unless somebody has changed that already."""
+    told = (schedule.period, schedule.offset)
+    schedule.renew()
+    if schedule.offset == told[1]:
+        return
+    policy = log.stat()["policy"]
+    if (policy["rotate_every"], policy["rotate_offset"]) == told:
+        Log(log.path, layout="text", create=False, rotate_offset=schedule.offset).close()
 
 
 def _open_log(path: str, options: dict[str, Any]) -> Log:

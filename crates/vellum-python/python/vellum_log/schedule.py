@@ -10,6 +10,27 @@ _DAY = 24 * 60 * 60
 _PERIODS = {"S": 1, "M": 60, "H": 60 * 60, "D": _DAY, "MIDNIGHT": _DAY}
 #: 1970-01-01, from which periods are counted, was a Thursday; weeks of `W0` begin on Monday.
 _FIRST_MONDAY = 4 * _DAY
+#: Local time changes against UTC at full quarters of an hour.
+_QUARTER = 15 * 60
+
+
+class Schedule:
+    """The period and the offset of `when`, with local time as it was when this was last asked."""
+
+    def __init__(
+        self, when: str, interval: int, utc: bool, at_time: datetime.time | None
+    ) -> None:
+        self._arguments = (when, interval, utc, at_time)
+        self.renew()
+
+    def renew(self) -> None:
+        """Takes local time as it is now."""
+        self.period, self.offset = schedule(*self._arguments)
+        self._renew_at = (time.time() // _QUARTER + 1) * _QUARTER
+
+    def is_due(self) -> bool:
+        """Whether local time may have changed since."""
+        return time.time() >= self._renew_at
 
 
 def schedule(
