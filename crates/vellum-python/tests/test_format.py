@@ -35,10 +35,15 @@ UNUSUAL = [
     "%(message)s %(message",
 ]
 class Text(str):
-    """A text that shows itself, and what is filled in, in its own way."""
-
     def __str__(self) -> str:
         return "another text"
+
+
+class Template(str):
+    """A text that fills itself in."""
+
+    def __str__(self) -> str:
+        return self
 
     def __mod__(self, args: Any) -> str:
         return f"{args} filled in otherwise"
@@ -79,6 +84,8 @@ MESSAGES: list[tuple[Any, Any]] = [
     ("%s", (Text("hidden"),)),
     (Text("hidden %s"), ("x",)),
     (Text("hidden"), ()),
+    (Template("%s in a template"), ("x",)),
+    (Template("a template"), ()),
     ("%s and %s", Pair(("one", "two"))),
     ("%s", ["a list"]),
     ("%s", ("ümlaut 漢字 \U0001f600",)),
