@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::{ShapeArgs, examples, values};
+use super::{PolicyArgs, ShapeArgs, examples, values};
 
 /// Append numbered records and acknowledge them, or check what a crash left of them
 ///
@@ -25,6 +25,9 @@ use super::{ShapeArgs, examples, values};
 /// writer n mod W; what is found of each writer has to be unbroken, from its first record on or,
 /// after a trim, from some record on.
 ///
+/// With --retain-files, what may be removed by the next records is dropped too, before each record
+/// of a writer. It keeps as many files as there are writers, and two, beyond what it promises.
+///
 /// A new framed log is filled the staged way, a text log mapped, unless --fill says otherwise.
 #[derive(Args, Debug)]
 #[command(after_help = examples::STRESS)]
@@ -35,9 +38,13 @@ pub(crate) struct StressArgs {
     /// Verify what an earlier run left, instead of appending
     #[arg(long, conflicts_with_all = [
         "records", "threads", "processes", "bytes", "commit", "trim_every", "seed", "layout",
-        "segment_bytes", "preallocate", "fill",
+        "segment_bytes", "preallocate", "fill", "rotate_bytes", "retain_files", "compress",
     ])]
     pub(crate) check: bool,
+    /// With --check, of a text log after a power cut: put up with lines that are there in part, or
+    /// not at all, and don't count what follows them, because it can't have been committed
+    #[arg(long, requires = "check")]
+    pub(crate) torn: bool,
     /// How many records all writers append together
     #[arg(long, value_name = "COUNT", default_value = "1000")]
     pub(crate) records: u64,
@@ -67,9 +74,29 @@ pub(crate) struct StressArgs {
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
+    /// Have a text log go on in a new file when one would get longer than this
+    #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
+    pub(crate) rotate_bytes: Option<u64>,
+    /// Have a text log keep so many files beside the current one: at least two more than there
+    /// are writers
+    #[arg(long, value_name = "COUNT", value_parser = values::files)]
+    pub(crate) retain_files: Option<u64>,
+    /// Have a text log compress its closed files
+    #[arg(long, value_name = "YES|NO", value_parser = values::yes_or_no())]
+    pub(crate) compress: Option<bool>,
 }
 
 impl StressArgs {
+    /// What a text log is to do with its files.
+    pub(crate) fn policy(&self) -> PolicyArgs {
+        PolicyArgs {
+            rotate_bytes: self.rotate_bytes,
+            retain_files: self.retain_files,
+            compress: self.compress,
+            ..PolicyArgs::default()
+        }
+    }
+
     /// How many writers there are in all.
     pub(crate) fn writers(&self) -> u64 {
         u64::from(self.processes) * u64::from(self.threads)

@@ -2,32 +2,34 @@
 
 use std::path::Path;
 
-use vellum::{ErrorKind, Log, Options};
+use vellum::{ErrorKind, Log, Lsn, Options};
 
+use super::files;
 use super::numbers::ranges;
 use super::payload::Name;
-use super::survey::Survey;
+use super::survey::{Entry, Survey};
 use crate::outcome::{Outcome, Result};
 use crate::output::{self, Output};
 
 /// Checks append records of this length.
 const MARKER_BYTES: u64 = 64;
 
-/// Prints the numbers of the log in `path`, and what is wrong.
-pub(super) fn run(path: &Path) -> Result<Outcome> {
+/// Prints the numbers of the log in `path`, and what is wrong. `is_torn` tells whether a power cut may
+/// have left lines in part.
+pub(super) fn run(path: &Path, is_torn: bool) -> Result<Outcome> {
     let mut output = Output::new();
     let faults = match open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
         Err(error) => vec![error.to_string()],
         Ok(log) => {
-            let survey = Survey::of(&log);
+            let survey = look(&log, is_torn);
             for range in ranges(&survey.sorted_numbers()) {
                 output.bytes(format!("{range}\n").as_bytes())?;
             }
             // Known before anything is written, which may end in a crash of its own.
             output.flush()?;
             // What is wrong stays as it was found.
-            if survey.faults.is_empty() { go_on(log, survey) } else { survey.faults }
+            if survey.faults.is_empty() { go_on(log, survey, is_torn) } else { survey.faults }
         }
     };
     for fault in &faults {
@@ -41,8 +43,15 @@ fn open(path: &Path) -> vellum::Result<Log> {
     Options::new().create(false).open(path)
 }
 
+/// What the log holds, and what is wrong with its files too.
+fn look(log: &Log, is_torn: bool) -> Survey {
+    let mut survey = Survey::of(log, is_torn);
+    survey.faults.extend(files::faults(log));
+    survey
+}
+
 /// Appends a marker, opens the log anew and looks for the same and the marker.
-fn go_on(log: Log, mut expected: Survey) -> Vec<String> {
+fn go_on(log: Log, mut expected: Survey, is_torn: bool) -> Vec<String> {
     match append_marker(&log, &mut expected) {
         Ok(()) => {}
         // Recovery has to do without space; a record can't.
@@ -55,31 +64,38 @@ fn go_on(log: Log, mut expected: Survey) -> Vec<String> {
     drop(log);
     match open(&path) {
         Err(error) => vec![format!("the log does not open again: {error}")],
-        Ok(log) => difference(&expected, Survey::of(&log)),
+        Ok(log) => difference(&expected, look(&log, is_torn), log.begin()),
     }
 }
 
 fn append_marker(log: &Log, survey: &mut Survey) -> vellum::Result<()> {
-    let number = survey.markers.last().map_or(0, |last| last.saturating_add(1));
+    let number = survey.markers.last().map_or(0, |(_, last)| last.saturating_add(1));
     let mut payload = Vec::new();
     let bytes = MARKER_BYTES..=MARKER_BYTES;
     Name::Marker { number }.write(&bytes, log.layout(), &mut payload);
-    log.append_durable(&payload)?;
-    survey.markers.push(number);
+    let lsn = log.append_durable(&payload)?;
+    survey.markers.push((lsn, number));
     Ok(())
 }
 
-fn difference(expected: &Survey, found: Survey) -> Vec<String> {
+/// What of the expected is not found behind `begin`: the marker may have had old files removed.
+fn difference(expected: &Survey, found: Survey, begin: Lsn) -> Vec<String> {
     if !found.faults.is_empty() {
         return found.faults;
     }
     let mut faults = Vec::new();
     for (what, expected, found) in [
-        ("records", &expected.numbers, &found.numbers),
+        ("records", &expected.records, &found.records),
+        ("records that were not committed", &expected.uncommitted, &found.uncommitted),
         ("markers of checks", &expected.markers, &found.markers),
     ] {
-        if expected != found {
-            let [expected, found] = [expected, found].map(|numbers| ranges(numbers).join(" "));
+        let is_kept = |entry: &&Entry| entry.0 >= begin;
+        if !expected.iter().filter(is_kept).eq(found) {
+            let text = |entries: &[Entry]| {
+                let numbers: Vec<u64> = entries.iter().map(|(_, number)| *number).collect();
+                ranges(&numbers).join(" ")
+            };
+            let [expected, found] = [expected, found].map(|entries| text(entries));
             faults.push(format!("opened again, the log holds {what} {found:?}, not {expected:?}"));
         }
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use vellum::{Layout, Log, Lsn, Reader, Record};
 
+use super::breaks::Breaks;
 use super::payload::Name;
 use crate::commands::is_filler;
 use crate::table::count;
@@ -14,28 +15,39 @@ use crate::table::count;
 const STUCK: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// Where a record stands, and its number.
+pub(super) type Entry = (Lsn, u64);
+
 /// The records of a log.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(super) struct Survey {
-    /// Numbers of the workload's records, as they stand in the log.
-    pub(super) numbers: Vec<u64>,
-    /// Numbers of the checks' markers.
-    pub(super) markers: Vec<u64>,
+    /// The workload's records, as they stand in the log.
+    pub(super) records: Vec<Entry>,
+    /// Those that a power cut has left and that can't have been committed.
+    pub(super) uncommitted: Vec<Entry>,
+    /// The checks' markers.
+    pub(super) markers: Vec<Entry>,
     /// What is wrong.
     pub(super) faults: Vec<String>,
     /// Whether the first numbers may be missing.
     is_trimmed: bool,
     /// Writers and seed of the first record; all have the same.
     run: Option<(u64, u64)>,
-    /// What comes next of each writer.
-    next: HashMap<u64, u64>,
+    /// What comes next of each writer, and where its last record stands.
+    next: HashMap<u64, Entry>,
     next_marker: Option<u64>,
+    /// Where a power cut tore the log, if it may have done so.
+    breaks: Option<Breaks>,
 }
 
 impl Survey {
-    /// Reads the whole log. A fault that ends the reading is the last one.
-    pub(super) fn of(log: &Log) -> Survey {
+    /// Reads the whole log. A fault that ends the reading is the last one. `is_torn` tells whether a
+    /// power cut may have left lines in part.
+    pub(super) fn of(log: &Log, is_torn: bool) -> Survey {
         let mut survey = Survey::default();
+        if is_torn && log.layout() == Layout::Text {
+            survey.breaks = log.stat().ok().map(|stat| Breaks::new(stat.segment_capacity_bytes));
+        }
         if let Err(fault) = survey.read(log, log.tail()) {
             survey.faults.push(fault);
         }
@@ -54,7 +66,7 @@ impl Survey {
 
     /// The workload's numbers in ascending order, each once.
     pub(super) fn sorted_numbers(&self) -> Vec<u64> {
-        let mut numbers = self.numbers.clone();
+        let mut numbers: Vec<u64> = self.records.iter().map(|(_, number)| *number).collect();
         numbers.sort_unstable();
         numbers.dedup();
         numbers
@@ -69,12 +81,13 @@ impl Survey {
             ));
         }
         // All that a writer had may have been trimmed; what it goes on with is new at any rate.
-        let unused = self.numbers.iter().max().map_or(0, |number| number.saturating_add(1));
+        let numbers = self.records.iter().map(|(_, number)| number);
+        let unused = numbers.max().map_or(0, |number| number.saturating_add(1));
         let first = |writer| match self.is_trimmed {
             true => unused + (writer + writers - unused % writers) % writers,
             false => writer,
         };
-        let next = |writer| self.next.get(&writer).copied().unwrap_or_else(|| first(writer));
+        let next = |writer| self.next.get(&writer).map_or_else(|| first(writer), |next| next.1);
         Ok((0..writers).map(next).collect())
     }
 
@@ -106,20 +119,37 @@ impl Survey {
     }
 
     fn enter(&mut self, record: Record<'_>, layout: Layout) {
+        let lsn = record.lsn;
+        if let Some(breaks) = &mut self.breaks {
+            breaks.pass(lsn);
+        }
         if layout == Layout::Text && is_filler(record.payload) {
+            self.breaks.iter_mut().for_each(Breaks::fill);
             return;
         }
-        let entered = match Name::of(record.payload, layout) {
-            Ok(Name::Record { number, writers, seed }) => self.enter_number(number, writers, seed),
-            Ok(Name::Marker { number }) => self.enter_marker(number),
-            Err(fault) => Err(fault),
+        let entered = match (Name::of(record.payload, layout), &mut self.breaks) {
+            (Ok(Name::Record { number, writers, seed }), _) => {
+                self.enter_number(lsn, number, writers, seed)
+            }
+            (Ok(Name::Marker { number }), _) => self.enter_marker(lsn, number),
+            (Err(_), Some(breaks)) if !record.payload.contains(&0) => {
+                breaks.tear();
+                Ok(())
+            }
+            (Err(fault), _) => Err(fault),
         };
         if let Err(fault) = entered {
-            self.faults.push(format!("the record at {}: {fault}", record.lsn));
+            self.faults.push(format!("the record at {lsn}: {fault}"));
         }
     }
 
-    fn enter_number(&mut self, number: u64, writers: u64, seed: u64) -> Result<(), String> {
+    fn enter_number(
+        &mut self,
+        lsn: Lsn,
+        number: u64,
+        writers: u64,
+        seed: u64,
+    ) -> Result<(), String> {
         let (known_writers, known_seed) = *self.run.get_or_insert((writers, seed));
         if (writers, seed) != (known_writers, known_seed) {
             return Err(format!(
@@ -127,18 +157,34 @@ impl Survey {
                  {known_writers} writers with seed {known_seed}"
             ));
         }
-        self.numbers.push(number);
         let writer = number % writers;
         let first = if self.is_trimmed { number } else { writer };
-        let expected = self.next.insert(writer, number.saturating_add(writers)).unwrap_or(first);
-        if number == expected {
+        let last = self.next.insert(writer, (lsn, number.saturating_add(writers)));
+        let (since, expected) = last.unwrap_or((Lsn::ZERO, first));
+        let is_explained = number > expected && self.miss(since);
+        let is_counted = !self.breaks.as_ref().is_some_and(Breaks::is_behind);
+        let found = if is_counted { &mut self.records } else { &mut self.uncommitted };
+        found.push((lsn, number));
+        if number == expected || is_explained {
             return Ok(());
         }
         Err(format!("number {number} of writer {writer} stands where {expected} should"))
     }
 
-    fn enter_marker(&mut self, number: u64) -> Result<(), String> {
-        self.markers.push(number);
+    /// Whether a power cut explains that records behind `since` are missing; if so, those that were
+    /// counted behind its place are counted no more.
+    fn miss(&mut self, since: Lsn) -> bool {
+        let Some(from) = self.breaks.as_mut().and_then(|breaks| breaks.miss(since)) else {
+            return false;
+        };
+        let index = self.records.partition_point(|(lsn, _)| *lsn < from);
+        self.uncommitted.extend(self.records.drain(index..));
+        true
+    }
+
+    fn enter_marker(&mut self, lsn: Lsn, number: u64) -> Result<(), String> {
+        self.breaks.iter_mut().for_each(Breaks::mark);
+        self.markers.push((lsn, number));
         let first = if self.is_trimmed { number } else { 0 };
         let expected = self.next_marker.replace(number.saturating_add(1)).unwrap_or(first);
         if number == expected {

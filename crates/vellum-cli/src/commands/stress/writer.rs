@@ -8,6 +8,7 @@ use vellum::{Log, Lsn};
 use super::failure;
 use super::payload::Name;
 use super::reports::Reports;
+use super::retention::Retention;
 use super::survey::Survey;
 use crate::lowargs::{CommitEvery, StressArgs};
 
@@ -46,6 +47,7 @@ struct Writer<'a> {
     settled: Lsn,
     /// What was settled when it trimmed last.
     trim_next: Lsn,
+    retention: Option<Retention>,
 }
 
 impl<'a> Writer<'a> {
@@ -53,7 +55,19 @@ impl<'a> Writer<'a> {
         let writers = args.writers();
         let (newest, settled, trim_next) = (Lsn::ZERO, Lsn::ZERO, Lsn::ZERO);
         let pending = Vec::new();
-        Writer { log, args, reports, first, writers, pending, newest, settled, trim_next }
+        let retention = Retention::of(args);
+        Writer {
+            log,
+            args,
+            reports,
+            first,
+            writers,
+            pending,
+            newest,
+            settled,
+            trim_next,
+            retention,
+        }
     }
 
     fn append_all(&mut self) -> Result<()> {
@@ -62,6 +76,9 @@ impl<'a> Writer<'a> {
         for (count, number) in (1..).zip(numbers) {
             if self.reports.has_failed() {
                 return Ok(());
+            }
+            if let Some(retention) = &mut self.retention {
+                retention.announce(self.log, self.reports)?;
             }
             self.append(number, &mut payload)?;
             match self.args.commit {
