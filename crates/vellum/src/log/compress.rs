@@ -5,8 +5,8 @@
 //! only one does it.
 //!
 //! **If the process dies here**: a compressed file gets its name when it is whole and on the
-//! device, and the one it was made of goes after that. While both are there the plain one counts,
-//! and the next one compresses it again.
+//! device, and the one it was made of goes after that. While both are there the compressed one counts,
+//! and the next one removes the other.
 
 use std::fs::File;
 use std::io;
@@ -40,8 +40,11 @@ impl Core {
         }
         let files = Listing::read(&self.dir)?.files;
         let closed = Listing::count_before(&files, cursor::published(self.words()));
-        for file in files[..closed].iter().filter(|file| !file.is_compressed) {
-            self.compress(attachment, file)?;
+        for file in &files[..closed] {
+            match file.is_compressed {
+                true => file.remove_plain()?,
+                false => self.compress(attachment, file)?,
+            }
         }
         Ok(())
     }

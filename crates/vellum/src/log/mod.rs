@@ -30,6 +30,7 @@ mod roll;
 mod shrink;
 mod stage;
 mod stat;
+mod text_end;
 mod trim;
 mod truncate;
 mod turn;

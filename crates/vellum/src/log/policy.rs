@@ -98,6 +98,7 @@ impl Core {
         let allocated = self.words().allocated_end.load(Ordering::Acquire);
         if let Some(file) = listing.files.last()
             && let Some(time) = file.time
+            && !file.is_compressed
             && self.segment_end(file.first).get() == allocated
         {
             self.words().files.names.store(file.first, time);

@@ -2,7 +2,7 @@
 //!
 //! Needed when the control file is gone, and after a reboot. Only records are believed: a framed
 //! log ends behind its last whole frame (`recover`), a text log behind its last byte that is not
-//! NUL.
+//! NUL (`text_end`).
 //!
 //! **If the process dies here**: nothing was changed but pads written into holes, and zeros over
 //! what was cut; the next opener does it again and comes to the same end.
@@ -15,13 +15,9 @@ use crate::format::frame::Codec;
 use crate::format::segment::SegmentHeader;
 use crate::log::batch::CoreRef;
 use crate::log::core::Core;
-use crate::log::pad::{self, Reason};
 use crate::log::recover::{self, Recovery};
-use crate::log::window::open_file;
-use crate::log::wipe;
+use crate::log::{text_end, wipe};
 use crate::segment::list;
-use crate::segment::listing::{Listing, SegmentFile};
-use crate::shared::cursor::Range;
 use crate::shared::region::Region;
 use crate::sys::filesystem::Filesystem;
 use crate::{Error, ErrorKind, Layout, Lsn, OnFull, Result};
@@ -81,21 +77,14 @@ pub(crate) fn scan(
         wipe::wipe(dir, geometry, Lsn::new(geometry.cut))?;
         firsts = list(dir)?;
     }
-    let Some(newest) = firsts.last() else { return Ok(Positions::of_new_log(geometry)) };
+    if firsts.is_empty() {
+        return Ok(Positions::of_new_log(geometry));
+    }
     let shared = Arc::new(CoreRef(bare_core(dir, geometry)));
     match geometry.layout {
         // The newest segments may be gone now: they are cut with what was in them.
         Layout::Framed => recover::find_end(&shared, &firsts, loss, access),
-        Layout::Text => {
-            check_contiguous(&shared.0, &firsts)?;
-            let begin = firsts[0];
-            let tail = end_of_text(&shared, &firsts, access)?.max(begin);
-            let allocated_end = Lsn::new(newest.get() + geometry.segment_capacity);
-            // What is there after a power cut will be there after the next.
-            let durable = if loss == Loss::Power { tail } else { begin };
-            let checkpoint = Lsn::ZERO;
-            Ok(Positions { begin, durable, tail, allocated_end, checkpoint, recovery: None })
-        }
+        Layout::Text => text_end::find_end(&shared, &firsts, loss, access),
     }
 }
 
@@ -154,74 +143,4 @@ pub(crate) fn header(core: &Core, first: Lsn) -> Result<SegmentHeader> {
         return Err(fault("is a segment of another log or position"));
     }
     Ok(header)
-}
-
-/// Where the text ends: behind the last byte that is not NUL.
-///
-/// NULs before that were reserved by the dead, and are padded; or they were skipped at the end of
-/// a segment, and are cut off its file as its writer was about to do.
-fn end_of_text(shared: &Arc<CoreRef>, firsts: &[Lsn], access: Access) -> Result<Lsn> {
-    let mut tail = firsts[0];
-    let mut uncut: Vec<(Lsn, Lsn)> = Vec::new();
-    let mut listing = Listing::read(&shared.0.dir)?;
-    for first in firsts {
-        let compressed = listing.get(*first).map(SegmentFile::content_len).transpose()?.flatten();
-        if let Some(len) = compressed {
-            // Whole, and before what is written.
-            tail = tail.max(Lsn::new(first.get() + len.min(shared.0.capacity())));
-            continue;
-        }
-        let mut text_end = *first;
-        for Range { start, len } in text_runs(&shared.0, &mut listing, *first)? {
-            if start > text_end && access == Access::Change {
-                let hole = Range { start: text_end, len: start.get() - text_end.get() };
-                pad::write(&shared.0, hole, Reason::Died)?;
-            }
-            text_end = Lsn::new(start.get() + len);
-        }
-        if text_end > *first {
-            if access == Access::Change {
-                for (first, end) in uncut.drain(..) {
-                    let segment = shared.0.open_unmapped(first)?;
-                    pad::cut_off(&segment, end)?;
-                }
-            }
-            tail = text_end;
-        }
-        if text_end < shared.0.segment_end(*first) {
-            uncut.push((*first, text_end));
-        }
-    }
-    Ok(tail)
-}
-
-/// The stretches without NULs of a text segment.
-pub(crate) fn text_runs(core: &Core, listing: &mut Listing, first: Lsn) -> Result<Vec<Range>> {
-    const STEP: usize = 1 << 20;
-    let segment = open_file(core, listing, first)?;
-    let len = segment.data_len()?.min(core.capacity());
-    let mut runs: Vec<Range> = Vec::new();
-    let mut bytes = vec![0; STEP.min(len as usize)];
-    let mut offset = 0;
-    while offset < len {
-        let wanted = bytes.len().min((len - offset) as usize);
-        let count = segment.read(Lsn::new(first.get() + offset), &mut bytes[..wanted])?;
-        let mut at = 0;
-        while let Some(begin) = bytes[at..count].iter().position(|byte| *byte != 0) {
-            let begin = at + begin;
-            let rest = &bytes[begin..count];
-            let run_len = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
-            let start = Lsn::new(first.get() + offset + begin as u64);
-            match runs.last_mut().filter(|run| run.end() == start) {
-                Some(run) => run.len += run_len as u64,
-                None => runs.push(Range { start, len: run_len as u64 }),
-            }
-            at = begin + run_len;
-        }
-        if count < wanted {
-            break;
-        }
-        offset += count as u64;
-    }
-    Ok(runs)
 }

@@ -20,7 +20,7 @@ use crate::{Policy, Result};
 
 impl Policy {
     /// Whether files are ever removed.
-    fn removes(&self) -> bool {
+    pub(crate) fn removes(&self) -> bool {
         self.retain_bytes.is_some() || self.retain_age.is_some() || self.retain_files.is_some()
     }
 }

@@ -19,12 +19,15 @@ pub(crate) struct SegmentFile {
     pub(crate) time: Option<u64>,
     pub(crate) is_compressed: bool,
     pub(crate) path: PathBuf,
+    /// What it was compressed from, where that is still there.
+    pub(crate) plain: Option<PathBuf>,
 }
 
 /// The segment files of a log, oldest first.
 ///
-/// Where a file is there compressed and as it was, because somebody died between the two, it is
-/// listed as it was.
+/// Where a file is there compressed and as it was, because somebody died between the two, the
+/// compressed one counts: it was on the device before it got its name, and a power cut may bring back
+/// the other as it was long before.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) files: Vec<SegmentFile>,
@@ -35,11 +38,16 @@ impl Listing {
         let parse = |name: String| {
             let parsed = parse_file_name(&name)?;
             let (first, time, is_compressed) = (parsed.first, parsed.time, parsed.is_compressed);
-            Some(SegmentFile { first, time, is_compressed, path: dir.join(name) })
+            Some(SegmentFile { first, time, is_compressed, path: dir.join(name), plain: None })
         };
         let mut files: Vec<SegmentFile> = names(dir)?.into_iter().filter_map(parse).collect();
-        files.sort_unstable_by_key(|file| (file.first, file.is_compressed, file.time));
-        files.dedup_by_key(|file| file.first);
+        files.sort_unstable_by_key(|file| (file.first, !file.is_compressed, file.time));
+        files.dedup_by(|file, kept| {
+            if file.first == kept.first && compressed_path(&file.path) == kept.path {
+                kept.plain = Some(std::mem::take(&mut file.path));
+            }
+            file.first == kept.first
+        });
         Ok(Listing { files })
     }
 
@@ -84,12 +92,15 @@ impl SegmentFile {
         Ok(Some(len))
     }
 
-    /// Removes the file, and what it was being compressed to.
+    /// Removes the file, and what it was compressed from.
     pub(crate) fn remove(&self) -> Result<()> {
-        if !self.is_compressed {
-            remove(&compressed_path(&self.path))?;
-        }
+        self.remove_plain()?;
         remove(&self.path)
+    }
+
+    /// Removes what the file was compressed from, if that is still there.
+    pub(crate) fn remove_plain(&self) -> Result<()> {
+        self.plain.as_deref().map_or(Ok(()), remove)
     }
 }
 

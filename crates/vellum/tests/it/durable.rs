@@ -48,7 +48,7 @@ fn after_power_cut(log: &Path) -> TempDir {
 }
 
 /// Makes a log that nobody uses one of another boot.
-fn in_another_boot(log: &Path) {
+pub(crate) fn in_another_boot(log: &Path) {
     for name in ["control", "geometry"] {
         let path = log.join(name);
         let mut bytes = fs::read(&path).unwrap();

@@ -6,6 +6,7 @@ mod follow;
 mod many;
 mod names;
 mod policy;
+mod power;
 mod retention;
 mod rotation;
 mod tail;

@@ -1,0 +1,154 @@
+//! Finding the end of a text log from its files, and making them whole again.
+//!
+//! It ends behind its last byte that is not NUL. After a power cut that may be in the middle of a line
+//! that was not committed: the line is ended, so that the next record does not become part of it. Files
+//! that had got their names, but no text, are removed: the log goes on before them. So are old files
+//! that were removed before and are back.
+//!
+//! **If the process dies here, or the power goes again**: the next opener finds the same text with
+//! some of the places filled already, and does the rest.
+
+use std::sync::Arc;
+
+use crate::log::batch::CoreRef;
+use crate::log::core::Core;
+use crate::log::pad::{self, Reason};
+use crate::log::rebuild::{Access, Loss, Positions, check_contiguous};
+use crate::log::window::open_file;
+use crate::log::wipe;
+use crate::segment::listing::{Listing, SegmentFile};
+use crate::shared::cursor::Range;
+use crate::{Lsn, Result};
+
+/// Where a text log begins and ends.
+pub(crate) fn find_end(
+    shared: &Arc<CoreRef>,
+    firsts: &[Lsn],
+    loss: Loss,
+    access: Access,
+) -> Result<Positions> {
+    let core = &shared.0;
+    let firsts = match loss {
+        Loss::Power => without_removed(core, firsts, access)?,
+        Loss::Words => firsts,
+    };
+    check_contiguous(core, firsts)?;
+    let begin = firsts[0];
+    let mut newest = firsts[firsts.len() - 1];
+    let mut tail = end_of_text(core, firsts, loss, access)?.max(begin);
+    if (loss, access) == (Loss::Power, Access::Change) {
+        tail = end_line(core, tail)?;
+        Listing::read(&core.dir)?.files.iter().try_for_each(SegmentFile::remove_plain)?;
+        wipe::wipe(&core.dir, &core.geometry, tail)?;
+        newest = newest.min(core.segment_of(tail));
+    }
+    // What is there after a power cut will be there after the next.
+    let durable = if loss == Loss::Power { tail } else { begin };
+    let (allocated_end, checkpoint) = (core.segment_end(newest), Lsn::ZERO);
+    Ok(Positions { begin, durable, tail, allocated_end, checkpoint, recovery: None })
+}
+
+/// Drops files that the policy had removed and a power cut has brought back: btrfs brings back one
+/// without the next, so the log begins behind the last gap.
+fn without_removed<'a>(core: &Core, firsts: &'a [Lsn], access: Access) -> Result<&'a [Lsn]> {
+    let capacity = core.capacity();
+    let is_known = firsts.iter().all(|first| first.get().is_multiple_of(capacity));
+    if !is_known || !core.policy().removes() {
+        return Ok(firsts);
+    }
+    let is_gap = |pair: &[Lsn]| pair[1].get() != pair[0].get() + capacity;
+    let gap = firsts.windows(2).rposition(is_gap);
+    let (removed, kept) = firsts.split_at(gap.map_or(0, |gap| gap + 1));
+    if access == Access::Change && !removed.is_empty() {
+        let listing = Listing::read(&core.dir)?;
+        removed.iter().filter_map(|first| listing.get(*first)).try_for_each(SegmentFile::remove)?;
+    }
+    Ok(kept)
+}
+
+/// Where the text ends: behind the last byte that is not NUL.
+///
+/// NULs before that were reserved by the dead, and are padded; or they were skipped at the end of
+/// a segment, and are cut off its file as its writer was about to do.
+fn end_of_text(core: &Core, firsts: &[Lsn], loss: Loss, access: Access) -> Result<Lsn> {
+    let mut tail = firsts[0];
+    let mut uncut: Vec<(Lsn, Lsn)> = Vec::new();
+    let mut listing = Listing::read(&core.dir)?;
+    for first in firsts {
+        let compressed = listing.get(*first).map(SegmentFile::content_len).transpose()?.flatten();
+        if compressed.is_some() {
+            // Closed: whatever comes next goes behind it.
+            tail = core.segment_end(*first);
+            continue;
+        }
+        let mut text_end = *first;
+        for Range { start, len } in text_runs(core, &mut listing, *first)? {
+            if start > text_end && access == Access::Change {
+                let hole = Range { start: text_end, len: start.get() - text_end.get() };
+                pad::write(core, hole, Reason::Died)?;
+            }
+            text_end = Lsn::new(start.get() + len);
+        }
+        if text_end > *first {
+            if access == Access::Change {
+                for (first, end) in uncut.drain(..) {
+                    let end = if loss == Loss::Power { end_line(core, end)? } else { end };
+                    pad::cut_off(&core.open_unmapped(first)?, end)?;
+                }
+            }
+            tail = text_end;
+        }
+        if text_end < core.segment_end(*first) {
+            uncut.push((*first, text_end));
+        }
+    }
+    Ok(tail)
+}
+
+/// Ends the line that a power cut has torn before `end`, unless it fills its segment: then it is one
+/// that goes on in the next. Returns where it ends now.
+fn end_line(core: &Core, end: Lsn) -> Result<Lsn> {
+    let first = core.segment_of(end);
+    if end == first {
+        return Ok(end);
+    }
+    let mut last = [0];
+    core.open_to_read(first)?.read(Lsn::new(end.get() - 1), &mut last)?;
+    if last == *b"\n" {
+        return Ok(end);
+    }
+    let segment = core.open_unmapped(first)?;
+    segment.write(b"\n", segment.offset_of(end))?;
+    Ok(Lsn::new(end.get() + 1))
+}
+
+/// The stretches without NULs of a text segment.
+pub(crate) fn text_runs(core: &Core, listing: &mut Listing, first: Lsn) -> Result<Vec<Range>> {
+    const STEP: usize = 1 << 20;
+    let segment = open_file(core, listing, first)?;
+    let len = segment.data_len()?.min(core.capacity());
+    let mut runs: Vec<Range> = Vec::new();
+    let mut bytes = vec![0; STEP.min(len as usize)];
+    let mut offset = 0;
+    while offset < len {
+        let wanted = bytes.len().min((len - offset) as usize);
+        let count = segment.read(Lsn::new(first.get() + offset), &mut bytes[..wanted])?;
+        let mut at = 0;
+        while let Some(begin) = bytes[at..count].iter().position(|byte| *byte != 0) {
+            let begin = at + begin;
+            let rest = &bytes[begin..count];
+            let run_len = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
+            let start = Lsn::new(first.get() + offset + begin as u64);
+            match runs.last_mut().filter(|run| run.end() == start) {
+                Some(run) => run.len += run_len as u64,
+                None => runs.push(Range { start, len: run_len as u64 }),
+            }
+            at = begin + run_len;
+        }
+        if count < wanted {
+            break;
+        }
+        offset += count as u64;
+    }
+    Ok(runs)
+}

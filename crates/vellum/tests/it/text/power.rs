@@ -1,0 +1,116 @@
+//! What a power cut leaves of text logs: files as it leaves them, opened as if in another boot. Real
+//! power cuts are for `vellum-powercut`.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use vellum::{ErrorKind, Options};
+
+use super::{append_lines, assert_orderly, line, rotating};
+use crate::durable::in_another_boot;
+use crate::support::{FILLS, assert_sound, payloads, place, scratch, segment_files};
+
+/// Cuts the last `len` bytes off the text of a file.
+fn cut(path: &Path, len: u64) {
+    let file = File::options().write(true).open(path).unwrap();
+    file.set_len(file.metadata().unwrap().len() - len).unwrap();
+}
+
+#[test]
+fn a_torn_line_is_ended_and_what_is_appended_then_is_a_line_of_its_own() {
+    for fill in FILLS {
+        let dir = scratch();
+        let log = rotating(1000).fill(fill).open(place(&dir)).unwrap();
+        let mut expected = append_lines(&log, 0..24, 100);
+        drop(log);
+        // In the middle and in the newest file.
+        for (file, number) in [(1, 19), (2, 23)] {
+            cut(&segment_files(&place(&dir))[file], 60);
+            expected[number].truncate(40);
+            expected[number].push(b'\n');
+        }
+        for _ in 0..2 {
+            in_another_boot(&place(&dir));
+            let log = Options::new().open(place(&dir)).unwrap();
+            assert!(payloads(&log) == expected, "{fill}");
+            expected.extend(append_lines(&log, 24..26, 100));
+            assert!(payloads(&log) == expected, "{fill}");
+            assert_sound(&log);
+            assert_orderly(&place(&dir));
+        }
+    }
+}
+
+#[test]
+fn files_without_text_go_and_the_log_goes_on_before_them() {
+    let dir = scratch();
+    let log = rotating(1000).open(place(&dir)).unwrap();
+    let mut expected = append_lines(&log, 0..45, 100);
+    drop(log);
+    let files = segment_files(&place(&dir));
+    for file in &files[2..] {
+        File::create(file).unwrap();
+    }
+    cut(&files[1], 300);
+    expected.truncate(17);
+    in_another_boot(&place(&dir));
+    let log = Options::new().open(place(&dir)).unwrap();
+    assert_eq!(segment_files(&place(&dir)), files[..2]);
+    assert_orderly(&place(&dir));
+    expected.extend(append_lines(&log, 17..25, 100));
+    assert!(payloads(&log) == expected);
+    assert_eq!(segment_files(&place(&dir)).len(), 3);
+    assert_orderly(&place(&dir));
+}
+
+#[cfg(feature = "zstd")]
+#[test]
+fn a_compressed_file_counts_whatever_the_plain_one_has_become() {
+    for is_compressing in [true, false] {
+        let dir = scratch();
+        let log = rotating(1000).open(place(&dir)).unwrap();
+        let mut expected = append_lines(&log, 0..25, 100);
+        drop(log);
+        let files = segment_files(&place(&dir));
+        for file in &files[..2] {
+            let whole = zstd::bulk::compress(&fs::read(file).unwrap(), 1).unwrap();
+            fs::write(file.with_extension("log.zst"), &whole[..]).unwrap();
+            cut(file, 350);
+        }
+        // The newest one never got its text.
+        File::create(&files[2]).unwrap();
+        expected.truncate(20);
+        in_another_boot(&place(&dir));
+        let log = Options::new().compress(is_compressing).open(place(&dir)).unwrap();
+        assert!(payloads(&log) == expected, "{is_compressing}");
+        assert_eq!(segment_files(&place(&dir)), files[2..]);
+        expected.extend(append_lines(&log, 25..30, 100));
+        assert!(payloads(&log) == expected, "{is_compressing}");
+        assert_sound(&log);
+    }
+}
+
+#[test]
+fn a_file_that_retention_removed_and_a_power_cut_brings_back_is_removed_again() {
+    for is_removing in [true, false] {
+        let dir = scratch();
+        let options = rotating(1000);
+        let options = if is_removing { options.retain_files(5) } else { options };
+        let log = options.open(place(&dir)).unwrap();
+        append_lines(&log, 0..35, 100);
+        drop(log);
+        // As if two had been removed, and the first were back.
+        let files = segment_files(&place(&dir));
+        fs::remove_file(&files[1]).unwrap();
+        in_another_boot(&place(&dir));
+        let opened = Options::new().open(place(&dir));
+        if !is_removing {
+            assert_eq!(opened.unwrap_err().kind(), ErrorKind::Corrupt, "nothing removed it");
+            continue;
+        }
+        let log = opened.unwrap();
+        assert_eq!(segment_files(&place(&dir)), files[2..]);
+        assert!(payloads(&log).starts_with(&[line(20, 100)]));
+        assert_sound(&log);
+    }
+}
