@@ -105,6 +105,44 @@ fn others_append_while_one_trims() {
     trims("--layout text --processes 2 --threads 2");
 }
 
+#[test]
+fn what_retention_removes_was_announced_and_two_checks_remove_nothing_else() {
+    for options in [
+        "--retain-files 5",
+        "--retain-files 9 --threads 3 --processes 2 --compress yes",
+        "--retain-files 12 --threads 3 --fill pwrite --commit 7",
+    ] {
+        let place = Place::new();
+        let words = "--layout text --rotate-bytes 4KiB --bytes 200-300 --records 900 ";
+        let words: Vec<&str> = words.split_whitespace().chain(options.split(' ')).collect();
+        let told = place.run("stress", &words, b"").good();
+        // Each writer announces all that may go.
+        let dropped: BTreeSet<u64> = numbers(&told, "DROP ").into_iter().collect();
+        assert!(set(numbers(&told, "ACK ")).into_iter().eq(0..900), "{options}");
+        assert!(dropped.len() > 600 && dropped.len() < 880, "{options}: {}", dropped.len());
+        for _ in 0..2 {
+            let kept = found(&place);
+            assert!(kept.len() < 500, "{options}: {} are still there", kept.len());
+            let missing = (0..900).filter(|number| !kept.contains(number));
+            assert!(missing.collect::<BTreeSet<_>>().is_subset(&dropped), "{options}");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_cannot_announce_what_goes_is_refused() {
+    for (options, reason) in [
+        ("--layout text --retain-files 7 --threads 3 --processes 2", "has to be 8 or more"),
+        ("--layout text --retain-files 7 --rotate-bytes 999 --bytes 1-1000", "no record may be"),
+        ("--layout text --retain-files 7 --segment-bytes 4KiB --bytes 1-4097", "no record may be"),
+    ] {
+        let place = Place::new();
+        let ran = place.run("stress", &options.split(' ').collect::<Vec<_>>(), b"");
+        assert!(ran.code != 0 && ran.stderr.contains(reason), "{}", ran.stderr);
+        assert!(!place.log().exists());
+    }
+}
+
 /// Starts a run that is far from done, and waits until it has acknowledged something.
 fn begun(place: &Place, options: &str) -> (Running, String) {
     let words: Vec<&str> = options.split(' ').chain(["--records", "10000000"]).collect();

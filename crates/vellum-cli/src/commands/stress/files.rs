@@ -19,9 +19,10 @@ pub(super) fn faults(log: &Log) -> Vec<String> {
         return Vec::new();
     }
     let faults = list(log.path()).and_then(|files| {
-        let mut faults = order_faults(log, &files)?;
+        let capacity = log.stat()?.segment_capacity_bytes;
+        let mut faults = order_faults(capacity, &files);
         faults.extend(link_fault(log, &files));
-        faults.extend(content_faults(log, &files)?);
+        faults.extend(content_faults(log, capacity, &files)?);
         Ok(faults)
     });
     faults.unwrap_or_else(|error| vec![format!("the files cannot be looked at: {error:#}")])
@@ -56,8 +57,7 @@ fn parse(name: String) -> Option<TextFile> {
 }
 
 /// Names sort by position, and each position has one place.
-fn order_faults(log: &Log, files: &[TextFile]) -> Result<Vec<String>> {
-    let capacity = log.stat()?.segment_capacity_bytes;
+fn order_faults(capacity: u64, files: &[TextFile]) -> Vec<String> {
     let mut faults = Vec::new();
     for pair in files.windows(2) {
         let is_same = pair[0].first == pair[1].first
@@ -67,7 +67,7 @@ fn order_faults(log: &Log, files: &[TextFile]) -> Result<Vec<String>> {
             faults.push(format!("the file {} follows {}", pair[1].name, pair[0].name));
         }
     }
-    Ok(faults)
+    faults
 }
 
 /// The link leads to the newest file, and that is where the last record went or the next one goes.
@@ -82,8 +82,9 @@ fn link_fault(log: &Log, files: &[TextFile]) -> Option<String> {
     Some(format!("the log ends at {}, before the file {}", log.tail(), newest.name))
 }
 
-/// Closed files are text alone; the newest is, as far as it is written.
-fn content_faults(log: &Log, files: &[TextFile]) -> Result<Vec<String>> {
+/// Closed files are whole lines, but for one that is longer than a file; the newest holds text as far as
+/// it is written.
+fn content_faults(log: &Log, capacity: u64, files: &[TextFile]) -> Result<Vec<String>> {
     let mut faults = Vec::new();
     for (index, file) in files.iter().enumerate().filter(|(_, file)| !file.is_compressed) {
         let bytes = fs::read(log.path().join(&file.name))?;
@@ -93,7 +94,8 @@ fn content_faults(log: &Log, files: &[TextFile]) -> Result<Vec<String>> {
         if let Some(offset) = text.iter().position(|byte| *byte == 0) {
             faults.push(format!("the file {} holds a NUL at {offset}", file.name));
         }
-        if text.last().is_some_and(|byte| *byte != b'\n') && is_closed {
+        let is_full = text.len() as u64 == capacity;
+        if is_closed && !is_full && text.last().is_some_and(|byte| *byte != b'\n') {
             faults.push(format!("the file {} ends within a line", file.name));
         }
     }

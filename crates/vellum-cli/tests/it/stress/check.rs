@@ -1,10 +1,11 @@
 //! What `vellum stress --check` says of logs that are not as they should be.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::BufRead;
 
 use super::super::support::{Place, flip};
-use super::found;
+use super::{found, numbers, set};
 
 /// The lines of a check that finds something wrong, and writes nothing.
 #[track_caller]
@@ -41,6 +42,11 @@ fn a_flipped_byte_is_bad() {
 
 /// What a check says of a text log whose lines were changed.
 fn changed(change: impl FnOnce(&mut Vec<String>)) -> String {
+    bad(&with_changed(change))
+}
+
+/// A text log of twelve records of two writers, and a marker, whose lines were changed.
+fn with_changed(change: impl FnOnce(&mut Vec<String>)) -> Place {
     let place = Place::new();
     let options = ["--layout", "text", "--records", "12", "--threads", "2"];
     place.run("stress", &options, b"").good();
@@ -50,7 +56,7 @@ fn changed(change: impl FnOnce(&mut Vec<String>)) -> String {
     change(&mut lines);
     fs::remove_dir_all(place.log()).unwrap();
     place.append(&["--layout", "text"], (lines.join("\n") + "\n").as_bytes());
-    bad(&place)
+    place
 }
 
 fn place_of(lines: &[String], number: u64) -> usize {
@@ -77,4 +83,72 @@ fn what_is_lost_doubled_swapped_torn_or_foreign_is_bad() {
     assert!(foreign.contains("it has no name"), "{foreign}");
     let marker = changed(|lines| lines.push(lines[12].replace("m0", "m1")));
     assert!(marker.contains("m1 of"), "{marker}");
+}
+
+/// What a check that puts up with torn lines finds, the first time and the second.
+#[track_caller]
+fn found_torn(place: &Place) -> BTreeSet<u64> {
+    let [first, second] = [(); 2].map(|()| place.run("stress", &["--check", "--torn"], b"").good());
+    assert_eq!(first, second);
+    set(numbers(&first, ""))
+}
+
+#[test]
+fn what_stands_behind_a_torn_line_is_not_counted_and_the_rest_is() {
+    let place = with_changed(|lines| lines[5].truncate(20));
+    let found = found_torn(&place);
+    assert_eq!(found.len(), 5, "those before it: {found:?}");
+    bad(&place);
+    // What filled the place of a line is none by itself.
+    let filled = with_changed(|lines| {
+        let end = lines.len() - 1;
+        lines.insert(end, "~ vellum: 9 bytes lost ~".into());
+    });
+    assert_eq!(found_torn(&filled).len(), 12);
+    let missed = with_changed(|lines| {
+        lines.insert(3, "~ vellum: 9 bytes lost ~".into());
+        lines.remove(place_of(lines, 7));
+        let at = place_of(lines, 9);
+        lines.insert(at, "~ vellum: 9 bytes lost ~".into());
+    });
+    let found = found_torn(&missed);
+    assert!(found.contains(&5) && !found.contains(&9) && !found.contains(&11), "{found:?}");
+}
+
+#[test]
+fn a_power_cut_explains_no_line_that_is_doubled_or_missing_without_a_trace() {
+    for is_torn_too in [false, true] {
+        let changed = |change: &dyn Fn(&mut Vec<String>)| {
+            let place = with_changed(|lines| {
+                change(lines);
+                let end = lines.len() - 1;
+                if is_torn_too {
+                    lines.insert(end, "r12/2/0 torn".into());
+                }
+            });
+            let ran = place.run("stress", &["--check", "--torn"], b"");
+            assert_eq!(ran.code, 1);
+            ran.text()
+        };
+        let lost = changed(&|lines| drop(lines.remove(place_of(lines, 5))));
+        assert!(lost.contains("number 7 of writer 1 stands where 5 should"), "{lost}");
+        let doubled = changed(&|lines| lines.insert(12, lines[place_of(lines, 10)].clone()));
+        assert!(doubled.contains("number 10 of writer 0 stands where 12 should"), "{doubled}");
+    }
+}
+
+#[test]
+fn files_that_are_not_as_others_expect_them_are_bad() {
+    let place = Place::new();
+    let words = "--layout text --rotate-bytes 4KiB --records 60";
+    place.run("stress", &words.split(' ').collect::<Vec<_>>(), b"").good();
+    found(&place);
+    let closed = &place.segments()[1];
+    let text = fs::read(closed).unwrap();
+    fs::write(closed, &text[..text.len() - 1]).unwrap();
+    let said = bad(&place);
+    assert!(said.contains("ends within a line"), "{said}");
+    fs::write(closed, [&text[..], b"\0\n"].concat()).unwrap();
+    let said = bad(&place);
+    assert!(said.contains("holds a NUL"), "{said}");
 }
