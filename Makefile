@@ -116,8 +116,9 @@ powercut: tools filesystems
 
 # A few hundred cuts on each filesystem, in the settings that differ most. The commands are those that
 # the tests use, so that `test` has nothing to build here.
-POWERCUT = $(TARGET)/debug/vellum-powercut --check '$(TARGET)/debug/vellum stress --check {dir}/log' \
+POWERCUT = $(TARGET)/debug/vellum-powercut --check '$(TARGET)/debug/vellum stress --check --torn {dir}/log' \
   --work '$(TARGET)/debug/vellum stress {dir}/log
+POWERCUT_TEXT = --layout text --segment-bytes 16384 --rotate-bytes 4096 --compress yes
 powercut-sample: tools filesystems
 	$(CARGO) test --workspace --features $(FEATURES) --no-run --quiet
 	@$(POWERCUT) --records 150 --segment-bytes 16384 --trim-every 20' --points 60 --prefix --nested || [ $$? -eq 77 ]
@@ -125,6 +126,10 @@ powercut-sample: tools filesystems
 	  --points 150 || [ $$? -eq 77 ]
 	@$(POWERCUT) --records 200 --segment-bytes 65536 --threads 3 --bytes 20-3000 --fill pwrite' \
 	  --points 60 || [ $$? -eq 77 ]
+	@$(POWERCUT) --records 150 $(POWERCUT_TEXT) --bytes 20-900 --commit 3 --retain-files 5' \
+	  --points 20 --prefix --nested || [ $$? -eq 77 ]
+	@$(POWERCUT) --records 300 $(POWERCUT_TEXT) --threads 2 --processes 2 --commit 5 --retain-files 8 --fill pwrite' \
+	  --points 30 || [ $$? -eq 77 ]
 	@for failure in write:90 flush:70 lose:70; do \
 	  $(POWERCUT) --records 200 --segment-bytes 65536 --threads 3 --bytes 20-3000' \
 	    --points 40 --fs ext4,xfs --fail $$failure || [ $$? -eq 77 ] || exit 1; done
