@@ -35,9 +35,8 @@ pub(crate) fn find_end(
     check_contiguous(core, firsts)?;
     let begin = firsts[0];
     let mut newest = firsts[firsts.len() - 1];
-    let mut tail = end_of_text(core, firsts, loss, access)?.max(begin);
+    let tail = end_of_text(core, firsts, loss, access)?.max(begin);
     if (loss, access) == (Loss::Power, Access::Change) {
-        tail = end_line(core, tail)?;
         Listing::read(&core.dir)?.files.iter().try_for_each(SegmentFile::remove_plain)?;
         wipe::wipe(&core.dir, &core.geometry, tail)?;
         newest = newest.min(core.segment_of(tail));
@@ -72,13 +71,15 @@ fn without_removed<'a>(core: &Core, firsts: &'a [Lsn], access: Access) -> Result
 /// a segment, and are cut off its file as its writer was about to do.
 fn end_of_text(core: &Core, firsts: &[Lsn], loss: Loss, access: Access) -> Result<Lsn> {
     let mut tail = firsts[0];
+    let is_torn = (loss, access) == (Loss::Power, Access::Change);
+    let mut newest_plain = None;
     let mut uncut: Vec<(Lsn, Lsn)> = Vec::new();
     let mut listing = Listing::read(&core.dir)?;
     for first in firsts {
         let compressed = listing.get(*first).map(SegmentFile::content_len).transpose()?.flatten();
         if compressed.is_some() {
             // Closed: whatever comes next goes behind it.
-            tail = core.segment_end(*first);
+            (tail, newest_plain) = (core.segment_end(*first), None);
             continue;
         }
         let mut text_end = *first;
@@ -92,34 +93,36 @@ fn end_of_text(core: &Core, firsts: &[Lsn], loss: Loss, access: Access) -> Resul
         if text_end > *first {
             if access == Access::Change {
                 for (first, end) in uncut.drain(..) {
-                    let end = if loss == Loss::Power { end_line(core, end)? } else { end };
+                    let end = if is_torn { end_line(core, first, end)? } else { end };
                     pad::cut_off(&core.open_unmapped(first)?, end)?;
                 }
             }
-            tail = text_end;
+            (tail, newest_plain) = (text_end, Some(*first));
         }
         if text_end < core.segment_end(*first) {
             uncut.push((*first, text_end));
         }
     }
-    Ok(tail)
+    match newest_plain.filter(|_| is_torn) {
+        Some(first) => end_line(core, first, tail),
+        None => Ok(tail),
+    }
 }
 
-/// Ends the line that a power cut has torn before `end`, unless it fills its segment: then it is one
-/// that goes on in the next. Returns where it ends now.
-fn end_line(core: &Core, end: Lsn) -> Result<Lsn> {
-    let first = core.segment_of(end);
-    if end == first {
-        return Ok(end);
+/// Ends the line before `end`, in the segment at `first`, if a power cut has torn it; returns where it
+/// ends now. One that fills its segment has no room for that, and loses its last byte.
+fn end_line(core: &Core, first: Lsn, end: Lsn) -> Result<Lsn> {
+    let mut last = *b"\n";
+    if end > first {
+        core.open_to_read(first)?.read(Lsn::new(end.get() - 1), &mut last)?;
     }
-    let mut last = [0];
-    core.open_to_read(first)?.read(Lsn::new(end.get() - 1), &mut last)?;
     if last == *b"\n" {
         return Ok(end);
     }
+    let newline = Lsn::new(end.get().min(core.segment_end(first).get() - 1));
     let segment = core.open_unmapped(first)?;
-    segment.write(b"\n", segment.offset_of(end))?;
-    Ok(Lsn::new(end.get() + 1))
+    segment.write(b"\n", segment.offset_of(newline))?;
+    Ok(Lsn::new(newline.get() + 1))
 }
 
 /// The stretches without NULs of a text segment.

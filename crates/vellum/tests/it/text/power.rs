@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use vellum::{ErrorKind, Options};
+use vellum::{ErrorKind, Layout, Options};
 
 use super::{append_lines, assert_orderly, line, rotating};
 use crate::durable::in_another_boot;
@@ -38,6 +38,32 @@ fn a_torn_line_is_ended_and_what_is_appended_then_is_a_line_of_its_own() {
             assert_sound(&log);
             assert_orderly(&place(&dir));
         }
+    }
+}
+
+#[test]
+fn a_torn_line_that_fills_its_file_is_ended_too() {
+    for has_next in [false, true] {
+        let dir = scratch();
+        let options = Options::new().layout(Layout::Text).segment_capacity_bytes(4096);
+        let log = options.open(place(&dir)).unwrap();
+        append_lines(&log, 0..2, 6000);
+        drop(log);
+        let files = segment_files(&place(&dir));
+        assert_eq!(files.len(), 4, "each line goes over two files");
+        File::create(&files[3]).unwrap();
+        if !has_next {
+            fs::remove_file(&files[3]).unwrap();
+        }
+        in_another_boot(&place(&dir));
+        let log = Options::new().open(place(&dir)).unwrap();
+        let mut torn = line(1, 6000);
+        torn.truncate(4095);
+        torn.push(b'\n');
+        assert!(payloads(&log) == [line(0, 6000), torn.clone()]);
+        append_lines(&log, 2..3, 100);
+        assert!(payloads(&log) == [line(0, 6000), torn, line(2, 100)]);
+        assert_orderly(&place(&dir));
     }
 }
 
