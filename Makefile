@@ -27,7 +27,8 @@ help:
 	@echo "make bench-python    handlers for Python's logging in many processes (PYTHON_FLAGS=...)"
 	@echo "make killpoints-all  kill a process at every instruction of every path (long)"
 	@echo "make stress          many processes with random kills, VELLUM_STRESS_SECONDS=600"
-	@echo "make powercut        cut the power at any write on ext4, XFS and btrfs, SECONDS_POWERCUT=300 (root)"
+	@echo "make powercut        cut the power at any write on ext4, XFS and btrfs, under framed and text logs,"
+	@echo "                     SECONDS_POWERCUT=300 for each (root)"
 	@echo "make fuzz            damage logs in any way, SECONDS=60 for each of three targets"
 	@echo "make wheel           the Python package, into $(TARGET)/wheels"
 	@echo "make test-python     the tests of the Python package"
@@ -105,6 +106,9 @@ stress: export VELLUM_STRESS_SECONDS ?= 600
 stress:
 	$(CARGO) test --release -p vellum --test it processes -- --nocapture
 
+# Text logs that go on in new files often.
+POWERCUT_TEXT = --layout text --segment-bytes 16384 --rotate-bytes 4096 --compress yes
+
 # The disk is recorded under `vellum stress`, then built as a power cut at any write leaves it.
 powercut: tools filesystems
 	$(CARGO) build --release --bin vellum --bin vellum-powercut
@@ -113,12 +117,14 @@ powercut: tools filesystems
 	$(BUILT)/vellum-powercut --seconds $(SECONDS_POWERCUT) --prefix --nested \
 	  --work '$(BUILT)/vellum stress {dir}/log --records $(POWERCUT_RECORDS)' \
 	  --check '$(BUILT)/vellum stress --check {dir}/log'
+	$(BUILT)/vellum-powercut --seconds $(SECONDS_POWERCUT) --prefix --nested \
+	  --work '$(BUILT)/vellum stress {dir}/log --records $(POWERCUT_RECORDS) --commit 5 --retain-files 9 $(POWERCUT_TEXT)' \
+	  --check '$(BUILT)/vellum stress --check --torn {dir}/log'
 
 # A few hundred cuts on each filesystem, in the settings that differ most. The commands are those that
 # the tests use, so that `test` has nothing to build here.
 POWERCUT = $(TARGET)/debug/vellum-powercut --check '$(TARGET)/debug/vellum stress --check --torn {dir}/log' \
   --work '$(TARGET)/debug/vellum stress {dir}/log
-POWERCUT_TEXT = --layout text --segment-bytes 16384 --rotate-bytes 4096 --compress yes
 powercut-sample: tools filesystems
 	$(CARGO) test --workspace --features $(FEATURES) --no-run --quiet
 	@$(POWERCUT) --records 150 --segment-bytes 16384 --trim-every 20' --points 60 --prefix --nested || [ $$? -eq 77 ]
