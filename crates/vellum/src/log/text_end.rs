@@ -10,14 +10,20 @@
 
 use std::sync::Arc;
 
+use rustix::fs::{self, OFlags};
+
+use crate::error::OsResult;
+use crate::format::segment::text_file_name;
 use crate::log::batch::CoreRef;
 use crate::log::core::Core;
 use crate::log::pad::{self, Reason};
 use crate::log::rebuild::{Access, Loss, Positions, check_contiguous};
 use crate::log::window::open_file;
 use crate::log::wipe;
+use crate::segment::list;
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::cursor::Range;
+use crate::sys::{self, clock};
 use crate::{Lsn, Result};
 
 /// Where a text log begins and ends.
@@ -39,7 +45,7 @@ pub(crate) fn find_end(
     if (loss, access) == (Loss::Power, Access::Change) {
         Listing::read(&core.dir)?.files.iter().try_for_each(SegmentFile::remove_plain)?;
         wipe::wipe(&core.dir, &core.geometry, tail)?;
-        newest = newest.min(core.segment_of(tail));
+        newest = list(&core.dir)?.last().copied().unwrap_or(newest);
     }
     // What is there after a power cut will be there after the next.
     let durable = if loss == Loss::Power { tail } else { begin };
@@ -110,7 +116,7 @@ fn end_of_text(core: &Core, firsts: &[Lsn], loss: Loss, access: Access) -> Resul
 }
 
 /// Ends the line before `end`, in the segment at `first`, if a power cut has torn it; returns where it
-/// ends now. One that fills its segment has no room for that, and loses its last byte.
+/// ends now. One that fills its segment ends in the next.
 fn end_line(core: &Core, first: Lsn, end: Lsn) -> Result<Lsn> {
     let mut last = *b"\n";
     if end > first {
@@ -119,10 +125,26 @@ fn end_line(core: &Core, first: Lsn, end: Lsn) -> Result<Lsn> {
     if last == *b"\n" {
         return Ok(end);
     }
-    let newline = Lsn::new(end.get().min(core.segment_end(first).get() - 1));
-    let segment = core.open_unmapped(first)?;
-    segment.write(b"\n", segment.offset_of(newline))?;
-    Ok(Lsn::new(newline.get() + 1))
+    if end == core.segment_end(first) {
+        make_missing(core, end)?;
+    }
+    let segment = core.open_unmapped(core.segment_of(end))?;
+    segment.write(b"\n", segment.offset_of(end))?;
+    Ok(Lsn::new(end.get() + 1))
+}
+
+/// Makes the file of the segment at `first`, behind all others, unless it is there.
+fn make_missing(core: &Core, first: Lsn) -> Result<()> {
+    let listing = Listing::read(&core.dir)?;
+    let Some(last) = listing.files.last().filter(|last| last.first < first) else { return Ok(()) };
+    let time = clock::seconds().max(listing.newest_time().unwrap_or(0));
+    let path = core.dir.join(text_file_name(time, first));
+    let make = || {
+        let mode = fs::stat(&last.path)?.st_mode & 0o777;
+        let fd = sys::file::open(&path, OFlags::RDWR | OFlags::CREATE, mode)?;
+        fs::fchmod(&fd, fs::Mode::from_raw_mode(mode))
+    };
+    make().or_os("make the next segment", &path)
 }
 
 /// The stretches without NULs of a text segment.

@@ -58,7 +58,7 @@ fn a_torn_line_that_fills_its_file_is_ended_too() {
         in_another_boot(&place(&dir));
         let log = Options::new().open(place(&dir)).unwrap();
         let mut torn = line(1, 6000);
-        torn.truncate(4095);
+        torn.truncate(4096);
         torn.push(b'\n');
         assert!(payloads(&log) == [line(0, 6000), torn.clone()]);
         append_lines(&log, 2..3, 100);
