@@ -116,12 +116,17 @@ impl Filler<'_> {
         }
         let segment = self.attachment.segment(self.core, self.slot, at)?;
         let offset = segment.offset_of(at);
-        if let [header, payload] = parts {
-            let mut pieces = [IoSlice::new(header), IoSlice::new(payload)];
-            return segment.write_vectored(&mut pieces, offset);
+        match parts {
+            [line] => segment.write(line, offset),
+            [header, payload] => {
+                let mut pieces = [IoSlice::new(header), IoSlice::new(payload)];
+                segment.write_vectored(&mut pieces, offset)
+            }
+            _ => {
+                let mut pieces: Vec<_> = parts.iter().map(|part| IoSlice::new(part)).collect();
+                segment.write_vectored(&mut pieces, offset)
+            }
         }
-        let mut pieces: Vec<_> = parts.iter().map(|part| IoSlice::new(part)).collect();
-        segment.write_vectored(&mut pieces, offset)
     }
 
     /// Writes parts that lie in several segments.
