@@ -2,14 +2,21 @@
 //!
 //! Where text is written by system calls, one at a time reserves and writes. Otherwise a line that
 //! is complete could stand behind a hole for an instant, and a program that follows the file would
-//! take the hole for NULs, and never come back for the line that belongs there. Turns cost little,
-//! because a filesystem lets one write at a time into a file anyway.
+//! take the hole for NULs, and never come back for the line that belongs there. A filesystem lets
+//! one write at a time into a file anyway.
 //!
-//! Nobody is waited for forever: after `PATIENCE` with the same one at it, a process goes on without
-//! turns until it gets one again. Then there can be holes, which Vellum's own readers do not see.
+//! Who does not get a turn within a few microseconds sleeps for a moment, and nobody wakes it: a
+//! processor that writes one line after the other does more than two that pass the file back and
+//! forth, and waking costs as much as writing a line.
+//!
+//! Nobody is waited for forever: after a tenth of a second of one and the same turn, a process goes
+//! on without turns until it gets one again. Then there can be holes, which Vellum's own readers do
+//! not see.
 //!
 //! **If the process dies here**: the next one to have its turn pads what the dead had reserved,
 //! before it writes behind that.
+
+use std::time::Duration;
 
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
@@ -17,38 +24,76 @@ use crate::log::pad;
 use crate::shared::cursor::{self, Grant};
 use crate::shared::lock::{self, Held};
 use crate::shared::primitive::{self, Ordering};
+use crate::shared::words::LockWords;
 use crate::{Fill, Layout};
 
-/// Looks at the turn before sleeping until it is over: about twice as long as a write takes.
-const SPINS: u32 = 256;
-/// Sleeps of `lock`, of 5 ms each.
+/// Looks at the turn before sleeping.
+const LOOKS: u32 = 4;
+/// How long between them: about as long as a write takes, so that who writes line after line is
+/// rarely met between two.
+const SPINS: u32 = 96;
+/// How long to sleep then.
+const PAUSE: Duration = Duration::from_micros(50);
+/// So many pauses within one turn, and its holder may be dead or stopped.
+const PAUSES_MAX: u32 = 20;
+/// Sleeps of `lock` after that, of 5 ms each.
 const PATIENCE: u32 = 20;
+
+/// A turn, until dropped.
+pub(crate) struct Turn<'a> {
+    words: &'a LockWords,
+    _held: Held<'a>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // Only the holder counts; others see from it that turns come and go.
+        let turns = self.words.releases.load(Ordering::Relaxed);
+        self.words.releases.store(turns.wrapping_add(1), Ordering::Relaxed);
+    }
+}
 
 impl Core {
     /// Takes a turn where writes are to be seen in their order; `None` where they are not, or where
     /// there is none to be had.
     #[inline]
-    pub(crate) fn take_turn(&self, attachment: &Attachment) -> Option<Held<'_>> {
+    pub(crate) fn take_turn(&self, attachment: &Attachment) -> Option<Turn<'_>> {
         let is_seen = self.geometry.layout == Layout::Text && self.geometry.fill == Fill::Pwrite;
-        if is_seen { self.wait_for_turn(attachment) } else { None }
-    }
-
-    fn wait_for_turn(&self, attachment: &Attachment) -> Option<Held<'_>> {
-        let words = &self.words().files.turn;
-        for _ in 0..SPINS {
-            if let Some(held) = lock::try_acquire(words, attachment.me()) {
-                attachment.given_up.store(0, Ordering::Relaxed);
-                return Some(held);
-            }
-            primitive::spin_loop();
-        }
-        let given_up = attachment.given_up.load(Ordering::Relaxed);
-        if given_up != 0 && words.holder.load(Ordering::Relaxed) == given_up {
+        if !is_seen {
             return None;
         }
-        let held = lock::acquire_within(words, attachment.me(), &self.census(attachment), PATIENCE);
-        let holder = if held.is_some() { 0 } else { words.holder.load(Ordering::Relaxed) };
-        attachment.given_up.store(holder, Ordering::Relaxed);
+        let words = &*self.words().files.turn;
+        let held = match lock::try_acquire(words, attachment.me()) {
+            Some(held) => held,
+            None => self.wait_for_turn(attachment, words)?,
+        };
+        Some(Turn { words, _held: held })
+    }
+
+    #[cold]
+    fn wait_for_turn<'a>(&self, attachment: &Attachment, words: &'a LockWords) -> Option<Held<'a>> {
+        let given_up = attachment.given_up.load(Ordering::Relaxed);
+        let current =
+            || (words.holder.load(Ordering::Relaxed), words.releases.load(Ordering::Relaxed));
+        let (mut seen, mut pauses) = (current(), 0);
+        let held = loop {
+            if let Some(held) = look(attachment, words) {
+                break Some(held);
+            }
+            if given_up != 0 && seen.0 == given_up {
+                return None;
+            }
+            std::thread::sleep(PAUSE);
+            let now = current();
+            pauses = if now == seen { pauses + 1 } else { 0 };
+            seen = now;
+            if pauses == PAUSES_MAX {
+                let census = self.census(attachment);
+                break lock::acquire_within(words, attachment.me(), &census, PATIENCE);
+            }
+        };
+        let given_up = if held.is_some() { 0 } else { seen.0 };
+        attachment.given_up.store(given_up, Ordering::Relaxed);
         held
     }
 
@@ -61,4 +106,11 @@ impl Core {
             let _ = pad::repair(self, attachment);
         }
     }
+}
+
+fn look<'a>(attachment: &Attachment, words: &'a LockWords) -> Option<Held<'a>> {
+    (0..LOOKS).find_map(|_| {
+        (0..SPINS).for_each(|_| primitive::spin_loop());
+        lock::try_acquire(words, attachment.me())
+    })
 }
