@@ -744,7 +744,8 @@ typedef struct {
 
 // Looks at the state of the log, its files and its processes. Changes nothing.
 //
-// `*stat` is to be freed by vellum_stat_free. Errors: VELLUM_IO where the directory cannot be read.
+// `*stat` is to be freed by vellum_stat_free. Errors: VELLUM_NOT_FOUND where the
+// directory has gone; VELLUM_IO where it cannot be read.
 //
 // Cost: a system call for each file and each process.
 int vellum_stat_take(const vellum_log *log, vellum_stat **stat);

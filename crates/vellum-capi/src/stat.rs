@@ -158,7 +158,8 @@ unsafe impl Growing for vellum_policy {}
 
 /// Looks at the state of the log, its files and its processes. Changes nothing.
 ///
-/// `*stat` is to be freed by vellum_stat_free. Errors: VELLUM_IO where the directory cannot be read.
+/// `*stat` is to be freed by vellum_stat_free. Errors: VELLUM_NOT_FOUND where the
+/// directory has gone; VELLUM_IO where it cannot be read.
 ///
 /// Cost: a system call for each file and each process.
 #[unsafe(no_mangle)]
