@@ -6,6 +6,8 @@ use std::mem::MaybeUninit;
 
 use libc::iovec;
 
+use vellum::{Log, Lsn};
+
 use crate::boundary::{Failure, Outcome, bytes, give, guard, null, required};
 use crate::log::vellum_log;
 use crate::status::vellum_status::VELLUM_OK;
@@ -30,14 +32,8 @@ pub unsafe extern "C" fn vellum_append(
     len: usize,
     lsn: Option<&mut MaybeUninit<u64>>,
 ) -> c_int {
-    guard(|| {
-        let log = required(log, "log")?;
-        // SAFETY: the caller's bytes, which stay as they are while this function runs.
-        let record = unsafe { bytes(data, len) }?;
-        let at = log.log.append(record)?;
-        give(lsn, at.get());
-        Ok(VELLUM_OK)
-    })
+    // SAFETY: the caller's bytes, which stay as they are while this function runs.
+    unsafe { append_one(log, data, len, lsn, Log::append) }
 }
 
 /// Appends one record given in `count` parts, one after the other; `lsn` may be NULL.
@@ -81,12 +77,28 @@ pub unsafe extern "C" fn vellum_append_durable(
     len: usize,
     lsn: Option<&mut MaybeUninit<u64>>,
 ) -> c_int {
+    // SAFETY: the caller's bytes, which stay as they are while this function runs.
+    unsafe { append_one(log, data, len, lsn, Log::append_durable) }
+}
+
+/// Hands one record to `append`.
+///
+/// # Safety
+///
+/// There are `len` bytes at `data`, and nobody changes them meanwhile.
+#[inline]
+unsafe fn append_one(
+    log: Option<&vellum_log>,
+    data: *const c_void,
+    len: usize,
+    lsn: Option<&mut MaybeUninit<u64>>,
+    append: impl FnOnce(&Log, &[u8]) -> vellum::Result<Lsn>,
+) -> c_int {
     guard(|| {
         let log = required(log, "log")?;
-        // SAFETY: the caller's bytes, which stay as they are while this function runs.
+        // SAFETY: as this function requires.
         let record = unsafe { bytes(data, len) }?;
-        let at = log.log.append_durable(record)?;
-        give(lsn, at.get());
+        give(lsn, append(&log.log, record)?.get());
         Ok(VELLUM_OK)
     })
 }

@@ -69,7 +69,7 @@ impl Core {
         let attachment = self.attachment()?;
         self.check_poison()?;
         let mut slot = attachment.take_slot(self)?;
-        if !is_mapped && self.is_elsewhere(&slot) {
+        if !is_mapped && !slot.was_in_segment_of(self, cursor::tail(self.words())) {
             self.check_size_limit()?;
         }
         let turn = self.take_turn(attachment);
@@ -88,12 +88,6 @@ impl Core {
         drop(turn);
         self.tidy_after(attachment, &mut slot);
         Ok(placement.at)
-    }
-
-    /// Whether the slot's next record goes to another segment than its last.
-    fn is_elsewhere(&self, slot: &LocalSlot) -> bool {
-        let offset = cursor::tail(self.words()).get().wrapping_sub(slot.segment_first.get());
-        offset >= self.capacity()
     }
 
     /// Refuses, before anything is reserved, what this process may not write to a whole segment.

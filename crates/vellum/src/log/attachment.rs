@@ -73,6 +73,14 @@ pub(crate) struct LocalSlot {
     pub(crate) has_rolled: bool,
 }
 
+impl LocalSlot {
+    /// Whether the segment written last is the one that holds `lsn`.
+    #[inline]
+    pub(crate) fn was_in_segment_of(&self, core: &Core, lsn: Lsn) -> bool {
+        lsn.get().wrapping_sub(self.segment_first.get()) < core.capacity()
+    }
+}
+
 impl Inherit for Attachment {
     fn disown(&self) {
         close_inherited(&self.lock_file);
@@ -280,8 +288,7 @@ impl Attachment {
         slot: &'a mut LocalSlot,
         lsn: Lsn,
     ) -> Result<&'a Segment> {
-        let offset = lsn.get().wrapping_sub(slot.segment_first.get());
-        if offset >= core.capacity() || slot.segment.is_none() {
+        if !slot.was_in_segment_of(core, lsn) || slot.segment.is_none() {
             self.change_segment(core, slot, lsn)?;
         }
         Ok(slot.segment.as_ref().expect("was just set"))

@@ -240,7 +240,7 @@ pub(crate) struct FullWords {
 pub(crate) struct LockWords {
     /// `participants::Owner` of the holder, or 0.
     pub(crate) holder: AtomicU64,
-    /// Counts releases that somebody waited for; slept on.
+    /// Counts releases that somebody waited for, and every one of a turn (`log::turn`); slept on.
     pub(crate) releases: AtomicU32,
     /// 1 if somebody may be asleep.
     pub(crate) contended: AtomicU32,
