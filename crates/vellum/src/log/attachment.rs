@@ -3,14 +3,18 @@
 //! **Who may call**: any thread of the process that attached. A forked child attaches for itself
 //! before its first append (`sys::fork`), with a life and slots of its own.
 //!
+//! A child that has not attached yet counts as present: it holds on to its copy of the open file
+//! through which its parent was, whatever the parent closes.
+//!
 //! **If the process dies here**: attaching claims a place by a lock that the kernel releases, so
 //! half an attachment is no attachment. Detaching gives back slot by slot; the rest is found
 //! orphaned.
 
 use std::cell::Cell;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::OFlags;
 use rustix::io;
@@ -25,7 +29,8 @@ use crate::shared::cursor::Range;
 use crate::shared::exclusive::{Exclusive, Taken};
 use crate::shared::participants::{self, Owner, PRESENCE_BYTE};
 use crate::shared::words::{PARTICIPANT_COUNT, SLOT_COUNT, Words};
-use crate::sys::fork::{Inherit, close_inherited};
+use crate::sys::fork::Inherit;
+use crate::sys::inherited::Marked;
 use crate::sys::lock::{self, Kind};
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
@@ -39,8 +44,11 @@ const SHARED_SLOTS_FOR_MORE_THAN_ONE: usize = SLOT_COUNT / 4 * 3;
 
 /// A process's place in a log.
 pub(crate) struct Attachment {
-    /// Holds this life's locks; nothing else uses this open file.
-    lock_file: OwnedFd,
+    /// Holds the lock of this life's place; nothing else uses this open file.
+    lock_file: Marked,
+    /// Holds the lock by which this process, and who was forked from it, is present. Given up by
+    /// closing it, and not by unlocking, which would unlock for a child as well. `None` at the end.
+    presence: Mutex<Option<Marked>>,
     me: Owner,
     /// Whether this process passes the barriers of who waits (`sys::barrier`).
     pub(crate) is_registered: bool,
@@ -83,30 +91,38 @@ impl LocalSlot {
 
 impl Inherit for Attachment {
     fn disown(&self) {
-        close_inherited(&self.lock_file);
+        self.lock_file.close_inherited();
+        // Held only by who detaches or truncates; then the copy goes with the process.
+        if let Ok(presence) = self.presence.try_lock() {
+            presence.iter().for_each(Marked::close_inherited);
+        }
     }
 }
 
 impl Attachment {
     /// Attaches the calling process. `lock_file` is its own; the caller is in the gate.
-    pub(crate) fn attach(words: &Words, lock_file: OwnedFd) -> Result<Attachment> {
-        let claim = || -> io::Result<Option<Owner>> {
+    pub(crate) fn attach(dir: &Path, words: &Words, lock_file: OwnedFd) -> Result<Attachment> {
+        let path = dir.join(LOCK_NAME);
+        let claim = || -> io::Result<(Marked, Marked, Option<Owner>)> {
+            let (lock_file, presence) = (Marked::new(lock_file)?, Marked::open(&path)?);
             // Exclusive is held only within the gate, which is ours; so this is never refused.
-            if !lock::try_lock(&lock_file, PRESENCE_BYTE, Kind::Shared)? {
+            if !lock::try_lock(presence.fd(), PRESENCE_BYTE, Kind::Shared)? {
                 return Err(io::Errno::BUSY);
             }
-            participants::attach(words, &lock_file)
+            let place = participants::attach(words, lock_file.fd())?;
+            Ok((lock_file, presence, place))
         };
-        let place = claim().or_os("take a participant's lock on", LOCK_NAME.as_ref())?;
+        let (lock_file, presence, place) = claim().or_os("take a participant's lock on", &path)?;
         let me = place.ok_or_else(|| {
             let message =
                 format!("{PARTICIPANT_COUNT} processes are attached already, as many as can be");
-            Error::new(ErrorKind::TooManyParticipants, message)
+            Error::new(ErrorKind::TooManyParticipants, message).at_path(&path)
         })?;
         let slots = (0..LOCAL_SLOT_COUNT).map(|_| Exclusive::default()).collect();
         let is_registered = sys::barrier::register();
         Ok(Attachment {
             lock_file,
+            presence: Mutex::new(Some(presence)),
             me,
             is_registered,
             slots,
@@ -123,23 +139,23 @@ impl Attachment {
         let path = core.dir.join(LOCK_NAME);
         let _gate = Gate::enter(&core.dir)?;
         let lock_file = sys::file::open(&path, OFlags::RDWR, 0).or_os("open", &path)?;
-        Attachment::attach(core.words(), lock_file)
+        Attachment::attach(&core.dir, core.words(), lock_file)
     }
 
     /// Gives everything back; the last to leave tidies the end of the log.
     pub(crate) fn detach(&self, core: &Core) -> Result<()> {
-        let gate = Gate::enter(&core.dir)?;
+        let gate = Gate::enter(&core.dir);
         for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
             // What cannot be padded is left to whoever finds its owner gone.
             let _ = self.finish(core, &mut slot);
         }
-        // Through the gate's own file: what is locked through this one, a forked child may keep.
-        let unlock = lock::unlock(&self.lock_file, PRESENCE_BYTE);
-        unlock.or_os("unlock", &core.dir)?;
-        if gate.is_alone().or_os("lock", &core.dir)? {
-            // An error leaves what is not durable in the stage, or a longer file.
-            let _ = core.end_commits(self);
-            let _ = shrink::to_data(core, self);
+        if let Ok(gate) = &gate {
+            drop(self.presence().take());
+            if gate.is_alone() == Ok(true) {
+                // An error leaves what is not durable in the stage, or a longer file.
+                let _ = core.end_commits(self);
+                let _ = shrink::to_data(core, self);
+            }
         }
         for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
             slot.segment = None;
@@ -147,24 +163,38 @@ impl Attachment {
                 participants::release_slot(core.words(), slot.index);
             }
         }
-        participants::detach(core.words(), &self.lock_file, self.me).or_os("unlock", &core.dir)
+        let left = participants::detach(core.words(), self.lock_file(), self.me);
+        left.or_os("unlock", &core.dir)
     }
 
-    /// Enters the gate if no other process is attached; the caller is not present meanwhile.
+    /// Enters the gate if no other process is present; the caller is not present meanwhile.
     pub(crate) fn enter_gate_alone(&self, core: &Core) -> Result<Option<Gate>> {
         let gate = Gate::enter(&core.dir)?;
-        lock::unlock(&self.lock_file, PRESENCE_BYTE).or_os("unlock", &core.dir)?;
-        if gate.is_alone().or_os("lock", &core.dir)? {
-            return Ok(Some(gate));
+        // Before the old one goes: coming back must not depend on a free descriptor.
+        let path = core.dir.join(LOCK_NAME);
+        let fresh = Marked::open(&path).or_os("open", &path)?;
+        drop(self.presence().replace(fresh));
+        let is_alone = gate.is_alone();
+        if is_alone != Ok(true) {
+            self.be_present(core)?;
         }
-        lock::lock(&self.lock_file, PRESENCE_BYTE, Kind::Shared).or_os("lock", &core.dir)?;
-        Ok(None)
+        is_alone.map(|alone| alone.then_some(gate)).or_os("lock", &path)
     }
 
     /// Leaves the gate, present again.
     pub(crate) fn leave_gate(&self, core: &Core, gate: Gate) -> Result<()> {
         gate.let_in().or_os("unlock", &core.dir)?;
-        lock::lock(&self.lock_file, PRESENCE_BYTE, Kind::Shared).or_os("lock", &core.dir)
+        self.be_present(core)
+    }
+
+    fn be_present(&self, core: &Core) -> Result<()> {
+        let presence = self.presence();
+        let Some(presence) = &*presence else { return Ok(()) };
+        lock::lock(presence.fd(), PRESENCE_BYTE, Kind::Shared).or_os("lock", &core.dir)
+    }
+
+    fn presence(&self) -> MutexGuard<'_, Option<Marked>> {
+        self.presence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Every slot of this process, if none is in use or has something left to do.
@@ -182,7 +212,7 @@ impl Attachment {
     }
 
     pub(crate) fn lock_file(&self) -> &OwnedFd {
-        &self.lock_file
+        self.lock_file.fd()
     }
 
     pub(crate) fn me(&self) -> Owner {

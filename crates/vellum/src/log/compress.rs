@@ -22,6 +22,7 @@ use crate::log::{LOCK_NAME, UNFINISHED_COMPRESSED_NAME};
 use crate::segment::listing::{self, Listing, SegmentFile, compressed_path};
 use crate::shared::participants::COMPRESS_BYTE;
 use crate::shared::{cursor, lock};
+use crate::sys::inherited::Brief;
 use crate::sys::lock::Kind;
 use crate::{Result, sys};
 
@@ -33,7 +34,7 @@ impl Core {
     /// it.
     pub(crate) fn compress_closed(&self, attachment: &Attachment) -> Result<()> {
         let path = self.dir.join(LOCK_NAME);
-        let file = sys::file::open(&path, OFlags::RDWR, 0).or_os("open", &path)?;
+        let file = Brief::open(&path).or_os("open", &path)?;
         let locked = sys::lock::try_lock(&file, COMPRESS_BYTE, Kind::Exclusive);
         if !locked.or_os("lock", &path)? {
             return Ok(());

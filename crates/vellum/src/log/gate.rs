@@ -1,36 +1,37 @@
 //! The gate: one process at a time opens, leaves or rebuilds a log.
 //!
-//! Entered through an open file of its own, which closes with it: a child that was forked before
-//! shares the locks of its parent's attachment, but not these, so a process that dies in the gate
-//! leaves it open.
+//! Entered through an open file of its own: a forked child shares the locks of its parent's
+//! attachment, but not these.
+//!
+//! **If the process dies here**: the gate is open again.
 
-use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::OFlags;
 use rustix::io;
 
+use crate::Result;
 use crate::error::OsResult;
 use crate::log::LOCK_NAME;
 use crate::shared::participants::{GATE_BYTE, PRESENCE_BYTE};
+use crate::sys::inherited::Brief;
 use crate::sys::lock::{self, Kind};
-use crate::{Result, sys};
 
 /// The gate, held until dropped.
 pub(crate) struct Gate {
-    file: OwnedFd,
+    file: Brief,
 }
 
 impl Gate {
     /// Waits until nobody else is in the gate of the log in `dir`.
     pub(crate) fn enter(dir: &Path) -> Result<Gate> {
         let path = dir.join(LOCK_NAME);
-        let file = sys::file::open(&path, OFlags::RDWR, 0).or_os("open", &path)?;
+        let file = Brief::open(&path).or_os("open", &path)?;
         lock::lock(&file, GATE_BYTE, Kind::Exclusive).or_os("lock", &path)?;
         Ok(Gate { file })
     }
 
-    /// Whether no process is attached; as long as the gate is held, none will be.
+    /// Whether no process is attached, nor a forked child of one that may attach; as long as the gate
+    /// is held, none will be.
     pub(crate) fn is_alone(&self) -> io::Result<bool> {
         lock::try_lock(&self.file, PRESENCE_BYTE, Kind::Exclusive)
     }

@@ -237,8 +237,8 @@ impl Log {
     ///
     /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position outside of the log or (framed)
     /// where no record starts; [`Busy`](crate::ErrorKind::Busy) while another process has the log
-    /// open for writing, or an append of this process is in progress; otherwise as for
-    /// [`commit`](Log::commit).
+    /// open for writing, a child lives that was forked since this one opened it and may append, or an
+    /// append of this process is in progress; otherwise as for [`commit`](Log::commit).
     ///
     /// # Durability
     ///

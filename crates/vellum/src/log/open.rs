@@ -78,8 +78,7 @@ fn open_for_writing(dir: &Path, options: &Options) -> Result<CoreRef> {
     if is_first {
         gate.let_in().or_os("unlock", &dir.join(LOCK_NAME))?;
     }
-    let attachment = Attachment::attach(core.words(), lock_file)
-        .map_err(|error| error.at_path(&dir.join(LOCK_NAME)))?;
+    let attachment = Attachment::attach(dir, core.words(), lock_file)?;
     drop(gate);
     core.writer = Some(PerProcess::new(attachment).or_os("notice forks from", dir)?);
     core.join_policy(core.attachment()?, &options.policy)?;

@@ -10,7 +10,6 @@
 //!
 //! Inherited values are leaked, and the newest is freed when the `PerProcess` is dropped, so a reference handed out stays valid as long as the borrow of the `PerProcess`.
 
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -122,12 +121,6 @@ impl<T: Inherit> Drop for PerProcess<T> {
             std::mem::forget(node);
         }
     }
-}
-
-/// Closes a child's copy of a descriptor whose owner is about to be leaked.
-pub(crate) fn close_inherited(fd: &OwnedFd) {
-    // SAFETY: called from `Inherit::disown`, after which the owner is never used nor dropped.
-    unsafe { io::close(fd.as_raw_fd()) };
 }
 
 /// One page that a forked child finds empty.

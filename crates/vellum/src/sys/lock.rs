@@ -9,6 +9,7 @@
 //!
 //! `fcntl` reads and writes one `flock` structure that lives on the caller's stack.
 
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use rustix::io::{self, Errno};
@@ -34,9 +35,14 @@ pub(crate) fn try_lock(fd: impl AsFd, offset: u64, kind: Kind) -> io::Result<boo
     }
 }
 
-/// Gives up the lock on byte `offset`.
+/// Gives up the lock on byte `offset`, for every copy of the descriptor.
 pub(crate) fn unlock(fd: impl AsFd, offset: u64) -> io::Result<()> {
     control(fd.as_fd(), libc::F_OFD_SETLK, offset, libc::F_UNLCK).map(drop)
+}
+
+/// Gives up all locks of an open file, for every copy of the descriptor.
+pub(crate) fn unlock_all(fd: impl AsFd) -> io::Result<()> {
+    control_range(fd.as_fd(), libc::F_OFD_SETLK, 0..0, libc::F_UNLCK).map(drop)
 }
 
 /// Whether another open file holds an exclusive lock on byte `offset`.
@@ -54,11 +60,21 @@ fn raw(kind: Kind) -> i32 {
 
 /// One `fcntl` lock command on one byte; returns the lock type the kernel left in the structure.
 fn control(fd: BorrowedFd<'_>, command: i32, offset: u64, lock_type: i32) -> io::Result<i32> {
+    control_range(fd, command, offset..offset + 1, lock_type)
+}
+
+/// The same on a range, of which one from 0 to 0 is the whole file.
+fn control_range(
+    fd: BorrowedFd<'_>,
+    command: i32,
+    bytes: Range<u64>,
+    lock_type: i32,
+) -> io::Result<i32> {
     let mut request = libc::flock {
         l_type: lock_type as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: offset as libc::off_t,
-        l_len: 1,
+        l_start: bytes.start as libc::off_t,
+        l_len: (bytes.end - bytes.start) as libc::off_t,
         l_pid: 0,
     };
     // SAFETY: the descriptor is open for the length of the borrow, the command is one of the three

@@ -11,6 +11,7 @@ pub(crate) mod clock;
 pub(crate) mod file;
 pub(crate) mod filesystem;
 pub(crate) mod fork;
+pub(crate) mod inherited;
 pub(crate) mod lock;
 pub(crate) mod map;
 pub(crate) mod process;

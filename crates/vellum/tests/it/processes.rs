@@ -2,6 +2,7 @@
 
 mod campaign;
 mod creators;
+mod inheritance;
 mod liveness;
 mod stopped;
 
@@ -15,6 +16,10 @@ pub(crate) const ROLES: &[Role] = &[
     ("look through a veiled proc", liveness::look_through_a_veiled_proc),
     ("fork and leave", liveness::fork_and_leave),
     ("fork and look", liveness::fork_and_look),
+    ("commit, fork and leave", inheritance::commit_fork_and_leave),
+    ("truncate beside a child", inheritance::truncate_beside_a_child),
+    ("fork beside openers", inheritance::fork_beside_openers),
+    ("close all and append", inheritance::close_all_and_append),
     ("own every slot", liveness::own_every_slot),
     ("hold a reservation", stopped::hold_a_reservation),
     ("append on command", stopped::append_on_command),
