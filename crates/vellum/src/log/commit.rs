@@ -2,8 +2,7 @@
 //!
 //! The protocol between those who wait is `shared::commit`; here is what a batch consists of and
 //! how it reaches the device: in a staged log by direct, synchronous writes of whole blocks from
-//! the stage, in others by `fdatasync`. Every batch of a framed log ends with a seal, which tells
-//! recovery what was durable before it.
+//! the stage, in others by `fdatasync`. What a batch ends with is in `seal`.
 //!
 //! A write or sync that fails is not tried again: the kernel may have thrown the bytes away and
 //! would call the second try a success. The log is poisoned instead, for every process.
@@ -13,12 +12,11 @@ use std::time::{Duration, Instant};
 use rustix::io::{self, Errno};
 
 use crate::format::control::Geometry;
-use crate::format::seal::{SEAL_LEN, Seal};
 use crate::log::attachment::Attachment;
 use crate::log::control::overwrite_geometry;
 use crate::log::core::Core;
-use crate::log::fill::Filler;
-use crate::log::pad::{self, Reason};
+use crate::log::pad;
+use crate::log::seal::Patience;
 use crate::log::{CONTROL_NAME, GEOMETRY_NAME, wipe};
 use crate::shared::commit::{self, Batch, Failure, Operation, Sealer, Step};
 use crate::shared::primitive::{self, Ordering};
@@ -26,7 +24,7 @@ use crate::shared::{bell, cursor, lock};
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
 /// How long to sleep before asking whether those who write are alive: nobody rings for the dead.
-const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
+pub(crate) const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
 /// Batches on their way at the same time (`docs/decisions/0006-staged-commits.md`).
 const STAGED_LANES: usize = 2;
 
@@ -62,12 +60,12 @@ impl Core {
         }
         let attachment = self.attachment()?;
         words.counts.commits.fetch_add(1, Ordering::Relaxed);
+        let mut patience = Patience::new();
         loop {
             match commit::next_step(words, end, self.block, self.lanes()) {
                 Step::Done => return Ok(()),
                 Step::Poisoned => return Err(self.poisoned()),
-                Step::Lead if self.lead(attachment, end)? => {}
-                Step::Lead => self.wait_for_writers(attachment, end)?,
+                Step::Lead => self.lead(attachment, end, &mut patience)?,
                 Step::Wait(word, seen) => {
                     let since = Instant::now();
                     primitive::wait(word, seen, LOOK_FOR_THE_DEAD);
@@ -77,28 +75,6 @@ impl Core {
                 }
             }
         }
-    }
-
-    /// Writes a seal that tells the newest state, and makes everything durable.
-    pub(crate) fn seal_and_sync(&self, attachment: &Attachment) -> Result<()> {
-        if self.geometry.layout == Layout::Framed {
-            let end = loop {
-                let sealer = self.sealer(attachment);
-                if sealer.next_start(self.block, self.lanes()).is_some() {
-                    break self.write_seal(attachment, &sealer)?;
-                }
-                if commit::is_poisoned(&self.words().commits) {
-                    return Err(self.poisoned());
-                }
-                drop(sealer);
-                let published = cursor::published(self.words());
-                self.commit_to(published)?;
-            };
-            if let Some(end) = end {
-                return self.commit_to(end);
-            }
-        }
-        self.sync().map(drop)
     }
 
     /// Stores the user's mark with the log, durably.
@@ -141,7 +117,7 @@ impl Core {
         Error::poisoned(errno, operation, &path)
     }
 
-    fn lanes(&self) -> usize {
+    pub(crate) fn lanes(&self) -> usize {
         if self.stage.is_some() { STAGED_LANES } else { 1 }
     }
 
@@ -149,74 +125,8 @@ impl Core {
         Sealer::new(&self.words().commits, attachment.me(), &self.census(attachment))
     }
 
-    /// Seals what is published and writes it; false where `end` waits for more to be published.
-    fn lead(&self, attachment: &Attachment, end: Lsn) -> Result<bool> {
-        let sealer = self.sealer(attachment);
-        // Somebody else may have been faster, which is as good.
-        let Some(start) = sealer.next_start(self.block, self.lanes()) else { return Ok(true) };
-        let words = self.words();
-        let published = cursor::published(words);
-        if published <= start {
-            return Ok(start >= end);
-        }
-        // With records in flight before it, a seal would only come with the next batch.
-        if published == cursor::tail(words) {
-            self.write_seal(attachment, &sealer)?;
-        }
-        let Some(batch) = sealer.seal(start, cursor::published(words)) else { return Ok(true) };
-        drop(sealer);
-        self.write_batch(attachment, batch);
-        Ok(true)
-    }
-
-    /// Puts a seal at the tail, where there is room for it; returns where it ends.
-    fn write_seal(&self, attachment: &Attachment, sealer: &Sealer<'_>) -> Result<Option<Lsn>> {
-        if self.geometry.layout != Layout::Framed {
-            return Ok(None);
-        }
-        let words = self.words();
-        let capacity = self.capacity();
-        let is_crowded = sealer.is_crowded();
-        let len_at = |start: Lsn| {
-            let offset = start.get() % capacity;
-            let end = offset + SEAL_LEN;
-            match is_crowded {
-                _ if end > capacity => u64::MAX >> 1,
-                true => end.next_multiple_of(self.block) - offset,
-                false => SEAL_LEN,
-            }
-        };
-        if !self.has_mapping() {
-            self.check_size_limit()?;
-        }
-        let mut slot = attachment.take_slot(self)?;
-        let Ok(grant) = cursor::reserve(words, slot.index, &words.ready_end, len_at) else {
-            // At the end of what is ready; the next batch brings one.
-            return Ok(None);
-        };
-        let range = grant.range;
-        let seal = Seal {
-            durable: commit::durable(&words.commits),
-            begin: self.begin(),
-            checkpoint: Lsn::new(words.commits.ends.checkpoint.load(Ordering::Acquire)),
-        };
-        let seal = seal.to_frame(self.codec, range.start);
-        let pad_at = Lsn::new(range.start.get() + SEAL_LEN);
-        let pad =
-            (range.len > SEAL_LEN).then(|| self.codec.pad(pad_at, range.len - SEAL_LEN).to_bytes());
-        let mut filler = Filler { core: self, attachment, slot: &mut slot };
-        let pad = pad.as_ref().map_or(&[][..], |pad| &pad[..]);
-        let filled = filler.bytes(range.start, &[&seal, pad], self.has_mapping());
-        if let Err(error) = filled {
-            self.give_up(attachment, &mut slot, range, Reason::Failed);
-            return Err(error);
-        }
-        self.publish(attachment, &slot);
-        Ok(Some(range.end()))
-    }
-
     /// Brings a sealed batch to the device and says so, or poisons the log.
-    fn write_batch(&self, attachment: &Attachment, batch: Batch) {
+    pub(crate) fn write_batch(&self, attachment: &Attachment, batch: Batch) {
         let words = &self.words().commits;
         let census = self.census(attachment);
         let since = Instant::now();
@@ -313,18 +223,36 @@ impl Core {
         }
     }
 
-    /// Waits until more is published: somebody is in the middle of an append, or died there.
-    fn wait_for_writers(&self, attachment: &Attachment, end: Lsn) -> Result<()> {
+    /// Waits until everything before `wanted` is published: somebody is in the middle of an
+    /// append, or died there.
+    pub(crate) fn wait_for_writers(
+        &self,
+        attachment: &Attachment,
+        end: Lsn,
+        wanted: Lsn,
+    ) -> Result<()> {
         let words = self.words();
         let (rings, _) = bell::arm(&words.bell);
-        let sealed = words.commits.ends.sealed.load(Ordering::Acquire);
         // Nobody rings for what others have sealed meanwhile.
-        if sealed >= end.get() || cursor::published(words).get() > sealed {
+        if self.is_sealed(end) || cursor::published(words) >= wanted {
             return Ok(());
         }
         let since = Instant::now();
         bell::wait(&words.bell, rings, LOOK_FOR_THE_DEAD);
-        if since.elapsed() >= LOOK_FOR_THE_DEAD && pad::is_held_back_by_the_dead(self, attachment) {
+        match since.elapsed() >= LOOK_FOR_THE_DEAD {
+            true => self.repair_what_holds_back(attachment),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether everything before `end` is in a batch.
+    pub(crate) fn is_sealed(&self, end: Lsn) -> bool {
+        self.words().commits.ends.sealed.load(Ordering::Acquire) >= end.get()
+    }
+
+    /// Pads what a dead writer left in front of everything.
+    pub(crate) fn repair_what_holds_back(&self, attachment: &Attachment) -> Result<()> {
+        if pad::is_held_back_by_the_dead(self, attachment) {
             pad::repair(self, attachment)?;
         }
         Ok(())

@@ -27,6 +27,7 @@ mod reservation;
 mod reserve;
 mod retain;
 mod roll;
+mod seal;
 mod shrink;
 mod stage;
 mod stat;

@@ -27,8 +27,6 @@ use crate::log::wipe;
 use crate::shared::cursor::Range;
 use crate::{Error, ErrorKind, Lsn, Result};
 
-/// How far behind the end a torn batch is looked for, to tell how much was cut.
-const TORN_LEN_MAX: u64 = 4 << 20;
 /// Bytes of a segment read at a time in search of seals.
 const STEP: usize = 1 << 20;
 
@@ -40,7 +38,8 @@ pub struct Recovery {
     pub end: Lsn,
     /// End of what is known to have been durable before.
     pub durable: Lsn,
-    /// Bytes behind `end` that were cut, because a crash had torn them.
+    /// Bytes that were cut, because a crash had torn them: from `end` to the end of the last whole
+    /// record that stood behind it.
     pub cut_bytes: u64,
 }
 
@@ -228,13 +227,12 @@ fn behind_holes(
     Ok(end)
 }
 
-/// Bytes from `end` to the end of the frames that follow a torn one close by.
+/// Bytes from `end` to the end of the last whole frame that stands behind it.
 fn torn_len(shared: &Arc<CoreRef>, end: Lsn, limit: Lsn) -> Result<u64> {
-    let near = limit.min(Lsn::new(end.get() + TORN_LEN_MAX));
+    let mut window = Window::new(Arc::clone(shared));
     let mut behind = end;
-    while let Some(next) = frames::find_next(shared, behind, near) {
-        let mut window = Window::new(Arc::clone(shared));
-        behind = end_of_frames(shared, &mut window, next, near)?;
+    while let Some(next) = frames::find_next(shared, behind, limit) {
+        behind = end_of_frames(shared, &mut window, next, limit)?;
     }
     Ok(behind.get() - end.get())
 }

@@ -90,6 +90,8 @@ impl Core {
         if cursor::published(words) != tail {
             return Ok(());
         }
+        // What is durable first, so that the seal at the end vouches for all of it.
+        self.sync()?;
         self.seal_and_sync(attachment)?;
         if let Some(stage) = &self.stage {
             let tail = cursor::tail(words);

@@ -93,6 +93,8 @@ fn set_tail(core: &Core, from: Lsn) {
     let commits = &words.commits;
     let checkpoint = commits.ends.checkpoint.load(Ordering::Acquire).min(from.get());
     commits.ends.checkpoint.store(checkpoint, Ordering::Release);
+    // Files that are made behind here have the names of files that are gone.
+    commits.ends.named_end.fetch_min(allocated_end.get(), Ordering::AcqRel);
     commit::reset(commits, from);
 }
 

@@ -174,6 +174,21 @@ impl<'a> Sealer<'a> {
             || ends.next_batch.load(Ordering::Relaxed) < ends.crowded_until.load(Ordering::Relaxed)
     }
 
+    /// End of the newest seal, which may lie behind what is published, or in a batch already.
+    pub(crate) fn seal_end(&self) -> Lsn {
+        Lsn::new(self.words.ends.seal_end.load(Ordering::Acquire))
+    }
+
+    /// Whether a seal that ends at `seal_end` is in no batch yet.
+    pub(crate) fn is_to_come(&self, seal_end: Lsn) -> bool {
+        seal_end.get() > self.words.ends.sealed.load(Ordering::Acquire)
+    }
+
+    /// Notes a seal that has been published in its place.
+    pub(crate) fn note_seal(&self, end: Lsn) {
+        self.words.ends.seal_end.store(end.get(), Ordering::Release);
+    }
+
     /// Seals everything from [`next_start`](Sealer::next_start) to `end`, which is published.
     pub(crate) fn seal(&self, start: Lsn, end: Lsn) -> Option<Batch> {
         let ends = &self.words.ends;
@@ -283,6 +298,7 @@ pub(crate) fn reset(words: &CommitWords, durable: Lsn) {
     }
     words.ends.durable.store(durable.get(), Ordering::Release);
     words.ends.sealed.store(durable.get(), Ordering::Release);
+    words.ends.seal_end.store(0, Ordering::Release);
     words.poison.errno.store(0, Ordering::Release);
 }
 

@@ -180,6 +180,8 @@ pub(crate) struct CommitEndWords {
     pub(crate) named_end: AtomicU64,
     /// The user's own mark.
     pub(crate) checkpoint: AtomicU64,
+    /// End of the newest seal that stands in the log, which the next batch ends with.
+    pub(crate) seal_end: AtomicU64,
 }
 
 /// A batch on its way to the device.

@@ -7,6 +7,7 @@ mod commits;
 mod damage;
 mod poison;
 mod recycling;
+mod seals;
 mod space;
 mod truncation;
 

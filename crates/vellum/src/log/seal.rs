@@ -1,0 +1,256 @@
+//! Seals: the frame at the end of each batch of a framed log, which tells recovery what was durable
+//! before it.
+//!
+//! Who leads puts a seal at the tail and takes everything up to its end as the batch. Writers that are
+//! in the middle of an append in front of it are waited for a short while, without the commit lock.
+//! If they do not come to an end (one may be stopped), the batch ends with what is published, and the
+//! seal with a later one: nobody puts another there before it is published. So between two seals
+//! lie at most one batch and what was being appended when the second was put there.
+//!
+//! What recovery has to trust is what no seal vouches for yet: the last batch of each lane. A long
+//! batch is therefore followed by a seal at once.
+//!
+//! **If the process dies here**: a seal in flight is padded like any record. One that is published
+//! and not noted is one too many.
+
+use std::time::{Duration, Instant};
+
+use crate::format::seal::{SEAL_LEN, Seal};
+use crate::log::attachment::Attachment;
+use crate::log::commit::LOOK_FOR_THE_DEAD;
+use crate::log::core::Core;
+use crate::log::fill::Filler;
+use crate::log::pad::Reason;
+use crate::log::reserve::Placement;
+use crate::shared::commit::{self, Sealer};
+use crate::shared::cursor::Refused;
+use crate::shared::primitive::{self, Ordering};
+use crate::shared::{bell, cursor, lock};
+use crate::{Layout, Lsn, Result};
+
+/// How often to look for the writers in front of a seal before sleeping: most are done within
+/// microseconds.
+const SEAL_LOOKS: u32 = 64;
+/// How long to sleep between looks at them then.
+const SEAL_LOOK_AGAIN: Duration = Duration::from_micros(50);
+/// How often to wait for as long as `LOOK_FOR_THE_DEAD` until a batch is written without a seal at its
+/// end, because somebody does not go on.
+const SEAL_PATIENCE: u32 = 3;
+/// A batch of so many bytes is followed by a seal at once.
+const LONG_BATCH_BYTES: u64 = 16 << 20;
+
+/// Whether somebody who commits waits for the writers in front of a seal.
+pub(crate) enum Patience {
+    /// So many more times.
+    Left(u32),
+    /// There is no room for a seal.
+    Lost,
+}
+
+impl Patience {
+    pub(crate) fn new() -> Patience {
+        Patience::Left(SEAL_PATIENCE)
+    }
+
+    fn is_left(&self) -> bool {
+        matches!(self, Patience::Left(1..))
+    }
+
+    fn wait(&mut self) {
+        if let Patience::Left(count) = self {
+            *count = count.saturating_sub(1);
+        }
+    }
+}
+
+/// What came of putting a seal at the tail.
+enum Sealed {
+    /// It ends here.
+    To(Lsn),
+    /// It would end here, beyond what is ready.
+    Beyond(Lsn),
+}
+
+impl Core {
+    /// Writes the next batch if it can be sealed now; otherwise does what it waits for.
+    pub(crate) fn lead(
+        &self,
+        attachment: &Attachment,
+        end: Lsn,
+        patience: &mut Patience,
+    ) -> Result<()> {
+        let sealer = self.sealer(attachment);
+        // Somebody else may have been faster, which is as good.
+        let Some(start) = sealer.next_start(self.block, self.lanes()) else { return Ok(()) };
+        let published = cursor::published(self.words());
+        if published <= start {
+            drop(sealer);
+            return self.wait_for_writers(attachment, end, Lsn::new(start.get() + 1));
+        }
+        let batch_end = match self.end_of_batch(attachment, &sealer, published, end, patience)? {
+            Sealed::To(batch_end) => batch_end,
+            Sealed::Beyond(room_end) => {
+                drop(sealer);
+                if self.make_room_for_seal(attachment, room_end).is_err() {
+                    // A full disk is no reason to leave what is there unsynced.
+                    *patience = Patience::Lost;
+                }
+                return Ok(());
+            }
+        };
+        let published = cursor::published(self.words());
+        if batch_end > published && patience.is_left() {
+            drop(sealer);
+            patience.wait();
+            return self.wait_for_seal(attachment, end, batch_end);
+        }
+        let Some(batch) = sealer.seal(start, batch_end.min(published)) else { return Ok(()) };
+        drop(sealer);
+        self.write_batch(attachment, batch);
+        if batch.end.get() - batch.start.get() >= LONG_BATCH_BYTES {
+            // The batch itself is durable whatever comes of this.
+            let _ = self.vouch(attachment);
+        }
+        Ok(())
+    }
+
+    /// Where the next batch is to end: behind a seal, which stands at the tail, or was put there
+    /// before and waits for writers in front of it.
+    fn end_of_batch(
+        &self,
+        attachment: &Attachment,
+        sealer: &Sealer<'_>,
+        published: Lsn,
+        end: Lsn,
+        patience: &Patience,
+    ) -> Result<Sealed> {
+        let seal_end = sealer.seal_end();
+        if self.geometry.layout != Layout::Framed || matches!(patience, Patience::Lost) {
+            return Ok(Sealed::To(published));
+        }
+        if seal_end > published || (seal_end >= end && sealer.is_to_come(seal_end)) {
+            return Ok(Sealed::To(seal_end));
+        }
+        self.write_seal(attachment, sealer)
+    }
+
+    /// Puts a seal at the tail, if there is room for it in what is ready: at the start of the next
+    /// segment where the tail's has not enough left. Up to a block boundary if others are on their
+    /// way.
+    fn write_seal(&self, attachment: &Attachment, sealer: &Sealer<'_>) -> Result<Sealed> {
+        let words = self.words();
+        let capacity = self.capacity();
+        let is_crowded = sealer.is_crowded();
+        let seal_len = |offset: u64| match is_crowded {
+            true => (offset + SEAL_LEN).next_multiple_of(self.block) - offset,
+            false => SEAL_LEN,
+        };
+        let len_at = |start: Lsn| match start.get() % capacity {
+            offset if offset + SEAL_LEN <= capacity => seal_len(offset),
+            offset => capacity - offset + seal_len(0),
+        };
+        if !self.has_mapping() {
+            self.check_size_limit()?;
+        }
+        let mut slot = attachment.take_slot(self)?;
+        let grant = match cursor::reserve(words, slot.index, &words.ready_end, len_at) {
+            Ok(grant) => grant,
+            Err(Refused::Beyond { end, .. }) => return Ok(Sealed::Beyond(end)),
+        };
+        let range = grant.range;
+        let is_skipped = self.segment_end(range.start).get() < range.start.get() + SEAL_LEN;
+        let at = if is_skipped { self.segment_end(range.start) } else { range.start };
+        let mut filler = Filler { core: self, attachment, slot: &mut slot };
+        let filled = filler
+            .skip(Placement { grant, at }, self.has_mapping())
+            .and_then(|()| self.fill_seal(&mut filler, at, range.end()));
+        if let Err(error) = filled {
+            self.give_up(attachment, &mut slot, range, Reason::Failed);
+            return Err(error);
+        }
+        self.publish(attachment, &slot);
+        sealer.note_seal(range.end());
+        Ok(Sealed::To(range.end()))
+    }
+
+    /// Puts a seal at `at`, and a pad from there to `end`.
+    fn fill_seal(&self, filler: &mut Filler<'_>, at: Lsn, end: Lsn) -> Result<()> {
+        let commits = &self.words().commits;
+        let seal = Seal {
+            durable: commit::durable(commits),
+            begin: self.begin(),
+            checkpoint: Lsn::new(commits.ends.checkpoint.load(Ordering::Acquire)),
+        };
+        let seal = seal.to_frame(self.codec, at);
+        let pad_at = Lsn::new(at.get() + SEAL_LEN);
+        let pad =
+            (end > pad_at).then(|| self.codec.pad(pad_at, end.get() - pad_at.get()).to_bytes());
+        let pad = pad.as_ref().map_or(&[][..], |pad| &pad[..]);
+        filler.bytes(at, &[&seal, pad], self.has_mapping())
+    }
+
+    /// Makes space ready up to `end`, where a seal is to stand.
+    fn make_room_for_seal(&self, attachment: &Attachment, end: Lsn) -> Result<()> {
+        let words = self.words();
+        let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
+        self.check_words()?;
+        self.allocate_to(end)?;
+        self.make_ready_to(end)
+    }
+
+    /// Writes a seal behind a long batch at once, so that recovery never has to trust so much.
+    fn vouch(&self, attachment: &Attachment) -> Result<()> {
+        if self.geometry.layout != Layout::Framed {
+            return Ok(());
+        }
+        let sealer = self.sealer(attachment);
+        // Whoever is on the way now writes one.
+        let Some(start) = sealer.next_start(self.block, self.lanes()) else { return Ok(()) };
+        if let Sealed::To(end) = self.write_seal(attachment, &sealer)?
+            && end <= cursor::published(self.words())
+            && let Some(batch) = sealer.seal(start, end)
+        {
+            drop(sealer);
+            self.write_batch(attachment, batch);
+        }
+        Ok(())
+    }
+
+    /// Makes everything durable, with a seal behind it that tells the newest state.
+    pub(crate) fn seal_and_sync(&self, attachment: &Attachment) -> Result<()> {
+        if self.geometry.layout != Layout::Framed {
+            return self.sync().map(drop);
+        }
+        loop {
+            self.check_poison()?;
+            // The lock goes before anything is waited for.
+            let sealed = self.write_seal(attachment, &self.sealer(attachment))?;
+            match sealed {
+                Sealed::To(end) => return self.commit_to(end),
+                Sealed::Beyond(end) => self.make_room_for_seal(attachment, end)?,
+            }
+        }
+    }
+
+    /// Waits until the seal that ends at `seal_end` is published, for a while.
+    ///
+    /// The bell stays unarmed: those who append without a pause would ring it for every record.
+    fn wait_for_seal(&self, attachment: &Attachment, end: Lsn, seal_end: Lsn) -> Result<()> {
+        let words = self.words();
+        let is_there = || self.is_sealed(end) || cursor::published(words) >= seal_end;
+        for _ in 0..SEAL_LOOKS {
+            if is_there() {
+                return Ok(());
+            }
+            (0..8).for_each(|_| primitive::spin_loop());
+        }
+        let since = Instant::now();
+        while !is_there() {
+            if since.elapsed() >= LOOK_FOR_THE_DEAD {
+                return self.repair_what_holds_back(attachment);
+            }
+            bell::wait(&words.bell, bell::listen(&words.bell), SEAL_LOOK_AGAIN);
+        }
+        Ok(())
+    }
+}
