@@ -7,6 +7,9 @@ use rustix::io::Errno;
 
 use crate::Lsn;
 
+/// What opening anything but a regular file comes to, where a log has one.
+pub(crate) const NOT_REGULAR: Errno = Errno::LOOP;
+
 /// A specialised `Result` for this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -62,6 +65,7 @@ impl ErrorKind {
             Errno::NOENT => ErrorKind::NotFound,
             Errno::EXIST => ErrorKind::AlreadyExists,
             Errno::ACCESS | Errno::PERM | Errno::ROFS => ErrorKind::PermissionDenied,
+            NOT_REGULAR => ErrorKind::Incompatible,
             Errno::OPNOTSUPP | Errno::NOSYS | Errno::NODEV => ErrorKind::Unsupported,
             _ => ErrorKind::Io,
         }
@@ -92,8 +96,12 @@ impl Error {
     }
 
     /// An error that the operating system answered while Vellum tried to `operation` on `path`.
-    pub(crate) fn os(errno: Errno, operation: &str, path: &Path) -> Error {
-        let mut error = Error::new(ErrorKind::of(errno), format!("cannot {operation}"));
+    pub(crate) fn os(errno: Errno, operation: &str, path: &(impl AsRef<Path> + ?Sized)) -> Error {
+        let mut message = format!("cannot {operation}");
+        if errno == NOT_REGULAR {
+            message += ": this is no regular file but a link, a pipe or a directory; remove it";
+        }
+        let mut error = Error::new(ErrorKind::of(errno), message);
         error.0.errno = Some(errno);
         error.at_path(path)
     }
@@ -110,8 +118,8 @@ impl Error {
     }
 
     /// The same error, saying which file it is about.
-    pub(crate) fn at_path(mut self, path: &Path) -> Error {
-        self.0.path = Some(path.to_path_buf());
+    pub(crate) fn at_path(mut self, path: &(impl AsRef<Path> + ?Sized)) -> Error {
+        self.0.path = Some(path.as_ref().to_path_buf());
         self
     }
 
@@ -153,7 +161,8 @@ impl fmt::Display for Error {
         if let Some(path) = &self.0.path {
             write!(f, " ({})", path.display())?;
         }
-        if let Some(errno) = self.0.errno {
+        // Which number that is says nothing.
+        if let Some(errno) = self.0.errno.filter(|errno| *errno != NOT_REGULAR) {
             write!(f, ": {errno}")?;
         }
         Ok(())
@@ -164,11 +173,11 @@ impl std::error::Error for Error {}
 
 /// Gives an answer of the operating system the operation and the file it was about.
 pub(crate) trait OsResult<T> {
-    fn or_os(self, operation: &str, path: &Path) -> Result<T>;
+    fn or_os(self, operation: &str, path: &(impl AsRef<Path> + ?Sized)) -> Result<T>;
 }
 
 impl<T> OsResult<T> for rustix::io::Result<T> {
-    fn or_os(self, operation: &str, path: &Path) -> Result<T> {
+    fn or_os(self, operation: &str, path: &(impl AsRef<Path> + ?Sized)) -> Result<T> {
         self.map_err(|errno| Error::os(errno, operation, path))
     }
 }

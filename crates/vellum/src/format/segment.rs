@@ -41,8 +41,8 @@ pub(crate) fn text_file_pattern(first: Lsn) -> String {
 }
 
 /// Path of the framed segment that starts at `first`.
-pub(crate) fn path(dir: &Path, first: Lsn) -> PathBuf {
-    dir.join(file_name(first))
+pub(crate) fn path(dir: impl AsRef<Path>, first: Lsn) -> PathBuf {
+    dir.as_ref().join(file_name(first))
 }
 
 /// What the name of a segment file tells.

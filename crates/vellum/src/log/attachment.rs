@@ -12,7 +12,6 @@
 
 use std::cell::Cell;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,6 +28,7 @@ use crate::shared::cursor::Range;
 use crate::shared::exclusive::{Exclusive, Taken};
 use crate::shared::participants::{self, Owner, PRESENCE_BYTE};
 use crate::shared::words::{PARTICIPANT_COUNT, SLOT_COUNT, Words};
+use crate::sys::Dir;
 use crate::sys::fork::Inherit;
 use crate::sys::inherited::Marked;
 use crate::sys::lock::{self, Kind};
@@ -101,10 +101,10 @@ impl Inherit for Attachment {
 
 impl Attachment {
     /// Attaches the calling process. `lock_file` is its own; the caller is in the gate.
-    pub(crate) fn attach(dir: &Path, words: &Words, lock_file: OwnedFd) -> Result<Attachment> {
+    pub(crate) fn attach(dir: &Dir, words: &Words, lock_file: OwnedFd) -> Result<Attachment> {
         let path = dir.join(LOCK_NAME);
         let claim = || -> io::Result<(Marked, Marked, Option<Owner>)> {
-            let (lock_file, presence) = (Marked::new(lock_file)?, Marked::open(&path)?);
+            let (lock_file, presence) = (Marked::new(lock_file)?, Marked::open(dir, &path)?);
             // Exclusive is held only within the gate, which is ours; so this is never refused.
             if !lock::try_lock(presence.fd(), PRESENCE_BYTE, Kind::Shared)? {
                 return Err(io::Errno::BUSY);
@@ -138,7 +138,7 @@ impl Attachment {
     pub(crate) fn attach_again(core: &Core) -> Result<Attachment> {
         let path = core.dir.join(LOCK_NAME);
         let _gate = Gate::enter(&core.dir)?;
-        let lock_file = sys::file::open(&path, OFlags::RDWR, 0).or_os("open", &path)?;
+        let lock_file = core.dir.open_file(&path, OFlags::RDWR).or_os("open", &path)?;
         Attachment::attach(&core.dir, core.words(), lock_file)
     }
 
@@ -172,7 +172,7 @@ impl Attachment {
         let gate = Gate::enter(&core.dir)?;
         // Before the old one goes: coming back must not depend on a free descriptor.
         let path = core.dir.join(LOCK_NAME);
-        let fresh = Marked::open(&path).or_os("open", &path)?;
+        let fresh = Marked::open(&core.dir, &path).or_os("open", &path)?;
         drop(self.presence().replace(fresh));
         let is_alone = gate.is_alone();
         if is_alone != Ok(true) {

@@ -24,7 +24,7 @@ pub(crate) struct CoreRef(pub(crate) Core);
 
 impl std::fmt::Debug for CoreRef {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Log").field("dir", &self.0.dir).finish_non_exhaustive()
+        f.debug_struct("Log").field("dir", &self.0.dir.path()).finish_non_exhaustive()
     }
 }
 

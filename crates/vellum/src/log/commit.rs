@@ -21,7 +21,8 @@ use crate::log::{CONTROL_NAME, GEOMETRY_NAME, wipe};
 use crate::shared::commit::{self, Batch, Failure, Operation, Sealer, Step};
 use crate::shared::primitive::{self, Ordering};
 use crate::shared::{bell, cursor, lock};
-use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
+use crate::sys::{self, Dir};
+use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
 /// How long to sleep before asking whether those who write are alive: nobody rings for the dead.
 pub(crate) const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
@@ -111,7 +112,7 @@ impl Core {
         let (operation, path) = match failure.operation {
             Operation::Write => ("write records to", self.segment_path(failure.segment)),
             Operation::Sync => ("sync", self.segment_path(failure.segment)),
-            Operation::Name => ("sync the names in", self.dir.clone()),
+            Operation::Name => ("sync the names in", self.dir.path().to_path_buf()),
         };
         let errno = Errno::from_raw_os_error(failure.errno);
         Error::poisoned(errno, operation, &path)
@@ -155,7 +156,7 @@ impl Core {
             let failed = |errno| failure(errno, first, Operation::Write);
             let segment =
                 attachment.open_segment(self, first).map_err(|error| failed(errno_of(&error)))?;
-            segment.write_staged(next, limit).map_err(failed)?;
+            segment.write_staged(&self.dir, next, limit).map_err(failed)?;
             next = limit;
         }
         Ok(())
@@ -194,7 +195,7 @@ impl Core {
             self.note_seals()?;
             sync_log_itself(&self.dir)?;
         } else {
-            sys::file::sync_directory(&self.dir)?;
+            self.dir.sync()?;
         }
         words.commits.ends.named_end.fetch_max(allocated_end, Ordering::AcqRel);
         Ok(())
@@ -295,19 +296,18 @@ impl Core {
 }
 
 /// Makes the files that describe a log durable, and its directory's name.
-fn sync_log_itself(dir: &std::path::Path) -> io::Result<()> {
+fn sync_log_itself(dir: &Dir) -> io::Result<()> {
     for name in [GEOMETRY_NAME, CONTROL_NAME] {
-        let fd = sys::file::open(&dir.join(name), rustix::fs::OFlags::RDONLY, 0)?;
+        let fd = dir.open_file(&dir.join(name), rustix::fs::OFlags::RDONLY)?;
         sys::file::sync(&fd)?;
     }
     sync_log_names(dir)
 }
 
-/// Makes the names in the log's directory durable, and its own.
-pub(crate) fn sync_log_names(dir: &std::path::Path) -> io::Result<()> {
-    sys::file::sync_directory(dir)?;
-    let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
-    sys::file::sync_directory(parent.unwrap_or(".".as_ref()))
+/// Makes the names in the log's directory durable, and its own where this process may.
+pub(crate) fn sync_log_names(dir: &Dir) -> io::Result<()> {
+    dir.sync()?;
+    dir.sync_own_name()
 }
 
 fn failure(errno: Errno, segment: Lsn, operation: Operation) -> Failure {

@@ -34,7 +34,7 @@ impl Core {
     /// it.
     pub(crate) fn compress_closed(&self, attachment: &Attachment) -> Result<()> {
         let path = self.dir.join(LOCK_NAME);
-        let file = Brief::open(&path).or_os("open", &path)?;
+        let file = Brief::open(&self.dir, &path).or_os("open", &path)?;
         let locked = sys::lock::try_lock(&file, COMPRESS_BYTE, Kind::Exclusive);
         if !locked.or_os("lock", &path)? {
             return Ok(());
@@ -43,7 +43,7 @@ impl Core {
         let closed = Listing::count_before(&files, cursor::published(self.words()));
         for file in &files[..closed] {
             match file.is_compressed {
-                true => file.remove_plain()?,
+                true => file.remove_plain(&self.dir)?,
                 false => self.compress(attachment, file)?,
             }
         }
@@ -57,17 +57,16 @@ impl Core {
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
             .or_os("compress", &plain.path)?;
         if !self.name_compressed(attachment, plain, &unfinished)? {
-            return listing::remove(&unfinished);
+            return listing::remove(&self.dir, &unfinished);
         }
-        sys::file::sync_directory(&self.dir).or_os("sync the names in", &self.dir)?;
-        listing::remove(&plain.path)
+        self.dir.sync().or_os("sync the names in", &self.dir)?;
+        listing::remove(&self.dir, &plain.path)
     }
 
     /// Writes the compressed form of a file, durably, with the length of what it was.
     fn encode(&self, plain: &Path, unfinished: &Path) -> io::Result<()> {
-        let mut source = File::open(plain)?;
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC;
-        let target = sys::file::open(unfinished, flags, self.mode)?;
+        let mut source = File::from(self.dir.open_file(plain, OFlags::RDONLY)?);
+        let target = self.dir.create(unfinished, self.mode)?;
         let _ = fs::fchmod(&target, fs::Mode::from_raw_mode(self.mode));
         let mut encoder = zstd::stream::Encoder::new(File::from(target), LEVEL)?;
         encoder.set_pledged_src_size(Some(source.metadata()?.len()))?;
@@ -87,12 +86,12 @@ impl Core {
         let words = self.words();
         // Who removes files holds it too.
         let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
-        let is_there = std::fs::symlink_metadata(&plain.path).is_ok();
+        let is_there = self.dir.holds(&plain.path);
         if !is_there || self.segment_end(plain.first) <= self.begin() {
             return Ok(false);
         }
         let target = compressed_path(&plain.path);
-        fs::rename(unfinished, &target).or_os("name the compressed file", &target)?;
+        self.dir.rename(unfinished, &target).or_os("name the compressed file", &target)?;
         Ok(true)
     }
 }

@@ -9,7 +9,7 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{self, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::error::OsResult;
@@ -21,14 +21,14 @@ use crate::shared::cursor::Packed;
 use crate::shared::primitive::Ordering;
 use crate::shared::region::{CONTROL_LEN, Region};
 use crate::shared::words::Words;
-use crate::sys::{self, Map};
+use crate::sys::{self, Dir, Map};
 use crate::{Error, ErrorKind, Result};
 
 pub(crate) const UNFINISHED_CONTROL_NAME: &str = "control.new";
 
 /// Writes a complete control file and gives it its name.
 pub(crate) fn write_control(
-    dir: &Path,
+    dir: &Dir,
     geometry: &Geometry,
     positions: Positions,
     mode: u32,
@@ -57,36 +57,35 @@ pub(crate) fn overwrite_control(
 }
 
 /// Writes a new geometry file.
-pub(crate) fn write_geometry(dir: &Path, geometry: &Geometry, mode: u32) -> Result<()> {
+pub(crate) fn write_geometry(dir: &Dir, geometry: &Geometry, mode: u32) -> Result<()> {
     let fd = write_unfinished(dir, &geometry.to_bytes(), mode)?;
     name_unfinished(dir, &fd, GEOMETRY_NAME)
 }
 
 /// Changes the geometry file in its place, durably: it lies within one sector.
-pub(crate) fn overwrite_geometry(dir: &Path, geometry: &Geometry) -> Result<()> {
+pub(crate) fn overwrite_geometry(dir: &Dir, geometry: &Geometry) -> Result<()> {
     let path = dir.join(GEOMETRY_NAME);
     let overwrite = || {
-        let fd = sys::file::open(&path, OFlags::RDWR | OFlags::CREATE, 0o644)?;
+        let fd = dir.open_or_create(&path, 0o644)?;
         sys::file::write_all_at(&fd, &geometry.to_bytes(), 0)?;
         sys::file::sync_data(&fd)
     };
     overwrite().or_os("write", &path)
 }
 
-fn write_unfinished(dir: &Path, bytes: &[u8], mode: u32) -> Result<OwnedFd> {
+fn write_unfinished(dir: &Dir, bytes: &[u8], mode: u32) -> Result<OwnedFd> {
     let unfinished = dir.join(UNFINISHED_CONTROL_NAME);
     sys::file::check_size_limit(bytes.len() as u64).or_os("create a log in", dir)?;
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC;
-    let fd = sys::file::open(&unfinished, flags, mode).or_os("create", &unfinished)?;
+    let fd = dir.create(&unfinished, mode).or_os("create", &unfinished)?;
     sys::file::write_all_at(&fd, bytes, 0).or_os("write", &unfinished)?;
     Ok(fd)
 }
 
 /// Gives a complete file its name; after a power cut, too, the name means the whole file.
-fn name_unfinished(dir: &Path, fd: &OwnedFd, name: &str) -> Result<()> {
+fn name_unfinished(dir: &Dir, fd: &OwnedFd, name: &str) -> Result<()> {
     let target = dir.join(name);
     sys::file::sync(fd).or_os("sync", &target)?;
-    fs::rename(dir.join(UNFINISHED_CONTROL_NAME), &target).or_os("name", &target)
+    dir.rename(&dir.join(UNFINISHED_CONTROL_NAME), &target).or_os("name", &target)
 }
 
 /// Stores positions into the words of a control file that nobody uses yet.
@@ -133,20 +132,20 @@ fn read_header(control: &OwnedFd, path: &Path) -> Result<Geometry> {
 }
 
 /// The geometry from its own file, or from the control file where that one is gone or damaged.
-pub(crate) fn any_geometry(dir: &Path) -> Result<Geometry> {
+pub(crate) fn any_geometry(dir: &Dir) -> Result<Geometry> {
     stored_geometry(dir).or_else(|error| {
         let path = dir.join(CONTROL_NAME);
-        let control = sys::file::open(&path, OFlags::RDONLY, 0);
+        let control = dir.open_file(&path, OFlags::RDONLY);
         control.ok().and_then(|control| read_header(&control, &path).ok()).ok_or(error)
     })
 }
 
 /// The geometry from its own file, where the control file is gone.
-pub(crate) fn stored_geometry(dir: &Path) -> Result<Geometry> {
+pub(crate) fn stored_geometry(dir: &Dir) -> Result<Geometry> {
     let path = dir.join(GEOMETRY_NAME);
-    match std::fs::read(&path) {
+    match dir.read(&path) {
         Ok(bytes) => Geometry::parse(&bytes).map_err(|fault| header_error(fault, &path)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+        Err(Errno::NOENT) => {
             if list(dir)?.is_empty() {
                 return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
             }
@@ -154,10 +153,7 @@ pub(crate) fn stored_geometry(dir: &Path) -> Result<Geometry> {
                            geometry file; restore one of them";
             Err(Error::new(ErrorKind::Corrupt, message).at_path(&path))
         }
-        Err(error) => {
-            let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-            Err(Error::os(errno, "read", &path))
-        }
+        Err(errno) => Err(Error::os(errno, "read", &path)),
     }
 }
 

@@ -13,13 +13,14 @@ use crate::shared::participants::Census;
 use crate::shared::primitive::Ordering;
 use crate::shared::region::Region;
 use crate::shared::words::Words;
+use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
 use crate::{Error, ErrorKind, Fill, Lsn, OnFull, Result};
 
 /// An open log.
 pub(crate) struct Core {
-    pub(crate) dir: PathBuf,
+    pub(crate) dir: Dir,
     pub(crate) geometry: Geometry,
     pub(crate) codec: Codec,
     pub(crate) filesystem: Filesystem,
@@ -96,7 +97,9 @@ impl Core {
     pub(crate) fn open_segment(&self, first: Lsn) -> Result<Segment> {
         match &self.stage {
             Some(stage) => Segment::open_staged(&self.dir, stage, &self.geometry, first),
-            None => self.open_file(first, |path| Segment::open(path, &self.geometry, first)),
+            None => {
+                self.open_file(first, |path| Segment::open(&self.dir, path, &self.geometry, first))
+            }
         }
     }
 
@@ -110,12 +113,12 @@ impl Core {
 
     /// Opens the file of the segment at `first` for writing by system call.
     pub(crate) fn open_unmapped(&self, first: Lsn) -> Result<Segment> {
-        self.open_file(first, |path| Segment::open_unmapped(path, &self.geometry, first))
+        self.open_file(first, |path| Segment::open_unmapped(&self.dir, path, &self.geometry, first))
     }
 
     /// Opens the file of the segment at `first` for reading.
     pub(crate) fn open_to_read(&self, first: Lsn) -> Result<ReadSegment> {
-        self.open_file(first, |path| ReadSegment::open(path, &self.geometry, first))
+        self.open_file(first, |path| ReadSegment::open(&self.dir, path, &self.geometry, first))
     }
 
     /// From where on records are in the stage, and not yet in the segments.

@@ -7,7 +7,7 @@
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, Mode, OFlags};
+use rustix::fs::{self, Mode};
 use rustix::io::Errno;
 
 use crate::error::OsResult;
@@ -26,6 +26,7 @@ use crate::log::{
 };
 use crate::segment::stage::Stage;
 use crate::segment::{SPARE_SUFFIX, UNFINISHED_NAME, list, names};
+use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::{Error, ErrorKind, Fill, Options, Result, knowledge, sys};
 
@@ -56,7 +57,7 @@ pub(crate) fn make_directory(dir: &Path, mode: u32) -> Result<()> {
 }
 
 /// Refuses a directory with other things in it, which somebody named by mistake.
-pub(crate) fn check_is_ours(dir: &Path, may_create: bool) -> Result<()> {
+pub(crate) fn check_is_ours(dir: &Dir, may_create: bool) -> Result<()> {
     let names = names(dir)?;
     if names.iter().any(|name| name == CONTROL_NAME || name == GEOMETRY_NAME) {
         return Ok(());
@@ -88,9 +89,9 @@ pub(crate) fn check_is_ours(dir: &Path, may_create: bool) -> Result<()> {
 }
 
 /// Opens the file that locks are taken on; only who may write may open it.
-pub(crate) fn open_lock_file(dir: &Path, mode: u32) -> Result<OwnedFd> {
+pub(crate) fn open_lock_file(dir: &Dir, mode: u32) -> Result<OwnedFd> {
     let path = dir.join(LOCK_NAME);
-    let fd = sys::file::open(&path, OFlags::RDWR | OFlags::CREATE, mode).or_os("open", &path)?;
+    let fd = dir.open_or_create(&path, mode).or_os("open", &path)?;
     let found = fs::fstat(&fd).or_os("look at", &path)?.st_mode & 0o777;
     let writers = found & 0o222;
     let wanted = writers | writers << 1;
@@ -103,7 +104,7 @@ pub(crate) fn open_lock_file(dir: &Path, mode: u32) -> Result<OwnedFd> {
 
 /// Makes the control file: of a new log, or again from the segments.
 pub(crate) fn make_control(
-    dir: &Path,
+    dir: &Dir,
     options: &Options,
     filesystem: Filesystem,
     is_first: bool,
@@ -116,8 +117,8 @@ pub(crate) fn make_control(
     if options.never_create && !options.create_new {
         return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
     }
-    options.check_layout(options.layout.unwrap_or_default(), dir)?;
-    let (options, advice) = options.with_room_to_rotate().advised(dir, filesystem)?;
+    options.check_layout(options.layout.unwrap_or_default(), dir.path())?;
+    let (options, advice) = options.with_room_to_rotate().advised(dir.path(), filesystem)?;
     let geometry = new_geometry(&options, filesystem);
     write_geometry(dir, &geometry, mode)?;
     let control = write_control(dir, &geometry, Positions::of_new_log(&geometry), mode)?;
@@ -130,7 +131,7 @@ pub(crate) fn make_control(
 }
 
 /// Makes the control file of a log that has lost it.
-fn make_control_again(dir: &Path, options: &Options, mode: u32) -> Result<Opened> {
+fn make_control_again(dir: &Dir, options: &Options, mode: u32) -> Result<Opened> {
     if options.create_new {
         let message = "there are segments of a log already";
         return Err(Error::new(ErrorKind::AlreadyExists, message).at_path(dir));

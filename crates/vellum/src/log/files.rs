@@ -11,8 +11,6 @@
 
 use std::path::{Path, PathBuf};
 
-use rustix::fs;
-
 use crate::format::segment::{path, text_file_name};
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
@@ -53,7 +51,7 @@ impl Core {
     ) -> Result<T> {
         let mut answer = open(self.segment_path(first));
         for _ in 1..TRIES {
-            if self.geometry.layout == Layout::Framed || !is_missing(&answer) {
+            if self.geometry.layout == Layout::Framed || !self.is_missing(&answer) {
                 break;
             }
             answer = open(find(&self.dir, Layout::Text, first));
@@ -129,18 +127,18 @@ impl Core {
         }
         let link = self.dir.join(CURRENT_NAME);
         let Some(name) = self.newest_name() else {
-            if fs::readlink(&link, Vec::new()).is_ok() {
-                let _ = fs::unlink(&link);
+            if self.dir.readlink(&link).is_ok() {
+                let _ = self.dir.unlink(&link);
             }
             return;
         };
-        if links_to(&link, &name) {
+        if self.links_to(&link, &name) {
             return;
         }
         let unfinished = self.dir.join(UNFINISHED_CURRENT_NAME);
-        let _ = fs::unlink(&unfinished);
-        if fs::symlink(&name, &unfinished).is_ok() {
-            let _ = fs::rename(&unfinished, &link);
+        let _ = self.dir.unlink(&unfinished);
+        if self.dir.symlink(&name, &unfinished).is_ok() {
+            let _ = self.dir.rename(&unfinished, &link);
         }
     }
 
@@ -156,7 +154,7 @@ impl Core {
     /// Puts the link right where somebody died before moving it, or removed it.
     pub(crate) fn check_link(&self, attachment: &Attachment) {
         let link = self.dir.join(CURRENT_NAME);
-        let is_right = || self.newest_name().is_some_and(|name| links_to(&link, &name));
+        let is_right = || self.newest_name().is_some_and(|name| self.links_to(&link, &name));
         // A framed log has none, and is not listed for it.
         if self.geometry.layout == Layout::Text && !is_right() {
             let words = self.words();
@@ -164,14 +162,14 @@ impl Core {
             self.point_to_newest();
         }
     }
-}
 
-fn links_to(link: &Path, name: &Path) -> bool {
-    std::fs::read_link(link).is_ok_and(|target| target == name)
-}
+    fn links_to(&self, link: &Path, name: &Path) -> bool {
+        self.dir.readlink(link).is_ok_and(|target| target == name)
+    }
 
-/// Whether opening a segment failed because there is no such file.
-fn is_missing<T>(answer: &Result<T, Error>) -> bool {
-    let path = answer.as_ref().err().and_then(Error::path);
-    path.is_some_and(|path| std::fs::symlink_metadata(path).is_err())
+    /// Whether opening a segment failed because there is no such file.
+    fn is_missing<T>(&self, answer: &Result<T, Error>) -> bool {
+        let path = answer.as_ref().err().and_then(Error::path);
+        path.is_some_and(|path| !self.dir.holds(path))
+    }
 }

@@ -5,14 +5,13 @@
 //!
 //! **If the process dies here**: the gate is open again.
 
-use std::path::Path;
-
 use rustix::io;
 
 use crate::Result;
 use crate::error::OsResult;
 use crate::log::LOCK_NAME;
 use crate::shared::participants::{GATE_BYTE, PRESENCE_BYTE};
+use crate::sys::Dir;
 use crate::sys::inherited::Brief;
 use crate::sys::lock::{self, Kind};
 
@@ -23,9 +22,9 @@ pub(crate) struct Gate {
 
 impl Gate {
     /// Waits until nobody else is in the gate of the log in `dir`.
-    pub(crate) fn enter(dir: &Path) -> Result<Gate> {
+    pub(crate) fn enter(dir: &Dir) -> Result<Gate> {
         let path = dir.join(LOCK_NAME);
-        let file = Brief::open(&path).or_os("open", &path)?;
+        let file = Brief::open(dir, &path).or_os("open", &path)?;
         lock::lock(&file, GATE_BYTE, Kind::Exclusive).or_os("lock", &path)?;
         Ok(Gate { file })
     }

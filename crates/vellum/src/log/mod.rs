@@ -391,7 +391,7 @@ impl Log {
 
     /// The log's directory.
     pub fn path(&self) -> &Path {
-        &self.shared.0.dir
+        self.shared.0.dir.path()
     }
 }
 

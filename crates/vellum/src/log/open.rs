@@ -32,7 +32,7 @@ use crate::shared::primitive::Ordering;
 use crate::shared::region::{CONTROL_LEN, Region};
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
-use crate::sys::{self, Map};
+use crate::sys::{self, Dir, Map};
 use crate::{Error, ErrorKind, Fill, Options, Result};
 
 /// Opens the log in `dir` as `options` say.
@@ -41,13 +41,14 @@ pub(crate) fn open(dir: &Path, options: &Options) -> Result<CoreRef> {
     if options.read_only { open_read_only(dir, options) } else { open_for_writing(dir, options) }
 }
 
-fn open_for_writing(dir: &Path, options: &Options) -> Result<CoreRef> {
+fn open_for_writing(path: &Path, options: &Options) -> Result<CoreRef> {
     let mode = options.mode.unwrap_or(0o666);
     let may_create = !options.never_create || options.create_new;
     if may_create {
-        make_directory(dir, mode)?;
+        make_directory(path, mode)?;
     }
-    let filesystem = directory_filesystem(dir)?;
+    let dir = &open_directory(path)?;
+    let filesystem = dir.filesystem().or_os("tell the filesystem of", dir)?;
     if let Some(reason) = filesystem.refusal() {
         return Err(Error::new(ErrorKind::Unsupported, reason).at_path(dir));
     }
@@ -56,7 +57,7 @@ fn open_for_writing(dir: &Path, options: &Options) -> Result<CoreRef> {
     let gate = Gate::enter(dir)?;
     let is_first = gate.is_alone().or_os("lock", &dir.join(LOCK_NAME))?;
     let control_path = dir.join(CONTROL_NAME);
-    let opened = match sys::file::open(&control_path, OFlags::RDWR, 0) {
+    let opened = match dir.open_file(&control_path, OFlags::RDWR) {
         Ok(_) if options.create_new => {
             let message = "there is a log already";
             return Err(Error::new(ErrorKind::AlreadyExists, message).at_path(dir));
@@ -91,7 +92,7 @@ fn open_for_writing(dir: &Path, options: &Options) -> Result<CoreRef> {
 }
 
 /// Takes up a log that has a control file, recovering it where its words do not hold.
-fn take_up(dir: &Path, options: &Options, control: OwnedFd, is_first: bool) -> Result<Opened> {
+fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Result<Opened> {
     let path = dir.join(CONTROL_NAME);
     let geometry = read_geometry(&control, &path)?;
     options.check_against(&geometry, dir)?;
@@ -116,7 +117,7 @@ fn take_up(dir: &Path, options: &Options, control: OwnedFd, is_first: bool) -> R
 
 /// Whether what the words tell of does not hold any more: a truncation was not finished, the stage
 /// is gone, or the page cache cannot be believed after a failed sync.
-fn is_lost(dir: &Path, control: &OwnedFd, geometry: &Geometry) -> Result<bool> {
+fn is_lost(dir: &Dir, control: &OwnedFd, geometry: &Geometry) -> Result<bool> {
     // Nobody is here, so who truncated has died.
     if is_being_cut(dir) {
         return Ok(true);
@@ -130,28 +131,29 @@ fn is_lost(dir: &Path, control: &OwnedFd, geometry: &Geometry) -> Result<bool> {
 }
 
 /// Whether the words tell of a stage that is not there.
-fn is_stage_lost(dir: &Path, geometry: &Geometry, region: &Region) -> bool {
+fn is_stage_lost(dir: &Dir, geometry: &Geometry, region: &Region) -> bool {
     let inode = region.words().commits.stage.inode.load(Ordering::Acquire);
-    inode != 0 && Stage::of(dir, geometry.secret).inode() != Some(inode)
+    inode != 0 && Stage::of(dir.path(), geometry.secret).inode() != Some(inode)
 }
 
 /// The words of a log that has lost them, worked out for one reader alone from the segments as
 /// they are.
-fn worked_out(dir: &Path, geometry: &Geometry) -> Result<Region> {
+fn worked_out(dir: &Dir, geometry: &Geometry) -> Result<Region> {
     let region = Region::on_heap();
     rebuild::scan(dir, geometry, loss_of(geometry), Access::Look)?.store(region.words());
     Ok(region)
 }
 
 /// Whether a truncation has begun and not ended.
-fn is_being_cut(dir: &Path) -> bool {
+fn is_being_cut(dir: &Dir) -> bool {
     stored_geometry(dir).is_ok_and(|stored| stored.cut != 0)
 }
 
-fn open_read_only(dir: &Path, options: &Options) -> Result<CoreRef> {
-    let filesystem = directory_filesystem(dir)?;
+fn open_read_only(path: &Path, options: &Options) -> Result<CoreRef> {
+    let dir = &open_directory(path)?;
+    let filesystem = dir.filesystem().or_os("tell the filesystem of", dir)?;
     let control_path = dir.join(CONTROL_NAME);
-    let control = match sys::file::open(&control_path, OFlags::RDONLY, 0) {
+    let control = match dir.open_file(&control_path, OFlags::RDONLY) {
         Ok(control) => Some(control),
         Err(Errno::NOENT) => None,
         Err(errno) => return Err(Error::os(errno, "open the control file", &control_path)),
@@ -191,7 +193,7 @@ fn open_read_only(dir: &Path, options: &Options) -> Result<CoreRef> {
 }
 
 fn core(
-    dir: &Path,
+    dir: &Dir,
     options: &Options,
     geometry: Geometry,
     filesystem: Filesystem,
@@ -200,7 +202,7 @@ fn core(
 ) -> Core {
     let is_staged = geometry.fill == Fill::Staged;
     Core {
-        dir: dir.to_path_buf(),
+        dir: dir.clone(),
         codec: Codec::new(geometry.secret),
         filesystem,
         mode,
@@ -210,7 +212,7 @@ fn core(
             .min(geometry.segment_capacity),
         mapped_bytes_max: options.mapped_bytes_max.unwrap_or(MAPPED_BYTES_MAX_DEFAULT),
         on_full: options.on_full,
-        stage: is_staged.then(|| Stage::of(dir, geometry.secret)),
+        stage: is_staged.then(|| Stage::of(dir.path(), geometry.secret)),
         block: if is_staged { stage::block(dir, filesystem) } else { 1 },
         recovery: None,
         advice: None,
@@ -220,17 +222,15 @@ fn core(
     }
 }
 
-fn directory_filesystem(dir: &Path) -> Result<Filesystem> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-    let fd = sys::file::open(dir, flags, 0).map_err(|errno| match errno {
+pub(crate) fn open_directory(path: &Path) -> Result<Dir> {
+    Dir::open(path).map_err(|errno| match errno {
         Errno::NOTDIR => {
             let message = "not a log: a log is a directory, and this is not one";
-            Error::new(ErrorKind::Incompatible, message).at_path(dir)
+            Error::new(ErrorKind::Incompatible, message).at_path(path)
         }
-        Errno::NOENT => Error::new(ErrorKind::NotFound, "there is no log").at_path(dir),
-        errno => Error::os(errno, "open the log's directory", dir),
-    })?;
-    Filesystem::of(&fd).or_os("tell the filesystem of", dir)
+        Errno::NOENT => Error::new(ErrorKind::NotFound, "there is no log").at_path(path),
+        errno => Error::os(errno, "open the log's directory", path),
+    })
 }
 
 /// What has happened to a log whose control file does not hold.
@@ -240,7 +240,7 @@ pub(crate) fn loss_of(stored: &Geometry) -> Loss {
     if is_same_boot && stored.fill != Fill::Staged { Loss::Words } else { Loss::Power }
 }
 
-pub(crate) fn require_alone(is_first: bool, dir: &Path) -> Result<()> {
+pub(crate) fn require_alone(is_first: bool, dir: &Dir) -> Result<()> {
     if is_first {
         return Ok(());
     }
@@ -251,8 +251,8 @@ pub(crate) fn require_alone(is_first: bool, dir: &Path) -> Result<()> {
 
 impl Options {
     /// Refuses options that contradict what is stored in the log.
-    pub(crate) fn check_against(&self, stored: &Geometry, dir: &Path) -> Result<()> {
-        self.check_layout(stored.layout, dir)?;
+    pub(crate) fn check_against(&self, stored: &Geometry, dir: &Dir) -> Result<()> {
+        self.check_layout(stored.layout, dir.path())?;
         let contradiction = [
             contradict("layout", self.layout, stored.layout),
             contradict("segment capacity", self.segment_capacity_bytes, stored.segment_capacity),

@@ -6,8 +6,6 @@
 //! **If the process dies here**: the words say first that they do not hold; who opens the log next
 //! takes the policy from the file, old or new, which lies within one sector.
 
-use rustix::fs::OFlags;
-
 use crate::error::OsResult;
 use crate::format::control::GEOMETRY_LEN;
 use crate::log::GEOMETRY_NAME;
@@ -31,7 +29,7 @@ impl Core {
 
     /// The policy in the geometry file.
     fn stored_policy(&self) -> Policy {
-        let bytes = std::fs::read(self.dir.join(GEOMETRY_NAME)).unwrap_or_default();
+        let bytes = self.dir.read(&self.dir.join(GEOMETRY_NAME)).unwrap_or_default();
         bytes.get(GEOMETRY_LEN..).and_then(Policy::parse).unwrap_or_default()
     }
 
@@ -69,7 +67,7 @@ impl Core {
         let bytes = [geometry.to_bytes(), policy.to_bytes()].concat();
         let path = self.dir.join(GEOMETRY_NAME);
         let store = || {
-            let fd = sys::file::open(&path, OFlags::RDWR | OFlags::CREATE, self.mode)?;
+            let fd = self.dir.open_or_create(&path, self.mode)?;
             sys::file::write_all_at(&fd, &bytes, 0)?;
             sys::file::sync_data(&fd)
         };

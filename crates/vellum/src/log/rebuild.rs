@@ -7,7 +7,6 @@
 //! **If the process dies here**: nothing was changed but pads written into holes, and zeros over
 //! what was cut; the next opener does it again and comes to the same end.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::format::control::Geometry;
@@ -19,6 +18,7 @@ use crate::log::recover::{self, Recovery};
 use crate::log::{text_end, wipe};
 use crate::segment::list;
 use crate::shared::region::Region;
+use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::{Error, ErrorKind, Layout, Lsn, OnFull, Result};
 
@@ -67,7 +67,7 @@ impl Positions {
 
 /// Works out the positions of the log in `dir`.
 pub(crate) fn scan(
-    dir: &Path,
+    dir: &Dir,
     geometry: &Geometry,
     loss: Loss,
     access: Access,
@@ -89,9 +89,9 @@ pub(crate) fn scan(
 }
 
 /// A log without shared words, good for reading files.
-pub(crate) fn bare_core(dir: &Path, geometry: &Geometry) -> Core {
+pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
     Core {
-        dir: dir.to_path_buf(),
+        dir: dir.clone(),
         geometry: *geometry,
         codec: Codec::new(geometry.secret),
         filesystem: Filesystem::Other(0),

@@ -11,8 +11,6 @@
 
 use std::sync::Arc;
 
-use rustix::fs;
-
 use crate::error::OsResult;
 use crate::format::frame::Kind;
 use crate::format::seal::{SEAL_LEN, Seal};
@@ -156,7 +154,7 @@ fn without_trimmed(core: &Core, firsts: &[Lsn], begin: Lsn, access: Access) -> R
     if access == Access::Change {
         for first in gone {
             let path = path(&core.dir, first);
-            fs::unlink(&path).or_os("remove the trimmed segment", &path)?;
+            core.dir.unlink(&path).or_os("remove the trimmed segment", &path)?;
         }
     }
     Ok(kept)

@@ -7,6 +7,7 @@ use crate::format::frame::{HEADER_LEN, Kind};
 use crate::log::batch::CoreRef;
 use crate::log::control::any_geometry;
 use crate::log::frames::{self, Found};
+use crate::log::open::open_directory;
 use crate::log::rebuild;
 use crate::log::text_end::text_runs;
 use crate::log::verify::{Damage, damage};
@@ -44,6 +45,7 @@ pub struct RepairReport {
 /// When it returns, the new log survives a power cut.
 pub fn repair(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<RepairReport> {
     let (from, to) = (from.as_ref(), to.as_ref());
+    let from = &open_directory(from)?;
     let geometry = any_geometry(from)?;
     let firsts = list(from)?;
     if firsts.is_empty() {

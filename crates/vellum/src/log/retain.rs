@@ -6,8 +6,6 @@
 //! **If the process dies here**: `begin` is raised before files go, the oldest first; the next one
 //! removes what lies wholly before it.
 
-use rustix::fs;
-
 use crate::error::OsResult;
 use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::core::Core;
@@ -71,7 +69,7 @@ impl Core {
         if gone > left_over {
             words.begin.fetch_max(files[gone].first.get(), Ordering::SeqCst);
         }
-        files[..gone].iter().try_for_each(SegmentFile::remove)?;
+        files[..gone].iter().try_for_each(|file| file.remove(&self.dir))?;
         Ok(gone)
     }
 
@@ -108,7 +106,7 @@ impl Core {
             if self.segment_of(tail) == file.first {
                 return Ok(tail.get() - file.first.get());
             }
-            Ok(fs::stat(&file.path).or_os("look at", &file.path)?.st_size as u64)
+            Ok(self.dir.stat(&file.path).or_os("look at", &file.path)?.st_size as u64)
         };
         files.iter().map(len).collect()
     }

@@ -1,6 +1,6 @@
 //! The stage of a log from its first opener to its last closer.
 
-use std::path::Path;
+use rustix::fs::OFlags;
 
 use crate::format::segment::header_len;
 use crate::log::CONTROL_NAME;
@@ -8,6 +8,7 @@ use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::shared::primitive::Ordering;
 use crate::shared::{commit, cursor};
+use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::{Error, ErrorKind, Result, sys};
 
@@ -16,9 +17,10 @@ use crate::{Error, ErrorKind, Result, sys};
 const BLOCK_LEN_MAX: u64 = 4096;
 
 /// Bytes of the blocks that batches are written in.
-pub(crate) fn block(dir: &Path, filesystem: Filesystem) -> u64 {
+pub(crate) fn block(dir: &Dir, filesystem: Filesystem) -> u64 {
     let least = filesystem.direct_block_min();
-    sys::file::direct_block(&dir.join(CONTROL_NAME)).unwrap_or(least).max(least)
+    let control = dir.open_file(&dir.join(CONTROL_NAME), OFlags::RDONLY | OFlags::DIRECT).ok();
+    control.and_then(sys::file::direct_block).unwrap_or(least).max(least)
 }
 
 impl Core {
@@ -53,7 +55,7 @@ impl Core {
     fn begin_stage(&self) -> Result<()> {
         let Some(stage) = &self.stage else { return Ok(()) };
         let words = self.words();
-        let inode = stage.create(&self.dir, self.mode)?;
+        let inode = stage.create(self.dir.path(), self.mode)?;
         let tail = cursor::tail(words);
         let first = self.segment_of(tail);
         let mut ready_end = tail;

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use rustix::fs;
 use rustix::io::Errno;
 
 use crate::error::OsResult;
@@ -238,7 +237,7 @@ fn segments(core: &Core, tail: Lsn) -> Result<Vec<SegmentStat>> {
             std::cmp::Ordering::Equal => SegmentState::Active,
             std::cmp::Ordering::Greater => SegmentState::Prepared,
         };
-        let compressed = file.content_len().unwrap_or_default();
+        let compressed = file.content_len(&core.dir).unwrap_or_default();
         let segment = segment(core, file.path, first, tail, state)?;
         all.extend(segment.map(|segment| match compressed {
             Some(len) => SegmentStat { end_lsn: Lsn::new(first.get() + len), ..segment },
@@ -260,7 +259,7 @@ fn segment(
     tail: Lsn,
     state: SegmentState,
 ) -> Result<Option<SegmentStat>> {
-    let metadata = match fs::stat(&path) {
+    let metadata = match core.dir.stat(&path) {
         Err(Errno::NOENT) => return Ok(None),
         answer => answer.or_os("look at", &path)?,
     };

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use rustix::fs::{self, OFlags};
+use rustix::fs;
 
 use crate::error::OsResult;
 use crate::format::segment::text_file_name;
@@ -21,9 +21,9 @@ use crate::log::rebuild::{Access, Loss, Positions, check_contiguous};
 use crate::log::window::open_file;
 use crate::log::wipe;
 use crate::segment::list;
-use crate::segment::listing::{Listing, SegmentFile};
+use crate::segment::listing::Listing;
 use crate::shared::cursor::Range;
-use crate::sys::{self, clock};
+use crate::sys::clock;
 use crate::{Lsn, Result};
 
 /// Where a text log begins and ends.
@@ -43,7 +43,8 @@ pub(crate) fn find_end(
     let mut newest = firsts[firsts.len() - 1];
     let tail = end_of_text(core, firsts, loss, access)?.max(begin);
     if (loss, access) == (Loss::Power, Access::Change) {
-        Listing::read(&core.dir)?.files.iter().try_for_each(SegmentFile::remove_plain)?;
+        let listing = Listing::read(&core.dir)?;
+        listing.files.iter().try_for_each(|file| file.remove_plain(&core.dir))?;
         wipe::wipe(&core.dir, &core.geometry, tail)?;
         newest = list(&core.dir)?.last().copied().unwrap_or(newest);
     }
@@ -66,7 +67,8 @@ fn without_removed<'a>(core: &Core, firsts: &'a [Lsn], access: Access) -> Result
     let (removed, kept) = firsts.split_at(gap.map_or(0, |gap| gap + 1));
     if access == Access::Change && !removed.is_empty() {
         let listing = Listing::read(&core.dir)?;
-        removed.iter().filter_map(|first| listing.get(*first)).try_for_each(SegmentFile::remove)?;
+        let mut removed = removed.iter().filter_map(|first| listing.get(*first));
+        removed.try_for_each(|file| file.remove(&core.dir))?;
     }
     Ok(kept)
 }
@@ -82,7 +84,8 @@ fn end_of_text(core: &Core, firsts: &[Lsn], loss: Loss, access: Access) -> Resul
     let mut uncut: Vec<(Lsn, Lsn)> = Vec::new();
     let mut listing = Listing::read(&core.dir)?;
     for first in firsts {
-        let compressed = listing.get(*first).map(SegmentFile::content_len).transpose()?.flatten();
+        let compressed =
+            listing.get(*first).map(|file| file.content_len(&core.dir)).transpose()?.flatten();
         if compressed.is_some() {
             // Closed: whatever comes next goes behind it.
             (tail, newest_plain) = (core.segment_end(*first), None);
@@ -140,8 +143,8 @@ fn make_missing(core: &Core, first: Lsn) -> Result<()> {
     let time = clock::seconds().max(listing.newest_time().unwrap_or(0));
     let path = core.dir.join(text_file_name(time, first));
     let make = || {
-        let mode = fs::stat(&last.path)?.st_mode & 0o777;
-        let fd = sys::file::open(&path, OFlags::RDWR | OFlags::CREATE, mode)?;
+        let mode = core.dir.stat(&last.path)?.st_mode & 0o777;
+        let fd = core.dir.create(&path, mode)?;
         fs::fchmod(&fd, fs::Mode::from_raw_mode(mode))
     };
     make().or_os("make the next segment", &path)

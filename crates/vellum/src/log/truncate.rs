@@ -87,7 +87,7 @@ fn set_tail(core: &Core, from: Lsn) {
     words.cursor.store(Packed::new(from, 0).to_word(), Ordering::Release);
     words.ready_end.store(from.get(), Ordering::Release);
     let active = core.segment_of(from);
-    let is_there = std::fs::symlink_metadata(core.segment_path(active)).is_ok();
+    let is_there = core.dir.holds(&core.segment_path(active));
     let allocated_end = if is_there { core.segment_end(from) } else { active };
     words.allocated_end.store(allocated_end.get(), Ordering::Release);
     let commits = &words.commits;

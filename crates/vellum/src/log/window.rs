@@ -133,7 +133,8 @@ pub(crate) fn open_file(core: &Core, listing: &mut Listing, first: Lsn) -> Resul
             *listing = Listing::read(&core.dir)?;
         }
         if let Some(file) = listing.get(first)
-            && let Ok(segment) = ReadSegment::open(file.path.clone(), &core.geometry, first)
+            && let Ok(segment) =
+                ReadSegment::open(&core.dir, file.path.clone(), &core.geometry, first)
         {
             return Ok(segment);
         }

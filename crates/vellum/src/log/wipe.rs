@@ -7,7 +7,6 @@
 //! wipes again. A truncation has noted its position before.
 
 use std::os::fd::OwnedFd;
-use std::path::Path;
 
 use rustix::fs::OFlags;
 use rustix::io;
@@ -16,32 +15,33 @@ use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::segment::header_len;
 use crate::segment::listing::{Listing, find};
-use crate::{Lsn, Result, sys};
+use crate::sys::{self, Dir};
+use crate::{Lsn, Result};
 
 /// Bytes looked at at a time.
 const STEP: usize = 256 << 10;
 
 /// Makes everything from `from` on unwritten, durably: zeros in its segment, and no later ones.
-pub(crate) fn wipe(dir: &Path, geometry: &Geometry, from: Lsn) -> Result<()> {
+pub(crate) fn wipe(dir: &Dir, geometry: &Geometry, from: Lsn) -> Result<()> {
     let capacity = geometry.segment_capacity;
     let active = Lsn::new(from.get() / capacity * capacity);
     // The newest first, so that there is never a gap.
     for file in Listing::read(dir)?.files.into_iter().rev() {
         let path = &file.path;
         if file.first > active {
-            file.remove()?;
+            file.remove(dir)?;
         } else if file.first == active {
-            let fd = sys::file::open(path, OFlags::RDWR, 0).or_os("open the segment", path)?;
+            let fd = dir.open_file(path, OFlags::RDWR).or_os("open the segment", path)?;
             let offset = header_len(geometry.layout) + (from.get() - file.first.get());
             clear(&fd, offset).or_os("wipe the end of the segment", path)?;
         }
     }
-    sys::file::sync_directory(dir).or_os("sync the names in", dir)
+    dir.sync().or_os("sync the names in", dir)
 }
 
 /// Writes the bytes from `from` to `to` once more and syncs them: after a failed sync the page cache
 /// may hold bytes that it thinks are on the device and are not.
-pub(crate) fn rewrite(dir: &Path, geometry: &Geometry, from: Lsn, to: Lsn) -> Result<()> {
+pub(crate) fn rewrite(dir: &Dir, geometry: &Geometry, from: Lsn, to: Lsn) -> Result<()> {
     let capacity = geometry.segment_capacity;
     let mut bytes = vec![0; STEP];
     let listing = Listing::read(dir)?;
@@ -49,7 +49,7 @@ pub(crate) fn rewrite(dir: &Path, geometry: &Geometry, from: Lsn, to: Lsn) -> Re
     while first < to.get() {
         let listed = listing.get(Lsn::new(first)).map(|file| file.path.clone());
         let path = listed.unwrap_or_else(|| find(dir, geometry.layout, Lsn::new(first)));
-        let fd = sys::file::open(&path, OFlags::RDWR, 0).or_os("open the segment", &path)?;
+        let fd = dir.open_file(&path, OFlags::RDWR).or_os("open the segment", &path)?;
         let header_len = header_len(geometry.layout);
         let mut offset = header_len + from.get().max(first) - first;
         let end = header_len + to.get().min(first + capacity) - first;

@@ -17,7 +17,7 @@ use crate::format::control::Geometry;
 use crate::format::segment::{COMPRESSED_SUFFIX, header_len, path};
 use crate::segment::stage::Stage;
 use crate::sys::lock::Kind;
-use crate::sys::{self, Map};
+use crate::sys::{self, Dir, Map};
 use crate::{Error, ErrorKind, Fill, Lsn, Result};
 
 /// How much of a mapping is populated at a time; 64 KiB was 10 % slower (`docs/benchmarks.md`).
@@ -46,8 +46,13 @@ pub(crate) struct Segment {
 
 impl Segment {
     /// Opens the segment at `first` for writing, mapping it where the log fills by mapping.
-    pub(crate) fn open(path: PathBuf, geometry: &Geometry, first: Lsn) -> Result<Segment> {
-        let mut segment = Segment::open_unmapped(path, geometry, first)?;
+    pub(crate) fn open(
+        dir: &Dir,
+        path: PathBuf,
+        geometry: &Geometry,
+        first: Lsn,
+    ) -> Result<Segment> {
+        let mut segment = Segment::open_unmapped(dir, path, geometry, first)?;
         if geometry.fill == Fill::Mapped {
             let len = (segment.header_len + geometry.segment_capacity) as usize;
             let map = Map::new(&segment.fd, len, true).or_os("map the segment", &segment.path)?;
@@ -57,20 +62,25 @@ impl Segment {
     }
 
     /// Opens the segment at `first` for writing by system call.
-    pub(crate) fn open_unmapped(path: PathBuf, geometry: &Geometry, first: Lsn) -> Result<Segment> {
-        let fd = open_file(&path, first, OFlags::RDWR)?;
+    pub(crate) fn open_unmapped(
+        dir: &Dir,
+        path: PathBuf,
+        geometry: &Geometry,
+        first: Lsn,
+    ) -> Result<Segment> {
+        let fd = open_file(dir, &path, first, OFlags::RDWR)?;
         Ok(Segment::new(geometry, first, path, fd))
     }
 
     /// Opens the stage of the segment at `first`, mapped.
     pub(crate) fn open_staged(
-        dir: &Path,
+        dir: &Dir,
         stage: &Stage,
         geometry: &Geometry,
         first: Lsn,
     ) -> Result<Segment> {
         let staged_path = stage.path(first);
-        let fd = open_file(&staged_path, first, OFlags::RDWR)?;
+        let fd = open_staged_file(&staged_path, first, OFlags::RDWR)?;
         let len = (header_len(geometry.layout) + geometry.segment_capacity) as usize;
         let map = Map::new(&fd, len, true).or_os("map the stage", &staged_path)?;
         let segment = Segment::new(geometry, first, path(dir, first), fd);
@@ -86,12 +96,12 @@ impl Segment {
 
     /// Writes what is staged from `begin` to `end`, which lie in this segment, to the file: it
     /// survives a power cut when this returns.
-    pub(crate) fn write_staged(&self, begin: Lsn, end: Lsn) -> io::Result<()> {
+    pub(crate) fn write_staged(&self, dir: &Dir, begin: Lsn, end: Lsn) -> io::Result<()> {
         let map = self.map.as_ref().ok_or(Errno::INVAL)?;
         let target = match self.target.get() {
             Some(target) => target,
             None => {
-                let opened = open_target(&self.path)?;
+                let opened = open_target(dir, &self.path)?;
                 self.target.get_or_init(|| opened)
             }
         };
@@ -202,8 +212,13 @@ pub(crate) struct ReadSegment {
 }
 
 impl ReadSegment {
-    pub(crate) fn open(path: PathBuf, geometry: &Geometry, first: Lsn) -> Result<ReadSegment> {
-        let fd = open_file(&path, first, OFlags::RDONLY)?;
+    pub(crate) fn open(
+        dir: &Dir,
+        path: PathBuf,
+        geometry: &Geometry,
+        first: Lsn,
+    ) -> Result<ReadSegment> {
+        let fd = open_file(dir, &path, first, OFlags::RDONLY)?;
         let fd = match is_compressed(&path) {
             true => decompressed(fd, &path, geometry.segment_capacity)?,
             false => fd,
@@ -221,7 +236,7 @@ impl ReadSegment {
         first: Lsn,
     ) -> Result<ReadSegment> {
         let path = stage.path(first);
-        let fd = open_file(&path, first, OFlags::RDONLY)?;
+        let fd = open_staged_file(&path, first, OFlags::RDONLY)?;
         let header_len = header_len(geometry.layout);
         Ok(ReadSegment { first, path, fd, header_len, is_staged: true })
     }
@@ -277,9 +292,9 @@ fn decompressed(_: OwnedFd, path: &Path, _: u64) -> Result<OwnedFd> {
 }
 
 /// Whether nobody reads the segment file at `path`, so that it may be used again.
-pub(crate) fn is_unpinned(path: &Path) -> bool {
+pub(crate) fn is_unpinned(dir: &Dir, path: &Path) -> bool {
     let is_locked = || -> io::Result<bool> {
-        let fd = sys::file::open(path, OFlags::RDWR, 0)?;
+        let fd = dir.open_file(path, OFlags::RDWR)?;
         sys::lock::try_lock(&fd, PIN_BYTE, Kind::Exclusive)
     };
     is_locked().unwrap_or(false)
@@ -287,21 +302,29 @@ pub(crate) fn is_unpinned(path: &Path) -> bool {
 
 /// Opens a segment for writes that bypass the page cache where the filesystem has such, and that
 /// return when the device has the bytes.
-fn open_target(path: &Path) -> io::Result<OwnedFd> {
+fn open_target(dir: &Dir, path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::DSYNC;
-    match sys::file::open(path, flags | OFlags::DIRECT, 0) {
-        Err(Errno::INVAL) => sys::file::open(path, flags, 0),
+    match dir.open_file(path, flags | OFlags::DIRECT) {
+        Err(Errno::INVAL) => dir.open_file(path, flags),
         answer => answer,
     }
 }
 
-fn open_file(path: &Path, first: Lsn, flags: OFlags) -> Result<OwnedFd> {
-    sys::file::open(path, flags, 0).map_err(|errno| match errno {
+fn open_file(dir: &Dir, path: &Path, first: Lsn, flags: OFlags) -> Result<OwnedFd> {
+    dir.open_file(path, flags).map_err(|errno| not_opened(errno, path, first))
+}
+
+fn open_staged_file(path: &Path, first: Lsn, flags: OFlags) -> Result<OwnedFd> {
+    sys::file::open(path, flags, 0).map_err(|errno| not_opened(errno, path, first))
+}
+
+fn not_opened(errno: Errno, path: &Path, first: Lsn) -> Error {
+    match errno {
         Errno::NOENT => {
             let message =
                 format!("the segment of positions from {first} on is missing; restore the file");
             Error::new(ErrorKind::Corrupt, message).at_path(path).at_lsn(first)
         }
         errno => Error::os(errno, "open the segment", path),
-    })
+    }
 }

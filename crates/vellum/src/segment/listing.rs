@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use rustix::fs;
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::names;
 use crate::error::OsResult;
 use crate::format::segment::{COMPRESSED_SUFFIX, parse_file_name, path, text_file_pattern};
 use crate::format::zstd;
-use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
+use crate::sys::{self, Dir};
+use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
 /// A segment file.
 #[derive(Clone, Debug)]
@@ -34,7 +35,7 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    pub(crate) fn read(dir: &Path) -> Result<Listing> {
+    pub(crate) fn read(dir: &Dir) -> Result<Listing> {
         let parse = |name: String| {
             let parsed = parse_file_name(&name)?;
             let (first, time, is_compressed) = (parsed.first, parsed.time, parsed.is_compressed);
@@ -75,13 +76,13 @@ impl Listing {
 
 impl SegmentFile {
     /// Bytes of text in a compressed file; `None` for one that is not compressed.
-    pub(crate) fn content_len(&self) -> Result<Option<u64>> {
+    pub(crate) fn content_len(&self, dir: &Dir) -> Result<Option<u64>> {
         if !self.is_compressed {
             return Ok(None);
         }
         let mut header = [0; zstd::HEADER_LEN_MAX];
         let mut read = || -> rustix::io::Result<usize> {
-            let fd = sys::file::open(&self.path, fs::OFlags::RDONLY, 0)?;
+            let fd = dir.open_file(&self.path, OFlags::RDONLY)?;
             sys::file::read_up_to_at(&fd, &mut header, 0)
         };
         let count = read().or_os("read the compressed segment", &self.path)?;
@@ -93,14 +94,14 @@ impl SegmentFile {
     }
 
     /// Removes the file, and what it was compressed from.
-    pub(crate) fn remove(&self) -> Result<()> {
-        self.remove_plain()?;
-        remove(&self.path)
+    pub(crate) fn remove(&self, dir: &Dir) -> Result<()> {
+        self.remove_plain(dir)?;
+        remove(dir, &self.path)
     }
 
     /// Removes what the file was compressed from, if that is still there.
-    pub(crate) fn remove_plain(&self) -> Result<()> {
-        self.plain.as_deref().map_or(Ok(()), remove)
+    pub(crate) fn remove_plain(&self, dir: &Dir) -> Result<()> {
+        self.plain.as_deref().map_or(Ok(()), |plain| remove(dir, plain))
     }
 }
 
@@ -112,8 +113,8 @@ pub(crate) fn compressed_path(path: &Path) -> PathBuf {
 }
 
 /// Removes a file, if it is there.
-pub(crate) fn remove(path: &Path) -> Result<()> {
-    match fs::unlink(path) {
+pub(crate) fn remove(dir: &Dir, path: &Path) -> Result<()> {
+    match dir.unlink(path) {
         Err(Errno::NOENT) => Ok(()),
         answer => answer.or_os("remove the segment", path),
     }
@@ -121,7 +122,7 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
 
 /// Path of the segment at `first`, found by listing the directory where the name tells more than
 /// that; for a file that is missing, what it would look like.
-pub(crate) fn find(dir: &Path, layout: Layout, first: Lsn) -> PathBuf {
+pub(crate) fn find(dir: &Dir, layout: Layout, first: Lsn) -> PathBuf {
     match layout {
         Layout::Framed => path(dir, first),
         Layout::Text => {

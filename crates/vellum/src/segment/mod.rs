@@ -5,9 +5,8 @@ pub(crate) mod listing;
 pub(crate) mod prepare;
 pub(crate) mod stage;
 
-use std::path::Path;
-
 use crate::error::OsResult;
+use crate::sys::Dir;
 use crate::{Lsn, Result};
 
 /// Ending of the file in which a segment is made before it gets its name.
@@ -16,17 +15,11 @@ pub(crate) const UNFINISHED_NAME: &str = "segment.new";
 pub(crate) const SPARE_SUFFIX: &str = ".spare";
 
 /// First positions of the segments in a log's directory, oldest first.
-pub(crate) fn list(dir: &Path) -> Result<Vec<Lsn>> {
+pub(crate) fn list(dir: &Dir) -> Result<Vec<Lsn>> {
     Ok(listing::Listing::read(dir)?.firsts())
 }
 
 /// Names of the files in a directory.
-pub(crate) fn names(dir: &Path) -> Result<Vec<String>> {
-    let read = || -> std::io::Result<Vec<String>> {
-        let entries = std::fs::read_dir(dir)?;
-        entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
-    };
-    read()
-        .map_err(|error| rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO))
-        .or_os("list the directory", dir)
+pub(crate) fn names(dir: &Dir) -> Result<Vec<String>> {
+    dir.names().or_os("list the directory", dir)
 }

@@ -3,7 +3,7 @@
 //! Whatever runs out (blocks, quota, file-size limit) runs out here, where nothing has been
 //! promised yet. All of it happens under the log's prepare lock.
 //!
-//! **If the process dies here**: a file under its unfinished name is overwritten by the next who
+//! **If the process dies here**: a file under its unfinished name is replaced by the next who
 //! prepares; a finished segment beyond `allocated_end` is replaced, because nobody can have
 //! reserved in it; zeros written beyond `ready_end` are written again.
 
@@ -22,14 +22,15 @@ use crate::knowledge::{self, Preparation};
 use crate::segment::file::is_unpinned;
 use crate::segment::listing::{self, SegmentFile};
 use crate::sys::filesystem::Filesystem;
-use crate::{Fill, Layout, Lsn, Preallocate, Result, sys};
+use crate::sys::{self, Dir};
+use crate::{Fill, Layout, Lsn, Preallocate, Result};
 
 /// Spares that a log keeps that commits; others keep one.
 const SPARES_MAX: usize = 4;
 
 /// Makes segment files for one log.
 pub(crate) struct Preparer<'a> {
-    pub(crate) dir: &'a Path,
+    pub(crate) dir: &'a Dir,
     pub(crate) geometry: &'a Geometry,
     pub(crate) filesystem: Filesystem,
     /// Permission bits of the control file, which the segments get too.
@@ -45,7 +46,7 @@ impl Preparer<'_> {
         self.make(first)?;
         self.name(&path(self.dir, first))?;
         if self.is_synced() {
-            sys::file::sync_directory(self.dir).or_os("sync the names in", self.dir)?;
+            self.dir.sync().or_os("sync the names in", self.dir)?;
         }
         Ok(())
     }
@@ -62,7 +63,7 @@ impl Preparer<'_> {
             self.fill_in(&fd, first, file_len).or_os("prepare the next segment", &unfinished);
         if made.is_err() {
             // Give the blocks back; if even that fails the next preparer will.
-            let _ = fs::unlink(&unfinished);
+            let _ = self.dir.unlink(&unfinished);
         }
         made
     }
@@ -70,12 +71,12 @@ impl Preparer<'_> {
     /// Gives the file that was made its name.
     pub(crate) fn name(&self, target: &Path) -> Result<()> {
         let unfinished = self.dir.join(UNFINISHED_NAME);
-        fs::rename(&unfinished, target).or_os("name the next segment", target)
+        self.dir.rename(&unfinished, target).or_os("name the next segment", target)
     }
 
     /// Removes a file that was made and never named.
     pub(crate) fn unmake(&self) -> Result<()> {
-        listing::remove(&self.dir.join(UNFINISHED_NAME))
+        listing::remove(self.dir, &self.dir.join(UNFINISHED_NAME))
     }
 
     /// Whether a segment is on the device before records go there, so that commits never wait for
@@ -92,15 +93,16 @@ impl Preparer<'_> {
     /// An empty file, or a spare with its old bytes, under the unfinished name.
     fn open_unfinished(&self, unfinished: &Path) -> Result<OwnedFd> {
         if let Some(spare) = self.spare()? {
-            fs::rename(&spare, unfinished).or_os("take the spare segment", &spare)?;
+            self.dir.rename(&spare, unfinished).or_os("take the spare segment", &spare)?;
             // A power cut must not find the new header under the old name.
-            sys::file::sync_directory(self.dir).or_os("sync the names in", self.dir)?;
-            return sys::file::open(unfinished, OFlags::RDWR, 0)
+            self.dir.sync().or_os("sync the names in", self.dir)?;
+            return self
+                .dir
+                .open_file(unfinished, OFlags::RDWR)
                 .or_os("open the spare segment", unfinished);
         }
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC;
-        let fd = sys::file::open(unfinished, flags, self.mode)
-            .or_os("create the next segment", unfinished)?;
+        let fd =
+            self.dir.create(unfinished, self.mode).or_os("create the next segment", unfinished)?;
         // Whatever this process's umask is, the segment gets the permissions of the log.
         let _ = fs::fchmod(&fd, fs::Mode::from_raw_mode(self.mode));
         if self.is_synced() {
@@ -153,7 +155,7 @@ impl Preparer<'_> {
 
     /// Removes a segment.
     pub(crate) fn remove(&self, first: Lsn) -> Result<()> {
-        listing::remove(&listing::find(self.dir, self.geometry.layout, first))
+        listing::remove(self.dir, &listing::find(self.dir, self.geometry.layout, first))
     }
 
     /// Retires a segment: keeps it as a spare if the log recycles, has not enough of them, and
@@ -162,12 +164,12 @@ impl Preparer<'_> {
         let from = &file.path;
         if !self.preparation().recycles
             || self.spares()?.len() >= self.spares_max()
-            || !is_unpinned(from)
+            || !is_unpinned(self.dir, from)
         {
-            return file.remove();
+            return file.remove(self.dir);
         }
         let to = from.with_extension(&SPARE_SUFFIX[1..]);
-        fs::rename(from, &to).or_os("keep the segment as a spare", from)
+        self.dir.rename(from, &to).or_os("keep the segment as a spare", from)
     }
 
     fn spares_max(&self) -> usize {
@@ -193,7 +195,7 @@ impl Preparer<'_> {
     /// Cheaper than faulting holes in through the mapping, page by page and once for each process
     /// (`docs/decisions/0004-zeros-ahead-of-the-tail.md`).
     pub(crate) fn write_zeros(&self, path: &Path, begin: Lsn, limit: Lsn) -> Result<()> {
-        let fd = sys::file::open(path, OFlags::RDWR, 0).or_os("open the segment", path)?;
+        let fd = self.dir.open_file(path, OFlags::RDWR).or_os("open the segment", path)?;
         let header_len = header_len(self.geometry.layout);
         let offset = header_len + begin.get() % self.geometry.segment_capacity;
         let len = limit.get() - begin.get();

@@ -158,9 +158,9 @@ pub(crate) fn direct_memory_alignment(fd: impl AsFd) -> Option<usize> {
 
 /// Bytes in a block that direct reads and writes of a file take, `None` where it has none such.
 ///
-/// Found out by reading: what `statx(2)` tells is younger than many kernels in use.
-pub(crate) fn direct_block(path: &Path) -> Option<u64> {
-    let fd = open(path, OFlags::RDONLY | OFlags::DIRECT, 0).ok()?;
+/// Found out by reading: what `statx(2)` tells is younger than many kernels in use. The file was
+/// opened for direct reading.
+pub(crate) fn direct_block(fd: impl AsFd) -> Option<u64> {
     let mut bytes = vec![0; 3 * 4096];
     [512, 4096]
         .into_iter()

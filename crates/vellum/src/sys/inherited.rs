@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use rustix::fs::{self, OFlags, SeekFrom};
 use rustix::io;
 
-use super::{file, lock, process};
+use super::{Dir, lock, process};
 
 /// A descriptor of a file that is used for locks alone, told from others by the open file's
 /// position: programs that become daemons close all descriptors, and others get their numbers.
@@ -26,8 +26,8 @@ pub(crate) struct Marked {
 }
 
 impl Marked {
-    pub(crate) fn open(path: &Path) -> io::Result<Marked> {
-        Marked::new(file::open(path, OFlags::RDWR, 0)?)
+    pub(crate) fn open(dir: &Dir, path: &Path) -> io::Result<Marked> {
+        Marked::new(dir.open_file(path, OFlags::RDWR)?)
     }
 
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Marked> {
@@ -67,14 +67,14 @@ pub(crate) struct Brief {
 }
 
 impl Brief {
-    pub(crate) fn open(path: &Path) -> io::Result<Brief> {
+    pub(crate) fn open(dir: &Dir, path: &Path) -> io::Result<Brief> {
         static HANDLER: Once = Once::new();
         HANDLER.call_once(|| {
             // SAFETY: the handler does what a child of a process with threads may do. Without it, for
             // want of memory, locks end when they are given up, as they do otherwise.
             unsafe { libc::pthread_atfork(None, None, Some(close_brief)) };
         });
-        let fd = file::open(path, OFlags::RDWR, 0)?;
+        let fd = dir.open_file(path, OFlags::RDWR)?;
         let number = fd.as_raw_fd();
         let note = |place: &&AtomicI32| {
             place.compare_exchange(-1, number, Ordering::SeqCst, Ordering::Relaxed).is_ok()
@@ -113,7 +113,13 @@ extern "C" fn close_brief() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::file;
     use crate::sys::lock::{Kind, is_held_by_another, try_lock};
+    use tempfile::NamedTempFile;
+
+    fn directory(file: &NamedTempFile) -> Dir {
+        Dir::open(file.path().parent().unwrap()).unwrap()
+    }
 
     /// What `look` says in a forked child; it may use nothing but system calls.
     fn in_child(look: impl Fn() -> bool) -> bool {
@@ -137,8 +143,8 @@ mod tests {
 
     #[test]
     fn a_child_has_no_copy_of_a_brief_file() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let brief = Brief::open(file.path()).unwrap();
+        let file = NamedTempFile::new().unwrap();
+        let brief = Brief::open(&directory(&file), file.path()).unwrap();
         assert!(try_lock(&brief, 7, Kind::Exclusive).unwrap());
         let number = brief.fd.as_raw_fd();
         assert!(is_open(number) && !in_child(|| is_open(number)));
@@ -152,8 +158,8 @@ mod tests {
 
     #[test]
     fn a_marked_file_is_closed_and_one_in_its_place_is_not() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let marked = Marked::open(file.path()).unwrap();
+        let file = NamedTempFile::new().unwrap();
+        let marked = Marked::open(&directory(&file), file.path()).unwrap();
         let number = marked.fd.as_raw_fd();
         let closes = || {
             marked.close_inherited();

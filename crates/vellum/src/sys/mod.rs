@@ -8,6 +8,7 @@
 
 pub(crate) mod barrier;
 pub(crate) mod clock;
+pub(crate) mod dir;
 pub(crate) mod file;
 pub(crate) mod filesystem;
 pub(crate) mod fork;
@@ -17,4 +18,5 @@ pub(crate) mod map;
 pub(crate) mod process;
 pub(crate) mod wait;
 
+pub(crate) use dir::Dir;
 pub(crate) use map::Map;

@@ -2,6 +2,7 @@
 
 mod bytes;
 mod crowds;
+mod directory;
 mod rebuilding;
 mod refusals;
 mod rights;
@@ -14,4 +15,6 @@ pub(crate) const ROLES: &[Role] = &[
     ("try as nobody", rights::try_as_nobody),
     ("lock everything as nobody", rights::lock_everything_as_nobody),
     ("crowd", crowds::crowd),
+    ("go elsewhere", directory::go_elsewhere),
+    ("commit as nobody", directory::commit_as_nobody),
 ];

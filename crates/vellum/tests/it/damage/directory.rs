@@ -1,0 +1,216 @@
+//! The directory that a log was opened in is the one that it stays in, and nothing that somebody
+//! puts there leads out of it.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::sync::mpsc;
+
+use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options, Preallocate};
+
+use crate::support::child::{self, Child};
+use crate::support::{
+    FILLS, LAYOUTS, PATIENCE, assert_sound, become_nobody, is_root, open_to_all, payloads, place,
+    scratch, small,
+};
+
+/// Lines that fill a segment each.
+fn fill_segments(log: &Log, count: usize) {
+    for _ in 0..count {
+        log.append(&[&[b'x'; 3000][..], b"\n"].concat()).unwrap();
+    }
+}
+
+#[test]
+fn a_planted_link_is_never_followed() {
+    for layout in LAYOUTS {
+        for name in ["segment.new", "control.new", "compressed.new", "current.new", "0.spare"] {
+            let dir = scratch();
+            let victim = dir.path().join("victim");
+            fs::write(&victim, "keep me").unwrap();
+            fs::set_permissions(&victim, Permissions::from_mode(0o604)).unwrap();
+            fs::create_dir(place(&dir)).unwrap();
+            symlink(&victim, place(&dir).join(name)).unwrap();
+            let options = match layout {
+                Layout::Framed => small(layout).preallocate(Preallocate::Recycle),
+                _ => small(layout),
+            };
+            let log = options.mode(0o666).open(place(&dir)).unwrap();
+            #[cfg(feature = "zstd")]
+            if layout == Layout::Text {
+                let again = Options::new().compress(true).open(place(&dir)).unwrap();
+                drop(again);
+            }
+            // One that was found in the place of a file costs one record at most.
+            let _ = log.append(b"first\n");
+            fill_segments(&log, 5);
+            drop(log);
+            assert_eq!(fs::read(&victim).unwrap(), b"keep me", "{layout} {name}");
+            let mode = victim.metadata().unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, 0o604, "{layout} {name}");
+            assert_sound(&Options::new().open(place(&dir)).unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_log_whose_own_file_is_a_link_is_refused_and_what_it_leads_to_stays() {
+    for layout in LAYOUTS {
+        for name in ["lock", "control", "geometry"] {
+            let dir = scratch();
+            let victim = dir.path().join("victim");
+            small(layout).open(place(&dir)).unwrap().append(b"record\n").unwrap();
+            let file = place(&dir).join(name);
+            fs::rename(&file, &victim).unwrap();
+            let bytes = fs::read(&victim).unwrap();
+            fs::set_permissions(&victim, Permissions::from_mode(0o604)).unwrap();
+            symlink(&victim, &file).unwrap();
+            let opened = Options::new().open(place(&dir));
+            if name != "geometry" {
+                let error = opened.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Incompatible, "{name}: {error}");
+                assert_eq!(error.path(), Some(&*file));
+                assert!(error.to_string().contains("no regular file"), "{error}");
+            }
+            assert_eq!(fs::read(&victim).unwrap(), bytes, "{name}");
+            assert_eq!(victim.metadata().unwrap().permissions().mode() & 0o777, 0o604, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_an_error_and_nobody_waits_for_it() {
+    for name in ["lock", "control", "geometry", "segment"] {
+        let dir = scratch();
+        small(Layout::Framed).open(place(&dir)).unwrap().append(b"record").unwrap();
+        let file = match name {
+            "segment" => place(&dir).join("0000000000001000.seg"),
+            name => place(&dir).join(name),
+        };
+        fs::remove_file(&file).unwrap();
+        if name == "geometry" {
+            // Which is read where the control file is gone.
+            fs::remove_file(place(&dir).join("control")).unwrap();
+        }
+        assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+        for is_read_only in [true, false] {
+            if name == "lock" && is_read_only {
+                continue;
+            }
+            let path = place(&dir);
+            let (sender, answer) = mpsc::channel();
+            std::thread::spawn(move || {
+                let opened = Options::new().read_only(is_read_only).open(path);
+                let read = opened.and_then(|log| log.reader(Lsn::ZERO)?.next().map(drop));
+                let _ = sender.send(read.map_err(|error| error.kind()));
+            });
+            let answer = answer.recv_timeout(PATIENCE).expect("does not wait for the pipe");
+            assert_eq!(answer, Err(ErrorKind::Incompatible), "{name}");
+        }
+    }
+}
+
+/// Opens a log by a relative path, goes elsewhere, and uses it.
+pub(crate) fn go_elsewhere(arguments: &[String]) {
+    std::env::set_current_dir(&arguments[0]).unwrap();
+    let layout = if arguments[1] == "text" { Layout::Text } else { Layout::Framed };
+    let fill = if arguments[2] == "mapped" { Fill::Mapped } else { Fill::Pwrite };
+    let log = small(layout).fill(fill).open("log").unwrap();
+    std::env::set_current_dir("/").unwrap();
+    use_everything(&log);
+}
+
+/// Does what touches files; ten records are left.
+fn use_everything(log: &Log) {
+    fill_segments(log, 5);
+    log.prepare(2).unwrap();
+    fill_segments(log, 5);
+    log.sync().unwrap();
+    let cut = log.append(b"is cut\n").unwrap();
+    log.truncate(cut).unwrap();
+    let begin = log.append(b"begin\n").unwrap();
+    log.trim(begin).unwrap();
+    if log.layout() == Layout::Text {
+        log.rotate().unwrap();
+    }
+    fill_segments(log, 9);
+    assert_eq!(payloads(log).len(), 10);
+    assert!(!log.stat().unwrap().segments.is_empty());
+    assert_sound(log);
+}
+
+#[test]
+fn a_process_that_goes_elsewhere_keeps_its_log() {
+    for layout in LAYOUTS {
+        for fill in FILLS {
+            let dir = scratch();
+            let (layout, fill) = (layout.to_string(), fill.to_string());
+            let child =
+                Child::start("go elsewhere", &[dir.path().to_str().unwrap(), &layout, &fill]);
+            child.finish_well();
+            let log = Options::new().open(place(&dir)).unwrap();
+            assert_eq!(payloads(&log).len(), 10, "{layout} {fill}");
+        }
+    }
+}
+
+#[test]
+fn a_log_whose_parent_is_renamed_stays_in_its_directory() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let (before, after) = (dir.path().join("before"), dir.path().join("after"));
+        fs::create_dir(&before).unwrap();
+        let log = small(layout).open(before.join("log")).unwrap();
+        fs::rename(&before, &after).unwrap();
+        // Somebody else makes a log of the same name.
+        fs::create_dir(&before).unwrap();
+        let other = small(layout).open(before.join("log")).unwrap();
+        use_everything(&log);
+        drop(log);
+        assert!(payloads(&other).is_empty());
+        assert_eq!(payloads(&Options::new().open(after.join("log")).unwrap()).len(), 10);
+    }
+}
+
+/// Creates logs below a directory as another user, and commits.
+pub(crate) fn commit_as_nobody(arguments: &[String]) {
+    become_nobody();
+    let home = Path::new(&arguments[0]);
+    let framed = Options::new().layout(Layout::Framed);
+    let text = Options::new().layout(Layout::Text);
+    for (index, options) in [Options::wal(), framed, text].into_iter().enumerate() {
+        // The directory of the log is this user's, the one above may only be passed through.
+        let log = options.segment_capacity_bytes(1 << 20).open(home.join(format!("log{index}")));
+        let log = log.unwrap();
+        let lsn = log.append(b"record\n").unwrap();
+        log.commit(lsn).unwrap();
+        log.append(b"another\n").unwrap();
+        log.sync().unwrap();
+    }
+    child::say("done");
+}
+
+#[test]
+fn a_log_below_a_directory_that_may_not_be_read_commits() {
+    if !is_root("a_log_below_a_directory_that_may_not_be_read") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path().join("home");
+    fs::create_dir(&home).unwrap();
+    for index in 0..3 {
+        let log = home.join(format!("log{index}"));
+        fs::create_dir(&log).unwrap();
+        open_to_all(&log);
+    }
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o711)).unwrap();
+    fs::set_permissions(&home, Permissions::from_mode(0o711)).unwrap();
+    let mut child = Child::start("commit as nobody", &[home.to_str().unwrap()]);
+    child.expect("done");
+    child.finish_well();
+    for index in 0..3 {
+        let log = Options::new().open(home.join(format!("log{index}"))).unwrap();
+        assert_eq!(payloads(&log).len(), 2);
+        assert!(log.stat().unwrap().poison.is_none());
+    }
+}
