@@ -14,7 +14,7 @@ PYTHON ?= python3
 PYTHON_CRATE = crates/vellum-python
 VENV = $(TARGET)/venv-python
 
-.PHONY: help build demo test lint model killpoints killpoints-all stress powercut powercut-sample fuzz \
+.PHONY: help build demo test lint model killpoints killpoints-all inject stress powercut powercut-sample fuzz \
   bench bench-peers bench-python install clean tools filesystems extras wheel test-python python-tools
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo "                     with PEERS_FLAGS=append: what a log line costs, against other loggers"
 	@echo "make bench-python    handlers for Python's logging in many processes (PYTHON_FLAGS=...)"
 	@echo "make killpoints-all  kill a process at every instruction of every path (long)"
+	@echo "make inject          have every system call of every path fail (long)"
 	@echo "make stress          many processes with random kills, VELLUM_STRESS_SECONDS=600"
 	@echo "make powercut        cut the power at any write on ext4, XFS and btrfs, under framed and text logs,"
 	@echo "                     SECONDS_POWERCUT=300 for each (root)"
@@ -101,6 +102,10 @@ killpoints:
 
 killpoints-all:
 	$(CARGO) run --release -p vellum-testkit --bin vellum-killpoints -- --all
+
+# Every error that any system call can give, at each call of every case (minutes).
+inject:
+	$(CARGO) run --release -p vellum-testkit --bin vellum-killpoints -- --inject all --all
 
 stress: export VELLUM_STRESS_SECONDS ?= 600
 stress:

@@ -42,12 +42,14 @@ pub mod word {
     pub const PHASE: usize = 8;
     /// Stretches between system calls too long to be tried whole.
     pub const LONG_STRETCHES: usize = 9;
+    /// Faults that were met and are known.
+    pub const KNOWN: usize = 10;
 }
 
 /// A survivor that takes longer than this is reported, though not as a fault.
 pub const SLOW: Duration = Duration::from_millis(250);
 /// A survivor that takes longer than this until it has read its own record was held up.
-const HELD_UP: Duration = Duration::from_secs(2);
+pub(crate) const HELD_UP: Duration = Duration::from_secs(2);
 /// Seconds after which a survivor counts as held up for ever. It does more in them than go on: it
 /// looks at everything several times, perhaps on a machine with other things to do.
 const SURVIVOR_SECONDS: u32 = 15;
@@ -62,8 +64,8 @@ const SLACK: u64 = 200;
 const LONG_STRETCH_POINTS: u64 = 200;
 /// Points next to something that others can see, for each one anywhere.
 const EDGES_PER_TURN: usize = 6;
-/// A case ends after so many faults: the rest would say the same.
-const FAULTS_MAX: u64 = 3;
+/// A case ends after so many faults, unless told otherwise: the rest would say the same.
+pub const FAULTS_MAX: u64 = 3;
 
 /// What a campaign is doing; a watchdog that bites in `Survive` has found a survivor held up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +77,8 @@ pub enum Phase {
     Step = 1,
     /// Going on after its death.
     Survive = 2,
+    /// Having its operation fail.
+    Fail = 3,
 }
 
 /// How many points to try.
@@ -90,15 +94,17 @@ pub enum Extent {
 
 /// One case being tried.
 pub struct Campaign<'a> {
-    case: &'a Case,
+    pub(crate) case: &'a Case,
     template: PathBuf,
-    dir: PathBuf,
-    random: Random,
+    pub(crate) dir: PathBuf,
+    pub(crate) random: Random,
     /// Shared with victims.
-    page: SharedPage,
+    pub(crate) page: SharedPage,
     /// Shared with the process that started the campaign.
-    report: &'a SharedPage,
-    turn: u64,
+    pub(crate) report: &'a SharedPage,
+    pub(crate) turn: u64,
+    /// Faults after which it ends.
+    faults_max: u64,
 }
 
 impl<'a> Campaign<'a> {
@@ -122,6 +128,7 @@ impl<'a> Campaign<'a> {
             page: SharedPage::new()?,
             report,
             turn: 0,
+            faults_max: FAULTS_MAX,
         };
         campaign.warm_up(&base.join("warm")).map_err(io::Error::other)?;
         let make = || case.make_template(&campaign.template);
@@ -132,6 +139,11 @@ impl<'a> Campaign<'a> {
             }
         }
         Ok(campaign)
+    }
+
+    /// Goes on until so many faults have been met.
+    pub fn set_faults_max(&mut self, count: u64) {
+        self.faults_max = count;
     }
 
     /// Does in this process, once, what a process does only the first time (asking what the
@@ -260,8 +272,8 @@ impl<'a> Campaign<'a> {
         if self.case.is_durable() { point::SECTOR } else { 2 }
     }
 
-    fn has_enough_faults(&self) -> bool {
-        self.report.word(word::FAULTS).load(Ordering::SeqCst) >= FAULTS_MAX
+    pub(crate) fn has_enough_faults(&self) -> bool {
+        self.report.word(word::FAULTS).load(Ordering::SeqCst) >= self.faults_max
     }
 
     /// Has one victim go through the operation, or a part of it, with no survivor.
@@ -284,7 +296,7 @@ impl<'a> Campaign<'a> {
     /// Kills a victim at `point` and has the survivor go on.
     fn try_in(&mut self, point: Point, stretch: Option<&Stretch>) -> io::Result<Reached> {
         self.enter(Phase::Prepare);
-        self.report.set_text(&point.to_string());
+        self.report.set_text(&format!("--point {point}"));
         self.lay_out()?;
         let inherited = self.log_to_inherit()?;
         let victim = self.start_victim(inherited.as_ref())?;
@@ -331,22 +343,31 @@ impl<'a> Campaign<'a> {
                 }
             }
             Err(fault) => {
-                let count = add(word::FAULTS);
-                let message = self.page.text();
-                let kept = self.template.with_file_name(format!("fault-{count}"));
-                let _ = power::keep(&self.dir, &kept);
-                println!("FAULT: {} at {point} ({reached:?}): {fault} {message}", self.case);
-                println!("       the log is kept in {}", kept.display());
+                println!("FAULT: {} at {point} ({reached:?}): {fault}", self.case);
+                self.note_fault(&format!("--point {point}"));
             }
         }
     }
 
-    fn enter(&self, phase: Phase) {
+    /// Counts a fault, keeps its log, and says how to come to it again.
+    pub(crate) fn note_fault(&self, again: &str) {
+        let count = self.report.word(word::FAULTS).fetch_add(1, Ordering::SeqCst);
+        let message = self.page.text();
+        let kept = self.template.with_file_name(format!("fault-{count}"));
+        let _ = power::keep(&self.dir, &kept);
+        if !message.is_empty() {
+            println!("       {message}");
+        }
+        println!("       the log is kept in {}; once more:", kept.display());
+        println!("       vellum-killpoints --case {} {again}", self.case);
+    }
+
+    pub(crate) fn enter(&self, phase: Phase) {
         enter(self.report, phase);
     }
 
     /// A fresh copy of the template.
-    fn lay_out(&self) -> io::Result<()> {
+    pub(crate) fn lay_out(&self) -> io::Result<()> {
         self.page.clear();
         full::make_space(&self.dir)?;
         if self.dir.exists() {
@@ -360,14 +381,14 @@ impl<'a> Campaign<'a> {
     }
 
     /// The log that the victim has from this process.
-    fn log_to_inherit(&self) -> io::Result<Option<Log>> {
+    pub(crate) fn log_to_inherit(&self) -> io::Result<Option<Log>> {
         let is_forked = self.case.operation == Operation::ForkedAppend;
         let log = is_forked.then(|| self.case.options().open(&self.dir));
         log.transpose().map_err(io::Error::from)
     }
 
     /// A victim that has prepared what comes before the survivor's part.
-    fn start_victim(&self, inherited: Option<&Log>) -> io::Result<Pid> {
+    pub(crate) fn start_victim(&self, inherited: Option<&Log>) -> io::Result<Pid> {
         let live = || victim::live(self.case, &self.dir, inherited, &self.page);
         let victim = trace::fork(live)?;
         self.expect_mark(victim)?;
@@ -375,7 +396,7 @@ impl<'a> Campaign<'a> {
         Ok(victim)
     }
 
-    fn run_to_mark(&self, victim: Pid) -> io::Result<()> {
+    pub(crate) fn run_to_mark(&self, victim: Pid) -> io::Result<()> {
         trace::go(victim, Go::ToMark)?;
         self.expect_mark(victim)
     }
@@ -437,7 +458,8 @@ impl Strike for Killing<'_> {
 
 fn enter(report: &SharedPage, phase: Phase) {
     report.word(word::PHASE).store(phase as u64, Ordering::SeqCst);
-    trace::watchdog(if phase == Phase::Survive { SURVIVOR_SECONDS } else { HARNESS_SECONDS });
+    let is_short = matches!(phase, Phase::Survive | Phase::Fail);
+    trace::watchdog(if is_short { SURVIVOR_SECONDS } else { HARNESS_SECONDS });
 }
 
 /// The point of the instruction with this number, counted over all stretches.

@@ -9,16 +9,23 @@
 //!   survivor   goes on, and looks at everything            check   what must be true
 //!   victim     the operation under test                    point   the way to a point
 //!   scenario   what each log must hold                     cases, payload, random
+//!   inject     which calls of a case fail, and each trial    answer   what a call can answer
+//!   known      what is wrong and not mended yet
+//!   call       a system call at its entry and its exit
 //!   durable    what is left after a power cut              power
 //!   full       what a full disk costs
 //!   trace      processes: fork, ptrace, kill (all of the unsafe code)
 //! ```
 
+pub mod answer;
+pub mod call;
 pub mod campaign;
 pub mod cases;
 pub mod check;
 pub mod durable;
 pub mod full;
+pub mod inject;
+mod known;
 pub mod payload;
 pub mod point;
 pub mod power;

@@ -1,4 +1,5 @@
-//! `vellum-killpoints`: kills a process at every instruction of an operation on a log, in turn.
+//! `vellum-killpoints`: kills a process at every instruction of an operation on a log, in turn, or has
+//! every system call of it fail.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,9 +9,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::Parser;
-use vellum_testkit::campaign::{Campaign, Extent, Phase, word};
+use vellum_testkit::answer::{ERRORS, error_of};
+use vellum_testkit::campaign::{Campaign, Extent, FAULTS_MAX, Phase, word};
 use vellum_testkit::cases::all_cases;
 use vellum_testkit::full;
+use vellum_testkit::inject::{self, Choice};
 use vellum_testkit::point::Point;
 use vellum_testkit::power;
 use vellum_testkit::random::Random;
@@ -39,6 +42,17 @@ struct Arguments {
     /// Only this point: CALLS:STEPS, torn:CALLS:COUNT or end.
     #[arg(long)]
     point: Option<Point>,
+    /// Do not kill: have system calls give `all` errors that they can give, a list of them (EIO,
+    /// ENOSPC, EDQUOT, EINTR, ENOMEM, EMFILE, EACCES, short), or one at one place (12:EIO, or
+    /// 12:EIO+ for all later calls too).
+    #[arg(long, value_name = "ERRORS", value_parser = read_choice, conflicts_with = "point")]
+    inject: Option<Choice>,
+    /// Leave a case after so many faults.
+    #[arg(long, default_value_t = FAULTS_MAX)]
+    faults: u64,
+    /// Fail if fewer points than this were tried.
+    #[arg(long, default_value_t = 1)]
+    at_least: u64,
     /// Where to make the logs; default: the directory for temporary files.
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -48,6 +62,31 @@ struct Arguments {
     /// Name the cases and do nothing.
     #[arg(long)]
     list: bool,
+}
+
+/// Reads which errors are to be given.
+fn read_choice(text: &str) -> Result<Choice, String> {
+    if let Ok(injection) = text.parse() {
+        return Ok(Choice::One(injection));
+    }
+    let is_all = text == "all";
+    let mut errors: Vec<i32> = Vec::new();
+    let mut short = is_all;
+    if is_all {
+        errors.extend(ERRORS.iter().map(|(errno, _)| errno));
+    }
+    for name in text.split(',').filter(|_| !is_all) {
+        match error_of(name) {
+            Some(errno) => errors.push(errno),
+            None if name == "short" => short = true,
+            None => {
+                let names: Vec<&str> = ERRORS.iter().map(|(_, name)| *name).collect();
+                let names = names.join(", ");
+                return Err(format!("{name:?} is none of all, {names}, short, CALLS:ERROR"));
+            }
+        }
+    }
+    Ok(Choice::Errors { errors, short })
 }
 
 fn main() -> ExitCode {
@@ -61,8 +100,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut cases: Vec<Case> =
-        all_cases().into_iter().filter(|case| case.to_string().contains(&arguments.case)).collect();
+    let mut cases = choose_cases(arguments);
     if arguments.list {
         cases.iter().for_each(|case| println!("{case}"));
         return Ok(ExitCode::SUCCESS);
@@ -71,15 +109,15 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         bail!("no case is called {:?}; --list names them", arguments.case);
     }
     if let Err(error) = try_tracing() {
-        println!("SKIPPED: a child process cannot be traced here: {error}");
-        return Ok(ExitCode::SUCCESS);
+        let what = format!("a child process cannot be traced here: {error}");
+        return skip(&what).map(|()| ExitCode::SUCCESS);
     }
     let base = arguments.dir.clone().unwrap_or_else(std::env::temp_dir);
     let base = tempfile::Builder::new()
         .prefix("vellum-killpoints-")
         .tempdir_in(&base)
         .with_context(|| format!("cannot make a directory in {}", base.display()))?;
-    leave_out_full_disks(&mut cases, base.path());
+    leave_out_full_disks(&mut cases, base.path())?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = arguments.jobs.unwrap_or(processors).clamp(1, cases.len().max(1));
     let seed = arguments.seed.unwrap_or_else(trace::now_ns);
@@ -89,8 +127,14 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         (None, false) => Extent::Sample(Duration::from_secs(arguments.seconds)),
     };
     println!("{} cases, {jobs} at a time, --seed {seed}", cases.len());
-    let totals = run_cases(&cases, extent, base.path(), jobs, seed)?;
+    let (choice, faults_max) = (arguments.inject.as_ref(), arguments.faults);
+    let work = Work { extent, choice, seed, faults_max };
+    let totals = run_cases(&cases, work, base.path(), jobs)?;
     println!("{totals}");
+    if totals.points < arguments.at_least && totals.faults == 0 {
+        println!("FAULT: {} points are too few; {} are wanted", totals.points, arguments.at_least);
+        return Ok(ExitCode::FAILURE);
+    }
     if totals.faults > 0 {
         println!("the logs are kept in {}", base.keep().display());
         return Ok(ExitCode::FAILURE);
@@ -98,13 +142,36 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The cases that are asked for: the one of this name, or all that have it in theirs.
+fn choose_cases(arguments: &Arguments) -> Vec<Case> {
+    let mut cases = all_cases();
+    cases.retain(|case| arguments.inject.is_none() || inject::is_tried(case));
+    match cases.iter().find(|case| case.to_string() == arguments.case) {
+        Some(case) => vec![*case],
+        None => {
+            cases.retain(|case| case.to_string().contains(&arguments.case));
+            cases
+        }
+    }
+}
+
+/// Says what is left out; an error where everything has to run.
+fn skip(what: &str) -> anyhow::Result<()> {
+    if std::env::var_os("VELLUM_REQUIRE").is_some_and(|what| what == "all") {
+        bail!("VELLUM_REQUIRE=all, and {what}");
+    }
+    println!("SKIPPED: {what}");
+    Ok(())
+}
+
 /// Takes out the cases that need a disk to fill up, where none can be had.
-fn leave_out_full_disks(cases: &mut Vec<Case>, base: &Path) {
+fn leave_out_full_disks(cases: &mut Vec<Case>, base: &Path) -> anyhow::Result<()> {
     let is_on_full_disk = |case: &Case| case.operation.is_on_full_disk();
     if cases.iter().any(is_on_full_disk) && !full::try_mounting(&base.join("disk")) {
-        println!("SKIPPED: the cases on a full disk, which need root and a mount of their own");
+        skip("the cases on a full disk need root and a mount of their own")?;
         cases.retain(|case| !is_on_full_disk(case));
     }
+    Ok(())
 }
 
 /// Whether a child may be traced, which a container can forbid.
@@ -127,6 +194,16 @@ fn try_tracing() -> anyhow::Result<()> {
     }
 }
 
+/// What is tried in each case.
+#[derive(Clone, Copy, Debug)]
+struct Work<'a> {
+    extent: Extent,
+    /// The errors that are given, where nobody is killed.
+    choice: Option<&'a Choice>,
+    seed: u64,
+    faults_max: u64,
+}
+
 /// What all cases together came to.
 #[derive(Debug)]
 struct Totals {
@@ -136,6 +213,8 @@ struct Totals {
     slow: u64,
     slowest_ns: u64,
     faults: u64,
+    known: u64,
+    is_injected: bool,
     /// Cases of a sample that the time was too short for.
     untried: usize,
     start: Instant,
@@ -143,6 +222,25 @@ struct Totals {
 
 impl std::fmt::Display for Totals {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let seconds = self.start.elapsed().as_secs_f64();
+        if self.is_injected {
+            let Totals { points, faults, known, .. } = self;
+            write!(
+                f,
+                "{points} calls failed; {faults} faults, {known} known ones; {seconds:.1} s"
+            )?;
+        } else {
+            self.fmt_kills(f, seconds)?;
+        }
+        match self.untried {
+            0 => Ok(()),
+            count => write!(f, "; no time for {count} cases"),
+        }
+    }
+}
+
+impl Totals {
+    fn fmt_kills(&self, f: &mut std::fmt::Formatter<'_>, seconds: f64) -> std::fmt::Result {
         write!(
             f,
             "{} processes killed ({} of them in the middle of a write) at {} instructions; \
@@ -153,23 +251,14 @@ impl std::fmt::Display for Totals {
             self.slowest_ns as f64 / 1e6,
             self.slow,
             self.faults,
-            self.start.elapsed().as_secs_f64()
-        )?;
-        match self.untried {
-            0 => Ok(()),
-            count => write!(f, "; no time for {count} cases"),
-        }
+            seconds
+        )
     }
 }
 
 /// Runs each case in a process of its own, so that one held up for ever is noticed.
-fn run_cases(
-    cases: &[Case],
-    extent: Extent,
-    base: &Path,
-    jobs: usize,
-    seed: u64,
-) -> anyhow::Result<Totals> {
+fn run_cases(cases: &[Case], work: Work<'_>, base: &Path, jobs: usize) -> anyhow::Result<Totals> {
+    let Work { extent, seed, .. } = work;
     let mut totals = Totals {
         points: 0,
         torn: 0,
@@ -177,6 +266,8 @@ fn run_cases(
         slow: 0,
         slowest_ns: 0,
         faults: 0,
+        known: 0,
+        is_injected: work.choice.is_some(),
         untried: 0,
         start: Instant::now(),
     };
@@ -209,12 +300,12 @@ fn run_cases(
             let busy: Vec<usize> = running.values().map(|(processor, ..)| *processor).collect();
             let processor = (0..jobs).find(|number| !busy.contains(number)).unwrap_or(0);
             let dir = base.join(format!("case-{index}"));
-            let work = || {
+            let live = || {
                 trace::pin_to(processor);
                 trace::adopt_orphans();
-                run_case(case, extent, &dir, seed ^ index, &page)
+                run_case(case, Work { extent, seed: seed ^ index, ..work }, &dir, &page)
             };
-            let child = trace::fork(work)?;
+            let child = trace::fork(live)?;
             running.insert(child, (processor, case, page, dir));
         }
         let Some((child, stop)) = trace::wait_any()? else { return Ok(totals) };
@@ -228,12 +319,20 @@ fn run_cases(
 }
 
 /// The life of a case's process; returns its exit status.
-fn run_case(case: &Case, extent: Extent, dir: &Path, seed: u64, page: &SharedPage) -> i32 {
-    let work = || -> std::io::Result<()> {
+fn run_case(case: &Case, work: Work<'_>, dir: &Path, page: &SharedPage) -> i32 {
+    let run = || -> std::io::Result<()> {
         std::fs::create_dir(dir)?;
-        Campaign::new(case, dir, seed, page)?.run(extent)
+        let mut campaign = Campaign::new(case, dir, work.seed, page)?;
+        campaign.set_faults_max(work.faults_max);
+        match (work.choice, work.extent) {
+            (None, extent) => campaign.run(extent),
+            (Some(choice), Extent::Sample(time)) => {
+                campaign.inject(choice, Some(Instant::now() + time))
+            }
+            (Some(choice), _) => campaign.inject(choice, None),
+        }
     };
-    match work() {
+    match run() {
         Ok(()) => 0,
         Err(error) => {
             println!("FAULT: {case} could not be tried: {error}");
@@ -252,10 +351,12 @@ impl Totals {
             let phase = load(word::PHASE);
             let what = match stop {
                 Stop::Killed(_) if phase == Phase::Survive as u64 => "the survivor is held up",
+                Stop::Killed(_) if phase == Phase::Fail as u64 => "the operation does not end",
                 Stop::Killed(_) => "the test itself is stuck or was killed",
                 _ => "the test failed",
             };
             println!("FAULT: {case} at {}: {what} ({stop:?})", page.text());
+            println!("       vellum-killpoints --case {case} {}", page.text());
         }
         self.points += load(word::POINTS);
         self.torn += load(word::TORN);
@@ -263,6 +364,14 @@ impl Totals {
         self.slow += load(word::SLOW);
         self.slowest_ns = self.slowest_ns.max(load(word::SLOWEST_NS));
         self.faults += faults;
+        self.known += load(word::KNOWN);
+        if self.is_injected {
+            let how = if load(word::IS_COMPLETE) == 0 { "a sample" } else { "all" };
+            let found = if faults > 0 { format!(", {faults} FAULTS") } else { String::new() };
+            let (calls, points) = (load(word::CALLS), load(word::POINTS));
+            println!("{case:<42} {calls:>3} calls {points:>6} failed ({how}){found}");
+            return;
+        }
         let extent = match (load(word::IS_COMPLETE), load(word::LONG_STRETCHES)) {
             (0, _) => "a sample",
             (_, 0) => "all",

@@ -10,6 +10,7 @@ use std::io;
 use std::path::Path;
 use std::str::FromStr;
 
+use crate::call;
 use crate::trace::{self, FileWatch, Go, Pid, Stop};
 
 /// Bytes that a device writes whole.
@@ -211,7 +212,7 @@ pub fn learn(victim: Pid, calls: u64, steps_max: u64, control: &Path) -> io::Res
 pub fn list_calls(victim: Pid, calls_max: usize) -> io::Result<Calls> {
     let mut calls = Vec::new();
     while calls.len() < calls_max && next_stop(victim, Go::ToSystemCall)? == Stop::SystemCall {
-        calls.push(trace::write_at_entry(victim)?.map(|write| write.count));
+        calls.push(call::at_entry(victim)?.and_then(|call| call.write_len()));
         next_stop(victim, Go::ToSystemCall)?;
     }
     Ok(calls)
@@ -249,17 +250,17 @@ fn pass_call(victim: Pid, count: Option<u64>) -> io::Result<bool> {
         return Ok(false);
     }
     // A victim that took another way may be at a shorter write, which must not become longer.
-    if let (Some(count), Some(write)) = (count, trace::write_at_entry(victim)?)
-        && count < write.count
+    if let Some(count) = count
+        && call::at_entry(victim)?.and_then(|call| call.write_len()).is_some_and(|len| count < len)
     {
-        trace::shorten_write(victim, count)?;
+        call::shorten(victim, count)?;
     }
     next_stop(victim, Go::ToSystemCall)?;
     Ok(true)
 }
 
 /// Lets the victim go on to a stop that belongs to the operation.
-fn next_stop(victim: Pid, go: Go) -> io::Result<Stop> {
+pub(crate) fn next_stop(victim: Pid, go: Go) -> io::Result<Stop> {
     loop {
         trace::go(victim, go)?;
         match trace::wait(victim)? {

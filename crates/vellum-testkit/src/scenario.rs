@@ -229,6 +229,11 @@ impl Operation {
             || self == Operation::SetPolicy
     }
 
+    /// Whether it is the victim's closing of the log.
+    pub fn drops_log(self) -> bool {
+        matches!(self, Operation::Close | Operation::DetachBesideChild)
+    }
+
     /// Bytes of the record where a log is cut.
     pub const CUT_LEN: usize = 1000;
 

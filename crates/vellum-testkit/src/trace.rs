@@ -236,60 +236,6 @@ pub fn pin_to(processor: usize) {
     }
 }
 
-/// A system call that writes records, as it stands at its entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Write {
-    /// Bytes, or pieces for the vectored kind, that the call is to write.
-    pub count: u64,
-}
-
-/// The write that a victim stopped at the entry of a system call is about to make, if it is one.
-#[cfg(target_arch = "x86_64")]
-pub fn write_at_entry(victim: Pid) -> io::Result<Option<Write>> {
-    let registers = registers(victim)?;
-    let is_write = [libc::SYS_pwrite64, libc::SYS_pwritev, libc::SYS_write]
-        .contains(&(registers.orig_rax as i64));
-    Ok(is_write.then_some(Write { count: registers.rdx }))
-}
-
-/// Whether a victim stopped at a system call that makes records durable: the direct write of a
-/// staged log, the sync of any other.
-#[cfg(target_arch = "x86_64")]
-pub fn brings_to_the_device(victim: Pid, is_staged: bool) -> io::Result<bool> {
-    let last_step = if is_staged { libc::SYS_pwrite64 } else { libc::SYS_fdatasync };
-    Ok(registers(victim)?.orig_rax as i64 == last_step)
-}
-
-/// Elsewhere no system call is recognised.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn brings_to_the_device(_victim: Pid, _is_staged: bool) -> io::Result<bool> {
-    Ok(false)
-}
-
-/// Elsewhere no write is recognised, so none is cut short.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn write_at_entry(_victim: Pid) -> io::Result<Option<Write>> {
-    Ok(None)
-}
-
-/// Has the write at whose entry the victim stopped carry out only `count` bytes or pieces, as a
-/// `SIGKILL` in the middle of it does.
-#[cfg(target_arch = "x86_64")]
-pub fn shorten_write(victim: Pid, count: u64) -> io::Result<()> {
-    let mut registers = registers(victim)?;
-    registers.rdx = count;
-    // SAFETY: `registers` outlives the call and is what the request takes.
-    check(unsafe {
-        libc::ptrace(libc::PTRACE_SETREGS, victim, ptr::null_mut::<c_void>(), &raw mut registers)
-    })
-}
-
-/// Elsewhere there is nothing to shorten.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn shorten_write(_victim: Pid, _count: u64) -> io::Result<()> {
-    Ok(())
-}
-
 /// Address of the instruction that a stopped victim will execute next.
 #[cfg(target_arch = "x86_64")]
 pub fn instruction_address(victim: Pid) -> io::Result<u64> {
@@ -329,8 +275,9 @@ pub fn set_breakpoint(_victim: Pid, _address: Option<u64>) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// The registers of a stopped victim.
 #[cfg(target_arch = "x86_64")]
-fn registers(victim: Pid) -> io::Result<libc::user_regs_struct> {
+pub(crate) fn registers(victim: Pid) -> io::Result<libc::user_regs_struct> {
     // SAFETY: all zeros is a valid value of a structure of numbers.
     let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
     // SAFETY: `registers` outlives the call and is what the request fills.
@@ -338,6 +285,16 @@ fn registers(victim: Pid) -> io::Result<libc::user_regs_struct> {
         libc::ptrace(libc::PTRACE_GETREGS, victim, ptr::null_mut::<c_void>(), &raw mut registers)
     })?;
     Ok(registers)
+}
+
+/// Gives a stopped victim other registers.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn set_registers(victim: Pid, registers: &libc::user_regs_struct) -> io::Result<()> {
+    let registers: *const libc::user_regs_struct = registers;
+    // SAFETY: `registers` outlives the call and is what the request takes.
+    check(unsafe {
+        libc::ptrace(libc::PTRACE_SETREGS, victim, ptr::null_mut::<c_void>(), registers)
+    })
 }
 
 fn check(answer: i64) -> io::Result<()> {

@@ -4,14 +4,14 @@
 //! the operation under test begins, and when it has been acknowledged. Between the last two its
 //! tracer takes it instruction by instruction.
 
-use std::fmt::Display;
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use vellum::{Log, Lsn};
+use vellum::{ErrorKind, Log, Lsn, Reservation};
 
+use crate::call;
 use crate::full;
 use crate::payload::Payload;
 use crate::scenario::{Case, Operation};
@@ -23,6 +23,14 @@ pub const DONE: usize = 0;
 pub const TRIM_TO: usize = 1;
 /// Word of the shared page: number of a process that outlives the victim and is to be ended.
 const LINGERING: usize = 2;
+/// Word of the shared page: 1 for a victim that is not killed, and goes on when an operation failed.
+pub const STAYS: usize = 16;
+/// Word of the shared page: 1 once it has been told that a write or sync failed for good.
+pub const IS_POISONED: usize = 17;
+/// Words of the shared page: the kind and the error number of the error that it was given.
+pub const KIND: usize = 18;
+/// See [`KIND`].
+pub const ERRNO: usize = 19;
 /// Seconds for which such a process lives if nobody ends it.
 const LINGER_SECONDS: u32 = 60;
 /// Exit status of a child that has left a message.
@@ -37,7 +45,8 @@ pub fn live(case: &Case, dir: &Path, inherited: Option<&Log>, page: &SharedPage)
             Some(log) => {
                 let records = payloads(case);
                 trace::mark();
-                operate(case, log, &records, page)
+                let answer = operate(case, log, &records, page);
+                stay(case, dir, Some(log), answer, page)
             }
             None => act(case, dir, page),
         }
@@ -79,22 +88,66 @@ fn act(case: &Case, dir: &Path, page: &SharedPage) -> anyhow::Result<()> {
     if let (Some(log), true) = (&log, operation.is_on_full_disk()) {
         full::prepare(case, log, dir)?;
     }
-    match log {
+    let answer = match log {
+        Some(log) if !operation.drops_log() => {
+            let answer = operate(case, &log, &payloads(case), page);
+            return stay(case, dir, Some(&log), answer, page);
+        }
         None => operate_by_opening(case, dir, page),
-        Some(log) if operation == Operation::DetachBesideChild => {
-            let child = trace::fork(|| trace::linger(LINGER_SECONDS))?;
-            page.word(LINGERING).store(child as u64, Ordering::SeqCst);
+        Some(log) => {
+            if operation == Operation::DetachBesideChild {
+                let child = trace::fork(|| trace::linger(LINGER_SECONDS))?;
+                page.word(LINGERING).store(child as u64, Ordering::SeqCst);
+            }
             trace::mark();
             drop(log);
-            finish(Ok::<_, String>(()), page)
+            finish(Ok(()), page)
         }
-        Some(log) if operation == Operation::Close => {
-            trace::mark();
-            drop(log);
-            finish(Ok::<_, String>(()), page)
-        }
-        Some(log) => operate(case, &log, &payloads(case), page),
+    };
+    stay(case, dir, None, answer, page)
+}
+
+/// What a victim does that has been given an answer and lives on: it appends once more, and leaves.
+fn stay(
+    case: &Case,
+    dir: &Path,
+    log: Option<&Log>,
+    answer: vellum::Result<()>,
+    page: &SharedPage,
+) -> anyhow::Result<()> {
+    if page.word(STAYS).load(Ordering::SeqCst) == 0 {
+        return answer.map_err(|error| anyhow::anyhow!("the operation failed: {error}"));
     }
+    if let Err(error) = &answer {
+        page.word(KIND).store(error.kind() as u64, Ordering::SeqCst);
+        page.word(ERRNO).store(error.raw_os_error().unwrap_or(0) as u64, Ordering::SeqCst);
+        page.set_text(&error.to_string());
+        trace::mark();
+    }
+    match append_once_more(case, dir, log) {
+        Err(error) if error.kind() == ErrorKind::Poisoned => {
+            let is_known = page.word(IS_POISONED).load(Ordering::SeqCst) == 1;
+            anyhow::ensure!(is_known, "only the one that failed knows of it: {error}");
+            Ok(())
+        }
+        answer => answer.map_err(|error| anyhow::anyhow!("going on failed: {error}")),
+    }
+}
+
+/// The record of a victim that lives on.
+pub const LAST: Payload = Payload::new('v', 30, 100);
+
+fn append_once_more(case: &Case, dir: &Path, log: Option<&Log>) -> vellum::Result<()> {
+    let opened;
+    let log = match log {
+        Some(log) => log,
+        None => {
+            opened = case.options().open(dir)?;
+            &opened
+        }
+    };
+    let lsn = log.append(&LAST.bytes(case.layout))?;
+    if case.is_durable() { log.commit(lsn) } else { Ok(()) }
 }
 
 /// Ends the process that a victim left behind, which its tracer has adopted.
@@ -159,7 +212,10 @@ fn leave_half_a_commit(
     let stop = trace::wait(child)?;
     anyhow::ensure!(stop == Stop::Mark, "the process that commits ended by {stop:?}");
     trace::set_options(child)?;
-    let is_last_step = |child| trace::brings_to_the_device(child, case.is_staged());
+    let is_last_step = |child| {
+        call::at_entry(child)
+            .map(|call| call.is_some_and(|call| call.brings_to_the_device(case.is_staged())))
+    };
     loop {
         trace::go(child, Go::ToSystemCall)?;
         match trace::wait(child)? {
@@ -171,19 +227,17 @@ fn leave_half_a_commit(
     }
 }
 
-fn operate_by_opening(case: &Case, dir: &Path, page: &SharedPage) -> anyhow::Result<()> {
+fn operate_by_opening(case: &Case, dir: &Path, page: &SharedPage) -> vellum::Result<()> {
     let options = case.victim_options();
     trace::mark();
     let log = options.open(dir);
     if case.operation == Operation::AttachDetach {
-        let error = log.as_ref().err().map(ToString::to_string);
-        drop(log);
-        return finish(error.map_or(Ok(()), Err), page);
+        return finish(log.map(drop), page);
     }
     finish(log, page)
 }
 
-fn operate(case: &Case, log: &Log, records: &[Vec<u8>], page: &SharedPage) -> anyhow::Result<()> {
+fn operate(case: &Case, log: &Log, records: &[Vec<u8>], page: &SharedPage) -> vellum::Result<()> {
     let mut reader = log.reader(Lsn::ZERO)?;
     let trim_to = Lsn::new(page.word(TRIM_TO).load(Ordering::SeqCst));
     trace::mark();
@@ -198,41 +252,48 @@ fn operate(case: &Case, log: &Log, records: &[Vec<u8>], page: &SharedPage) -> an
         Operation::Publish => {
             let (first, second) = records[0].split_at(records[0].len() / 2);
             let mut reservation = log.reserve(records[0].len())?;
-            reservation.write_all(first)?;
-            reservation.write_all(second)?;
+            fill(&mut reservation, first)?;
+            fill(&mut reservation, second)?;
             finish(reservation.publish(), page)
         }
         Operation::Abandon => {
             let mut reservation = log.reserve(records[0].len())?;
-            reservation.write_all(&records[0][..records[0].len() / 2])?;
+            fill(&mut reservation, &records[0][..records[0].len() / 2])?;
             drop(reservation);
-            finish(Ok::<_, String>(()), page)
+            finish(Ok(()), page)
         }
         Operation::Trim => finish(log.trim(trim_to), page),
         Operation::Truncate => finish(log.truncate(trim_to), page),
         Operation::Rotate => finish(log.rotate().and_then(|()| log.append(&records[0])), page),
         Operation::SetCheckpoint => finish(log.set_checkpoint(trim_to), page),
-        operation if operation.drops() => finish(full::drop_one(log, &records[0]), page),
+        operation if operation.drops() => finish(drop_one(log, &records[0]), page),
         Operation::Prepare => finish(log.prepare(Operation::PREPARED), page),
         operation if operation.commits() => finish(log.append_durable(&records[0]), page),
         Operation::RepairByReader => {
             while reader.follow(Some(Duration::ZERO))?.is_some() {}
-            finish(Ok::<_, String>(()), page)
+            finish(Ok(()), page)
         }
         _ => finish(log.append(&records[0]), page),
     }
 }
 
+fn fill(reservation: &mut Reservation<'_>, bytes: &[u8]) -> vellum::Result<()> {
+    let written = reservation.write_all(bytes);
+    written.map_err(|error| error.downcast().expect("the log's errors are its own"))
+}
+
+fn drop_one(log: &Log, record: &[u8]) -> vellum::Result<()> {
+    let at = log.append(record)?;
+    assert_eq!(at, Lsn::ZERO, "a record was to be dropped");
+    Ok(())
+}
+
 /// Tells that the operation has been acknowledged, and stops.
 #[inline(always)]
-fn finish<T, E: Display>(answer: Result<T, E>, page: &SharedPage) -> anyhow::Result<()> {
-    match answer {
-        Ok(value) => {
-            page.word(DONE).store(1, Ordering::SeqCst);
-            trace::mark();
-            drop(value);
-            Ok(())
-        }
-        Err(error) => anyhow::bail!("the operation failed: {error}"),
-    }
+fn finish<T>(answer: vellum::Result<T>, page: &SharedPage) -> vellum::Result<()> {
+    let value = answer?;
+    page.word(DONE).store(1, Ordering::SeqCst);
+    trace::mark();
+    drop(value);
+    Ok(())
 }

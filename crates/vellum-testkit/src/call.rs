@@ -1,0 +1,107 @@
+//! The system calls of a stopped victim: which one it is about to make, and what that one answers.
+//!
+//! Where the machine's registers are not known (not x86-64), no call is recognised.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::answer;
+use crate::trace::{self, Pid};
+
+/// A system call, as it stands at its entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Its number.
+    pub number: i64,
+    /// What it is given.
+    pub arguments: [u64; 6],
+}
+
+impl Call {
+    /// The bytes, or pieces of a vectored call, that it is to write; `None` if it writes nothing.
+    pub fn write_len(&self) -> Option<u64> {
+        let is_write =
+            [libc::SYS_pwrite64, libc::SYS_pwritev, libc::SYS_write].contains(&self.number);
+        is_write.then_some(self.arguments[2])
+    }
+
+    /// Whether it makes records durable: the direct write of a staged log, the sync of any other.
+    pub fn brings_to_the_device(&self, is_staged: bool) -> bool {
+        self.number == if is_staged { libc::SYS_pwrite64 } else { libc::SYS_fdatasync }
+    }
+}
+
+/// A call for people: its name, and the file that its first argument stands for, if that is a
+/// descriptor.
+pub fn describe(victim: Pid, call: &Call) -> String {
+    let name = answer::name_of(call.number).map_or_else(|| call.number.to_string(), String::from);
+    match file_of(victim, call).as_ref().and_then(|path| path.file_name()) {
+        Some(file) => format!("{name}({})", file.to_string_lossy()),
+        None => name,
+    }
+}
+
+/// The file that the first argument of a call stands for, if that is a descriptor.
+pub fn file_of(victim: Pid, call: &Call) -> Option<PathBuf> {
+    // Some calls start with something else; there is hardly such a descriptor then.
+    std::fs::read_link(format!("/proc/{victim}/fd/{}", call.arguments[0] as u32)).ok()
+}
+
+/// The call at whose entry a victim stopped.
+#[cfg(target_arch = "x86_64")]
+pub fn at_entry(victim: Pid) -> io::Result<Option<Call>> {
+    let registers = trace::registers(victim)?;
+    let arguments =
+        [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
+    let number = registers.orig_rax as i64;
+    Ok(Some(Call { number, arguments }))
+}
+
+/// Has the call at whose entry the victim stopped take `count` as its third argument: so many bytes
+/// or pieces of a read or a write.
+#[cfg(target_arch = "x86_64")]
+pub fn shorten(victim: Pid, count: u64) -> io::Result<()> {
+    let mut registers = trace::registers(victim)?;
+    registers.rdx = count;
+    trace::set_registers(victim, &registers)
+}
+
+/// Has the kernel not carry out the call at whose entry the victim stopped.
+#[cfg(target_arch = "x86_64")]
+pub fn skip(victim: Pid) -> io::Result<()> {
+    let mut registers = trace::registers(victim)?;
+    registers.orig_rax = u64::MAX;
+    trace::set_registers(victim, &registers)
+}
+
+/// Has the call at whose exit the victim stopped answer with this error number.
+#[cfg(target_arch = "x86_64")]
+pub fn fail(victim: Pid, errno: i32) -> io::Result<()> {
+    let mut registers = trace::registers(victim)?;
+    registers.rax = -i64::from(errno) as u64;
+    trace::set_registers(victim, &registers)
+}
+
+/// Elsewhere no call is recognised.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn at_entry(_victim: Pid) -> io::Result<Option<Call>> {
+    Ok(None)
+}
+
+/// Elsewhere there is nothing to shorten.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn shorten(_victim: Pid, _count: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Elsewhere there is nothing to skip.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn skip(_victim: Pid) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Elsewhere no call fails.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn fail(_victim: Pid, _errno: i32) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
