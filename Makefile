@@ -117,7 +117,7 @@ POWERCUT_TEXT = --layout text --segment-bytes 16384 --rotate-bytes 4096 --compre
 # The disk is recorded under `vellum stress`, then built as a power cut at any write leaves it.
 powercut: tools filesystems
 	$(CARGO) build --release --bin vellum --bin vellum-powercut
-	@$(BUILT)/vellum help stress >/dev/null 2>&1 || \
+	@$(BUILT)/vellum stress --help >/dev/null 2>&1 || \
 	  { echo "make: this vellum has no command 'stress' to cut the power under" >&2; exit 1; }
 	$(BUILT)/vellum-powercut --seconds $(SECONDS_POWERCUT) --prefix --nested \
 	  --work '$(BUILT)/vellum stress {dir}/log --records $(POWERCUT_RECORDS)' \
