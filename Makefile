@@ -15,7 +15,7 @@ PYTHON_CRATE = crates/vellum-python
 VENV = $(TARGET)/venv-python
 
 .PHONY: help build demo test lint model killpoints killpoints-all inject stress powercut powercut-sample fuzz \
-  bench bench-peers bench-python install clean tools filesystems extras wheel test-python python-tools
+  worlds bench bench-peers bench-python install clean tools filesystems extras wheel test-python python-tools
 
 help:
 	@echo "make demo            four processes append to one log, one is killed, all is verified"
@@ -30,6 +30,7 @@ help:
 	@echo "make stress          many processes with random kills, VELLUM_STRESS_SECONDS=600"
 	@echo "make powercut        cut the power at any write on ext4, XFS and btrfs, under framed and text logs,"
 	@echo "                     SECONDS_POWERCUT=300 for each (root)"
+	@echo "make worlds          logs among forks, limits, users, containers and copies, in each and in pairs (root)"
 	@echo "make fuzz            damage logs in any way, SECONDS=60 for each of three targets"
 	@echo "make wheel           the Python package, into $(TARGET)/wheels"
 	@echo "make test-python     the tests of the Python package"
@@ -110,6 +111,10 @@ inject:
 stress: export VELLUM_STRESS_SECONDS ?= 600
 stress:
 	$(CARGO) test --release -p vellum --test it processes -- --nocapture
+
+# What each world promises is in docs/worlds.md; a sample is in `test`.
+worlds: tools filesystems
+	$(CARGO) run --release -p vellum-testkit --bin vellum-worlds -- --pairs
 
 # Text logs that go on in new files often.
 POWERCUT_TEXT = --layout text --segment-bytes 16384 --rotate-bytes 4096 --compress yes

@@ -16,6 +16,8 @@
 //!   full       what a full disk costs
 //!   trace      processes: fork, ptrace, kill (all of the unsafe code)
 //! ```
+//!
+//! `vellum-worlds` (`worlds/`) has logs live in worlds unlike the one in which tests run.
 
 pub mod answer;
 pub mod call;

@@ -19,6 +19,16 @@ impl Payload {
         Payload { writer, number, len }
     }
 
+    /// The payload that `bytes` are, if they are whole.
+    pub fn of(bytes: &[u8], layout: Layout) -> Option<Payload> {
+        let end = bytes.iter().position(|byte| *byte == b' ')?;
+        let name = std::str::from_utf8(&bytes[..end]).ok()?;
+        let (number, len) = name.get(1..)?.split_once('/')?;
+        let (number, len) = (number.parse().ok()?, len.parse().ok()?);
+        let payload = Payload::new(name.chars().next()?, number, len);
+        (len == bytes.len() && payload.bytes(layout) == bytes).then_some(payload)
+    }
+
     /// Its bytes: in a text log one line, otherwise anything.
     pub fn bytes(&self, layout: Layout) -> Vec<u8> {
         let mut bytes = format!("{}{}/{} ", self.writer, self.number, self.len).into_bytes();
@@ -68,6 +78,8 @@ mod tests {
         assert_eq!(bytes.iter().position(|byte| *byte == b'\n'), Some(99));
         assert!(!is_marker(&bytes));
         assert_ne!(bytes, Payload::new('v', 8, 100).bytes(Layout::Text));
+        assert_eq!(Payload::of(&bytes, Layout::Text), Some(payload));
+        assert_eq!(Payload::of(&bytes[..99], Layout::Text), None);
     }
 
     #[test]

@@ -1,0 +1,148 @@
+//! What must be true of a log after a campaign, and of images of it, in a world like ours.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use vellum::{Layout, Log, Lsn, Options};
+use vellum_testkit::payload::{self, Payload};
+use vellum_testkit::trace;
+
+use crate::ledger::{Keeps, Ledger};
+use crate::shape::Shape;
+use crate::sys::{self, End};
+
+/// A check that takes longer hangs.
+const SECONDS_MAX: u32 = 30;
+const LAST: &[u8] = b"one more, after everything\n";
+
+/// Looks at everything, in a process of its own; the fault, if there is one.
+pub(crate) fn check(
+    path: &Path,
+    shape: Shape,
+    ledger: &Ledger,
+    keeps: Keeps,
+    is_image: bool,
+) -> anyhow::Result<Option<String>> {
+    let told = path.with_file_name("fault");
+    let child = sys::fork(|| {
+        trace::watchdog(SECONDS_MAX);
+        match look(path, shape, ledger, keeps, is_image) {
+            Ok(()) => 0,
+            Err(fault) => fs::write(&told, fault).map_or(2, |()| 1),
+        }
+    })?;
+    Ok(match sys::wait_for(child)? {
+        End::Exited(0) => None,
+        End::Exited(1) => Some(fs::read_to_string(&told)?),
+        End::Killed(libc::SIGALRM) => Some("the check afterwards hangs".into()),
+        end => Some(format!("the check afterwards ended by {end:?}")),
+    })
+}
+
+fn look(
+    path: &Path,
+    shape: Shape,
+    ledger: &Ledger,
+    keeps: Keeps,
+    is_image: bool,
+) -> Result<(), String> {
+    let log = open(path)?;
+    let recovery = log.recovery();
+    holds(&log, shape, ledger, keeps, is_image)
+        .map_err(|fault| format!("{fault} (recovered: {recovery:?})"))?;
+    // The mark of an image may be one that came later than those that were heard of.
+    if !is_image && !ledger.marks.is_empty() && !ledger.marks.contains(&log.checkpoint().get()) {
+        return Err(format!("the checkpoint is {}, not of {:?}", log.checkpoint(), ledger.marks));
+    }
+    let lsn = log.append_durable(LAST).map_err(|error| format!("it does not go on: {error}"))?;
+    drop(log);
+    let log = open(path)?;
+    holds(&log, shape, ledger, keeps, is_image)
+        .map_err(|fault| format!("opened again: {fault}"))?;
+    let mut reader = log.reader(lsn).map_err(|error| format!("what was added is gone: {error}"))?;
+    match reader.next() {
+        Ok(Some(record)) if record.payload == LAST => Ok(()),
+        answer => Err(format!("what was added reads as {answer:?}")),
+    }
+}
+
+fn open(path: &Path) -> Result<Log, String> {
+    let opened = Options::new().create(false).advice(false).open(path);
+    opened.map_err(|error| format!("it does not open: {error}"))
+}
+
+/// Everything owed is there, once, whole, in order and where it was; and nothing is damaged.
+fn holds(
+    log: &Log,
+    shape: Shape,
+    ledger: &Ledger,
+    keeps: Keeps,
+    is_image: bool,
+) -> Result<(), String> {
+    let report = log.verify().map_err(|error| format!("verify failed: {error}"))?;
+    if let Some(damage) = report.damage.first() {
+        return Err(format!("{} damaged places, first {damage:?}", report.damage.len()));
+    }
+    let found = read(log, shape.layout())?;
+    let mut newest: HashMap<char, (u32, u64)> = HashMap::new();
+    for (payload, lsn) in &found {
+        let before = newest.insert(payload.writer, (payload.number, *lsn));
+        if before.is_some_and(|(number, _)| number >= payload.number) {
+            return Err(format!("{payload:?} at {lsn} comes after {before:?}"));
+        }
+        // An image is older than the truncation.
+        if !is_image && ledger.is_cut(payload.writer, payload.number) {
+            return Err(format!("{payload:?} at {lsn} was dropped by a truncation"));
+        }
+    }
+    let places: HashMap<(char, u32), u64> =
+        found.iter().map(|(payload, lsn)| ((payload.writer, payload.number), *lsn)).collect();
+    let (mut owed, mut missing) = (0, Vec::new());
+    for (payload, lsn) in ledger.owed(keeps) {
+        owed += 1;
+        match places.get(&(payload.writer, payload.number)) {
+            // Records of a batch stand behind its beginning.
+            Some(place) if *place >= lsn => {}
+            Some(place) => return Err(format!("{payload:?} is at {place}, not {lsn}")),
+            None => missing.push((payload, lsn)),
+        }
+    }
+    match missing.first() {
+        None => Ok(()),
+        Some((payload, lsn)) => Err(format!(
+            "{} of {owed} records {} are lost, first {payload:?} at {lsn}; the log is {} to {}, \
+             durable {}, {} was committed",
+            missing.len(),
+            if keeps == Keeps::Appended { "that were appended" } else { "that were committed" },
+            log.begin(),
+            log.published(),
+            log.durable(),
+            ledger.committed,
+        )),
+    }
+}
+
+/// All records, which must be whole.
+fn read(log: &Log, layout: Layout) -> Result<Vec<(Payload, u64)>, String> {
+    let mut reader =
+        log.reader(Lsn::ZERO).map_err(|error| format!("it cannot be read: {error}"))?;
+    let mut found = Vec::new();
+    loop {
+        match reader.next() {
+            Err(error) => return Err(format!("reading stops: {error}")),
+            Ok(None) => return Ok(found),
+            Ok(Some(record)) if record.payload == LAST => {}
+            Ok(Some(record)) if layout == Layout::Text && payload::is_marker(record.payload) => {}
+            Ok(Some(record)) => {
+                let lsn = record.lsn.get();
+                let Some(payload) = Payload::of(record.payload, layout) else {
+                    let start =
+                        String::from_utf8_lossy(&record.payload[..record.payload.len().min(60)]);
+                    return Err(format!("at {lsn} stands what nobody appended: {start:?}"));
+                };
+                found.push((payload, lsn));
+            }
+        }
+    }
+}

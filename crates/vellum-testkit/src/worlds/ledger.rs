@@ -1,0 +1,91 @@
+//! What the workers of a campaign were promised, and what must be there of it afterwards.
+
+use std::collections::BTreeMap;
+
+use vellum_testkit::payload::Payload;
+
+use crate::report::Report;
+
+/// What has been reported so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ledger {
+    /// Records that were appended, by writer and number, and where.
+    pub(crate) appended: BTreeMap<(char, u32), Appended>,
+    /// The newest position that was committed.
+    pub(crate) committed: u64,
+    /// What lies before may be gone.
+    pub(crate) trimmed: u64,
+    /// Where a truncation began that was not reported to be done.
+    pub(crate) cutting: Option<u64>,
+    /// Checkpoints that may be stored; if one was reported to be stored, that and later ones.
+    pub(crate) marks: Vec<u64>,
+    pub(crate) failures: Vec<Failure>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Appended {
+    pub(crate) len: usize,
+    pub(crate) lsn: u64,
+    /// A truncation dropped it.
+    pub(crate) is_cut: bool,
+}
+
+/// An error that a worker got.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(crate) side: char,
+    pub(crate) what: String,
+    pub(crate) kind: String,
+    pub(crate) words: String,
+}
+
+/// How much of a log must be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeps {
+    /// Whatever was acknowledged.
+    Appended,
+    /// What was committed: the rest may be there.
+    Committed,
+}
+
+impl Ledger {
+    pub(crate) fn take(&mut self, side: char, report: Report) {
+        match report {
+            Report::Begun | Report::Opened | Report::Done => {}
+            Report::Appended { number, len, lsn } => {
+                self.appended.insert((side, number), Appended { len, lsn, is_cut: false });
+            }
+            Report::Committed(lsn) => self.committed = self.committed.max(lsn),
+            Report::Trimming(lsn) => self.trimmed = self.trimmed.max(lsn),
+            Report::Marking(lsn) => self.marks.push(lsn),
+            Report::Marked(lsn) => self.marks = vec![lsn],
+            Report::Cutting(lsn) => self.cutting = Some(lsn),
+            Report::Cut(lsn) => {
+                self.cutting = None;
+                let behind = self.appended.values_mut().filter(|record| record.lsn >= lsn);
+                behind.for_each(|record| record.is_cut = true);
+                self.committed = self.committed.min(lsn.saturating_sub(1));
+            }
+            Report::Failed { what, kind, words } => {
+                self.failures.push(Failure { side, what, kind, words });
+            }
+        }
+    }
+
+    /// Records that must be there.
+    pub(crate) fn owed(&self, keeps: Keeps) -> impl Iterator<Item = (Payload, u64)> {
+        self.appended.iter().filter_map(move |((writer, number), record)| {
+            let Appended { len, lsn, is_cut } = *record;
+            let is_kept = lsn >= self.trimmed
+                && !is_cut
+                && self.cutting.is_none_or(|cut| lsn < cut)
+                && (keeps == Keeps::Appended || lsn <= self.committed);
+            is_kept.then(|| (Payload::new(*writer, *number, len), lsn))
+        })
+    }
+
+    /// Whether the record was dropped, and must not be there.
+    pub(crate) fn is_cut(&self, writer: char, number: u32) -> bool {
+        self.appended.get(&(writer, number)).is_some_and(|record| record.is_cut)
+    }
+}

@@ -1,0 +1,169 @@
+//! What puts a process into a world, ends it, and hears of its end; the `unsafe` code of this command.
+//!
+//! # Safety
+//!
+//! Every call here is a thin one to the C library, with numbers or with strings that outlive it.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::ptr;
+
+use libc::{c_int, pid_t};
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Exited(i32),
+    Killed(i32),
+}
+
+/// Forks; the child runs `body` and exits with what it returns. It does not die with its parent.
+pub(crate) fn fork(body: impl FnOnce() -> i32) -> io::Result<pid_t> {
+    // SAFETY: the child uses nothing that another thread of this process may hold locked, but the
+    // allocator, which the C library makes safe across forks, and what is tested here.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            let code = catch_unwind(AssertUnwindSafe(body)).unwrap_or(101);
+            // SAFETY: ends the process at once, without the parent's exit handlers.
+            unsafe { libc::_exit(code) }
+        }
+        child => Ok(child),
+    }
+}
+
+/// Forks, and goes on in both; `None` in the child. For a process with one thread.
+pub(crate) fn fork_both() -> io::Result<Option<pid_t>> {
+    // SAFETY: there is no other thread that might hold a lock.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(None),
+        child => Ok(Some(child)),
+    }
+}
+
+/// Dies of a signal that another process died of.
+pub(crate) fn die_of(signal: c_int) -> ! {
+    // SAFETY: the calls take numbers.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+        libc::_exit(128 + signal)
+    }
+}
+
+/// Waits for a child of the calling process.
+pub(crate) fn wait_for(child: pid_t) -> io::Result<End> {
+    let mut status: c_int = 0;
+    loop {
+        // SAFETY: `status` outlives the call.
+        match unsafe { libc::waitpid(child, &raw mut status, 0) } {
+            -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+            -1 => return Err(io::Error::last_os_error()),
+            _ => return Ok(end_of(status)),
+        }
+    }
+}
+
+/// A child that has ended, or one whose parent has died, if there is one.
+pub(crate) fn reap() -> Option<(pid_t, End)> {
+    let mut status: c_int = 0;
+    // SAFETY: `status` outlives the call.
+    let child = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
+    (child > 0).then(|| (child, end_of(status)))
+}
+
+fn end_of(status: c_int) -> End {
+    match libc::WIFEXITED(status) {
+        true => End::Exited(libc::WEXITSTATUS(status)),
+        false => End::Killed(libc::WTERMSIG(status)),
+    }
+}
+
+/// Sends a signal to a process or, where `process` is negative, to a group of processes.
+pub(crate) fn signal(process: pid_t, signal: c_int) {
+    // SAFETY: the call takes numbers. Who is gone already needs none.
+    unsafe { libc::kill(process, signal) };
+}
+
+/// Whether something can be read, after at most so many milliseconds.
+pub(crate) fn can_read(from: BorrowedFd<'_>, millis: i32) -> bool {
+    let mut poll = libc::pollfd { fd: from.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: `poll` outlives the call, and is one structure.
+    unsafe { libc::poll(&raw mut poll, 1, millis) > 0 }
+}
+
+/// Gives the calling process namespaces of its own.
+pub(crate) fn unshare(flags: c_int) -> io::Result<()> {
+    // SAFETY: the call takes a number.
+    check(unsafe { libc::unshare(flags) })
+}
+
+/// Mounts; `kind` is empty where nothing new is mounted.
+pub(crate) fn mount(
+    source: &Path,
+    target: &Path,
+    kind: &str,
+    flags: libc::c_ulong,
+    data: &str,
+) -> io::Result<()> {
+    let [source, target] = [source, target].map(|path| CString::new(path.as_os_str().as_bytes()));
+    let (source, target, kind, data) = (source?, target?, CString::new(kind)?, CString::new(data)?);
+    // SAFETY: the strings outlive the call.
+    check(unsafe {
+        libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, data.as_ptr().cast())
+    })
+    .map_err(|error| io::Error::new(error.kind(), format!("mount {target:?}: {error}")))
+}
+
+/// Unmounts what can be, also while it is in use.
+pub(crate) fn unmount(target: &Path) {
+    let Ok(target) = CString::new(target.as_os_str().as_bytes()) else { return };
+    // SAFETY: the string outlives the call.
+    unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) };
+}
+
+/// Sets the limit that counts.
+pub(crate) fn limit(what: libc::__rlimit_resource_t, to: u64) -> io::Result<()> {
+    let limit = libc::rlimit { rlim_cur: to, rlim_max: to };
+    // SAFETY: `limit` outlives the call.
+    check(unsafe { libc::setrlimit(what, &raw const limit) })
+}
+
+pub(crate) fn ignore(signal: c_int) {
+    // SAFETY: no handler is installed.
+    unsafe { libc::signal(signal, libc::SIG_IGN) };
+}
+
+pub(crate) fn umask(mask: libc::mode_t) {
+    // SAFETY: the call takes a number.
+    unsafe { libc::umask(mask) };
+}
+
+/// Becomes another user for good, with no group but this one.
+pub(crate) fn become_user(user: u32, group: u32) -> io::Result<()> {
+    // SAFETY: the calls take numbers, and an empty list.
+    check(unsafe { libc::setgroups(0, ptr::null()) })?;
+    // SAFETY: as above.
+    check(unsafe { libc::setgid(group) })?;
+    // SAFETY: as above.
+    check(unsafe { libc::setuid(user) })
+}
+
+/// Makes a device like one that is there.
+pub(crate) fn make_device(like: &Path, at: &Path) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let device = fs::metadata(like)?.rdev();
+    let path = CString::new(at.as_os_str().as_bytes())?;
+    // SAFETY: the string outlives the call.
+    check(unsafe { libc::mknod(path.as_ptr(), libc::S_IFCHR | 0o666, device) })
+}
+
+fn check(answer: c_int) -> io::Result<()> {
+    if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

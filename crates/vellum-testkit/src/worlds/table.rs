@@ -1,0 +1,317 @@
+//! The worlds: what each is called and promises. `docs/worlds.md` has the same table.
+
+use crate::ledger::Keeps;
+
+/// A world that logs have to live in.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    /// What holds in it.
+    pub(crate) promise: &'static str,
+    /// Why it does not yet, where that is known: then a fault is told and does not count.
+    pub(crate) known: Option<&'static str>,
+}
+
+/// What is different in a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Plain,
+    ForkBefore(First),
+    ForkAfter(First),
+    ForkOften,
+    Exec,
+    Relative,
+    Renamed,
+    Descriptors,
+    FileSize,
+    FileSizeIgnored,
+    Memory,
+    Root,
+    Group,
+    Umask,
+    Closed,
+    Traversed,
+    ShmPrivate,
+    ShmSmall,
+    ShmFull,
+    ShmAbsent,
+    ShmCleared,
+    NoBoot,
+    SomeBoot,
+    Pid,
+    CopyClosed,
+    CopyLiving,
+    Older,
+    Snapshot,
+    Ahead,
+    Stopped,
+    Links,
+}
+
+/// Which side of a fork closes the log first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum First {
+    Parent,
+    Child,
+}
+
+/// Worlds of one area exclude each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Area {
+    None,
+    Life,
+    Path,
+    Limit,
+    User,
+    Memory,
+    Boot,
+    Pid,
+    Image,
+    Clock,
+    Stop,
+    Links,
+}
+
+/// All of them.
+pub(crate) const WORLDS: &[World] = &[
+    world("plain", Kind::Plain, "nothing that was acknowledged is lost when writers are killed"),
+    world(
+        "fork-then-open-parent-closes-first",
+        Kind::ForkBefore(First::Parent),
+        "two processes of one fork are like any two",
+    ),
+    world(
+        "fork-then-open-child-closes-first",
+        Kind::ForkBefore(First::Child),
+        "two processes of one fork are like any two",
+    ),
+    world(
+        "open-then-fork-parent-closes-first",
+        Kind::ForkAfter(First::Parent),
+        "the child counts as a participant until it exits, and goes on appending",
+    ),
+    world(
+        "open-then-fork-child-closes-first",
+        Kind::ForkAfter(First::Child),
+        "the parent goes on as if nothing had been",
+    ),
+    world(
+        "fork-while-another-thread-opens",
+        Kind::ForkOften,
+        "children that live on hold nobody up: others open, commit and close",
+    ),
+    world("exec", Kind::Exec, "the program before counts as dead; the one after opens anew"),
+    world(
+        "relative-path-then-chdir",
+        Kind::Relative,
+        "the log is the directory that was opened, wherever the process goes",
+    ),
+    world(
+        "parent-renamed",
+        Kind::Renamed,
+        "who has the log open goes on; who opens it under its new name joins them",
+    ),
+    world(
+        "few-descriptors",
+        Kind::Descriptors,
+        "who has none left gets errors; nobody else is held up, nothing is poisoned",
+    ),
+    world(
+        "small-file-size-limit",
+        Kind::FileSize,
+        "who may not write gets errors and is not killed; nobody else is held up",
+    ),
+    world(
+        "small-file-size-limit-ignored",
+        Kind::FileSizeIgnored,
+        "the same where SIGXFSZ is ignored, as Python does",
+    ),
+    world(
+        "little-address-space",
+        Kind::Memory,
+        "who cannot map gets errors; nobody else is held up, nothing is poisoned",
+    ),
+    world(
+        "root-beside-service-user",
+        Kind::Root,
+        "whatever root does to the log of a service, the service goes on",
+    ),
+    world(
+        "users-of-one-group",
+        Kind::Group,
+        "two users share a log that their group may write, whoever makes its files",
+    ),
+    world("umask-077", Kind::Umask, "the umask of whoever makes files shuts nobody out"),
+    world(
+        "parent-0700",
+        Kind::Closed,
+        "a log in a directory that is closed to others is like any other",
+    ),
+    world(
+        "parent-0711",
+        Kind::Traversed,
+        "a parent directory that may not be read is no reason to fail",
+    ),
+    world(
+        "shm-private",
+        Kind::ShmPrivate,
+        "processes that each have a /dev/shm of their own share the log, and lose nothing",
+    ),
+    world("shm-64-mib", Kind::ShmSmall, "the log needs no more of /dev/shm than there is"),
+    world("shm-full", Kind::ShmFull, "the log does without /dev/shm"),
+    world("shm-absent", Kind::ShmAbsent, "the log does without /dev/shm"),
+    world("shm-cleared", Kind::ShmCleared, "nothing is lost when others clear /dev/shm"),
+    world(
+        "no-boot-id",
+        Kind::NoBoot,
+        "an unknown boot counts as another: what was committed is there",
+    ),
+    world(
+        "no-boot-id-for-some",
+        Kind::SomeBoot,
+        "who does not know the boot joins who does; what was committed is there",
+    ),
+    world(
+        "other-pid-namespace",
+        Kind::Pid,
+        "processes of several PID namespaces see who of the others is alive",
+    ),
+    world(
+        "copy-of-closed-log",
+        Kind::CopyClosed,
+        "a copy opens with everything that was committed",
+    ),
+    world(
+        "copy-of-living-log",
+        Kind::CopyLiving,
+        "a copy made while others write opens with everything committed before",
+    ),
+    world(
+        "older-image-put-back",
+        Kind::Older,
+        "the log opens with everything that was committed when the image was taken",
+    ),
+    world(
+        "btrfs-snapshot",
+        Kind::Snapshot,
+        "a snapshot opens with everything that was committed when it was taken",
+    ),
+    world(
+        "names-ahead-of-the-clock",
+        Kind::Ahead,
+        "a log whose newest file was named ten years ahead goes on, and on in new files",
+    ),
+    world(
+        "stopped",
+        Kind::Stopped,
+        "who is stopped goes on later as if nothing had been; nothing is lost",
+    ),
+    world(
+        "planted-links",
+        Kind::Links,
+        "links planted in the log's directory have nothing written, cut or chmodded elsewhere",
+    ),
+];
+
+const fn world(name: &'static str, kind: Kind, promise: &'static str) -> World {
+    World { name, kind, promise, known: known(kind) }
+}
+
+/// What is known not to hold yet.
+const fn known(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::FileSize | Kind::FileSizeIgnored | Kind::Descriptors | Kind::Memory => {
+            Some("errors of one process poison the log, or hold others up")
+        }
+        Kind::Root | Kind::Umask | Kind::Closed => {
+            Some("files belong to whoever makes them, and not to the owner of the log")
+        }
+        Kind::Traversed => Some("a parent directory that cannot be opened poisons the log"),
+        Kind::Relative | Kind::Renamed => Some("files are reached by the path of the log"),
+        Kind::Links => Some("links in the directory are followed"),
+        Kind::ShmPrivate | Kind::ShmFull | Kind::ShmCleared => {
+            Some("what is not committed lies in /dev/shm")
+        }
+        Kind::NoBoot | Kind::SomeBoot => Some("an unknown boot has the control file thrown away"),
+        Kind::CopyLiving | Kind::Snapshot => {
+            Some("words that came later than the segments are believed")
+        }
+        Kind::ForkOften => Some("a forked child keeps the lock that it inherited"),
+        _ => None,
+    }
+}
+
+impl Kind {
+    pub(crate) fn area(self) -> Area {
+        use Kind::*;
+        match self {
+            Plain => Area::None,
+            ForkBefore(_) | ForkAfter(_) | ForkOften | Exec => Area::Life,
+            Relative | Renamed => Area::Path,
+            Descriptors | FileSize | FileSizeIgnored | Memory => Area::Limit,
+            Root | Group | Umask | Closed | Traversed => Area::User,
+            ShmPrivate | ShmSmall | ShmFull | ShmAbsent | ShmCleared => Area::Memory,
+            NoBoot | SomeBoot => Area::Boot,
+            Pid => Area::Pid,
+            CopyClosed | CopyLiving | Older | Snapshot => Area::Image,
+            Ahead => Area::Clock,
+            Stopped => Area::Stop,
+            Links => Area::Links,
+        }
+    }
+
+    /// Whether a worker's operations may fail in it.
+    pub(crate) fn may_fail(self, worker: usize) -> bool {
+        match self.area() {
+            Area::Limit => is_odd_one(worker),
+            // Whoever may plant them may make calls fail; but nothing else.
+            Area::Links => true,
+            _ => false,
+        }
+    }
+
+    /// How much is there when the log is opened afterwards, in a world like ours.
+    pub(crate) fn keeps(self) -> Keeps {
+        match self {
+            Kind::NoBoot | Kind::SomeBoot => Keeps::Committed,
+            _ => Keeps::Appended,
+        }
+    }
+}
+
+/// In most worlds every second worker is the one that is different.
+pub(crate) fn is_odd_one(worker: usize) -> bool {
+    worker % 2 == 1
+}
+
+/// The world with this name.
+pub(crate) fn find(name: &str) -> Result<&'static World, String> {
+    WORLDS
+        .iter()
+        .find(|world| world.name == name)
+        .ok_or_else(|| format!("no world is called {name:?}; --list names them"))
+}
+
+/// The worlds with these names, joined by `+`.
+pub(crate) fn find_all(names: &str) -> Result<Vec<&'static World>, String> {
+    names.split('+').map(find).collect()
+}
+
+/// What a campaign is called.
+pub(crate) fn title(worlds: &[&World]) -> String {
+    worlds.iter().map(|world| world.name).collect::<Vec<_>>().join("+")
+}
+
+/// Whether a process can be in all of these worlds at once.
+pub(crate) fn agree(worlds: &[&World]) -> bool {
+    worlds.iter().enumerate().all(|(index, one)| {
+        let area = one.kind.area();
+        area != Area::None && worlds[..index].iter().all(|other| other.kind.area() != area)
+    })
+}
+
+/// Whether they have `kind` among them.
+pub(crate) fn has(worlds: &[&World], kind: Kind) -> bool {
+    worlds.iter().any(|world| world.kind == kind)
+}

@@ -1,0 +1,247 @@
+//! A process of a campaign: it enters its worlds, works on the log, and says what it was promised.
+//!
+//! In worlds with forks it becomes two processes, with a side each: a letter, under which it reports
+//! and appends. What a side has done before it lingers is its share; it keeps the log open until its
+//! standard input ends, so that whatever it holds others up with is noticed.
+
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use vellum::Log;
+use vellum_testkit::random::Random;
+
+use crate::enter::enter;
+use crate::operations::Side;
+use crate::report::{Report, say};
+use crate::shape::Shape;
+use crate::sys::{self, End};
+use crate::table::{self, First, Kind, World};
+
+/// What a worker is told.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct WorkerArgs {
+    /// The directory of the campaign.
+    #[arg(long)]
+    pub(crate) base: PathBuf,
+    #[arg(long)]
+    pub(crate) log: PathBuf,
+    #[arg(long)]
+    pub(crate) worker: usize,
+    #[arg(long)]
+    pub(crate) worlds: String,
+    #[arg(long)]
+    pub(crate) shape: Shape,
+    #[arg(long)]
+    pub(crate) seed: u64,
+    /// How many operations each of its sides does.
+    #[arg(long)]
+    pub(crate) operations: u32,
+    /// Works alone, and truncates the log.
+    #[arg(long)]
+    pub(crate) alone: bool,
+    /// Was another program before, which had appended so many records.
+    #[arg(long)]
+    pub(crate) after: Option<u32>,
+}
+
+/// Lives a worker's life.
+pub(crate) fn run(args: &WorkerArgs) -> anyhow::Result<()> {
+    let worlds = table::find_all(&args.worlds).map_err(anyhow::Error::msg)?;
+    let mut random = Random::new(args.seed);
+    if args.after.is_none() {
+        enter(&worlds, args.worker, &args.base, &mut random)
+            .with_context(|| format!("cannot enter {}", args.worlds))?;
+    }
+    let life = Life { args, worlds, seed: random.next_u64() };
+    if args.alone || args.after.is_some() {
+        return life.plain(0);
+    }
+    match life.worlds.iter().find(|world| world.kind.area() == table::Area::Life) {
+        None => life.plain(0),
+        Some(world) => match world.kind {
+            Kind::ForkBefore(first) => life.forked(first, false),
+            Kind::ForkAfter(first) => life.forked(first, true),
+            Kind::ForkOften => life.fork_often(),
+            _ => life.exec(),
+        },
+    }
+}
+
+/// The letter of a side: of the process itself (0), or of one that it forked.
+pub(crate) fn letter(worker: usize, fork: usize) -> char {
+    char::from(b'a' + (2 * worker + fork.min(1)) as u8)
+}
+
+struct Life<'a> {
+    args: &'a WorkerArgs,
+    worlds: Vec<&'static World>,
+    seed: u64,
+}
+
+impl Life<'_> {
+    /// A side that does all of its share.
+    fn plain(&self, fork: usize) -> anyhow::Result<()> {
+        let mut side = self.begin(fork);
+        let log = self.open(&mut side);
+        if self.args.alone {
+            log.iter().for_each(|log| side.truncate(log));
+        }
+        log.iter().for_each(|log| side.work(log, self.args.operations));
+        self.linger(&side);
+        Ok(())
+    }
+
+    fn begin(&self, fork: usize) -> Side {
+        let letter = letter(self.args.worker, fork);
+        say(letter, &Report::Begun);
+        Side::new(letter, self.args, self.seed.wrapping_add(fork as u64))
+    }
+
+    /// Opens the log; an error is reported.
+    fn open(&self, side: &mut Side) -> Option<Log> {
+        let relative = Path::new(self.args.log.file_name()?);
+        let is_relative = table::has(&self.worlds, Kind::Relative);
+        if is_relative {
+            let parent = self.args.log.parent()?;
+            std::env::set_current_dir(parent).expect("the parent of the log can be entered");
+        }
+        let path = if is_relative { relative } else { &self.args.log };
+        let mut options = self.args.shape.options();
+        if table::has(&self.worlds, Kind::Group) {
+            options = options.mode(0o660);
+        }
+        let log = side.attempt("open", options.open(path));
+        if is_relative {
+            std::env::set_current_dir("/").expect("the root can be entered");
+        }
+        if log.is_some() {
+            say(side.letter, &Report::Opened);
+        }
+        log
+    }
+
+    /// Says that its share is done, and keeps what it holds until it is let go.
+    fn linger(&self, side: &Side) {
+        say(side.letter, &Report::Done);
+        // Whatever ends the wait lets it go.
+        let _ = io::stdin().lock().read(&mut [0]);
+    }
+
+    /// Two processes, of which `first` closes the log before the other goes on.
+    fn forked(&self, first: First, opens_before: bool) -> anyhow::Result<()> {
+        let mut side = self.begin(0);
+        let mut log = None;
+        if opens_before {
+            log = self.open(&mut side);
+            log.iter().for_each(|log| side.work(log, self.args.operations / 2));
+            log.iter().for_each(|log| side.commit(log));
+        }
+        let (mut turn, closing) = io::pipe()?;
+        let child = sys::fork_both()?;
+        let me = if child.is_none() { First::Child } else { First::Parent };
+        if me == First::Child {
+            side = self.begin(1);
+        }
+        let log = log.or_else(|| self.open(&mut side));
+        // Whether it attaches at once, or only after the other has gone.
+        if side.random.below(2) == 0 {
+            log.iter().for_each(|log| side.work(log, 4));
+        }
+        if me == first {
+            drop((turn, log, closing));
+            self.linger(&side);
+        } else {
+            drop(closing);
+            let _ = turn.read(&mut [0]);
+            log.iter().for_each(|log| side.work(log, self.args.operations));
+            self.linger(&side);
+        }
+        match child {
+            None => std::process::exit(0),
+            Some(child) => reap(child),
+        }
+    }
+
+    /// Children that are made while another thread opens and closes, and that live on.
+    fn fork_often(&self) -> anyhow::Result<()> {
+        let mut side = self.begin(0);
+        let log = self.open(&mut side);
+        let is_over = AtomicBool::new(false);
+        let children = thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut opener = self.quiet();
+                while !is_over.load(Ordering::Relaxed) {
+                    drop(opener.attempt("open", self.args.shape.options().open(&self.args.log)));
+                }
+            });
+            let children: Vec<_> =
+                (0..4).map(|fork| sys::fork(|| self.forked_often(fork))).collect();
+            is_over.store(true, Ordering::Relaxed);
+            children
+        });
+        log.iter().for_each(|log| side.work(log, self.args.operations));
+        self.linger(&side);
+        drop(log);
+        children.into_iter().try_for_each(|child| reap(child?))
+    }
+
+    /// The first appends, the others only inherit.
+    fn forked_often(&self, fork: usize) -> i32 {
+        match fork {
+            0 => i32::from(self.plain(1).is_err()),
+            _ => i32::from(io::stdin().lock().read(&mut [0]).is_err()),
+        }
+    }
+
+    /// A side that only opens.
+    fn quiet(&self) -> Side {
+        Side::new(letter(self.args.worker, 0), self.args, 0)
+    }
+
+    /// Becomes another program in the middle.
+    fn exec(&self) -> anyhow::Result<()> {
+        let mut side = self.begin(0);
+        let Some(log) = self.open(&mut side) else {
+            self.linger(&side);
+            return Ok(());
+        };
+        side.work(&log, self.args.operations / 2);
+        let mut words = self.args.words();
+        words.extend(["--after".to_string(), side.number.to_string()]);
+        let error = Command::new("/proc/self/exe").args(words).exec();
+        Err(error).context("cannot become another program")
+    }
+}
+
+impl WorkerArgs {
+    /// As they are given to a program.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let WorkerArgs { base, log, worker, worlds, shape, seed, operations, .. } = self;
+        let words = format!(
+            "worker --worker {worker} --worlds {worlds} --shape {shape} --seed {seed} \
+             --operations {operations}"
+        );
+        let mut words: Vec<String> = words.split(' ').map(String::from).collect();
+        for (name, path) in [("--base", base), ("--log", log)] {
+            words.extend([name.to_string(), path.display().to_string()]);
+        }
+        if self.alone {
+            words.push("--alone".into());
+        }
+        words
+    }
+}
+
+/// Waits for a child, and ends as badly as it did.
+fn reap(child: libc::pid_t) -> anyhow::Result<()> {
+    match sys::wait_for(child)? {
+        End::Exited(0) => Ok(()),
+        end => bail!("a forked child ended by {end:?}"),
+    }
+}
