@@ -103,8 +103,7 @@ impl Core {
         bell::ring(&self.words().bell, attachment.is_registered);
     }
 
-    /// Pads a reservation that will not be filled; where even that fails, leaves it to the slot's
-    /// next use.
+    /// Pads a reservation that will not be filled; where even that fails, leaves it to whoever can.
     pub(crate) fn give_up(
         &self,
         attachment: &Attachment,
@@ -114,7 +113,7 @@ impl Core {
     ) {
         match pad::write(self, range, reason) {
             Ok(()) => self.publish(attachment, slot),
-            Err(_) => attachment.leave_unfinished(slot, range),
+            Err(_) => attachment.give_up_slot(self, slot),
         }
     }
 }

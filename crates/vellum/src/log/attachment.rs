@@ -12,7 +12,7 @@
 
 use std::cell::Cell;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::OFlags;
@@ -21,10 +21,9 @@ use rustix::io;
 use crate::error::OsResult;
 use crate::log::core::Core;
 use crate::log::gate::Gate;
-use crate::log::pad::{self, Reason};
+use crate::log::pad;
 use crate::log::{LOCK_NAME, shrink};
 use crate::segment::file::Segment;
-use crate::shared::cursor::Range;
 use crate::shared::exclusive::{Exclusive, Taken};
 use crate::shared::participants::{self, Owner, PRESENCE_BYTE};
 use crate::shared::words::{PARTICIPANT_COUNT, SLOT_COUNT, Words};
@@ -55,8 +54,6 @@ pub(crate) struct Attachment {
     slots: Box<[Exclusive<LocalSlot>]>,
     /// How many of them have a shared slot.
     claimed_count: AtomicUsize,
-    /// Whether some slot holds a reservation that has to be padded first.
-    has_unfinished: AtomicBool,
     /// Position up to which nothing more is prepared ahead, after that failed.
     discouraged_until: AtomicU64,
     /// Who was waited for in vain to end its turn (`turn`), or 0.
@@ -71,8 +68,6 @@ pub(crate) struct LocalSlot {
     /// The shared slot, once claimed.
     pub(crate) index: usize,
     is_claimed: bool,
-    /// A reservation that could be neither filled nor padded; it has to be padded first.
-    unfinished: Option<Range>,
     /// The segment written last, and its first position.
     segment: Option<Arc<Segment>>,
     pub(crate) segment_first: Lsn,
@@ -127,7 +122,6 @@ impl Attachment {
             is_registered,
             slots,
             claimed_count: AtomicUsize::new(0),
-            has_unfinished: AtomicBool::new(false),
             discouraged_until: AtomicU64::new(0),
             given_up: AtomicU64::new(0),
             segments: Mutex::default(),
@@ -145,9 +139,9 @@ impl Attachment {
     /// Gives everything back; the last to leave tidies the end of the log.
     pub(crate) fn detach(&self, core: &Core) -> Result<()> {
         let gate = Gate::enter(&core.dir);
-        for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
-            // What cannot be padded is left to whoever finds its owner gone.
-            let _ = self.finish(core, &mut slot);
+        if participants::has_given_up_slots(core.words()) {
+            // What cannot be padded is left to whoever can.
+            let _ = pad::repair(core, self);
         }
         if let Ok(gate) = &gate {
             drop(self.presence().take());
@@ -159,7 +153,7 @@ impl Attachment {
         }
         for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
             slot.segment = None;
-            if slot.is_claimed && slot.unfinished.is_none() {
+            if slot.is_claimed {
                 participants::release_slot(core.words(), slot.index);
             }
         }
@@ -197,10 +191,9 @@ impl Attachment {
         self.presence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Every slot of this process, if none is in use or has something left to do.
+    /// Every slot of this process, if none is in use.
     pub(crate) fn take_all_slots(&self) -> Option<Vec<Taken<'_, LocalSlot>>> {
-        let taken: Option<Vec<_>> = self.slots.iter().map(Exclusive::try_take).collect();
-        taken.filter(|slots| slots.iter().all(|slot| slot.unfinished.is_none()))
+        self.slots.iter().map(Exclusive::try_take).collect()
     }
 
     /// Lets go of every open segment; the caller has taken all slots.
@@ -234,7 +227,6 @@ impl Attachment {
     pub(crate) fn take_slot(&self, core: &Core) -> Result<Taken<'_, LocalSlot>> {
         if let Some(slot) = self.slots[thread_number() % LOCAL_SLOT_COUNT].try_take()
             && slot.is_claimed
-            && !self.has_unfinished.load(Ordering::Relaxed)
         {
             return Ok(slot);
         }
@@ -243,9 +235,6 @@ impl Attachment {
 
     #[cold]
     fn take_any_slot(&self, core: &Core) -> Result<Taken<'_, LocalSlot>> {
-        if self.has_unfinished.load(Ordering::Relaxed) {
-            self.finish_all(core)?;
-        }
         let favourite = thread_number();
         loop {
             for turn in 0..LOCAL_SLOT_COUNT {
@@ -263,6 +252,10 @@ impl Attachment {
     /// Claims a shared slot; false where this process has to do with those it has.
     fn claim(&self, core: &Core, slot: &mut LocalSlot) -> Result<bool> {
         let words = core.words();
+        if participants::has_given_up_slots(words) {
+            // Perhaps by this very thread: it reserves no more until that can be padded.
+            pad::repair(core, self)?;
+        }
         let has_some = self.claimed_count.load(Ordering::Relaxed) > 0;
         let limit = if has_some { SHARED_SLOTS_FOR_MORE_THAN_ONE } else { SLOT_COUNT };
         let mut index = participants::claim_slot(words, self.me, limit);
@@ -285,29 +278,12 @@ impl Attachment {
         }
     }
 
-    /// Remembers that a slot holds a reservation that could not be padded.
-    pub(crate) fn leave_unfinished(&self, slot: &mut LocalSlot, range: Range) {
-        slot.unfinished = Some(range);
-        self.has_unfinished.store(true, Ordering::Relaxed);
-    }
-
-    /// Pads what earlier failures left in the slots of this process.
-    fn finish_all(&self, core: &Core) -> Result<()> {
-        self.has_unfinished.store(false, Ordering::Relaxed);
-        for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
-            self.finish(core, &mut slot)?;
-        }
-        Ok(())
-    }
-
-    fn finish(&self, core: &Core, slot: &mut LocalSlot) -> Result<()> {
-        if let Some(range) = slot.unfinished {
-            pad::write(core, range, Reason::Failed)
-                .inspect_err(|_| self.has_unfinished.store(true, Ordering::Relaxed))?;
-            core.publish(self, slot);
-            slot.unfinished = None;
-        }
-        Ok(())
+    /// Lets others pad what could be neither filled nor padded here; the next append claims another
+    /// slot.
+    pub(crate) fn give_up_slot(&self, core: &Core, slot: &mut LocalSlot) {
+        slot.is_claimed = false;
+        self.claimed_count.fetch_sub(1, Ordering::Relaxed);
+        participants::give_up_slot(core.words(), slot.index);
     }
 
     /// The open segment that holds `lsn`.

@@ -84,7 +84,7 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<CoreRef> {
     core.writer = Some(PerProcess::new(attachment).or_os("notice forks from", dir)?);
     core.join_policy(core.attachment()?, &options.policy)?;
     core.check_link(core.attachment()?);
-    pad::repair(&core, core.attachment()?)?;
+    pad::repair_with_space(&core, core.attachment()?)?;
     core.check_poison()?;
     core.tidy(core.attachment()?);
     core.prepare_first(core.attachment()?);

@@ -10,10 +10,10 @@ use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::segment::file::Segment;
 use crate::shared::cursor::{self, Range};
-use crate::shared::participants::{self, Liveness, Remembering};
+use crate::shared::participants::{self, Owner, Remembering};
 use crate::shared::primitive::Ordering;
 use crate::shared::{bell, lock};
-use crate::{Error, Layout, Lsn, Result, sys};
+use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
 /// Markers are written this much at a time.
 const MARKER_LEN_MAX: u64 = 1 << 20;
@@ -77,7 +77,10 @@ fn write_marker(segment: &Segment, mut lsn: Lsn, limit: Lsn, reason: Reason) -> 
     Ok(())
 }
 
-/// Pads what dead participants left, and gives their slots back. Returns how many reservations.
+/// Pads what dead participants left and living ones gave up, and gives the slots back. Returns how
+/// many reservations.
+///
+/// What cannot be padded keeps nothing else from being padded; the first error is returned.
 pub(crate) fn repair(core: &Core, attachment: &Attachment) -> Result<u64> {
     let words = core.words();
     let census = core.census(attachment);
@@ -86,30 +89,50 @@ pub(crate) fn repair(core: &Core, attachment: &Attachment) -> Result<u64> {
         return Ok(0);
     }
     let _held = lock::acquire(&words.repair, attachment.me(), &census);
-    let mut repaired = 0;
-    // Under the lock: who was dead is still dead, and nobody else pads.
+    let mut answer = Ok(0);
+    // Under the lock: who was gone is still gone, and nobody else pads.
     for slot in participants::orphaned_slots(words, &who) {
-        if let Some(range) = cursor::granted(words, slot, cursor::load(words)) {
-            check_range(core, range)?;
-            write(core, range, Reason::Died)?;
-            repaired += 1;
-            words.counts.repairs.fetch_add(1, Ordering::Relaxed);
-            words.counts.repaired_bytes.fetch_add(range.len, Ordering::Relaxed);
+        match repair_slot(core, slot) {
+            Ok(count) => answer = answer.map(|sum| sum + count),
+            Err(error) => answer = answer.and(Err(error)),
         }
-        cursor::publish(words, slot);
-        participants::release_slot(words, slot);
     }
     bell::ring(&words.bell, false);
-    Ok(repaired)
+    answer
+}
+
+/// As [`repair`] for who can do without: what there is no space to pad stays in flight until there
+/// is.
+pub(crate) fn repair_with_space(core: &Core, attachment: &Attachment) -> Result<()> {
+    match repair(core, attachment) {
+        Err(error) if error.kind() != ErrorKind::NoSpace => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Pads what is in flight in a slot whose owner is gone, and gives it back. The repair lock is held.
+fn repair_slot(core: &Core, slot: usize) -> Result<u64> {
+    let words = core.words();
+    let granted = cursor::granted(words, slot, cursor::load(words));
+    if let Some(range) = granted {
+        let is_given_up = participants::owner_of(words, slot) == Some(Owner::GIVEN_UP);
+        check_range(core, range)?;
+        write(core, range, if is_given_up { Reason::Failed } else { Reason::Died })?;
+        words.counts.repairs.fetch_add(1, Ordering::Relaxed);
+        words.counts.repaired_bytes.fetch_add(range.len, Ordering::Relaxed);
+    }
+    cursor::publish(words, slot);
+    participants::release_slot(words, slot);
+    Ok(u64::from(granted.is_some()))
 }
 
 /// Whether the oldest reservation in flight, the one that holds `published` back, is a dead
-/// participant's.
+/// participant's, or has been given up.
 pub(crate) fn is_held_back_by_the_dead(core: &Core, attachment: &Attachment) -> bool {
     let words = core.words();
     cursor::oldest_in_flight(words, cursor::load(words))
         .and_then(|(slot, _)| participants::owner_of(words, slot))
-        .is_some_and(|owner| !core.census(attachment).is_alive(owner))
+        .is_some_and(|owner| owner.is_gone(&core.census(attachment)))
 }
 
 /// Refuses to pad what cannot have been reserved.
@@ -118,7 +141,7 @@ fn check_range(core: &Core, range: Range) -> Result<(), Error> {
     let begin = core.words().begin.load(Ordering::Acquire);
     if range.start.get() < begin || range.end() > tail {
         return Err(core.nonsense(format!(
-            "a dead participant's reservation from {} to {} lies outside of {begin} to {tail}",
+            "an abandoned reservation from {} to {} lies outside of {begin} to {tail}",
             range.start,
             range.end()
         )));

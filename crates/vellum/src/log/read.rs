@@ -163,7 +163,7 @@ impl Reader {
             && core.writer.is_some()
             && pad::is_held_back_by_the_dead(core, core.attachment()?)
         {
-            pad::repair(core, core.attachment()?)?;
+            pad::repair_with_space(core, core.attachment()?)?;
             self.published = cursor::published(core.words());
             self.window.forget();
         }

@@ -8,6 +8,7 @@
 //!
 //! What is checked: no byte is granted twice; a verdict is what was really granted, neither more
 //! nor less; the published end never passes a byte that is not filled; what was acknowledged stays;
+//! what a living process gives up is padded like what the dead leave;
 //! after the last repair all is published and no byte is unaccounted for; the lock excludes, and
 //! passes on when its holder dies; nobody sleeps through news.
 //!
@@ -123,6 +124,25 @@ impl World {
 
     /// As `log::append`: reserve, fill, publish.
     fn append(&self, slot: usize, tag: u64, len: u64) {
+        let range = self.reserve(slot, tag, len);
+        for byte in &self.file[indices(range)] {
+            assert_eq!(byte.swap(tag, Ordering::Relaxed), 0, "a byte was written twice");
+        }
+        cursor::publish(&self.words, slot);
+        self.in_flight[slot].poke(0);
+        for acknowledged in &self.acknowledged[indices(range)] {
+            acknowledged.poke(tag);
+        }
+    }
+
+    /// As `log::append` where half a record can be written, and no pad.
+    fn give_up(&self, slot: usize, tag: u64, len: u64) {
+        let range = self.reserve(slot, tag, len);
+        self.file[indices(range).start].swap(tag, Ordering::Relaxed);
+        participants::give_up_slot(&self.words, slot);
+    }
+
+    fn reserve(&self, slot: usize, tag: u64, len: u64) -> Range {
         let words = &self.words;
         mortal::forget(tag);
         let len_at = |start: Lsn| {
@@ -137,14 +157,7 @@ impl World {
             assert_eq!(granted.poke(tag), 0, "a byte was granted twice");
         }
         self.in_flight[slot].poke(pack(range));
-        for byte in &self.file[indices(range)] {
-            assert_eq!(byte.swap(tag, Ordering::Relaxed), 0, "a byte was written twice");
-        }
-        cursor::publish(words, slot);
-        self.in_flight[slot].poke(0);
-        for acknowledged in &self.acknowledged[indices(range)] {
-            acknowledged.poke(tag);
-        }
+        range
     }
 
     fn lock(&self) -> lock::Held<'_> {
@@ -257,6 +270,27 @@ fn write_and_repair(writers: usize, appends: u64, repairers: usize, looks: usize
     world.close();
 }
 
+/// Writers that give up what they have reserved, and then append with another slot; others repair
+/// meanwhile.
+fn give_up_and_go_on(writers: usize, repairers: usize) {
+    let world = World::begin();
+    world.give_slots(writers);
+    let mut processes: Vec<_> = (1..=writers)
+        .map(|writer| {
+            start(&world, move |world| {
+                world.give_up(writer - 1, tag(writer, 0), 2);
+                world.repair();
+                if let Some(slot) = participants::claim_slot(&world.words, me(), SLOT_COUNT) {
+                    world.append(slot, tag(writer, 1), 1 + writer as u64 % 2);
+                }
+            })
+        })
+        .collect();
+    processes.extend((0..repairers).map(|_| start(&world, World::repair)));
+    wait_for_all(processes);
+    world.close();
+}
+
 /// Processes that come, repair, append once and leave, with two slots for all of them: who comes
 /// late finds a slot that was given back, or a dead one's, or none.
 fn come_and_go(writers: usize) {
@@ -362,6 +396,14 @@ fn repair_beside_living_writers_is_right() {
     explore(name, deaths(2, 2), Extent::All, || write_and_repair(2, 1, 1, 0));
     let name = "2 writers × 1 append, repairer, reader";
     explore(name, deaths(1, 2), Extent::All, || write_and_repair(2, 1, 1, 1));
+}
+
+#[test]
+fn what_the_living_give_up_is_padded_once_and_their_next_is_another() {
+    explore("1 gives up, repairer", deaths(1, 2), Extent::All, || give_up_and_go_on(1, 1));
+    explore("2 give up", deaths(0, 0), Extent::All, || give_up_and_go_on(2, 0));
+    let name = "2 give up, repairer";
+    explore(name, deaths(2, 3), Extent::Random(50_000), || give_up_and_go_on(2, 1));
 }
 
 #[test]

@@ -31,6 +31,11 @@ const PARTICIPANT_BYTE: u64 = 64;
 pub(crate) struct Owner(u64);
 
 impl Owner {
+    /// Nobody: what was in hand here has been given up by a living owner, for anybody to finish.
+    ///
+    /// No life has this identity, so that even who does not know it takes its owner to be gone.
+    pub(crate) const GIVEN_UP: Owner = Owner(u64::MAX);
+
     pub(crate) fn new(index: usize, generation: u64) -> Owner {
         Owner(generation << 10 | index as u64)
     }
@@ -49,6 +54,11 @@ impl Owner {
 
     fn generation(self) -> u64 {
         self.0 >> 10
+    }
+
+    /// Whether nobody will finish what this owner has begun: it is dead, or has given it up.
+    pub(crate) fn is_gone(self, who: &impl Liveness) -> bool {
+        self == Owner::GIVEN_UP || !who.is_alive(self)
     }
 }
 
@@ -176,10 +186,20 @@ pub(crate) fn release_slot(words: &Words, slot: usize) {
     words.slots[slot].owner.store(0, Ordering::Release);
 }
 
-/// Slots whose owner is dead.
+/// Gives a slot away with what is in flight in it: its owner lives, and can neither fill nor pad
+/// that. From here on the slot is whoever's who repairs.
+pub(crate) fn give_up_slot(words: &Words, slot: usize) {
+    words.slots[slot].owner.store(Owner::GIVEN_UP.to_word(), Ordering::Release);
+}
+
+/// Whether some slot has been given up and waits to be repaired.
+pub(crate) fn has_given_up_slots(words: &Words) -> bool {
+    (0..cursor::used_slots(words)).any(|slot| owner_of(words, slot) == Some(Owner::GIVEN_UP))
+}
+
+/// Slots whose owner is dead or has given them up.
 pub(crate) fn orphaned_slots(words: &Words, who: &impl Liveness) -> Vec<usize> {
-    let is_orphaned =
-        |slot: &usize| owner_of(words, *slot).is_some_and(|owner| !who.is_alive(owner));
+    let is_orphaned = |slot: &usize| owner_of(words, *slot).is_some_and(|owner| owner.is_gone(who));
     (0..cursor::used_slots(words)).filter(is_orphaned).collect()
 }
 

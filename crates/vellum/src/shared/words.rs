@@ -11,7 +11,7 @@
 //!
 //! **Invariants**: (I1) begin ≤ published ≤ tail ≤ allocated_end, ready_end ≤ allocated_end, and
 //! each only grows while more than one participant is attached. (I2) a slot is written by its
-//! owner alone, but for `confirmed`, which only grows. All zeros is a valid state: a log in which
+//! owner alone, or by who repairs once the owner is gone, but for `confirmed`, which only grows. All zeros is a valid state: a log in which
 //! nothing has happened but the setting of the first positions.
 //!
 //! Nothing read from here is trusted: a position is checked before it becomes an offset.
@@ -291,7 +291,8 @@ pub(crate) struct SlotWords {
     pub(crate) start: AtomicU64,
     /// Its length in bytes.
     pub(crate) len: AtomicU64,
-    /// `participants::Owner` of the process that uses this slot, or 0.
+    /// `participants::Owner` of the process that uses this slot, 0 if it is free, or
+    /// `Owner::GIVEN_UP`.
     pub(crate) owner: AtomicU64,
     /// Proof of a reservation that others have built upon: all of this slot's up to here were
     /// granted. On a line of its own, because others write it while the owner writes `start`.

@@ -7,6 +7,7 @@
 mod creation;
 mod forks;
 mod full;
+mod given_up;
 mod limits;
 mod room;
 mod space;
@@ -23,6 +24,8 @@ pub(crate) const ROLES: &[Role] = &[
     ("append under a size limit", limits::append_under_a_size_limit),
     ("append with little address space", limits::append_with_little_address_space),
     ("die half-way", limits::die_half_way),
+    ("give up and live on", given_up::give_up_and_live_on),
+    ("append and commit", given_up::append_and_commit),
     ("open and close", forks::open_and_close),
     ("execute another program", forks::execute_another_program),
     ("list descriptors", forks::list_descriptors),

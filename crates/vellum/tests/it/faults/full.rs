@@ -41,11 +41,11 @@ impl Small {
         self.mount.path().join("log")
     }
 
-    fn fill(&self) {
+    pub(super) fn fill(&self) {
         self.fill_with("ballast", BALLAST_BYTES);
     }
 
-    fn make_space(&self) {
+    pub(super) fn make_space(&self) {
         self.remove("ballast");
     }
 
@@ -68,6 +68,11 @@ impl Small {
                 return;
             }
         }
+    }
+
+    /// Gives back what [`take_all`](Small::take_all) took.
+    pub(super) fn leave_all(&self) {
+        self.remove("all");
     }
 
     fn remove(&self, name: &str) {
