@@ -703,6 +703,8 @@ typedef struct {
     const char *stage;
     // Why nothing more can be made durable until the log is opened anew, or NULL.
     const char *poison;
+    // What is held, and by whom: vellum_stat_hold.
+    uint64_t hold_count;
 } vellum_summary;
 
 // What commits did since the control file was made.
@@ -822,6 +824,72 @@ int vellum_stat_segment(const vellum_stat *stat, size_t index, vellum_segment *s
 
 // Process number `index`. Errors: VELLUM_OUT_OF_RANGE where there are no more.
 int vellum_stat_participant(const vellum_stat *stat, size_t index, vellum_participant *participant);
+
+/* ---- Who holds what others may wait for ------------------------------------------------------ */
+
+// What can be held. Others may be added.
+typedef enum {
+    // The lock under which space is made ready and files are named and removed.
+    VELLUM_HOLD_PREPARE = 1,
+    // The lock under which reservations of the dead are padded.
+    VELLUM_HOLD_REPAIR = 2,
+    // The lock under which batches begin and end. Who commits waits for it.
+    VELLUM_HOLD_COMMIT = 3,
+    // A batch of records on its way to the device. Who commits one of them waits for it.
+    VELLUM_HOLD_BATCH = 4,
+    // The turn at writing text. Who appends waits for it for a tenth of a second.
+    VELLUM_HOLD_TURN = 5,
+    // The lock of the line that tells of dropped records.
+    VELLUM_HOLD_DROP_LINE = 6,
+    // A reservation that is being filled. Readers and commits do not get past it.
+    VELLUM_HOLD_APPEND = 7,
+    // The gate. Who opens or closes the log waits for it.
+    VELLUM_HOLD_GATE = 8,
+    // The right to compress closed files. Nobody waits for it.
+    VELLUM_HOLD_COMPRESSION = 9,
+} vellum_hold_kind;
+
+// What a process does that holds something.
+typedef enum {
+    // It runs.
+    VELLUM_PROCESS_RUNNING = 1,
+    // It waits for something, as far as its first thread goes.
+    VELLUM_PROCESS_SLEEPING = 2,
+    // It does not go on until somebody has it go on: by a signal, a debugger, a frozen control
+    // group.
+    VELLUM_PROCESS_STOPPED = 3,
+    // It is dead: who needs what it held takes it over.
+    VELLUM_PROCESS_DEAD = 4,
+    // It cannot be seen from here.
+    VELLUM_PROCESS_UNKNOWN = 5,
+} vellum_process_state;
+
+// Something that others may wait for, and who holds it.
+typedef struct {
+    // sizeof(vellum_hold), set by the caller.
+    size_t struct_size;
+    // A vellum_hold_kind; 0 for one that is newer than this header.
+    uint32_t what;
+    // A vellum_process_state.
+    uint32_t state;
+    // The process, by the number in its own PID namespace, or 0 where it cannot be told.
+    uint32_t pid;
+    // 1 if that is another PID namespace than the caller's, otherwise 0.
+    uint32_t other_namespace;
+    // Where the batch or the reservation begins; otherwise 0.
+    uint64_t first_lsn;
+    // Its length; otherwise 0.
+    uint64_t bytes;
+    // For how many microseconds others have waited, since the first of them noticed; 0 where
+    // nobody has had to.
+    uint64_t waited_us;
+    // All of this as a sentence without its end. Borrowed from the vellum_stat.
+    const char *text;
+} vellum_hold;
+
+// Hold number `index`. In a busy log something is held nearly always, and for microseconds.
+// Errors: VELLUM_OUT_OF_RANGE where there are no more.
+int vellum_stat_hold(const vellum_stat *stat, size_t index, vellum_hold *hold);
 
 /* ---- Damage ---------------------------------------------------------------------------------- */
 

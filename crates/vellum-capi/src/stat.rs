@@ -1,6 +1,8 @@
-//! The state of a log at one moment; its files and processes are in [`elements`].
+//! The state of a log at one moment; its files and processes are in [`elements`], what they hold in
+//! [`holds`].
 
 pub mod elements;
+pub mod holds;
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::mem::MaybeUninit;
@@ -37,6 +39,7 @@ struct Texts {
     stage: Option<CString>,
     poison: Option<CString>,
     segments: Vec<CString>,
+    holds: Vec<CString>,
 }
 
 impl Texts {
@@ -50,6 +53,7 @@ impl Texts {
             stage: path(&stat.stage),
             poison: stat.poison.as_ref().map(|poison| text(poison.as_bytes())),
             segments: stat.segments.iter().map(|segment| path_text(&segment.path)).collect(),
+            holds: stat.holds.iter().map(|hold| text(hold.to_string().as_bytes())).collect(),
         }
     }
 }
@@ -104,6 +108,8 @@ pub struct vellum_summary {
     pub stage: *const c_char,
     /// Why nothing more can be made durable until the log is opened anew, or NULL.
     pub poison: *const c_char,
+    /// What is held, and by whom: vellum_stat_hold.
+    pub hold_count: u64,
 }
 
 // SAFETY: repr(C), size first, words, pointers and two pairs of half words.
@@ -217,6 +223,7 @@ fn summary_of(stat: &Stat, texts: &Texts) -> vellum_summary {
         advice: or_null(texts.advice.as_deref()),
         stage: or_null(texts.stage.as_deref()),
         poison: or_null(texts.poison.as_deref()),
+        hold_count: stat.holds.len() as u64,
     }
 }
 

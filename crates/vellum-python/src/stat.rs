@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use vellum::{Damage, ParticipantStat, Policy, Recovery, SegmentStat, Stat, VerifyReport};
+use vellum::{Damage, Hold, ParticipantStat, Policy, Recovery, SegmentStat, Stat, VerifyReport};
 
 /// A dictionary of `name: value` pairs.
 macro_rules! dict {
@@ -40,6 +40,7 @@ pub(crate) fn stat<'py>(py: Python<'py>, stat: &Stat) -> Made<'py> {
         "poison": &stat.poison,
         "segments": list(py, &stat.segments, segment)?,
         "participants": list(py, &stat.participants, participant)?,
+        "holds": list(py, &stat.holds, hold)?,
     )
 }
 
@@ -77,6 +78,18 @@ fn participant<'py>(py: Python<'py>, participant: &ParticipantStat) -> Made<'py>
         "alive": participant.alive,
         "stopped": participant.stopped,
         "in_flight": in_flight,
+    )
+}
+
+fn hold<'py>(py: Python<'py>, hold: &Hold) -> Made<'py> {
+    dict!(py,
+        "what": hold.what.to_string(),
+        "pid": hold.pid,
+        "other_namespace": hold.other_namespace,
+        "state": hold.state.to_string(),
+        "waited": hold.waited.map(|time| time.as_secs_f64()),
+        "range": hold.range.map(|range| (range.first_lsn.get(), range.bytes)),
+        "text": hold.to_string(),
     )
 }
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pickle
 import signal
+import struct
 import subprocess
 import threading
 from collections.abc import Callable
@@ -95,12 +97,24 @@ def test_what_a_log_is_can_be_told(path: str) -> None:
         assert stat["segment_capacity_bytes"] == 8192
         assert stat["participants"][0]["pid"] == os.getpid()
         assert stat["segments"][0]["state"] == "active"
+        assert stat["holds"] == []
         assert set(stat) == set(vellum_log.Stat.__annotations__)
         report = log.verify()
         assert (report["records"], report["record_bytes"], report["damage"]) == (1, 7, [])
         assert set(report) == set(vellum_log.VerifyReport.__annotations__)
         assert (log.layout, log.path) == ("text", path)
         assert repr(log) == f'<vellum_log.Log "{path}">'
+
+
+def test_who_holds_something_is_told(path: str) -> None:
+    with Log(path) as log, open(os.path.join(path, "lock"), "r+b") as lock:
+        # As who opens or closes the log has it for a moment; an open-file-description lock.
+        fields = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+        fcntl.fcntl(lock, 37, fields)
+        (hold,) = log.stat()["holds"]
+        assert set(hold) == set(vellum_log.Hold.__annotations__)
+        assert (hold["what"], hold["pid"], hold["waited"]) == ("gate", os.getpid(), None)
+        assert f"is held by this process, {os.getpid()}" in hold["text"]
 
 
 def test_damage_is_reported_with_its_place(path: str) -> None:

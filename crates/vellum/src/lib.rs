@@ -47,9 +47,9 @@ mod sys;
 pub mod tracing;
 
 pub use self::log::{
-    Batch, CommitStat, Committer, Completion, Damage, InFlight, Log, ParticipantStat, Reader,
-    Record, RecordWriter, Recovery, RepairReport, Reservation, SegmentKeeper, SegmentStat,
-    SegmentState, Stat, TrimReport, VerifyReport, repair,
+    Batch, CommitStat, Committer, Completion, Damage, Hold, HoldKind, InFlight, Log,
+    ParticipantStat, ProcessState, Reader, Record, RecordWriter, Recovery, RepairReport,
+    Reservation, SegmentKeeper, SegmentStat, SegmentState, Stat, TrimReport, VerifyReport, repair,
 };
 pub use advice::{Advice, FileAdvice, LogAdvice};
 pub use error::{Error, ErrorKind, Result};

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -102,6 +103,24 @@ static void batches(const char *dir)
     free(path);
 }
 
+/* That this process holds a reservation at `lsn`, and nothing else is held. */
+static void is_held(const vellum_log *log, uint64_t lsn)
+{
+    vellum_stat *stat;
+    OK(vellum_stat_take(log, &stat));
+    vellum_summary summary = {.struct_size = sizeof summary};
+    OK(vellum_stat_summary(stat, &summary));
+    CHECK(summary.hold_count == 1);
+    vellum_hold hold = {.struct_size = sizeof hold};
+    OK(vellum_stat_hold(stat, 0, &hold));
+    CHECK(hold.what == VELLUM_HOLD_APPEND && hold.pid == (uint32_t)getpid());
+    CHECK(hold.other_namespace == 0 && hold.waited_us == 0);
+    CHECK(hold.first_lsn == lsn && hold.bytes > 0);
+    CHECK(strstr(hold.text, "is held by this process") != NULL);
+    RETURNS(VELLUM_OUT_OF_RANGE, vellum_stat_hold(stat, 1, &hold));
+    vellum_stat_free(stat);
+}
+
 static void reservations(const char *dir)
 {
     char *path = below(dir, "reserve");
@@ -112,6 +131,7 @@ static void reservations(const char *dir)
     RETURNS(VELLUM_OUT_OF_RANGE, vellum_reservation_write(reservation, "12345", 5));
     RETURNS(VELLUM_OUT_OF_RANGE, vellum_reservation_rewrite(reservation, 3, "12", 2));
     CHECK(vellum_reservation_remaining(reservation) == 4);
+    is_held(log, vellum_reservation_lsn(reservation));
     OK(vellum_reservation_write(reservation, "body", 4));
     OK(vellum_reservation_rewrite(reservation, 0, "head", 4));
     uint64_t promised = vellum_reservation_lsn(reservation), lsn;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::tools::crate_dir;
 
 /// The parts of the header, in its order: a source file, and what it is about.
-const PARTS: [(&str, &str); 15] = [
+const PARTS: [(&str, &str); 16] = [
     ("version", "Versions"),
     ("status", "Codes"),
     ("last_error", "What went wrong"),
@@ -23,6 +23,7 @@ const PARTS: [(&str, &str); 15] = [
     ("upkeep", "Files: going on, trimming, truncating, preparing"),
     ("stat", "The state of a log"),
     ("stat/elements", "The files and processes of a state"),
+    ("stat/holds", "Who holds what others may wait for"),
     ("verify", "Damage"),
 ];
 

@@ -1,6 +1,7 @@
 //! `vellum stat`: the state of a log, for people and as JSON.
 
 mod commits;
+mod holds;
 mod json;
 mod policy;
 
@@ -42,13 +43,15 @@ fn text(path: &Path, stat: &Stat) -> String {
     if let Some(holder) = stat.held_back_by() {
         let _ = writeln!(text, "\n{ALERT}{}{ALERT:#}", held_back(stat, holder));
     }
+    text.push_str(&holds::alerts(&stat.holds));
     text.push_str(&commits::histogram(&stat.commits));
     let _ = write!(text, "\n{}", segments(&stat.segments));
     if stat.participants.is_empty() {
-        text + "\n  nobody is attached\n"
+        text.push_str("\n  nobody is attached\n");
     } else {
-        text + "\n" + &participants(&stat.participants)
+        text = text + "\n" + &participants(&stat.participants);
     }
+    text + &holds::table(&stat.holds)
 }
 
 fn facts(stat: &Stat) -> Vec<(&'static str, String)> {

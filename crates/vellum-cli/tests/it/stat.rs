@@ -1,5 +1,7 @@
 //! `vellum stat`.
 
+use serde_json::Value;
+
 use super::support::{Place, Running, run, vellum};
 
 #[test]
@@ -40,6 +42,7 @@ fn json_has_every_key() {
     }
     assert!(stat["held_back_by"].is_null());
     assert_eq!(stat["participants"].as_array().unwrap().len(), 0);
+    assert_eq!(stat["holds"].as_array().unwrap().len(), 0);
     let segments = stat["segments"].as_array().unwrap();
     assert_eq!(segments.len(), place.segments().len());
     for (segment, path) in segments.iter().zip(place.segments()) {
@@ -103,8 +106,13 @@ fn whoever_holds_the_published_end_back_is_named_and_the_log_goes_on_without_the
     let stat = place.stat();
     assert_eq!(stat["held_back_by"]["pid"], pid);
     assert_eq!(stat["participants"][0]["in_flight"][0]["first_lsn"], stat["published"]);
+    let hold = &stat["holds"][0];
+    assert_eq!((&hold["what"], &hold["pid"]), (&"append".into(), &pid.into()));
+    assert_eq!((&hold["first_lsn"], &hold["state"]), (&stat["published"], &"sleeping".into()));
+    assert!(hold["waited_us"].is_null(), "nobody waits");
     let text = place.run("stat", &[], b"").good();
     assert!(text.contains(&format!("by process {pid}, which is busy")), "{text}");
+    assert!(text.contains("append in flight"), "{text}");
     assert_eq!(place.run("cat", &[], b"").good().lines().count(), 3);
 
     writer.child.kill().unwrap();
@@ -123,6 +131,34 @@ fn whoever_holds_the_published_end_back_is_named_and_the_log_goes_on_without_the
     assert_eq!(text.lines().last(), Some("behind"));
     let stat = place.stat();
     assert_eq!((&stat["repairs"], &stat["held_back_by"]), (&1.into(), &().into()));
+}
+
+#[test]
+fn a_stopped_holder_is_named_with_what_would_help_and_for_how_long_others_wait() {
+    let place = Place::new();
+    let writer = half_way(&place);
+    let pid = writer.child.id();
+    let kill = |signal: &str| {
+        let status = std::process::Command::new("kill").args([signal, &pid.to_string()]).status();
+        assert!(status.unwrap().success());
+    };
+    place.append(&[], b"behind\n");
+    kill("-STOP");
+    let _follower = place.start("cat", &["-f"]);
+    let has_waited =
+        |hold: &Value| hold["state"] == "stopped" && hold["waited_us"].as_u64() > Some(0);
+    let holds = std::iter::repeat_with(|| place.stat()["holds"][0].clone());
+    let hold = holds.take(3000).find(has_waited).expect("the follower waits");
+    assert_eq!((&hold["what"], &hold["pid"]), (&"append".into(), &pid.into()));
+    let text = place.run("stat", &[], b"").good();
+    let text = text.replace('\n', " ");
+    for part in [
+        format!("is held by process {pid}, which is stopped; others have waited for "),
+        format!("kill -CONT {pid} has it go on"),
+    ] {
+        assert!(text.contains(&part), "{text}");
+    }
+    kill("-CONT");
 }
 
 #[test]

@@ -31,6 +31,7 @@ from vellum_log.errors import (
 from vellum_log.handler import VellumHandler
 from vellum_log.reports import (
     Damage,
+    Hold,
     Participant,
     Policy,
     Recovery,
@@ -48,6 +49,7 @@ __all__ = [
     "Error",
     "ErrorKind",
     "Exhausted",
+    "Hold",
     "Incompatible",
     "InvalidOption",
     "Io",

@@ -32,6 +32,24 @@ class Participant(TypedDict):
     in_flight: list[tuple[int, int]]
 
 
+class Hold(TypedDict):
+    """Something that others may wait for, and the process that holds it.
+
+    `pid` is None where it cannot be told; `waited` is for how many seconds others have waited, or
+    None; `range` is the position and the bytes of a batch or an append; `text` says all of it.
+    """
+
+    what: Literal[
+        "prepare", "repair", "commit", "batch", "turn", "drop-line", "append", "gate", "compression"
+    ]
+    pid: int | None
+    other_namespace: bool
+    state: Literal["running", "sleeping", "stopped", "dead", "unknown"]
+    waited: float | None
+    range: tuple[int, int] | None
+    text: str
+
+
 class Policy(TypedDict):
     """When a text log goes on in a new file, and which it keeps. Times are seconds; None is no
     limit."""
@@ -69,6 +87,7 @@ class Stat(TypedDict):
     poison: str | None
     segments: list[Segment]
     participants: list[Participant]
+    holds: list[Hold]
 
 
 class Damage(TypedDict):

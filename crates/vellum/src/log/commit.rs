@@ -71,6 +71,7 @@ impl Core {
                     let since = Instant::now();
                     primitive::wait(word, seen, LOOK_FOR_THE_DEAD);
                     if since.elapsed() >= LOOK_FOR_THE_DEAD {
+                        commit::note_wait(words);
                         self.replace_the_dead(attachment);
                     }
                 }
@@ -240,10 +241,11 @@ impl Core {
         }
         let since = Instant::now();
         bell::wait(&words.bell, rings, LOOK_FOR_THE_DEAD);
-        match since.elapsed() >= LOOK_FOR_THE_DEAD {
-            true => self.repair_what_holds_back(attachment),
-            false => Ok(()),
+        if since.elapsed() < LOOK_FOR_THE_DEAD {
+            return Ok(());
         }
+        cursor::note_wait(words);
+        self.repair_what_holds_back(attachment)
     }
 
     /// Whether everything before `end` is in a batch.

@@ -92,7 +92,7 @@ impl Core {
     pub(crate) fn append_behind_line(&self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
         let attachment = self.attachment()?;
         let words = &self.words().full;
-        let _held = lock::acquire(&words.lock, attachment.me(), &self.census(attachment));
+        let _held = lock::acquire(words, attachment.me(), &self.census(attachment));
         self.finish_telling(attachment)?;
         let told = words.told.load(Ordering::Acquire);
         let dropped = words.dropped.load(Ordering::Acquire);

@@ -15,6 +15,7 @@ mod fill;
 mod frames;
 mod full;
 mod gate;
+mod holds;
 mod open;
 mod pad;
 mod policy;
@@ -51,6 +52,7 @@ use crate::{Layout, Lsn, Options, Result};
 
 pub use batch::Batch;
 pub use committer::{Committer, Completion};
+pub use holds::{Hold, HoldKind, ProcessState};
 pub use preparing::SegmentKeeper;
 pub use read::{Reader, Record};
 pub use recover::Recovery;

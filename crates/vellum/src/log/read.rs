@@ -190,6 +190,9 @@ impl Reader {
             LOOK_AGAIN_UNARMED
         };
         bell::wait(&words.bell, rings, remaining.map_or(pause, |r| r.min(pause)));
+        if core.writer.is_some() && cursor::published(words) == published {
+            cursor::note_wait(words);
+        }
     }
 
     fn next_frame(&mut self) -> Result<Option<Place>> {

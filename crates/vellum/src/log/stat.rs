@@ -7,14 +7,14 @@ use rustix::io::Errno;
 use crate::error::OsResult;
 use crate::format::segment::header_len;
 use crate::log::core::Core;
+use crate::log::holds::{self, Hold, ProcessState};
 use crate::segment::listing::Listing;
 use crate::segment::{SPARE_SUFFIX, names};
-use crate::shared::participants::{self, Liveness, Owner};
+use crate::shared::participants::{self, Owner};
 use crate::shared::primitive::{AtomicU64, Ordering};
 use crate::shared::words::CommitCountWords;
 use crate::shared::{commit, cursor};
 use crate::sys::filesystem::Filesystem;
-use crate::sys::process::Life;
 use crate::{Fill, Layout, Lsn, Policy, Preallocate, Result};
 
 /// The state of a log at one moment.
@@ -67,6 +67,9 @@ pub struct Stat {
     pub segments: Vec<SegmentStat>,
     /// Who is attached.
     pub participants: Vec<ParticipantStat>,
+    /// Who holds what others may wait for, at this moment: in a busy log something is held nearly
+    /// always, and for microseconds.
+    pub holds: Vec<Hold>,
 }
 
 /// What commits did.
@@ -137,8 +140,8 @@ pub struct ParticipantStat {
     pub pid: u32,
     /// Whether it lives.
     pub alive: bool,
-    /// Whether it lives but is stopped, by a signal or a debugger: what it has in flight holds
-    /// back the published end until it goes on.
+    /// Whether it lives but does not go on by itself: [`ProcessState::Stopped`]. What it has in
+    /// flight holds back the published end until it does.
     pub stopped: bool,
     /// What it has reserved and not published.
     pub in_flight: Vec<InFlight>,
@@ -184,6 +187,7 @@ pub(crate) fn stat(core: &Core) -> Result<Stat> {
         poison: commit::is_poisoned(&words.commits).then(|| core.poisoned().to_string()),
         segments: segments(core, tail)?,
         participants: participants(core),
+        holds: holds::holds(core),
     })
 }
 
@@ -286,18 +290,14 @@ fn segment(
 
 fn participants(core: &Core) -> Vec<ParticipantStat> {
     let words = core.words();
-    let attachment = core.writer.as_ref().filter(|writer| writer.is_own());
-    let census = attachment.map(|writer| core.census(writer.newest()));
     let known = participants::attached(words).map(|(owner, place)| {
-        let life = participants::incarnation(place).life();
-        // Without the right to ask for locks, what /proc tells has to do.
-        let alive = census.as_ref().map_or(life != Life::Gone, |census| census.is_alive(owner));
         let incarnation = participants::incarnation(place);
+        let state = holds::state_of(core, owner, &incarnation);
         ParticipantStat {
             index: owner.index() as u32,
             pid: incarnation.pid,
-            alive,
-            stopped: alive && life == Life::Stopped,
+            alive: state != ProcessState::Dead,
+            stopped: state == ProcessState::Stopped,
             in_flight: in_flight(core, owner),
         }
     });

@@ -22,9 +22,9 @@ use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::pad;
 use crate::shared::cursor::{self, Grant};
-use crate::shared::lock::{self, Held};
+use crate::shared::lock::{self, Held, Patience};
 use crate::shared::primitive::{self, Ordering};
-use crate::shared::words::LockWords;
+use crate::shared::words::{Alone, LockWords, WatchedLockWords};
 use crate::{Fill, Layout};
 
 /// Looks at the turn before sleeping.
@@ -37,7 +37,7 @@ const PAUSE: Duration = Duration::from_micros(50);
 /// So many pauses within one turn, and its holder may be dead or stopped.
 const PAUSES_MAX: u32 = 20;
 /// Sleeps of `lock` after that, of 5 ms each.
-const PATIENCE: u32 = 20;
+const PATIENCE: Patience = Patience::Sleeps(20);
 
 /// A turn, until dropped.
 pub(crate) struct Turn<'a> {
@@ -62,7 +62,7 @@ impl Core {
         if !is_seen {
             return None;
         }
-        let words = &*self.words().files.turn;
+        let words = &self.words().files.turn;
         let held = match lock::try_acquire(words, attachment.me()) {
             Some(held) => held,
             None => self.wait_for_turn(attachment, words)?,
@@ -71,7 +71,11 @@ impl Core {
     }
 
     #[cold]
-    fn wait_for_turn<'a>(&self, attachment: &Attachment, words: &'a LockWords) -> Option<Held<'a>> {
+    fn wait_for_turn<'a>(
+        &self,
+        attachment: &Attachment,
+        words: &'a Alone<WatchedLockWords>,
+    ) -> Option<Held<'a>> {
         let given_up = attachment.given_up.load(Ordering::Relaxed);
         let current =
             || (words.holder.load(Ordering::Relaxed), words.releases.load(Ordering::Relaxed));

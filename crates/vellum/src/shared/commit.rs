@@ -17,6 +17,7 @@
 //! sleep one look at the clock.
 
 use super::lock::{self, Held};
+use super::notice::Holding;
 use super::participants::{Liveness, Owner};
 use super::primitive::{self, AtomicU32, Ordering};
 use super::words::{BATCH_WORD_COUNT, CommitWords, LANE_COUNT, LaneWords};
@@ -269,6 +270,33 @@ pub(crate) fn advance(words: &CommitWords, me: Owner, who: &impl Liveness) {
     let next = word(words, words.ends.next_batch.load(Ordering::Acquire));
     next.fetch_add(1, Ordering::AcqRel);
     primitive::wake_one(next);
+}
+
+/// The batches on their way: whose, and since when somebody waits for that one, in microseconds of
+/// the machine's own clock.
+pub(crate) fn on_their_way(
+    words: &CommitWords,
+) -> impl Iterator<Item = (Owner, Batch, Option<u64>)> {
+    let unwritten = unwritten_lanes(words);
+    unwritten.map(|(lane, batch)| {
+        let holding = holding(lane, batch);
+        (Owner::from_word(holding.holder), batch, lane.noticed.since(holding))
+    })
+}
+
+/// Notes that somebody waits for the batches on their way.
+pub(crate) fn note_wait(words: &CommitWords) {
+    for (lane, batch) in unwritten_lanes(words) {
+        lane.noticed.note(holding(lane, batch));
+    }
+}
+
+fn unwritten_lanes(words: &CommitWords) -> impl Iterator<Item = (&LaneWords, Batch)> {
+    lanes_in_use(words).filter(|(lane, _)| lane.is_written.load(Ordering::Acquire) == 0)
+}
+
+fn holding(lane: &LaneWords, batch: Batch) -> Holding {
+    Holding { holder: lane.owner.load(Ordering::Acquire), number: batch.number }
 }
 
 /// Remembers the first failure, and wakes everybody to learn of it.

@@ -18,6 +18,7 @@
 //! **If the process dies here**: before the exchange, nothing was reserved and the slot says so;
 //! after it, the verdict is "granted" and the exact bytes are known.
 
+use super::notice::Holding;
 use super::primitive::{self, AtomicU64, Ordering};
 use super::words::{SLOT_COUNT, SlotWords, Words};
 use crate::Lsn;
@@ -214,6 +215,23 @@ pub(crate) fn published(words: &Words) -> Lsn {
     // The cursor first: a reservation that moves it later starts at or beyond what is read here.
     let seen = load(words);
     oldest_in_flight(words, seen).map_or(seen.tail(), |(_, range)| range.start)
+}
+
+/// Notes that somebody waits for the oldest reservation in flight.
+pub(crate) fn note_wait(words: &Words) {
+    if let Some((slot, range)) = oldest_in_flight(words, load(words)) {
+        words.slots[slot].noticed.note(holding(words, slot, range));
+    }
+}
+
+/// Since when somebody waits for what is in flight in a slot, in microseconds of the machine's own
+/// clock.
+pub(crate) fn waited_since(words: &Words, slot: usize, range: Range) -> Option<u64> {
+    words.slots[slot].noticed.since(holding(words, slot, range))
+}
+
+fn holding(words: &Words, slot: usize, range: Range) -> Holding {
+    Holding { holder: words.slots[slot].owner.load(Ordering::Acquire), number: range.start.get() }
 }
 
 /// How many slots have ever been claimed.

@@ -9,14 +9,57 @@
 
 use std::time::Duration;
 
+use super::notice::Holding;
 use super::participants::{Liveness, Owner};
 use super::primitive::{self, Ordering};
-use super::words::LockWords;
+use super::words::{Alone, FullWords, LockWords, NoticeWords, WatchedLockWords};
 
 /// How long to sleep before asking whether the holder lives: asking costs a few system calls.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// How often to look before sleeping: most holders are done within a microsecond.
 const SPINS: u32 = 64;
+
+/// A lock, and where those who wait for it note that.
+#[derive(Clone, Copy)]
+pub(crate) struct Watched<'a> {
+    words: &'a LockWords,
+    noticed: &'a NoticeWords,
+}
+
+impl<'a> From<&'a Alone<WatchedLockWords>> for Watched<'a> {
+    fn from(words: &'a Alone<WatchedLockWords>) -> Watched<'a> {
+        Watched { words: &words.lock, noticed: &words.noticed }
+    }
+}
+
+impl<'a> From<&'a Alone<FullWords>> for Watched<'a> {
+    fn from(words: &'a Alone<FullWords>) -> Watched<'a> {
+        Watched { words: &words.lock, noticed: &words.noticed }
+    }
+}
+
+impl Watched<'_> {
+    /// Who holds it, and since when somebody waits for that one, in microseconds of the machine's
+    /// own clock.
+    pub(crate) fn holder(self) -> Option<(Owner, Option<u64>)> {
+        let holding = self.holding();
+        let since = || self.noticed.since(holding);
+        (holding.holder != 0).then(|| (Owner::from_word(holding.holder), since()))
+    }
+
+    fn holding(self) -> Holding {
+        let number = u64::from(self.words.releases.load(Ordering::SeqCst));
+        Holding { holder: self.words.holder.load(Ordering::SeqCst), number }
+    }
+}
+
+/// For how long to wait for a living holder.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Patience {
+    Endless,
+    /// For the same holder only so many sleeps.
+    Sleeps(u32),
+}
 
 /// The lock, held until dropped.
 pub(crate) struct Held<'a> {
@@ -25,21 +68,28 @@ pub(crate) struct Held<'a> {
 }
 
 /// Takes the lock, waiting for a living holder.
-pub(crate) fn acquire<'a>(words: &'a LockWords, me: Owner, who: &impl Liveness) -> Held<'a> {
+pub(crate) fn acquire<'a>(
+    lock: impl Into<Watched<'a>>,
+    me: Owner,
+    who: &impl Liveness,
+) -> Held<'a> {
+    let lock = lock.into();
     loop {
-        if let Some(held) = acquire_within(words, me, who, u32::MAX) {
+        if let Some(held) = acquire_within(lock, me, who, Patience::Endless) {
             return held;
         }
     }
 }
 
-/// Takes the lock, waiting for a living holder, but for the same one only `patience` sleeps.
+/// Takes the lock, waiting for a living holder no longer than patience lasts.
 pub(crate) fn acquire_within<'a>(
-    words: &'a LockWords,
+    lock: impl Into<Watched<'a>>,
     me: Owner,
     who: &impl Liveness,
-    patience: u32,
+    patience: Patience,
 ) -> Option<Held<'a>> {
+    let lock = lock.into();
+    let words = lock.words;
     let mut sleeps = 0;
     loop {
         for _ in 0..SPINS {
@@ -61,14 +111,25 @@ pub(crate) fn acquire_within<'a>(
         let is_stuck = words.holder.load(Ordering::Relaxed) == holder
             && words.releases.load(Ordering::Relaxed) == releases;
         sleeps = if is_stuck { sleeps + 1 } else { 0 };
-        if is_stuck
-            && !who.is_alive(Owner::from_word(holder))
-            && let Some(held) = take(words, holder, me)
-        {
-            return Some(held);
+        if is_stuck {
+            lock.noticed.note(Holding { holder, number: u64::from(releases) });
+            if !who.is_alive(Owner::from_word(holder))
+                && let Some(held) = take(words, holder, me)
+            {
+                return Some(held);
+            }
         }
-        if sleeps == patience {
+        if patience.ends(sleeps) {
             return None;
+        }
+    }
+}
+
+impl Patience {
+    fn ends(self, sleeps: u32) -> bool {
+        match self {
+            Patience::Endless => false,
+            Patience::Sleeps(most) => sleeps >= most,
         }
     }
 }

@@ -19,6 +19,7 @@ pub(crate) mod lock;
 mod model;
 #[cfg(shuttle)]
 pub(crate) mod mortal;
+pub(crate) mod notice;
 pub(crate) mod participants;
 pub(crate) mod primitive;
 pub(crate) mod region;

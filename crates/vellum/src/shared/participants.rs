@@ -21,7 +21,6 @@ pub(crate) const GATE_BYTE: u64 = 0;
 /// Byte of the lock file on which every attached process holds a shared lock.
 pub(crate) const PRESENCE_BYTE: u64 = 1;
 /// Byte of the lock file that who compresses closed files holds.
-#[cfg(feature = "zstd")]
 pub(crate) const COMPRESS_BYTE: u64 = 2;
 /// Byte of the lock file of the first participant; the others follow.
 const PARTICIPANT_BYTE: u64 = 64;
@@ -81,12 +80,7 @@ impl Liveness for Census<'_> {
         if owner == self.me {
             return true;
         }
-        let Some(place) = self.words.participants.get(owner.index()) else {
-            return false;
-        };
-        if place.generation.load(Ordering::Acquire) != owner.generation() {
-            return false;
-        }
+        let Some(place) = place_of(self.words, owner) else { return false };
         let byte = PARTICIPANT_BYTE + owner.index() as u64;
         match lock::is_held_by_another(self.lock_file, byte) {
             Ok(false) => false,
@@ -112,6 +106,12 @@ impl<L: Liveness> Liveness for Remembering<'_, L> {
     fn is_alive(&self, owner: Owner) -> bool {
         *self.answers.borrow_mut().entry(owner).or_insert_with(|| self.who.is_alive(owner))
     }
+}
+
+/// The place of a participant, as long as nobody has taken it after it.
+pub(crate) fn place_of(words: &Words, owner: Owner) -> Option<&ParticipantWords> {
+    let place = words.participants.get(owner.index())?;
+    (place.generation.load(Ordering::Acquire) == owner.generation()).then_some(place)
 }
 
 /// Who is said to be in a place.

@@ -70,9 +70,9 @@ pub(crate) struct Words {
     /// Oldest position still kept.
     pub(crate) begin: Alone<AtomicU64>,
     /// Held by who makes segments ready, reserves beyond `ready_end`, or removes segments.
-    pub(crate) prepare: Alone<LockWords>,
+    pub(crate) prepare: Alone<WatchedLockWords>,
     /// Held by who pads what dead participants left.
-    pub(crate) repair: Alone<LockWords>,
+    pub(crate) repair: Alone<WatchedLockWords>,
     /// Rung when something was published and somebody waits for it.
     pub(crate) bell: Alone<BellWords>,
     pub(crate) counts: Alone<CountWords>,
@@ -88,7 +88,7 @@ pub(crate) struct Words {
 #[repr(C)]
 pub(crate) struct FileWords {
     /// Held by who writes text by system call.
-    pub(crate) turn: Alone<LockWords>,
+    pub(crate) turn: Alone<WatchedLockWords>,
     pub(crate) rule: Alone<RuleWords>,
     pub(crate) policy: Alone<PolicyWords>,
     pub(crate) names: Alone<NameWords>,
@@ -143,7 +143,7 @@ pub(crate) struct CommitWords {
     /// Why nothing more can be; looked at by every append.
     pub(crate) poison: Alone<PoisonWords>,
     /// Held by who seals a batch, or raises `durable`.
-    pub(crate) lock: Alone<LockWords>,
+    pub(crate) lock: Alone<WatchedLockWords>,
     pub(crate) ends: Alone<CommitEndWords>,
     pub(crate) lanes: [LaneWords; LANE_COUNT],
     /// The batch with number `n` is waited for on word `n % 16`; they only count up.
@@ -195,6 +195,8 @@ pub(crate) struct LaneWords {
     pub(crate) number: AtomicU64,
     /// 1 once it has been written.
     pub(crate) is_written: AtomicU64,
+    /// Of this batch: its owner and `number`.
+    pub(crate) noticed: NoticeWords,
 }
 
 /// Where records lie that are not in the segments yet.
@@ -234,6 +236,8 @@ pub(crate) struct FullWords {
     pub(crate) lock: LockWords,
     /// Counts removals of files; slept on by who waits for space.
     pub(crate) removals: AtomicU32,
+    /// Of `lock`.
+    pub(crate) noticed: NoticeWords,
 }
 
 /// A lock between processes (`lock`).
@@ -246,6 +250,36 @@ pub(crate) struct LockWords {
     pub(crate) releases: AtomicU32,
     /// 1 if somebody may be asleep.
     pub(crate) contended: AtomicU32,
+}
+
+/// A lock, and who was noticed to hold it: `holder` and `releases`.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct WatchedLockWords {
+    pub(crate) lock: LockWords,
+    pub(crate) noticed: NoticeWords,
+}
+
+impl std::ops::Deref for WatchedLockWords {
+    type Target = LockWords;
+
+    #[inline]
+    fn deref(&self) -> &LockWords {
+        &self.lock
+    }
+}
+
+/// Since when somebody waits for what another holds (`notice`). Hints for people: the protocol
+/// does not depend on them, so they are no steps of the model either.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct NoticeWords {
+    /// Who holds it, or 0. Stored last, taken back first.
+    pub(crate) holder: std::sync::atomic::AtomicU64,
+    /// Which of the holder's holds it is.
+    pub(crate) number: std::sync::atomic::AtomicU64,
+    /// In microseconds of the machine's own clock.
+    pub(crate) since: std::sync::atomic::AtomicU64,
 }
 
 /// How writers wake readers (`bell`).
@@ -294,6 +328,8 @@ pub(crate) struct SlotWords {
     /// `participants::Owner` of the process that uses this slot, 0 if it is free, or
     /// `Owner::GIVEN_UP`.
     pub(crate) owner: AtomicU64,
+    /// Of what is in flight: `owner` and `start`. Written by others, who have waited for long.
+    pub(crate) noticed: NoticeWords,
     /// Proof of a reservation that others have built upon: all of this slot's up to here were
     /// granted. On a line of its own, because others write it while the owner writes `start`.
     pub(crate) confirmed: Line<AtomicU64>,
@@ -317,6 +353,9 @@ impl<T> std::ops::Deref for Line<T> {
 const _: () = {
     assert!(size_of::<ParticipantWords>() == 64);
     assert!(size_of::<SlotWords>() == 128);
+    assert!(std::mem::offset_of!(SlotWords, confirmed) == 64);
+    assert!(size_of::<LaneWords>() == 64);
+    assert!(std::mem::offset_of!(FullWords, removals) == 48);
     assert!(std::mem::offset_of!(Words, commits) == 8 * 128 + 1024 * 64 + 1024 * 128);
     assert!(std::mem::offset_of!(Words, files) == 197_632 + 2048);
     // The control file is as long as it was before there were these words.

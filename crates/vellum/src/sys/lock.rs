@@ -9,8 +9,10 @@
 //!
 //! `fcntl` reads and writes one `flock` structure that lives on the caller's stack.
 
+use std::fs;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
 
 use rustix::io::{self, Errno};
 
@@ -49,6 +51,41 @@ pub(crate) fn unlock_all(fd: impl AsFd) -> io::Result<()> {
 pub(crate) fn is_held_by_another(fd: impl AsFd, offset: u64) -> io::Result<bool> {
     let answer = control(fd.as_fd(), libc::F_OFD_GETLK, offset, libc::F_RDLCK)?;
     Ok(answer != libc::F_UNLCK)
+}
+
+/// The processes that have an open file with an exclusive lock on byte `offset` of the same file,
+/// children that inherited it among them; of those that the caller may look at.
+///
+/// The kernel does not name the holders of such locks, so this looks at every open file of every
+/// process: for people who ask, not for programs that wait.
+pub(crate) fn holders(file: impl AsFd, offset: u64) -> Vec<u32> {
+    let Ok(file) = rustix::fs::fstat(file) else { return Vec::new() };
+    let is_same = |fd: &str| {
+        let open = fs::metadata(fd);
+        open.is_ok_and(|open| (open.dev(), open.ino()) == (file.st_dev, file.st_ino))
+    };
+    let holds = |pid: &u32| {
+        names(&format!("/proc/{pid}/fdinfo")).any(|fd| {
+            let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).unwrap_or_default();
+            info.lines().any(|line| covers(line, offset))
+                && is_same(&format!("/proc/{pid}/fd/{fd}"))
+        })
+    };
+    names("/proc").filter_map(|name| name.parse().ok()).filter(holds).collect()
+}
+
+fn names(directory: &str) -> impl Iterator<Item = String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok())
+}
+
+/// Whether a line of `/proc/PID/fdinfo/FD` tells of an exclusive lock of that open file on a byte:
+/// `lock: 1: OFDLCK ADVISORY WRITE -1 fe:00:1234 0 0`.
+fn covers(line: &str, offset: u64) -> bool {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let ["lock:", _, "OFDLCK", _, "WRITE", _, _, start, end] = fields[..] else { return false };
+    let is_from = start.parse().is_ok_and(|start: u64| start <= offset);
+    is_from && (end == "EOF" || end.parse().is_ok_and(|end: u64| offset <= end))
 }
 
 fn raw(kind: Kind) -> i32 {
@@ -102,7 +139,10 @@ mod tests {
         assert!(is_held_by_another(&second, 7).unwrap());
         assert!(!is_held_by_another(&second, 8).unwrap());
         assert!(!try_lock(&second, 7, Kind::Exclusive).unwrap());
+        assert_eq!(holders(&second, 7), [std::process::id()]);
+        assert_eq!(holders(&second, 8), []);
         drop(first);
+        assert_eq!(holders(&second, 7), []);
         assert!(try_lock(&second, 7, Kind::Exclusive).unwrap());
     }
 

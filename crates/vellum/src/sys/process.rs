@@ -17,6 +17,8 @@ pub(crate) struct Incarnation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
     Running,
+    /// Waiting for something, as far as its first thread goes.
+    Asleep,
     /// Stopped by a signal or a debugger: alive, and not going on by itself.
     Stopped,
     Gone,
@@ -27,7 +29,11 @@ pub(crate) enum Life {
 impl Incarnation {
     /// The calling process.
     pub(crate) fn current() -> Incarnation {
-        let pid = std::process::id();
+        Incarnation::of(std::process::id())
+    }
+
+    /// The process that has this number now.
+    pub(crate) fn of(pid: u32) -> Incarnation {
         let start_ticks = read_stat(pid).map_or(0, |stat| stat.start_ticks);
         Incarnation { pid, start_ticks, namespace: namespace() }
     }
@@ -43,13 +49,42 @@ impl Incarnation {
                 // Its first thread has ended; others may go on.
                 b'Z' | b'X' | b'x' if !has_other_threads(self.pid) => Life::Gone,
                 b'T' | b't' => Life::Stopped,
-                _ => Life::Running,
+                b'R' => Life::Running,
+                _ => Life::Asleep,
             },
             // Not visible: /proc may be missing, or hide the processes of other users.
             None if does_not_exist(self.pid) => Life::Gone,
             None => Life::Unknown,
         }
     }
+}
+
+impl Incarnation {
+    /// Whether it is in a PID namespace that is not the caller's.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        let own = namespace();
+        self.namespace != 0 && own != 0 && self.namespace != own
+    }
+
+    /// Whether it lives and goes on only when somebody has it go on: stopped, or in a frozen
+    /// control group (`docker pause`), which its state does not show.
+    pub(crate) fn is_halted(&self) -> bool {
+        match self.life() {
+            Life::Stopped => true,
+            Life::Running | Life::Asleep => is_frozen(self.pid),
+            Life::Gone | Life::Unknown => false,
+        }
+    }
+}
+
+/// Whether a process's control group is frozen, of those of the second version.
+fn is_frozen(pid: u32) -> bool {
+    let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let Some(group) = groups.lines().find_map(|line| line.strip_prefix("0::")) else {
+        return false;
+    };
+    let events = fs::read_to_string(format!("/sys/fs/cgroup{group}/cgroup.events"));
+    events.is_ok_and(|events| events.lines().any(|line| line == "frozen 1"))
 }
 
 fn has_other_threads(pid: u32) -> bool {
@@ -118,7 +153,7 @@ mod tests {
     #[test]
     fn a_process_is_alive_until_it_is_gone_and_its_number_alone_does_not_count() {
         let me = Incarnation::current();
-        assert_eq!(me.life(), Life::Running);
+        assert!(matches!(me.life(), Life::Running | Life::Asleep), "{:?}", me.life());
         assert_eq!(Incarnation { start_ticks: me.start_ticks + 1, ..me }.life(), Life::Gone);
         assert_eq!(Incarnation { namespace: me.namespace + 1, ..me }.life(), Life::Unknown);
         let mut child = std::process::Command::new("true").spawn().unwrap();

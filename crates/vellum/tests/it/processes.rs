@@ -2,6 +2,7 @@
 
 mod campaign;
 mod creators;
+mod holds;
 mod inheritance;
 mod liveness;
 mod stopped;
@@ -21,6 +22,8 @@ pub(crate) const ROLES: &[Role] = &[
     ("fork beside openers", inheritance::fork_beside_openers),
     ("close all and append", inheritance::close_all_and_append),
     ("own every slot", liveness::own_every_slot),
+    ("commit without end", holds::commit_without_end),
+    ("stay in the gate", holds::stay_in_the_gate),
     ("hold a reservation", stopped::hold_a_reservation),
     ("append on command", stopped::append_on_command),
 ];

@@ -34,6 +34,7 @@ pub(super) struct Stat {
     held_back_by: Option<Holder>,
     segments: Vec<Segment>,
     participants: Vec<Participant>,
+    holds: Vec<Hold>,
 }
 
 #[derive(Serialize)]
@@ -75,6 +76,21 @@ struct Participant {
     in_flight: Vec<InFlight>,
 }
 
+/// Something that others may wait for.
+#[derive(Serialize)]
+struct Hold {
+    what: String,
+    /// `null` where it cannot be told.
+    pid: Option<u32>,
+    other_namespace: bool,
+    state: String,
+    /// For how long others have waited; `null` where nobody has had to.
+    waited_us: Option<u64>,
+    /// Of a batch or an append.
+    first_lsn: Option<u64>,
+    bytes: Option<u64>,
+}
+
 #[derive(Serialize)]
 struct InFlight {
     first_lsn: u64,
@@ -108,6 +124,7 @@ impl From<&vellum::Stat> for Stat {
             held_back_by: holder.map(|holder| Holder { index: holder.index, pid: holder.pid }),
             segments: stat.segments.iter().map(Segment::from).collect(),
             participants: stat.participants.iter().map(Participant::from).collect(),
+            holds: stat.holds.iter().map(Hold::from).collect(),
         }
     }
 }
@@ -135,6 +152,20 @@ impl From<&vellum::SegmentStat> for Segment {
             end_lsn: segment.end_lsn.get(),
             file_bytes: segment.file_bytes,
             allocated_bytes: segment.allocated_bytes,
+        }
+    }
+}
+
+impl From<&vellum::Hold> for Hold {
+    fn from(hold: &vellum::Hold) -> Hold {
+        Hold {
+            what: hold.what.to_string(),
+            pid: hold.pid,
+            other_namespace: hold.other_namespace,
+            state: hold.state.to_string(),
+            waited_us: hold.waited.map(|time| time.as_micros() as u64),
+            first_lsn: hold.range.map(|range| range.first_lsn.get()),
+            bytes: hold.range.map(|range| range.bytes),
         }
     }
 }

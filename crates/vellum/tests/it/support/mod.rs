@@ -152,6 +152,21 @@ pub(crate) fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T 
     }
 }
 
+/// Takes an exclusive lock on one byte of a file, as Vellum does: it goes with the open file.
+pub(crate) fn lock_byte(file: &fs::File, byte: i64) {
+    use std::os::fd::AsRawFd;
+    let request = libc::flock {
+        l_type: libc::F_WRLCK as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: byte,
+        l_len: 1,
+        l_pid: 0,
+    };
+    // SAFETY: the descriptor is open, and the structure lives as long as the call.
+    let answer = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLKW, &request) };
+    assert_eq!(answer, 0, "the lock is free");
+}
+
 /// Whether the test runs as root; says so where it does not.
 pub(crate) fn is_root(test: &str) -> bool {
     let is_root = rustix::process::getuid().is_root();

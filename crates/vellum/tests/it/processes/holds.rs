@@ -1,0 +1,212 @@
+//! What a stopped process holds is told: what, who, in which state, for how long others wait.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::Duration;
+
+use vellum::{Hold, HoldKind, Layout, Log, Lsn, Options, ProcessState};
+
+use crate::support::child::{self, Child};
+use crate::support::{LAYOUTS, assert_sound, place, scratch, small, until};
+
+/// Where the shared words start in the control file, and the first participant's.
+const WORDS: u64 = 4096;
+const PARTICIPANTS: u64 = WORDS + 8 * 128;
+const COMMITS: u64 = WORDS + 197_632;
+const FILES: u64 = WORDS + 199_680;
+
+/// Where the words of each lock are.
+pub(crate) const LOCKS: [(HoldKind, u64); 5] = [
+    (HoldKind::Prepare, WORDS + 512),
+    (HoldKind::Repair, WORDS + 640),
+    (HoldKind::Commit, COMMITS + 128),
+    (HoldKind::Turn, FILES),
+    (HoldKind::DropLine, FILES + 512 + 32),
+];
+
+/// Appends and commits without a pause.
+pub(crate) fn commit_without_end(arguments: &[String]) {
+    let log = Options::new().open(&arguments[0]).unwrap();
+    child::say("ready");
+    loop {
+        let lsn = log.append(b"a record\n").unwrap();
+        log.commit(lsn).unwrap();
+    }
+}
+
+/// Stays in the gate, as who opens or closes the log does for a moment.
+pub(crate) fn stay_in_the_gate(arguments: &[String]) {
+    let file = File::options().write(true).open(&arguments[0]).unwrap();
+    crate::support::lock_byte(&file, 0);
+    child::say("in the gate");
+    child::hear();
+}
+
+/// A participant that is stopped.
+pub(crate) fn stopped_participant(log: &Log) -> Child {
+    let mut child = Child::start("append on command", &[log.path().to_str().unwrap()]);
+    child.expect("ready");
+    stop(&child, log);
+    child
+}
+
+/// Stops a participant and waits until it has stopped, because `kill` returns before.
+pub(crate) fn stop(child: &Child, log: &Log) {
+    child.signal(libc::SIGSTOP);
+    let pid = child.pid() as u32;
+    until("it is stopped", || {
+        let stat = log.stat().unwrap();
+        stat.participants.iter().any(|p| p.pid == pid && p.stopped).then_some(())
+    });
+}
+
+/// Has the word of a lock name a participant as its holder, as if it had stopped there; or nobody.
+pub(crate) fn set_holder(log: &Path, lock: u64, pid: Option<i32>) {
+    let control = File::options().read(true).write(true).open(log.join("control")).unwrap();
+    let word = |offset: u64| {
+        let mut bytes = [0; 8];
+        control.read_exact_at(&mut bytes, offset).unwrap();
+        u64::from_ne_bytes(bytes)
+    };
+    let place = |index: u64| PARTICIPANTS + index * 64;
+    let owner = pid.map_or(0, |pid| {
+        let is_it = |index: &u64| word(place(*index) + 8) == pid as u64;
+        let index = (0..1024).find(is_it).expect("it is attached");
+        word(place(index)) << 10 | index
+    });
+    control.write_all_at(&owner.to_ne_bytes(), lock).unwrap();
+}
+
+/// What a process holds, of one kind.
+pub(crate) fn hold_of(log: &Log, what: HoldKind, child: &Child) -> Option<Hold> {
+    let holds = log.stat().unwrap().holds;
+    holds.into_iter().find(|hold| hold.what == what && hold.pid == Some(child.pid() as u32))
+}
+
+#[track_caller]
+fn assert_blames(hold: &Hold, child: &Child) {
+    assert_eq!((hold.state, hold.other_namespace), (ProcessState::Stopped, false));
+    let blame = format!("is held by process {}, which is stopped", child.pid());
+    assert!(hold.to_string().contains(&blame), "{hold}");
+}
+
+#[test]
+fn a_stopped_append_is_named_and_how_long_a_commit_waits_for_it() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let path = place(&dir);
+        let mut holder = Child::start("hold a reservation", &[path.to_str().unwrap(), "100"]);
+        holder.expect("holds");
+        stop(&holder, &log);
+        let lsn = log.append(b"behind\n").unwrap();
+        let hold = hold_of(&log, HoldKind::Append, &holder).unwrap();
+        assert_blames(&hold, &holder);
+        let range = hold.range.unwrap();
+        assert_eq!(range.first_lsn, log.published());
+        assert_eq!(Lsn::new(range.first_lsn.get() + range.bytes), lsn);
+        assert_eq!(hold.waited, None, "nobody waits");
+        let waited = std::thread::scope(|scope| {
+            let commit = scope.spawn(|| log.commit(lsn));
+            let waited = until("the commit has waited", || {
+                hold_of(&log, HoldKind::Append, &holder).unwrap().waited
+            });
+            // Who looks later sees a longer time, however often the waiting one has looked.
+            let longer = until("it waits for longer", || {
+                let now = hold_of(&log, HoldKind::Append, &holder).unwrap().waited.unwrap();
+                (now >= waited + Duration::from_millis(20)).then_some(now)
+            });
+            holder.signal(libc::SIGCONT);
+            holder.tell("publish");
+            holder.expect("published");
+            commit.join().unwrap().unwrap();
+            longer
+        });
+        assert!(waited >= Duration::from_millis(20));
+        assert_eq!(hold_of(&log, HoldKind::Append, &holder), None);
+        holder.finish_well();
+        assert_sound(&log);
+    }
+}
+
+#[test]
+fn a_process_that_is_stopped_while_it_writes_a_batch_is_named() {
+    for options in [Options::new(), Options::wal()] {
+        let dir = scratch();
+        let log = options.open(place(&dir)).unwrap();
+        let mut holder = Child::start("commit without end", &[place(&dir).to_str().unwrap()]);
+        holder.expect("ready");
+        let hold = until("it is stopped with a batch in its hands", || {
+            stop(&holder, &log);
+            let hold = hold_of(&log, HoldKind::Batch, &holder);
+            if hold.is_none() {
+                holder.signal(libc::SIGCONT);
+            }
+            hold
+        });
+        assert_blames(&hold, &holder);
+        assert!(hold.range.is_some_and(|range| range.bytes > 0));
+        std::thread::scope(|scope| {
+            let lsn = log.append(b"behind\n").unwrap();
+            let commit = scope.spawn(move || log.commit(lsn).map(|()| log));
+            let looker = Options::new().read_only(true).open(place(&dir)).unwrap();
+            until("the commit has waited", || {
+                hold_of(&looker, HoldKind::Batch, &holder).unwrap().waited
+            });
+            // Who is dead holds nobody up.
+            holder.kill();
+            let log = commit.join().unwrap().unwrap();
+            assert!(log.stat().unwrap().holds.is_empty());
+        });
+    }
+}
+
+#[test]
+fn the_holder_of_every_lock_is_named() {
+    let dir = scratch();
+    let log = small(Layout::Text).open(place(&dir)).unwrap();
+    let holder = stopped_participant(&log);
+    for (what, lock) in LOCKS {
+        assert_eq!(hold_of(&log, what, &holder), None, "{what}");
+        set_holder(log.path(), lock, Some(holder.pid()));
+        assert_blames(&hold_of(&log, what, &holder).unwrap(), &holder);
+        set_holder(log.path(), lock, None);
+    }
+}
+
+#[test]
+fn how_long_a_lock_is_waited_for_counts_for_this_hold_of_it_alone() {
+    let dir = scratch();
+    let log = small(Layout::Framed).open(place(&dir)).unwrap();
+    let holder = stopped_participant(&log);
+    let (what, lock) = LOCKS[0];
+    set_holder(log.path(), lock, Some(holder.pid()));
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| log.prepare(2));
+        until("it has waited", || hold_of(&log, what, &holder).unwrap().waited);
+        set_holder(log.path(), lock, None);
+        waiter.join().unwrap().unwrap();
+    });
+    // The waiter had the lock in between, and let go of it.
+    set_holder(log.path(), lock, Some(holder.pid()));
+    assert_eq!(hold_of(&log, what, &holder).unwrap().waited, None);
+    set_holder(log.path(), lock, None);
+}
+
+#[test]
+fn who_stays_in_the_gate_is_named() {
+    let dir = scratch();
+    let log = small(Layout::Text).open(place(&dir)).unwrap();
+    let file = place(&dir).join("lock");
+    let mut holder = Child::start("stay in the gate", &[file.to_str().unwrap()]);
+    holder.expect("in the gate");
+    assert!(hold_of(&log, HoldKind::Gate, &holder).is_some());
+    holder.signal(libc::SIGSTOP);
+    let hold = until("it is stopped", || {
+        hold_of(&log, HoldKind::Gate, &holder).filter(|h| h.state == ProcessState::Stopped)
+    });
+    assert_blames(&hold, &holder);
+    holder.kill();
+    assert_eq!(log.stat().unwrap().holds, []);
+}
