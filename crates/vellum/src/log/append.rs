@@ -1,6 +1,7 @@
 //! Appending: reserve, fill, publish.
 
 use std::io::IoSlice;
+use std::sync::Arc;
 
 use crate::error::OsResult;
 use crate::format::frame::{PAYLOAD_LEN_MAX, frame_len};
@@ -69,7 +70,7 @@ impl Core {
         let attachment = self.attachment()?;
         self.check_poison()?;
         let mut slot = attachment.take_slot(self)?;
-        if !is_mapped && !slot.was_in_segment_of(self, cursor::tail(self.words())) {
+        if !is_mapped && self.has_mapping() {
             self.check_size_limit()?;
         }
         let turn = self.take_turn(attachment);
@@ -85,6 +86,7 @@ impl Core {
             return Err(error);
         }
         self.publish(attachment, &slot);
+        slot.let_go();
         drop(turn);
         self.tidy_after(attachment, &mut slot);
         Ok(placement.at)
@@ -111,10 +113,15 @@ impl Core {
         range: Range,
         reason: Reason,
     ) {
-        match pad::write(self, range, reason) {
+        let open = |first| match slot.held(first) {
+            Some(segment) => Ok(Arc::clone(segment)),
+            None => self.open_segment_briefly(first).map(Arc::new),
+        };
+        match pad::write_to(self, range, reason, open) {
             Ok(()) => self.publish(attachment, slot),
             Err(_) => attachment.give_up_slot(self, slot),
         }
+        slot.let_go();
     }
 }
 

@@ -24,6 +24,7 @@ use crate::log::gate::Gate;
 use crate::log::pad;
 use crate::log::{LOCK_NAME, shrink};
 use crate::segment::file::Segment;
+use crate::shared::cursor::Range;
 use crate::shared::exclusive::{Exclusive, Taken};
 use crate::shared::participants::{self, Owner, PRESENCE_BYTE};
 use crate::shared::words::{PARTICIPANT_COUNT, SLOT_COUNT, Words};
@@ -38,6 +39,8 @@ const LOCAL_SLOT_COUNT: usize = 128;
 /// Text segments that a process keeps open, beside those that its appends are busy with: the newest,
 /// and the one before it for late writers.
 const TEXT_SEGMENTS_MAX: u64 = 2;
+/// Segments that a reservation has open before it is made.
+const SEGMENTS_IN_HAND: usize = 4;
 /// Slots beyond these are kept for processes that have none yet.
 const SHARED_SLOTS_FOR_MORE_THAN_ONE: usize = SLOT_COUNT / 4 * 3;
 
@@ -68,9 +71,13 @@ pub(crate) struct LocalSlot {
     /// The shared slot, once claimed.
     pub(crate) index: usize,
     is_claimed: bool,
-    /// The segment written last, and its first position.
+    /// The segment written last, and its first position, which is 0 where there is none.
     segment: Option<Arc<Segment>>,
     pub(crate) segment_first: Lsn,
+    /// Segments that were opened for one reservation because it may lie in several.
+    more: Vec<Arc<Segment>>,
+    /// Positions that may be reserved: of the segments above.
+    in_hand: (Lsn, Lsn),
     /// Whether its last reservation went on in a new text file, whose predecessors are to be looked
     /// after.
     pub(crate) has_rolled: bool,
@@ -81,6 +88,31 @@ impl LocalSlot {
     #[inline]
     pub(crate) fn was_in_segment_of(&self, core: &Core, lsn: Lsn) -> bool {
         lsn.get().wrapping_sub(self.segment_first.get()) < core.capacity()
+    }
+
+    /// Whether everything is open that filling `range` needs.
+    pub(crate) fn has_in_hand(&self, range: Range) -> bool {
+        self.in_hand.0 <= range.start && range.end() <= self.in_hand.1
+    }
+
+    /// The segment at `first`, if it is open here.
+    pub(crate) fn held(&self, first: Lsn) -> Option<&Arc<Segment>> {
+        self.segment.iter().chain(&self.more).find(|segment| segment.first == first)
+    }
+
+    /// Lets go of what only the last reservation needed.
+    #[inline]
+    pub(crate) fn let_go(&mut self) {
+        if !self.more.is_empty() {
+            self.more.clear();
+            self.in_hand = (Lsn::ZERO, Lsn::ZERO);
+        }
+    }
+
+    fn forget_segment(&mut self) {
+        (self.segment, self.segment_first) = (None, Lsn::ZERO);
+        self.more.clear();
+        self.in_hand = (Lsn::ZERO, Lsn::ZERO);
     }
 }
 
@@ -152,7 +184,7 @@ impl Attachment {
             }
         }
         for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
-            slot.segment = None;
+            slot.forget_segment();
             if slot.is_claimed {
                 participants::release_slot(core.words(), slot.index);
             }
@@ -199,7 +231,7 @@ impl Attachment {
     /// Lets go of every open segment; the caller has taken all slots.
     pub(crate) fn forget_all_segments(&self, slots: &mut [Taken<'_, LocalSlot>]) {
         for slot in slots {
-            slot.segment = None;
+            slot.forget_segment();
         }
         self.segments.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -302,9 +334,46 @@ impl Attachment {
 
     #[cold]
     fn change_segment(&self, core: &Core, slot: &mut LocalSlot, lsn: Lsn) -> Result<()> {
-        slot.segment = None;
-        slot.segment_first = core.segment_of(lsn);
-        slot.segment = Some(self.open_segment(core, slot.segment_first)?);
+        let first = core.segment_of(lsn);
+        let held = slot.held(first).map(Arc::clone);
+        if held.is_none() {
+            slot.in_hand = (Lsn::ZERO, Lsn::ZERO);
+        }
+        (slot.segment, slot.segment_first) = (None, Lsn::ZERO);
+        slot.segment = Some(held.map_or_else(|| self.open_segment(core, first), Ok)?);
+        slot.segment_first = first;
+        Ok(())
+    }
+
+    /// Opens what filling `range` will need, before it is reserved: what this process is short of, it
+    /// is to notice while it holds nobody up. A record over many segments opens the later ones as it
+    /// comes to them.
+    #[cold]
+    pub(crate) fn take_in_hand(
+        &self,
+        core: &Core,
+        slot: &mut LocalSlot,
+        range: Range,
+    ) -> Result<()> {
+        slot.let_go();
+        slot.in_hand = (Lsn::ZERO, Lsn::ZERO);
+        let mut first = core.segment_of(range.start);
+        let mut more = Vec::new();
+        while first < range.end() && more.len() < SEGMENTS_IN_HAND {
+            let held = slot.held(first).map(Arc::clone);
+            more.push(held.map_or_else(|| self.open_segment(core, first), Ok)?);
+            first = core.segment_end(first);
+        }
+        if !core.has_mapping() {
+            core.check_size_limit()?;
+        }
+        let end = core.segment_end(Lsn::new(range.end().get() - 1));
+        slot.in_hand = (core.segment_of(range.start), end);
+        if let [only] = &more[..] {
+            (slot.segment, slot.segment_first) = (Some(Arc::clone(only)), only.first);
+        } else {
+            slot.more = more;
+        }
         Ok(())
     }
 
@@ -349,7 +418,7 @@ impl Attachment {
     fn forget_segments(&self, gone: &[Lsn]) {
         for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
             if slot.segment.as_ref().is_some_and(|segment| gone.contains(&segment.first)) {
-                slot.segment = None;
+                slot.forget_segment();
             }
         }
     }

@@ -4,6 +4,8 @@
 //! and what was skipped at the end of a segment is cut off its file, exactly as the writer would
 //! have done. Padding twice gives the same bytes, so a repairer that dies is replaced by the next.
 
+use std::sync::Arc;
+
 use crate::error::OsResult;
 use crate::format::text;
 use crate::log::attachment::Attachment;
@@ -38,10 +40,20 @@ impl Reason {
 
 /// Pads a reservation that nobody else can touch.
 pub(crate) fn write(core: &Core, range: Range, reason: Reason) -> Result<()> {
+    write_to(core, range, reason, |first| core.open_segment_briefly(first).map(Arc::new))
+}
+
+/// As [`write`], to segments that `open` gives.
+pub(crate) fn write_to(
+    core: &Core,
+    range: Range,
+    reason: Reason,
+    open: impl Fn(Lsn) -> Result<Arc<Segment>>,
+) -> Result<()> {
     let end = range.end();
     let mut lsn = range.start;
     while lsn < end {
-        let segment = core.open_segment_briefly(core.segment_of(lsn))?;
+        let segment = open(core.segment_of(lsn))?;
         let segment_end = core.segment_end(lsn);
         let limit = end.min(segment_end);
         // Only what is skipped starts inside a segment and goes on in the next.

@@ -55,7 +55,7 @@ impl<'a> Reservation<'a> {
         }
         let attachment = core.attachment()?;
         core.check_poison()?;
-        if !core.has_mapping() || total > core.capacity() {
+        if core.has_mapping() && total > core.capacity() {
             core.check_size_limit()?;
         }
         let mut slot = attachment.take_slot(core)?;
@@ -139,6 +139,7 @@ impl<'a> Reservation<'a> {
         let mut slot = self.slot.take().expect("held until published");
         self.check_process()?;
         self.core.publish(self.attachment, &slot);
+        slot.let_go();
         self.core.tidy_after(self.attachment, &mut slot);
         Ok(self.placement.at)
     }

@@ -9,6 +9,10 @@
 //! exist. Records that are written by `pwrite` anyway need no zeros: they are reserved beyond
 //! `ready_end` under the prepare lock, and take `ready_end` along.
 //!
+//! **In hand**: who reserves has open what filling takes, because nobody else can fill the range
+//! while it lives. So a range that would lie in a segment that is not open is refused, the segment
+//! opened, and the range reserved then.
+//!
 //! **If the process dies here**: see `segment::prepare`; a reservation beyond `ready_end` whose
 //! owner died before taking it along is noticed by the next holder of the lock, which goes on from
 //! the tail.
@@ -23,7 +27,7 @@ use crate::format::segment::header_len;
 use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::core::Core;
 use crate::options::CAPACITY_UNIT_BYTES;
-use crate::shared::cursor::{self, Grant, Refused};
+use crate::shared::cursor::{self, Grant, Range, Refused};
 use crate::shared::lock;
 use crate::shared::primitive::{AtomicU64, Ordering};
 use crate::{Error, ErrorKind, Fill, Layout, Lsn, Preallocate, Result};
@@ -50,8 +54,12 @@ fn len_from(offset: u64, len: u64, capacity: u64, limit: u64) -> u64 {
     if offset == 0 || offset + len <= limit { len } else { capacity - offset + len }
 }
 
+/// A length that is refused wherever it would start: the caller has not opened what it would need
+/// there.
+pub(crate) const NOT_IN_HAND: u64 = u64::MAX >> 1;
+
 impl Core {
-    /// Reserves `len` bytes. With `is_ready`, all of it may be stored to through a mapping.
+    /// Reserves `len` bytes, and has open what filling them needs. With `is_ready`, all of it may be stored to through a mapping.
     #[inline]
     pub(crate) fn reserve(
         &self,
@@ -68,19 +76,62 @@ impl Core {
             self.look_at_clock(attachment);
         }
         let len_at = |start: Lsn| {
-            // Most appends stay in the segment of the last; a division costs as much as the rest.
+            // Most appends stay in the segment of the last, which is open.
             let offset = start.get().wrapping_sub(segment_first);
-            let offset = if offset < capacity { offset } else { start.get() % capacity };
             let limit = if is_text { self.limit_at(start) } else { capacity };
-            len_from(offset, len, capacity, limit)
+            if offset < capacity && len <= limit && offset <= limit - len {
+                return len;
+            }
+            NOT_IN_HAND
         };
         let grant = match cursor::reserve(words, slot.index, &words.ready_end, len_at) {
             Ok(grant) => grant,
-            Err(refused) => self.reserve_beyond(attachment, slot, refused, len, is_ready)?,
+            Err(_) => self.reserve_further(attachment, slot, len, is_ready)?,
         };
         let end = grant.range.end();
         self.prepare_ahead(attachment, end, len, is_ready);
         Ok(Placement { grant, at: Lsn::new(end.get() - len) })
+    }
+
+    /// Reserves where the segment written last is not enough: opens what is needed first.
+    #[cold]
+    fn reserve_further(
+        &self,
+        attachment: &Attachment,
+        slot: &mut LocalSlot,
+        len: u64,
+        is_ready: bool,
+    ) -> Result<Grant> {
+        let words = self.words();
+        loop {
+            let start = cursor::tail(words);
+            let range = Range { start, len: self.len_at(start, len) };
+            if range.end() > self.ready_end() {
+                return self.reserve_beyond(attachment, slot, len, is_ready);
+            }
+            let opened = attachment.take_in_hand(self, slot, range);
+            if let Ok(grant) = self.reserve_in_hand(slot, &words.ready_end, len) {
+                return Ok(grant);
+            }
+            // Unless others went on meanwhile, and what was to be opened has gone.
+            if self.segment_of(start) == self.segment_of(cursor::tail(words)) {
+                opened?;
+            }
+        }
+    }
+
+    /// Reserves `len` bytes by `limit`, if what they need is open.
+    fn reserve_in_hand(
+        &self,
+        slot: &LocalSlot,
+        limit: &AtomicU64,
+        len: u64,
+    ) -> Result<Grant, Refused> {
+        let len_at = |start| {
+            let range = Range { start, len: self.len_at(start, len) };
+            if slot.has_in_hand(range) { range.len } else { NOT_IN_HAND }
+        };
+        cursor::reserve(self.words(), slot.index, limit, len_at)
     }
 
     #[cold]
@@ -88,32 +139,32 @@ impl Core {
         &self,
         attachment: &Attachment,
         slot: &mut LocalSlot,
-        refused: Refused,
         len: u64,
         is_ready: bool,
     ) -> Result<Grant> {
         let words = self.words();
-        let Refused::Beyond { mut end, .. } = refused;
         loop {
-            if end > Lsn::MAX {
-                let message = "the log has used up its 16 PiB of positions; start a new one";
-                return Err(Error::new(ErrorKind::Exhausted, message).at_path(&self.dir));
-            }
             let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
             self.check_words()?;
             // What decides where a record goes does not change under the lock.
             let tail = cursor::tail(words);
-            end = Lsn::new(tail.get() + self.len_at(tail, len));
+            let range = Range { start: tail, len: self.len_at(tail, len) };
+            let end = range.end();
+            if end > Lsn::MAX {
+                let message = "the log has used up its 16 PiB of positions; start a new one";
+                return Err(Error::new(ErrorKind::Exhausted, message).at_path(&self.dir));
+            }
             slot.has_rolled |= self.allocate_to(end)?;
             let (limit, ready) = self.make_room(tail, end, len, is_ready)?;
-            match cursor::reserve(words, slot.index, limit, |start| self.len_at(start, len)) {
-                Ok(grant) => {
-                    let ready = ready.max(grant.range.end().get());
-                    words.ready_end.fetch_max(ready, Ordering::Release);
-                    return Ok(grant);
-                }
-                // Others have reserved what was made ready.
-                Err(Refused::Beyond { end: further, .. }) => end = further,
+            let opened = attachment.take_in_hand(self, slot, range);
+            if let Ok(grant) = self.reserve_in_hand(slot, limit, len) {
+                let ready = ready.max(grant.range.end().get());
+                words.ready_end.fetch_max(ready, Ordering::Release);
+                return Ok(grant);
+            }
+            // Unless others have reserved what was made ready.
+            if tail == cursor::tail(words) {
+                opened?;
             }
         }
     }

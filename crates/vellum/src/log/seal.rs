@@ -21,9 +21,9 @@ use crate::log::commit::LOOK_FOR_THE_DEAD;
 use crate::log::core::Core;
 use crate::log::fill::Filler;
 use crate::log::pad::Reason;
-use crate::log::reserve::Placement;
+use crate::log::reserve::{NOT_IN_HAND, Placement};
 use crate::shared::commit::{self, Sealer};
-use crate::shared::cursor::Refused;
+use crate::shared::cursor::Range;
 use crate::shared::primitive::{self, Ordering};
 use crate::shared::{bell, cursor, lock};
 use crate::{Layout, Lsn, Result};
@@ -153,9 +153,22 @@ impl Core {
             self.check_size_limit()?;
         }
         let mut slot = attachment.take_slot(self)?;
-        let grant = match cursor::reserve(words, slot.index, &words.ready_end, len_at) {
-            Ok(grant) => grant,
-            Err(Refused::Beyond { end, .. }) => return Ok(Sealed::Beyond(end)),
+        let range_at = |start| Range { start, len: len_at(start) };
+        let grant = loop {
+            let range = range_at(cursor::tail(words));
+            if range.end() > self.ready_end() {
+                return Ok(Sealed::Beyond(range.end()));
+            }
+            if !slot.has_in_hand(range) {
+                attachment.take_in_hand(self, &mut slot, range)?;
+            }
+            let len_in_hand = |start| match range_at(start) {
+                range if slot.has_in_hand(range) => range.len,
+                _ => NOT_IN_HAND,
+            };
+            if let Ok(grant) = cursor::reserve(words, slot.index, &words.ready_end, len_in_hand) {
+                break grant;
+            }
         };
         let range = grant.range;
         let is_skipped = self.segment_end(range.start).get() < range.start.get() + SEAL_LEN;
@@ -169,6 +182,7 @@ impl Core {
             return Err(error);
         }
         self.publish(attachment, &slot);
+        slot.let_go();
         sealer.note_seal(range.end());
         Ok(Sealed::To(range.end()))
     }

@@ -9,6 +9,7 @@ mod forks;
 mod full;
 mod given_up;
 mod limits;
+mod own_limits;
 mod room;
 mod space;
 
@@ -26,6 +27,9 @@ pub(crate) const ROLES: &[Role] = &[
     ("die half-way", limits::die_half_way),
     ("give up and live on", given_up::give_up_and_live_on),
     ("append and commit", given_up::append_and_commit),
+    ("append without descriptors", own_limits::append_without_descriptors),
+    ("commit as nobody", own_limits::commit_as_nobody),
+    ("commit once", own_limits::commit_once),
     ("open and close", forks::open_and_close),
     ("execute another program", forks::execute_another_program),
     ("list descriptors", forks::list_descriptors),
