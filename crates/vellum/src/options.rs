@@ -225,6 +225,13 @@ impl Options {
 
     /// Permission bits of the files of a new log, before the umask. Default: `0o666`. Directories
     /// get the matching search bits; who may not write may not lock out those who may.
+    ///
+    /// A new log belongs to the owner of its directory, if that was there. Whoever makes a file of
+    /// it later, root or another user of the group, and with whatever umask: the file gets the
+    /// owner, the group and the permission bits of the log, or the group of the directory where
+    /// that hands it down (setgid). Who may not give files away needs no more than the group, if
+    /// that may write; otherwise an append that needs a new file is refused with
+    /// [`PermissionDenied`](crate::ErrorKind::PermissionDenied).
     pub fn mode(mut self, mode: u32) -> Options {
         self.mode = Some(mode);
         self

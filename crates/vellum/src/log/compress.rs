@@ -10,9 +10,10 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{self, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::error::OsResult;
@@ -52,7 +53,8 @@ impl Core {
 
     fn compress(&self, attachment: &Attachment, plain: &SegmentFile) -> Result<()> {
         let unfinished = self.dir.join(UNFINISHED_COMPRESSED_NAME);
-        let encoded = self.encode(&plain.path, &unfinished);
+        let target = self.rights.create(&self.dir, &unfinished, "create the compressed file")?;
+        let encoded = self.encode(&plain.path, target);
         encoded
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
             .or_os("compress", &plain.path)?;
@@ -64,10 +66,8 @@ impl Core {
     }
 
     /// Writes the compressed form of a file, durably, with the length of what it was.
-    fn encode(&self, plain: &Path, unfinished: &Path) -> io::Result<()> {
+    fn encode(&self, plain: &Path, target: OwnedFd) -> io::Result<()> {
         let mut source = File::from(self.dir.open_file(plain, OFlags::RDONLY)?);
-        let target = self.dir.create(unfinished, self.mode)?;
-        let _ = fs::fchmod(&target, fs::Mode::from_raw_mode(self.mode));
         let mut encoder = zstd::stream::Encoder::new(File::from(target), LEVEL)?;
         encoder.set_pledged_src_size(Some(source.metadata()?.len()))?;
         encoder.include_contentsize(true)?;

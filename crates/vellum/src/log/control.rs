@@ -9,7 +9,7 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::error::OsResult;
@@ -17,6 +17,7 @@ use crate::format::control::{self, Geometry, HeaderFault};
 use crate::log::rebuild::Positions;
 use crate::log::{CONTROL_NAME, GEOMETRY_NAME};
 use crate::segment::list;
+use crate::segment::rights::Rights;
 use crate::shared::cursor::Packed;
 use crate::shared::primitive::Ordering;
 use crate::shared::region::{CONTROL_LEN, Region};
@@ -31,12 +32,12 @@ pub(crate) fn write_control(
     dir: &Dir,
     geometry: &Geometry,
     positions: Positions,
-    mode: u32,
+    rights: &Rights,
 ) -> Result<OwnedFd> {
     let mut bytes = geometry.to_bytes();
     // Written, not sparse: a store into the mapping must never need a block.
     bytes.resize(CONTROL_LEN, 0);
-    let fd = write_unfinished(dir, &bytes, mode)?;
+    let fd = write_unfinished(dir, &bytes, rights)?;
     store(&fd, positions).or_os("map", &dir.join(UNFINISHED_CONTROL_NAME))?;
     name_unfinished(dir, &fd, CONTROL_NAME)?;
     Ok(fd)
@@ -57,26 +58,49 @@ pub(crate) fn overwrite_control(
 }
 
 /// Writes a new geometry file.
-pub(crate) fn write_geometry(dir: &Dir, geometry: &Geometry, mode: u32) -> Result<()> {
-    let fd = write_unfinished(dir, &geometry.to_bytes(), mode)?;
+pub(crate) fn write_geometry(dir: &Dir, geometry: &Geometry, rights: &Rights) -> Result<()> {
+    let fd = write_unfinished(dir, &geometry.to_bytes(), rights)?;
     name_unfinished(dir, &fd, GEOMETRY_NAME)
 }
 
 /// Changes the geometry file in its place, durably: it lies within one sector.
 pub(crate) fn overwrite_geometry(dir: &Dir, geometry: &Geometry) -> Result<()> {
     let path = dir.join(GEOMETRY_NAME);
+    let fd = open_geometry(dir)?;
     let overwrite = || {
-        let fd = dir.open_or_create(&path, 0o644)?;
         sys::file::write_all_at(&fd, &geometry.to_bytes(), 0)?;
         sys::file::sync_data(&fd)
     };
     overwrite().or_os("write", &path)
 }
 
-fn write_unfinished(dir: &Dir, bytes: &[u8], mode: u32) -> Result<OwnedFd> {
+/// Opens the geometry file to change it, and makes it where it is gone.
+pub(crate) fn open_geometry(dir: &Dir) -> Result<OwnedFd> {
+    let path = dir.join(GEOMETRY_NAME);
+    match dir.open_file(&path, OFlags::RDWR) {
+        Err(Errno::NOENT) => {
+            let rights = rights(dir, 0o600).or_os("look at", dir)?;
+            rights.create(dir, &path, "create the geometry file")
+        }
+        answer => answer.or_os("open", &path),
+    }
+}
+
+/// Whose the files of the log are, if there is one: its control file tells, or else its geometry
+/// file. A new one gets the permission bits of `mode`.
+pub(crate) fn rights(dir: &Dir, mode: u32) -> rustix::io::Result<Rights> {
+    let is_file = |file: &Stat| FileType::from_raw_mode(file.st_mode) == FileType::RegularFile;
+    let look = |name: &str| dir.stat(&dir.join(name)).ok().filter(is_file);
+    match &look(CONTROL_NAME).or_else(|| look(GEOMETRY_NAME)) {
+        Some(file) => Rights::like(file, dir),
+        None => Rights::of_new_log(dir, mode),
+    }
+}
+
+fn write_unfinished(dir: &Dir, bytes: &[u8], rights: &Rights) -> Result<OwnedFd> {
     let unfinished = dir.join(UNFINISHED_CONTROL_NAME);
     sys::file::check_size_limit(bytes.len() as u64).or_os("create a log in", dir)?;
-    let fd = dir.create(&unfinished, mode).or_os("create", &unfinished)?;
+    let fd = rights.create(dir, &unfinished, "create")?;
     sys::file::write_all_at(&fd, bytes, 0).or_os("write", &unfinished)?;
     Ok(fd)
 }

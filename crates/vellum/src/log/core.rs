@@ -8,6 +8,7 @@ use crate::log::attachment::Attachment;
 use crate::log::recover::Recovery;
 use crate::segment::file::{ReadSegment, Segment};
 use crate::segment::prepare::Preparer;
+use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::shared::participants::Census;
 use crate::shared::primitive::Ordering;
@@ -32,8 +33,8 @@ pub(crate) struct Core {
     pub(crate) recovery: Option<Recovery>,
     /// The file that advised what the log is made of, where this process created it.
     pub(crate) advice: Option<PathBuf>,
-    /// Permission bits of the control file.
-    pub(crate) mode: u32,
+    /// Whose the files are that this process makes.
+    pub(crate) rights: Rights,
     /// How far ahead of the tail this process makes pages ready.
     pub(crate) prefault_bytes: u64,
     pub(crate) mapped_bytes_max: u64,
@@ -65,8 +66,8 @@ impl Core {
     }
 
     pub(crate) fn preparer(&self) -> Preparer<'_> {
-        let Core { dir, geometry, filesystem, mode, .. } = self;
-        Preparer { dir, geometry, filesystem: *filesystem, mode: *mode, room: self.room() }
+        let Core { dir, geometry, filesystem, rights, .. } = self;
+        Preparer { dir, geometry, filesystem: *filesystem, rights, room: self.room() }
     }
 
     /// End of what is ready to be stored to.

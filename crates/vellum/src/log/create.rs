@@ -15,7 +15,8 @@ use crate::format::control::Geometry;
 use crate::format::segment::parse_file_name;
 use crate::log::commit::sync_log_names;
 use crate::log::control::{
-    UNFINISHED_CONTROL_NAME, overwrite_geometry, stored_geometry, write_control, write_geometry,
+    self, UNFINISHED_CONTROL_NAME, overwrite_geometry, stored_geometry, write_control,
+    write_geometry,
 };
 use crate::log::open::{loss_of, require_alone};
 use crate::log::rebuild::{self, Access, Positions};
@@ -24,6 +25,7 @@ use crate::log::{
     CONTROL_NAME, CURRENT_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_COMPRESSED_NAME,
     UNFINISHED_CURRENT_NAME,
 };
+use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::segment::{SPARE_SUFFIX, UNFINISHED_NAME, list, names};
 use crate::sys::Dir;
@@ -88,20 +90,6 @@ pub(crate) fn check_is_ours(dir: &Dir, may_create: bool) -> Result<()> {
     Ok(())
 }
 
-/// Opens the file that locks are taken on; only who may write may open it.
-pub(crate) fn open_lock_file(dir: &Dir, mode: u32) -> Result<OwnedFd> {
-    let path = dir.join(LOCK_NAME);
-    let fd = dir.open_or_create(&path, mode).or_os("open", &path)?;
-    let found = fs::fstat(&fd).or_os("look at", &path)?.st_mode & 0o777;
-    let writers = found & 0o222;
-    let wanted = writers | writers << 1;
-    if found != wanted {
-        // Fails for who does not own the file; then its creator died between the two calls.
-        let _ = fs::fchmod(&fd, Mode::from_raw_mode(wanted));
-    }
-    Ok(fd)
-}
-
 /// Makes the control file: of a new log, or again from the segments.
 pub(crate) fn make_control(
     dir: &Dir,
@@ -112,7 +100,7 @@ pub(crate) fn make_control(
 ) -> Result<Opened> {
     require_alone(is_first, dir)?;
     if !list(dir)?.is_empty() {
-        return make_control_again(dir, options, mode);
+        return make_control_again(dir, options);
     }
     if options.never_create && !options.create_new {
         return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
@@ -120,8 +108,9 @@ pub(crate) fn make_control(
     options.check_layout(options.layout.unwrap_or_default(), dir.path())?;
     let (options, advice) = options.with_room_to_rotate().advised(dir.path(), filesystem)?;
     let geometry = new_geometry(&options, filesystem);
-    write_geometry(dir, &geometry, mode)?;
-    let control = write_control(dir, &geometry, Positions::of_new_log(&geometry), mode)?;
+    let rights = &Rights::of_new_log(dir, mode).or_os("look at", dir)?;
+    write_geometry(dir, &geometry, rights)?;
+    let control = write_control(dir, &geometry, Positions::of_new_log(&geometry), rights)?;
     if geometry.fill == Fill::Staged {
         // Others do this when something is committed first.
         sync_log_names(dir).or_os("sync the names of the log's files in", dir)?;
@@ -131,7 +120,7 @@ pub(crate) fn make_control(
 }
 
 /// Makes the control file of a log that has lost it.
-fn make_control_again(dir: &Dir, options: &Options, mode: u32) -> Result<Opened> {
+fn make_control_again(dir: &Dir, options: &Options) -> Result<Opened> {
     if options.create_new {
         let message = "there are segments of a log already";
         return Err(Error::new(ErrorKind::AlreadyExists, message).at_path(dir));
@@ -142,7 +131,8 @@ fn make_control_again(dir: &Dir, options: &Options, mode: u32) -> Result<Opened>
     let positions = rebuild::scan(dir, &geometry, loss_of(&stored), Access::Change)?;
     let geometry = Geometry { cut: 0, ..geometry };
     overwrite_geometry(dir, &geometry)?;
-    let control = write_control(dir, &geometry, positions, mode)?;
+    let rights = control::rights(dir, 0o600).or_os("look at", dir)?;
+    let control = write_control(dir, &geometry, positions, &rights)?;
     Ok(Opened::new(control, geometry, positions.recovery))
 }
 

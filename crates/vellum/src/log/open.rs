@@ -18,14 +18,17 @@ use crate::format::control::Geometry;
 use crate::format::frame::Codec;
 use crate::log::attachment::Attachment;
 use crate::log::batch::CoreRef;
-use crate::log::control::{overwrite_control, overwrite_geometry, read_geometry, stored_geometry};
+use crate::log::control::{
+    self, overwrite_control, overwrite_geometry, read_geometry, stored_geometry,
+};
 use crate::log::core::Core;
-use crate::log::create::{Opened, check_is_ours, make_control, make_directory, open_lock_file};
+use crate::log::create::{Opened, check_is_ours, make_control, make_directory};
 use crate::log::gate::Gate;
 use crate::log::rebuild::{self, Access, Loss};
 use crate::log::{CONTROL_NAME, LOCK_NAME, pad, stage, wipe};
 use crate::options::{MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT};
 use crate::segment::list;
+use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::shared::commit;
 use crate::shared::primitive::Ordering;
@@ -53,7 +56,9 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<CoreRef> {
         return Err(Error::new(ErrorKind::Unsupported, reason).at_path(dir));
     }
     check_is_ours(dir, may_create)?;
-    let lock_file = open_lock_file(dir, mode)?;
+    let rights = control::rights(dir, mode).or_os("look at", dir)?;
+    let lock_path = dir.join(LOCK_NAME);
+    let lock_file = rights.open_lock(dir, &lock_path).or_os("open", &lock_path)?;
     let gate = Gate::enter(dir)?;
     let is_first = gate.is_alone().or_os("lock", &dir.join(LOCK_NAME))?;
     let control_path = dir.join(CONTROL_NAME);
@@ -67,12 +72,12 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<CoreRef> {
         Err(errno) => return Err(Error::os(errno, "open the control file", &control_path)),
     };
     let Opened { control, geometry, recovery, prefault_bytes, advice } = opened;
-    let control_mode = fs::fstat(&control).or_os("look at", &control_path)?.st_mode & 0o777;
+    let rights = rights_like(&control, dir).or_os("look at", &control_path)?;
     let map = Map::new(&control, CONTROL_LEN, true).or_os("map", &control_path)?;
     let region = Region::new(map);
     let prefault_bytes = options.prefault_bytes.or(prefault_bytes);
     let options = Options { prefault_bytes, ..options.clone() };
-    let mut core = core(dir, &options, geometry, filesystem, control_mode, region);
+    let mut core = core(dir, &options, geometry, filesystem, rights, region);
     (core.recovery, core.advice) = (recovery, advice);
     core.check_words()?;
     core.join_stage(is_first)?;
@@ -158,16 +163,16 @@ fn open_read_only(path: &Path, options: &Options) -> Result<CoreRef> {
         Err(Errno::NOENT) => None,
         Err(errno) => return Err(Error::os(errno, "open the control file", &control_path)),
     };
-    let (geometry, mode) = match &control {
+    let (geometry, rights) = match &control {
         Some(control) => {
-            let mode = fs::fstat(control).or_os("look at", &control_path)?.st_mode & 0o777;
-            (read_geometry(control, &control_path)?, mode)
+            let rights = rights_like(control, dir).or_os("look at", &control_path)?;
+            (read_geometry(control, &control_path)?, rights)
         }
         // Perhaps one is being created at this moment; its first segment comes after.
         None if list(dir)?.is_empty() => {
             return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
         }
-        None => (stored_geometry(dir)?, 0),
+        None => (stored_geometry(dir)?, Rights::default()),
     };
     options.check_against(&geometry, dir)?;
     if is_being_cut(dir) {
@@ -186,7 +191,7 @@ fn open_read_only(path: &Path, options: &Options) -> Result<CoreRef> {
         }
         _ => worked_out(dir, &geometry)?,
     };
-    let core = core(dir, options, geometry, filesystem, mode, region);
+    let core = core(dir, options, geometry, filesystem, rights, region);
     core.check_words()?;
     core.check_policy(&options.policy)?;
     Ok(CoreRef(core))
@@ -197,7 +202,7 @@ fn core(
     options: &Options,
     geometry: Geometry,
     filesystem: Filesystem,
-    mode: u32,
+    rights: Rights,
     region: Region,
 ) -> Core {
     let is_staged = geometry.fill == Fill::Staged;
@@ -205,7 +210,7 @@ fn core(
         dir: dir.clone(),
         codec: Codec::new(geometry.secret),
         filesystem,
-        mode,
+        rights,
         prefault_bytes: options
             .prefault_bytes
             .unwrap_or(PREFAULT_BYTES_DEFAULT)
@@ -220,6 +225,10 @@ fn core(
         writer: None,
         region,
     }
+}
+
+fn rights_like(control: &OwnedFd, dir: &Dir) -> rustix::io::Result<Rights> {
+    Rights::like(&fs::fstat(control)?, dir)
 }
 
 pub(crate) fn open_directory(path: &Path) -> Result<Dir> {

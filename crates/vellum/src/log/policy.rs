@@ -10,7 +10,7 @@ use crate::error::OsResult;
 use crate::format::control::GEOMETRY_LEN;
 use crate::log::GEOMETRY_NAME;
 use crate::log::attachment::Attachment;
-use crate::log::control::stored_geometry;
+use crate::log::control::{open_geometry, stored_geometry};
 use crate::log::core::Core;
 use crate::log::roll::next_moment;
 use crate::policy::PolicyWish;
@@ -66,8 +66,8 @@ impl Core {
         let geometry = stored_geometry(&self.dir).unwrap_or(self.geometry);
         let bytes = [geometry.to_bytes(), policy.to_bytes()].concat();
         let path = self.dir.join(GEOMETRY_NAME);
+        let fd = open_geometry(&self.dir)?;
         let store = || {
-            let fd = self.dir.open_or_create(&path, self.mode)?;
             sys::file::write_all_at(&fd, &bytes, 0)?;
             sys::file::sync_data(&fd)
         };

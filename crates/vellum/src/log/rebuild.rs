@@ -17,6 +17,7 @@ use crate::log::core::Core;
 use crate::log::recover::{self, Recovery};
 use crate::log::{text_end, wipe};
 use crate::segment::list;
+use crate::segment::rights::Rights;
 use crate::shared::region::Region;
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
@@ -99,7 +100,8 @@ pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
         block: 1,
         recovery: None,
         advice: None,
-        mode: 0,
+        // Makes no files.
+        rights: Rights::default(),
         prefault_bytes: geometry.segment_capacity,
         mapped_bytes_max: 0,
         on_full: OnFull::Error,

@@ -344,7 +344,7 @@ impl Core {
                     return Err(self.nonsense(format!("ready end {ready} is inside a segment")));
                 }
                 let len = header_len(self.geometry.layout) + self.capacity();
-                stage.make(self.segment_of(Lsn::new(ready)), len, self.mode)?;
+                stage.make(self.segment_of(Lsn::new(ready)), len, self.rights.mode)?;
             }
             ready = match self.needs_zeros() {
                 true => self.write_window(ready)?,

@@ -55,14 +55,14 @@ impl Core {
     fn begin_stage(&self) -> Result<()> {
         let Some(stage) = &self.stage else { return Ok(()) };
         let words = self.words();
-        let inode = stage.create(self.dir.path(), self.mode)?;
+        let inode = stage.create(self.dir.path(), self.rights.mode)?;
         let tail = cursor::tail(words);
         let first = self.segment_of(tail);
         let mut ready_end = tail;
         let header_len = header_len(self.geometry.layout);
         let len = header_len + self.capacity();
         if tail != first {
-            stage.make(first, len, self.mode)?;
+            stage.make(first, len, self.rights.mode)?;
             let block_at = tail.get() / BLOCK_LEN_MAX * BLOCK_LEN_MAX;
             let mut bytes = vec![0; (tail.get() - block_at) as usize];
             let segment = self.open_to_read(first)?;
@@ -71,7 +71,7 @@ impl Core {
             ready_end = self.segment_end(tail);
         }
         // Who has no room for it now may have it later; then the writer makes it.
-        let _ = stage.make_spare(len, self.mode);
+        let _ = stage.make_spare(len, self.rights.mode);
         words.ready_end.store(ready_end.get(), Ordering::Release);
         words.commits.stage.begin.store(tail.get(), Ordering::SeqCst);
         words.commits.stage.inode.store(inode, Ordering::SeqCst);

@@ -10,8 +10,6 @@
 
 use std::sync::Arc;
 
-use rustix::fs;
-
 use crate::error::OsResult;
 use crate::format::segment::text_file_name;
 use crate::log::batch::CoreRef;
@@ -22,6 +20,7 @@ use crate::log::window::open_file;
 use crate::log::wipe;
 use crate::segment::list;
 use crate::segment::listing::Listing;
+use crate::segment::rights::Rights;
 use crate::shared::cursor::Range;
 use crate::sys::clock;
 use crate::{Lsn, Result};
@@ -142,12 +141,9 @@ fn make_missing(core: &Core, first: Lsn) -> Result<()> {
     let Some(last) = listing.files.last().filter(|last| last.first < first) else { return Ok(()) };
     let time = clock::seconds().max(listing.newest_time().unwrap_or(0));
     let path = core.dir.join(text_file_name(time, first));
-    let make = || {
-        let mode = core.dir.stat(&last.path)?.st_mode & 0o777;
-        let fd = core.dir.create(&path, mode)?;
-        fs::fchmod(&fd, fs::Mode::from_raw_mode(mode))
-    };
-    make().or_os("make the next segment", &path)
+    let rights = core.dir.stat(&last.path).and_then(|last| Rights::like(&last, &core.dir));
+    let rights = rights.or_os("look at", &last.path)?;
+    rights.create(&core.dir, &path, "make the next segment").map(drop)
 }
 
 /// The stretches without NULs of a text segment.

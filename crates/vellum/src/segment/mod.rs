@@ -3,6 +3,7 @@
 pub(crate) mod file;
 pub(crate) mod listing;
 pub(crate) mod prepare;
+pub(crate) mod rights;
 pub(crate) mod stage;
 
 use crate::error::OsResult;

@@ -10,7 +10,7 @@
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::{self, Errno};
 use zerocopy::IntoBytes;
 
@@ -21,6 +21,7 @@ use crate::format::segment::{HEADER_LEN, SegmentHeader, header_len, path};
 use crate::knowledge::{self, Preparation};
 use crate::segment::file::is_unpinned;
 use crate::segment::listing::{self, SegmentFile};
+use crate::segment::rights::Rights;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::{self, Dir};
 use crate::{Fill, Layout, Lsn, Preallocate, Result};
@@ -33,8 +34,8 @@ pub(crate) struct Preparer<'a> {
     pub(crate) dir: &'a Dir,
     pub(crate) geometry: &'a Geometry,
     pub(crate) filesystem: Filesystem,
-    /// Permission bits of the control file, which the segments get too.
-    pub(crate) mode: u32,
+    /// Whose the segments are.
+    pub(crate) rights: &'a Rights,
     /// Bytes of the log that a segment gets blocks for: less than its capacity where a text log
     /// goes on in a new file before.
     pub(crate) room: u64,
@@ -96,15 +97,13 @@ impl Preparer<'_> {
             self.dir.rename(&spare, unfinished).or_os("take the spare segment", &spare)?;
             // A power cut must not find the new header under the old name.
             self.dir.sync().or_os("sync the names in", self.dir)?;
-            return self
-                .dir
-                .open_file(unfinished, OFlags::RDWR)
-                .or_os("open the spare segment", unfinished);
+            let fd = self.dir.open_file(unfinished, OFlags::RDWR);
+            let fd = fd.or_os("open the spare segment", unfinished)?;
+            if self.rights.fit(&fd).or_os("look at", unfinished)? {
+                return Ok(fd);
+            }
         }
-        let fd =
-            self.dir.create(unfinished, self.mode).or_os("create the next segment", unfinished)?;
-        // Whatever this process's umask is, the segment gets the permissions of the log.
-        let _ = fs::fchmod(&fd, fs::Mode::from_raw_mode(self.mode));
+        let fd = self.rights.create(self.dir, unfinished, "create the next segment")?;
         if self.is_synced() {
             sys::file::overwrite_in_place(&fd);
         }

@@ -149,6 +149,11 @@ impl Dir {
         Ok(names)
     }
 
+    /// What the directory itself is.
+    pub(crate) fn status(&self) -> io::Result<Stat> {
+        fs::fstat(&self.0.fd)
+    }
+
     /// The filesystem it is on.
     pub(crate) fn filesystem(&self) -> io::Result<Filesystem> {
         Filesystem::of(&self.0.fd)

@@ -3,6 +3,7 @@
 mod bytes;
 mod crowds;
 mod directory;
+mod owners;
 mod rebuilding;
 mod refusals;
 mod rights;
@@ -15,6 +16,8 @@ pub(crate) const ROLES: &[Role] = &[
     ("try as nobody", rights::try_as_nobody),
     ("lock everything as nobody", rights::lock_everything_as_nobody),
     ("crowd", crowds::crowd),
+    ("act as user", owners::act_as_user),
+    ("append without rights", owners::append_without_rights),
     ("go elsewhere", directory::go_elsewhere),
     ("commit as nobody", directory::commit_as_nobody),
 ];

@@ -1,0 +1,186 @@
+//! Whose the files of a log are, whoever makes them.
+//!
+//! What a process makes belongs to its own user, and its umask takes rights away. So root, who looks
+//! after the log of a service, or another user of the log's group would leave files that the others
+//! cannot open. Every file is therefore made for its maker alone, and given to those whose the log
+//! is before it gets its name.
+//!
+//! **If the process dies here**: a file under its unfinished name is replaced by the next.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{self, Gid, Mode, Stat, Uid};
+use rustix::io::{self, Errno};
+
+use crate::error::OsResult;
+use crate::sys::Dir;
+use crate::{Error, ErrorKind, Result};
+
+const SET_GROUP_ID: u32 = 0o2000;
+
+/// Owner, group and permission bits of a log's files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rights {
+    uid: u32,
+    gid: u32,
+    /// Permission bits.
+    pub(crate) mode: u32,
+    /// Whether there is no log yet: then the umask counts, and what cannot be given away is its
+    /// maker's, whose log it becomes.
+    is_new: bool,
+}
+
+impl Rights {
+    /// Those of files that are made like `file`. Where the directory hands its group down, it is
+    /// that one.
+    pub(crate) fn like(file: &Stat, dir: &Dir) -> io::Result<Rights> {
+        let own = dir.status()?;
+        let gid = if own.st_mode & SET_GROUP_ID != 0 { own.st_gid } else { file.st_gid };
+        Ok(Rights { uid: file.st_uid, gid, mode: file.st_mode & 0o777, is_new: false })
+    }
+
+    /// Those of a new log, which belongs to the owner of its directory.
+    pub(crate) fn of_new_log(dir: &Dir, mode: u32) -> io::Result<Rights> {
+        let own = dir.status()?;
+        Ok(Rights { uid: own.st_uid, gid: own.st_gid, mode, is_new: true })
+    }
+
+    /// Makes a new file of the log, in the place of what has its name; `what` tells of what for.
+    pub(crate) fn create(&self, dir: &Dir, path: &Path, what: &str) -> Result<OwnedFd> {
+        let mode = if self.is_new { self.mode } else { 0o600 };
+        let fd = dir.create(path, mode).or_os(what, path)?;
+        let settled = match self.is_new {
+            true => self.give_to_owner(&fd),
+            false => self.settle(&fd),
+        };
+        settled.map(|()| fd).map_err(|errno| {
+            let _ = dir.unlink(path);
+            self.refusal(errno, what, path)
+        })
+    }
+
+    /// Opens the file that locks are taken on, and makes it if it is not there: only who may write
+    /// may open it.
+    pub(crate) fn open_lock(&self, dir: &Dir, path: &Path) -> io::Result<OwnedFd> {
+        let fd = dir.open_or_create(path, self.mode)?;
+        let found = fs::fstat(&fd)?;
+        // Somebody may have put a file of his choice there. This one is empty, and nowhere else.
+        if found.st_size == 0 && found.st_nlink == 1 {
+            let writers = if self.is_new { found.st_mode } else { self.mode } & 0o222;
+            // Fails for who does not own the file; then its creator died between the two calls.
+            let _ = Rights { mode: writers | writers << 1, ..*self }.settle(&fd);
+        }
+        Ok(fd)
+    }
+
+    /// Whether a file that is there already is as one that is made now would be.
+    pub(crate) fn fit(&self, fd: &OwnedFd) -> io::Result<bool> {
+        let found = fs::fstat(fd)?;
+        let is_new = found.st_nlink == 1 && found.st_mode & 0o777 == self.mode;
+        Ok(is_new
+            && found.st_gid == self.gid
+            && self.mode_of(found.st_uid, found.st_gid) == Some(self.mode))
+    }
+
+    /// Gives a file to those whose the log is; `PERM` where this process may not, and the file would
+    /// keep out who may write to the log, or let in who may not.
+    fn settle(&self, fd: &OwnedFd) -> io::Result<()> {
+        if self.is_new {
+            self.give_to_owner(fd)?;
+            return fs::fchmod(fd, Mode::from_raw_mode(self.mode));
+        }
+        if !self.is_of(&fs::fstat(fd)?) {
+            self.give(fd)?;
+        }
+        let found = fs::fstat(fd)?;
+        let mode = self.mode_of(found.st_uid, found.st_gid).ok_or(Errno::PERM)?;
+        if found.st_mode & 0o777 == mode {
+            return Ok(());
+        }
+        fs::fchmod(fd, Mode::from_raw_mode(mode))
+    }
+
+    /// Gives the file of a new log to the owner of the directory, if that is somebody else.
+    fn give_to_owner(&self, fd: &OwnedFd) -> io::Result<()> {
+        match fs::fstat(fd)?.st_uid == self.uid {
+            true => Ok(()),
+            false => self.give(fd),
+        }
+    }
+
+    fn is_of(&self, found: &Stat) -> bool {
+        (found.st_uid, found.st_gid) == (self.uid, self.gid)
+    }
+
+    /// Gives a file to the owner and the group of the log, or to one of them, as far as this process
+    /// may.
+    fn give(&self, fd: &OwnedFd) -> io::Result<()> {
+        let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
+        match fs::fchown(fd, Some(uid), Some(gid)) {
+            // Who is in the group may give a file to it.
+            Err(Errno::PERM) => match fs::fchown(fd, None, Some(gid)) {
+                Err(Errno::PERM | Errno::INVAL) => Ok(()),
+                answer => answer,
+            },
+            // A user that this user namespace does not know of.
+            Err(Errno::INVAL) => Ok(()),
+            answer => answer,
+        }
+    }
+
+    /// Permission bits for a file with this owner and group, with which those may write who may
+    /// write to the log, and nobody may read who may not read it.
+    fn mode_of(&self, uid: u32, gid: u32) -> Option<u32> {
+        let may_write = |bits: u32| bits & 0o6 == 0o6;
+        let (group, others) = (self.mode >> 3, self.mode);
+        let is_owners = uid == self.uid;
+        if gid == self.gid {
+            let is_usable = is_owners || may_write(group) || may_write(others);
+            return is_usable.then_some(self.mode);
+        }
+        // A group that has nothing to do with the log has the rights of others.
+        let keeps_nobody_out = may_write(others) || is_owners && group & 0o2 == 0;
+        keeps_nobody_out.then_some(self.mode & 0o707 | (others & 0o7) << 3)
+    }
+
+    fn refusal(&self, errno: Errno, what: &str, path: &Path) -> Error {
+        if errno != Errno::PERM {
+            return Error::os(errno, what, path);
+        }
+        let Rights { uid, gid, mode, .. } = self;
+        let message = format!(
+            "cannot {what}: the log's files are of user {uid}, group {gid} and mode {mode:o}, and \
+             this process may not make such; run it as that user, or as one of a group that may \
+             write to the log, or as root"
+        );
+        Error::new(ErrorKind::PermissionDenied, message).at_path(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_keeps_nobody_out_who_may_write_and_lets_nobody_in_who_may_not_read() {
+        let mode =
+            |mode, uid, gid| Rights { uid: 1, gid: 1, mode, is_new: false }.mode_of(uid, gid);
+        for all in [0o600, 0o640, 0o660, 0o664, 0o666] {
+            assert_eq!(mode(all, 1, 1), Some(all));
+        }
+        // Made by another user of the group.
+        assert_eq!(mode(0o660, 2, 1), Some(0o660));
+        assert_eq!(mode(0o640, 2, 1), None, "its owner could not write");
+        assert_eq!(mode(0o606, 2, 1), Some(0o606));
+        // Made by the owner, who is not in the group.
+        assert_eq!(mode(0o600, 1, 2), Some(0o600));
+        assert_eq!(mode(0o640, 1, 2), Some(0o600), "another group could read");
+        assert_eq!(mode(0o644, 1, 2), Some(0o644));
+        assert_eq!(mode(0o660, 1, 2), None, "its group could not write");
+        // Made by a stranger.
+        assert_eq!(mode(0o660, 2, 2), None);
+        assert_eq!(mode(0o664, 2, 2), None);
+        assert_eq!(mode(0o666, 2, 2), Some(0o666));
+    }
+}

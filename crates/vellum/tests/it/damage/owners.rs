@@ -1,0 +1,221 @@
+//! Whose files are that several users make of one log. Needs root, to become other users in second
+//! processes.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+use vellum::{ErrorKind, Layout, Log, Options};
+
+use crate::support::child::{self, Child};
+use crate::support::{LAYOUTS, assert_sound, is_root, payloads, place, small};
+
+const SERVICE: u32 = 12345;
+const OTHER: u32 = 12346;
+const GROUP: u32 = 23456;
+
+/// A user, as a role is told of one.
+#[derive(Clone, Copy)]
+struct User {
+    uid: u32,
+    gid: u32,
+    /// A further group, or the same again.
+    also: u32,
+    umask: u32,
+}
+
+const fn user(id: u32) -> User {
+    User { uid: id, gid: id, also: id, umask: 0o022 }
+}
+
+/// Becomes a user and does something with a log.
+pub(crate) fn act_as_user(arguments: &[String]) {
+    let number = |index: usize| arguments[index].parse::<u32>().unwrap();
+    let (uid, gid, also, umask) = (number(0), number(1), number(2), number(3));
+    // SAFETY: the calls read `also` alone; all threads of this process change their user.
+    unsafe {
+        assert_eq!(libc::setgroups(1, &raw const also), 0);
+        assert_eq!((libc::setgid(gid), libc::setuid(uid)), (0, 0));
+        libc::umask(umask);
+    }
+    let (path, act) = (Path::new(&arguments[4]), arguments[5].as_str());
+    let layout = if arguments[6] == "text" { Layout::Text } else { Layout::Framed };
+    let mode = u32::from_str_radix(&arguments[7], 8).unwrap();
+    let options = match act {
+        "create" => small(layout).mode(mode).create_new(true),
+        _ => Options::new().layout(layout),
+    };
+    child::say(&match options.open(path).and_then(|log| make_files(&log)) {
+        Ok(()) => "done".to_string(),
+        Err(error) => format!("{:?}: {error}", error.kind()),
+    });
+}
+
+/// Has a log make files of all sorts.
+fn make_files(log: &Log) -> vellum::Result<()> {
+    log.prepare(2)?;
+    for _ in 0..5 {
+        log.append(&[&[b'x'; 3000][..], b"\n"].concat())?;
+    }
+    log.sync()?;
+    if log.layout() == Layout::Text {
+        log.rotate()?;
+        log.append(b"in a new file\n")?;
+    }
+    let last = log.append(b"last\n")?;
+    log.trim(last)?;
+    Ok(())
+}
+
+fn act(user: User, path: &Path, act: &str, layout: Layout, mode: u32) -> String {
+    let User { uid, gid, also, umask } = user;
+    let [uid, gid, also, umask] = [uid, gid, also, umask].map(|number| number.to_string());
+    let (path, layout, mode) = (path.to_str().unwrap(), layout.to_string(), format!("{mode:o}"));
+    let arguments = [&uid, &gid, &also, &umask, path, act, &layout, &mode];
+    let mut child = Child::start("act as user", &arguments);
+    let answer = child.hears().unwrap();
+    child.finish_well();
+    answer
+}
+
+/// A directory of a user for a log to be made in.
+fn home_of(uid: u32, gid: u32, mode: u32) -> (TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+    let log = place(&dir);
+    fs::create_dir(&log).unwrap();
+    chown(&log, Some(uid), Some(gid)).unwrap();
+    fs::set_permissions(&log, Permissions::from_mode(mode)).unwrap();
+    (dir, log)
+}
+
+/// Asserts that each file is of `gid` and `mode`, and of one of `uids`.
+#[track_caller]
+fn assert_owned(log: &Path, uids: &[u32], gid: u32, mode: u32) {
+    for entry in fs::read_dir(log).unwrap() {
+        let entry = entry.unwrap();
+        let (name, found) = (entry.file_name(), entry.metadata().unwrap());
+        if found.is_symlink() {
+            continue;
+        }
+        let writers = mode & 0o222;
+        let mode = if name == "lock" { writers | writers << 1 } else { mode };
+        let rights = (found.gid(), format!("{:o}", found.mode() & 0o777));
+        assert_eq!(rights, (gid, format!("{mode:o}")), "{name:?}");
+        assert!(uids.contains(&found.uid()), "{name:?} is of {}", found.uid());
+    }
+}
+
+#[test]
+fn what_root_makes_of_a_log_belongs_to_the_user_of_the_log() {
+    if !is_root("what_root_makes_of_a_log") {
+        return;
+    }
+    let root = User { umask: 0o077, ..user(0) };
+    for layout in LAYOUTS {
+        for mode in [0o600, 0o640, 0o664] {
+            let (_dir, log) = home_of(SERVICE, SERVICE, 0o755);
+            let service = User { umask: 0, ..user(SERVICE) };
+            assert_eq!(act(service, &log, "create", layout, mode), "done");
+            let root_acts = || {
+                assert_eq!(act(root, &log, "use", layout, mode), "done");
+                assert_owned(&log, &[SERVICE], SERVICE, mode);
+                assert_eq!(act(service, &log, "use", layout, mode), "done");
+            };
+            root_acts();
+            fs::remove_file(log.join("control")).unwrap();
+            root_acts();
+            fs::remove_file(log.join("lock")).unwrap();
+            root_acts();
+            fs::remove_file(log.join("geometry")).unwrap();
+            if layout == Layout::Text {
+                let policy = Options::new().retain_files(1000).open(&log);
+                drop(policy.unwrap());
+            }
+            root_acts();
+            assert_sound(&Options::new().open(&log).unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_log_that_root_creates_belongs_to_the_owner_of_its_directory() {
+    if !is_root("a_log_that_root_creates") {
+        return;
+    }
+    for layout in LAYOUTS {
+        let (_dir, log) = home_of(SERVICE, GROUP, 0o700);
+        assert_eq!(act(user(0), &log, "create", layout, 0o666), "done");
+        assert_owned(&log, &[SERVICE], GROUP, 0o644);
+        assert_eq!(act(user(SERVICE), &log, "use", layout, 0), "done");
+    }
+}
+
+#[test]
+fn a_log_stays_usable_for_two_users_of_one_group() {
+    if !is_root("a_log_stays_usable") {
+        return;
+    }
+    // The one has the group as its own, the other as a further one, and an umask that forbids all.
+    let first = User { gid: GROUP, umask: 0, ..user(SERVICE) };
+    let second = User { also: GROUP, umask: 0o077, ..user(OTHER) };
+    for layout in LAYOUTS {
+        for directory in [0o770, 0o2770] {
+            let (_dir, log) = home_of(0, GROUP, directory);
+            // Where the directory hands its group down, it does not matter who comes first.
+            let creator = if directory == 0o770 { first } else { User { umask: 0, ..second } };
+            assert_eq!(act(creator, &log, "create", layout, 0o660), "done");
+            for user in [second, first, second, user(0), first] {
+                assert_eq!(act(user, &log, "use", layout, 0), "done");
+                assert_owned(&log, &[SERVICE, OTHER], GROUP, 0o660);
+            }
+            for (user, name) in [(second, "control"), (second, "lock"), (first, "control")] {
+                fs::remove_file(log.join(name)).unwrap();
+                assert_eq!(act(user, &log, "use", layout, 0), "done", "without {name}");
+                assert_owned(&log, &[SERVICE, OTHER], GROUP, 0o660);
+            }
+            assert_sound(&Options::new().open(&log).unwrap());
+        }
+    }
+}
+
+/// Appends until a file would have to be made.
+pub(crate) fn append_without_rights(arguments: &[String]) {
+    let error = Options::new().open(&arguments[0]).and_then(|log| make_files(&log)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    assert!(error.to_string().contains("user 12345, group 12345 and mode 600"), "{error}");
+    child::say("refused");
+}
+
+#[test]
+fn who_may_not_give_files_away_is_refused_and_the_others_go_on() {
+    if !is_root("who_may_not_give_files_away") {
+        return;
+    }
+    for layout in LAYOUTS {
+        let (_dir, log) = home_of(SERVICE, SERVICE, 0o700);
+        assert_eq!(act(user(SERVICE), &log, "create", layout, 0o600), "done");
+        let names = || {
+            let entries = fs::read_dir(&log).unwrap();
+            let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        let before = payloads(&Options::new().read_only(true).open(&log).unwrap());
+        let role = child::command("append without rights", &[log.to_str().unwrap()]);
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set", "-chown", "--inh-caps", "-chown", "--"]);
+        command.arg(role.get_program()).args(role.get_args());
+        command.envs(role.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let mut child = Child::from_command("append without rights", command);
+        child.expect("refused");
+        child.finish_well();
+        assert!(names().iter().all(|name| name != "segment.new"), "{:?}", names());
+        assert_owned(&log, &[SERVICE], SERVICE, 0o600);
+        let after = payloads(&Options::new().read_only(true).open(&log).unwrap());
+        assert!(after.starts_with(&before));
+        assert_eq!(act(user(SERVICE), &log, "use", layout, 0), "done");
+    }
+}
