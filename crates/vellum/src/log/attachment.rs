@@ -22,11 +22,11 @@ use crate::error::OsResult;
 use crate::log::core::Core;
 use crate::log::gate::Gate;
 use crate::log::pad;
-use crate::log::{LOCK_NAME, shrink};
+use crate::log::{LOCK_NAME, shrink, trust};
 use crate::segment::file::Segment;
 use crate::shared::cursor::Range;
 use crate::shared::exclusive::{Exclusive, Taken};
-use crate::shared::participants::{self, Owner, PRESENCE_BYTE};
+use crate::shared::participants::{self, Liveness, Owner, PRESENCE_BYTE};
 use crate::shared::words::{PARTICIPANT_COUNT, SLOT_COUNT, Words};
 use crate::sys::Dir;
 use crate::sys::fork::Inherit;
@@ -177,10 +177,11 @@ impl Attachment {
         }
         if let Ok(gate) = &gate {
             drop(self.presence().take());
-            if gate.is_alone() == Ok(true) {
+            if gate.is_soon_alone(|| self.has_company(core)) == Ok(true) {
                 // An error leaves what is not durable in the stage, or a longer file.
                 let _ = core.end_commits(self);
                 let _ = shrink::to_data(core, self);
+                let _ = trust::note_closed(core);
             }
         }
         for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
@@ -200,7 +201,7 @@ impl Attachment {
         let path = core.dir.join(LOCK_NAME);
         let fresh = Marked::open(&core.dir, &path).or_os("open", &path)?;
         drop(self.presence().replace(fresh));
-        let is_alone = gate.is_alone();
+        let is_alone = gate.is_soon_alone(|| self.has_company(core));
         if is_alone != Ok(true) {
             self.be_present(core)?;
         }
@@ -211,6 +212,14 @@ impl Attachment {
     pub(crate) fn leave_gate(&self, core: &Core, gate: Gate) -> Result<()> {
         gate.let_in().or_os("unlock", &core.dir)?;
         self.be_present(core)
+    }
+
+    /// Whether another participant is attached.
+    fn has_company(&self, core: &Core) -> bool {
+        let census = core.census(self);
+        let mut others =
+            participants::attached(core.words()).filter(|(owner, _)| *owner != self.me);
+        others.any(|(owner, _)| census.is_alive(owner))
     }
 
     fn be_present(&self, core: &Core) -> Result<()> {

@@ -114,9 +114,9 @@ fn name_unfinished(dir: &Dir, fd: &OwnedFd, name: &str) -> Result<()> {
 
 /// Stores positions into the words of a control file that nobody uses yet.
 fn store(control: &OwnedFd, positions: Positions) -> rustix::io::Result<()> {
-    let map = Map::new(control, CONTROL_LEN, true)?;
-    positions.store(Region::new(map).words());
-    Ok(())
+    let region = Region::new(Map::new(control, CONTROL_LEN, true)?);
+    positions.store(region.words());
+    region.origin().map_or(Ok(()), |origin| origin.settle(control))
 }
 
 impl Positions {

@@ -18,7 +18,7 @@ use crate::log::control::{
     self, UNFINISHED_CONTROL_NAME, overwrite_geometry, stored_geometry, write_control,
     write_geometry,
 };
-use crate::log::open::{loss_of, require_alone};
+use crate::log::open::{loss_of, require_alone, this_boot};
 use crate::log::rebuild::{self, Access, Positions};
 use crate::log::recover::Recovery;
 use crate::log::{
@@ -107,7 +107,7 @@ pub(crate) fn make_control(
     }
     options.check_layout(options.layout.unwrap_or_default(), dir.path())?;
     let (options, advice) = options.with_room_to_rotate().advised(dir.path(), filesystem)?;
-    let geometry = new_geometry(&options, filesystem);
+    let geometry = new_geometry(&options, filesystem, this_boot()?);
     let rights = &Rights::of_new_log(dir, mode).or_os("look at", dir)?;
     write_geometry(dir, &geometry, rights)?;
     let control = write_control(dir, &geometry, Positions::of_new_log(&geometry), rights)?;
@@ -127,8 +127,9 @@ fn make_control_again(dir: &Dir, options: &Options) -> Result<Opened> {
     }
     let stored = stored_geometry(dir)?;
     options.check_against(&stored, dir)?;
-    let geometry = Geometry { boot_id: sys::process::boot_id(), ..stored };
-    let positions = rebuild::scan(dir, &geometry, loss_of(&stored), Access::Change)?;
+    let geometry = Geometry { boot_id: this_boot()?, ..stored };
+    let positions =
+        rebuild::scan(dir, &geometry, loss_of(&stored, geometry.boot_id), Access::Change)?;
     let geometry = Geometry { cut: 0, ..geometry };
     overwrite_geometry(dir, &geometry)?;
     let rights = control::rights(dir, 0o600).or_os("look at", dir)?;
@@ -136,7 +137,7 @@ fn make_control_again(dir: &Dir, options: &Options) -> Result<Opened> {
     Ok(Opened::new(control, geometry, positions.recovery))
 }
 
-fn new_geometry(options: &Options, filesystem: Filesystem) -> Geometry {
+fn new_geometry(options: &Options, filesystem: Filesystem, boot_id: [u8; 16]) -> Geometry {
     let preallocate = options.preallocate.unwrap_or_default();
     let fill = options.wanted_fill().map(Stage::offered);
     let fill = fill.unwrap_or_else(|| knowledge::fill(filesystem, preallocate));
@@ -149,6 +150,6 @@ fn new_geometry(options: &Options, filesystem: Filesystem) -> Geometry {
         is_sealed: fill == Fill::Staged,
         cut: 0,
         secret: sys::process::random_u64(),
-        boot_id: sys::process::boot_id(),
+        boot_id,
     }
 }

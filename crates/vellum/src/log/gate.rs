@@ -5,6 +5,8 @@
 //!
 //! **If the process dies here**: the gate is open again.
 
+use std::time::Duration;
+
 use rustix::io;
 
 use crate::Result;
@@ -14,6 +16,9 @@ use crate::shared::participants::{GATE_BYTE, PRESENCE_BYTE};
 use crate::sys::Dir;
 use crate::sys::inherited::Brief;
 use crate::sys::lock::{self, Kind};
+
+/// How long to wait for a program that is being started.
+const STARTING_MILLIS: u32 = 50;
 
 /// The gate, held until dropped.
 pub(crate) struct Gate {
@@ -35,8 +40,33 @@ impl Gate {
         lock::try_lock(&self.file, PRESENCE_BYTE, Kind::Exclusive)
     }
 
+    /// As [`is_alone`](Gate::is_alone), waiting a moment unless some process is attached: a program that
+    /// another thread is starting has this process's open files until it is executed.
+    pub(crate) fn is_soon_alone(
+        &self,
+        is_somebody_attached: impl Fn() -> bool,
+    ) -> io::Result<bool> {
+        for _ in 0..STARTING_MILLIS {
+            if self.is_alone()? {
+                return Ok(true);
+            }
+            if is_somebody_attached() {
+                return Ok(false);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.is_alone()
+    }
+
     /// Lets others be present again, after [`is_alone`](Gate::is_alone).
     pub(crate) fn let_in(&self) -> io::Result<()> {
         lock::unlock(&self.file, PRESENCE_BYTE)
     }
+}
+
+/// Whether some process is attached, as far as one can tell who may not wait at the gate: without write
+/// permission nobody seems to be.
+pub(crate) fn is_somebody_present(dir: &Dir) -> bool {
+    let file = Brief::open(dir, &dir.join(LOCK_NAME));
+    file.is_ok_and(|file| lock::is_locked_by_another(&file, PRESENCE_BYTE) == Ok(true))
 }

@@ -35,6 +35,7 @@ mod stat;
 mod text_end;
 mod trim;
 mod truncate;
+mod trust;
 mod turn;
 mod verify;
 mod window;

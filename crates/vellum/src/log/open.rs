@@ -9,6 +9,7 @@
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::fs::{self, OFlags};
 use rustix::io::Errno;
@@ -25,7 +26,7 @@ use crate::log::core::Core;
 use crate::log::create::{Opened, check_is_ours, make_control, make_directory};
 use crate::log::gate::Gate;
 use crate::log::rebuild::{self, Access, Loss};
-use crate::log::{CONTROL_NAME, LOCK_NAME, pad, stage, wipe};
+use crate::log::{CONTROL_NAME, LOCK_NAME, gate, pad, stage, trust, wipe};
 use crate::options::{MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT};
 use crate::segment::list;
 use crate::segment::rights::Rights;
@@ -82,6 +83,7 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<CoreRef> {
     core.check_words()?;
     core.join_stage(is_first)?;
     if is_first {
+        core.region.origin().iter().for_each(|origin| origin.reopen());
         gate.let_in().or_os("unlock", &dir.join(LOCK_NAME))?;
     }
     let attachment = Attachment::attach(dir, core.words(), lock_file)?;
@@ -101,38 +103,50 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
     let path = dir.join(CONTROL_NAME);
     let geometry = read_geometry(&control, &path)?;
     options.check_against(&geometry, dir)?;
-    let has_words = geometry.boot_id == sys::process::boot_id();
-    if has_words && !(is_first && is_lost(dir, &control, &geometry)?) {
+    if !is_first {
         return Ok(Opened::new(control, geometry, None));
     }
-    require_alone(is_first, dir)?;
+    let region = Region::new(Map::new(&control, CONTROL_LEN, true).or_os("map", &path)?);
+    let boot_id = this_boot()?;
+    let has_words = trust::is_same_instance(&control, &geometry, boot_id, &region);
+    let has_words = has_words.or_os("look at", &path)?;
+    let is_poisoned = has_words && commit::is_poisoned(&region.words().commits);
+    if has_words
+        && !is_lost(dir, &geometry, &region)
+        && trust::agree(&Arc::new(CoreRef(rebuild::core_with(dir, &geometry, region))))?
+    {
+        return Ok(Opened::new(control, geometry, None));
+    }
     // What was noted later than the header of the control file, if the file is there.
     let noted = stored_geometry(dir).unwrap_or(Geometry { is_sealed: true, ..geometry });
-    let geometry = Geometry { boot_id: sys::process::boot_id(), ..noted };
+    let geometry = Geometry { boot_id, ..noted };
     let positions = rebuild::scan(dir, &geometry, Loss::Power, Access::Change)?;
-    if has_words && geometry.fill != Fill::Staged {
+    if is_poisoned && geometry.fill != Fill::Staged {
         // After a failed sync.
         wipe::rewrite(dir, &geometry, positions.begin, positions.tail)?;
     }
+    // All of it counts as durable from now on, and may have been copied here a moment ago.
+    wipe::sync_all(dir)?;
     let geometry = Geometry { cut: 0, ..geometry };
     overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
     overwrite_geometry(dir, &geometry)?;
     Ok(Opened::new(control, geometry, positions.recovery))
 }
 
+/// The id of the boot that the kernel is in now, or zeros where it does not tell.
+pub(crate) fn this_boot() -> Result<[u8; 16]> {
+    sys::process::boot_id().or_os("read", sys::process::BOOT_ID_PATH)
+}
+
 /// Whether what the words tell of does not hold any more: a truncation was not finished, the stage
 /// is gone, or the page cache cannot be believed after a failed sync.
-fn is_lost(dir: &Dir, control: &OwnedFd, geometry: &Geometry) -> Result<bool> {
+fn is_lost(dir: &Dir, geometry: &Geometry, region: &Region) -> bool {
     // Nobody is here, so who truncated has died.
-    if is_being_cut(dir) {
-        return Ok(true);
-    }
-    let map = Map::new(control, CONTROL_LEN, true).or_os("map", &dir.join(CONTROL_NAME))?;
-    let region = Region::new(map);
-    if geometry.fill != Fill::Staged {
-        return Ok(commit::is_poisoned(&region.words().commits));
-    }
-    Ok(is_stage_lost(dir, geometry, &region))
+    is_being_cut(dir)
+        || match geometry.fill {
+            Fill::Staged => is_stage_lost(dir, geometry, region),
+            _ => commit::is_poisoned(&region.words().commits),
+        }
 }
 
 /// Whether the words tell of a stage that is not there.
@@ -141,11 +155,27 @@ fn is_stage_lost(dir: &Dir, geometry: &Geometry, region: &Region) -> bool {
     inode != 0 && Stage::of(dir.path(), geometry.secret).inode() != Some(inode)
 }
 
+/// Whether words may be read that nobody can be asked about.
+fn may_be_read(dir: &Dir, control: &OwnedFd, geometry: &Geometry) -> Result<bool> {
+    let path = dir.join(CONTROL_NAME);
+    let map = || Map::new(control, CONTROL_LEN, false).or_os("map", &path);
+    let region = Region::new(map()?);
+    if is_stage_lost(dir, geometry, &region) {
+        return Ok(false);
+    }
+    if gate::is_somebody_present(dir) {
+        return Ok(true);
+    }
+    let is_same = trust::is_same_instance(control, geometry, this_boot()?, &region);
+    let core = rebuild::core_with(dir, geometry, region);
+    Ok(is_same.or_os("look at", &path)? && trust::agree_for_reading(&Arc::new(CoreRef(core)))?)
+}
+
 /// The words of a log that has lost them, worked out for one reader alone from the segments as
 /// they are.
-fn worked_out(dir: &Dir, geometry: &Geometry) -> Result<Region> {
+fn worked_out(dir: &Dir, geometry: &Geometry, loss: Loss) -> Result<Region> {
     let region = Region::on_heap();
-    rebuild::scan(dir, geometry, loss_of(geometry), Access::Look)?.store(region.words());
+    rebuild::scan(dir, geometry, loss, Access::Look)?.store(region.words());
     Ok(region)
 }
 
@@ -180,16 +210,12 @@ fn open_read_only(path: &Path, options: &Options) -> Result<CoreRef> {
                        that does not help, open it for writing once";
         return Err(Error::new(ErrorKind::Busy, message).at_path(dir));
     }
-    let region = match control {
-        Some(control) if geometry.boot_id == sys::process::boot_id() => {
-            let map = Map::new(&control, CONTROL_LEN, false).or_os("map", &control_path)?;
-            let region = Region::new(map);
-            match is_stage_lost(dir, &geometry, &region) {
-                true => worked_out(dir, &geometry)?,
-                false => region,
-            }
+    let region = match &control {
+        Some(control) if may_be_read(dir, control, &geometry)? => {
+            Region::new(Map::new(control, CONTROL_LEN, false).or_os("map", &control_path)?)
         }
-        _ => worked_out(dir, &geometry)?,
+        Some(_) => worked_out(dir, &geometry, Loss::Power)?,
+        None => worked_out(dir, &geometry, loss_of(&geometry, this_boot()?))?,
     };
     let core = core(dir, options, geometry, filesystem, rights, region);
     core.check_words()?;
@@ -242,11 +268,11 @@ pub(crate) fn open_directory(path: &Path) -> Result<Dir> {
     })
 }
 
-/// What has happened to a log whose control file does not hold.
-pub(crate) fn loss_of(stored: &Geometry) -> Loss {
+/// What has happened to a log whose control file is gone.
+pub(crate) fn loss_of(stored: &Geometry, boot_id: [u8; 16]) -> Loss {
     // What was in the stage of a staged log is not looked for.
-    let is_same_boot = stored.boot_id == sys::process::boot_id() && stored.boot_id != [0; 16];
-    if is_same_boot && stored.fill != Fill::Staged { Loss::Words } else { Loss::Power }
+    let is_words = stored.is_of_boot(boot_id) && stored.fill != Fill::Staged;
+    if is_words { Loss::Words } else { Loss::Power }
 }
 
 pub(crate) fn require_alone(is_first: bool, dir: &Dir) -> Result<()> {

@@ -18,10 +18,11 @@ use crate::log::recover::{self, Recovery};
 use crate::log::{text_end, wipe};
 use crate::segment::list;
 use crate::segment::rights::Rights;
+use crate::segment::stage::Stage;
 use crate::shared::region::Region;
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
-use crate::{Error, ErrorKind, Layout, Lsn, OnFull, Result};
+use crate::{Error, ErrorKind, Fill, Layout, Lsn, OnFull, Result};
 
 /// Where a log begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +109,14 @@ pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
         writer: None,
         region: Region::on_heap(),
     }
+}
+
+/// The same with the words of a control file, and the stage that they tell of.
+pub(crate) fn core_with(dir: &Dir, geometry: &Geometry, region: Region) -> Core {
+    let mut core = bare_core(dir, geometry);
+    core.stage = (geometry.fill == Fill::Staged).then(|| Stage::of(dir.path(), geometry.secret));
+    core.region = region;
+    core
 }
 
 pub(crate) fn check_contiguous(core: &Core, firsts: &[Lsn]) -> Result<()> {

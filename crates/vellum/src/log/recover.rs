@@ -183,7 +183,12 @@ fn start_of_scan(
 }
 
 /// A trim may have left the later records of a batch, which are whole without their batch's start.
-fn behind_trimmed_batch(core: &Core, window: &mut Window, begin: Lsn, limit: Lsn) -> Result<Lsn> {
+pub(crate) fn behind_trimmed_batch(
+    core: &Core,
+    window: &mut Window,
+    begin: Lsn,
+    limit: Lsn,
+) -> Result<Lsn> {
     let mut lsn = begin;
     while lsn < limit
         && let Found::Frame { kind: Kind::Member, next, .. } =

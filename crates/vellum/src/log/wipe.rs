@@ -70,6 +70,15 @@ pub(crate) fn rewrite(dir: &Dir, geometry: &Geometry, from: Lsn, to: Lsn) -> Res
     Ok(())
 }
 
+/// Syncs every segment; those that are clean cost little.
+pub(crate) fn sync_all(dir: &Dir) -> Result<()> {
+    for file in Listing::read(dir)?.files {
+        let fd = dir.open_file(&file.path, OFlags::RDONLY).or_os("open", &file.path)?;
+        sys::file::sync(&fd).or_os("sync the segment", &file.path)?;
+    }
+    dir.sync().or_os("sync the names in", dir)
+}
+
 /// Writes zeros over whatever is not zero from `offset` on, and syncs the file.
 ///
 /// Only that: a full disk may have no block for a zero where there was none before.

@@ -7,12 +7,26 @@
 //! region mapped for reading, only loads are allowed; those who store hold a participant's place,
 //! which only a writable region gives.
 
+use super::primitive::AtomicU64;
 use super::words::Words;
-use crate::format::control::HEADER_LEN;
+use crate::format::control::{HEADER_LEN, ORIGIN_OFFSET};
 use crate::sys::Map;
 
 /// Length of a control file.
 pub(crate) const CONTROL_LEN: usize = HEADER_LEN + size_of::<Words>().next_multiple_of(4096);
+
+/// What proves that the words are those of this file and these segments (`log::trust`). In the header's
+/// page, because it is no participant's.
+#[repr(C)]
+pub(crate) struct Origin {
+    /// The file that the words were stored in, as `stat(2)` tells.
+    pub(crate) device: AtomicU64,
+    pub(crate) inode: AtomicU64,
+    /// The tail when the last participant had left, or 0 while there are any. Stored last.
+    pub(crate) closed_at: AtomicU64,
+    /// CRC32C of what stood before it.
+    pub(crate) closed_check: AtomicU64,
+}
 
 /// Shared words and the memory they are in.
 pub(crate) struct Region {
@@ -44,6 +58,16 @@ impl Region {
             Box::from_raw(memory)
         };
         Region { memory: Memory::Heap(words) }
+    }
+
+    /// Where the words are from; `None` where no file stands behind them.
+    pub(crate) fn origin(&self) -> Option<&Origin> {
+        const { assert!(ORIGIN_OFFSET + size_of::<Origin>() <= HEADER_LEN) };
+        match &self.memory {
+            // SAFETY: as in `words`: it lies in the page before them, at a multiple of 8.
+            Memory::Mapped(map) => Some(unsafe { map.as_ptr().add(ORIGIN_OFFSET).cast().as_ref() }),
+            Memory::Heap(_) => None,
+        }
     }
 
     #[inline]

@@ -104,8 +104,9 @@ extern "C" fn close_brief() {
     for place in &BRIEF {
         let number = place.swap(-1, Ordering::Relaxed);
         if number >= 0 {
+            // The kernel copies descriptors before memory, so it may not be open here.
             // SAFETY: the owner is on the stack of a thread that this process does not have.
-            unsafe { io::close(number) };
+            unsafe { libc::close(number) };
         }
     }
 }

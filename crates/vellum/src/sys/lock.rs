@@ -88,6 +88,12 @@ fn covers(line: &str, offset: u64) -> bool {
     is_from && (end == "EOF" || end.parse().is_ok_and(|end: u64| offset <= end))
 }
 
+/// Whether another open file holds any lock on byte `offset`.
+pub(crate) fn is_locked_by_another(fd: impl AsFd, offset: u64) -> io::Result<bool> {
+    let answer = control(fd.as_fd(), libc::F_OFD_GETLK, offset, libc::F_WRLCK)?;
+    Ok(answer != libc::F_UNLCK)
+}
+
 fn raw(kind: Kind) -> i32 {
     match kind {
         Kind::Shared => libc::F_RDLCK,

@@ -3,6 +3,10 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use rustix::io::{self, Errno};
+
+pub(crate) const BOOT_ID_PATH: &str = "/proc/sys/kernel/random/boot_id";
+
 /// Identity of one life of a process: its number alone comes back after it is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Incarnation {
@@ -95,7 +99,7 @@ fn does_not_exist(pid: u32) -> bool {
     // The number comes from a shared word and may be anything.
     let pid = i32::try_from(pid).ok().filter(|pid| *pid > 0);
     let pid = pid.and_then(rustix::process::Pid::from_raw);
-    pid.is_none_or(|pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
+    pid.is_none_or(|pid| rustix::process::test_kill_process(pid) == Err(Errno::SRCH))
 }
 
 /// A number for the PID namespace, and the time namespace, in which start times are told.
@@ -124,15 +128,22 @@ fn read_stat(pid: u32) -> Option<ProcessStat> {
     Some(ProcessStat { state, start_ticks })
 }
 
-/// The kernel's name for this boot, or zeros where it is not told.
-pub(crate) fn boot_id() -> [u8; 16] {
+/// The kernel's name for this boot, or zeros where it is not told. That it cannot be read now is an error:
+/// it must not pass for another boot.
+pub(crate) fn boot_id() -> io::Result<[u8; 16]> {
     let mut id = [0; 16];
-    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(16)).collect();
+    let text = match fs::read(BOOT_ID_PATH) {
+        Ok(text) => text,
+        Err(error) => match Errno::from_io_error(&error).unwrap_or(Errno::IO) {
+            Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::PERM => return Ok(id),
+            errno => return Err(errno),
+        },
+    };
+    let digits: Vec<u32> = text.iter().filter_map(|byte| char::from(*byte).to_digit(16)).collect();
     for (byte, pair) in id.iter_mut().zip(digits.chunks_exact(2)) {
         *byte = (pair[0] * 16 + pair[1]) as u8;
     }
-    id
+    Ok(id)
 }
 
 /// A number that no other log has.
@@ -165,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_boot_has_a_name() {
-        assert_ne!(boot_id(), [0; 16]);
+        assert_ne!(boot_id().unwrap(), [0; 16]);
         assert_eq!(boot_id(), boot_id());
     }
 }

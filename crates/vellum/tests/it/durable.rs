@@ -10,6 +10,7 @@ mod recycling;
 mod seals;
 mod space;
 mod truncation;
+mod trust;
 
 use std::fs;
 use std::path::Path;
@@ -20,8 +21,13 @@ use vellum::{Fill, Layout, Options};
 use crate::support::crc::seal_control_header;
 use crate::support::{child::Role, copy_log, memory_scratch, place};
 
-pub(crate) const ROLES: &[Role] =
-    &[("committer", commits::committer), ("stager", commits::stager), ("waiter", poison::waiter)];
+pub(crate) const ROLES: &[Role] = &[
+    ("committer", commits::committer),
+    ("stager", commits::stager),
+    ("waiter", poison::waiter),
+    ("acknowledger", trust::acknowledger),
+    ("without a boot id", trust::without_a_boot_id),
+];
 
 /// Every way to fill, with a layout it is for, and small segments.
 fn kinds() -> [Options; 5] {

@@ -15,7 +15,9 @@ use std::time::Duration;
 use vellum::{Layout, Log, Lsn, Options};
 
 use crate::support::child::{self, Child};
-use crate::support::{LAYOUTS, Numbers, copy_log, memory_scratch, payload, place, read_all, small};
+use crate::support::{
+    LAYOUTS, Numbers, adopt_control, copy_log, memory_scratch, payload, place, read_all, small,
+};
 
 /// Where the shared words start, and what is in front of the participants.
 const WORDS: u64 = 4096;
@@ -158,6 +160,7 @@ pub(crate) fn scribble(arguments: &[String]) {
                 }
                 let _ = fs::remove_dir_all(work);
                 copy_log(template, work);
+                adopt_control(work);
                 let when = if is_open { "while open" } else { "before opening" };
                 child::say(&format!("{index} byte {offset}: {old:#x} to {value:#x} {when}"));
                 let tried = catch_unwind(AssertUnwindSafe(|| {
@@ -175,6 +178,7 @@ pub(crate) fn scribble(arguments: &[String]) {
 fn known_records(template: &Path, work: &Path) -> HashSet<Vec<u8>> {
     let _ = fs::remove_dir_all(work);
     copy_log(template, work);
+    adopt_control(work);
     let log = Options::new().open(work).unwrap();
     let mut known: HashSet<_> = read_all(&log).into_iter().map(|read| read.1).collect();
     known.extend([b"small\n".to_vec(), b"after\n".to_vec()]);

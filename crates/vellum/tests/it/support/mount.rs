@@ -87,7 +87,22 @@ impl Mount {
         drop(root);
         assert!(run("umount", &[text(&self.at)]));
         let image = self.dir.path().join("image");
+        // Mounted before the last one lets go of the device, it would be the one that has stopped.
+        super::until("other mount namespaces let go of the filesystem", || {
+            let devices = Command::new("losetup").arg("-j").arg(&image).output().unwrap();
+            devices.stdout.is_empty().then_some(())
+        });
         assert!(run("mount", &["-o", "loop", text(&image), text(&self.at)]));
+    }
+
+    /// In a mount namespace of its own: lets go of what tests have mounted elsewhere, which could not be
+    /// unmounted otherwise.
+    pub(crate) fn forget_all() {
+        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+        let places = mounts.lines().filter_map(|line| line.split(' ').nth(1));
+        for place in places.filter(|place| place.starts_with(env!("CARGO_TARGET_TMPDIR"))) {
+            run("umount", &["-l", place]);
+        }
     }
 
     fn new(test: &str, make: impl FnOnce(&Path, &Path) -> bool) -> Option<Mount> {
