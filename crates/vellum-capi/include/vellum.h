@@ -705,6 +705,9 @@ typedef struct {
     const char *poison;
     // What is held, and by whom: vellum_stat_hold.
     uint64_t hold_count;
+    // Whether this process can see to it that the name of the log's directory survives a power
+    // cut: 0 where it may not read the directory above.
+    uint64_t can_sync_name;
 } vellum_summary;
 
 // What commits did since the control file was made.

@@ -110,6 +110,9 @@ pub struct vellum_summary {
     pub poison: *const c_char,
     /// What is held, and by whom: vellum_stat_hold.
     pub hold_count: u64,
+    /// Whether this process can see to it that the name of the log's directory survives a power
+    /// cut: 0 where it may not read the directory above.
+    pub can_sync_name: u64,
 }
 
 // SAFETY: repr(C), size first, words, pointers and two pairs of half words.
@@ -224,6 +227,7 @@ fn summary_of(stat: &Stat, texts: &Texts) -> vellum_summary {
         stage: or_null(texts.stage.as_deref()),
         poison: or_null(texts.poison.as_deref()),
         hold_count: stat.holds.len() as u64,
+        can_sync_name: u64::from(stat.can_sync_name),
     }
 }
 

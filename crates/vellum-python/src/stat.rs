@@ -30,6 +30,7 @@ pub(crate) fn stat<'py>(py: Python<'py>, stat: &Stat) -> Made<'py> {
         "preallocate": stat.preallocate.to_string(),
         "fill": stat.fill.to_string(),
         "filesystem": &stat.filesystem,
+        "can_sync_name": stat.can_sync_name,
         "policy": policy(py, &stat.policy)?,
         "repairs": stat.repairs,
         "repaired_bytes": stat.repaired_bytes,

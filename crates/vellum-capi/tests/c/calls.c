@@ -255,6 +255,7 @@ static void state(const char *dir)
     CHECK(summary.tail == vellum_tail(log) && summary.durable == vellum_durable(log));
     CHECK(strlen(summary.filesystem) > 0 && strlen(summary.fill_reason) > 0);
     CHECK(summary.poison == NULL && summary.stage == NULL && summary.dropped == 0);
+    CHECK(summary.can_sync_name == 1);
     CHECK(summary.segment_count >= 1 && summary.participant_count == 1);
 
     vellum_commits counts = {.struct_size = sizeof counts};

@@ -11,11 +11,13 @@ use vellum::{Layout, Log, Lsn, Options};
 use super::{open_to_commit, shaped, with_policy};
 use crate::lowargs::{AppendArgs, CommitWhen};
 use crate::outcome::{Outcome, Result};
+use crate::output::say;
 use committer::{Committer, Input};
 use records::{Record, Records};
 
 pub(super) fn run(args: &AppendArgs) -> Result<Outcome> {
     let when = args.commit_when();
+    let is_new = !args.log.join("control").exists();
     let log = match when {
         CommitWhen::None => {
             with_policy(shaped(Options::new(), &args.shape), &args.policy).open(&args.log)?
@@ -24,6 +26,13 @@ pub(super) fn run(args: &AppendArgs) -> Result<Outcome> {
             open_to_commit(&args.log, &args.shape, &args.policy)?
         }
     };
+    if is_new && !log.stat()?.can_sync_name {
+        say(format_args!(
+            "the directory above {} may not be read, so the name of the new log may be missing \
+             after a power cut",
+            args.log.display()
+        ));
+    }
     let delimiter = if args.null { 0 } else { b'\n' };
     let committer = Committer::new(&log, when, args.commit_interval, args.ack);
     let mut records = Records::new(Input::new(&committer)?, delimiter);

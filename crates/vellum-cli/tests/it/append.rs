@@ -1,5 +1,7 @@
 //! `vellum append`.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::support::{Place, run};
 
 #[test]
@@ -53,6 +55,31 @@ fn in_a_text_log_a_record_that_ended_in_nul_gets_a_newline() {
     assert_eq!(place.append(&["-0", "--layout", "text"], b"one\0two\0").len(), 2);
     assert_eq!(place.run("cat", &[], b"").good(), "one\ntwo\n");
     assert_eq!(place.run("cat", &["-0"], b"").good(), "one\0two\0");
+}
+
+#[test]
+fn a_new_log_whose_name_cannot_be_synced_is_told_of_once() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("left out: it needs root");
+    }
+    let home = tempfile::tempdir().unwrap();
+    let log = home.path().join("log");
+    std::fs::create_dir(&log).unwrap();
+    // Root without its powers over what others own, below a directory that is only passed through.
+    std::os::unix::fs::chown(home.path(), Some(12345), Some(12345)).unwrap();
+    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
+    let append = || {
+        let mut command = std::process::Command::new("setpriv");
+        let lost = "-dac_override,-dac_read_search";
+        command.args(["--bounding-set", lost, "--inh-caps", lost, env!("CARGO_BIN_EXE_vellum")]);
+        command.arg("append").arg(&log).stdin(std::process::Stdio::null());
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let told = append();
+    assert!(told.contains("may not be read") && told.lines().count() == 1, "{told}");
+    assert_eq!(append(), "");
 }
 
 #[test]

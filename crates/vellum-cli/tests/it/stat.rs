@@ -15,6 +15,7 @@ fn json_has_every_key() {
     for (key, value) in [("layout", "framed"), ("preallocate", "auto")] {
         assert_eq!(stat[key], value);
     }
+    assert_eq!(stat["can_sync_name"], true);
     for key in ["filesystem", "preallocate_reason", "fill", "fill_reason"] {
         assert!(stat[key].as_str().is_some_and(|text| !text.is_empty()), "{key}");
     }

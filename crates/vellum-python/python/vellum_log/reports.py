@@ -77,6 +77,7 @@ class Stat(TypedDict):
     preallocate: str
     fill: Literal["mapped", "pwrite", "staged"]
     filesystem: str
+    can_sync_name: bool
     policy: Policy
     repairs: int
     repaired_bytes: int

@@ -49,6 +49,11 @@ pub struct Stat {
     pub advice: Option<PathBuf>,
     /// The filesystem the log is on.
     pub filesystem: String,
+    /// Whether this process can see to it that the name of the log's directory survives a power
+    /// cut: it cannot where it may not read the directory above. Records are as durable as ever;
+    /// but a directory that was made a moment ago may be missing after a power cut, with all that
+    /// is in it. So make it beforehand, or as somebody who may.
+    pub can_sync_name: bool,
     /// Reservations of dead participants that survivors padded.
     pub repairs: u64,
     /// Bytes of those.
@@ -178,6 +183,7 @@ pub(crate) fn stat(core: &Core) -> Result<Stat> {
         fill_reason: fill_reason(core),
         advice: core.advice.clone(),
         filesystem: core.filesystem.name(),
+        can_sync_name: core.dir.can_sync_own_name(),
         repairs: words.counts.repairs.load(Ordering::Relaxed),
         repaired_bytes: words.counts.repaired_bytes.load(Ordering::Relaxed),
         dropped: words.full.dropped.load(Ordering::Relaxed),

@@ -179,6 +179,11 @@ impl Dir {
         }
     }
 
+    /// Whether this process may see to that.
+    pub(crate) fn can_sync_own_name(&self) -> bool {
+        self.open_parent().is_ok()
+    }
+
     fn open_parent(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         retry(|| fs::openat(&self.0.fd, "..", flags, Mode::empty()))

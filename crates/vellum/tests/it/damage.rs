@@ -19,5 +19,5 @@ pub(crate) const ROLES: &[Role] = &[
     ("act as user", owners::act_as_user),
     ("append without rights", owners::append_without_rights),
     ("go elsewhere", directory::go_elsewhere),
-    ("commit as nobody", directory::commit_as_nobody),
+    ("commit below 0711", directory::commit_below_0711),
 ];

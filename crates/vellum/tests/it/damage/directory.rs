@@ -173,7 +173,7 @@ fn a_log_whose_parent_is_renamed_stays_in_its_directory() {
 }
 
 /// Creates logs below a directory as another user, and commits.
-pub(crate) fn commit_as_nobody(arguments: &[String]) {
+pub(crate) fn commit_below_0711(arguments: &[String]) {
     become_nobody();
     let home = Path::new(&arguments[0]);
     let framed = Options::new().layout(Layout::Framed);
@@ -182,6 +182,7 @@ pub(crate) fn commit_as_nobody(arguments: &[String]) {
         // The directory of the log is this user's, the one above may only be passed through.
         let log = options.segment_capacity_bytes(1 << 20).open(home.join(format!("log{index}")));
         let log = log.unwrap();
+        assert!(!log.stat().unwrap().can_sync_name);
         let lsn = log.append(b"record\n").unwrap();
         log.commit(lsn).unwrap();
         log.append(b"another\n").unwrap();
@@ -205,12 +206,13 @@ fn a_log_below_a_directory_that_may_not_be_read_commits() {
     }
     fs::set_permissions(dir.path(), Permissions::from_mode(0o711)).unwrap();
     fs::set_permissions(&home, Permissions::from_mode(0o711)).unwrap();
-    let mut child = Child::start("commit as nobody", &[home.to_str().unwrap()]);
+    let mut child = Child::start("commit below 0711", &[home.to_str().unwrap()]);
     child.expect("done");
     child.finish_well();
     for index in 0..3 {
         let log = Options::new().open(home.join(format!("log{index}"))).unwrap();
         assert_eq!(payloads(&log).len(), 2);
-        assert!(log.stat().unwrap().poison.is_none());
+        let stat = log.stat().unwrap();
+        assert!(stat.poison.is_none() && stat.can_sync_name);
     }
 }
