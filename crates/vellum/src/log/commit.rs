@@ -92,8 +92,13 @@ impl Core {
             let message = format!("checkpoint {lsn} lies outside of the log, {begin} to {tail}");
             return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&self.dir).at_lsn(lsn));
         }
-        words.commits.ends.checkpoint.store(lsn.get(), Ordering::Release);
-        self.seal_and_sync(attachment)
+        let mark = &words.commits.ends.checkpoint;
+        let before = mark.swap(lsn.get(), Ordering::AcqRel);
+        self.seal_and_sync(attachment).inspect_err(|_| {
+            // Later seals carry what holds, unless somebody has stored another since.
+            let (new, old) = (lsn.get(), before);
+            let _ = mark.compare_exchange(new, old, Ordering::AcqRel, Ordering::Relaxed);
+        })
     }
 
     /// Refuses to go on with a log of which a write or sync has failed.
@@ -114,6 +119,7 @@ impl Core {
             Operation::Write => ("write records to", self.segment_path(failure.segment)),
             Operation::Sync => ("sync", self.segment_path(failure.segment)),
             Operation::Name => ("sync the names in", self.dir.path().to_path_buf()),
+            Operation::Cut => ("finish truncating", self.dir.path().to_path_buf()),
         };
         let errno = Errno::from_raw_os_error(failure.errno);
         Error::poisoned(errno, operation, &path)

@@ -51,15 +51,31 @@ impl Core {
         Ok(())
     }
 
+    /// Removes what was left of a compression that was not finished, unless somebody is at it.
+    pub(crate) fn remove_unfinished_compression(&self) {
+        let unfinished = self.dir.join(UNFINISHED_COMPRESSED_NAME);
+        if !self.dir.holds(&unfinished) {
+            return;
+        }
+        let file = Brief::open(&self.dir, &self.dir.join(LOCK_NAME));
+        let is_mine = |file: &Brief| sys::lock::try_lock(file, COMPRESS_BYTE, Kind::Exclusive);
+        if file.is_ok_and(|file| is_mine(&file) == Ok(true)) {
+            let _ = listing::remove(&self.dir, &unfinished);
+        }
+    }
+
     fn compress(&self, attachment: &Attachment, plain: &SegmentFile) -> Result<()> {
         let unfinished = self.dir.join(UNFINISHED_COMPRESSED_NAME);
         let target = self.rights.create(&self.dir, &unfinished, "create the compressed file")?;
-        let encoded = self.encode(&plain.path, target);
-        encoded
+        let named = self
+            .encode(&plain.path, target)
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
-            .or_os("compress", &plain.path)?;
-        if !self.name_compressed(attachment, plain, &unfinished)? {
-            return listing::remove(&self.dir, &unfinished);
+            .or_os("compress", &plain.path)
+            .and_then(|()| self.name_compressed(attachment, plain, &unfinished));
+        if !matches!(named, Ok(true)) {
+            // On a full disk above all nothing may stay that nobody needs.
+            let removed = listing::remove(&self.dir, &unfinished);
+            return named.map(drop).and(removed);
         }
         self.dir.sync().or_os("sync the names in", &self.dir)?;
         listing::remove(&self.dir, &plain.path)

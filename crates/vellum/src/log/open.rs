@@ -93,6 +93,8 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<CoreRef> {
     core.check_link(core.attachment()?);
     pad::repair_with_space(&core, core.attachment()?)?;
     core.check_poison()?;
+    #[cfg(feature = "zstd")]
+    core.remove_unfinished_compression();
     core.tidy(core.attachment()?);
     core.prepare_first(core.attachment()?);
     Ok(CoreRef(core))

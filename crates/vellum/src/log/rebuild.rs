@@ -76,7 +76,7 @@ pub(crate) fn scan(
 ) -> Result<Positions> {
     let mut firsts = list(dir)?;
     if access == Access::Change && geometry.cut != 0 {
-        wipe::wipe(dir, geometry, Lsn::new(geometry.cut))?;
+        wipe::wipe(dir, geometry, Lsn::new(geometry.cut), &mut false)?;
         firsts = list(dir)?;
     }
     if firsts.is_empty() {

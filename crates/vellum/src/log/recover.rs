@@ -77,7 +77,7 @@ pub(crate) fn find_end(
         Loss::Power => {
             cut_bytes = torn_len(shared, end, limit)?;
             if access == Access::Change {
-                wipe::wipe(&core.dir, &core.geometry, end)?;
+                wipe::wipe(&core.dir, &core.geometry, end, &mut false)?;
             }
         }
     }

@@ -44,7 +44,7 @@ pub(crate) fn find_end(
     if (loss, access) == (Loss::Power, Access::Change) {
         let listing = Listing::read(&core.dir)?;
         listing.files.iter().try_for_each(|file| file.remove_plain(&core.dir))?;
-        wipe::wipe(&core.dir, &core.geometry, tail)?;
+        wipe::wipe(&core.dir, &core.geometry, tail, &mut false)?;
         newest = list(&core.dir)?.last().copied().unwrap_or(newest);
     }
     // What is there after a power cut will be there after the next.

@@ -10,12 +10,14 @@ use zerocopy::IntoBytes;
 
 use crate::error::OsResult;
 use crate::format::segment::SegmentHeader;
+use crate::log::attachment::Attachment;
 use crate::log::batch::CoreRef;
 use crate::log::core::Core;
 use crate::log::full;
 use crate::log::read::{not_a_start, starts_record};
 use crate::log::window::Window;
-use crate::segment::listing::Listing;
+use crate::segment::file::Segment;
+use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::primitive::Ordering;
 use crate::shared::{cursor, lock};
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
@@ -55,29 +57,44 @@ pub(crate) fn trim(shared: &Arc<CoreRef>, before: Lsn) -> Result<TrimReport> {
         return Err(not_a_start(shared, before));
     }
     let begin = Lsn::new(words.begin.load(Ordering::Acquire).max(before.get()));
-    remember(core, begin)?;
+    let noted = remember(core, begin)?;
     words.begin.store(begin.get(), Ordering::SeqCst);
-    let mut segments_removed = 0;
-    let listing = Listing::read(&core.dir)?;
-    // The newest file stays, whatever it holds: its name tells where the log goes on.
-    for pair in listing.files.windows(2) {
-        let (file, next) = (&pair[0], &pair[1]);
-        if core.segment_end(file.first) <= begin && next.first <= begin {
-            core.preparer().retire(file)?;
-            segments_removed += 1;
-        }
-    }
     drop(held);
+    // Without the lock, which writers need: nobody uses what lies before the beginning.
+    if let Some(segment) = noted
+        && words.commits.ends.named_end.load(Ordering::Acquire) != 0
+    {
+        // Before files go that a power cut would otherwise be missed for.
+        sys::file::sync_data(segment.fd()).or_os("sync the segment", &segment.path)?;
+    }
+    let removed = remove_files(core, attachment, begin);
     attachment.forget_gone(core);
     full::made_space(&words.full);
     core.use_spares_ahead();
-    Ok(TrimReport { begin, segments_removed })
+    Ok(TrimReport { begin, segments_removed: removed? })
+}
+
+/// Removes the files before `begin`, or keeps some as spares; returns how many.
+fn remove_files(core: &Core, attachment: &Attachment, begin: Lsn) -> Result<u64> {
+    let files = Listing::read(&core.dir)?.files;
+    // The newest file stays, whatever it holds: its name tells where the log goes on.
+    let is_gone =
+        |pair: &&[SegmentFile]| core.segment_end(pair[0].first) <= begin && pair[1].first <= begin;
+    let gone: Vec<&SegmentFile> = files.windows(2).filter(is_gone).map(|pair| &pair[0]).collect();
+    if !gone.is_empty() {
+        let words = core.words();
+        let _held = lock::acquire(&words.prepare, attachment.me(), &core.census(attachment));
+        core.preparer().keep_spares(&gone)?;
+    }
+    // Those that are kept have another name now.
+    gone.iter().try_for_each(|file| file.remove(&core.dir))?;
+    Ok(gone.len() as u64)
 }
 
 /// Notes the new beginning in the segment that will be the oldest.
-fn remember(core: &Core, begin: Lsn) -> Result<()> {
+fn remember(core: &Core, begin: Lsn) -> Result<Option<Segment>> {
     if core.geometry.layout != Layout::Framed {
-        return Ok(());
+        return Ok(None);
     }
     let allocated_end = core.words().allocated_end.load(Ordering::Acquire);
     let is_there = core.segment_of(begin).get() < allocated_end;
@@ -85,14 +102,10 @@ fn remember(core: &Core, begin: Lsn) -> Result<()> {
     let first = if is_there { begin } else { Lsn::new(begin.get() - 1) };
     let first = core.segment_of(first);
     if first.get() >= allocated_end || begin.get() == core.capacity() {
-        return Ok(());
+        return Ok(None);
     }
     let segment = core.open_unmapped(first)?;
     let header = SegmentHeader::new(core.geometry.secret, first, core.capacity(), begin);
     segment.write(header.as_bytes(), 0)?;
-    if core.words().commits.ends.named_end.load(Ordering::Acquire) != 0 {
-        // Before files go that a power cut would otherwise be missed for.
-        sys::file::sync_data(segment.fd()).or_os("sync the segment", &segment.path)?;
-    }
-    Ok(())
+    Ok(Some(segment))
 }

@@ -2,10 +2,16 @@
 //!
 //! Positions that are dropped are given out again, so nobody else may have the log open.
 //!
+//! A truncation that fails before it has removed anything takes its note back, and the log is as it
+//! was. One that fails later cannot: the log then refuses appends and commits until it is closed and
+//! opened again, which finishes it.
+//!
 //! **If the process dies here**: where the log is cut is noted in the geometry file before
 //! anything is wiped; the next opener wipes to the end.
 
 use std::sync::Arc;
+
+use rustix::io::Errno;
 
 use crate::format::control::Geometry;
 use crate::log::attachment::Attachment;
@@ -16,37 +22,70 @@ use crate::log::read::{not_a_start, starts_record};
 use crate::log::window::Window;
 use crate::log::wipe;
 use crate::segment::listing::Listing;
+use crate::shared::commit::{self, Failure, Operation};
 use crate::shared::cursor::{self, Packed};
+use crate::shared::lock;
 use crate::shared::primitive::Ordering;
-use crate::shared::{commit, lock};
 use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Drops the record at `from` and everything behind it.
 pub(crate) fn truncate(shared: &Arc<CoreRef>, from: Lsn) -> Result<()> {
     let core = &shared.0;
     let attachment = core.attachment()?;
+    core.check_poison()?;
     core.sync()?;
     check(shared, from)?;
     attachment.alone(core, || {
-        // In this order: who seals has the lock first and takes a slot then.
-        let sealer = core.sealer(attachment);
-        let words = core.words();
-        let _held = lock::acquire(&words.prepare, attachment.me(), &core.census(attachment));
-        let tail = cursor::tail(words);
-        let mut slots = attachment.take_all_slots().ok_or_else(|| busy(core))?;
-        if cursor::published(words) != tail || !sealer.is_idle() {
-            return Err(busy(core));
+        let mut is_half_done = false;
+        let answer = cut(core, attachment, from, &mut is_half_done);
+        if let Err(error) = &answer
+            && is_half_done
+        {
+            refuse_more(core, attachment, from, error);
         }
-        check_plain(core, from)?;
-        let geometry = stored_geometry(&core.dir)?;
-        overwrite_geometry(&core.dir, &Geometry { cut: from.get(), ..geometry })?;
-        wipe::wipe(&core.dir, &core.geometry, from)?;
-        attachment.forget_all_segments(&mut slots);
-        set_tail(core, from);
-        core.point_to_newest();
-        core.join_stage_anew()?;
-        overwrite_geometry(&core.dir, &Geometry { cut: 0, ..geometry })
+        answer
     })
+}
+
+/// Cuts the log at `from`; says whether it is neither as it was nor as it will be.
+fn cut(core: &Core, attachment: &Attachment, from: Lsn, is_half_done: &mut bool) -> Result<()> {
+    // In this order: who seals has the lock first and takes a slot then.
+    let sealer = core.sealer(attachment);
+    let words = core.words();
+    let _held = lock::acquire(&words.prepare, attachment.me(), &core.census(attachment));
+    let tail = cursor::tail(words);
+    let mut slots = attachment.take_all_slots().ok_or_else(|| busy(core))?;
+    if cursor::published(words) != tail || !sealer.is_idle() {
+        return Err(busy(core));
+    }
+    check_plain(core, from)?;
+    let geometry = stored_geometry(&core.dir)?;
+    let note = |cut| overwrite_geometry(&core.dir, &Geometry { cut, ..geometry });
+    let wiped =
+        note(from.get()).and_then(|()| wipe::wipe(&core.dir, &core.geometry, from, is_half_done));
+    if wiped.is_err() {
+        // Nothing is gone yet: without the note the log is as it was.
+        *is_half_done = *is_half_done || note(0).is_err();
+        return wiped;
+    }
+    *is_half_done = true;
+    attachment.forget_all_segments(&mut slots);
+    set_tail(core, from);
+    core.point_to_newest();
+    core.join_stage_anew()?;
+    note(0)?;
+    *is_half_done = false;
+    Ok(())
+}
+
+/// Has the log refuse appends and commits, which would be cut off by the next opener.
+fn refuse_more(core: &Core, attachment: &Attachment, from: Lsn, error: &Error) {
+    let failure = Failure {
+        errno: error.raw_os_error().unwrap_or(Errno::IO.raw_os_error()),
+        segment: core.segment_of(from),
+        operation: Operation::Cut,
+    };
+    commit::poison(&core.words().commits, attachment.me(), &core.census(attachment), failure);
 }
 
 /// Refuses to cut a file that has been compressed.

@@ -21,8 +21,9 @@ use crate::{Lsn, Result};
 /// Bytes looked at at a time.
 const STEP: usize = 256 << 10;
 
-/// Makes everything from `from` on unwritten, durably: zeros in its segment, and no later ones.
-pub(crate) fn wipe(dir: &Dir, geometry: &Geometry, from: Lsn) -> Result<()> {
+/// Makes everything from `from` on unwritten, durably: zeros in its segment, and no later ones. Sets
+/// `has_begun` once something of it may be gone.
+pub(crate) fn wipe(dir: &Dir, geometry: &Geometry, from: Lsn, has_begun: &mut bool) -> Result<()> {
     let capacity = geometry.segment_capacity;
     let active = Lsn::new(from.get() / capacity * capacity);
     // The newest first, so that there is never a gap.
@@ -30,9 +31,11 @@ pub(crate) fn wipe(dir: &Dir, geometry: &Geometry, from: Lsn) -> Result<()> {
         let path = &file.path;
         if file.first > active {
             file.remove(dir)?;
+            *has_begun = true;
         } else if file.first == active {
             let fd = dir.open_file(path, OFlags::RDWR).or_os("open the segment", path)?;
             let offset = header_len(geometry.layout) + (from.get() - file.first.get());
+            *has_begun = true;
             clear(&fd, offset).or_os("wipe the end of the segment", path)?;
         }
     }

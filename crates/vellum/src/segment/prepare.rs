@@ -44,12 +44,14 @@ pub(crate) struct Preparer<'a> {
 impl Preparer<'_> {
     /// Makes the framed segment that starts at `first`, replacing what a dead preparer left.
     pub(crate) fn create(&self, first: Lsn) -> Result<()> {
+        let target = path(self.dir, first);
         self.make(first)?;
-        self.name(&path(self.dir, first))?;
-        if self.is_synced() {
-            self.dir.sync().or_os("sync the names in", self.dir)?;
+        self.name(&target)?;
+        if !self.is_synced() {
+            return Ok(());
         }
-        Ok(())
+        let synced = self.dir.sync().or_os("sync the names in", self.dir);
+        synced.inspect_err(|_| drop(listing::remove(self.dir, &target)))
     }
 
     /// Makes a file for the segment that starts at `first`, under the unfinished name. That of a
@@ -69,10 +71,12 @@ impl Preparer<'_> {
         made
     }
 
-    /// Gives the file that was made its name.
+    /// Gives the file that was made its name, or removes it: a full disk has no room for what
+    /// nobody uses.
     pub(crate) fn name(&self, target: &Path) -> Result<()> {
         let unfinished = self.dir.join(UNFINISHED_NAME);
-        self.dir.rename(&unfinished, target).or_os("name the next segment", target)
+        let named = self.dir.rename(&unfinished, target).or_os("name the next segment", target);
+        named.inspect_err(|_| drop(self.unmake()))
     }
 
     /// Removes a file that was made and never named.
@@ -157,18 +161,23 @@ impl Preparer<'_> {
         listing::remove(self.dir, &listing::find(self.dir, self.geometry.layout, first))
     }
 
-    /// Retires a segment: keeps it as a spare if the log recycles, has not enough of them, and
-    /// nobody reads it.
-    pub(crate) fn retire(&self, file: &SegmentFile) -> Result<()> {
-        let from = &file.path;
-        if !self.preparation().recycles
-            || self.spares()?.len() >= self.spares_max()
-            || !is_unpinned(self.dir, from)
-        {
-            return file.remove(self.dir);
+    /// Keeps the first of `files` that nobody reads as spares, if the log recycles and has not
+    /// enough of them.
+    pub(crate) fn keep_spares(&self, files: &[&SegmentFile]) -> Result<()> {
+        if !self.preparation().recycles {
+            return Ok(());
         }
-        let to = from.with_extension(&SPARE_SUFFIX[1..]);
-        self.dir.rename(from, &to).or_os("keep the segment as a spare", from)
+        let missing = self.spares_max().saturating_sub(self.spares()?.len());
+        let is_free = |file: &&&SegmentFile| is_unpinned(self.dir, &file.path);
+        for file in files.iter().take(SPARES_MAX * 4).filter(is_free).take(missing) {
+            let to = file.path.with_extension(&SPARE_SUFFIX[1..]);
+            match self.dir.rename(&file.path, &to) {
+                // Somebody else has trimmed too.
+                Err(Errno::NOENT) => {}
+                answer => answer.or_os("keep the segment as a spare", &file.path)?,
+            }
+        }
+        Ok(())
     }
 
     fn spares_max(&self) -> usize {

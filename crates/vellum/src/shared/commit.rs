@@ -70,6 +70,8 @@ pub(crate) enum Operation {
     Write,
     Sync,
     Name,
+    /// Cutting the log off, which is half done.
+    Cut,
 }
 
 /// End of what survives a power cut.
@@ -90,6 +92,7 @@ pub(crate) fn failure(words: &CommitWords) -> Option<Failure> {
     let operation = match words.poison.operation.load(Ordering::Relaxed) {
         1 => Operation::Sync,
         2 => Operation::Name,
+        3 => Operation::Cut,
         _ => Operation::Write,
     };
     let segment = Lsn::new(words.poison.segment.load(Ordering::Relaxed));
@@ -307,6 +310,7 @@ pub(crate) fn poison(words: &CommitWords, me: Owner, who: &impl Liveness, failur
             Operation::Write => 0,
             Operation::Sync => 1,
             Operation::Name => 2,
+            Operation::Cut => 3,
         };
         words.poison.operation.store(operation, Ordering::Relaxed);
         words.poison.segment.store(failure.segment.get(), Ordering::Relaxed);

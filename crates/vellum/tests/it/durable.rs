@@ -5,6 +5,7 @@
 mod checkpoints;
 mod commits;
 mod damage;
+mod half_done;
 mod poison;
 mod recycling;
 mod seals;

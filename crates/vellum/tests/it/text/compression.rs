@@ -124,3 +124,23 @@ fn the_standard_tool_reads_them() {
     let output = std::process::Command::new("zstd").args(["-dc"]).arg(file).output().unwrap();
     assert!(output.stdout == lines[..10].concat());
 }
+
+#[test]
+fn a_compression_that_fails_leaves_nothing_and_what_was_left_goes_with_the_next_opener() {
+    let dir = scratch();
+    let log = rotating(100).open(place(&dir)).unwrap();
+    append_lines(&log, 0..3, 90);
+    let oldest = segment_files(&place(&dir))[0].clone();
+    let mut obstacle = oldest.into_os_string();
+    obstacle.push(".zst");
+    fs::create_dir(&obstacle).unwrap();
+    drop(log);
+    let unfinished = place(&dir).join("compressed.new");
+    let log = Options::new().compress(true).open(place(&dir)).unwrap();
+    assert!(!unfinished.exists());
+    fs::remove_dir(&obstacle).unwrap();
+    fs::write(&unfinished, b"left by a process that was killed").unwrap();
+    drop(log);
+    drop(Options::new().compress(false).open(place(&dir)).unwrap());
+    assert!(!unfinished.exists());
+}
