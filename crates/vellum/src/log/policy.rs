@@ -12,7 +12,6 @@ use crate::log::GEOMETRY_NAME;
 use crate::log::attachment::Attachment;
 use crate::log::control::{open_geometry, stored_geometry};
 use crate::log::core::Core;
-use crate::log::roll::next_moment;
 use crate::policy::PolicyWish;
 use crate::segment::listing::Listing;
 use crate::shared::lock;
@@ -83,8 +82,9 @@ impl Core {
         let limit = policy.rotate_bytes.unwrap_or(0).min(self.capacity());
         files.rule.limit.store(limit, Ordering::SeqCst);
         // The file that is written must not hold records from both sides of a moment.
-        let since = files.names.newest().map_or_else(clock::seconds, |(_, time)| time);
-        files.rule.rotate_at.store(next_moment(policy, since), Ordering::SeqCst);
+        let now = clock::seconds();
+        let since = files.names.newest().map_or(now, |(_, time)| time.min(now));
+        self.set_moment(policy, since);
         files.rule.edge.store(0, Ordering::SeqCst);
         files.policy.store(policy);
         Ok(())

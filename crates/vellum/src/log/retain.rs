@@ -6,6 +6,8 @@
 //! **If the process dies here**: `begin` is raised before files go, the oldest first; the next one
 //! removes what lies wholly before it.
 
+use std::time::Duration;
+
 use crate::error::OsResult;
 use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::core::Core;
@@ -49,24 +51,24 @@ impl Core {
     pub(crate) fn make_space(&self, attachment: &Attachment) {
         let words = self.words();
         let policy = words.files.policy.load().unwrap_or_default();
-        if policy.removes() {
-            let held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
-            let removed = self.check_words().and_then(|()| self.remove_old(&policy));
-            drop(held);
-            if removed.is_ok_and(|count| count > 0) {
-                full::made_space(&words.full);
-            }
+        if policy.removes() && self.remove_old(attachment, &policy).is_ok_and(|count| count > 0) {
+            full::made_space(&words.full);
         }
         attachment.forget_gone(self);
     }
 
-    /// Removes the files that are not to be kept; returns how many. The prepare lock is held.
-    fn remove_old(&self, policy: &Policy) -> Result<usize> {
+    /// Removes the files that are not to be kept; returns how many.
+    ///
+    /// Looks and removes without the prepare lock, which writers need: what lies before `begin` is
+    /// nobody's, and files only come behind those that were listed.
+    fn remove_old(&self, attachment: &Attachment, policy: &Policy) -> Result<usize> {
         let words = self.words();
+        self.check_words()?;
         let files = Listing::read(&self.dir)?.files;
         let left_over = Listing::count_before(&files, self.begin());
         let gone = left_over + self.excess(policy, &files[left_over..])?;
         if gone > left_over {
+            let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
             words.begin.fetch_max(files[gone].first.get(), Ordering::SeqCst);
         }
         files[..gone].iter().try_for_each(|file| file.remove(&self.dir))?;
@@ -82,12 +84,13 @@ impl Core {
         };
         let mut kept_bytes: u64 = lens.iter().sum();
         let now = clock::seconds();
-        for (index, pair) in files.windows(2).take(closed).enumerate() {
+        let ends = match policy.retain_age {
+            Some(_) => self.ends_of(files, now),
+            None => vec![now; files.len()],
+        };
+        for index in 0..closed {
             let kept = (files.len() - 1 - index) as u64;
-            // The first record of the next file came after the last of this one.
-            let is_old = |age: std::time::Duration| {
-                pair[1].time.is_some_and(|time| time.saturating_add(age.as_secs()) <= now)
-            };
+            let is_old = |age: Duration| ends[index].saturating_add(age.as_secs()) <= now;
             let is_excess = policy.retain_files.is_some_and(|count| kept > count)
                 || policy.retain_bytes.is_some_and(|limit| kept_bytes > limit)
                 || policy.retain_age.is_some_and(is_old);
@@ -97,6 +100,25 @@ impl Core {
             kept_bytes -= lens[index];
         }
         Ok(closed)
+    }
+
+    /// When the last record of each file was written, at the latest. What tells of the future is not
+    /// believed, and no file is younger than one behind it.
+    fn ends_of(&self, files: &[SegmentFile], now: u64) -> Vec<u64> {
+        let is_past = |time: &u64| *time <= now;
+        let changed = |file: &SegmentFile| {
+            let stat = self.dir.stat(&file.path).ok()?;
+            u64::try_from(stat.st_mtime).ok().filter(is_past)
+        };
+        let mut ends = vec![now; files.len()];
+        let mut latest = now;
+        for (index, file) in files.iter().enumerate().rev() {
+            // The first record of the next file came after the last of this one.
+            let followed = files.get(index + 1).and_then(|next| next.time).filter(is_past);
+            latest = latest.min(followed.or_else(|| changed(file)).unwrap_or(now));
+            ends[index] = latest;
+        }
+        ends
     }
 
     /// Lengths of files; of the one that is written, that of its text.

@@ -8,6 +8,9 @@
 //! Zeros are written ahead of the tail of a text log only as far as its pace asks for: whoever reads
 //! the newest file with other tools sees them.
 //!
+//! A clock that is put back, or on and back again, costs a rotation or makes one too many: the next
+//! moment is found anew as soon as it lies more than a period ahead.
+//!
 //! **If the process dies here**: between `closed_before` and `rotate_at`, the next one finds the
 //! moment still past, and a newer file than that, and only sets the next moment.
 
@@ -53,9 +56,13 @@ impl Core {
     /// Leaves the file that is being written if its time is over.
     #[inline]
     pub(crate) fn look_at_clock(&self, attachment: &Attachment) {
-        let rotate_at = self.words().files.rule.rotate_at.load(Ordering::Relaxed);
-        if rotate_at != 0 && clock::seconds() >= rotate_at {
-            self.leave_by_time(attachment);
+        let rule = &self.words().files.rule;
+        let rotate_at = rule.rotate_at.load(Ordering::Relaxed);
+        if rotate_at != 0 {
+            let period = rule.rotated_at.load(Ordering::Relaxed)..rotate_at;
+            if !period.contains(&clock::seconds()) {
+                self.leave_by_time(attachment);
+            }
         }
     }
 
@@ -65,16 +72,26 @@ impl Core {
         let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
         let rule = &words.files.rule;
         let (rotate_at, now) = (rule.rotate_at.load(Ordering::SeqCst), clock::seconds());
-        if rotate_at == 0 || now < rotate_at {
+        if rotate_at == 0 {
             return;
         }
-        // A file that got its first record since then is the new one already.
+        // A file that got its first record since then is the new one already. A name from the
+        // future tells nothing.
+        let is_new = |time| (rotate_at..=now).contains(&time);
         let newest = words.files.names.newest();
-        if newest.is_none_or(|(_, time)| time < rotate_at) {
+        if now >= rotate_at && !newest.is_some_and(|(_, time)| is_new(time)) {
             self.leave_segment();
         }
-        let policy = words.files.policy.load().unwrap_or_default();
-        rule.rotate_at.store(next_moment(&policy, now), Ordering::SeqCst);
+        self.set_moment(&words.files.policy.load().unwrap_or_default(), now);
+    }
+
+    /// Stores the first moment behind `time`, and the one before. The prepare lock is held.
+    pub(crate) fn set_moment(&self, policy: &Policy, time: u64) {
+        let rule = &self.words().files.rule;
+        let moment = next_moment(policy, time);
+        let every = policy.rotate_every.map_or(0, |every| every.as_secs());
+        rule.rotated_at.store(moment.saturating_sub(every), Ordering::SeqCst);
+        rule.rotate_at.store(moment, Ordering::SeqCst);
     }
 
     /// Has the next record go to a new segment, unless this one is empty. The prepare lock is held.
@@ -213,7 +230,7 @@ impl Core {
 
 /// The first moment behind `time` at which the log goes on in a new file, in seconds since 1970; 0
 /// for never.
-pub(crate) fn next_moment(policy: &Policy, time: u64) -> u64 {
+fn next_moment(policy: &Policy, time: u64) -> u64 {
     let Some(every) = policy.rotate_every.as_ref().map(Duration::as_secs).filter(|s| *s > 0) else {
         return 0;
     };

@@ -109,6 +109,8 @@ pub(crate) struct RuleWords {
     pub(crate) edge: AtomicU64,
     /// Bytes of zeros to write at a time, or 0 for the least.
     pub(crate) window: AtomicU64,
+    /// The moment before `rotate_at`: a clock that tells less has been put back.
+    pub(crate) rotated_at: AtomicU64,
 }
 
 /// The log's `Policy`.

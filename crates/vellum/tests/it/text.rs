@@ -1,5 +1,6 @@
 //! The files of text logs: their names, when the next one begins, and who decides that.
 
+mod clocks;
 #[cfg(feature = "zstd")]
 mod compression;
 mod follow;
