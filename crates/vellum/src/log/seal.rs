@@ -99,9 +99,13 @@ impl Core {
             }
         };
         let published = cursor::published(self.words());
-        if batch_end > published && patience.is_left() {
+        // A batch that ends before what is to be committed helps nobody who waits.
+        let is_too_short = published < end;
+        if batch_end > published && (is_too_short || patience.is_left()) {
             drop(sealer);
-            patience.wait();
+            if !is_too_short {
+                patience.wait();
+            }
             return self.wait_for_seal(attachment, end, batch_end);
         }
         let Some(batch) = sealer.seal(start, batch_end.min(published)) else { return Ok(()) };
