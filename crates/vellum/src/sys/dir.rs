@@ -4,10 +4,14 @@
 //! So a process that changes its working directory, or a parent that is renamed, makes no
 //! difference; and nothing that somebody else puts there under the name of a file of the log leads
 //! out of it: a link is never followed, a pipe is never waited for, and a file that is made is new.
+//!
+//! A forked child that becomes a daemon may close all descriptors, and others get their numbers. So before
+//! each use the directory is known again by device and inode; a child that has lost it opens it by its
+//! path, each time, and takes no other for it.
 
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,16 +30,74 @@ pub(crate) struct Dir(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    fd: OwnedFd,
-    /// As it was named by who opened it: for messages, and never looked up again.
+    /// `None` only while this is dropped.
+    fd: Option<OwnedFd>,
+    /// Device and inode.
+    identity: (u64, u64),
+    /// As it was named by who opened it: for messages.
     path: PathBuf,
+    /// Looked up only by who has lost `fd`.
+    absolute_path: PathBuf,
+}
+
+/// The descriptor to reach files by.
+enum Handle<'a> {
+    Kept(BorrowedFd<'a>),
+    Fresh(OwnedFd),
+}
+
+impl AsFd for Handle<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Handle::Kept(fd) => *fd,
+            Handle::Fresh(fd) => fd.as_fd(),
+        }
+    }
+}
+
+impl Inner {
+    /// The descriptor, if its number still stands for the directory.
+    fn kept(&self) -> Option<BorrowedFd<'_>> {
+        let fd = self.fd.as_ref()?.as_fd();
+        (identity(fd) == Ok(self.identity)).then_some(fd)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.kept().is_none() {
+            // Somebody else's by now.
+            std::mem::forget(self.fd.take());
+        }
+    }
+}
+
+fn identity(fd: impl AsFd) -> io::Result<(u64, u64)> {
+    let status = fs::fstat(fd)?;
+    Ok((status.st_dev, status.st_ino))
 }
 
 impl Dir {
     /// Opens the directory at `path`.
     pub(crate) fn open(path: &Path) -> io::Result<Dir> {
         let fd = super::file::open(path, OFlags::RDONLY | OFlags::DIRECTORY, 0)?;
-        Ok(Dir(Arc::new(Inner { fd, path: path.to_path_buf() })))
+        let identity = identity(&fd)?;
+        let path = path.to_path_buf();
+        // In a working directory that is gone, it is as good as it can be.
+        let absolute_path = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+        Ok(Dir(Arc::new(Inner { fd: Some(fd), identity, path, absolute_path })))
+    }
+
+    fn handle(&self) -> io::Result<Handle<'_>> {
+        if let Some(fd) = self.0.kept() {
+            return Ok(Handle::Kept(fd));
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let fd = super::file::open(&self.0.absolute_path, flags, 0)?;
+        if identity(&fd)? != self.0.identity {
+            return Err(Errno::NOENT);
+        }
+        Ok(Handle::Fresh(fd))
     }
 
     /// Its path, as it was when it was opened.
@@ -93,7 +155,8 @@ impl Dir {
     fn open_at(&self, path: &Path, flags: OFlags, mode: u32) -> io::Result<OwnedFd> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(mode);
-        retry(|| fs::openat(&self.0.fd, name(path), flags, mode))
+        let dir = self.handle()?;
+        retry(|| fs::openat(&dir, name(path), flags, mode))
     }
 
     /// All bytes of a regular file.
@@ -107,17 +170,18 @@ impl Dir {
 
     /// Gives the file `from` the name of `to`, in the place of what has it.
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::renameat(&self.0.fd, name(from), &self.0.fd, name(to))
+        let dir = self.handle()?;
+        fs::renameat(&dir, name(from), &dir, name(to))
     }
 
     /// Removes a name.
     pub(crate) fn unlink(&self, path: &Path) -> io::Result<()> {
-        fs::unlinkat(&self.0.fd, name(path), AtFlags::empty())
+        fs::unlinkat(self.handle()?, name(path), AtFlags::empty())
     }
 
     /// Looks at what has a name, and not at what that leads to.
     pub(crate) fn stat(&self, path: &Path) -> io::Result<Stat> {
-        fs::statat(&self.0.fd, name(path), AtFlags::SYMLINK_NOFOLLOW)
+        fs::statat(self.handle()?, name(path), AtFlags::SYMLINK_NOFOLLOW)
     }
 
     /// Whether anything has this name.
@@ -127,20 +191,20 @@ impl Dir {
 
     /// Makes a symbolic link.
     pub(crate) fn symlink(&self, target: &Path, path: &Path) -> io::Result<()> {
-        fs::symlinkat(target, &self.0.fd, name(path))
+        fs::symlinkat(target, self.handle()?, name(path))
     }
 
     /// Where a symbolic link leads to.
     pub(crate) fn readlink(&self, path: &Path) -> io::Result<PathBuf> {
         use std::os::unix::ffi::OsStringExt;
-        let target = fs::readlinkat(&self.0.fd, name(path), Vec::new())?;
+        let target = fs::readlinkat(self.handle()?, name(path), Vec::new())?;
         Ok(std::ffi::OsString::from_vec(target.into_bytes()).into())
     }
 
     /// The names in it.
     pub(crate) fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in fs::Dir::read_from(&self.0.fd)? {
+        for entry in fs::Dir::read_from(self.handle()?)? {
             let name = entry?.file_name().to_string_lossy().into_owned();
             if name != "." && name != ".." {
                 names.push(name);
@@ -151,17 +215,17 @@ impl Dir {
 
     /// What the directory itself is.
     pub(crate) fn status(&self) -> io::Result<Stat> {
-        fs::fstat(&self.0.fd)
+        fs::fstat(self.handle()?)
     }
 
     /// The filesystem it is on.
     pub(crate) fn filesystem(&self) -> io::Result<Filesystem> {
-        Filesystem::of(&self.0.fd)
+        Filesystem::of(self.handle()?)
     }
 
     /// Waits until the names in it survive a power cut.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        match sync(&self.0.fd) {
+        match sync(self.handle()?) {
             // Some filesystems keep nothing, and say so.
             Err(Errno::INVAL) => Ok(()),
             answer => answer,
@@ -186,7 +250,7 @@ impl Dir {
 
     fn open_parent(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        retry(|| fs::openat(&self.0.fd, "..", flags, Mode::empty()))
+        retry(|| fs::openat(self.handle()?, "..", flags, Mode::empty()))
     }
 }
 
