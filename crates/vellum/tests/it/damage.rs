@@ -18,6 +18,7 @@ pub(crate) const ROLES: &[Role] = &[
     ("crowd", crowds::crowd),
     ("act as user", owners::act_as_user),
     ("append without rights", owners::append_without_rights),
+    ("become a daemon", directory::become_a_daemon),
     ("go elsewhere", directory::go_elsewhere),
     ("commit below 0711", directory::commit_below_0711),
 ];

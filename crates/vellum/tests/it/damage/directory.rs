@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options, Preallocate};
 
 use crate::support::child::{self, Child};
+use crate::support::fork;
 use crate::support::{
     FILLS, LAYOUTS, PATIENCE, assert_sound, become_nobody, is_root, open_to_all, payloads, place,
     scratch, small,
@@ -150,6 +151,49 @@ fn a_process_that_goes_elsewhere_keeps_its_log() {
             child.finish_well();
             let log = Options::new().open(place(&dir)).unwrap();
             assert_eq!(payloads(&log).len(), 10, "{layout} {fill}");
+        }
+    }
+}
+
+/// Opens a log, and goes on with it in a child that has closed all descriptors, as daemons do.
+pub(crate) fn become_a_daemon(arguments: &[String]) {
+    std::env::set_current_dir(&arguments[0]).unwrap();
+    let layout = if arguments[1] == "text" { Layout::Text } else { Layout::Framed };
+    let fill = if arguments[2] == "mapped" { Fill::Mapped } else { Fill::Pwrite };
+    let log = small(layout).fill(fill).open("log").unwrap();
+    fill_segments(&log, 1);
+    let daemon = fork::fork(|| {
+        std::env::set_current_dir("/").unwrap();
+        // SAFETY: nothing in this process uses a descriptor beyond these but the log.
+        assert_eq!(unsafe { libc::close_range(3, libc::c_uint::MAX, 0) }, 0);
+        // Another log's directory gets the numbers.
+        let decoy = Path::new(&arguments[0]).join("decoy");
+        let decoys: Vec<_> = (0..64).map(|_| fs::File::open(&decoy).unwrap()).collect();
+        fill_segments(&log, 9);
+        log.sync().unwrap();
+        assert_eq!(payloads(&log).len(), 10);
+        drop(decoys);
+        0
+    });
+    assert_eq!(fork::wait(daemon), 0);
+    assert_eq!(payloads(&log).len(), 10);
+}
+
+#[test]
+fn a_daemon_that_has_closed_all_descriptors_keeps_its_log() {
+    for layout in LAYOUTS {
+        for fill in FILLS {
+            let dir = scratch();
+            let decoy = dir.path().join("decoy");
+            small(layout).fill(fill).open(&decoy).unwrap().append(b"decoy\n").unwrap();
+            let (layout, fill) = (layout.to_string(), fill.to_string());
+            let arguments = [dir.path().to_str().unwrap(), &layout, &fill];
+            Child::start("become a daemon", &arguments).finish_well();
+            let log = Options::new().open(place(&dir)).unwrap();
+            assert_eq!(payloads(&log).len(), 10, "{layout} {fill}");
+            assert_sound(&log);
+            let decoy = Options::new().open(decoy).unwrap();
+            assert_eq!(payloads(&decoy), [b"decoy\n"]);
         }
     }
 }
