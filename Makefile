@@ -80,7 +80,8 @@ $(VENV)/installed: $(PYTHON_CRATE)/requirements.txt | python-tools
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check uwsgi==2.0.31 || \
-	  echo "make: uwsgi can't be built here (it needs a C compiler and python3-dev): its tests are skipped"
+	  { echo "make: uwsgi can't be built here (it needs a C compiler and python3-dev): its tests are skipped"; \
+	    [ "$$VELLUM_REQUIRE" != all ]; }
 	@touch $@
 
 # Python itself is not installed; the part of it that Debian leaves out is, where it can be.
@@ -132,23 +133,24 @@ powercut: tools filesystems
 	  --check '$(BUILT)/vellum stress --check --torn {dir}/log'
 
 # A few hundred cuts on each filesystem, in the settings that differ most. The commands are those that
-# the tests use, so that `test` has nothing to build here.
+# the tests use, so that `test` has nothing to build here. 77: this machine cannot do it; where
+# VELLUM_REQUIRE=all that is another status.
 POWERCUT = $(TARGET)/debug/vellum-powercut --check '$(TARGET)/debug/vellum stress --check --torn {dir}/log' \
   --work '$(TARGET)/debug/vellum stress {dir}/log
 powercut-sample: tools filesystems
 	$(CARGO) test --workspace --features $(FEATURES) --no-run --quiet
-	@$(POWERCUT) --records 150 --segment-bytes 16384 --trim-every 20' --points 60 --prefix --nested || [ $$? -eq 77 ]
+	@$(POWERCUT) --records 150 --segment-bytes 16384 --trim-every 20' --points 60 --at-least 30 --prefix --nested || [ $$? -eq 77 ]
 	@$(POWERCUT) --records 400 --segment-bytes 32768 --trim-every 40 --threads 3 --processes 2 --bytes 20-9000' \
-	  --points 150 || [ $$? -eq 77 ]
+	  --points 150 --at-least 75 || [ $$? -eq 77 ]
 	@$(POWERCUT) --records 200 --segment-bytes 65536 --threads 3 --bytes 20-3000 --fill pwrite' \
-	  --points 60 || [ $$? -eq 77 ]
+	  --points 60 --at-least 30 || [ $$? -eq 77 ]
 	@$(POWERCUT) --records 150 $(POWERCUT_TEXT) --bytes 20-900 --commit 3 --retain-files 5' \
-	  --points 20 --prefix --nested || [ $$? -eq 77 ]
+	  --points 20 --at-least 10 --prefix --nested || [ $$? -eq 77 ]
 	@$(POWERCUT) --records 300 $(POWERCUT_TEXT) --threads 2 --processes 2 --commit 5 --retain-files 8 --fill pwrite' \
-	  --points 30 || [ $$? -eq 77 ]
+	  --points 30 --at-least 15 || [ $$? -eq 77 ]
 	@for failure in write:90 flush:70 lose:70; do \
 	  $(POWERCUT) --records 200 --segment-bytes 65536 --threads 3 --bytes 20-3000' \
-	    --points 40 --fs ext4,xfs --fail $$failure || [ $$? -eq 77 ] || exit 1; done
+	    --points 40 --at-least 20 --fs ext4,xfs --fail $$failure || [ $$? -eq 77 ] || exit 1; done
 
 # What is new goes to target/fuzz-corpus; `test` replays what is kept in fuzz/corpus.
 fuzz: tools
@@ -191,13 +193,13 @@ filesystems:
 
 # What some tests look at the work with: a browser for the HTML report, a FUSE filesystem, fio, and what
 # C programs are built and watched with. They are installed where they are missing and can be; without
-# them those tests are skipped, and say so.
+# them those tests are skipped, and say so; with VELLUM_REQUIRE=all that is a failure.
 extras:
 	@for pair in chromium:chromium bindfs:bindfs fio:fio cmake:cmake pkg-config:pkg-config \
-	  c++:g++ valgrind:valgrind; do \
+	  c++:g++ valgrind:valgrind zstd:zstd; do \
 	  command -v $${pair%:*} >/dev/null || missing="$$missing $${pair#*:}"; \
 	done; \
 	[ -n "$$missing" ] || exit 0; \
 	install="apt-get install --yes --quiet --no-install-recommends $$missing"; \
 	{ [ "$$(id -u)" -eq 0 ] && { $$install || { apt-get update --quiet && $$install; }; }; } >/dev/null 2>&1 || \
-	  echo "make: missing:$$missing; the tests that need them are skipped" >&2
+	  { echo "make: missing:$$missing; the tests that need them are skipped" >&2; [ "$$VELLUM_REQUIRE" != all ]; }

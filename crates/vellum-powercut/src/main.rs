@@ -32,7 +32,7 @@ const MACHINE_CANNOT: u8 = 77;
 #[command(subcommand_negates_reqs = true)]
 #[command(
     after_help = "Exit status: 0 all promises kept, 1 a promise broken, 2 could not run, 77 \
-                        this machine cannot do it."
+                        this machine cannot do it (2 where VELLUM_REQUIRE=all)."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -80,6 +80,9 @@ struct CampaignArguments {
     /// Random cuts per recording.
     #[arg(long, default_value_t = 300)]
     points: usize,
+    /// Fail if fewer cuts than this were tried on a filesystem.
+    #[arg(long, default_value_t = 1)]
+    at_least: u64,
     /// Instead of random cuts: every image that dropping unflushed writes can leave.
     #[arg(long)]
     exhaustive: bool,
@@ -126,14 +129,17 @@ fn main() -> ExitCode {
 /// Tells an error and gives the exit status for it.
 fn tell(error: &anyhow::Error) -> u8 {
     eprintln!("vellum-powercut: {error:#}");
-    if error.is::<Missing>() { MACHINE_CANNOT } else { CANNOT_RUN }
+    let may_be_missing = !vellum_skip::is_all_required();
+    if error.is::<Missing>() && may_be_missing { MACHINE_CANNOT } else { CANNOT_RUN }
 }
 
 /// Runs the campaign in a process that takes everything with it when it ends.
 fn run_apart(arguments: &CampaignArguments) -> anyhow::Result<u8> {
     let (filesystems, plan) = plan(arguments)?;
     sandbox::look_for_needs(&filesystems)?;
-    let body = || run(&filesystems, &plan, arguments.seconds).unwrap_or_else(|error| tell(&error));
+    let (seconds, at_least) = (arguments.seconds, arguments.at_least);
+    let run = || run(&filesystems, &plan, seconds, at_least);
+    let body = || run().unwrap_or_else(|error| tell(&error));
     match sys::supervise(body) {
         Ok(End::Exited(status)) => Ok(status),
         Ok(End::Signalled(signal)) => Ok(128 + signal as u8),
@@ -179,7 +185,12 @@ fn plan(arguments: &CampaignArguments) -> anyhow::Result<(Vec<Filesystem>, Plan)
 }
 
 /// The campaign itself, in its own process.
-fn run(filesystems: &[Filesystem], plan: &Plan, seconds: Option<u64>) -> anyhow::Result<u8> {
+fn run(
+    filesystems: &[Filesystem],
+    plan: &Plan,
+    seconds: Option<u64>,
+    at_least: u64,
+) -> anyhow::Result<u8> {
     println!("--seed {}", plan.seed);
     let end = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let mut sandbox = Sandbox::enter(plan.seed)?;
@@ -193,5 +204,8 @@ fn run(filesystems: &[Filesystem], plan: &Plan, seconds: Option<u64>) -> anyhow:
     }
     println!("{TABLE_HEAD}");
     totals.iter().for_each(|total| println!("{total}"));
+    if let Some(total) = totals.iter().find(|total| total.cuts < at_least) {
+        bail!("{} cuts are too few; {at_least} are wanted", total.cuts);
+    }
     Ok(u8::from(totals.iter().any(|total| total.violations > 0)))
 }

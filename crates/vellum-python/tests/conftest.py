@@ -10,6 +10,7 @@ import textwrap
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -47,6 +48,13 @@ def lines(path: str) -> list[str]:
     """All lines of a text log, oldest first; what the dead left unfinished is padded first."""
     with Log(path, create=False) as log:
         return [record.payload.decode("utf-8", "surrogateescape") for record in log.read()]
+
+
+def missing(why: str) -> NoReturn:
+    """Skips the test, or fails it where everything has to run."""
+    if os.environ.get("VELLUM_REQUIRE") == "all":
+        pytest.fail(f"VELLUM_REQUIRE=all, and {why}")
+    pytest.skip(why)
 
 
 def in_child(act: Callable[[], object]) -> int:

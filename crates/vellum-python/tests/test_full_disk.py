@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import handler_to, lines
+from conftest import handler_to, lines, missing
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
     if subprocess.run(mount, capture_output=True).returncode != 0:
-        pytest.skip("mounting a small filesystem takes root")
+        missing("mounting a small filesystem takes root")
     try:
         yield disk
     finally:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from conftest import missing
 from vellum_log import Log
 
 PREFORK = Path(__file__).parent / "prefork"
@@ -33,7 +34,7 @@ ROTATE_BYTES = 8192
 def gunicorn(address: Path, is_preloaded: bool) -> list[str]:
     """gunicorn, which imports the application before it forks if it is to be preloaded."""
     if importlib.util.find_spec("gunicorn") is None:
-        pytest.skip("gunicorn is not installed: pip install gunicorn")
+        missing("gunicorn is not installed: pip install gunicorn")
     command = [sys.executable, "-m", "gunicorn", "--pythonpath", str(PREFORK)]
     command += ["--bind", f"unix:{address}", "--workers", str(WORKERS), "--log-level", "critical"]
     return command + ["--preload"] * is_preloaded + ["app:application"]
@@ -43,7 +44,7 @@ def uwsgi(address: Path, is_preloaded: bool) -> list[str]:
     """uWSGI, which imports the application before it forks unless it is told to be lazy."""
     program = shutil.which("uwsgi", path=str(Path(sys.executable).parent)) or shutil.which("uwsgi")
     if program is None:
-        pytest.skip("uwsgi is not installed: pip install uwsgi (needs a C compiler and python3-dev)")
+        missing("uwsgi is not installed: pip install uwsgi (needs a C compiler and python3-dev)")
     command = [program, "--master", "--processes", str(WORKERS), "--http-socket", str(address)]
     command += ["--virtualenv", sys.prefix, "--pythonpath", str(PREFORK), "--module", "app"]
     command += ["--need-app", "--die-on-term", "--disable-logging", "--logto", "/dev/null"]

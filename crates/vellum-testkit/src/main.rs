@@ -108,7 +108,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if cases.is_empty() {
         bail!("no case is called {:?}; --list names them", arguments.case);
     }
-    if let Err(error) = try_tracing() {
+    if let Err(error) = trace::try_tracing() {
         let what = format!("a child process cannot be traced here: {error}");
         return skip(&what).map(|()| ExitCode::SUCCESS);
     }
@@ -157,7 +157,7 @@ fn choose_cases(arguments: &Arguments) -> Vec<Case> {
 
 /// Says what is left out; an error where everything has to run.
 fn skip(what: &str) -> anyhow::Result<()> {
-    if std::env::var_os("VELLUM_REQUIRE").is_some_and(|what| what == "all") {
+    if vellum_skip::is_all_required() {
         bail!("VELLUM_REQUIRE=all, and {what}");
     }
     println!("SKIPPED: {what}");
@@ -172,26 +172,6 @@ fn leave_out_full_disks(cases: &mut Vec<Case>, base: &Path) -> anyhow::Result<()
         cases.retain(|case| !is_on_full_disk(case));
     }
     Ok(())
-}
-
-/// Whether a child may be traced, which a container can forbid.
-fn try_tracing() -> anyhow::Result<()> {
-    let child = trace::fork(|| match trace::trace_me() {
-        Ok(()) => {
-            trace::mark();
-            0
-        }
-        Err(error) => error.raw_os_error().unwrap_or(1),
-    })?;
-    match trace::wait(child)? {
-        Stop::Mark => {
-            let allowed = trace::set_options(child);
-            trace::kill_and_reap(child)?;
-            Ok(allowed?)
-        }
-        Stop::Exited(code) => Err(std::io::Error::from_raw_os_error(code).into()),
-        stop => bail!("the child ended by {stop:?}"),
-    }
 }
 
 /// What is tried in each case.

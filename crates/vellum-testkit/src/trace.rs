@@ -77,6 +77,26 @@ pub fn trace_me() -> io::Result<()> {
     check(unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, ptr::null_mut::<c_void>(), 0) })
 }
 
+/// Whether a child may be traced, which a container can forbid.
+pub fn try_tracing() -> io::Result<()> {
+    let child = fork(|| match trace_me() {
+        Ok(()) => {
+            mark();
+            0
+        }
+        Err(error) => error.raw_os_error().unwrap_or(1),
+    })?;
+    match wait(child)? {
+        Stop::Mark => {
+            let allowed = set_options(child);
+            kill_and_reap(child)?;
+            allowed
+        }
+        Stop::Exited(code) => Err(io::Error::from_raw_os_error(code)),
+        stop => Err(io::Error::other(format!("the child ended by {stop:?}"))),
+    }
+}
+
 /// Stops the calling process at a mark, until its tracer lets it go.
 pub fn mark() {
     // SAFETY: sends a signal to the calling process itself.

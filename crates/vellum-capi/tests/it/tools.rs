@@ -23,7 +23,7 @@ pub(crate) fn have(tools: &[&str]) -> bool {
     match tools.iter().find(is_missing) {
         None => true,
         Some(tool) => {
-            eprintln!("skipped: {tool} is missing");
+            vellum_skip::skip(format_args!("{tool} is missing"));
             false
         }
     }

@@ -47,7 +47,7 @@ fn fio_writes_the_same_where_it_is_installed() {
     let options = ["--check-with", "fio", "--states", "off,metadata", "--engines", "aio"];
     let ran = bench(&place, &[&options[..], &["--json", "-"]].concat());
     if ran.stderr.contains("fio is missing") {
-        return println!("skipped: there is no fio here");
+        return vellum_skip::skip("there is no fio here");
     }
     let report: Value = serde_json::from_str(&ran.good()).unwrap();
     let cases = report["cases"].as_array().unwrap();

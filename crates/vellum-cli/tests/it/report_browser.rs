@@ -81,8 +81,7 @@ fn page(place: &Place) -> PathBuf {
 #[test]
 fn the_page_works_in_a_browser() {
     let Some(mut browser) = Browser::start() else {
-        eprintln!("skipped: no chromium here; `make extras` installs it");
-        return;
+        return vellum_skip::skip("no chromium here; `make extras` installs it");
     };
     let place = Place::new();
     let page = page(&place);

@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &[&str]) -> Option<Run> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let stderr = text(&output.stderr);
     if output.status.code() == Some(MACHINE_CANNOT) {
-        println!("SKIPPED: {}", stderr.trim());
+        vellum_skip::skip(stderr.trim());
         return None;
     }
     Some(Run { status: output.status.code(), stdout: text(&output.stdout), stderr, kept })

@@ -30,8 +30,8 @@ impl Mount {
     pub(crate) fn ext4_on(test: &str, image: &Path, mib: u64) -> Option<Mount> {
         Mount::new(test, |_, at| {
             std::fs::File::create(image).unwrap().set_len(mib << 20).unwrap();
-            run("mkfs.ext4", &["-q", "-F", "-m", "0", "-O", "^has_journal", text(image)])
-                && run("mount", &["-o", "loop", text(image), text(at)])
+            run("mkfs.ext4", &["-q", "-F", "-m", "0", "-O", "^has_journal", text(image)])?;
+            run("mount", &["-o", "loop", text(image), text(at)])
         })
     }
 
@@ -45,11 +45,16 @@ impl Mount {
         Mount::image(test, mib, |image| run("mkfs.btrfs", &["-q", "-f", text(image)]))
     }
 
-    fn image(test: &str, mib: u64, make: impl FnOnce(&Path) -> bool) -> Option<Mount> {
+    fn image(
+        test: &str,
+        mib: u64,
+        make: impl FnOnce(&Path) -> Result<(), String>,
+    ) -> Option<Mount> {
         Mount::new(test, |dir, at| {
             let image = dir.join("image");
             std::fs::File::create(&image).unwrap().set_len(mib << 20).unwrap();
-            make(&image) && run("mount", &["-o", "loop", text(&image), text(at)])
+            make(&image)?;
+            run("mount", &["-o", "loop", text(&image), text(at)])
         })
     }
 
@@ -85,14 +90,14 @@ impl Mount {
         let done = unsafe { libc::ioctl(root.as_raw_fd(), GOING_DOWN, &raw const flags) };
         assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
         drop(root);
-        assert!(run("umount", &[text(&self.at)]));
+        run("umount", &[text(&self.at)]).unwrap();
         let image = self.dir.path().join("image");
         // Mounted before the last one lets go of the device, it would be the one that has stopped.
         super::until("other mount namespaces let go of the filesystem", || {
             let devices = Command::new("losetup").arg("-j").arg(&image).output().unwrap();
             devices.stdout.is_empty().then_some(())
         });
-        assert!(run("mount", &["-o", "loop", text(&image), text(&self.at)]));
+        run("mount", &["-o", "loop", text(&image), text(&self.at)]).unwrap();
     }
 
     /// In a mount namespace of its own: lets go of what tests have mounted elsewhere, which could not be
@@ -101,22 +106,24 @@ impl Mount {
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
         let places = mounts.lines().filter_map(|line| line.split(' ').nth(1));
         for place in places.filter(|place| place.starts_with(env!("CARGO_TARGET_TMPDIR"))) {
-            run("umount", &["-l", place]);
+            let _ = run("umount", &["-l", place]);
         }
     }
 
-    fn new(test: &str, make: impl FnOnce(&Path, &Path) -> bool) -> Option<Mount> {
+    fn new(test: &str, make: impl FnOnce(&Path, &Path) -> Result<(), String>) -> Option<Mount> {
         if !is_root(test) {
             return None;
         }
         let dir = scratch();
         let at = dir.path().join("mount");
         std::fs::create_dir(&at).unwrap();
-        if make(dir.path(), &at) {
-            return Some(Mount { at, dir });
+        match make(dir.path(), &at) {
+            Ok(()) => Some(Mount { at, dir }),
+            Err(why) => {
+                skip(test, &format!("no filesystem can be mounted here: {why}"));
+                None
+            }
         }
-        skip(test, "no filesystem can be mounted here");
-        None
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -126,7 +133,7 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        run("umount", &["-l", text(&self.at)]);
+        let _ = run("umount", &["-l", text(&self.at)]);
     }
 }
 
@@ -134,7 +141,12 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-fn run(program: &str, arguments: &[&str]) -> bool {
+/// Runs a program that is to succeed, or tells what it said.
+fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
     let output = Command::new(program).args(arguments).output();
-    output.is_ok_and(|output| output.status.success())
+    let output = output.map_err(|error| format!("{program}: {error}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!("{program}: {}", String::from_utf8_lossy(&output.stderr).trim())),
+    }
 }
