@@ -14,8 +14,9 @@ PYTHON ?= python3
 PYTHON_CRATE = crates/vellum-python
 VENV = $(TARGET)/venv-python
 
-.PHONY: help build demo test lint model killpoints killpoints-all inject stress powercut powercut-sample fuzz \
-  worlds bench bench-peers bench-python install clean tools filesystems extras wheel test-python python-tools
+.PHONY: help build demo test lint model model-long fuzz-check killpoints killpoints-all inject stress powercut \
+  powercut-sample fuzz worlds bench bench-peers bench-python install clean tools filesystems extras wheel \
+  test-python python-tools
 
 help:
 	@echo "make demo            four processes append to one log, one is killed, all is verified"
@@ -25,6 +26,7 @@ help:
 	@echo "make bench-peers     what a commit costs, against five other engines (PEERS_FLAGS=...)"
 	@echo "                     with PEERS_FLAGS=append: what a log line costs, against other loggers"
 	@echo "make bench-python    handlers for Python's logging in many processes (PYTHON_FLAGS=...)"
+	@echo "make model-long      the protocol under a model checker, all models (long)"
 	@echo "make killpoints-all  kill a process at every instruction of every path (long)"
 	@echo "make inject          have every system call of every path fail (long)"
 	@echo "make stress          many processes with random kills, VELLUM_STRESS_SECONDS=600"
@@ -56,7 +58,7 @@ bench-python: wheel
 	  --force-reinstall --no-deps vellum-log
 	$(VENV)/bin/python $(PYTHON_CRATE)/bench/handlers.py $(PYTHON_FLAGS)
 
-test: tools filesystems extras lint
+test: tools filesystems extras lint fuzz-check
 	$(CARGO) test --workspace --features $(FEATURES)
 	$(MAKE) --no-print-directory test-python
 	$(MAKE) --no-print-directory model
@@ -97,6 +99,10 @@ python-tools:
 # The protocol's own code under a model checker, with death at any step.
 model:
 	RUSTFLAGS="--cfg shuttle" $(CARGO) test --release -p vellum --lib --target-dir target/model model
+
+# The models too that take minutes each.
+model-long:
+	RUSTFLAGS="--cfg shuttle" $(CARGO) test --release -p vellum --lib --target-dir target/model model -- --include-ignored
 
 # A longer sample than the one in `test`; `killpoints-all` tries every instruction.
 killpoints:
@@ -164,9 +170,17 @@ fuzz: tools
 	    -max_total_time=$(SECONDS) -max_len=128 -timeout=60 -rss_limit_mb=1024 || exit 1; \
 	done
 
+# The targets of the fuzzer still build, where the toolchain that they need is there; `test` replays what
+# they have found in any case.
+fuzz-check: tools
+	@if $(CARGO) +nightly --version >/dev/null 2>&1; then \
+	  $(CARGO) +nightly check --quiet --manifest-path fuzz/Cargo.toml --target-dir $(TARGET)/fuzz-check; \
+	else echo "make: no nightly toolchain: the fuzz targets are not built" >&2; fi
+
 lint: tools
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --features $(FEATURES) -- -D warnings
+	$(CARGO) clippy -p vellum --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet --features $(FEATURES)
 
 include crates/vellum-capi/install/install.mk

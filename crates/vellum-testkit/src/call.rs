@@ -82,6 +82,18 @@ pub fn fail(victim: Pid, errno: i32) -> io::Result<()> {
     trace::set_registers(victim, &registers)
 }
 
+/// What the call answered at whose exit the victim stopped: a negative error number, or a count.
+#[cfg(target_arch = "x86_64")]
+pub fn answer_at_exit(victim: Pid) -> io::Result<i64> {
+    Ok(trace::registers(victim)?.rax as i64)
+}
+
+/// Elsewhere no answer is known.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn answer_at_exit(_victim: Pid) -> io::Result<i64> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Elsewhere no call is recognised.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn at_entry(_victim: Pid) -> io::Result<Option<Call>> {

@@ -61,6 +61,27 @@ pub fn records(case: &Case, expected: &Expected, found: &[Vec<u8>]) -> Result<()
     }
 }
 
+/// Retention takes the oldest files and no others, and leaves as many as the policy keeps.
+pub fn kept(case: &Case, dir: &Path, found: &[Vec<u8>]) -> Result<(), Fault> {
+    if !matches!(case.operation, Operation::Retain | Operation::BlockRetain) {
+        return Ok(());
+    }
+    let records = case.operation.template_records();
+    let is_there = |record: &Payload| found.contains(&record.bytes(case.layout));
+    let oldest = records.iter().position(is_there).unwrap_or(records.len());
+    if let Some(gone) = records[oldest..].iter().find(|record| !is_there(record)) {
+        return Err(format!("{gone:?} was removed, and what is older was not"));
+    }
+    let Some(closed) = case.operation.retained_files() else { return Ok(()) };
+    let entries = fs::read_dir(dir).map_err(|error| format!("cannot list: {error}"))?;
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let count = names.filter(|name| first_of(name).is_some()).count();
+    if count < closed as usize + 1 {
+        return Err(format!("{count} files are left; {closed} closed ones are to be kept"));
+    }
+    Ok(())
+}
+
 /// Compares what a power cut has left with what was there: what was not durable may be gone, with
 /// all behind it.
 pub fn records_after_power_cut(
@@ -295,6 +316,23 @@ mod tests {
         assert!(check(&[Must, Should, Must], &[0]).is_err(), "lost");
         assert!(check(&[Must, Should], &[1]).is_err(), "lost");
         assert!(check(&[Must, Should], &[0, 1, 1]).is_err(), "doubled");
+    }
+
+    #[test]
+    fn retention_that_takes_too_much_is_noticed() {
+        let case = Case { operation: Operation::Retain, ..CASE };
+        let records = case.operation.template_records();
+        let bytes = |range: std::ops::Range<usize>| {
+            records[range].iter().map(|record| record.bytes(Layout::Text)).collect::<Vec<_>>()
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let file = |number: u32| dir.path().join(format!("20260101T000000Z-{number:016x}.log"));
+        (0..7).for_each(|number| fs::write(file(number), "x").unwrap());
+        assert_eq!(kept(&case, dir.path(), &bytes(4..10)), Ok(()));
+        let gap = [bytes(4..6), bytes(7..10)].concat();
+        assert!(kept(&case, dir.path(), &gap).is_err(), "one in the middle");
+        fs::remove_file(file(0)).unwrap();
+        assert!(kept(&case, dir.path(), &bytes(4..10)).is_err(), "a file too many");
     }
 
     #[test]

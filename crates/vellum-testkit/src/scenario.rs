@@ -216,6 +216,11 @@ impl Operation {
         self.is_durable() && !matches!(self, Operation::FirstCommit | Operation::Close)
     }
 
+    /// How many closed files its policy keeps, where it removes older ones.
+    pub fn retained_files(self) -> Option<u64> {
+        (self == Operation::Retain).then_some(6)
+    }
+
     /// Whether it opens a log whose words do not hold.
     pub fn recovers(self) -> bool {
         matches!(self, Operation::Recover | Operation::RecoverStage)
@@ -314,9 +319,9 @@ impl Case {
             .segment_capacity_bytes(self.operation.segment_capacity())
             .preallocate(self.preallocate)
             .on_full(self.operation.on_full());
-        let options = match self.operation {
-            Operation::Retain => options.rotate_bytes(1000).retain_files(6),
-            _ => options,
+        let options = match self.operation.retained_files() {
+            Some(count) => options.rotate_bytes(1000).retain_files(count),
+            None => options,
         };
         match self.fill {
             Some(fill) => options.fill(fill),

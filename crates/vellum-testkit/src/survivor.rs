@@ -210,6 +210,7 @@ impl Scene<'_> {
         }
         let found = check::read_all(&log)?;
         check::records(case, &expected, &found)?;
+        check::kept(case, self.dir, &found)?;
         check::verified(&log, &found)?;
         self.check_told(&log, &found)?;
         self.finish_durable(&log, is_done, &found)?;

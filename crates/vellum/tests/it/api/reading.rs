@@ -108,12 +108,12 @@ fn follow_takes_any_timeout_however_long() {
     });
 }
 
-/// Rounds of question and answer: were the follower woken by its own looking around once a second
-/// only, they would not be done in time.
+/// Rounds of question and answer. That a follower is woken, and does not just look again after a
+/// while, only the kernel can tell: `vellum-testkit/tests/system_calls.rs` asks it.
 const ROUNDS: usize = 200;
 
 #[test]
-fn follow_is_woken_by_another_thread() {
+fn followers_answer_each_other_between_threads() {
     for layout in LAYOUTS {
         let dir = scratch();
         let (asked, answered) = (dir.path().join("asked"), place(&dir));
@@ -127,7 +127,6 @@ fn follow_is_woken_by_another_thread() {
                     answers.append(question.payload).unwrap();
                 }
             });
-            let start = std::time::Instant::now();
             let mut reader = answers.reader(Lsn::ZERO).unwrap();
             for round in 0..ROUNDS {
                 let question = format!("{round}\n");
@@ -135,7 +134,6 @@ fn follow_is_woken_by_another_thread() {
                 let answer = reader.follow(Some(PATIENCE)).unwrap().expect("in time");
                 assert_eq!(answer.payload, question.as_bytes());
             }
-            assert!(start.elapsed() < PATIENCE, "the follower is not woken, it only looks again");
         });
     }
 }
@@ -153,7 +151,7 @@ pub(crate) fn echo(arguments: &[String]) {
 }
 
 #[test]
-fn follow_is_woken_by_another_process() {
+fn followers_answer_each_other_between_processes() {
     for layout in LAYOUTS {
         let dir = scratch();
         let (asked, answered) = (dir.path().join("asked"), place(&dir));
@@ -161,7 +159,6 @@ fn follow_is_woken_by_another_process() {
         let answers = small(layout).open(&answered).unwrap();
         let arguments = [asked.to_str().unwrap(), answered.to_str().unwrap()];
         let mut other = Child::start("echo", &arguments);
-        let start = std::time::Instant::now();
         let mut reader = answers.reader(Lsn::ZERO).unwrap();
         for round in 0..ROUNDS {
             let question = format!("{round}\n");
@@ -169,7 +166,6 @@ fn follow_is_woken_by_another_process() {
             let answer = reader.follow(Some(PATIENCE)).unwrap().expect("in time");
             assert_eq!(answer.payload, question.as_bytes());
         }
-        assert!(start.elapsed() < PATIENCE, "the follower is not woken, it only looks again");
         other.expect("done");
         other.finish_well();
     }

@@ -1,0 +1,211 @@
+//! What only the kernel can tell: which system calls a process makes, and by what it was woken.
+//!
+//! Not in the usual harness: whoever forks and traces here has one thread.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use vellum::{Fill, Layout, Log, Lsn, Options};
+use vellum_testkit::call;
+use vellum_testkit::trace::{self, Go, Pid, SharedPage, Stop};
+use vellum_testkit::victim::report;
+
+/// Word of the shared page: how many processes have come to where they wait.
+const READY: usize = 0;
+/// Word of the shared page: 1 if the log is a text log.
+const IS_TEXT: usize = 1;
+
+fn main() {
+    if let Err(error) = trace::try_tracing() {
+        return vellum_skip::skip(format_args!("a child process cannot be traced here: {error}"));
+    }
+    let tests: [(&str, fn()); 3] = [
+        ("an_append_through_a_mapping_makes_no_system_call", count_calls_of_appends),
+        ("who_follows_is_woken_and_does_not_just_look_again", look_by_what_a_follower_wakes),
+        ("processes_that_commit_share_their_syncs", count_syncs_of_processes),
+    ];
+    for (name, test) in tests {
+        trace::watchdog(120);
+        test();
+        println!("test {name} ... ok");
+    }
+}
+
+/// Every layout and way in which records are stored through a mapping.
+fn mapped() -> Vec<Options> {
+    let framed = Options::new().layout(Layout::Framed);
+    vec![
+        framed.clone(),
+        framed.clone().fill(Fill::Staged),
+        framed.fill(Fill::Mapped),
+        Options::new().layout(Layout::Text).fill(Fill::Mapped),
+    ]
+}
+
+fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a directory for temporary files")
+}
+
+/// A traced child that runs `work` and has come to its first mark.
+fn start(page: &SharedPage, work: impl FnOnce() -> anyhow::Result<()>) -> Pid {
+    let live = || {
+        report(page, || {
+            trace::trace_me()?;
+            work()
+        })
+    };
+    let child = trace::fork(live).unwrap();
+    assert_eq!(trace::wait(child).unwrap(), Stop::Mark, "{}", page.text());
+    trace::set_options(child).unwrap();
+    child
+}
+
+/// Lets a child go on to its next stop.
+fn stop_after(child: Pid, go: Go) -> Stop {
+    loop {
+        trace::go(child, go).unwrap();
+        match trace::wait(child).unwrap() {
+            Stop::Harmless => {}
+            stop => return stop,
+        }
+    }
+}
+
+/// Kills a child that has done what it was for.
+fn end(child: Pid) {
+    trace::kill_and_reap(child).unwrap();
+}
+
+fn count_calls_of_appends() {
+    // They fit into the pages that the second one has populated.
+    const COUNT: usize = 1000;
+    for options in mapped() {
+        let dir = scratch();
+        let page = SharedPage::new().unwrap();
+        let child = start(&page, || {
+            let log = options.open(dir.path().join("log"))?;
+            let is_text = log.layout() == Layout::Text;
+            page.word(IS_TEXT).store(u64::from(is_text), Ordering::SeqCst);
+            for _ in 0..2 {
+                log.append(b"the first one opens and maps, the second populates\n")?;
+            }
+            trace::mark();
+            for _ in 0..COUNT {
+                log.append(b"a line like any other\n")?;
+            }
+            trace::mark();
+            Ok(())
+        });
+        let mut calls = Vec::new();
+        while stop_after(child, Go::ToSystemCall) == Stop::SystemCall {
+            let call = call::at_entry(child).unwrap();
+            calls.extend(call.map(|call| call.number));
+            assert_eq!(stop_after(child, Go::ToSystemCall), Stop::SystemCall);
+        }
+        end(child);
+        // The mark itself is a signal that the child sends to itself.
+        calls.retain(|number| ![libc::SYS_kill, libc::SYS_getpid].contains(number));
+        // A new text log is made ready in small steps, so that its file stays small.
+        let most = if page.word(IS_TEXT).load(Ordering::SeqCst) == 1 { COUNT / 10 } else { 0 };
+        assert!(calls.len() <= most, "{COUNT} appends made the calls {calls:?}: {options:?}");
+    }
+}
+
+/// Answers of a follower's sleep.
+#[derive(Debug, PartialEq, Eq)]
+enum Sleep {
+    /// Somebody woke it.
+    Woken,
+    /// Its time was over, and it looks by itself.
+    Over,
+}
+
+fn look_by_what_a_follower_wakes() {
+    const ROUNDS: u32 = 50;
+    for options in mapped() {
+        let dir = scratch();
+        let place = dir.path().join("log");
+        let log = options.open(&place).unwrap();
+        let page = SharedPage::new().unwrap();
+        let child = start(&page, || {
+            let log = Options::new().open(&place)?;
+            let mut reader = log.reader(Lsn::ZERO)?;
+            trace::mark();
+            while reader.follow(None)?.is_some() {}
+            Ok(())
+        });
+        // On a busy machine it may be late enough to look by itself. Were it never woken, it would
+        // look by itself always.
+        let is_woken = |_| sleep_of_follower(child, &log).unwrap() == Sleep::Woken;
+        assert!((0..ROUNDS).any(is_woken), "no follower was woken: {options:?}");
+        end(child);
+    }
+}
+
+/// Appends a record when the follower sleeps; tells how that sleep ended.
+fn sleep_of_follower(child: Pid, log: &Log) -> io::Result<Sleep> {
+    loop {
+        assert_eq!(stop_after(child, Go::ToSystemCall), Stop::SystemCall);
+        let call = call::at_entry(child)?.expect("the call is known");
+        let waits = call.number == libc::SYS_futex && call.arguments[1] & 0x7f == 0;
+        trace::go(child, Go::ToSystemCall)?;
+        if waits {
+            while trace::state(child)? == 'R' {
+                std::thread::yield_now();
+            }
+            log.append(b"wake up\n")?;
+        }
+        assert_eq!(trace::wait(child)?, Stop::SystemCall);
+        if waits {
+            let is_woken = call::answer_at_exit(child)? == 0;
+            return Ok(if is_woken { Sleep::Woken } else { Sleep::Over });
+        }
+    }
+}
+
+fn count_syncs_of_processes() {
+    const COMMITTERS: u64 = 6;
+    for options in mapped() {
+        let dir = scratch();
+        let place = dir.path().join("log");
+        let log = options.open(&place).unwrap();
+        log.append_durable(b"the first one has names to sync\n").unwrap();
+        let is_staged = log.stat().unwrap().stage.is_some();
+        let before = log.stat().unwrap().commits;
+        let page = SharedPage::new().unwrap();
+        let leader = start(&page, || commit_one(&place, &page));
+        let is_at_device = |call: &call::Call| call.brings_to_the_device(is_staged);
+        while !call::at_entry(leader).unwrap().is_some_and(|call| is_at_device(&call)) {
+            assert_eq!(stop_after(leader, Go::ToSystemCall), Stop::SystemCall);
+        }
+        // They come while the first batch is on its way, and have appended before it is written.
+        let commit = || report(&page, || commit_one(&place, &page));
+        let others: Vec<Pid> = (0..COMMITTERS).map(|_| trace::fork(commit).unwrap()).collect();
+        while page.word(READY).load(Ordering::SeqCst) < 1 + COMMITTERS {
+            assert_eq!(page.text(), "");
+            std::thread::yield_now();
+        }
+        while matches!(stop_after(leader, Go::ToMark), Stop::Mark) {}
+        for other in others {
+            assert_eq!(trace::wait(other).unwrap(), Stop::Exited(0), "{}", page.text());
+        }
+        let commits = log.stat().unwrap().commits;
+        let (called, synced) = (commits.commits - before.commits, commits.syncs - before.syncs);
+        // The leader's batch, one beside it where two may be on their way, and one for all others.
+        let most = if is_staged { 3 } else { 2 };
+        assert!(called >= 2 && synced <= most, "{synced} syncs for {called} commits: {options:?}");
+        assert_eq!(log.durable(), log.published());
+    }
+}
+
+/// Appends a record, stops at a mark if it is traced, and commits.
+fn commit_one(place: &Path, page: &SharedPage) -> anyhow::Result<()> {
+    let log = Options::new().open(place)?;
+    let lsn = log.append(b"a record that is committed\n")?;
+    if page.word(READY).fetch_add(1, Ordering::SeqCst) == 0 {
+        trace::mark();
+    }
+    log.commit(lsn)?;
+    Ok(())
+}
