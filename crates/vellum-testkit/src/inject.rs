@@ -37,6 +37,8 @@ pub enum Choice {
         errors: Vec<i32>,
         /// Whether calls also do less than they were asked for.
         short: bool,
+        /// Whether what is known to fail is tried too.
+        known: bool,
     },
     /// This one.
     One(Injection),
@@ -66,8 +68,11 @@ impl Campaign<'_> {
     pub fn inject(&mut self, choice: &Choice, deadline: Option<Instant>) -> io::Result<()> {
         let mut all = match choice {
             Choice::One(injection) => vec![*injection],
-            Choice::Errors { errors, short } => self.list_injections(errors, *short)?,
+            Choice::Errors { errors, short, known } => {
+                self.list_injections(errors, *short, *known)?
+            }
         };
+        let is_all_asked_for = !matches!(choice, Choice::Errors { known: false, .. });
         if deadline.is_some() {
             self.random.shuffle(&mut all);
         }
@@ -78,13 +83,18 @@ impl Campaign<'_> {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Ok(());
             }
-            self.try_injection(injection, matches!(choice, Choice::One(_)))?;
+            self.try_injection(injection, is_all_asked_for)?;
         }
         self.report.word(word::IS_COMPLETE).store(1, Ordering::SeqCst);
         Ok(())
     }
 
-    fn list_injections(&mut self, errors: &[i32], short: bool) -> io::Result<Vec<Injection>> {
+    fn list_injections(
+        &mut self,
+        errors: &[i32],
+        short: bool,
+        with_known: bool,
+    ) -> io::Result<Vec<Injection>> {
         let calls = self.list_calls_beside()?;
         self.report.word(word::CALLS).store(calls.len() as u64, Ordering::SeqCst);
         let is_full = self.case.operation.is_on_full_disk();
@@ -99,7 +109,7 @@ impl Campaign<'_> {
             let Some((call, name)) = call else { continue };
             let mut add = |answer, is_lasting| {
                 let injection = Injection { calls, answer, is_lasting };
-                if known::is_known(self.case, name, injection) {
+                if !with_known && known::is_known(self.case, name, injection) {
                     self.report.word(word::KNOWN).fetch_add(1, Ordering::SeqCst);
                 } else {
                     all.push(injection);

@@ -25,6 +25,7 @@ const KNOWN: &[Known] = &[
     known("abandon/", "", ""),
     // An error of one process before the sync poisons the log.
     known("commit", "open", ""),
+    known("commit", "fstat", ""),
     known("commitbehinddead/", "newfstatat", ""),
     known("commitbehinddead/", "getdents64", ""),
     known("commitbehinddead/", "pread64", ""),

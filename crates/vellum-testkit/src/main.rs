@@ -47,6 +47,9 @@ struct Arguments {
     /// 12:EIO+ for all later calls too).
     #[arg(long, value_name = "ERRORS", value_parser = read_choice, conflicts_with = "point")]
     inject: Option<Choice>,
+    /// Try what is known to fail too.
+    #[arg(long, requires = "inject")]
+    known: bool,
     /// Leave a case after so many faults.
     #[arg(long, default_value_t = FAULTS_MAX)]
     faults: u64,
@@ -86,7 +89,7 @@ fn read_choice(text: &str) -> Result<Choice, String> {
             }
         }
     }
-    Ok(Choice::Errors { errors, short })
+    Ok(Choice::Errors { errors, short, known: false })
 }
 
 fn main() -> ExitCode {
@@ -127,7 +130,11 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         (None, false) => Extent::Sample(Duration::from_secs(arguments.seconds)),
     };
     println!("{} cases, {jobs} at a time, --seed {seed}", cases.len());
-    let (choice, faults_max) = (arguments.inject.as_ref(), arguments.faults);
+    let mut choice = arguments.inject.clone();
+    if let Some(Choice::Errors { known, .. }) = &mut choice {
+        *known = arguments.known;
+    }
+    let (choice, faults_max) = (choice.as_ref(), arguments.faults);
     let work = Work { extent, choice, seed, faults_max };
     let totals = run_cases(&cases, work, base.path(), jobs)?;
     println!("{totals}");
