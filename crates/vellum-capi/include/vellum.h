@@ -118,6 +118,9 @@ typedef enum {
     // A write or sync failed before: nothing more can be made durable until every process has
     // closed the log and one has opened it again.
     VELLUM_POISONED = 18,
+    // Another process held what the call needs for longer than the call was to wait: the message
+    // names it. The call has changed nothing.
+    VELLUM_TIMED_OUT = 19,
     // No error: there is nothing more, or nothing more yet.
     VELLUM_END = 100,
     // No error: it is on its way.
@@ -295,6 +298,10 @@ typedef struct {
     uint32_t compress;
     // 0.
     uint32_t reserved;
+    // How long this process's appends, commits and other calls on the open log wait for another
+    // process that is stopped or does not get on, in microseconds: then they return
+    // VELLUM_TIMED_OUT, and have changed nothing. 0 is for as long as that process lives.
+    uint64_t timeout_us;
 } vellum_options;
 
 // Fills `options` with the defaults: vellum_options_init(&options, sizeof options).
@@ -534,6 +541,11 @@ void vellum_reader_close(vellum_reader *reader);
 // Errors: VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_POISONED after a failed write
 // or sync, for every caller in every process, because nothing is tried again.
 int vellum_commit(const vellum_log *log, uint64_t lsn);
+
+// As vellum_commit, but waits for others no longer than `timeout_us` microseconds, whatever
+// vellum_options.timeout_us says: then VELLUM_TIMED_OUT, and vellum_last_error_message names the
+// process that was waited for, what it holds and what it does. The record is in the log as before.
+int vellum_commit_within(const vellum_log *log, uint64_t lsn, uint64_t timeout_us);
 
 // Commits everything that has been published so far; `*durable` is the end of it. `durable` may be
 // NULL. Errors and cost as for vellum_commit.

@@ -2,6 +2,7 @@
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
+use std::time::Duration;
 
 use vellum::Lsn;
 
@@ -20,6 +21,22 @@ use crate::status::vellum_status::VELLUM_OK;
 pub extern "C" fn vellum_commit(log: Option<&vellum_log>, lsn: u64) -> c_int {
     guard(|| {
         required(log, "log")?.log.commit(Lsn::new(lsn))?;
+        Ok(VELLUM_OK)
+    })
+}
+
+/// As vellum_commit, but waits for others no longer than `timeout_us` microseconds, whatever
+/// vellum_options.timeout_us says: then VELLUM_TIMED_OUT, and vellum_last_error_message names the
+/// process that was waited for, what it holds and what it does. The record is in the log as before.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_commit_within(
+    log: Option<&vellum_log>,
+    lsn: u64,
+    timeout_us: u64,
+) -> c_int {
+    guard(|| {
+        let timeout = Duration::from_micros(timeout_us);
+        required(log, "log")?.log.commit_within(Lsn::new(lsn), timeout)?;
         Ok(VELLUM_OK)
     })
 }

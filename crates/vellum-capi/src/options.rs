@@ -149,9 +149,13 @@ pub struct vellum_options {
     pub compress: u32,
     /// 0.
     pub reserved: u32,
+    /// How long this process's appends, commits and other calls on the open log wait for another
+    /// process that is stopped or does not get on, in microseconds: then they return
+    /// VELLUM_TIMED_OUT, and have changed nothing. 0 is for as long as that process lives.
+    pub timeout_us: u64,
 }
 
-// SAFETY: repr(C), size first, numbers only; twelve words and four pairs of half words.
+// SAFETY: repr(C), size first, numbers only; words and pairs of half words.
 unsafe impl Growing for vellum_options {}
 
 impl vellum_options {
@@ -174,6 +178,7 @@ impl vellum_options {
         retain_files: VELLUM_KEEP,
         compress: 0,
         reserved: 0,
+        timeout_us: 0,
     };
 }
 
@@ -243,6 +248,9 @@ fn process(options: Options, asked: &vellum_options) -> Outcome<Options> {
     }
     if asked.mapped_bytes_max != 0 {
         options = options.mapped_bytes_max(asked.mapped_bytes_max);
+    }
+    if asked.timeout_us != 0 {
+        options = options.timeout(Duration::from_micros(asked.timeout_us));
     }
     Ok(options)
 }

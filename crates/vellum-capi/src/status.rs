@@ -47,6 +47,9 @@ pub enum vellum_status {
     /// A write or sync failed before: nothing more can be made durable until every process has
     /// closed the log and one has opened it again.
     VELLUM_POISONED = 18,
+    /// Another process held what the call needs for longer than the call was to wait: the message
+    /// names it. The call has changed nothing.
+    VELLUM_TIMED_OUT = 19,
     /// No error: there is nothing more, or nothing more yet.
     VELLUM_END = 100,
     /// No error: it is on its way.
@@ -86,6 +89,7 @@ fn meaning(status: c_int) -> &'static CStr {
         16 => c"reservation abandoned",
         17 => c"log in use",
         18 => c"poisoned by a failed write",
+        19 => c"gave up waiting for another process",
         100 => c"nothing more",
         101 => c"on its way",
         110 => c"invalid argument",
@@ -122,6 +126,7 @@ mod tests {
             (VELLUM_ABANDONED, ErrorKind::Abandoned),
             (VELLUM_BUSY, ErrorKind::Busy),
             (VELLUM_POISONED, ErrorKind::Poisoned),
+            (VELLUM_TIMED_OUT, ErrorKind::TimedOut),
         ];
         for (status, kind) in pairs {
             assert_eq!(status as u32, kind as u32, "{status:?}");
@@ -131,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_code_of_a_later_version_has_a_text() {
-        assert_eq!(meaning(19), c"unknown code");
+        assert_eq!(meaning(99), c"unknown code");
         assert_eq!(meaning(-1), c"unknown code");
     }
 }

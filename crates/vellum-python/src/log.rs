@@ -71,7 +71,7 @@ impl Log {
             preallocate=None, mode=None, wal=False, rotate_bytes=None, rotate_every=None, \
             rotate_offset=None, retain_bytes=None, retain_age=None, retain_files=None, \
             compress=None, create=True, create_new=False, read_only=False, advice=True, \
-            prefault_bytes=None, mapped_bytes_max=None, on_full=None)"
+            prefault_bytes=None, mapped_bytes_max=None, on_full=None, timeout=None)"
     )]
     fn new(py: Python<'_>, path: PathBuf, given: Option<&Bound<'_, PyDict>>) -> PyResult<Log> {
         let options = options(given)?;
@@ -110,9 +110,15 @@ impl Log {
         self.run(py, |log| log.append_durable(bytes)).map(Lsn::get)
     }
 
-    /// Makes the record at `lsn`, and all before it, survive a power cut.
-    fn commit(&self, py: Python<'_>, lsn: u64) -> PyResult<()> {
-        self.run(py, |log| log.commit(Lsn::new(lsn)))
+    /// Makes the record at `lsn`, and all before it, survive a power cut. Waits for other processes
+    /// no longer than `timeout` seconds, or than the log's own timeout.
+    #[pyo3(signature = (lsn, timeout=None))]
+    fn commit(&self, py: Python<'_>, lsn: u64, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let timeout = timeout.map(|timeout| span("timeout", timeout)).transpose()?;
+        self.run(py, |log| match timeout {
+            Some(timeout) => log.commit_within(Lsn::new(lsn), timeout),
+            None => log.commit(Lsn::new(lsn)),
+        })
     }
 
     /// Commits everything appended so far; returns the durable end.

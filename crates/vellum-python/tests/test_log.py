@@ -117,6 +117,49 @@ def test_who_holds_something_is_told(path: str) -> None:
         assert f"is held by this process, {os.getpid()}" in hold["text"]
 
 
+def test_who_is_waited_for_in_vain_is_named(path: str) -> None:
+    def hold(ready: int) -> None:
+        log = Log(path)
+        os.write(ready, b"!")
+        signal.pause()
+        log.close()
+
+    ready, told = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            hold(told)
+        finally:
+            os._exit(1)
+    try:
+        os.read(ready, 1)
+        os.kill(child, signal.SIGSTOP)
+        os.waitpid(child, os.WUNTRACED)
+        with Log(path, timeout=0.2) as log:
+            lsn = log.append(b"a record")
+            place = next(p for p in log.stat()["participants"] if p["pid"] == child)
+            set_commit_lock(path, place["index"])
+            for attempt in (lambda: log.commit(lsn), lambda: log.commit(lsn, timeout=0.1), log.sync):
+                with pytest.raises(vellum_log.TimedOut, match=f"process {child}, which is stopped"):
+                    attempt()
+            assert isinstance(vellum_log.TimedOut("x"), TimeoutError)
+            set_commit_lock(path, None)
+            log.commit(lsn, timeout=60)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def set_commit_lock(path: str, index: int | None) -> None:
+    """Has the word of the lock for commits name a participant, as if it had stopped there."""
+    with open(os.path.join(path, "control"), "r+b", buffering=0) as control:
+        owner = 0
+        if index is not None:
+            (generation,) = struct.unpack("=Q", os.pread(control.fileno(), 8, 4096 + 1024 + 64 * index))
+            owner = generation << 10 | index
+        os.pwrite(control.fileno(), struct.pack("=Q", owner), 4096 + 197632 + 128)
+
+
 def test_damage_is_reported_with_its_place(path: str) -> None:
     with Log(path) as log:
         lsn = log.append(b"a record")

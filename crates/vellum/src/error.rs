@@ -55,6 +55,9 @@ pub enum ErrorKind {
     /// A write or sync of the log failed before: nothing more can be made durable until every
     /// process has closed the log and one has opened it again.
     Poisoned = 18,
+    /// Another process held what the call needs for longer than the call was to wait. The text
+    /// names the process, what it holds and what it does. An append or a commit has changed nothing.
+    TimedOut = 19,
 }
 
 impl ErrorKind {
@@ -194,6 +197,7 @@ impl From<Error> for std::io::Error {
             ErrorKind::InvalidOption | ErrorKind::RecordTooLarge => Std::InvalidInput,
             ErrorKind::Corrupt | ErrorKind::Incompatible => Std::InvalidData,
             ErrorKind::Busy => Std::ResourceBusy,
+            ErrorKind::TimedOut => Std::TimedOut,
             _ => Std::Other,
         };
         std::io::Error::new(kind, error)

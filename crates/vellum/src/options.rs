@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
+use std::time::Duration;
 
 use crate::policy::{OnFull, PolicyWish};
 use crate::{Error, ErrorKind, Log, Result};
@@ -159,6 +160,7 @@ pub struct Options {
     pub(crate) ignores_advice: bool,
     pub(crate) policy: PolicyWish,
     pub(crate) on_full: OnFull,
+    pub(crate) timeout: Option<Duration>,
 }
 
 impl Options {
@@ -266,6 +268,20 @@ impl Options {
     /// changed, and the file is not looked for.
     pub fn advice(mut self, advice: bool) -> Options {
         self.ignores_advice = !advice;
+        self
+    }
+
+    /// How long this process's appends, commits and other calls on the open log wait for another
+    /// process that holds what they need. Default: for as long as that process lives.
+    ///
+    /// Whoever is dead is not waited for, so only a process that is stopped, or does not get on,
+    /// makes a call give up, with [`ErrorKind::TimedOut`] and a text that names it. An append that
+    /// gives up has reserved nothing; what a commit that gives up was to make durable is in the log
+    /// as before. The time is for each wait, of which a call rarely has more than one, and is
+    /// looked at every 10 ms. What a call reads and writes itself has no limit, nor has the gate
+    /// through which one process at a time opens or closes a log.
+    pub fn timeout(mut self, timeout: Duration) -> Options {
+        self.timeout = Some(timeout);
         self
     }
 

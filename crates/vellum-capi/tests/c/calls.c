@@ -132,6 +132,10 @@ static void reservations(const char *dir)
     RETURNS(VELLUM_OUT_OF_RANGE, vellum_reservation_rewrite(reservation, 3, "12", 2));
     CHECK(vellum_reservation_remaining(reservation) == 4);
     is_held(log, vellum_reservation_lsn(reservation));
+    uint64_t behind;
+    OK(vellum_append(log, "behind\n", 7, &behind));
+    RETURNS(VELLUM_TIMED_OUT, vellum_commit_within(log, behind, 50 * 1000));
+    CHECK(strstr(vellum_last_error_message(), "is held by this process") != NULL);
     OK(vellum_reservation_write(reservation, "body", 4));
     OK(vellum_reservation_rewrite(reservation, 0, "head", 4));
     uint64_t promised = vellum_reservation_lsn(reservation), lsn;
@@ -150,6 +154,8 @@ static void reservations(const char *dir)
     OK(vellum_reader_open(log, 0, &reader));
     OK(vellum_reader_next(reader, &record));
     CHECK(is_text(&record, "headbody"));
+    OK(vellum_reader_next(reader, &record));
+    CHECK(is_text(&record, "behind\n"));
     RETURNS(VELLUM_END, vellum_reader_next(reader, &record));
     vellum_reader_close(reader);
     vellum_close(log);

@@ -67,6 +67,7 @@ static void nulls(const vellum_log *log)
     NULLS(vellum_stat_segment(NULL, 0, NULL));
     NULLS(vellum_stat_participant(NULL, 0, NULL));
     NULLS(vellum_stat_hold(NULL, 0, NULL));
+    NULLS(vellum_commit_within(NULL, 0, 0));
     NULLS(vellum_verify(NULL, NULL, NULL));
     NULLS(vellum_repair(NULL, "x", NULL, NULL));
     NULLS(vellum_repair("x", NULL, NULL, NULL));

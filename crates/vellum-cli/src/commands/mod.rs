@@ -19,6 +19,7 @@ mod truncate;
 mod verify;
 
 use std::path::Path;
+use std::time::Duration;
 
 use vellum::{ErrorKind, Layout, Log, Options, Stat};
 
@@ -100,6 +101,9 @@ fn with_policy(mut options: Options, policy: &PolicyArgs) -> Options {
     }
     if let Some(compress) = policy.compress {
         options = options.compress(compress);
+    }
+    if let Some(millis) = policy.timeout {
+        options = options.timeout(Duration::from_millis(millis));
     }
     options.on_full(policy.on_full.unwrap_or_default())
 }

@@ -37,6 +37,10 @@ pub(crate) struct PolicyArgs {
     /// the log say so later (this process alone, not stored) [default: error]
     #[arg(long, value_name = "WHAT", value_parser = values::on_full())]
     pub(crate) on_full: Option<OnFull>,
+    /// Give up after waiting for so many milliseconds for a process that is stopped or does not get
+    /// on, and name it (this process alone, not stored) [default: wait for as long as it lives]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
+    pub(crate) timeout: Option<u64>,
 }
 
 /// Print the newest records of a log, and new ones as they come

@@ -152,6 +152,12 @@ fn a_stopped_holder_is_named_with_what_would_help_and_for_how_long_others_wait()
     let hold = holds.take(3000).find(has_waited).expect("the follower waits");
     assert_eq!((&hold["what"], &hold["pid"]), (&"append".into(), &pid.into()));
     let text = place.run("stat", &[], b"").good();
+    let given_up = place.run("append", &["--commit", "every", "--timeout", "100"], b"never\n");
+    let complaint = given_up.complaint(1);
+    assert!(
+        complaint.contains(&format!("is held by process {pid}, which is stopped")),
+        "{complaint}"
+    );
     let text = text.replace('\n', " ");
     for part in [
         format!("is held by process {pid}, which is stopped; others have waited for "),

@@ -31,6 +31,7 @@ class ErrorKind(enum.IntEnum):
     ABANDONED = 16
     BUSY = 17
     POISONED = 18
+    TIMED_OUT = 19
 
 
 class Error(OSError):
@@ -172,12 +173,19 @@ class Poisoned(Error):
     kind = ErrorKind.POISONED
 
 
+class TimedOut(Error, TimeoutError):
+    """Another process held what the call needs for longer than the call was to wait; `str()` of it
+    names that process. The call has changed nothing."""
+
+    kind = ErrorKind.TIMED_OUT
+
+
 _BY_KIND: dict[int, type[Error]] = {
     error.kind: error
     for error in (
         Io, NoSpace, NotFound, AlreadyExists, PermissionDenied, ReadOnly, Unsupported,
         InvalidOption, RecordTooLarge, TooManyParticipants, Trimmed, OutOfRange, Corrupt,
-        Incompatible, Exhausted, Abandoned, Busy, Poisoned,
+        Incompatible, Exhausted, Abandoned, Busy, Poisoned, TimedOut,
     )
 }  # fmt: skip
 

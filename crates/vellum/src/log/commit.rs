@@ -17,10 +17,11 @@ use crate::log::control::overwrite_geometry;
 use crate::log::core::Core;
 use crate::log::pad;
 use crate::log::seal::Patience;
-use crate::log::{CONTROL_NAME, GEOMETRY_NAME, wipe};
-use crate::shared::commit::{self, Batch, Failure, Operation, Sealer, Step};
+use crate::log::{CONTROL_NAME, GEOMETRY_NAME, wait, wipe};
+use crate::shared::commit::{self, Batch, Failure, Operation, Step};
+use crate::shared::lock::{self, Until};
 use crate::shared::primitive::{self, Ordering};
-use crate::shared::{bell, cursor, lock};
+use crate::shared::{bell, cursor};
 use crate::sys::{self, Dir};
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
@@ -55,24 +56,30 @@ impl Core {
 
     /// Makes everything before `end` durable.
     pub(crate) fn commit_to(&self, end: Lsn) -> Result<()> {
+        self.commit_until(end, self.deadline())
+    }
+
+    /// Makes everything before `end` durable, waiting for others no longer than `until`.
+    pub(crate) fn commit_until(&self, end: Lsn, until: Until) -> Result<()> {
         let words = &self.words().commits;
         if commit::durable(words) >= end {
             return Ok(());
         }
         let attachment = self.attachment()?;
         words.counts.commits.fetch_add(1, Ordering::Relaxed);
-        let mut patience = Patience::new();
+        let mut patience = Patience::new(until);
         loop {
             match commit::next_step(words, end, self.block, self.lanes()) {
                 Step::Done => return Ok(()),
                 Step::Poisoned => return Err(self.poisoned()),
+                _ if wait::is_over(until) => return Err(self.commit_timed_out(end)),
                 Step::Lead => self.lead(attachment, end, &mut patience)?,
                 Step::Wait(word, seen) => {
                     let since = Instant::now();
                     primitive::wait(word, seen, LOOK_FOR_THE_DEAD);
                     if since.elapsed() >= LOOK_FOR_THE_DEAD {
                         commit::note_wait(words);
-                        self.replace_the_dead(attachment);
+                        self.replace_the_dead(attachment, until);
                     }
                 }
             }
@@ -129,12 +136,8 @@ impl Core {
         if self.stage.is_some() { STAGED_LANES } else { 1 }
     }
 
-    pub(crate) fn sealer<'a>(&'a self, attachment: &'a Attachment) -> Sealer<'a> {
-        Sealer::new(&self.words().commits, attachment.me(), &self.census(attachment))
-    }
-
     /// Brings a sealed batch to the device and says so, or poisons the log.
-    pub(crate) fn write_batch(&self, attachment: &Attachment, batch: Batch) {
+    pub(crate) fn write_batch(&self, attachment: &Attachment, batch: Batch, until: Until) {
         let words = &self.words().commits;
         let census = self.census(attachment);
         let since = Instant::now();
@@ -145,7 +148,7 @@ impl Core {
         match written {
             Ok(()) => {
                 self.count(batch, since.elapsed());
-                commit::finish(words, attachment.me(), &census, batch);
+                commit::finish(words, attachment.me(), &census, batch, until);
                 self.retire_stages(attachment);
             }
             Err(failure) => commit::poison(words, attachment.me(), &census, failure),
@@ -238,6 +241,7 @@ impl Core {
         attachment: &Attachment,
         end: Lsn,
         wanted: Lsn,
+        until: Until,
     ) -> Result<()> {
         let words = self.words();
         let (rings, _) = bell::arm(&words.bell);
@@ -250,8 +254,7 @@ impl Core {
         if since.elapsed() < LOOK_FOR_THE_DEAD {
             return Ok(());
         }
-        cursor::note_wait(words);
-        self.repair_what_holds_back(attachment)
+        self.repair_what_holds_back(attachment, until)
     }
 
     /// Whether everything before `end` is in a batch.
@@ -259,25 +262,32 @@ impl Core {
         self.words().commits.ends.sealed.load(Ordering::Acquire) >= end.get()
     }
 
-    /// Pads what a dead writer left in front of everything.
-    pub(crate) fn repair_what_holds_back(&self, attachment: &Attachment) -> Result<()> {
+    /// Pads what a dead writer left in front of everything; notes that a living one is waited for.
+    pub(crate) fn repair_what_holds_back(
+        &self,
+        attachment: &Attachment,
+        until: Until,
+    ) -> Result<()> {
+        cursor::note_wait(self.words());
         if pad::is_held_back_by_the_dead(self, attachment) {
-            pad::repair(self, attachment)?;
+            pad::repair_until(self, attachment, until)?;
         }
         Ok(())
     }
 
     /// Does what dead participants were about to do for others.
-    fn replace_the_dead(&self, attachment: &Attachment) {
+    fn replace_the_dead(&self, attachment: &Attachment, until: Until) {
         let words = &self.words().commits;
         let census = self.census(attachment);
-        let left = self.sealer(attachment).take_over(&census);
+        let Ok(sealer) = self.sealer(attachment, until) else { return };
+        let left = sealer.take_over(&census);
+        drop(sealer);
         match left {
             Some(batch) => match self.rewrite_unstaged(batch) {
-                Ok(()) => self.write_batch(attachment, batch),
+                Ok(()) => self.write_batch(attachment, batch, until),
                 Err(failure) => commit::poison(words, attachment.me(), &census, failure),
             },
-            None => commit::advance(words, attachment.me(), &census),
+            None => commit::advance(words, attachment.me(), &census, until),
         }
     }
 

@@ -122,7 +122,7 @@ impl Queue {
             requests.sort_unstable_by_key(|(end, _)| *end);
             for (end, event) in requests {
                 // An error is that of the log, which `outcome` tells.
-                let _ = self.shared.0.commit_to(end);
+                let _ = self.shared.0.commit_until(end, None);
                 // The counter is at 0, so there is room for 1.
                 let _ = io::write(&*event, &1u64.to_ne_bytes());
             }

@@ -19,10 +19,11 @@ use rustix::io::Errno;
 use crate::error::OsResult;
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
+use crate::log::holds::HoldKind;
 use crate::log::{LOCK_NAME, UNFINISHED_COMPRESSED_NAME};
 use crate::segment::listing::{self, Listing, SegmentFile, compressed_path};
+use crate::shared::cursor;
 use crate::shared::participants::COMPRESS_BYTE;
-use crate::shared::{cursor, lock};
 use crate::sys::inherited::Brief;
 use crate::sys::lock::Kind;
 use crate::{Result, sys};
@@ -99,9 +100,8 @@ impl Core {
         plain: &SegmentFile,
         unfinished: &Path,
     ) -> Result<bool> {
-        let words = self.words();
         // Who removes files holds it too.
-        let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
+        let _held = self.hold(HoldKind::Prepare, attachment)?;
         let is_there = self.dir.holds(&plain.path);
         if !is_there || self.segment_end(plain.first) <= self.begin() {
             return Ok(false);

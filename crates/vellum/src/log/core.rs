@@ -1,6 +1,7 @@
 //! What every handle of one log in one process shares.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::format::control::Geometry;
 use crate::format::frame::Codec;
@@ -38,6 +39,8 @@ pub(crate) struct Core {
     /// How far ahead of the tail this process makes pages ready.
     pub(crate) prefault_bytes: u64,
     pub(crate) mapped_bytes_max: u64,
+    /// How long this process's calls wait for others.
+    pub(crate) timeout: Option<Duration>,
     /// What this process's appends do when there is no space.
     pub(crate) on_full: OnFull,
     /// The attachment goes before the words it points into.

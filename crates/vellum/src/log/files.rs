@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use crate::format::segment::{path, text_file_name};
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
+use crate::log::holds::HoldKind;
 use crate::log::{CURRENT_NAME, UNFINISHED_CURRENT_NAME};
 use crate::segment::listing::{Listing, find};
-use crate::shared::lock;
 use crate::shared::primitive::Ordering;
 use crate::sys::clock;
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
@@ -157,9 +157,9 @@ impl Core {
         let is_right = || self.newest_name().is_some_and(|name| self.links_to(&link, &name));
         // A framed log has none, and is not listed for it.
         if self.geometry.layout == Layout::Text && !is_right() {
-            let words = self.words();
-            let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
-            self.point_to_newest();
+            if let Ok(_held) = self.hold(HoldKind::Prepare, attachment) {
+                self.point_to_newest();
+            }
         }
     }
 

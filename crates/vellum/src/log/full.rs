@@ -18,10 +18,11 @@ use rustix::io::Errno;
 use crate::format::text;
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
-use crate::log::pad;
+use crate::log::holds::HoldKind;
+use crate::log::{pad, wait};
+use crate::shared::cursor;
 use crate::shared::primitive::{self, Ordering};
 use crate::shared::words::FullWords;
-use crate::shared::{cursor, lock};
 use crate::{Error, Lsn, OnFull, Result};
 
 /// How often to look for space that nobody tells of: each look asks the filesystem for a segment.
@@ -67,10 +68,15 @@ impl Core {
     /// Repeats an attempt that finds the disk full, if this process chose to wait.
     pub(crate) fn with_space<T>(&self, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
         let removals = &self.words().full.removals;
+        let until = self.deadline();
         loop {
             let seen = removals.load(Ordering::SeqCst);
             match attempt() {
-                Err(error) if self.on_full == OnFull::Block && is_full(&error) => {
+                Err(error)
+                    if self.on_full == OnFull::Block
+                        && is_full(&error)
+                        && !wait::is_over(until) =>
+                {
                     primitive::wait(removals, seen, LOOK_AGAIN);
                     self.make_space(self.attachment()?);
                 }
@@ -92,7 +98,7 @@ impl Core {
     pub(crate) fn append_behind_line(&self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
         let attachment = self.attachment()?;
         let words = &self.words().full;
-        let _held = lock::acquire(words, attachment.me(), &self.census(attachment));
+        let _held = self.hold(HoldKind::DropLine, attachment)?;
         self.finish_telling(attachment)?;
         let told = words.told.load(Ordering::Acquire);
         let dropped = words.dropped.load(Ordering::Acquire);

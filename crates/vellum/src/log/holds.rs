@@ -12,6 +12,7 @@ use rustix::fs::OFlags;
 use crate::Lsn;
 use crate::log::core::Core;
 use crate::log::{InFlight, LOCK_NAME};
+use crate::shared::cursor::Range;
 use crate::shared::lock::Watched;
 use crate::shared::participants::{self, COMPRESS_BYTE, GATE_BYTE, Liveness, Owner};
 use crate::shared::{commit, cursor};
@@ -112,13 +113,23 @@ pub(crate) fn batches(core: &Core) -> impl Iterator<Item = Hold> {
 fn appends(core: &Core) -> impl Iterator<Item = Hold> {
     let words = core.words();
     let seen = cursor::load(words);
-    (0..cursor::used_slots(words)).filter_map(move |slot| {
-        let owner = participants::owner_of(words, slot)?;
-        let range = cursor::granted(words, slot, seen)?;
-        let since = cursor::waited_since(words, slot, range);
-        let range = InFlight { first_lsn: range.start, bytes: range.len };
-        Some(hold(core, HoldKind::Append, owner, Some(range), since))
-    })
+    let granted = move |slot| Some((slot, cursor::granted(words, slot, seen)?));
+    let granted = (0..cursor::used_slots(words)).filter_map(granted);
+    granted.filter_map(|(slot, range)| append(core, slot, range))
+}
+
+/// The reservation that holds the published end back.
+pub(crate) fn oldest_append(core: &Core) -> Option<Hold> {
+    let words = core.words();
+    let (slot, range) = cursor::oldest_in_flight(words, cursor::load(words))?;
+    append(core, slot, range)
+}
+
+fn append(core: &Core, slot: usize, range: Range) -> Option<Hold> {
+    let owner = participants::owner_of(core.words(), slot)?;
+    let since = cursor::waited_since(core.words(), slot, range);
+    let range = InFlight { first_lsn: range.start, bytes: range.len };
+    Some(hold(core, HoldKind::Append, owner, Some(range), since))
 }
 
 /// Who holds a byte of the lock file for a moment.
@@ -252,9 +263,10 @@ impl fmt::Display for Hold {
                 write!(f, "process {pid} of another PID namespace")?;
             }
             Some(pid) => write!(f, "process {pid}")?,
+            None if self.state == ProcessState::Dead => f.write_str("nobody any more")?,
             None => f.write_str("a process that cannot be seen from here")?,
         }
-        if self.state != ProcessState::Unknown {
+        if self.pid.is_some() && self.state != ProcessState::Unknown {
             write!(f, ", which is {}", self.state)?;
         }
         if let Some(waited) = self.waited {

@@ -38,6 +38,7 @@ mod truncate;
 mod trust;
 mod turn;
 mod verify;
+mod wait;
 mod window;
 mod wipe;
 mod writer;
@@ -46,6 +47,7 @@ use std::fmt;
 use std::io::IoSlice;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::shared::cursor;
 use crate::shared::primitive::Ordering;
@@ -116,7 +118,8 @@ impl Log {
     /// [`NoSpace`](crate::ErrorKind::NoSpace) on a full disk, unless
     /// [`Options::on_full`] says otherwise, and
     /// [`RecordTooLarge`](crate::ErrorKind::RecordTooLarge) for more than 4 GiB − 1, both before
-    /// anything is reserved; [`ReadOnly`](crate::ErrorKind::ReadOnly);
+    /// anything is reserved, and so is [`TimedOut`](crate::ErrorKind::TimedOut) with
+    /// [`Options::timeout`]; [`ReadOnly`](crate::ErrorKind::ReadOnly);
     /// [`Io`](crate::ErrorKind::Io) where the operating system refuses to write. After an error
     /// the record is not in the log, and the log goes on.
     ///
@@ -156,7 +159,8 @@ impl Log {
     /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position beyond the end;
     /// [`Poisoned`](crate::ErrorKind::Poisoned) after a failed write or sync, for every caller in
     /// every process, with the file and the error number of the first failure: nothing is tried
-    /// again, because the kernel would report a success that is none. The log can still be read.
+    /// again, because the kernel would report a success that is none;
+    /// [`TimedOut`](crate::ErrorKind::TimedOut) with [`Options::timeout`]. The log can still be read.
     /// When all have closed it, the next opener recovers it.
     ///
     /// # Durability
@@ -171,6 +175,25 @@ impl Log {
     /// unpublished, records behind it cannot be committed, and waiting for that never ends.
     pub fn commit(&self, lsn: Lsn) -> Result<()> {
         self.shared.0.commit(lsn)
+    }
+
+    /// As [`commit`](Log::commit), but waits for others no longer than `timeout`, whatever
+    /// [`Options::timeout`] says.
+    ///
+    /// # Errors
+    ///
+    /// [`TimedOut`](crate::ErrorKind::TimedOut), with the process that was waited for, what it holds
+    /// and what it does; otherwise as for [`commit`](Log::commit). After it has timed out the
+    /// record is as it was: in the log, seen by readers, and made durable by a later commit.
+    ///
+    /// # Cost
+    ///
+    /// As for [`commit`](Log::commit). A write to the device that the caller has begun itself is
+    /// ended, however long that takes, and others are looked after every 10 ms: so it may
+    /// take that much longer.
+    pub fn commit_within(&self, lsn: Lsn, timeout: Duration) -> Result<()> {
+        let core = &self.shared.0;
+        core.commit_until(core.end_of_commit(lsn)?, wait::after(timeout))
     }
 
     /// Appends one record and commits it; returns its position.

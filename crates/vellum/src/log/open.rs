@@ -244,6 +244,7 @@ fn core(
             .unwrap_or(PREFAULT_BYTES_DEFAULT)
             .min(geometry.segment_capacity),
         mapped_bytes_max: options.mapped_bytes_max.unwrap_or(MAPPED_BYTES_MAX_DEFAULT),
+        timeout: options.timeout,
         on_full: options.on_full,
         stage: is_staged.then(|| Stage::of(dir.path(), geometry.secret)),
         block: if is_staged { stage::block(dir, filesystem) } else { 1 },

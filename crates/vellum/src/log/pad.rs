@@ -10,11 +10,13 @@ use crate::error::OsResult;
 use crate::format::text;
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
+use crate::log::holds::HoldKind;
 use crate::segment::file::Segment;
+use crate::shared::bell;
 use crate::shared::cursor::{self, Range};
+use crate::shared::lock::Until;
 use crate::shared::participants::{self, Owner, Remembering};
 use crate::shared::primitive::Ordering;
-use crate::shared::{bell, lock};
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
 /// Markers are written this much at a time.
@@ -94,13 +96,18 @@ fn write_marker(segment: &Segment, mut lsn: Lsn, limit: Lsn, reason: Reason) -> 
 ///
 /// What cannot be padded keeps nothing else from being padded; the first error is returned.
 pub(crate) fn repair(core: &Core, attachment: &Attachment) -> Result<u64> {
+    repair_until(core, attachment, core.deadline())
+}
+
+/// As [`repair`], waiting for another who repairs no longer than `until`.
+pub(crate) fn repair_until(core: &Core, attachment: &Attachment, until: Until) -> Result<u64> {
     let words = core.words();
     let census = core.census(attachment);
     let who = Remembering::new(&census);
     if participants::orphaned_slots(words, &who).is_empty() {
         return Ok(0);
     }
-    let _held = lock::acquire(&words.repair, attachment.me(), &census);
+    let _held = core.hold_until(HoldKind::Repair, attachment, until)?;
     let mut answer = Ok(0);
     // Under the lock: who was gone is still gone, and nobody else pads.
     for slot in participants::orphaned_slots(words, &who) {

@@ -12,9 +12,9 @@ use crate::log::GEOMETRY_NAME;
 use crate::log::attachment::Attachment;
 use crate::log::control::{open_geometry, stored_geometry};
 use crate::log::core::Core;
+use crate::log::holds::HoldKind;
 use crate::policy::PolicyWish;
 use crate::segment::listing::Listing;
-use crate::shared::lock;
 use crate::shared::primitive::Ordering;
 use crate::sys::{self, clock};
 use crate::{Error, ErrorKind, Layout, Policy, Result};
@@ -50,7 +50,7 @@ impl Core {
         if self.geometry.layout == Layout::Framed || is_settled {
             return Ok(());
         }
-        let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
+        let _held = self.hold(HoldKind::Prepare, attachment)?;
         let stored = self.stored_policy();
         let policy = wish.applied_to(stored);
         words.files.policy.unload();

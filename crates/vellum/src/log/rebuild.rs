@@ -105,6 +105,7 @@ pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
         rights: Rights::default(),
         prefault_bytes: geometry.segment_capacity,
         mapped_bytes_max: 0,
+        timeout: None,
         on_full: OnFull::Error,
         writer: None,
         region: Region::on_heap(),

@@ -26,6 +26,7 @@
 use crate::format::segment::header_len;
 use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::core::Core;
+use crate::log::holds::HoldKind;
 use crate::options::CAPACITY_UNIT_BYTES;
 use crate::shared::cursor::{self, Grant, Range, Refused};
 use crate::shared::lock;
@@ -144,7 +145,7 @@ impl Core {
     ) -> Result<Grant> {
         let words = self.words();
         loop {
-            let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
+            let _held = self.hold(HoldKind::Prepare, attachment)?;
             self.check_words()?;
             // What decides where a record goes does not change under the lock.
             let tail = cursor::tail(words);
@@ -262,13 +263,13 @@ impl Core {
         let words = self.words();
         let mut made = 0;
         if self.geometry.layout == Layout::Text {
-            let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
+            let _held = self.hold(HoldKind::Prepare, attachment)?;
             self.check_words()?;
             return Ok(u64::from(segments > 0 && self.make_next()?));
         }
         loop {
             // Segment by segment, so that writers who need the lock do not wait for all of them.
-            let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
+            let _held = self.hold(HoldKind::Prepare, attachment)?;
             self.check_words()?;
             let wanted = segments.saturating_mul(self.capacity());
             let wanted = self.segment_end(cursor::tail(words)).get().saturating_add(wanted);

@@ -12,9 +12,10 @@ use crate::error::OsResult;
 use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::core::Core;
 use crate::log::full;
+use crate::log::holds::HoldKind;
 use crate::segment::listing::{Listing, SegmentFile};
+use crate::shared::cursor;
 use crate::shared::primitive::Ordering;
-use crate::shared::{cursor, lock};
 use crate::sys::clock;
 use crate::{Policy, Result};
 
@@ -68,7 +69,7 @@ impl Core {
         let left_over = Listing::count_before(&files, self.begin());
         let gone = left_over + self.excess(policy, &files[left_over..])?;
         if gone > left_over {
-            let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
+            let _held = self.hold(HoldKind::Prepare, attachment)?;
             words.begin.fetch_max(files[gone].first.get(), Ordering::SeqCst);
         }
         files[..gone].iter().try_for_each(|file| file.remove(&self.dir))?;

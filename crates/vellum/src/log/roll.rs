@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
+use crate::log::holds::HoldKind;
 use crate::shared::primitive::Ordering;
 use crate::shared::{cursor, lock};
 use crate::sys::clock;
@@ -69,7 +70,7 @@ impl Core {
     #[cold]
     fn leave_by_time(&self, attachment: &Attachment) {
         let words = self.words();
-        let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
+        let Ok(_held) = self.hold(HoldKind::Prepare, attachment) else { return };
         let rule = &words.files.rule;
         let (rotate_at, now) = (rule.rotate_at.load(Ordering::SeqCst), clock::seconds());
         if rotate_at == 0 {
@@ -111,8 +112,7 @@ impl Core {
             return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.dir));
         }
         let attachment = self.attachment()?;
-        let words = self.words();
-        let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
+        let _held = self.hold(HoldKind::Prepare, attachment)?;
         self.check_words()?;
         self.leave_segment();
         Ok(())

@@ -20,12 +20,14 @@ use crate::log::attachment::Attachment;
 use crate::log::commit::LOOK_FOR_THE_DEAD;
 use crate::log::core::Core;
 use crate::log::fill::Filler;
+use crate::log::holds::HoldKind;
 use crate::log::pad::Reason;
 use crate::log::reserve::{NOT_IN_HAND, Placement};
 use crate::shared::commit::{self, Sealer};
 use crate::shared::cursor::Range;
+use crate::shared::lock::Until;
 use crate::shared::primitive::{self, Ordering};
-use crate::shared::{bell, cursor, lock};
+use crate::shared::{bell, cursor};
 use crate::{Layout, Lsn, Result};
 
 /// How often to look for the writers in front of a seal before sleeping: most are done within
@@ -39,27 +41,23 @@ const SEAL_PATIENCE: u32 = 3;
 /// A batch of so many bytes is followed by a seal at once.
 const LONG_BATCH_BYTES: u64 = 16 << 20;
 
-/// Whether somebody who commits waits for the writers in front of a seal.
-pub(crate) enum Patience {
-    /// So many more times.
-    Left(u32),
-    /// There is no room for a seal.
-    Lost,
+/// For what somebody who commits still waits.
+pub(crate) struct Patience {
+    /// So many more times for the writers in front of a seal.
+    left: u32,
+    /// Whether there is room for a seal.
+    is_sealing: bool,
+    /// For everything.
+    until: Until,
 }
 
 impl Patience {
-    pub(crate) fn new() -> Patience {
-        Patience::Left(SEAL_PATIENCE)
+    pub(crate) fn new(until: Until) -> Patience {
+        Patience { left: SEAL_PATIENCE, is_sealing: true, until }
     }
 
     fn is_left(&self) -> bool {
-        matches!(self, Patience::Left(1..))
-    }
-
-    fn wait(&mut self) {
-        if let Patience::Left(count) = self {
-            *count = count.saturating_sub(1);
-        }
+        self.left > 0 && self.is_sealing
     }
 }
 
@@ -79,21 +77,22 @@ impl Core {
         end: Lsn,
         patience: &mut Patience,
     ) -> Result<()> {
-        let sealer = self.sealer(attachment);
+        let until = patience.until;
+        let sealer = self.sealer(attachment, until)?;
         // Somebody else may have been faster, which is as good.
         let Some(start) = sealer.next_start(self.block, self.lanes()) else { return Ok(()) };
         let published = cursor::published(self.words());
         if published <= start {
             drop(sealer);
-            return self.wait_for_writers(attachment, end, Lsn::new(start.get() + 1));
+            return self.wait_for_writers(attachment, end, Lsn::new(start.get() + 1), until);
         }
         let batch_end = match self.end_of_batch(attachment, &sealer, published, end, patience)? {
             Sealed::To(batch_end) => batch_end,
             Sealed::Beyond(room_end) => {
                 drop(sealer);
-                if self.make_room_for_seal(attachment, room_end).is_err() {
+                if self.make_room_for_seal(attachment, room_end, until).is_err() {
                     // A full disk is no reason to leave what is there unsynced.
-                    *patience = Patience::Lost;
+                    patience.is_sealing = false;
                 }
                 return Ok(());
             }
@@ -104,16 +103,16 @@ impl Core {
         if batch_end > published && (is_too_short || patience.is_left()) {
             drop(sealer);
             if !is_too_short {
-                patience.wait();
+                patience.left = patience.left.saturating_sub(1);
             }
-            return self.wait_for_seal(attachment, end, batch_end);
+            return self.wait_for_seal(attachment, end, batch_end, until);
         }
         let Some(batch) = sealer.seal(start, batch_end.min(published)) else { return Ok(()) };
         drop(sealer);
-        self.write_batch(attachment, batch);
+        self.write_batch(attachment, batch, until);
         if batch.end.get() - batch.start.get() >= LONG_BATCH_BYTES {
             // The batch itself is durable whatever comes of this.
-            let _ = self.vouch(attachment);
+            let _ = self.vouch(attachment, until);
         }
         Ok(())
     }
@@ -129,7 +128,7 @@ impl Core {
         patience: &Patience,
     ) -> Result<Sealed> {
         let seal_end = sealer.seal_end();
-        if self.geometry.layout != Layout::Framed || matches!(patience, Patience::Lost) {
+        if self.geometry.layout != Layout::Framed || !patience.is_sealing {
             return Ok(Sealed::To(published));
         }
         if seal_end > published || (seal_end >= end && sealer.is_to_come(seal_end)) {
@@ -208,20 +207,19 @@ impl Core {
     }
 
     /// Makes space ready up to `end`, where a seal is to stand.
-    fn make_room_for_seal(&self, attachment: &Attachment, end: Lsn) -> Result<()> {
-        let words = self.words();
-        let _held = lock::acquire(&words.prepare, attachment.me(), &self.census(attachment));
+    fn make_room_for_seal(&self, attachment: &Attachment, end: Lsn, until: Until) -> Result<()> {
+        let _held = self.hold_until(HoldKind::Prepare, attachment, until)?;
         self.check_words()?;
         self.allocate_to(end)?;
         self.make_ready_to(end)
     }
 
     /// Writes a seal behind a long batch at once, so that recovery never has to trust so much.
-    fn vouch(&self, attachment: &Attachment) -> Result<()> {
+    fn vouch(&self, attachment: &Attachment, until: Until) -> Result<()> {
         if self.geometry.layout != Layout::Framed {
             return Ok(());
         }
-        let sealer = self.sealer(attachment);
+        let sealer = self.sealer(attachment, until)?;
         // Whoever is on the way now writes one.
         let Some(start) = sealer.next_start(self.block, self.lanes()) else { return Ok(()) };
         if let Sealed::To(end) = self.write_seal(attachment, &sealer)?
@@ -229,7 +227,7 @@ impl Core {
             && let Some(batch) = sealer.seal(start, end)
         {
             drop(sealer);
-            self.write_batch(attachment, batch);
+            self.write_batch(attachment, batch, until);
         }
         Ok(())
     }
@@ -239,13 +237,14 @@ impl Core {
         if self.geometry.layout != Layout::Framed {
             return self.sync().map(drop);
         }
+        let until = self.deadline();
         loop {
             self.check_poison()?;
             // The lock goes before anything is waited for.
-            let sealed = self.write_seal(attachment, &self.sealer(attachment))?;
+            let sealed = self.write_seal(attachment, &self.sealer(attachment, until)?)?;
             match sealed {
-                Sealed::To(end) => return self.commit_to(end),
-                Sealed::Beyond(end) => self.make_room_for_seal(attachment, end)?,
+                Sealed::To(end) => return self.commit_until(end, until),
+                Sealed::Beyond(end) => self.make_room_for_seal(attachment, end, until)?,
             }
         }
     }
@@ -253,7 +252,13 @@ impl Core {
     /// Waits until the seal that ends at `seal_end` is published, for a while.
     ///
     /// The bell stays unarmed: those who append without a pause would ring it for every record.
-    fn wait_for_seal(&self, attachment: &Attachment, end: Lsn, seal_end: Lsn) -> Result<()> {
+    fn wait_for_seal(
+        &self,
+        attachment: &Attachment,
+        end: Lsn,
+        seal_end: Lsn,
+        until: Until,
+    ) -> Result<()> {
         let words = self.words();
         let is_there = || self.is_sealed(end) || cursor::published(words) >= seal_end;
         for _ in 0..SEAL_LOOKS {
@@ -265,7 +270,7 @@ impl Core {
         let since = Instant::now();
         while !is_there() {
             if since.elapsed() >= LOOK_FOR_THE_DEAD {
-                return self.repair_what_holds_back(attachment);
+                return self.repair_what_holds_back(attachment, until);
             }
             bell::wait(&words.bell, bell::listen(&words.bell), SEAL_LOOK_AGAIN);
         }

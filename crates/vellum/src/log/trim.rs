@@ -14,12 +14,13 @@ use crate::log::attachment::Attachment;
 use crate::log::batch::CoreRef;
 use crate::log::core::Core;
 use crate::log::full;
+use crate::log::holds::HoldKind;
 use crate::log::read::{not_a_start, starts_record};
 use crate::log::window::Window;
 use crate::segment::file::Segment;
 use crate::segment::listing::{Listing, SegmentFile};
+use crate::shared::cursor;
 use crate::shared::primitive::Ordering;
-use crate::shared::{cursor, lock};
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
 /// What [`Log::trim`](crate::Log::trim) did.
@@ -48,7 +49,7 @@ pub(crate) fn trim(shared: &Arc<CoreRef>, before: Lsn) -> Result<TrimReport> {
         // What is on its way to a file must arrive before the file goes.
         core.commit_to(before)?;
     }
-    let held = lock::acquire(&words.prepare, attachment.me(), &core.census(attachment));
+    let held = core.hold(HoldKind::Prepare, attachment)?;
     core.check_words()?;
     let mut window = Window::new(Arc::clone(shared));
     if before.get() > words.begin.load(Ordering::Acquire)
@@ -82,8 +83,7 @@ fn remove_files(core: &Core, attachment: &Attachment, begin: Lsn) -> Result<u64>
         |pair: &&[SegmentFile]| core.segment_end(pair[0].first) <= begin && pair[1].first <= begin;
     let gone: Vec<&SegmentFile> = files.windows(2).filter(is_gone).map(|pair| &pair[0]).collect();
     if !gone.is_empty() {
-        let words = core.words();
-        let _held = lock::acquire(&words.prepare, attachment.me(), &core.census(attachment));
+        let _held = core.hold(HoldKind::Prepare, attachment)?;
         core.preparer().keep_spares(&gone)?;
     }
     // Those that are kept have another name now.

@@ -18,13 +18,13 @@ use crate::log::attachment::Attachment;
 use crate::log::batch::CoreRef;
 use crate::log::control::{overwrite_geometry, stored_geometry};
 use crate::log::core::Core;
+use crate::log::holds::HoldKind;
 use crate::log::read::{not_a_start, starts_record};
 use crate::log::window::Window;
 use crate::log::wipe;
 use crate::segment::listing::Listing;
 use crate::shared::commit::{self, Failure, Operation};
 use crate::shared::cursor::{self, Packed};
-use crate::shared::lock;
 use crate::shared::primitive::Ordering;
 use crate::{Error, ErrorKind, Lsn, Result};
 
@@ -50,9 +50,9 @@ pub(crate) fn truncate(shared: &Arc<CoreRef>, from: Lsn) -> Result<()> {
 /// Cuts the log at `from`; says whether it is neither as it was nor as it will be.
 fn cut(core: &Core, attachment: &Attachment, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     // In this order: who seals has the lock first and takes a slot then.
-    let sealer = core.sealer(attachment);
+    let sealer = core.sealer(attachment, core.deadline())?;
     let words = core.words();
-    let _held = lock::acquire(&words.prepare, attachment.me(), &core.census(attachment));
+    let _held = core.hold(HoldKind::Prepare, attachment)?;
     let tail = cursor::tail(words);
     let mut slots = attachment.take_all_slots().ok_or_else(|| busy(core))?;
     if cursor::published(words) != tail || !sealer.is_idle() {

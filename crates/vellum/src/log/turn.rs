@@ -36,8 +36,9 @@ const SPINS: u32 = 96;
 const PAUSE: Duration = Duration::from_micros(50);
 /// So many pauses within one turn, and its holder may be dead or stopped.
 const PAUSES_MAX: u32 = 20;
-/// Sleeps of `lock` after that, of 5 ms each.
-const PATIENCE: Patience = Patience::Sleeps(20);
+/// Sleeps of `lock` after that, of 5 ms each; fewer where calls may not wait for so long.
+const SLEEPS_MAX: u32 = 20;
+const SLEEP_MILLIS: u128 = 5;
 
 /// A turn, until dropped.
 pub(crate) struct Turn<'a> {
@@ -93,7 +94,9 @@ impl Core {
             seen = now;
             if pauses == PAUSES_MAX {
                 let census = self.census(attachment);
-                break lock::acquire_within(words, attachment.me(), &census, PATIENCE);
+                let most = self.timeout.map_or(u128::MAX, |time| time.as_millis() / SLEEP_MILLIS);
+                let patience = Patience::Sleeps(most.min(SLEEPS_MAX.into()) as u32);
+                break lock::acquire_within(words, attachment.me(), &census, patience);
             }
         };
         let given_up = if held.is_some() { 0 } else { seen.0 };

@@ -16,7 +16,7 @@
 //! is done under the lock and is right when done twice; a wake-up that was not made costs those who
 //! sleep one look at the clock.
 
-use super::lock::{self, Held};
+use super::lock::{self, Held, Patience, Until};
 use super::notice::Holding;
 use super::participants::{Liveness, Owner};
 use super::primitive::{self, AtomicU32, Ordering};
@@ -150,7 +150,22 @@ pub(crate) struct Sealer<'a> {
 impl<'a> Sealer<'a> {
     /// Waits for the lock, and completes what a dead holder left half done.
     pub(crate) fn new(words: &'a CommitWords, me: Owner, who: &impl Liveness) -> Sealer<'a> {
-        let sealer = Sealer { words, me, _held: lock::acquire(&words.lock, me, who) };
+        Sealer::with(words, me, lock::acquire(&words.lock, me, who))
+    }
+
+    /// As [`new`](Sealer::new), but waits for a living holder no longer than `until`.
+    pub(crate) fn within(
+        words: &'a CommitWords,
+        me: Owner,
+        who: &impl Liveness,
+        until: Until,
+    ) -> Option<Sealer<'a>> {
+        let held = lock::acquire_within(&words.lock, me, who, Patience::from(until))?;
+        Some(Sealer::with(words, me, held))
+    }
+
+    fn with(words: &'a CommitWords, me: Owner, held: Held<'a>) -> Sealer<'a> {
+        let sealer = Sealer { words, me, _held: held };
         for (_, batch) in lanes_in_use(words) {
             words.ends.sealed.fetch_max(batch.end.get(), Ordering::AcqRel);
             words.ends.next_batch.fetch_max(batch.number + 1, Ordering::AcqRel);
@@ -255,14 +270,22 @@ impl<'a> Sealer<'a> {
 }
 
 /// Says that a batch has been written; wakes who waited for it, and one who can seal the next.
-pub(crate) fn finish(words: &CommitWords, me: Owner, who: &impl Liveness, batch: Batch) {
+///
+/// Who does not get the lock by `until` leaves both to those who wait: they look after 10 ms.
+pub(crate) fn finish(
+    words: &CommitWords,
+    me: Owner,
+    who: &impl Liveness,
+    batch: Batch,
+    until: Until,
+) {
     words.lanes[batch.lane].is_written.store(1, Ordering::Release);
-    advance(words, me, who);
+    advance(words, me, who, until);
 }
 
 /// Raises `durable` as far as batches are written, and wakes who can go on.
-pub(crate) fn advance(words: &CommitWords, me: Owner, who: &impl Liveness) {
-    let sealer = Sealer::new(words, me, who);
+pub(crate) fn advance(words: &CommitWords, me: Owner, who: &impl Liveness, until: Until) {
+    let Some(sealer) = Sealer::within(words, me, who, until) else { return };
     let finished = sealer.advance();
     drop(sealer);
     for number in finished.into_iter().flatten() {

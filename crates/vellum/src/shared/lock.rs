@@ -2,12 +2,13 @@
 //!
 //! The word names the holder. Who waits for it in vain asks whether the holder lives; a dead
 //! holder's lock is taken over. No time decides: waiting threads ask every few milliseconds,
-//! because nobody rings when a process dies, but only a death lets them in.
+//! because nobody rings when a process dies, but only a death lets them in. Who may not wait for
+//! ever gives up instead, and has changed nothing.
 //!
 //! **If the process dies here**: holding the lock, its work may be half done. Whatever is done
 //! under a lock is therefore written so that doing it again is right.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::notice::Holding;
 use super::participants::{Liveness, Owner};
@@ -59,7 +60,11 @@ pub(crate) enum Patience {
     Endless,
     /// For the same holder only so many sleeps.
     Sleeps(u32),
+    Until(Instant),
 }
+
+/// Until when a call may wait for others, or `None` for as long as it takes.
+pub(crate) type Until = Option<Instant>;
 
 /// The lock, held until dropped.
 pub(crate) struct Held<'a> {
@@ -125,11 +130,18 @@ pub(crate) fn acquire_within<'a>(
     }
 }
 
+impl From<Until> for Patience {
+    fn from(until: Until) -> Patience {
+        until.map_or(Patience::Endless, Patience::Until)
+    }
+}
+
 impl Patience {
     fn ends(self, sleeps: u32) -> bool {
         match self {
             Patience::Endless => false,
             Patience::Sleeps(most) => sleeps >= most,
+            Patience::Until(end) => Instant::now() >= end,
         }
     }
 }

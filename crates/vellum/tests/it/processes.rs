@@ -2,6 +2,7 @@
 
 mod campaign;
 mod creators;
+mod deadlines;
 mod holds;
 mod inheritance;
 mod liveness;

@@ -108,7 +108,7 @@ impl World {
         let before = mortal::memory();
         let who = KernelAtLock { before };
         if is_written {
-            commit::finish(words, me(), &who, batch);
+            commit::finish(words, me(), &who, batch, None);
             let finished = self.finished[batch.number as usize].poke(1);
             assert_eq!(finished, 0, "a batch was finished twice");
         } else {
@@ -144,7 +144,7 @@ impl World {
             None => {
                 mortal::forget(mortal::mix(label, 7));
                 let who = KernelAtLock { before: mortal::memory() };
-                commit::advance(&self.words.commits, me(), &who);
+                commit::advance(&self.words.commits, me(), &who, None);
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::support::{LAYOUTS, assert_sound, place, scratch, small, until};
 /// Where the shared words start in the control file, and the first participant's.
 const WORDS: u64 = 4096;
 const PARTICIPANTS: u64 = WORDS + 8 * 128;
+const SLOTS: u64 = PARTICIPANTS + 1024 * 64;
 const COMMITS: u64 = WORDS + 197_632;
 const FILES: u64 = WORDS + 199_680;
 
@@ -76,6 +77,26 @@ pub(crate) fn set_holder(log: &Path, lock: u64, pid: Option<i32>) {
         word(place(index)) << 10 | index
     });
     control.write_all_at(&owner.to_ne_bytes(), lock).unwrap();
+}
+
+/// Has the notice say that the reservation which a process holds was waited for since `time` ago.
+pub(crate) fn set_waited(log: &Log, child: &Child, time: Duration) {
+    let hold = hold_of(log, HoldKind::Append, child).unwrap();
+    assert!(hold.waited.is_some(), "somebody has waited");
+    let control = File::options().read(true).write(true).open(log.path().join("control")).unwrap();
+    let start = hold.range.unwrap().first_lsn.get().to_ne_bytes();
+    let is_it = |slot: &u64| {
+        let mut noticed = [0; 8];
+        control.read_exact_at(&mut noticed, SLOTS + slot * 128 + 32).unwrap();
+        noticed == start
+    };
+    let slot = (0..1024).find(is_it).expect("it has been noticed");
+    let clock = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let now = Duration::new(clock.tv_sec as u64, clock.tv_nsec as u32);
+    let since = now.saturating_sub(time).as_micros() as u64;
+    control.write_all_at(&since.to_ne_bytes(), SLOTS + slot * 128 + 40).unwrap();
+    let told = hold_of(log, HoldKind::Append, child).unwrap().waited.unwrap();
+    assert!(told >= time.min(now), "{told:?}");
 }
 
 /// What a process holds, of one kind.

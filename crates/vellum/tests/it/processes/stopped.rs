@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::time::Duration;
 
-use vellum::{Lsn, Options};
+use vellum::{ErrorKind, Lsn, Options};
 
+use super::holds;
 use crate::support::child::{self, Child};
 use crate::support::{LAYOUTS, PATIENCE, assert_sound, payload, place, read_all, scratch, small};
 
@@ -57,7 +58,16 @@ fn a_stopped_process_is_waited_for_and_named_and_loses_nothing() {
             lsns.push(Lsn::new(other.hears().unwrap().parse().unwrap()));
         }
         let mut reader = log.reader(Lsn::ZERO).unwrap();
-        assert_eq!(reader.follow(Some(Duration::from_millis(200))).unwrap(), None);
+        assert_eq!(reader.follow(Some(Duration::from_millis(50))).unwrap(), None);
+        // No time is long enough: everybody who comes by finds that others have waited for a day.
+        holds::set_waited(&log, &holder, Duration::from_secs(86_400));
+        assert_eq!(reader.follow(Some(Duration::from_millis(50))).unwrap(), None);
+        let latest = *lsns.last().unwrap();
+        let error = log.commit_within(latest, Duration::from_millis(50)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        drop(Options::new().open(&path).unwrap());
+        other.tell("record");
+        lsns.push(Lsn::new(other.hears().unwrap().parse().unwrap()));
         let stat = log.stat().unwrap();
         assert_eq!((stat.published, log.published(), stat.repairs), (held, held, 0));
         let blamed = stat.held_back_by().expect("somebody is to blame");
