@@ -144,7 +144,9 @@ mod tests {
         assert_eq!(from(0xef53).mapping_hazard(), None);
         assert!(from(0x9123_683e).mapping_hazard().is_some());
         assert!(from(0x1234).mapping_hazard().is_some());
-        assert!(from(0x6969).refusal().is_some());
+        for shared in [0x6969, 0x0116_1970, 0x7461_636f, 0x4750_4653] {
+            assert!(from(shared).refusal().is_some(), "{shared:#x}");
+        }
         assert_eq!(fill(from(0xef53), Preallocate::Auto), Fill::Mapped);
         assert_eq!(fill(from(0xef53), Preallocate::Sparse), Fill::Pwrite);
         assert_eq!(fill(from(0x9123_683e), Preallocate::Auto), Fill::Pwrite);

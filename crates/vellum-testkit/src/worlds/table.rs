@@ -233,11 +233,6 @@ const fn known(kind: Kind) -> Option<&'static str> {
         Kind::ShmPrivate | Kind::ShmFull | Kind::ShmCleared => {
             Some("what is not committed lies in /dev/shm")
         }
-        Kind::NoBoot | Kind::SomeBoot => Some("an unknown boot has the control file thrown away"),
-        Kind::CopyLiving | Kind::Snapshot => {
-            Some("words that came later than the segments are believed")
-        }
-        Kind::ForkOften => Some("a forked child keeps the lock that it inherited"),
         _ => None,
     }
 }

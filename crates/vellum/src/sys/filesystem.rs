@@ -14,7 +14,7 @@ pub(crate) enum Filesystem {
     Btrfs,
     Overlay,
     Fuse,
-    /// Shared with other machines, whose page caches know nothing of ours.
+    /// Shared with other machines, whose page caches and locks know nothing of ours, or not soon enough.
     Network(&'static str),
     /// Any other, by its magic number.
     Other(u64),
@@ -40,6 +40,15 @@ impl Filesystem {
             0x0102_1997 => Filesystem::Network("9p"),
             0x00c3_6400 => Filesystem::Network("Ceph"),
             0x0bd0_0bd0 => Filesystem::Network("Lustre"),
+            // Not in `linux/magic.h`: their own sources have them.
+            0x0116_1970 => Filesystem::Network("GFS2"),
+            0x7461_636f => Filesystem::Network("OCFS2"),
+            0x4750_4653 => Filesystem::Network("GPFS"),
+            0x1983_0326 => Filesystem::Network("BeeGFS"),
+            0x2003_0528 => Filesystem::Network("OrangeFS"),
+            0x5346_414f | 0x6b41_4653 => Filesystem::Network("AFS"),
+            0x7375_7245 => Filesystem::Network("Coda"),
+            0x786f_4256 => Filesystem::Network("vboxsf"),
             other => Filesystem::Other(other),
         }
     }

@@ -10,6 +10,7 @@ mod full;
 mod given_up;
 mod limits;
 mod own_limits;
+mod reflink;
 mod room;
 mod space;
 
@@ -30,6 +31,7 @@ pub(crate) const ROLES: &[Role] = &[
     ("append without descriptors", own_limits::append_without_descriptors),
     ("commit as nobody", own_limits::commit_as_nobody),
     ("commit once", own_limits::commit_once),
+    ("append told", reflink::append_told),
     ("open and close", forks::open_and_close),
     ("execute another program", forks::execute_another_program),
     ("list descriptors", forks::list_descriptors),

@@ -1,0 +1,85 @@
+//! Copies that share their blocks with the log, on a disk that is full then: each block that is changed
+//! needs another one (`docs/filesystems.md`).
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use vellum::{ErrorKind, Fill, Layout, Log, Options};
+
+use crate::support::child::{self, Child};
+use crate::support::mount::Mount;
+use crate::support::{assert_sound, payload, payloads, skip};
+
+const RECORDS: u64 = 200;
+
+fn record(index: u64) -> Vec<u8> {
+    payload(Layout::Framed, index, 900)
+}
+
+/// Appends records that it is told to, and says how that went.
+pub(crate) fn append_told(arguments: &[String]) {
+    let log = Options::new().open(&arguments[0]).unwrap();
+    let append = |index| log.append(&record(index)).map_err(|error| error.kind());
+    for index in 0..RECORDS {
+        append(index).unwrap();
+    }
+    child::say("appended");
+    for index in RECORDS.. {
+        if child::hear().is_none() {
+            return;
+        }
+        child::say(&format!("{:?}", append(index).map(drop)));
+    }
+}
+
+/// Copies the files of a log but its control file, sharing their blocks; false where that cannot be.
+fn share_blocks(log: &Path) -> bool {
+    let copy = log.with_extension("copy");
+    std::fs::create_dir(&copy).unwrap();
+    let files = crate::support::segment_files(log);
+    let status = Command::new("cp").arg("--reflink=always").args(files).arg(&copy).status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// Takes every block of a disk.
+fn fill_up(file: &Path) {
+    let mut hog = File::create(file).unwrap();
+    let mut piece = 1 << 20;
+    while piece >= 512 {
+        if hog.write_all(&vec![1; piece]).and_then(|()| hog.sync_data()).is_err() {
+            piece /= 2;
+        }
+    }
+}
+
+#[test]
+fn a_log_whose_blocks_are_shared_loses_nothing_on_a_full_disk() {
+    let test = "a_log_whose_blocks_are_shared_loses_nothing_on_a_full_disk";
+    for fill in [Fill::Pwrite, Fill::Mapped] {
+        let Some(disk) = Mount::xfs(test) else { return };
+        let path = disk.path().join("log");
+        drop(Options::new().fill(fill).segment_capacity_bytes(16 << 20).open(&path).unwrap());
+        let mut child = Child::start("append told", &[path.to_str().unwrap()]);
+        child.expect("appended");
+        if !share_blocks(&path) {
+            return skip(test, "this filesystem shares no blocks");
+        }
+        let hog = disk.path().join("hog");
+        fill_up(&hog);
+        child.tell("append");
+        let refusal = format!("Err({:?})", ErrorKind::NoSpace);
+        match fill {
+            Fill::Pwrite => child.expect(&refusal),
+            // A store into a mapping has no other way to fail: the process is killed.
+            _ => assert_eq!(child.hears(), None),
+        }
+        std::fs::remove_file(&hog).unwrap();
+        drop(child);
+        let log: Log = Options::new().open(&path).unwrap();
+        assert!(payloads(&log) == (0..RECORDS).map(record).collect::<Vec<_>>(), "{fill}");
+        log.append(&record(RECORDS)).unwrap();
+        assert_sound(&log);
+    }
+}
