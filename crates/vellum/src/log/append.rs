@@ -74,7 +74,13 @@ impl Core {
             self.check_size_limit()?;
         }
         let turn = self.take_turn(attachment);
-        let placement = self.reserve(attachment, &mut slot, len, is_mapped)?;
+        let placement = match self.reserve(attachment, &mut slot, len, is_mapped) {
+            Ok(placement) => placement,
+            Err(error) => {
+                attachment.end_use(self, &mut slot);
+                return Err(error);
+            }
+        };
         if turn.is_some() {
             self.pad_before(attachment, placement.grant);
         }
@@ -85,7 +91,7 @@ impl Core {
             self.give_up(attachment, &mut slot, placement.grant.range, Reason::Failed);
             return Err(error);
         }
-        self.publish(attachment, &slot);
+        self.publish(attachment, &mut slot);
         slot.let_go();
         drop(turn);
         self.tidy_after(attachment, &mut slot);
@@ -100,9 +106,10 @@ impl Core {
 
     /// Makes a filled reservation visible and wakes who waits for it.
     #[inline]
-    pub(crate) fn publish(&self, attachment: &Attachment, slot: &LocalSlot) {
+    pub(crate) fn publish(&self, attachment: &Attachment, slot: &mut LocalSlot) {
         cursor::publish(self.words(), slot.index);
         bell::ring(&self.words().bell, attachment.is_registered);
+        attachment.end_use(self, slot);
     }
 
     /// Pads a reservation that will not be filled; where even that fails, leaves it to whoever can.

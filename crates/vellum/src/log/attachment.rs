@@ -15,6 +15,8 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use std::time::Duration;
+
 use rustix::fs::OFlags;
 use rustix::io;
 
@@ -41,8 +43,13 @@ const LOCAL_SLOT_COUNT: usize = 128;
 const TEXT_SEGMENTS_MAX: u64 = 2;
 /// Segments that a reservation has open before it is made.
 const SEGMENTS_IN_HAND: usize = 4;
-/// Slots beyond these are kept for processes that have none yet.
-const SHARED_SLOTS_FOR_MORE_THAN_ONE: usize = SLOT_COUNT / 4 * 3;
+/// Slots that processes keep once they have claimed them. The others are for those that find none
+/// left there, each for one append: so that there is one for every process that can attach.
+const KEPT_SLOTS: std::ops::Range<usize> = 0..SLOT_COUNT / 4 * 3;
+const LENT_SLOTS: std::ops::Range<usize> = KEPT_SLOTS.end..SLOT_COUNT;
+/// How often, and for how long, to wait for one of those: who has one is in the middle of an append.
+const LENDING_TRIES: u32 = 200;
+const LENDING_NAP: Duration = Duration::from_millis(5);
 
 /// A process's place in a log.
 pub(crate) struct Attachment {
@@ -71,6 +78,8 @@ pub(crate) struct LocalSlot {
     /// The shared slot, once claimed.
     pub(crate) index: usize,
     is_claimed: bool,
+    /// Whether it is to be given back after one append.
+    is_lent: bool,
     /// The segment written last, and its first position, which is 0 where there is none.
     segment: Option<Arc<Segment>>,
     pub(crate) segment_first: Lsn,
@@ -298,31 +307,56 @@ impl Attachment {
             pad::repair(core, self)?;
         }
         let has_some = self.claimed_count.load(Ordering::Relaxed) > 0;
-        let limit = if has_some { SHARED_SLOTS_FOR_MORE_THAN_ONE } else { SLOT_COUNT };
-        let mut index = participants::claim_slot(words, self.me, limit);
-        if index.is_none() && !has_some {
-            // Those of the dead can be had again.
-            pad::repair(core, self)?;
-            index = participants::claim_slot(words, self.me, limit);
+        let index = match participants::claim_slot(words, self.me, KEPT_SLOTS) {
+            None if has_some => return Ok(false),
+            None => self.borrow_slot(core)?,
+            Some(index) => index,
+        };
+        (slot.index, slot.is_claimed) = (index, true);
+        slot.is_lent = LENT_SLOTS.contains(&index);
+        self.claimed_count.fetch_add(1, Ordering::Relaxed);
+        Ok(true)
+    }
+
+    /// Claims a slot for one append, where there are no more to keep.
+    #[cold]
+    fn borrow_slot(&self, core: &Core) -> Result<usize> {
+        let words = core.words();
+        for turn in 0..LENDING_TRIES {
+            if turn > 0 {
+                std::thread::sleep(LENDING_NAP);
+                // Those of the dead can be had again.
+                pad::repair(core, self)?;
+            }
+            if let Some(index) = participants::claim_slot(words, self.me, LENT_SLOTS) {
+                return Ok(index);
+            }
         }
-        match index {
-            Some(index) => {
-                (slot.index, slot.is_claimed) = (index, true);
-                self.claimed_count.fetch_add(1, Ordering::Relaxed);
-                Ok(true)
-            }
-            None if has_some => Ok(false),
-            None => {
-                let message = format!("all {SLOT_COUNT} slots for appends are in use");
-                Err(Error::new(ErrorKind::TooManyParticipants, message).at_path(&core.dir))
-            }
+        let message = format!("all {SLOT_COUNT} slots for appends are in use");
+        Err(Error::new(ErrorKind::TooManyParticipants, message).at_path(&core.dir))
+    }
+
+    /// Gives a slot back that was lent for one append, which is over.
+    #[cold]
+    fn give_back(&self, core: &Core, slot: &mut LocalSlot) {
+        (slot.is_claimed, slot.is_lent) = (false, false);
+        participants::release_slot(core.words(), slot.index);
+        self.claimed_count.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Gives a slot back if it was lent, which holds nothing in flight. After an error it may stay
+    /// with this process until its next append.
+    #[inline]
+    pub(crate) fn end_use(&self, core: &Core, slot: &mut LocalSlot) {
+        if slot.is_lent {
+            self.give_back(core, slot);
         }
     }
 
     /// Lets others pad what could be neither filled nor padded here; the next append claims another
     /// slot.
     pub(crate) fn give_up_slot(&self, core: &Core, slot: &mut LocalSlot) {
-        slot.is_claimed = false;
+        (slot.is_claimed, slot.is_lent) = (false, false);
         self.claimed_count.fetch_sub(1, Ordering::Relaxed);
         participants::give_up_slot(core.words(), slot.index);
     }

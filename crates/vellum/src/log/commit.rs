@@ -27,6 +27,8 @@ use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
 /// How long to sleep before asking whether those who write are alive: nobody rings for the dead.
 pub(crate) const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
+/// How long those sleep at most who have found another one looking.
+const NAP_MAX: Duration = Duration::from_millis(80);
 /// Batches on their way at the same time (`docs/decisions/0006-staged-commits.md`).
 const STAGED_LANES: usize = 2;
 
@@ -67,7 +69,7 @@ impl Core {
         }
         let attachment = self.attachment()?;
         words.counts.commits.fetch_add(1, Ordering::Relaxed);
-        let mut patience = Patience::new(until);
+        let (mut patience, mut nap) = (Patience::new(until), LOOK_FOR_THE_DEAD);
         loop {
             match commit::next_step(words, end, self.block, self.lanes()) {
                 Step::Done => return Ok(()),
@@ -76,10 +78,10 @@ impl Core {
                 Step::Lead => self.lead(attachment, end, &mut patience)?,
                 Step::Wait(word, seen) => {
                     let since = Instant::now();
-                    primitive::wait(word, seen, LOOK_FOR_THE_DEAD);
-                    if since.elapsed() >= LOOK_FOR_THE_DEAD {
+                    primitive::wait(word, seen, nap);
+                    if since.elapsed() >= nap {
                         commit::note_wait(words);
-                        self.replace_the_dead(attachment, until);
+                        nap = self.look_for_the_dead(attachment, nap, until);
                     }
                 }
             }
@@ -273,6 +275,18 @@ impl Core {
             pad::repair_until(self, attachment, until)?;
         }
         Ok(())
+    }
+
+    /// Has one of all who wait look for the dead; returns how long to sleep now. The others sleep
+    /// longer: where the device is slow nobody is dead.
+    fn look_for_the_dead(&self, attachment: &Attachment, nap: Duration, until: Until) -> Duration {
+        let every = LOOK_FOR_THE_DEAD.as_micros() as u64;
+        if !commit::claim_look(&self.words().commits, sys::clock::micros(), every) {
+            // Who has a deadline must not oversleep it.
+            return if until.is_some() { nap } else { (nap * 2).min(NAP_MAX) };
+        }
+        self.replace_the_dead(attachment, until);
+        LOOK_FOR_THE_DEAD
     }
 
     /// Does what dead participants were about to do for others.

@@ -138,7 +138,7 @@ impl<'a> Reservation<'a> {
         }
         let mut slot = self.slot.take().expect("held until published");
         self.check_process()?;
-        self.core.publish(self.attachment, &slot);
+        self.core.publish(self.attachment, &mut slot);
         slot.let_go();
         self.core.tidy_after(self.attachment, &mut slot);
         Ok(self.placement.at)

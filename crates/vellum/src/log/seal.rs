@@ -160,6 +160,7 @@ impl Core {
         let grant = loop {
             let range = range_at(cursor::tail(words));
             if range.end() > self.ready_end() {
+                attachment.end_use(self, &mut slot);
                 return Ok(Sealed::Beyond(range.end()));
             }
             if !slot.has_in_hand(range) {
@@ -184,7 +185,7 @@ impl Core {
             self.give_up(attachment, &mut slot, range, Reason::Failed);
             return Err(error);
         }
-        self.publish(attachment, &slot);
+        self.publish(attachment, &mut slot);
         slot.let_go();
         sealer.note_seal(range.end());
         Ok(Sealed::To(range.end()))

@@ -325,6 +325,16 @@ fn holding(lane: &LaneWords, batch: Batch) -> Holding {
     Holding { holder: lane.owner.load(Ordering::Acquire), number: batch.number }
 }
 
+/// Whether the caller is to look for the dead at `now`, for all who wait: nobody has looked for as
+/// long as `every`, both in microseconds.
+pub(crate) fn claim_look(words: &CommitWords, now: u64, every: u64) -> bool {
+    let looked_at = &words.ends.looked_at;
+    let last = looked_at.load(Ordering::Relaxed);
+    // Either way: the clock may be another one in another time namespace.
+    let exchange = || looked_at.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed);
+    now.abs_diff(last) >= every && exchange().is_ok()
+}
+
 /// Remembers the first failure, and wakes everybody to learn of it.
 pub(crate) fn poison(words: &CommitWords, me: Owner, who: &impl Liveness, failure: Failure) {
     let sealer = Sealer::new(words, me, who);

@@ -280,7 +280,7 @@ fn give_up_and_go_on(writers: usize, repairers: usize) {
             start(&world, move |world| {
                 world.give_up(writer - 1, tag(writer, 0), 2);
                 world.repair();
-                if let Some(slot) = participants::claim_slot(&world.words, me(), SLOT_COUNT) {
+                if let Some(slot) = participants::claim_slot(&world.words, me(), 0..SLOT_COUNT) {
                     world.append(slot, tag(writer, 1), 1 + writer as u64 % 2);
                 }
             })
@@ -303,7 +303,7 @@ fn come_and_go(writers: usize) {
         .map(|writer| {
             start(&world, move |world| {
                 world.repair();
-                if let Some(slot) = participants::claim_slot(&world.words, me(), SLOT_COUNT) {
+                if let Some(slot) = participants::claim_slot(&world.words, me(), 0..SLOT_COUNT) {
                     let len = 1 + writer as u64 % 2;
                     world.append(slot, tag(writer, 0), len);
                     participants::release_slot(&world.words, slot);

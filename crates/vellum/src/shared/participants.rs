@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 
 use rustix::io;
@@ -163,22 +164,18 @@ pub(crate) fn attached(words: &Words) -> impl Iterator<Item = (Owner, &Participa
     })
 }
 
-/// Takes one of the first `limit` slots that is free, or `None` where all are owned.
-pub(crate) fn claim_slot(words: &Words, me: Owner, limit: usize) -> Option<usize> {
-    for (index, slot) in words.slots.iter().enumerate().take(limit) {
-        let is_free = slot.owner.load(Ordering::Relaxed) == 0;
-        if is_free
-            && slot
-                .owner
-                .compare_exchange(0, me.to_word(), Ordering::AcqRel, Ordering::Relaxed)
-                .is_ok()
-        {
-            // Before the first reservation, so that who sees its tail looks at this slot.
-            words.counts.slots_used.fetch_max(index as u64 + 1, Ordering::Release);
-            return Some(index);
-        }
-    }
-    None
+/// Takes one of the slots in `among` that is free, or `None` where all are owned.
+pub(crate) fn claim_slot(words: &Words, me: Owner, among: Range<usize>) -> Option<usize> {
+    let take = |index: &usize| {
+        let owner = &words.slots[*index].owner;
+        let exchange =
+            || owner.compare_exchange(0, me.to_word(), Ordering::AcqRel, Ordering::Relaxed);
+        owner.load(Ordering::Relaxed) == 0 && exchange().is_ok()
+    };
+    let index = among.into_iter().find(take)?;
+    // Before the first reservation, so that who sees its tail looks at this slot.
+    words.counts.slots_used.fetch_max(index as u64 + 1, Ordering::Release);
+    Some(index)
 }
 
 /// Gives a slot back; nothing is in flight in it.

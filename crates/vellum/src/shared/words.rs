@@ -184,6 +184,9 @@ pub(crate) struct CommitEndWords {
     pub(crate) checkpoint: AtomicU64,
     /// End of the newest seal that stands in the log, which the next batch ends with.
     pub(crate) seal_end: AtomicU64,
+    /// When somebody who waits has looked for the dead last, in microseconds of the machine's own
+    /// clock.
+    pub(crate) looked_at: AtomicU64,
 }
 
 /// A batch on its way to the device.

@@ -16,6 +16,7 @@ pub(crate) const ROLES: &[Role] = &[
     ("try as nobody", rights::try_as_nobody),
     ("lock everything as nobody", rights::lock_everything_as_nobody),
     ("crowd", crowds::crowd),
+    ("busy crowd", crowds::busy_crowd),
     ("act as user", owners::act_as_user),
     ("append without rights", owners::append_without_rights),
     ("become a daemon", directory::become_a_daemon),

@@ -46,6 +46,55 @@ pub(crate) fn crowd(arguments: &[String]) {
     child::say("done");
 }
 
+/// A few participants that have used all the slots they can get, and as many others as fit.
+pub(crate) fn busy_crowd(arguments: &[String]) {
+    const THREADS: usize = 128;
+    if !raise_descriptor_limit() {
+        return child::say("no descriptors");
+    }
+    let open = || Options::new().open(&arguments[0]).unwrap();
+    let mut logs: Vec<Log> = (0..8).map(|_| open()).collect();
+    for log in &logs {
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| log.append(b"many\n").unwrap());
+            }
+        });
+    }
+    child::say("many slots");
+    logs.extend((8..PARTICIPANTS_MAX).map(|_| open()));
+    child::say("many participants");
+    for log in &logs {
+        log.append(b"one\n").unwrap();
+    }
+    child::say("one by one");
+    // At the same time: more than there are slots to be lent.
+    std::thread::scope(|scope| {
+        for log in &logs[600..] {
+            scope.spawn(|| log.append(b"together\n").unwrap());
+        }
+    });
+    let lsn = logs[PARTICIPANTS_MAX - 1].append(b"last\n").unwrap();
+    logs[PARTICIPANTS_MAX - 1].commit(lsn).unwrap();
+    child::say("done");
+}
+
+#[test]
+fn as_many_participants_as_there_are_places_append() {
+    let dir = scratch();
+    drop(small(Layout::Framed).segment_capacity_bytes(1 << 20).open(place(&dir)).unwrap());
+    let mut crowd = Child::start("busy crowd", &[place(&dir).to_str().unwrap()]);
+    match crowd.hears().as_deref() {
+        Some("no descriptors") => return skip("as_many_participants", "too few descriptors"),
+        answer => assert_eq!(answer, Some("many slots")),
+    }
+    ["many participants", "one by one", "done"].iter().for_each(|answer| crowd.expect(answer));
+    crowd.finish_well();
+    let log = Options::new().open(place(&dir)).unwrap();
+    assert_eq!(read_all(&log).len(), 8 * 128 + 1024 + 424 + 1);
+    assert_sound(&log);
+}
+
 #[test]
 fn one_participant_too_many_is_refused_and_hurts_nobody() {
     let dir = scratch();
