@@ -225,8 +225,8 @@ typedef enum {
     VELLUM_FILL_MAPPED = 1,
     // Every record is written by pwrite.
     VELLUM_FILL_PWRITE = 2,
-    // Records are stored into shared memory and reach the file when they are committed. Framed
-    // only; what is not committed survives every process, but no reboot.
+    // Records are stored into files beside the segments and reach the segments when they are
+    // committed. Framed only; what is not committed survives every process, but no reboot.
     VELLUM_FILL_STAGED = 3,
 } vellum_fill;
 
@@ -249,6 +249,15 @@ typedef enum {
     // It drops the record, counts it, and returns VELLUM_OK with position 0. Text logs only.
     VELLUM_ON_FULL_DROP = 2,
 } vellum_on_full;
+
+// What an append does when as many segments as may hold records that are not durable. For
+// vellum_options.on_stage_full.
+typedef enum {
+    // It commits what was appended before, and then appends.
+    VELLUM_ON_STAGE_FULL_COMMIT = 0,
+    // It returns VELLUM_NO_SPACE; nothing was reserved.
+    VELLUM_ON_STAGE_FULL_ERROR = 1,
+} vellum_on_stage_full;
 
 // How to open or create a log.
 //
@@ -296,12 +305,14 @@ typedef struct {
     uint64_t retain_files;
     // A vellum_compress. Default: VELLUM_COMPRESS_KEEP.
     uint32_t compress;
-    // 0.
-    uint32_t reserved;
+    // A vellum_on_stage_full. Default: VELLUM_ON_STAGE_FULL_COMMIT.
+    uint32_t on_stage_full;
     // How long this process's appends, commits and other calls on the open log wait for another
     // process that is stopped or does not get on, in microseconds: then they return
     // VELLUM_TIMED_OUT, and have changed nothing. 0 is for as long as that process lives.
     uint64_t timeout_us;
+    // Segments of a staged log that may hold records which are not durable; at least 2. 0 is 3.
+    uint64_t staged_segments_max;
 } vellum_options;
 
 // Fills `options` with the defaults: vellum_options_init(&options, sizeof options).

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::time::Duration;
 
-use vellum::{Fill, Layout, OnFull, Options, Preallocate};
+use vellum::{Fill, Layout, OnFull, OnStageFull, Options, Preallocate};
 
 use crate::boundary::{Failure, Outcome, guard};
 use crate::growing::{self, Growing, Place};
@@ -70,8 +70,8 @@ pub enum vellum_fill {
     VELLUM_FILL_MAPPED = 1,
     /// Every record is written by pwrite.
     VELLUM_FILL_PWRITE = 2,
-    /// Records are stored into shared memory and reach the file when they are committed. Framed
-    /// only; what is not committed survives every process, but no reboot.
+    /// Records are stored into files beside the segments and reach the segments when they are
+    /// committed. Framed only; what is not committed survives every process, but no reboot.
     VELLUM_FILL_STAGED = 3,
 }
 
@@ -97,6 +97,17 @@ pub enum vellum_on_full {
     VELLUM_ON_FULL_BLOCK = 1,
     /// It drops the record, counts it, and returns VELLUM_OK with position 0. Text logs only.
     VELLUM_ON_FULL_DROP = 2,
+}
+
+/// What an append does when as many segments as may hold records that are not durable. For
+/// vellum_options.on_stage_full.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum vellum_on_stage_full {
+    /// It commits what was appended before, and then appends.
+    VELLUM_ON_STAGE_FULL_COMMIT = 0,
+    /// It returns VELLUM_NO_SPACE; nothing was reserved.
+    VELLUM_ON_STAGE_FULL_ERROR = 1,
 }
 
 /// How to open or create a log.
@@ -147,12 +158,14 @@ pub struct vellum_options {
     pub retain_files: u64,
     /// A vellum_compress. Default: VELLUM_COMPRESS_KEEP.
     pub compress: u32,
-    /// 0.
-    pub reserved: u32,
+    /// A vellum_on_stage_full. Default: VELLUM_ON_STAGE_FULL_COMMIT.
+    pub on_stage_full: u32,
     /// How long this process's appends, commits and other calls on the open log wait for another
     /// process that is stopped or does not get on, in microseconds: then they return
     /// VELLUM_TIMED_OUT, and have changed nothing. 0 is for as long as that process lives.
     pub timeout_us: u64,
+    /// Segments of a staged log that may hold records which are not durable; at least 2. 0 is 3.
+    pub staged_segments_max: u64,
 }
 
 // SAFETY: repr(C), size first, numbers only; words and pairs of half words.
@@ -177,8 +190,9 @@ impl vellum_options {
         retain_age_s: VELLUM_KEEP,
         retain_files: VELLUM_KEEP,
         compress: 0,
-        reserved: 0,
+        on_stage_full: 0,
         timeout_us: 0,
+        staged_segments_max: 0,
     };
 }
 
@@ -220,7 +234,7 @@ fn check_flags(asked: &vellum_options) -> Outcome<()> {
         | VELLUM_OPEN_READ_ONLY
         | VELLUM_NO_ADVICE
         | VELLUM_WAL;
-    if asked.flags & !KNOWN == 0 && asked.reserved == 0 {
+    if asked.flags & !KNOWN == 0 {
         return Ok(());
     }
     Err(unknown("flags", asked.flags))
@@ -240,6 +254,14 @@ fn process(options: Options, asked: &vellum_options) -> Outcome<Options> {
             2 => OnFull::Drop,
             other => return Err(unknown("on_full", other)),
         });
+    options = options.on_stage_full(match asked.on_stage_full {
+        0 => OnStageFull::Commit,
+        1 => OnStageFull::Error,
+        other => return Err(unknown("on_stage_full", other)),
+    });
+    if asked.staged_segments_max != 0 {
+        options = options.staged_segments_max(asked.staged_segments_max);
+    }
     if asked.mode != 0 {
         options = options.mode(asked.mode);
     }

@@ -30,7 +30,9 @@ use crate::stat;
 /// `compress`. Times are seconds or `timedelta`; 0 is no limit.
 ///
 /// Of this process alone: `create`, `create_new`, `read_only`, `advice`, `prefault_bytes`,
-/// `mapped_bytes_max`, and `on_full` ("error", "block" or "drop" when the disk is full).
+/// `mapped_bytes_max`, `on_full` ("error", "block" or "drop" when the disk is full), and of staged
+/// logs `staged_segments_max` and `on_stage_full` ("commit" or "error" when so many segments hold
+/// records that are not durable).
 #[pyclass(module = "vellum_log", frozen, weakref)]
 pub(crate) struct Log {
     /// Taken only while the GIL is held, and never kept over a call: so a fork cannot find it held.
@@ -71,7 +73,8 @@ impl Log {
             preallocate=None, mode=None, wal=False, rotate_bytes=None, rotate_every=None, \
             rotate_offset=None, retain_bytes=None, retain_age=None, retain_files=None, \
             compress=None, create=True, create_new=False, read_only=False, advice=True, \
-            prefault_bytes=None, mapped_bytes_max=None, on_full=None, timeout=None)"
+            prefault_bytes=None, mapped_bytes_max=None, staged_segments_max=None, \
+            on_stage_full=None, on_full=None, timeout=None)"
     )]
     fn new(py: Python<'_>, path: PathBuf, given: Option<&Bound<'_, PyDict>>) -> PyResult<Log> {
         let options = options(given)?;

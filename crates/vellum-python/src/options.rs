@@ -10,8 +10,15 @@ use vellum::Options;
 use crate::error::exception;
 
 /// What belongs to the process and not to the log: all that a copy in another process keeps.
-const OF_THE_PROCESS: [&str; 5] =
-    ["on_full", "timeout", "read_only", "prefault_bytes", "mapped_bytes_max"];
+const OF_THE_PROCESS: [&str; 7] = [
+    "on_full",
+    "on_stage_full",
+    "timeout",
+    "read_only",
+    "prefault_bytes",
+    "mapped_bytes_max",
+    "staged_segments_max",
+];
 
 /// The options that keyword arguments stand for. `None` leaves an option alone.
 pub(crate) fn options(given: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
@@ -49,6 +56,8 @@ fn with(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Opti
         "preallocate" => options.preallocate(named(value)?),
         "on_full" => options.on_full(named(value)?),
         "timeout" => options.timeout(span(name, value)?),
+        "on_stage_full" => options.on_stage_full(named(value)?),
+        "staged_segments_max" => options.staged_segments_max(count(name, value)?),
         "segment_capacity_bytes" => options.segment_capacity_bytes(count(name, value)?),
         "prefault_bytes" => options.prefault_bytes(count(name, value)?),
         "mapped_bytes_max" => options.mapped_bytes_max(count(name, value)?),

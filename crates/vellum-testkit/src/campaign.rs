@@ -155,8 +155,6 @@ impl<'a> Campaign<'a> {
             log.sync()?;
         }
         log.verify()?;
-        let stage = log.stat()?.stage;
-        assert!(stage.is_none() || stage == power::stage(dir), "the stage is elsewhere");
         Ok(())
     }
 
@@ -371,7 +369,6 @@ impl<'a> Campaign<'a> {
         self.page.clear();
         full::make_space(&self.dir)?;
         if self.dir.exists() {
-            power::remove_stage(&self.dir);
             fs::remove_dir_all(&self.dir)?;
         }
         if self.case.operation.has_template() {
@@ -411,12 +408,6 @@ impl<'a> Campaign<'a> {
             Stop::Mark => Ok(()),
             stop => Err(io::Error::other(format!("{stop:?} {}", self.page.text()))),
         }
-    }
-}
-
-impl Drop for Campaign<'_> {
-    fn drop(&mut self) {
-        power::remove_stage(&self.dir);
     }
 }
 

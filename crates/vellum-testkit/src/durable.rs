@@ -204,7 +204,8 @@ impl Scene<'_> {
     }
 
     fn check_stage_is_gone(&self) -> Result<(), Fault> {
-        match power::stage(self.dir).filter(|stage| stage.exists()) {
+        let stages = power::stages(self.dir).map_err(|error| format!("cannot list: {error}"))?;
+        match stages.first() {
             Some(stage) => Err(format!("{} is left over", stage.display())),
             None => Ok(()),
         }

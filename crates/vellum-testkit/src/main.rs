@@ -15,7 +15,6 @@ use vellum_testkit::cases::all_cases;
 use vellum_testkit::full;
 use vellum_testkit::inject::{self, Choice};
 use vellum_testkit::point::Point;
-use vellum_testkit::power;
 use vellum_testkit::random::Random;
 use vellum_testkit::scenario::Case;
 use vellum_testkit::trace::{self, Pid, SharedPage, Stop};
@@ -293,14 +292,10 @@ fn run_cases(cases: &[Case], work: Work<'_>, base: &Path, jobs: usize) -> anyhow
                 run_case(case, Work { extent, seed: seed ^ index, ..work }, &dir, &page)
             };
             let child = trace::fork(live)?;
-            running.insert(child, (processor, case, page, dir));
+            running.insert(child, (processor, case, page));
         }
         let Some((child, stop)) = trace::wait_any()? else { return Ok(totals) };
-        let Some((_, case, page, dir)) = running.remove(&child) else { continue };
-        if stop != Stop::Exited(0) {
-            // It could not do so itself.
-            power::remove_stage(&dir.join("log"));
-        }
+        let Some((_, case, page)) = running.remove(&child) else { continue };
         totals.add(case, &page, stop);
     }
 }

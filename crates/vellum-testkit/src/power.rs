@@ -1,17 +1,16 @@
-//! A log's files as another boot would find them, and its stage.
+//! A log's files as another boot would find them.
 //!
 //! The places in the files are those of `docs/format.md`, written down here once more, so that
 //! what is tested does not say itself where it looks.
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Bytes of the header of the control file and the geometry file.
 const HEADER_LEN: usize = 72;
 const CHECK: std::ops::Range<usize> = 12..16;
-const SECRET: std::ops::Range<usize> = 40..48;
 const BOOT: std::ops::Range<usize> = 48..64;
 /// A boot that never was.
 const ANOTHER_BOOT: [u8; 16] = [0x77; 16];
@@ -69,29 +68,20 @@ pub fn tear(dir: &Path, lsn: u64, capacity: u64, len: usize) -> io::Result<()> {
     file.write_all_at(&vec![0; len - ARRIVED_LEN as usize], offset)
 }
 
-/// Where a staged log has its records in shared memory; `None` before it has a secret.
-pub fn stage(dir: &Path) -> Option<PathBuf> {
-    let geometry = fs::read(dir.join("geometry")).ok()?;
-    let secret = u64::from_le_bytes(geometry.get(SECRET)?.try_into().ok()?);
-    let place = fs::metadata(dir).ok()?;
-    let place = place.ino().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ place.dev().rotate_left(32);
-    Some(Path::new("/dev/shm").join(format!("vellum-{:016x}", secret ^ place)))
+/// The files in which a staged log has records that are not in its segments yet.
+pub fn stages(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let paths = fs::read_dir(dir)?.map(|entry| Ok(entry?.path()));
+    let is_stage = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "stage");
+    Ok(paths.collect::<io::Result<Vec<_>>>()?.into_iter().filter(is_stage).collect())
 }
 
-/// Removes the stage of a log whose files are about to go.
-pub fn remove_stage(dir: &Path) {
-    if let Some(stage) = stage(dir) {
-        // Most logs have none.
-        let _ = fs::remove_dir_all(stage);
-    }
+/// Removes them.
+pub fn remove_stages(dir: &Path) -> io::Result<()> {
+    stages(dir)?.into_iter().try_for_each(fs::remove_file)
 }
 
-/// Moves a log in which something is wrong out of the way, its stage with it.
+/// Moves a log in which something is wrong out of the way.
 pub fn keep(dir: &Path, kept: &Path) -> io::Result<()> {
-    if let Some(stage) = stage(dir).filter(|stage| stage.exists()) {
-        copy(&stage, &dir.join("stage"))?;
-        fs::remove_dir_all(stage)?;
-    }
     match fs::rename(dir, kept) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => copy(dir, kept),
         answer => answer,

@@ -350,7 +350,7 @@ impl Case {
         self.operation.is_durable() || self.fill.is_some()
     }
 
-    /// Whether records wait in shared memory.
+    /// Whether records wait in a stage.
     pub fn is_staged(&self) -> bool {
         self.fill == Some(Fill::Staged)
     }
@@ -388,7 +388,7 @@ impl Case {
         Ok(())
     }
 
-    /// Makes a log that was in use when the power went, or the shared memory.
+    /// Makes a log that was in use when the power went, or when somebody removed its stage.
     fn make_cut_off(&self, dir: &Path) -> anyhow::Result<()> {
         let live = dir.with_extension("live");
         let log = self.options().open(&live)?;
@@ -406,9 +406,9 @@ impl Case {
             power::tear(dir, torn.get(), capacity, Operation::CUT_LEN)?;
         }
         if self.operation == Operation::Recover {
-            power::enter_another_boot(dir)?;
+            return Ok(power::enter_another_boot(dir)?);
         }
-        Ok(())
+        Ok(power::remove_stages(dir)?)
     }
 
     /// Commits a batch of two, of which the second will arrive and the first will not.

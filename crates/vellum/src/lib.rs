@@ -54,6 +54,5 @@ pub use self::log::{
 pub use advice::{Advice, FileAdvice, LogAdvice};
 pub use error::{Error, ErrorKind, Result};
 pub use lsn::Lsn;
-pub use options::{Fill, Layout, Options, Preallocate};
+pub use options::{Fill, Layout, OnStageFull, Options, Preallocate};
 pub use policy::{OnFull, Policy};
-pub use segment::stage::remove_stages_below;

@@ -53,15 +53,29 @@ pub enum Fill {
     /// Every record is written by `pwrite`: one system call each, safe on any filesystem. Text is
     /// written in turns, so that the file only grows and other programs can follow it.
     Pwrite,
-    /// Records are stored into shared memory and reach written blocks of the file by direct,
+    /// Records are stored into a stage, and reach written blocks of the segments by direct,
     /// synchronous writes when they are committed. For framed logs that commit.
     ///
-    /// The shared memory is a directory in `/dev/shm` that all processes using the log must see; it
-    /// takes the room of two or three segments. Records that are not committed survive every
-    /// process there, but not a reboot, nor the end of a container that has a `/dev/shm` of its
-    /// own. The last process to close the log commits everything. Where there is no such memory,
-    /// a new log is [`Fill::Pwrite`] instead.
+    /// The stage is one file for each segment with records that are not durable, in the log's
+    /// directory: three at most unless
+    /// [`staged_segments_max`](Options::staged_segments_max) says otherwise. Its pages are dropped
+    /// when all of the segment is durable, so they hardly ever reach the device. Records that are
+    /// not committed survive every process, but not a reboot. The last process to close the log
+    /// commits everything. Where a mapping is not safe, on btrfs for one, each record is written
+    /// to the stage by one system call.
     Staged,
+}
+
+/// What an append does when the stage holds as much as it may:
+/// [`Options::on_stage_full`](crate::Options::on_stage_full).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OnStageFull {
+    /// It commits what was appended before, and then appends.
+    #[default]
+    Commit,
+    /// It returns [`ErrorKind::NoSpace`]; nothing was reserved. Somebody has to commit.
+    Error,
 }
 
 /// Implements `Display` and `FromStr` by the lower-case names of an enum's variants.
@@ -101,13 +115,16 @@ named!(
     Zeros = "zeros",
     Recycle = "recycle"
 );
+named!(OnStageFull, "answer to a full stage", Commit = "commit", Error = "error");
 named!(Fill, "way to fill", Mapped = "mapped", Pwrite = "pwrite", Staged = "staged");
 
 /// Capacity of a segment unless chosen otherwise: long enough that rolling over costs nothing
 /// measurable, short enough that one prepared segment ahead is no burden.
 pub(crate) const SEGMENT_CAPACITY_BYTES_DEFAULT: u64 = 64 << 20;
-/// The same of a log that stages records: two segments of it are in memory.
+/// The same of a log that stages records: two or three segments of it are in memory.
 pub(crate) const STAGED_CAPACITY_BYTES_DEFAULT: u64 = 16 << 20;
+/// Segments of a staged log that may hold records which are not durable.
+pub(crate) const STAGED_SEGMENTS_MAX_DEFAULT: u64 = 3;
 /// A segment holds at least one page, because segments are mapped.
 pub(crate) const SEGMENT_CAPACITY_BYTES_MIN: u64 = 4096;
 /// A pad frame spans at most a segment and has 32 bits of length.
@@ -161,6 +178,8 @@ pub struct Options {
     pub(crate) policy: PolicyWish,
     pub(crate) on_full: OnFull,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) staged_segments_max: Option<u64>,
+    pub(crate) on_stage_full: OnStageFull,
 }
 
 impl Options {
@@ -222,6 +241,25 @@ impl Options {
     /// moment; the log's length plays no part.
     pub fn mapped_bytes_max(mut self, bytes: u64) -> Options {
         self.mapped_bytes_max = Some(bytes);
+        self
+    }
+
+    /// Segments that may hold records which are not durable, in a [staged](Fill::Staged) log.
+    /// Default: 3, at least 2. The append that needs one more commits first, or gets the error that
+    /// [`on_stage_full`](Options::on_stage_full) chooses.
+    ///
+    /// What nobody can commit yet, because somebody is in the middle of an append before it, does
+    /// not count, nor does the room that a commit needs for itself. Belongs to this process: each
+    /// keeps to its own limit.
+    pub fn staged_segments_max(mut self, segments: u64) -> Options {
+        self.staged_segments_max = Some(segments);
+        self
+    }
+
+    /// What an append does when [`staged_segments_max`](Options::staged_segments_max) segments hold
+    /// records that are not durable. Default: [`OnStageFull::Commit`].
+    pub fn on_stage_full(mut self, answer: OnStageFull) -> Options {
+        self.on_stage_full = answer;
         self
     }
 
@@ -318,6 +356,12 @@ impl Options {
         }
         if let Some(bytes) = self.prefault_bytes {
             check_prefault(bytes)?;
+        }
+        if let Some(segments) = self.staged_segments_max.filter(|segments| *segments < 2) {
+            return Err(invalid(format!(
+                "staged_segments_max is {segments}, and must be at least 2: the next segment is made \
+                 ready before the last one is full"
+            )));
         }
         let shows = matches!(self.preallocate, Some(Preallocate::Recycle | Preallocate::Zeros));
         if self.layout == Some(Layout::Text) && shows {

@@ -6,8 +6,6 @@ use super::detect::{Disk, Surroundings};
 
 /// A filesystem that is fuller than this is slow, and may be full before anybody notices.
 const USED_SHARE_MAX: f64 = 0.9;
-/// A staged log of the usual size keeps three segments of 16 MiB there.
-const STAGING_BYTES_MIN: u64 = 64 << 20;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -246,19 +244,6 @@ fn of_space(around: &Surroundings, traps: &mut Vec<Trap>) {
             format!("the filesystem is {:.0} % full: free space is in small pieces", used * 100.0),
             "make room; a log that can't get its next segment refuses records, and loses none",
         ));
-    }
-    match around.staging_free_bytes {
-        None => traps.push(trap(
-            Severity::Cost,
-            "there is no /dev/shm that can be written to: logs that commit can't be staged",
-            "mount a tmpfs on /dev/shm (in a container, --shm-size)",
-        )),
-        Some(bytes) if bytes < STAGING_BYTES_MIN => traps.push(trap(
-            Severity::Cost,
-            format!("/dev/shm has {} MiB free; a staged log takes up to 48", bytes >> 20),
-            "make it larger (in a container, --shm-size), or take smaller segments",
-        )),
-        Some(_) => {}
     }
 }
 

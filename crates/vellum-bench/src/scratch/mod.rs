@@ -165,12 +165,11 @@ impl FromStr for ScratchKind {
     }
 }
 
-/// Gives back what does not go with the processes of a run that were killed: arrays of devices, and
-/// the shared memory of Vellum logs. `dir` is where the run made its directory; it is to be removed
+/// Gives back what does not go with the processes of a run that were killed: arrays of devices.
+/// `dir` is where the run made its directory; it is to be removed
 /// after this. False if something is still in use: then call it again.
 #[must_use]
 pub fn give_back(dir: &Path) -> bool {
-    vellum::remove_stages_below(dir);
     array::stop_all(dir)
 }
 

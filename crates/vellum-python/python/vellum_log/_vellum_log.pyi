@@ -56,6 +56,8 @@ class Log:
         advice: bool = True,
         prefault_bytes: int | None = None,
         mapped_bytes_max: int | None = None,
+        staged_segments_max: int | None = None,
+        on_stage_full: Literal["commit", "error"] | None = None,
         on_full: Literal["error", "block", "drop"] | None = None,
         timeout: float | timedelta | None = None,
     ) -> Self: ...

@@ -207,19 +207,7 @@ impl Surroundings {
 
 impl Drop for Surroundings {
     fn drop(&mut self) {
-        remove_stages(&self.base);
         self.mounts.iter().rev().for_each(|mount| sys::unmount(mount));
-    }
-}
-
-/// Removes what logs below `base` have left in shared memory.
-fn remove_stages(base: &Path) {
-    for entry in fs::read_dir(SHM).into_iter().flatten().flatten() {
-        let is_ours =
-            fs::read_link(entry.path().join("log")).is_ok_and(|log| log.starts_with(base));
-        if is_ours {
-            let _ = fs::remove_dir_all(entry.path());
-        }
     }
 }
 

@@ -230,9 +230,6 @@ const fn known(kind: Kind) -> Option<&'static str> {
         Kind::Traversed => Some("a parent directory that cannot be opened poisons the log"),
         Kind::Relative | Kind::Renamed => Some("files are reached by the path of the log"),
         Kind::Links => Some("links in the directory are followed"),
-        Kind::ShmPrivate | Kind::ShmFull | Kind::ShmCleared => {
-            Some("what is not committed lies in /dev/shm")
-        }
         _ => None,
     }
 }

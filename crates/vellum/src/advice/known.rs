@@ -3,7 +3,6 @@
 use super::{Advice, FileAdvice, LogAdvice};
 use crate::options::PREFAULT_BYTES_DEFAULT;
 use crate::parallel::Method;
-use crate::segment::stage::Stage;
 use crate::sys::filesystem::Filesystem;
 use crate::{Fill, Preallocate, knowledge};
 
@@ -19,7 +18,7 @@ pub(super) fn advice(filesystem: Filesystem) -> Advice {
     if filesystem.refusal().is_some() {
         return Advice { file, ..Advice::default() };
     }
-    let wal = log(filesystem, Stage::offered(Fill::Staged));
+    let wal = log(filesystem, Fill::Staged);
     let log = log(filesystem, knowledge::fill(filesystem, Preallocate::Auto));
     Advice { wal, log, file }
 }

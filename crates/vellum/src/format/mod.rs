@@ -7,6 +7,7 @@ pub(crate) mod frame;
 pub(crate) mod policy;
 pub(crate) mod seal;
 pub(crate) mod segment;
+pub(crate) mod stage;
 pub(crate) mod text;
 pub(crate) mod utc;
 pub(crate) mod zstd;

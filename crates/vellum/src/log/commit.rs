@@ -19,7 +19,7 @@ use crate::log::pad;
 use crate::log::seal::Patience;
 use crate::log::{CONTROL_NAME, GEOMETRY_NAME, wait, wipe};
 use crate::shared::commit::{self, Batch, Failure, Operation, Step};
-use crate::shared::lock::{self, Until};
+use crate::shared::lock::Until;
 use crate::shared::primitive::{self, Ordering};
 use crate::shared::{bell, cursor};
 use crate::sys::{self, Dir};
@@ -129,6 +129,12 @@ impl Core {
             Operation::Sync => ("sync", self.segment_path(failure.segment)),
             Operation::Name => ("sync the names in", self.dir.path().to_path_buf()),
             Operation::Cut => ("finish truncating", self.dir.path().to_path_buf()),
+            Operation::Stage => {
+                let first = self.segment_of(failure.segment);
+                let path = self.stage.as_ref().map(|stage| stage.path(first));
+                let path = path.unwrap_or_else(|| self.segment_path(first));
+                ("keep records in the stage", path)
+            }
         };
         let errno = Errno::from_raw_os_error(failure.errno);
         Error::poisoned(errno, operation, &path)
@@ -151,7 +157,7 @@ impl Core {
             Ok(()) => {
                 self.count(batch, since.elapsed());
                 commit::finish(words, attachment.me(), &census, batch, until);
-                self.retire_stages(attachment);
+                self.retire_stages();
             }
             Err(failure) => commit::poison(words, attachment.me(), &census, failure),
         }
@@ -169,6 +175,8 @@ impl Core {
             let segment =
                 attachment.open_segment(self, first).map_err(|error| failed(errno_of(&error)))?;
             segment.write_staged(&self.dir, next, limit).map_err(failed)?;
+            let spoilt = |errno| failure(errno, first, Operation::Stage);
+            segment.check_stage(next, limit).map_err(spoilt)?;
             next = limit;
         }
         Ok(())
@@ -217,23 +225,6 @@ impl Core {
     fn note_seals(&self) -> io::Result<()> {
         let geometry = Geometry { is_sealed: true, ..self.geometry };
         overwrite_geometry(&self.dir, &geometry).map_err(|error| errno_of(&error))
-    }
-
-    /// Lets the stages of segments be used again of which everything is durable.
-    fn retire_stages(&self, attachment: &Attachment) {
-        let Some(stage) = &self.stage else { return };
-        let words = self.words();
-        let durable = commit::durable(&words.commits);
-        let is_over = |begin: Lsn| self.segment_end(begin) <= durable;
-        if !self.stage_begin().is_some_and(is_over) {
-            return;
-        }
-        let Some(_held) = lock::try_acquire(&words.prepare, attachment.me()) else { return };
-        while let Some(begin) = self.stage_begin().filter(|begin| is_over(*begin)) {
-            // Before the file: who reads a stage looks afterwards whether it was one.
-            words.commits.stage.begin.store(self.segment_end(begin).get(), Ordering::SeqCst);
-            stage.retire(self.segment_of(begin));
-        }
     }
 
     /// Waits until everything before `wanted` is published: somebody is in the middle of an

@@ -18,7 +18,7 @@ use crate::shared::words::Words;
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
-use crate::{Error, ErrorKind, Fill, Lsn, OnFull, Result};
+use crate::{Error, ErrorKind, Fill, Lsn, OnFull, OnStageFull, Result};
 
 /// An open log.
 pub(crate) struct Core {
@@ -43,6 +43,10 @@ pub(crate) struct Core {
     pub(crate) timeout: Option<Duration>,
     /// What this process's appends do when there is no space.
     pub(crate) on_full: OnFull,
+    /// Segments that the stage may hold when this process makes it longer.
+    pub(crate) staged_segments_max: u64,
+    /// What this process's appends do when it holds them.
+    pub(crate) on_stage_full: OnStageFull,
     /// The attachment goes before the words it points into.
     pub(crate) writer: Option<PerProcess<Attachment>>,
     pub(crate) region: Region,
@@ -134,7 +138,10 @@ impl Core {
     /// Whether records are stored through a mapping.
     #[inline]
     pub(crate) fn has_mapping(&self) -> bool {
-        self.geometry.fill != Fill::Pwrite
+        match &self.stage {
+            Some(stage) => stage.is_mapped,
+            None => self.geometry.fill == Fill::Mapped,
+        }
     }
 
     /// An error for shared words that cannot be.

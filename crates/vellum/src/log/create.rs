@@ -26,8 +26,7 @@ use crate::log::{
     UNFINISHED_CURRENT_NAME,
 };
 use crate::segment::rights::Rights;
-use crate::segment::stage::Stage;
-use crate::segment::{SPARE_SUFFIX, UNFINISHED_NAME, list, names};
+use crate::segment::{SPARE_SUFFIX, STAGE_SUFFIX, UNFINISHED_NAME, list, names};
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::{Error, ErrorKind, Fill, Options, Result, knowledge, sys};
@@ -75,6 +74,7 @@ pub(crate) fn check_is_ours(dir: &Dir, may_create: bool) -> Result<()> {
         ];
         others.contains(&name.as_str())
             || name.ends_with(SPARE_SUFFIX)
+            || name.ends_with(STAGE_SUFFIX)
             || parse_file_name(name).is_some()
     };
     if let Some(stranger) = names.iter().find(|name| !is_ours(name)) {
@@ -139,7 +139,7 @@ fn make_control_again(dir: &Dir, options: &Options) -> Result<Opened> {
 
 fn new_geometry(options: &Options, filesystem: Filesystem, boot_id: [u8; 16]) -> Geometry {
     let preallocate = options.preallocate.unwrap_or_default();
-    let fill = options.wanted_fill().map(Stage::offered);
+    let fill = options.wanted_fill();
     let fill = fill.unwrap_or_else(|| knowledge::fill(filesystem, preallocate));
     let capacity = options.segment_capacity_bytes;
     Geometry {

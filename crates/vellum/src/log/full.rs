@@ -23,7 +23,7 @@ use crate::log::{pad, wait};
 use crate::shared::cursor;
 use crate::shared::primitive::{self, Ordering};
 use crate::shared::words::FullWords;
-use crate::{Error, Lsn, OnFull, Result};
+use crate::{Error, ErrorKind, Lsn, OnFull, OnStageFull, Result};
 
 /// How often to look for space that nobody tells of: each look asks the filesystem for a segment.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -51,6 +51,9 @@ impl Core {
     /// What becomes of a record that was refused with `error`.
     #[cold]
     pub(crate) fn append_later(&self, parts: &[&[u8]], error: Error) -> Result<Lsn> {
+        if self.may_commit_first(&error) {
+            return self.with_space(|| self.append_once(parts));
+        }
         if !is_full(&error) {
             return Err(error);
         }
@@ -65,7 +68,8 @@ impl Core {
         }
     }
 
-    /// Repeats an attempt that finds the disk full, if this process chose to wait.
+    /// Repeats an attempt that finds the disk full, if this process chose to wait, or the stage, if
+    /// it chose to commit.
     pub(crate) fn with_space<T>(&self, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
         let removals = &self.words().full.removals;
         let until = self.deadline();
@@ -80,9 +84,16 @@ impl Core {
                     primitive::wait(removals, seen, LOOK_AGAIN);
                     self.make_space(self.attachment()?);
                 }
+                Err(error) if self.may_commit_first(&error) => drop(self.sync()?),
                 answer => return answer,
             }
         }
+    }
+
+    /// Whether a commit makes space for what was refused with `error`.
+    fn may_commit_first(&self, error: &Error) -> bool {
+        let is_stage_full = error.kind() == ErrorKind::NoSpace && error.raw_os_error().is_none();
+        is_stage_full && self.on_stage_full == OnStageFull::Commit
     }
 
     /// Writes the line that tells of dropped records, if one is due.

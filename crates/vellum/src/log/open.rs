@@ -27,12 +27,13 @@ use crate::log::create::{Opened, check_is_ours, make_control, make_directory};
 use crate::log::gate::Gate;
 use crate::log::rebuild::{self, Access, Loss};
 use crate::log::{CONTROL_NAME, LOCK_NAME, gate, pad, stage, trust, wipe};
-use crate::options::{MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT};
+use crate::options::{
+    MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, STAGED_SEGMENTS_MAX_DEFAULT,
+};
 use crate::segment::list;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::shared::commit;
-use crate::shared::primitive::Ordering;
 use crate::shared::region::{CONTROL_LEN, Region};
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
@@ -114,7 +115,7 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
     let has_words = has_words.or_os("look at", &path)?;
     let is_poisoned = has_words && commit::is_poisoned(&region.words().commits);
     if has_words
-        && !is_lost(dir, &geometry, &region)
+        && !is_lost(dir, &geometry, &region)?
         && trust::agree(&Arc::new(CoreRef(rebuild::core_with(dir, &geometry, region))))?
     {
         return Ok(Opened::new(control, geometry, None));
@@ -142,19 +143,15 @@ pub(crate) fn this_boot() -> Result<[u8; 16]> {
 
 /// Whether what the words tell of does not hold any more: a truncation was not finished, the stage
 /// is gone, or the page cache cannot be believed after a failed sync.
-fn is_lost(dir: &Dir, geometry: &Geometry, region: &Region) -> bool {
+fn is_lost(dir: &Dir, geometry: &Geometry, region: &Region) -> Result<bool> {
     // Nobody is here, so who truncated has died.
-    is_being_cut(dir)
-        || match geometry.fill {
-            Fill::Staged => is_stage_lost(dir, geometry, region),
-            _ => commit::is_poisoned(&region.words().commits),
-        }
-}
-
-/// Whether the words tell of a stage that is not there.
-fn is_stage_lost(dir: &Dir, geometry: &Geometry, region: &Region) -> bool {
-    let inode = region.words().commits.stage.inode.load(Ordering::Acquire);
-    inode != 0 && Stage::of(dir.path(), geometry.secret).inode() != Some(inode)
+    if is_being_cut(dir) {
+        return Ok(true);
+    }
+    match geometry.fill {
+        Fill::Staged => stage::is_lost(dir, geometry, region.words()),
+        _ => Ok(commit::is_poisoned(&region.words().commits)),
+    }
 }
 
 /// Whether words may be read that nobody can be asked about.
@@ -162,7 +159,7 @@ fn may_be_read(dir: &Dir, control: &OwnedFd, geometry: &Geometry) -> Result<bool
     let path = dir.join(CONTROL_NAME);
     let map = || Map::new(control, CONTROL_LEN, false).or_os("map", &path);
     let region = Region::new(map()?);
-    if is_stage_lost(dir, geometry, &region) {
+    if stage::is_lost(dir, geometry, region.words())? {
         return Ok(false);
     }
     if gate::is_somebody_present(dir) {
@@ -246,7 +243,9 @@ fn core(
         mapped_bytes_max: options.mapped_bytes_max.unwrap_or(MAPPED_BYTES_MAX_DEFAULT),
         timeout: options.timeout,
         on_full: options.on_full,
-        stage: is_staged.then(|| Stage::of(dir.path(), geometry.secret)),
+        staged_segments_max: options.staged_segments_max.unwrap_or(STAGED_SEGMENTS_MAX_DEFAULT),
+        on_stage_full: options.on_stage_full,
+        stage: is_staged.then(|| Stage::of(dir, filesystem)),
         block: if is_staged { stage::block(dir, filesystem) } else { 1 },
         recovery: None,
         advice: None,
@@ -295,7 +294,7 @@ impl Options {
             contradict("layout", self.layout, stored.layout),
             contradict("segment capacity", self.segment_capacity_bytes, stored.segment_capacity),
             contradict("preallocation", self.preallocate, stored.preallocate),
-            // Where there is no shared memory, staged was asked for and could not be had.
+            // Earlier versions made such a log where there was no shared memory to stage in.
             ((self.fill, stored.fill) != (Some(Fill::Staged), Fill::Pwrite))
                 .then(|| contradict("fill", self.fill, stored.fill))
                 .flatten(),

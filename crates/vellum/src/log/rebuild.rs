@@ -22,7 +22,7 @@ use crate::segment::stage::Stage;
 use crate::shared::region::Region;
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
-use crate::{Error, ErrorKind, Fill, Layout, Lsn, OnFull, Result};
+use crate::{Error, ErrorKind, Fill, Layout, Lsn, OnFull, OnStageFull, Result};
 
 /// Where a log begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +107,8 @@ pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
         mapped_bytes_max: 0,
         timeout: None,
         on_full: OnFull::Error,
+        staged_segments_max: 0,
+        on_stage_full: OnStageFull::Error,
         writer: None,
         region: Region::on_heap(),
     }
@@ -115,7 +117,7 @@ pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
 /// The same with the words of a control file, and the stage that they tell of.
 pub(crate) fn core_with(dir: &Dir, geometry: &Geometry, region: Region) -> Core {
     let mut core = bare_core(dir, geometry);
-    core.stage = (geometry.fill == Fill::Staged).then(|| Stage::of(dir.path(), geometry.secret));
+    core.stage = (geometry.fill == Fill::Staged).then(|| Stage::of(dir, Filesystem::Other(0)));
     core.region = region;
     core
 }

@@ -31,7 +31,7 @@ use crate::options::CAPACITY_UNIT_BYTES;
 use crate::shared::cursor::{self, Grant, Range, Refused};
 use crate::shared::lock;
 use crate::shared::primitive::{AtomicU64, Ordering};
-use crate::{Error, ErrorKind, Fill, Layout, Lsn, Preallocate, Result};
+use crate::{Error, ErrorKind, Layout, Lsn, Preallocate, Result};
 
 /// Records that space is kept ready for, where that is more than the prefault window.
 const RECORDS_AHEAD: u64 = 256;
@@ -196,8 +196,10 @@ impl Core {
             let ready = if needs_zeros { self.write_zeros(at, end.get())? } else { end.get() };
             return Ok((&words.allocated_end, ready));
         }
-        // Where nothing needs zeros, what is allocated is ready, and the lock is for segments.
-        if is_ready || !needs_zeros {
+        // Where nothing needs zeros, what is allocated is ready, and the lock is for segments. A
+        // stage has blocks only where it is ready.
+        if is_ready || !needs_zeros || self.stage.is_some() {
+            self.check_stage_room(end)?;
             self.make_ready_to(end)?;
             return Ok((&words.ready_end, 0));
         }
@@ -241,6 +243,7 @@ impl Core {
             return;
         }
         let prepared = self.check_words().and_then(|()| self.allocate_to(wanted).map(drop));
+        let prepared = prepared.and_then(|()| self.check_stage_room(wanted));
         let prepared = prepared.and_then(|()| match is_ready {
             true => self.make_ready_to(wanted),
             false => Ok(()),
@@ -339,13 +342,11 @@ impl Core {
             self.adapt_window();
         }
         while ready < end.get() {
-            if let Some(stage) = &self.stage {
-                if !ready.is_multiple_of(self.capacity()) {
-                    // Its stage is in use, and must not be replaced.
-                    return Err(self.nonsense(format!("ready end {ready} is inside a segment")));
-                }
-                let len = header_len(self.geometry.layout) + self.capacity();
-                stage.make(self.segment_of(Lsn::new(ready)), len, self.rights.mode)?;
+            if let Some(stage) = &self.stage
+                && (ready.is_multiple_of(self.capacity())
+                    || self.stage_begin() == Some(Lsn::new(ready)))
+            {
+                self.make_stage(stage, Lsn::new(ready))?;
             }
             ready = match self.needs_zeros() {
                 true => self.write_window(ready)?,
@@ -367,7 +368,11 @@ impl Core {
 
     /// Writes a window of zeros at `ready`; returns its end. The prepare lock is held.
     fn write_window(&self, ready: u64) -> Result<u64> {
-        let path = self.segment_path(self.segment_of(Lsn::new(ready)));
+        let first = self.segment_of(Lsn::new(ready));
+        let path = match &self.stage {
+            Some(stage) => stage.path(first),
+            None => self.segment_path(first),
+        };
         let write = |limit: u64| {
             self.preparer().write_zeros(&path, Lsn::new(ready), Lsn::new(limit))?;
             Ok(limit)
@@ -400,7 +405,9 @@ impl Core {
     }
 
     pub(crate) fn needs_zeros(&self) -> bool {
-        self.geometry.fill == Fill::Mapped && self.geometry.preallocate != Preallocate::Zeros
+        // A stage has no blocks before it is written, whatever its segment has.
+        self.has_mapping()
+            && (self.stage.is_some() || self.geometry.preallocate != Preallocate::Zeros)
     }
 
     /// Refuses shared words that contradict each other.

@@ -2,15 +2,19 @@
 
 use rustix::fs::OFlags;
 
+use crate::format::control::Geometry;
 use crate::format::segment::header_len;
 use crate::log::CONTROL_NAME;
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
+use crate::segment::stage::{Stage, Twin};
+use crate::shared::commit::{self, Operation};
+use crate::shared::cursor;
 use crate::shared::primitive::Ordering;
-use crate::shared::{commit, cursor};
+use crate::shared::words::Words;
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
-use crate::{Error, ErrorKind, Result, sys};
+use crate::{Error, ErrorKind, Fill, Lsn, Result, sys};
 
 /// Bytes before the tail that are brought back into the stage: the block that will be written
 /// again with what follows, for any block size.
@@ -23,20 +27,55 @@ pub(crate) fn block(dir: &Dir, filesystem: Filesystem) -> u64 {
     control.and_then(sys::file::direct_block).unwrap_or(least).max(least)
 }
 
+/// Whether the words tell of a stage that is not there, or that cannot be believed because the
+/// kernel failed to keep it.
+pub(crate) fn is_lost(dir: &Dir, geometry: &Geometry, words: &Words) -> Result<bool> {
+    let id = words.commits.stage.id.load(Ordering::Acquire);
+    if geometry.fill != Fill::Staged || id == 0 {
+        return Ok(false);
+    }
+    let failure = commit::failure(&words.commits);
+    if failure.is_some_and(|failure| failure.operation == Operation::Stage) {
+        return Ok(true);
+    }
+    let stage = Stage::of(dir, Filesystem::Other(0));
+    Ok(!is_whole(&stage, geometry, words, id)?)
+}
+
+/// Whether there is a stage for each segment that has records in it.
+fn is_whole(stage: &Stage, geometry: &Geometry, words: &Words, id: u64) -> Result<bool> {
+    let capacity = geometry.segment_capacity;
+    let begin = || words.commits.stage.begin.load(Ordering::SeqCst);
+    // Read in this order: both only grow, and what was made ready is there.
+    let first = begin() / capacity * capacity;
+    let ready_end = words.ready_end.load(Ordering::Acquire);
+    if begin() == ready_end {
+        return Ok(true);
+    }
+    for first in (first..ready_end).step_by(capacity as usize) {
+        let is_over = || begin() >= first + capacity;
+        if !stage.is_there(id, Lsn::new(first))? && !is_over() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 impl Core {
     /// Makes the stage ready for the calling process; `is_first` that nobody else has the log
     /// open. The gate is held.
     pub(crate) fn join_stage(&self, is_first: bool) -> Result<()> {
         let Some(stage) = &self.stage else { return Ok(()) };
         let words = &self.words().commits;
-        let inode = words.stage.inode.load(Ordering::Acquire);
-        if inode == 0 && is_first {
+        let id = words.stage.id.load(Ordering::Acquire);
+        if id == 0 && is_first {
             return self.begin_stage();
         }
-        if inode == 0 || stage.inode() != Some(inode) {
-            let message = "the stage that the processes using this log share is not there: they \
-                           see another /dev/shm; let this process share it with them";
-            return Err(Error::new(ErrorKind::Unsupported, message).at_path(stage.dir()));
+        if id == 0 || !is_whole(stage, &self.geometry, self.words(), id)? {
+            let message = "a stage of the log, a file NAME.stage with what is not committed yet, is \
+                           missing although processes use the log; let them commit and close it, \
+                           and open it again";
+            return Err(Error::new(ErrorKind::Corrupt, message).at_path(&self.dir));
         }
         if is_first && commit::is_poisoned(words) {
             // What could not be written is in the stage still, and is written again.
@@ -47,35 +86,86 @@ impl Core {
 
     /// Starts with an empty stage at the tail again, for the only participant.
     pub(crate) fn join_stage_anew(&self) -> Result<()> {
-        self.words().commits.stage.inode.store(0, Ordering::SeqCst);
+        self.words().commits.stage.id.store(0, Ordering::SeqCst);
         self.join_stage(true)
     }
 
-    /// Starts with an empty stage at the tail.
+    /// Starts with an empty stage at the tail. It has no file before there is something to store:
+    /// a full disk keeps nobody from opening the log.
     fn begin_stage(&self) -> Result<()> {
         let Some(stage) = &self.stage else { return Ok(()) };
         let words = self.words();
-        let inode = stage.create(self.dir.path(), self.rights.mode)?;
-        let tail = cursor::tail(words);
-        let first = self.segment_of(tail);
-        let mut ready_end = tail;
-        let header_len = header_len(self.geometry.layout);
-        let len = header_len + self.capacity();
-        if tail != first {
-            stage.make(first, len, self.rights.mode)?;
-            let block_at = tail.get() / BLOCK_LEN_MAX * BLOCK_LEN_MAX;
-            let mut bytes = vec![0; (tail.get() - block_at) as usize];
-            let segment = self.open_to_read(first)?;
-            segment.read(crate::Lsn::new(block_at), &mut bytes)?;
-            stage.write(first, header_len + (block_at - first.get()), &bytes)?;
-            ready_end = self.segment_end(tail);
-        }
-        // Who has no room for it now may have it later; then the writer makes it.
-        let _ = stage.make_spare(len, self.rights.mode);
-        words.ready_end.store(ready_end.get(), Ordering::Release);
-        words.commits.stage.begin.store(tail.get(), Ordering::SeqCst);
-        words.commits.stage.inode.store(inode, Ordering::SeqCst);
+        stage.retire_all();
+        let tail = cursor::tail(words).get();
+        words.ready_end.store(tail, Ordering::Release);
+        words.commits.stage.begin.store(tail, Ordering::SeqCst);
+        let id = sys::process::random_u64().max(1);
+        words.commits.stage.id.store(id, Ordering::SeqCst);
         Ok(())
+    }
+
+    /// Makes the stage of the segment that holds `ready`, where what is ready ends, if it is not
+    /// there. The prepare lock is held.
+    pub(crate) fn make_stage(&self, stage: &Stage, ready: Lsn) -> Result<()> {
+        let id = self.words().commits.stage.id.load(Ordering::Acquire);
+        let first = self.segment_of(ready);
+        // One that is there may be open already.
+        if stage.is_there(id, first)? {
+            return Ok(());
+        }
+        let block_at = Lsn::new(ready.get() / BLOCK_LEN_MAX * BLOCK_LEN_MAX);
+        let mut bytes = vec![0; (ready.get() - block_at.get()) as usize];
+        if !bytes.is_empty() {
+            self.open_to_read(first)?.read(block_at, &mut bytes)?;
+        }
+        let header_len = header_len(self.geometry.layout);
+        let twin = Twin {
+            id,
+            first,
+            len: header_len + self.capacity(),
+            begin: (header_len + (block_at.get() - first.get()), &bytes),
+        };
+        stage.make(twin, &self.rights)
+    }
+
+    /// Refuses an append up to `end` that needs the stage of one more segment than this process may
+    /// fill, while a commit would make room.
+    pub(crate) fn check_stage_room(&self, end: Lsn) -> Result<()> {
+        let Some(begin) = self.stage_begin() else { return Ok(()) };
+        let words = self.words();
+        let last = self.segment_of(Lsn::new(end.get() - 1));
+        let is_made = last < self.ready_end();
+        let segments = last.get().saturating_sub(self.segment_of(begin).get()) / self.capacity();
+        let may_grow = segments < self.staged_segments_max;
+        if is_made || may_grow || commit::durable(&words.commits) >= cursor::published(words) {
+            return Ok(());
+        }
+        let message = format!(
+            "{segments} segments hold records that are not committed, as many as this process may \
+             fill (staged_segments_max); commit some"
+        );
+        Err(Error::new(ErrorKind::NoSpace, message).at_path(&self.dir))
+    }
+
+    /// Lets go of the stages of segments of which everything is durable.
+    pub(crate) fn retire_stages(&self) {
+        let Some(stage) = &self.stage else { return };
+        let words = &self.words().commits;
+        let durable = commit::durable(words);
+        while let Some(begin) = self.stage_begin() {
+            let end = self.segment_end(begin);
+            if end > durable {
+                return;
+            }
+            let (from, to) = (begin.get(), end.get());
+            // Before the file: who reads a stage looks afterwards whether it was one. Whoever
+            // succeeds removes the file, and nobody makes it again.
+            let moved =
+                words.stage.begin.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst);
+            if moved.is_ok() {
+                stage.retire(self.segment_of(begin));
+            }
+        }
     }
 
     /// Makes everything durable that a log that commits holds, with a seal at its end, and lets the
@@ -98,8 +188,8 @@ impl Core {
         if let Some(stage) = &self.stage {
             let tail = cursor::tail(words);
             words.commits.stage.begin.store(tail.get(), Ordering::SeqCst);
-            words.commits.stage.inode.store(0, Ordering::SeqCst);
-            stage.remove();
+            words.commits.stage.id.store(0, Ordering::SeqCst);
+            stage.retire_all();
         }
         Ok(())
     }

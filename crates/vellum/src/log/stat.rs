@@ -187,7 +187,7 @@ pub(crate) fn stat(core: &Core) -> Result<Stat> {
         repairs: words.counts.repairs.load(Ordering::Relaxed),
         repaired_bytes: words.counts.repaired_bytes.load(Ordering::Relaxed),
         dropped: words.full.dropped.load(Ordering::Relaxed),
-        stage: core.stage.as_ref().map(|stage| stage.dir().to_path_buf()),
+        stage: core.stage.as_ref().map(|stage| stage.path(core.segment_of(tail))),
         checkpoint: Lsn::new(words.commits.ends.checkpoint.load(Ordering::Acquire)),
         commits: commit_stat(&words.commits.counts),
         poison: commit::is_poisoned(&words.commits).then(|| core.poisoned().to_string()),
@@ -231,7 +231,7 @@ fn fill_reason(core: &Core) -> String {
     match (core.geometry.fill, core.filesystem.mapping_hazard()) {
         (Fill::Mapped, None) => "a full disk cannot make a store fail here".into(),
         (Fill::Mapped, Some(hazard)) => format!("chosen although {hazard}"),
-        (Fill::Staged, _) => "chosen: staged in shared memory, written when committed".into(),
+        (Fill::Staged, _) => "chosen: staged beside the segments, written when committed".into(),
         (Fill::Pwrite, Some(hazard)) => hazard.into(),
         (Fill::Pwrite, None) => "chosen when the log was created".into(),
     }

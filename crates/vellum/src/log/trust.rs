@@ -163,7 +163,7 @@ fn has_text(core: &Core, first: Lsn, from: Lsn) -> Result<bool> {
 pub(crate) fn note_closed(core: &Core) -> Result<()> {
     let (words, Some(origin)) = (core.words(), core.region.origin()) else { return Ok(()) };
     let tail = cursor::tail(words);
-    let is_staged = words.commits.stage.inode.load(Ordering::Acquire) != 0;
+    let is_staged = words.commits.stage.id.load(Ordering::Acquire) != 0;
     if is_staged || commit::is_poisoned(&words.commits) || cursor::published(words) != tail {
         return Ok(());
     }

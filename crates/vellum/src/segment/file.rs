@@ -72,19 +72,19 @@ impl Segment {
         Ok(Segment::new(geometry, first, path, fd))
     }
 
-    /// Opens the stage of the segment at `first`, mapped.
+    /// Opens the stage of the segment at `first`, mapped where that is safe.
     pub(crate) fn open_staged(
         dir: &Dir,
         stage: &Stage,
         geometry: &Geometry,
         first: Lsn,
     ) -> Result<Segment> {
-        let staged_path = stage.path(first);
-        let fd = open_staged_file(&staged_path, first, OFlags::RDWR)?;
+        let fd = stage.open(first, OFlags::RDWR)?;
         let len = (header_len(geometry.layout) + geometry.segment_capacity) as usize;
-        let map = Map::new(&fd, len, true).or_os("map the stage", &staged_path)?;
+        let map = stage.is_mapped.then(|| Map::new(&fd, len, true)).transpose();
+        let map = map.or_os("map the stage", &stage.path(first))?;
         let segment = Segment::new(geometry, first, path(dir, first), fd);
-        Ok(Segment { map: Some(map), ..segment })
+        Ok(Segment { map, ..segment })
     }
 
     fn new(geometry: &Geometry, first: Lsn, path: PathBuf, fd: OwnedFd) -> Segment {
@@ -97,7 +97,6 @@ impl Segment {
     /// Writes what is staged from `begin` to `end`, which lie in this segment, to the file: it
     /// survives a power cut when this returns.
     pub(crate) fn write_staged(&self, dir: &Dir, begin: Lsn, end: Lsn) -> io::Result<()> {
-        let map = self.map.as_ref().ok_or(Errno::INVAL)?;
         let target = match self.target.get() {
             Some(target) => target,
             None => {
@@ -105,7 +104,18 @@ impl Segment {
                 self.target.get_or_init(|| opened)
             }
         };
-        map.write_to(target, self.offset_of(begin), self.offset_of(end))
+        let (begin, end) = (self.offset_of(begin), self.offset_of(end));
+        match &self.map {
+            Some(map) => map.write_to(target, begin, end),
+            None => sys::file::copy_aligned(&self.fd, target, begin, end),
+        }
+    }
+
+    /// Reports if the kernel has failed to bring something of this stage to the device, and may
+    /// have thrown it away. The range is that which was read before.
+    pub(crate) fn check_stage(&self, begin: Lsn, end: Lsn) -> io::Result<()> {
+        let offset = self.offset_of(begin);
+        sys::file::check_written_back(&self.fd, offset, self.offset_of(end) - offset)
     }
 
     /// Offset in the file of a position, which must not lie before the segment.
@@ -235,9 +245,8 @@ impl ReadSegment {
         geometry: &Geometry,
         first: Lsn,
     ) -> Result<ReadSegment> {
-        let path = stage.path(first);
-        let fd = open_staged_file(&path, first, OFlags::RDONLY)?;
-        let header_len = header_len(geometry.layout);
+        let fd = stage.open(first, OFlags::RDONLY)?;
+        let (header_len, path) = (header_len(geometry.layout), stage.path(first));
         Ok(ReadSegment { first, path, fd, header_len, is_staged: true })
     }
 
@@ -312,10 +321,6 @@ fn open_target(dir: &Dir, path: &Path) -> io::Result<OwnedFd> {
 
 fn open_file(dir: &Dir, path: &Path, first: Lsn, flags: OFlags) -> Result<OwnedFd> {
     dir.open_file(path, flags).map_err(|errno| not_opened(errno, path, first))
-}
-
-fn open_staged_file(path: &Path, first: Lsn, flags: OFlags) -> Result<OwnedFd> {
-    sys::file::open(path, flags, 0).map_err(|errno| not_opened(errno, path, first))
 }
 
 fn not_opened(errno: Errno, path: &Path, first: Lsn) -> Error {

@@ -12,6 +12,10 @@ use crate::{Lsn, Result};
 
 /// Ending of the file in which a segment is made before it gets its name.
 pub(crate) const UNFINISHED_NAME: &str = "segment.new";
+/// Name under which a stage is made.
+pub(crate) const UNFINISHED_STAGE_NAME: &str = "new.stage";
+/// Ending of the files in which records wait until they are committed.
+pub(crate) const STAGE_SUFFIX: &str = ".stage";
 /// Ending of retired segments that wait to be used again.
 pub(crate) const SPARE_SUFFIX: &str = ".spare";
 

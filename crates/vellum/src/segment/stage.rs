@@ -1,221 +1,143 @@
-//! The stage: shared memory in which records wait until they are committed.
+//! The stage: files beside the segments in which records wait until they are committed.
 //!
-//! A directory on a tmpfs, beside the log and not in it, because what lies in a log's directory is
-//! written to the device by the kernel whether it is committed or not. Each segment that records
-//! go to has a file there with the same offsets; it survives processes, as the page cache does,
-//! and goes with a reboot. When all of a segment is durable its stage is used again for the next:
-//! its pages are there already.
+//! Each segment that is written has a twin with the same offsets, `NAME.stage`. Records are stored
+//! there, and written from there to the segment when they are committed. The twin is sparse; it has
+//! pages up to a window ahead of the tail. When all of a segment is durable, its twin is cut to
+//! nothing and removed: its pages are dropped, and the kernel never writes them to the device. It
+//! does write what waits longer than it lets dirty pages wait (half a minute), which costs a write
+//! and changes nothing: after a reboot, stages are removed unread.
 //!
-//! A link in it says which log it belongs to, for people who wonder, and for [`remove_stages_below`].
+//! The header of a stage has the identity that is stored in the control file's words. A file that
+//! was copied, restored or put there has another one.
 //!
-//! **If the process dies here**: a file under its unfinished name is made again; what is left of
-//! a log that was removed stays until the next boot, or until somebody calls [`remove_stages_below`].
+//! Nothing is stored through a mapping where a full disk could make a store fail
+//! (`Filesystem::mapping_hazard`). There, records are written to the stage by `pwrite`, onto blocks
+//! that were allocated before.
+//!
+//! **If the process dies here**: a file under its unfinished name is made again; what has a name
+//! and is not needed goes when the log is opened or closed by one process alone.
 
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, Access, Mode, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::{self, Errno};
+use zerocopy::{FromBytes, IntoBytes};
 
+use super::{STAGE_SUFFIX, UNFINISHED_STAGE_NAME};
 use crate::error::OsResult;
+use crate::format::stage::StageHeader;
+use crate::segment::rights::Rights;
 use crate::sys::filesystem::Filesystem;
-use crate::{Error, ErrorKind, Fill, Lsn, Result, sys};
+use crate::sys::{self, Dir};
+use crate::{Error, ErrorKind, Lsn, Result};
 
-/// Where shared memory is to be had.
-const SHARED_MEMORY: &str = "/dev/shm";
-const NAME_PREFIX: &str = "vellum-";
-/// The link to the log.
-const LINK_NAME: &str = "log";
-const UNFINISHED_NAME: &str = "new.stage";
-const SPARE_NAME: &str = "spare.stage";
+/// What a file of the stage is made of.
+pub(crate) struct Twin<'a> {
+    pub(crate) id: u64,
+    /// First position of the segment.
+    pub(crate) first: Lsn,
+    /// Bytes of the file.
+    pub(crate) len: u64,
+    /// What stands in the segment before the first record, and will be written again with it; and
+    /// at which offset.
+    pub(crate) begin: (u64, &'a [u8]),
+}
 
 /// The stage of one log.
 pub(crate) struct Stage {
-    dir: PathBuf,
+    dir: Dir,
+    /// Whether records may be stored through a mapping.
+    pub(crate) is_mapped: bool,
 }
 
 impl Stage {
-    /// The stage of the log in `log_dir` with this secret.
-    pub(crate) fn of(log_dir: &Path, secret: u64) -> Stage {
-        // The directory's identity counts too: a copy of a log has the same secret.
-        let (device, inode) = match std::fs::metadata(log_dir) {
-            Ok(metadata) => (metadata.dev(), metadata.ino()),
-            Err(_) => (0, 0),
-        };
-        let place = inode.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ device.rotate_left(32);
-        let name = format!("{NAME_PREFIX}{:016x}", secret ^ place);
-        Stage { dir: Path::new(SHARED_MEMORY).join(name) }
-    }
-
-    /// Whether this machine has shared memory to stage in.
-    fn is_offered() -> bool {
-        let is_memory = || -> io::Result<bool> {
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-            let fd = sys::file::open(SHARED_MEMORY.as_ref(), flags, 0)?;
-            Ok(Filesystem::of(&fd)? == Filesystem::Tmpfs)
-        };
-        is_memory() == Ok(true) && fs::access(SHARED_MEMORY, Access::WRITE_OK).is_ok()
-    }
-
-    /// The way to fill that takes the place of one that this machine does not have.
-    pub(crate) fn offered(fill: Fill) -> Fill {
-        if fill == Fill::Staged && !Stage::is_offered() { Fill::Pwrite } else { fill }
+    /// The stage of the log in `dir`.
+    pub(crate) fn of(dir: &Dir, filesystem: Filesystem) -> Stage {
+        Stage { dir: dir.clone(), is_mapped: filesystem.mapping_hazard().is_none() }
     }
 
     /// The stage of the segment at `first`.
     pub(crate) fn path(&self, first: Lsn) -> PathBuf {
-        self.dir.join(format!("{:016x}.stage", first.get()))
+        self.dir.join(format!("{:016x}{STAGE_SUFFIX}", first.get()))
     }
 
-    /// Makes the directory anew, for the log in `log_dir`; returns its inode.
-    pub(crate) fn create(&self, log_dir: &Path, mode: u32) -> Result<u64> {
-        self.remove();
-        let search = (mode & 0o444) >> 2 | (mode & 0o222) >> 1;
-        let permissions = Mode::from_raw_mode(mode | search);
-        match fs::mkdir(&self.dir, permissions) {
-            Ok(()) => {
-                // Whatever this process's umask is, the stage is for who may use the log.
-                let _ = fs::chmod(&self.dir, permissions);
+    /// Makes a file of the stage, replacing what a dead preparer left.
+    pub(crate) fn make(&self, twin: Twin<'_>, rights: &Rights) -> Result<()> {
+        let unfinished = self.dir.join(UNFINISHED_STAGE_NAME);
+        sys::file::check_size_limit(twin.len).or_os("make the stage of a segment", &unfinished)?;
+        let target = self.path(twin.first);
+        let fd = rights.create(&self.dir, &unfinished, "make the stage of a segment")?;
+        self.fill_in(&fd, twin)
+            .and_then(|()| self.dir.rename(&unfinished, &target))
+            .inspect_err(|_| {
+                // Give the blocks back; if even that fails the next preparer will.
+                let _ = self.dir.unlink(&unfinished);
+            })
+            .or_os("make the stage of the next segment", &target)
+    }
+
+    fn fill_in(&self, fd: &OwnedFd, twin: Twin<'_>) -> io::Result<()> {
+        sys::file::overwrite_in_place(fd);
+        sys::file::set_len(fd, twin.len)?;
+        if !self.is_mapped {
+            match sys::file::allocate(fd, twin.len) {
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
+                answer => answer?,
             }
-            Err(Errno::EXIST) => {}
-            Err(errno) => return Err(Error::os(errno, "create the stage", &self.dir)),
         }
-        self.check_owner(log_dir)?;
-        // Nothing depends on it while the log is there.
-        if let Ok(log_dir) = std::fs::canonicalize(log_dir) {
-            let _ = fs::symlink(log_dir, self.dir.join(LINK_NAME));
-        }
-        self.inode().ok_or_else(|| Error::os(Errno::NOENT, "look at the stage", &self.dir))
+        let (offset, bytes) = twin.begin;
+        sys::file::write_all_at(fd, bytes, offset)?;
+        sys::file::write_all_at(fd, StageHeader::new(twin.id, twin.first).as_bytes(), 0)
     }
 
-    /// Which directory it is; `None` where there is none.
-    pub(crate) fn inode(&self) -> Option<u64> {
-        let metadata = std::fs::symlink_metadata(&self.dir).ok().filter(|m| m.is_dir())?;
-        Some(metadata.ino())
-    }
-
-    /// Refuses a directory that somebody else has put there.
-    fn check_owner(&self, log_dir: &Path) -> Result<()> {
-        let look = |path: &Path| fs::lstat(path).or_os("look at", path);
-        let owner = look(&self.dir)?.st_uid;
-        let mine = rustix::process::geteuid().as_raw();
-        if owner == mine || owner == look(log_dir)?.st_uid {
-            return Ok(());
-        }
-        let message = format!("the stage belongs to user {owner}, who does not own the log");
-        Err(Error::new(ErrorKind::PermissionDenied, message).at_path(&self.dir))
-    }
-
-    /// Makes the stage of the segment at `first`, of `len` bytes, replacing what a dead preparer
-    /// left. All its pages are there when this returns.
-    pub(crate) fn make(&self, first: Lsn, len: u64, mode: u32) -> Result<()> {
-        let unfinished = self.dir.join(UNFINISHED_NAME);
-        let _ = fs::rename(self.dir.join(SPARE_NAME), &unfinished);
-        self.fill_unfinished(&unfinished, len, mode)?;
-        let target = self.path(first);
-        fs::rename(&unfinished, &target).or_os("name the stage of the next segment", &target)
-    }
-
-    /// Makes a file for the next segment ahead of need, which takes as long as a few commits.
-    pub(crate) fn make_spare(&self, len: u64, mode: u32) -> Result<()> {
-        let unfinished = self.dir.join(UNFINISHED_NAME);
-        self.fill_unfinished(&unfinished, len, mode)?;
-        let target = self.dir.join(SPARE_NAME);
-        fs::rename(&unfinished, &target).or_os("name the spare stage", &target)
-    }
-
-    fn fill_unfinished(&self, path: &Path, len: u64, mode: u32) -> Result<()> {
-        sys::file::check_size_limit(len).or_os("make room in the stage", path)?;
-        let fill = || -> io::Result<()> {
-            let fd = self.open_unfinished(path, mode)?;
-            // What is long enough has been used before.
-            match sys::file::len(&fd)? {
-                old_len if old_len == len => Ok(()),
-                _ => sys::file::write_zeros_at(&fd, 0, len),
+    /// Opens the stage of the segment at `first`.
+    pub(crate) fn open(&self, first: Lsn, flags: OFlags) -> Result<OwnedFd> {
+        let path = self.path(first);
+        self.dir.open_file(&path, flags).map_err(|errno| match errno {
+            Errno::NOENT => {
+                let message = "the stage of a segment, with records that are not committed yet, is \
+                               missing; let the processes that use the log commit and close it";
+                Error::new(ErrorKind::Corrupt, message).at_path(&path).at_lsn(first)
             }
-        };
-        fill().map_err(|errno| {
-            let _ = fs::unlink(path);
-            Error::os(errno, "make room in the stage", path)
+            errno => Error::os(errno, "open the stage", &path),
         })
     }
 
-    fn open_unfinished(&self, path: &Path, mode: u32) -> io::Result<OwnedFd> {
-        let fd = sys::file::open(path, OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW, mode)?;
-        let _ = fs::fchmod(&fd, Mode::from_raw_mode(mode));
-        Ok(fd)
-    }
-
-    /// Puts bytes into the stage of the segment at `first`.
-    pub(crate) fn write(&self, first: Lsn, offset: u64, bytes: &[u8]) -> Result<()> {
+    /// Whether the stage of the segment at `first` is there, and the one with identity `id`.
+    pub(crate) fn is_there(&self, id: u64, first: Lsn) -> Result<bool> {
         let path = self.path(first);
-        let fd = sys::file::open(&path, OFlags::RDWR, 0).or_os("open the stage", &path)?;
-        sys::file::write_all_at(&fd, bytes, offset).or_os("write to the stage", &path)
-    }
-
-    /// Lets the stage of the segment at `first` be used again.
-    pub(crate) fn retire(&self, first: Lsn) {
-        let path = self.path(first);
-        let spare = self.dir.join(SPARE_NAME);
-        if std::fs::symlink_metadata(&spare).is_ok() {
-            let _ = fs::unlink(&path);
-        } else {
-            let _ = fs::rename(&path, &spare);
-        }
-    }
-
-    /// Removes everything; what cannot be removed goes with the next boot.
-    pub(crate) fn remove(&self) {
-        let _ = std::fs::remove_dir_all(&self.dir);
-    }
-
-    /// Where it is.
-    pub(crate) fn dir(&self) -> &Path {
-        &self.dir
-    }
-}
-
-/// Removes the stages of all logs below the directory `dir`, whether those are still there or not.
-///
-/// A log whose processes were all killed keeps its stage, so that whoever opens it next finds what
-/// they appended. This is for logs that nobody will open again: call it before their directory is
-/// removed, or their stages stay in memory until the next boot. A process that has such a log open
-/// loses what is not committed.
-pub fn remove_stages_below(dir: impl AsRef<Path>) {
-    let Ok(dir) = std::fs::canonicalize(dir) else { return };
-    for entry in std::fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten() {
-        let is_stage = entry.file_name().to_string_lossy().starts_with(NAME_PREFIX);
-        let stage = entry.path();
-        let log = std::fs::read_link(stage.join(LINK_NAME));
-        if is_stage && log.is_ok_and(|log| log.starts_with(&dir)) {
-            let _ = std::fs::remove_dir_all(&stage);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stages_of_logs_below_a_directory_are_removed_and_no_others() {
-        if !Stage::is_offered() {
-            return eprintln!("left out: no shared memory here");
-        }
-        let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        // The logs go, and so their inodes may be the same: it is the secrets that differ.
-        let stage = |log: PathBuf, secret| {
-            std::fs::create_dir_all(&log).unwrap();
-            let stage = Stage::of(&log, secret);
-            stage.create(&log, 0o600).unwrap();
-            std::fs::remove_dir(&log).unwrap();
-            stage
+        let read = || -> io::Result<bool> {
+            let fd = match self.dir.open_file(&path, OFlags::RDONLY) {
+                Err(Errno::NOENT) => return Ok(false),
+                answer => answer?,
+            };
+            let mut bytes = [0; size_of::<StageHeader>()];
+            let count = sys::file::read_up_to_at(&fd, &mut bytes, 0)?;
+            let header = StageHeader::read_from_bytes(&bytes[..count]);
+            Ok(header.is_ok_and(|header| header == StageHeader::new(id, first)))
         };
-        let one = stage(home.path().join("a/log"), 7);
-        let two = stage(other.path().join("log"), 8);
-        remove_stages_below(home.path());
-        assert!(one.inode().is_none() && two.inode().is_some());
-        two.remove();
+        read().or_os("look at the stage", &path)
+    }
+
+    /// Drops the stage of the segment at `first`, of which everything is durable. Its pages go at
+    /// once, even if some process has it mapped.
+    pub(crate) fn retire(&self, first: Lsn) {
+        self.remove(&self.path(first));
+    }
+
+    /// Drops every stage; what cannot be removed is removed by the next who comes.
+    pub(crate) fn retire_all(&self) {
+        let is_stage = |name: &String| name.ends_with(STAGE_SUFFIX);
+        for name in self.dir.names().unwrap_or_default().into_iter().filter(is_stage) {
+            self.remove(&self.dir.join(name));
+        }
+    }
+
+    fn remove(&self, path: &Path) {
+        if let Ok(fd) = self.dir.open_file(path, OFlags::RDWR) {
+            let _ = sys::file::set_len(&fd, 0);
+        }
+        let _ = self.dir.unlink(path);
     }
 }

@@ -72,6 +72,8 @@ pub(crate) enum Operation {
     Name,
     /// Cutting the log off, which is half done.
     Cut,
+    /// The kernel was to write a stage to the device, on its own account.
+    Stage,
 }
 
 /// End of what survives a power cut.
@@ -93,6 +95,7 @@ pub(crate) fn failure(words: &CommitWords) -> Option<Failure> {
         1 => Operation::Sync,
         2 => Operation::Name,
         3 => Operation::Cut,
+        4 => Operation::Stage,
         _ => Operation::Write,
     };
     let segment = Lsn::new(words.poison.segment.load(Ordering::Relaxed));
@@ -344,6 +347,7 @@ pub(crate) fn poison(words: &CommitWords, me: Owner, who: &impl Liveness, failur
             Operation::Sync => 1,
             Operation::Name => 2,
             Operation::Cut => 3,
+            Operation::Stage => 4,
         };
         words.poison.operation.store(operation, Ordering::Relaxed);
         words.poison.segment.store(failure.segment.get(), Ordering::Relaxed);

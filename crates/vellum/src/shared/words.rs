@@ -210,8 +210,8 @@ pub(crate) struct LaneWords {
 pub(crate) struct StageWords {
     /// From here on records are in the stage; those before are durable, in the segments.
     pub(crate) begin: AtomicU64,
-    /// Which directory the stage is, or 0 where there is none.
-    pub(crate) inode: AtomicU64,
+    /// The identity of the stages, or 0 where there are none.
+    pub(crate) id: AtomicU64,
 }
 
 /// What commits did.

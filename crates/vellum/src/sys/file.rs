@@ -1,7 +1,7 @@
 //! Positioned reads and writes that finish what they began, and what a file occupies.
 
 use std::io::IoSlice;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{self, FallocateFlags, Mode, OFlags};
@@ -68,6 +68,30 @@ pub(crate) fn read_up_to_at(fd: impl AsFd, bytes: &mut [u8], offset: u64) -> io:
     Ok(filled)
 }
 
+/// Copies the bytes from `begin` to `end` of one file to the same offsets of another, out of memory
+/// that direct writes take.
+pub(crate) fn copy_aligned(
+    from: impl AsFd,
+    to: impl AsFd,
+    mut begin: u64,
+    end: u64,
+) -> io::Result<()> {
+    const ALIGNMENT: usize = 4096;
+    let piece_len = (end - begin).min(1 << 20) as usize;
+    let mut memory = vec![0; piece_len + ALIGNMENT];
+    let start = memory.as_ptr().align_offset(ALIGNMENT);
+    while begin < end {
+        let len = piece_len.min((end - begin) as usize);
+        let piece = &mut memory[start..start + len];
+        if read_up_to_at(&from, piece, begin)? < len {
+            return Err(Errno::NODATA);
+        }
+        write_all_at(&to, piece, begin)?;
+        begin += len as u64;
+    }
+    Ok(())
+}
+
 /// Writes `len` zeros at `offset`, a large piece at a time so that the page cache may hold them in
 /// large folios.
 pub(crate) fn write_zeros_at(fd: impl AsFd, mut offset: u64, mut len: u64) -> io::Result<()> {
@@ -115,6 +139,20 @@ pub(crate) fn sync(fd: impl AsFd) -> io::Result<()> {
 /// As [`sync`], without what only tells when the file was changed.
 pub(crate) fn sync_data(fd: impl AsFd) -> io::Result<()> {
     retry(|| fs::fdatasync(&fd))
+}
+
+/// Reports if the kernel could not write back what was in a range of a file, whose pages it may have
+/// thrown away since. Waits only for what is on its way to the device at this moment.
+pub(crate) fn check_written_back(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
+    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE;
+    let (offset, len) = (offset as libc::off64_t, len as libc::off64_t);
+    retry(|| {
+        // SAFETY: the descriptor is open for the length of the borrow, and the call takes no memory.
+        match unsafe { libc::sync_file_range(fd.as_fd().as_raw_fd(), offset, len, flags) } {
+            0 => Ok(()),
+            _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)),
+        }
+    })
 }
 
 /// Waits until the names in a directory survive a power cut.

@@ -10,6 +10,7 @@ mod poison;
 mod recycling;
 mod seals;
 mod space;
+mod stage;
 mod truncation;
 mod trust;
 

@@ -20,9 +20,6 @@ pub use disk::Disk;
 pub use feature::Feature;
 pub(super) use feature::in_short;
 
-/// Shared memory for staging, in which a staged log keeps what is not committed yet.
-const SHARED_MEMORY: &str = "/dev/shm";
-
 /// What there is around a directory.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Surroundings {
@@ -46,8 +43,6 @@ pub struct Surroundings {
     pub memory_bytes: Option<u64>,
     /// What of it can be had.
     pub memory_available_bytes: Option<u64>,
-    /// What is free in the shared memory; `None` if there is none that serves.
-    pub staging_free_bytes: Option<u64>,
     /// The cores that this process may use.
     pub cores: usize,
 }
@@ -67,7 +62,6 @@ impl Surroundings {
         found.direct_alignment_bytes = feature::direct_alignment(&dir);
         found.memory_bytes = memory_bytes("MemTotal");
         found.memory_available_bytes = memory_bytes("MemAvailable");
-        found.staging_free_bytes = staging(&mountinfo);
         found.cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(found)
     }
@@ -89,11 +83,7 @@ impl Surroundings {
         }
         lines.extend(self.disks.iter().map(Disk::line));
         let memory = self.memory_available_bytes.map_or_else(|| "?".into(), gibibytes);
-        let staging = self.staging_free_bytes.map_or_else(|| "nothing".into(), gibibytes);
-        let cores = self.cores;
-        lines.push(format!(
-            "{cores} cores, {memory} of memory available, {staging} free in /dev/shm for staging"
-        ));
+        lines.push(format!("{} cores, {memory} of memory available", self.cores));
         let names = |works: bool| {
             let features = self.features.iter().filter(|feature| feature.works == works);
             features.map(|feature| feature.name).collect::<Vec<&str>>().join(", ")
@@ -167,15 +157,6 @@ fn upper_directory(filesystem: &Filesystem) -> Option<PathBuf> {
 fn is_nocow(dir: &Path) -> bool {
     let flags = fs::File::open(dir).map(rustix::fs::ioctl_getflags);
     matches!(flags, Ok(Ok(flags)) if flags.contains(rustix::fs::IFlags::NOCOW))
-}
-
-/// What is free in the shared memory, if that is memory.
-fn staging(mountinfo: &str) -> Option<u64> {
-    let mount = mount::find(mountinfo, Path::new(SHARED_MEMORY))?;
-    let is_memory = mount.filesystem.kind == "tmpfs";
-    let stat = rustix::fs::statvfs(SHARED_MEMORY).ok().filter(|_| is_memory)?;
-    rustix::fs::access(SHARED_MEMORY, rustix::fs::Access::WRITE_OK).ok()?;
-    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
 #[cfg(test)]
