@@ -29,9 +29,8 @@ const KNOWN: &[Known] = &[
     known("commitbehinddead/", "newfstatat", ""),
     known("commitbehinddead/", "getdents64", ""),
     known("commitbehinddead/", "pread64", ""),
-    // A boot id that cannot be read counts as that of another boot.
-    known("", "openat", ""),
-    known("", "read(boot_id)", ""),
+    // Who may not read which boot it is takes it for another, and recovers as after a power cut: meant so.
+    known("repair", "openat", "EACCES"),
     // A stage that cannot be looked at counts as none.
     known("", "statx", ""),
     // A truncation that failed takes effect when its process has gone on.
