@@ -20,7 +20,7 @@
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{self, OFlags};
 use rustix::io::{self, Errno};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -135,7 +135,10 @@ impl Stage {
     }
 
     fn remove(&self, path: &Path) {
-        if let Ok(fd) = self.dir.open_file(path, OFlags::RDWR) {
+        // One with another name may be somebody else's file, which was linked here.
+        if let Ok(fd) = self.dir.open_file(path, OFlags::RDWR)
+            && fs::fstat(&fd).is_ok_and(|found| found.st_nlink == 1)
+        {
             let _ = sys::file::set_len(&fd, 0);
         }
         let _ = self.dir.unlink(path);

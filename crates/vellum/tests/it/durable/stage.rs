@@ -126,6 +126,18 @@ fn what_is_left_of_stages_goes_with_the_next_who_opens_the_log() {
 }
 
 #[test]
+fn a_file_that_was_linked_under_the_name_of_a_stage_keeps_its_bytes() {
+    let dir = scratch();
+    drop(staged().open(place(&dir)).unwrap());
+    let (mine, planted) = (dir.path().join("mine"), place(&dir).join("00000000000f4000.stage"));
+    fs::write(&mine, "precious").unwrap();
+    fs::hard_link(&mine, &planted).unwrap();
+    append(&Options::new().open(place(&dir)).unwrap(), 1).unwrap();
+    assert!(!planted.exists());
+    assert_eq!(fs::read(&mine).unwrap(), b"precious");
+}
+
+#[test]
 fn who_joins_while_a_stage_is_missing_is_told_so_and_nothing_is_lost() {
     let dir = scratch();
     let log = staged().open(place(&dir)).unwrap();
