@@ -1,29 +1,25 @@
 //! Making records survive a power cut.
 //!
-//! The protocol between those who wait is `shared::commit`; here is what a batch consists of and
-//! how it reaches the device: in a staged log by direct, synchronous writes of whole blocks from
-//! the stage, in others by `fdatasync`. What a batch ends with is in `seal`.
+//! The protocol between those who wait is `shared::commit`; what a batch ends with is in `seal`, and
+//! how it reaches the device in `device`: in a staged log by direct, synchronous writes of whole
+//! blocks from the stage, in others by `fdatasync`.
 //!
-//! A write or sync that fails is not tried again: the kernel may have thrown the bytes away and
-//! would call the second try a success. The log is poisoned instead, for every process.
+//! **If the process dies here**: see `shared::commit`.
 
 use std::time::{Duration, Instant};
 
-use rustix::io::{self, Errno};
+use rustix::io::Errno;
 
-use crate::format::control::Geometry;
 use crate::log::attachment::Attachment;
-use crate::log::control::overwrite_geometry;
 use crate::log::core::Core;
 use crate::log::pad;
 use crate::log::seal::Patience;
-use crate::log::{CONTROL_NAME, GEOMETRY_NAME, wait, wipe};
-use crate::shared::commit::{self, Batch, Failure, Operation, Step};
+use crate::log::wait;
+use crate::shared::commit::{self, Batch, Operation, Step};
 use crate::shared::lock::Until;
 use crate::shared::primitive::{self, Ordering};
 use crate::shared::{bell, cursor};
-use crate::sys::{self, Dir};
-use crate::{Error, ErrorKind, Layout, Lsn, Result};
+use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
 /// How long to sleep before asking whether those who write are alive: nobody rings for the dead.
 pub(crate) const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
@@ -75,13 +71,16 @@ impl Core {
                 Step::Done => return Ok(()),
                 Step::Poisoned => return Err(self.poisoned()),
                 _ if wait::is_over(until) => return Err(self.commit_timed_out(end)),
-                Step::Lead => self.lead(attachment, end, &mut patience)?,
+                Step::Lead => self
+                    .lead(attachment, end, &mut patience)
+                    .inspect_err(|_| commit::pass_on(words))?,
+                Step::Replace => self.replace(attachment, until)?,
                 Step::Wait(word, seen) => {
                     let since = Instant::now();
                     primitive::wait(word, seen, nap);
                     if since.elapsed() >= nap {
                         commit::note_wait(words);
-                        nap = self.look_for_the_dead(attachment, nap, until);
+                        nap = self.look_for_the_dead(attachment, nap, until)?;
                     }
                 }
             }
@@ -144,89 +143,6 @@ impl Core {
         if self.stage.is_some() { STAGED_LANES } else { 1 }
     }
 
-    /// Brings a sealed batch to the device and says so, or poisons the log.
-    pub(crate) fn write_batch(&self, attachment: &Attachment, batch: Batch, until: Until) {
-        let words = &self.words().commits;
-        let census = self.census(attachment);
-        let since = Instant::now();
-        let written = match &self.stage {
-            Some(_) => self.write_blocks(attachment, batch),
-            None => self.sync_segments(attachment, batch),
-        };
-        match written {
-            Ok(()) => {
-                self.count(batch, since.elapsed());
-                commit::finish(words, attachment.me(), &census, batch, until);
-                self.retire_stages();
-            }
-            Err(failure) => commit::poison(words, attachment.me(), &census, failure),
-        }
-    }
-
-    /// Writes the blocks of a batch, segment by segment.
-    fn write_blocks(&self, attachment: &Attachment, batch: Batch) -> Result<(), Failure> {
-        let block = self.block;
-        let mut next = Lsn::new(batch.start.get() / block * block);
-        while next < batch.end {
-            let first = self.segment_of(next);
-            let limit = batch.end.min(self.segment_end(next));
-            let limit = Lsn::new(limit.get().next_multiple_of(block));
-            let failed = |errno| failure(errno, first, Operation::Write);
-            let segment =
-                attachment.open_segment(self, first).map_err(|error| failed(errno_of(&error)))?;
-            segment.write_staged(&self.dir, next, limit).map_err(failed)?;
-            let spoilt = |errno| failure(errno, first, Operation::Stage);
-            segment.check_stage(next, limit).map_err(spoilt)?;
-            next = limit;
-        }
-        Ok(())
-    }
-
-    /// Syncs the files that a batch lies in.
-    fn sync_segments(&self, attachment: &Attachment, batch: Batch) -> Result<(), Failure> {
-        let mut first = self.segment_of(batch.start);
-        while first < batch.end {
-            let failed = |errno| failure(errno, first, Operation::Sync);
-            match attachment.open_segment(self, first) {
-                Ok(segment) => sys::file::sync_data(segment.fd()).map_err(failed)?,
-                // A trim removes files whether they are durable or not, and raises `begin` before.
-                Err(_) if self.is_trimmed(first) => {}
-                Err(error) => return Err(failed(errno_of(&error))),
-            }
-            first = self.segment_end(first);
-        }
-        self.sync_names(batch.end).map_err(|errno| failure(errno, batch.start, Operation::Name))
-    }
-
-    /// Whether nothing of the segment at `first` is kept.
-    fn is_trimmed(&self, first: Lsn) -> bool {
-        self.segment_end(first).get() <= self.words().begin.load(Ordering::SeqCst)
-    }
-
-    /// Makes the names of the segments before `end` durable, and with the first ones the log's own.
-    fn sync_names(&self, end: Lsn) -> io::Result<()> {
-        let words = self.words();
-        let named_end = words.commits.ends.named_end.load(Ordering::Acquire);
-        if named_end >= end.get() {
-            return Ok(());
-        }
-        let allocated_end = words.allocated_end.load(Ordering::Acquire);
-        if named_end == 0 {
-            self.note_seals()?;
-            sync_log_itself(&self.dir)?;
-        } else {
-            self.dir.sync()?;
-        }
-        words.commits.ends.named_end.fetch_max(allocated_end, Ordering::AcqRel);
-        Ok(())
-    }
-
-    /// Notes that there are seals to be looked for.
-    fn note_seals(&self) -> io::Result<()> {
-        let geometry = Geometry { is_sealed: true, ..self.geometry };
-        overwrite_geometry(&self.dir, &geometry).map_err(|error| errno_of(&error))
-    }
-
     /// Waits until everything before `wanted` is published: somebody is in the middle of an
     /// append, or died there.
     pub(crate) fn wait_for_writers(
@@ -270,44 +186,37 @@ impl Core {
 
     /// Has one of all who wait look for the dead; returns how long to sleep now. The others sleep
     /// longer: where the device is slow nobody is dead.
-    fn look_for_the_dead(&self, attachment: &Attachment, nap: Duration, until: Until) -> Duration {
+    fn look_for_the_dead(
+        &self,
+        attachment: &Attachment,
+        nap: Duration,
+        until: Until,
+    ) -> Result<Duration> {
         let every = LOOK_FOR_THE_DEAD.as_micros() as u64;
         if !commit::claim_look(&self.words().commits, sys::clock::micros(), every) {
             // Who has a deadline must not oversleep it.
-            return if until.is_some() { nap } else { (nap * 2).min(NAP_MAX) };
+            return Ok(if until.is_some() { nap } else { (nap * 2).min(NAP_MAX) });
         }
-        self.replace_the_dead(attachment, until);
-        LOOK_FOR_THE_DEAD
+        self.replace(attachment, until)?;
+        Ok(LOOK_FOR_THE_DEAD)
     }
 
-    /// Does what dead participants were about to do for others.
-    fn replace_the_dead(&self, attachment: &Attachment, until: Until) {
-        let words = &self.words().commits;
+    /// Does what others were about to do and will not: they died, or have handed it back.
+    fn replace(&self, attachment: &Attachment, until: Until) -> Result<()> {
         let census = self.census(attachment);
-        let Ok(sealer) = self.sealer(attachment, until) else { return };
+        let Ok(sealer) = self.sealer(attachment, until) else { return Ok(()) };
         let left = sealer.take_over(&census);
         drop(sealer);
         match left {
-            Some(batch) => match self.rewrite_unstaged(batch) {
-                Ok(()) => self.write_batch(attachment, batch, until),
-                Err(failure) => commit::poison(words, attachment.me(), &census, failure),
-            },
-            None => commit::advance(words, attachment.me(), &census, until),
+            Some(batch) => self.write_left_batch(attachment, batch, until),
+            None => {
+                commit::advance(&self.words().commits, attachment.me(), &census, until);
+                Ok(())
+            }
         }
     }
 
-    /// Writes a batch of the dead once more, where it was to be synced: if that failed just before
-    /// the death, the kernel thinks its pages clean and would sync nothing.
-    fn rewrite_unstaged(&self, batch: Batch) -> Result<(), Failure> {
-        if self.stage.is_some() {
-            return Ok(());
-        }
-        let begin = Lsn::new(self.words().begin.load(Ordering::SeqCst)).max(batch.start);
-        wipe::rewrite(&self.dir, &self.geometry, begin, batch.end)
-            .map_err(|error| failure(errno_of(&error), batch.start, Operation::Sync))
-    }
-
-    fn count(&self, batch: Batch, time: Duration) {
+    pub(crate) fn count(&self, batch: Batch, time: Duration) {
         let counts = &self.words().commits.counts;
         counts.syncs.fetch_add(1, Ordering::Relaxed);
         counts.synced_bytes.fetch_add(batch.end.get() - batch.start.get(), Ordering::Relaxed);
@@ -316,27 +225,4 @@ impl Core {
         let last = counts.sync_micros.len() - 1;
         counts.sync_micros[bucket.min(last)].fetch_add(1, Ordering::Relaxed);
     }
-}
-
-/// Makes the files that describe a log durable, and its directory's name.
-fn sync_log_itself(dir: &Dir) -> io::Result<()> {
-    for name in [GEOMETRY_NAME, CONTROL_NAME] {
-        let fd = dir.open_file(&dir.join(name), rustix::fs::OFlags::RDONLY)?;
-        sys::file::sync(&fd)?;
-    }
-    sync_log_names(dir)
-}
-
-/// Makes the names in the log's directory durable, and its own where this process may.
-pub(crate) fn sync_log_names(dir: &Dir) -> io::Result<()> {
-    dir.sync()?;
-    dir.sync_own_name()
-}
-
-fn failure(errno: Errno, segment: Lsn, operation: Operation) -> Failure {
-    Failure { errno: errno.raw_os_error(), segment, operation }
-}
-
-fn errno_of(error: &Error) -> Errno {
-    error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)
 }

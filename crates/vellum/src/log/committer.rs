@@ -4,7 +4,7 @@
 //! has to sleep. This thread exists only where it was asked for.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -30,12 +30,20 @@ pub struct Committer {
 /// A commit that is on its way.
 ///
 /// Its file descriptor becomes readable, and stays so, when the record is durable or never will
-/// be; then [`outcome`](Completion::outcome) tells which. Nothing needs to be read from it.
+/// be, or this process could not commit it; then [`outcome`](Completion::outcome) tells which.
+/// Nothing needs to be read from it.
 #[derive(Debug)]
 pub struct Completion {
     shared: Arc<CoreRef>,
+    request: Arc<Request>,
+}
+
+#[derive(Debug)]
+struct Request {
     end: Lsn,
-    event: Arc<OwnedFd>,
+    event: OwnedFd,
+    /// Why this process could not commit.
+    failure: OnceLock<Error>,
 }
 
 #[derive(Debug)]
@@ -47,7 +55,7 @@ struct Queue {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    requests: Vec<(Lsn, Arc<OwnedFd>)>,
+    requests: Vec<Arc<Request>>,
     is_closed: bool,
 }
 
@@ -87,10 +95,11 @@ impl Committer {
         let shared = Arc::clone(&self.queue.shared);
         let end = shared.0.end_of_commit(lsn)?;
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        let event = Arc::new(eventfd(0, flags).or_os("make an event for", &shared.0.dir)?);
-        self.queue.lock().requests.push((end, Arc::clone(&event)));
+        let event = eventfd(0, flags).or_os("make an event for", &shared.0.dir)?;
+        let request = Arc::new(Request { end, event, failure: OnceLock::new() });
+        self.queue.lock().requests.push(Arc::clone(&request));
         self.queue.news.notify_one();
-        Ok(Completion { shared, end, event })
+        Ok(Completion { shared, request })
     }
 }
 
@@ -119,18 +128,19 @@ impl Queue {
         while let Some(requests) = self.next() {
             // In order: the first to be durable need not wait for the last.
             let mut requests = requests;
-            requests.sort_unstable_by_key(|(end, _)| *end);
-            for (end, event) in requests {
-                // An error is that of the log, which `outcome` tells.
-                let _ = self.shared.0.commit_until(end, None);
+            requests.sort_unstable_by_key(|request| request.end);
+            for request in requests {
+                if let Err(error) = self.shared.0.commit_until(request.end, None) {
+                    let _ = request.failure.set(error);
+                }
                 // The counter is at 0, so there is room for 1.
-                let _ = io::write(&*event, &1u64.to_ne_bytes());
+                let _ = io::write(&request.event, &1u64.to_ne_bytes());
             }
         }
     }
 
     /// All requests there are, waiting for one; `None` when there will be no more.
-    fn next(&self) -> Option<Vec<(Lsn, Arc<OwnedFd>)>> {
+    fn next(&self) -> Option<Vec<Arc<Request>>> {
         let mut waiting = self.lock();
         loop {
             if !waiting.requests.is_empty() {
@@ -152,8 +162,10 @@ impl Completion {
     /// As for [`Log::commit`](crate::Log::commit).
     pub fn outcome(&self) -> Option<Result<()>> {
         let words = &self.shared.0.words().commits;
-        if commit::durable(words) >= self.end {
+        if commit::durable(words) >= self.request.end {
             Some(Ok(()))
+        } else if let Some(error) = self.request.failure.get() {
+            Some(Err(error.again()))
         } else if commit::is_poisoned(words) {
             Some(Err(self.shared.0.poisoned()))
         } else {
@@ -164,12 +176,12 @@ impl Completion {
 
 impl AsFd for Completion {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.event.as_fd()
+        self.request.event.as_fd()
     }
 }
 
 impl AsRawFd for Completion {
     fn as_raw_fd(&self) -> RawFd {
-        self.event.as_raw_fd()
+        self.request.event.as_raw_fd()
     }
 }

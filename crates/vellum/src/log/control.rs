@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::{FileType, OFlags, Stat};
-use rustix::io::Errno;
+use rustix::io::{self, Errno};
 
 use crate::error::OsResult;
 use crate::format::control::{self, Geometry, HeaderFault};
@@ -65,13 +65,15 @@ pub(crate) fn write_geometry(dir: &Dir, geometry: &Geometry, rights: &Rights) ->
 
 /// Changes the geometry file in its place, durably: it lies within one sector.
 pub(crate) fn overwrite_geometry(dir: &Dir, geometry: &Geometry) -> Result<()> {
-    let path = dir.join(GEOMETRY_NAME);
     let fd = open_geometry(dir)?;
-    let overwrite = || {
-        sys::file::write_all_at(&fd, &geometry.to_bytes(), 0)?;
-        sys::file::sync_data(&fd)
-    };
-    overwrite().or_os("write", &path)
+    store_geometry(&fd, geometry)
+        .and_then(|()| sys::file::sync_data(&fd))
+        .or_os("write", &dir.join(GEOMETRY_NAME))
+}
+
+/// Changes the geometry file; the caller syncs it.
+pub(crate) fn store_geometry(fd: &OwnedFd, geometry: &Geometry) -> io::Result<()> {
+    sys::file::write_all_at(fd, &geometry.to_bytes(), 0)
 }
 
 /// Opens the geometry file to change it, and makes it where it is gone.

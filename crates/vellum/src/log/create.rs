@@ -13,11 +13,11 @@ use rustix::io::Errno;
 use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::segment::parse_file_name;
-use crate::log::commit::sync_log_names;
 use crate::log::control::{
     self, UNFINISHED_CONTROL_NAME, overwrite_geometry, stored_geometry, write_control,
     write_geometry,
 };
+use crate::log::device::sync_log_names;
 use crate::log::open::{loss_of, require_alone, this_boot};
 use crate::log::rebuild::{self, Access, Positions};
 use crate::log::recover::Recovery;

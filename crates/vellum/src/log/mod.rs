@@ -10,6 +10,7 @@ mod compress;
 mod control;
 mod core;
 mod create;
+mod device;
 mod files;
 mod fill;
 mod frames;

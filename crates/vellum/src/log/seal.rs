@@ -107,9 +107,11 @@ impl Core {
             }
             return self.wait_for_seal(attachment, end, batch_end, until);
         }
-        let Some(batch) = sealer.seal(start, batch_end.min(published)) else { return Ok(()) };
+        let batch_end = batch_end.min(published);
+        let means = self.gather(attachment, start, batch_end)?;
+        let Some(batch) = sealer.seal(start, batch_end) else { return Ok(()) };
         drop(sealer);
-        self.write_batch(attachment, batch, until);
+        self.write_batch(attachment, batch, &means, until)?;
         if batch.end.get() - batch.start.get() >= LONG_BATCH_BYTES {
             // The batch itself is durable whatever comes of this.
             let _ = self.vouch(attachment, until);
@@ -225,10 +227,12 @@ impl Core {
         let Some(start) = sealer.next_start(self.block, self.lanes()) else { return Ok(()) };
         if let Sealed::To(end) = self.write_seal(attachment, &sealer)?
             && end <= cursor::published(self.words())
-            && let Some(batch) = sealer.seal(start, end)
         {
-            drop(sealer);
-            self.write_batch(attachment, batch, until);
+            let means = self.gather(attachment, start, end)?;
+            if let Some(batch) = sealer.seal(start, end) {
+                drop(sealer);
+                self.write_batch(attachment, batch, &means, until)?;
+            }
         }
         Ok(())
     }

@@ -7,6 +7,7 @@
 //! wipes again. A truncation has noted its position before.
 
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use rustix::fs::OFlags;
 use rustix::io;
@@ -45,6 +46,21 @@ pub(crate) fn wipe(dir: &Dir, geometry: &Geometry, from: Lsn, has_begun: &mut bo
 /// Writes the bytes from `from` to `to` once more and syncs them: after a failed sync the page cache
 /// may hold bytes that it thinks are on the device and are not.
 pub(crate) fn rewrite(dir: &Dir, geometry: &Geometry, from: Lsn, to: Lsn) -> Result<()> {
+    again(dir, geometry, from, to, |fd, path| sys::file::sync(fd).or_os("sync the segment", path))
+}
+
+/// As [`rewrite`], for who syncs them afterwards.
+pub(crate) fn write_again(dir: &Dir, geometry: &Geometry, from: Lsn, to: Lsn) -> Result<()> {
+    again(dir, geometry, from, to, |_, _| Ok(()))
+}
+
+fn again(
+    dir: &Dir,
+    geometry: &Geometry,
+    from: Lsn,
+    to: Lsn,
+    finish: impl Fn(&OwnedFd, &Path) -> Result<()>,
+) -> Result<()> {
     let capacity = geometry.segment_capacity;
     let mut bytes = vec![0; STEP];
     let listing = Listing::read(dir)?;
@@ -67,7 +83,7 @@ pub(crate) fn rewrite(dir: &Dir, geometry: &Geometry, from: Lsn, to: Lsn) -> Res
                 .or_os("write to the segment", &path)?;
             offset += count as u64;
         }
-        sys::file::sync(&fd).or_os("sync the segment", &path)?;
+        finish(&fd, &path)?;
         first += capacity;
     }
     Ok(())

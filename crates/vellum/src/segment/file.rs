@@ -97,17 +97,22 @@ impl Segment {
     /// Writes what is staged from `begin` to `end`, which lie in this segment, to the file: it
     /// survives a power cut when this returns.
     pub(crate) fn write_staged(&self, dir: &Dir, begin: Lsn, end: Lsn) -> io::Result<()> {
-        let target = match self.target.get() {
-            Some(target) => target,
-            None => {
-                let opened = open_target(dir, &self.path)?;
-                self.target.get_or_init(|| opened)
-            }
-        };
+        let target = self.open_target(dir)?;
         let (begin, end) = (self.offset_of(begin), self.offset_of(end));
         match &self.map {
             Some(map) => map.write_to(target, begin, end),
             None => sys::file::copy_aligned(&self.fd, target, begin, end),
+        }
+    }
+
+    /// The file that what is staged is written to, opened once.
+    pub(crate) fn open_target(&self, dir: &Dir) -> io::Result<&OwnedFd> {
+        match self.target.get() {
+            Some(target) => Ok(target),
+            None => {
+                let opened = open_target(dir, &self.path)?;
+                Ok(self.target.get_or_init(|| opened))
+            }
         }
     }
 

@@ -51,6 +51,8 @@ pub(crate) enum Step<'a> {
     Poisoned,
     /// Seal a batch.
     Lead,
+    /// Take over a batch that was handed back.
+    Replace,
     /// Sleep on the word while it has this value.
     Wait(&'a AtomicU32, u32),
 }
@@ -116,6 +118,9 @@ pub(crate) fn next_step(words: &CommitWords, end: Lsn, block: u64, lanes: usize)
         }
         if is_poisoned(words) {
             return Step::Poisoned;
+        }
+        if lanes_in_use(words).any(|(lane, _)| owner_of(lane) == Owner::GIVEN_UP) {
+            return Step::Replace;
         }
         match awaited {
             None => return Step::Lead,
@@ -229,15 +234,14 @@ impl<'a> Sealer<'a> {
         Some(Batch { lane: index, number, start, end })
     }
 
-    /// Takes over a batch whose owner is dead.
+    /// Takes over a batch whose owner is dead, or has handed it back.
     pub(crate) fn take_over(&self, who: &impl Liveness) -> Option<Batch> {
         // It may be the one that could not be written, and its owner may have said so and died.
         if is_poisoned(self.words) {
             return None;
         }
         let is_left = |(lane, _): &(&LaneWords, Batch)| {
-            let owner = Owner::from_word(lane.owner.load(Ordering::Acquire));
-            lane.is_written.load(Ordering::Acquire) == 0 && !who.is_alive(owner)
+            lane.is_written.load(Ordering::Acquire) == 0 && owner_of(lane).is_gone(who)
         };
         let (lane, batch) = lanes_in_use(self.words).find(is_left)?;
         lane.owner.store(self.me.to_word(), Ordering::Release);
@@ -296,9 +300,7 @@ pub(crate) fn advance(words: &CommitWords, me: Owner, who: &impl Liveness, until
         word.fetch_add(1, Ordering::AcqRel);
         primitive::wake_all(word);
     }
-    let next = word(words, words.ends.next_batch.load(Ordering::Acquire));
-    next.fetch_add(1, Ordering::AcqRel);
-    primitive::wake_one(next);
+    pass_on(words);
 }
 
 /// The batches on their way: whose, and since when somebody waits for that one, in microseconds of
@@ -338,6 +340,20 @@ pub(crate) fn claim_look(words: &CommitWords, now: u64, every: u64) -> bool {
     now.abs_diff(last) >= every && exchange().is_ok()
 }
 
+/// Hands back a batch that the caller has taken and cannot write, for a reason of its own; wakes
+/// everybody, so that one of them takes it over.
+pub(crate) fn hand_back(words: &CommitWords, batch: Batch) {
+    words.lanes[batch.lane].owner.store(Owner::GIVEN_UP.to_word(), Ordering::Release);
+    wake_everybody(words);
+}
+
+/// Wakes another who can seal the next batch, because the caller will not.
+pub(crate) fn pass_on(words: &CommitWords) {
+    let next = word(words, words.ends.next_batch.load(Ordering::Acquire));
+    next.fetch_add(1, Ordering::AcqRel);
+    primitive::wake_one(next);
+}
+
 /// Remembers the first failure, and wakes everybody to learn of it.
 pub(crate) fn poison(words: &CommitWords, me: Owner, who: &impl Liveness, failure: Failure) {
     let sealer = Sealer::new(words, me, who);
@@ -354,6 +370,10 @@ pub(crate) fn poison(words: &CommitWords, me: Owner, who: &impl Liveness, failur
         words.poison.errno.store(failure.errno.max(1) as u64, Ordering::Release);
     }
     drop(sealer);
+    wake_everybody(words);
+}
+
+fn wake_everybody(words: &CommitWords) {
     for word in &words.batches {
         word.fetch_add(1, Ordering::AcqRel);
         primitive::wake_all(word);
@@ -392,6 +412,10 @@ fn lanes_in_use(words: &CommitWords) -> impl Iterator<Item = (&LaneWords, Batch)
         let is_used = lane.owner.load(Ordering::Acquire) != 0;
         is_used.then(|| (lane, batch_of(index, lane)))
     })
+}
+
+fn owner_of(lane: &LaneWords) -> Owner {
+    Owner::from_word(lane.owner.load(Ordering::Acquire))
 }
 
 fn batch_of(index: usize, lane: &LaneWords) -> Batch {

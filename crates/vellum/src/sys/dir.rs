@@ -232,25 +232,28 @@ impl Dir {
         }
     }
 
-    /// Waits until its own name survives a power cut, where this process may see to that.
-    ///
-    /// Who may use a log need not be able to read the directory that the log is in: that is no
-    /// failure.
-    pub(crate) fn sync_own_name(&self) -> io::Result<()> {
-        match self.open_parent().and_then(sync) {
-            Err(Errno::ACCESS | Errno::PERM | Errno::INVAL | Errno::ROFS) => Ok(()),
+    /// Waits until its own name survives a power cut; `parent` is from
+    /// [`open_parent`](Dir::open_parent).
+    pub(crate) fn sync_own_name(&self, parent: Option<&OwnedFd>) -> io::Result<()> {
+        match parent.map_or(Ok(()), sync) {
+            Err(Errno::INVAL | Errno::ROFS) => Ok(()),
             answer => answer,
         }
     }
 
     /// Whether this process may see to that.
     pub(crate) fn can_sync_own_name(&self) -> bool {
-        self.open_parent().is_ok()
+        matches!(self.open_parent(), Ok(Some(_)))
     }
 
-    fn open_parent(&self) -> io::Result<OwnedFd> {
+    /// Opens the directory that this one's name is in; `None` where this process may not read it,
+    /// which is no failure: who may use a log need not see what is beside it.
+    pub(crate) fn open_parent(&self) -> io::Result<Option<OwnedFd>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        retry(|| fs::openat(self.handle()?, "..", flags, Mode::empty()))
+        match retry(|| fs::openat(self.handle()?, "..", flags, Mode::empty())) {
+            Err(Errno::ACCESS | Errno::PERM) => Ok(None),
+            answer => answer.map(Some),
+        }
     }
 }
 

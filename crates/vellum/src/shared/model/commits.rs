@@ -7,7 +7,7 @@
 //! is on the device and final; `durable` and `sealed` only grow, in this order; lanes hold different
 //! batches that do not overlap. Besides: two writes that run at the same time never cover the same
 //! block; a commit that returns is right; no write that failed is tried again once that is known;
-//! a batch is finished once; everybody who lives comes to an end, of which a timeout is part only
+//! a batch is finished once; a process that lacks something holds up nobody; everybody who lives comes to an end, of which a timeout is part only
 //! if somebody died; and what the dead left behind, one more process can make durable.
 //!
 //! What is not: seals, several threads of one process, the ways of the files, and a timeout that
@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use shuttle::thread;
 
+use super::committer::Lack;
 use super::device::{Device, LOG_LEN};
 use super::explore::{Extent, explore};
 use super::{BEGIN, deaths, index, tag};
@@ -38,6 +39,8 @@ pub(super) struct World {
     /// 1 for each batch that somebody has finished.
     pub(super) finished: [AtomicU64; LOG_LEN],
     pub(super) lanes: usize,
+    /// A process that can append and not commit.
+    pub(super) lack: Option<(usize, Lack)>,
 }
 
 /// What processes do.
@@ -50,11 +53,12 @@ pub(super) struct Plan {
     pub(super) appended: usize,
     /// The batch whose first write fails.
     failing: Option<u64>,
+    lack: Option<(usize, Lack)>,
 }
 
 impl World {
     fn begin(plan: Plan) -> Arc<World> {
-        let world = Arc::new(World { lanes: plan.lanes, ..World::default() });
+        let world = Arc::new(World { lanes: plan.lanes, lack: plan.lack, ..World::default() });
         mortal::begin(std::ptr::from_ref(&*world).addr());
         let words = &world.words;
         words.cursor.poke(Packed::new(Lsn::new(BEGIN), 0).to_word());
@@ -153,7 +157,7 @@ fn look(plan: Plan, death_count: usize, extent: Extent) {
 }
 
 const fn plan(lanes: usize, appends: &'static [&'static [u64]]) -> Plan {
-    Plan { lanes, appends, appended: appends.len(), failing: None }
+    Plan { lanes, appends, appended: appends.len(), failing: None, lack: None }
 }
 
 /// Both records are there; or the second is appended while the first is on its way.
@@ -179,10 +183,25 @@ fn a_batch_that_fails_is_not_tried_again_by_who_survives() {
 }
 
 #[test]
+fn what_one_process_lacks_keeps_no_other_from_committing() {
+    for lack in [Lack::Seen, Lack::Unseen] {
+        let lack = Some((1, lack));
+        for lanes in [1, 2] {
+            look(Plan { lack, ..plan(lanes, &[&[3], &[2]]) }, 0, Extent::All);
+        }
+        look(Plan { lack, ..plan(2, &[&[4], &[4]]) }, 1, Extent::Random(10_000));
+    }
+}
+
+#[test]
 fn commits_of_three_at_random() {
     let appends: &[&[u64]] = &[&[4, 3], &[3, 2], &[4, 1]];
     for lanes in [1, 2] {
         let plan = Plan { appended: 0, ..plan(lanes, appends) };
+        for lack in [Lack::Seen, Lack::Unseen] {
+            look(Plan { lack: Some((2, lack)), ..plan }, 0, Extent::Random(5_000));
+            look(Plan { lack: Some((2, lack)), ..plan }, 2, Extent::Random(5_000));
+        }
         look(plan, 0, Extent::Random(10_000));
         look(plan, 2, Extent::Random(10_000));
         look(Plan { failing: Some(1), ..plan }, 2, Extent::Random(5_000));

@@ -11,8 +11,17 @@ use crate::shared::cursor::Grant;
 use crate::shared::primitive::{self, Ordering};
 use crate::shared::{bell, cursor, lock, mortal, participants};
 
-/// The log is poisoned.
-pub(super) struct Poisoned;
+/// The log is poisoned, or this process cannot commit.
+pub(super) struct Refused;
+
+/// What a process lacks that others have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lack {
+    /// It sees so before it seals a batch.
+    Seen,
+    /// It sees so when it writes one.
+    Unseen,
+}
 
 impl World {
     /// What one process does.
@@ -52,22 +61,23 @@ impl World {
     }
 
     /// As `log::commit::commit_to`. `label` says how far the process is.
-    pub(super) fn commit_to(&self, end: Lsn, label: u64) -> Result<(), Poisoned> {
+    pub(super) fn commit_to(&self, end: Lsn, label: u64) -> Result<(), Refused> {
         let words = &self.words.commits;
         let label = mortal::mix(label, end.get());
         loop {
             mortal::forget(label);
             match commit::next_step(words, end, BLOCK, self.lanes) {
                 Step::Done => return Ok(self.check_device(BEGIN, end.get())),
-                Step::Poisoned => return Err(Poisoned),
-                Step::Lead if self.lead(end, label) => {}
+                Step::Poisoned => return Err(Refused),
+                Step::Replace => self.replace(label)?,
+                Step::Lead if self.lead(end, label)? => {}
                 Step::Lead => self.wait_for_writers(end, label),
                 Step::Wait(word, seen) => {
                     let place = std::ptr::from_ref(word).addr() - std::ptr::from_ref(self).addr();
                     mortal::forget(mortal::mix(label, (place as u64) << 32 | u64::from(seen)));
                     primitive::wait(word, seen, Duration::MAX);
                     if mortal::was_late() {
-                        self.replace_the_dead(label);
+                        self.replace(label)?;
                     }
                 }
             }
@@ -82,24 +92,36 @@ impl World {
     }
 
     /// As `log::commit::lead`, without a seal.
-    fn lead(&self, end: Lsn, label: u64) -> bool {
+    fn lead(&self, end: Lsn, label: u64) -> Result<bool, Refused> {
         mortal::forget(mortal::mix(label, 1));
         let sealer = self.sealer();
-        let Some(start) = sealer.next_start(BLOCK, self.lanes) else { return true };
+        let Some(start) = sealer.next_start(BLOCK, self.lanes) else { return Ok(true) };
         let published = cursor::published(&self.words);
         if published <= start {
-            return start >= end;
+            return Ok(start >= end);
+        }
+        if self.lacks(Lack::Seen) {
+            drop(sealer);
+            commit::pass_on(&self.words.commits);
+            return Err(Refused);
         }
         mortal::forget(mortal::mix(label, published.get() << 16 | start.get() << 8));
-        let Some(batch) = sealer.seal(start, published) else { return true };
+        let Some(batch) = sealer.seal(start, published) else { return Ok(true) };
         drop(sealer);
-        self.write_batch(batch, label);
-        true
+        self.write_batch(batch, label).map(|()| true)
     }
 
-    /// As `log::commit::write_batch`.
-    fn write_batch(&self, batch: Batch, label: u64) {
+    fn lacks(&self, lack: Lack) -> bool {
+        self.lack == Some((mortal::me(), lack))
+    }
+
+    /// As `log::device::write_batch`.
+    fn write_batch(&self, batch: Batch, label: u64) -> Result<(), Refused> {
         let words = &self.words.commits;
+        if self.lacks(Lack::Seen) || self.lacks(Lack::Unseen) {
+            commit::hand_back(words, batch);
+            return Err(Refused);
+        }
         let (start, end) = (batch.start.get(), batch.end.get());
         let what = batch.number << 24 | (batch.lane as u64) << 16 | end << 8 | start;
         mortal::forget(mortal::mix(label, what << 8 | 2));
@@ -116,6 +138,7 @@ impl World {
             let failure = Failure { errno: 5, segment, operation: Operation::Write };
             commit::poison(words, me(), &who, failure);
         }
+        Ok(())
     }
 
     /// As `log::commit::wait_for_writers`.
@@ -135,8 +158,8 @@ impl World {
         }
     }
 
-    /// As `log::commit::replace_the_dead`.
-    fn replace_the_dead(&self, label: u64) {
+    /// As `log::commit::replace`.
+    fn replace(&self, label: u64) -> Result<(), Refused> {
         mortal::forget(mortal::mix(label, 6));
         let left = self.sealer().take_over(&Kernel);
         match left {
@@ -145,6 +168,7 @@ impl World {
                 mortal::forget(mortal::mix(label, 7));
                 let who = KernelAtLock { before: mortal::memory() };
                 commit::advance(&self.words.commits, me(), &who, None);
+                Ok(())
             }
         }
     }

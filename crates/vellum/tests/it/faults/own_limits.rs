@@ -1,12 +1,15 @@
 //! What one process is short of (descriptors, a right, room under its own limits) is that process's
 //! error: it holds up no other, and poisons nothing.
 
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use vellum::{Fill, Layout, Log, Lsn, Options};
 
 use crate::support::child::{self, Child};
-use crate::support::{assert_sound, become_nobody, is_root, payload, payloads, place, scratch};
+use crate::support::{
+    assert_sound, become_nobody, is_root, payload, payloads, place, scratch, until,
+};
 
 /// Every way to fill, with small segments.
 fn kinds() -> [(&'static str, Options); 5] {
@@ -65,6 +68,30 @@ pub(crate) fn append_without_descriptors(arguments: &[String]) {
     child::hear();
 }
 
+/// Commits what it appended without descriptors; lives on, and commits again.
+pub(crate) fn commit_without_descriptors(arguments: &[String]) {
+    let log = Options::new().open(&arguments[0]).unwrap();
+    log.append(&record(&log, 1)).unwrap();
+    without_descriptors(|| {
+        says(&log.sync());
+        child::hear();
+    });
+    says(&log.append_durable(&record(&log, 2)));
+}
+
+/// Has a committer commit with the one descriptor that its answer takes.
+pub(crate) fn submit_without_descriptors(arguments: &[String]) {
+    let log = Options::new().open(&arguments[0]).unwrap();
+    let lsn = log.append(&record(&log, 1)).unwrap();
+    let committer = log.committer().unwrap();
+    let next = std::fs::File::open("/dev/null").unwrap().as_raw_fd() as u64;
+    limit(libc::RLIMIT_NOFILE, Some(next + 1));
+    let completion = committer.submit(lsn).unwrap();
+    let answer = until("there is an answer", || completion.outcome()).map(|()| lsn);
+    limit(libc::RLIMIT_NOFILE, None);
+    says(&answer);
+}
+
 /// Commits, and lives on.
 pub(crate) fn commit_once(arguments: &[String]) {
     let log = Options::new().open(&arguments[0]).unwrap();
@@ -94,6 +121,89 @@ fn an_append_without_descriptors_reserves_nothing() {
         short.expect("appended");
         short.finish_well();
         assert!(payloads(&log).contains(&record(&log, 3)), "{case}");
+        assert_sound(&log);
+    }
+}
+
+#[test]
+fn a_commit_without_descriptors_fails_alone() {
+    for (case, options) in kinds() {
+        let dir = scratch();
+        let log = options.open(place(&dir)).unwrap();
+        log.append(&record(&log, 0)).unwrap();
+        let path = place(&dir);
+        let mut short = Child::start("commit without descriptors", &[path.to_str().unwrap()]);
+        let answer = short.hears().unwrap();
+        assert_eq!(answer, format!("Io Some({})", libc::EMFILE), "{case}");
+        others_commit(&path, case);
+        assert!(log.stat().unwrap().poison.is_none(), "{case}");
+        let published = log.published();
+        assert_eq!(log.sync().unwrap(), published, "{case}: the same records");
+        short.tell("go on");
+        short.expect("done");
+        short.finish_well();
+        log.append_durable(&record(&log, 4)).unwrap();
+        assert_sound(&log);
+    }
+}
+
+#[test]
+fn a_committer_without_descriptors_says_so() {
+    for (case, options) in kinds() {
+        let dir = scratch();
+        let log = options.open(place(&dir)).unwrap();
+        log.append(&record(&log, 0)).unwrap();
+        let path = place(&dir);
+        let mut short = Child::start("submit without descriptors", &[path.to_str().unwrap()]);
+        assert_eq!(short.hears(), Some(format!("Io Some({})", libc::EMFILE)), "{case}");
+        short.finish_well();
+        others_commit(&path, case);
+    }
+}
+
+/// Appends and commits while its files must not grow; a signal would end it.
+pub(crate) fn commit_under_a_size_limit(arguments: &[String]) {
+    let log = Options::new().open(&arguments[0]).unwrap();
+    if arguments[1] == "ignoring" {
+        // SAFETY: ignoring a signal runs no code of ours.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    }
+    for room in [0, 4096] {
+        limit(libc::RLIMIT_FSIZE, Some(room));
+        let answer = log.append(&record(&log, 1)).and_then(|lsn| log.commit(lsn).map(|()| lsn));
+        limit(libc::RLIMIT_FSIZE, None);
+        says(&answer);
+    }
+    // What is committed before is no reason to fail later: the segment is open by now.
+    log.append_durable(&record(&log, 2)).unwrap();
+    limit(libc::RLIMIT_FSIZE, Some(4096));
+    let answer = log.append_durable(&record(&log, 1));
+    // A shell prints what follows into a file, which has its limit too.
+    limit(libc::RLIMIT_FSIZE, None);
+    says(&answer);
+    child::hear();
+}
+
+#[test]
+fn a_commit_beyond_the_own_size_limit_is_an_error_and_others_make_it() {
+    // Where records are written by system call, appending stops there.
+    let [(_, options), ..] = kinds();
+    for how in ["by default", "ignoring"] {
+        let dir = scratch();
+        let log = options.open(place(&dir)).unwrap();
+        log.append_durable(&record(&log, 0)).unwrap();
+        let path = place(&dir);
+        let arguments = [path.to_str().unwrap(), how];
+        let mut limited = Child::start("commit under a size limit", &arguments);
+        for _ in 0..3 {
+            let answer = limited.hears().unwrap_or_else(|| panic!("killed: {how}"));
+            assert_eq!(answer, format!("NoSpace Some({})", libc::EFBIG), "{how}");
+        }
+        assert!(log.stat().unwrap().poison.is_none(), "{how}");
+        let published = log.published();
+        assert_eq!(log.sync().unwrap(), published, "the records of the other");
+        limited.finish_well();
+        log.append_durable(&record(&log, 3)).unwrap();
         assert_sound(&log);
     }
 }

@@ -30,7 +30,7 @@ impl Mount {
     pub(crate) fn ext4_on(test: &str, image: &Path, mib: u64) -> Option<Mount> {
         Mount::new(test, |_, at| {
             std::fs::File::create(image).unwrap().set_len(mib << 20).unwrap();
-            run("mkfs.ext4", &["-q", "-F", "-m", "0", "-O", "^has_journal", text(image)])?;
+            run("mkfs.ext4", &["-qF", "-m", "0", "-b", "4096", "-O", "^has_journal", text(image)])?;
             run("mount", &["-o", "loop", text(image), text(at)])
         })
     }
@@ -110,6 +110,19 @@ impl Mount {
         }
     }
 
+    /// Takes away from the device what it has stored of a file beyond `offset`: it needs room on its
+    /// own disk, where `image` is, to store that again. `offset` is a multiple of 4096: a loop device
+    /// takes a write for whole that has found room for its first bytes.
+    pub(crate) fn forget_blocks(image: &Path, file: &Path, offset: u64) {
+        let image = std::fs::File::options().write(true).open(image).unwrap();
+        let flags = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        for (start, len) in extents(file, offset) {
+            // SAFETY: the call takes no memory.
+            let done = unsafe { libc::fallocate(image.as_raw_fd(), flags, start, len) };
+            assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+        }
+    }
+
     fn new(test: &str, make: impl FnOnce(&Path, &Path) -> Result<(), String>) -> Option<Mount> {
         if !is_root(test) {
             return None;
@@ -135,6 +148,26 @@ impl Drop for Mount {
     fn drop(&mut self) {
         let _ = run("umount", &["-l", text(&self.at)]);
     }
+}
+
+/// Where on its device a file lies from `offset` on: starts and lengths.
+fn extents(file: &Path, offset: u64) -> Vec<(i64, i64)> {
+    const FIEMAP: libc::c_ulong = 0xc020_660b;
+    const EXTENTS_MAX: usize = 64;
+    // The request: start, length, flags, extents found, extents that there is room for, 0; then 56
+    // bytes for each: offset, place on the device, length.
+    let mut request = vec![0u64; 4 + 7 * EXTENTS_MAX];
+    (request[0], request[1], request[3]) = (offset, u64::MAX - offset, EXTENTS_MAX as u64);
+    let file = std::fs::File::open(file).unwrap();
+    // SAFETY: the kernel writes no more extents than the request says there is room for.
+    let done = unsafe { libc::ioctl(file.as_raw_fd(), FIEMAP, request.as_mut_ptr()) };
+    assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+    let found = (request[2] >> 32) as usize;
+    let extents = request[4..].chunks(7).take(found).map(|extent| {
+        let skipped = offset.saturating_sub(extent[0]);
+        ((extent[1] + skipped) as i64, (extent[2] - skipped) as i64)
+    });
+    extents.collect()
 }
 
 fn text(path: &Path) -> &str {

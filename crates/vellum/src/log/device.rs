@@ -1,0 +1,313 @@
+//! Bringing a sealed batch to the device, and whose error it is if that fails.
+//!
+//! **This process's**: it has no descriptor, no memory, not the right, or not the room under its own
+//! limits. What it needs is in its hands before it seals a batch, so that what it lacks is the
+//! error of that call and nothing else. What it comes to lack later (memory, or the segments of a
+//! very long batch) makes it hand the batch back: another process, or its own next commit, writes the
+//! same bytes.
+//!
+//! **The device's**: everything else, and every sync that fails. The log is poisoned, because the
+//! kernel may have thrown the bytes away, and would call a second try a success.
+//!
+//! **If the process dies here**: it holds a lane, which is taken over (`shared::commit`).
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustix::fs::OFlags;
+use rustix::io::{self, Errno};
+
+use crate::error::OsResult;
+use crate::format::control::Geometry;
+use crate::log::attachment::Attachment;
+use crate::log::control::{open_geometry, store_geometry};
+use crate::log::core::Core;
+use crate::log::{CONTROL_NAME, GEOMETRY_NAME, wipe};
+use crate::segment::file::Segment;
+use crate::shared::commit::{self, Batch, Failure, Operation};
+use crate::shared::lock::Until;
+use crate::shared::primitive::Ordering;
+use crate::sys::{self, Dir};
+use crate::{Error, Lsn, Result};
+
+/// Segments of a batch that are open before it is sealed.
+const SEGMENTS_IN_HAND: usize = 8;
+
+/// What writing a batch takes.
+pub(crate) struct Means {
+    /// The segments of the batch from its first on, but for those that were trimmed.
+    segments: Vec<Arc<Segment>>,
+    /// Where names have to be synced, too.
+    names: Option<Names>,
+}
+
+/// What making the names of segments durable takes.
+struct Names {
+    /// Segments before this have their names then.
+    end: u64,
+    /// With the first ones, the files that describe the log and its own name.
+    log: Option<LogItself>,
+}
+
+struct LogItself {
+    geometry: OwnedFd,
+    control: OwnedFd,
+    /// The directory that the log is in; `None` where this process may not read it.
+    parent: Option<OwnedFd>,
+}
+
+/// Why a batch was not written.
+enum Fault {
+    /// This process cannot; another may.
+    Own(Error),
+    Device(Failure),
+}
+
+impl Core {
+    /// Opens what writing the batch from `start` to `end` takes.
+    pub(crate) fn gather(&self, attachment: &Attachment, start: Lsn, end: Lsn) -> Result<Means> {
+        let mut segments = Vec::new();
+        let mut first = self.segment_of(start);
+        while first < end && segments.len() < SEGMENTS_IN_HAND {
+            segments.extend(self.segment_of_batch(attachment, first, end)?);
+            first = self.segment_end(first);
+        }
+        Ok(Means { segments, names: self.gather_names(end)? })
+    }
+
+    /// The segment at `first`, ready for what a batch up to `end` has in it; `None` where it was
+    /// trimmed.
+    fn segment_of_batch(
+        &self,
+        attachment: &Attachment,
+        first: Lsn,
+        end: Lsn,
+    ) -> Result<Option<Arc<Segment>>> {
+        let segment = match attachment.open_segment(self, first) {
+            // A trim removes files whether they are durable or not, and raises `begin` before.
+            Err(_) if self.stage.is_none() && self.is_trimmed(first) => return Ok(None),
+            segment => segment?,
+        };
+        if self.stage.is_some() {
+            segment.open_target(&self.dir).or_os("open the segment", &segment.path)?;
+            // A write beyond the limit would end this process.
+            let limit = end.min(self.segment_end(first)).get().next_multiple_of(self.block);
+            let len = segment.offset_of(Lsn::new(limit));
+            sys::file::check_size_limit(len).or_os("write records to", &segment.path)?;
+        }
+        Ok(Some(segment))
+    }
+
+    /// Whether nothing of the segment at `first` is kept.
+    fn is_trimmed(&self, first: Lsn) -> bool {
+        self.segment_end(first).get() <= self.words().begin.load(Ordering::SeqCst)
+    }
+
+    fn gather_names(&self, end: Lsn) -> Result<Option<Names>> {
+        let words = self.words();
+        let named_end = words.commits.ends.named_end.load(Ordering::Acquire);
+        if self.stage.is_some() || named_end >= end.get() {
+            return Ok(None);
+        }
+        let end = words.allocated_end.load(Ordering::Acquire);
+        let log = (named_end == 0).then(|| LogItself::open(&self.dir)).transpose()?;
+        Ok(Some(Names { end, log }))
+    }
+
+    /// Brings a sealed batch to the device and says so; hands it back or poisons the log where it
+    /// cannot.
+    pub(crate) fn write_batch(
+        &self,
+        attachment: &Attachment,
+        batch: Batch,
+        means: &Means,
+        until: Until,
+    ) -> Result<()> {
+        let since = Instant::now();
+        let written = match &self.stage {
+            Some(_) => self.write_blocks(attachment, batch, means),
+            None => self.sync_segments(attachment, batch, means),
+        };
+        if let Err(fault) = written {
+            return self.fail(attachment, batch, fault);
+        }
+        self.count(batch, since.elapsed());
+        let census = self.census(attachment);
+        commit::finish(&self.words().commits, attachment.me(), &census, batch, until);
+        self.retire_stages();
+        Ok(())
+    }
+
+    /// Brings a batch to the device that somebody else has sealed and left.
+    pub(crate) fn write_left_batch(
+        &self,
+        attachment: &Attachment,
+        batch: Batch,
+        until: Until,
+    ) -> Result<()> {
+        let gathered = self.gather(attachment, batch.start, batch.end).map_err(Fault::Own);
+        let means = gathered.and_then(|means| self.write_again(batch).map(|()| means));
+        match means {
+            Ok(means) => self.write_batch(attachment, batch, &means, until),
+            Err(fault) => self.fail(attachment, batch, fault),
+        }
+    }
+
+    fn fail(&self, attachment: &Attachment, batch: Batch, fault: Fault) -> Result<()> {
+        let words = &self.words().commits;
+        match fault {
+            Fault::Own(error) => {
+                commit::hand_back(words, batch);
+                Err(error)
+            }
+            Fault::Device(failure) => {
+                // Whoever waits for the batch finds that out, this process too.
+                commit::poison(words, attachment.me(), &self.census(attachment), failure);
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes a batch of others once more, where it was to be synced: if that failed just before
+    /// they died, the kernel thinks its pages clean and would sync nothing.
+    fn write_again(&self, batch: Batch) -> Result<(), Fault> {
+        if self.stage.is_some() {
+            return Ok(());
+        }
+        let begin = Lsn::new(self.words().begin.load(Ordering::SeqCst)).max(batch.start);
+        let written = wipe::write_again(&self.dir, &self.geometry, begin, batch.end);
+        written.map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(errno) if !is_own(errno) => {
+                Fault::Device(failure(errno, batch.start, Operation::Sync))
+            }
+            _ => Fault::Own(error),
+        })
+    }
+
+    /// Writes the blocks of a batch, segment by segment.
+    fn write_blocks(
+        &self,
+        attachment: &Attachment,
+        batch: Batch,
+        means: &Means,
+    ) -> Result<(), Fault> {
+        let block = self.block;
+        let mut next = Lsn::new(batch.start.get() / block * block);
+        while next < batch.end {
+            let first = self.segment_of(next);
+            let limit = batch.end.min(self.segment_end(next));
+            let limit = Lsn::new(limit.get().next_multiple_of(block));
+            if let Some(segment) = self.in_hand(attachment, means, first, batch.end)? {
+                segment.write_staged(&self.dir, next, limit).map_err(|errno| {
+                    match is_own(errno) {
+                        true => Fault::Own(Error::os(errno, "write records to", &segment.path)),
+                        false => Fault::Device(failure(errno, first, Operation::Write)),
+                    }
+                })?;
+                let spoilt = |errno| Fault::Device(failure(errno, first, Operation::Stage));
+                segment.check_stage(next, limit).map_err(spoilt)?;
+            }
+            next = limit;
+        }
+        Ok(())
+    }
+
+    /// Syncs the files that a batch lies in.
+    fn sync_segments(
+        &self,
+        attachment: &Attachment,
+        batch: Batch,
+        means: &Means,
+    ) -> Result<(), Fault> {
+        let mut first = self.segment_of(batch.start);
+        while first < batch.end {
+            if let Some(segment) = self.in_hand(attachment, means, first, batch.end)? {
+                sys::file::sync_data(segment.fd())
+                    .map_err(|errno| Fault::Device(failure(errno, first, Operation::Sync)))?;
+            }
+            first = self.segment_end(first);
+        }
+        match &means.names {
+            Some(names) => self.sync_names(names, batch.start),
+            None => Ok(()),
+        }
+    }
+
+    /// The segment at `first`, which only a long batch opens now.
+    fn in_hand(
+        &self,
+        attachment: &Attachment,
+        means: &Means,
+        first: Lsn,
+        end: Lsn,
+    ) -> Result<Option<Arc<Segment>>, Fault> {
+        match means.segments.iter().find(|segment| segment.first == first) {
+            Some(segment) => Ok(Some(Arc::clone(segment))),
+            None => self.segment_of_batch(attachment, first, end).map_err(Fault::Own),
+        }
+    }
+
+    /// Makes the names of segments durable, and with the first ones the log's own.
+    fn sync_names(&self, names: &Names, at: Lsn) -> Result<(), Fault> {
+        let failed = |errno| Fault::Device(failure(errno, at, Operation::Name));
+        if let Some(log) = &names.log {
+            // There are seals to be looked for from now on.
+            let geometry = Geometry { is_sealed: true, ..self.geometry };
+            store_geometry(&log.geometry, &geometry).map_err(|errno| match is_own(errno) {
+                true => Fault::Own(Error::os(errno, "write", &self.dir.join(GEOMETRY_NAME))),
+                false => failed(errno),
+            })?;
+        }
+        let synced = match &names.log {
+            Some(log) => log.sync(&self.dir),
+            None => self.dir.sync(),
+        };
+        synced.map_err(failed)?;
+        self.words().commits.ends.named_end.fetch_max(names.end, Ordering::AcqRel);
+        Ok(())
+    }
+}
+
+impl LogItself {
+    fn open(dir: &Dir) -> Result<LogItself> {
+        let geometry = open_geometry(dir)?;
+        let path = dir.join(CONTROL_NAME);
+        let control = dir.open_file(&path, OFlags::RDONLY).or_os("open", &path)?;
+        let parent = dir.open_parent().or_os("open the directory above", dir)?;
+        Ok(LogItself { geometry, control, parent })
+    }
+
+    fn sync(&self, dir: &Dir) -> io::Result<()> {
+        sys::file::sync(&self.geometry)?;
+        sys::file::sync(&self.control)?;
+        dir.sync()?;
+        dir.sync_own_name(self.parent.as_ref())
+    }
+}
+
+/// Makes the names in the log's directory durable, and its own.
+pub(crate) fn sync_log_names(dir: &Dir) -> io::Result<()> {
+    dir.sync()?;
+    dir.sync_own_name(dir.open_parent()?.as_ref())
+}
+
+/// Whether an error tells of the process that made the call, and not of the device.
+fn is_own(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::MFILE
+            | Errno::NFILE
+            | Errno::NOMEM
+            | Errno::ACCESS
+            | Errno::PERM
+            | Errno::FBIG
+            | Errno::INTR
+            | Errno::AGAIN
+            | Errno::NOENT
+    )
+}
+
+fn failure(errno: Errno, segment: Lsn, operation: Operation) -> Failure {
+    Failure { errno: errno.raw_os_error(), segment, operation }
+}
