@@ -81,14 +81,25 @@ impl Incarnation {
     }
 }
 
-/// Whether a process's control group is frozen, of those of the second version.
+/// Whether a process's control group is frozen; of either version, and of both side by side.
 fn is_frozen(pid: u32) -> bool {
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-    let Some(group) = groups.lines().find_map(|line| line.strip_prefix("0::")) else {
-        return false;
+    let has = |file: String, line: &str| {
+        fs::read_to_string(file).is_ok_and(|text| text.lines().any(|found| found == line))
     };
-    let events = fs::read_to_string(format!("/sys/fs/cgroup{group}/cgroup.events"));
-    events.is_ok_and(|events| events.lines().any(|line| line == "frozen 1"))
+    groups.lines().any(|line| {
+        // Number, controllers, group.
+        let mut fields = line.splitn(3, ':').skip(1);
+        match (fields.next(), fields.next()) {
+            (Some(""), Some(group)) => ["", "/unified"]
+                .iter()
+                .any(|root| has(format!("/sys/fs/cgroup{root}{group}/cgroup.events"), "frozen 1")),
+            (Some("freezer"), Some(group)) => {
+                has(format!("/sys/fs/cgroup/freezer{group}/freezer.state"), "FROZEN")
+            }
+            _ => false,
+        }
+    })
 }
 
 fn has_other_threads(pid: u32) -> bool {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use vellum::{Hold, HoldKind, Layout, Log, Lsn, Options, ProcessState};
 
 use crate::support::child::{self, Child};
-use crate::support::{LAYOUTS, assert_sound, place, scratch, small, until};
+use crate::support::{LAYOUTS, assert_sound, is_root, place, scratch, skip, small, until};
 
 /// Where the shared words start in the control file, and the first participant's.
 const WORDS: u64 = 4096;
@@ -181,6 +181,72 @@ fn a_process_that_is_stopped_while_it_writes_a_batch_is_named() {
             assert!(log.stat().unwrap().holds.is_empty());
         });
     }
+}
+
+/// A control group that can be frozen, as `docker pause` does it, of whichever version there is.
+struct FrozenGroup {
+    path: std::path::PathBuf,
+    thaw: (&'static str, &'static str),
+}
+
+impl FrozenGroup {
+    fn freeze(pid: i32) -> Option<FrozenGroup> {
+        let name = format!("vellum-test-{}", std::process::id());
+        let kinds = [
+            ("/sys/fs/cgroup", "cgroup.freeze", "1", "0"),
+            ("/sys/fs/cgroup/unified", "cgroup.freeze", "1", "0"),
+            ("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED"),
+        ];
+        kinds.into_iter().find_map(|(root, file, freeze, thaw)| {
+            let path = Path::new(root).join(&name);
+            // Elsewhere than in a hierarchy of groups this makes a directory with nothing in it.
+            std::fs::create_dir(&path).ok()?;
+            let group = FrozenGroup { path, thaw: (file, thaw) };
+            group.path.join(file).exists().then_some(())?;
+            std::fs::write(group.path.join("cgroup.procs"), pid.to_string()).ok()?;
+            std::fs::write(group.path.join(file), freeze).ok().map(|()| group)
+        })
+    }
+}
+
+impl Drop for FrozenGroup {
+    fn drop(&mut self) {
+        let (file, thaw) = self.thaw;
+        if let Ok(file) = File::options().write(true).open(self.path.join(file)) {
+            let _ = file.write_all_at(thaw.as_bytes(), 0);
+        }
+        // Its process leaves it when it ends.
+        let is_gone = || match std::fs::remove_dir(&self.path) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => None,
+            _ => Some(()),
+        };
+        until("the control group is empty", is_gone);
+    }
+}
+
+#[test]
+fn a_process_in_a_frozen_control_group_is_stopped() {
+    const TEST: &str = "a_process_in_a_frozen_control_group_is_stopped";
+    if !is_root(TEST) {
+        return;
+    }
+    let dir = scratch();
+    let log = small(Layout::Framed).open(place(&dir)).unwrap();
+    let mut holder = Child::start("hold a reservation", &[log.path().to_str().unwrap(), "100"]);
+    holder.expect("holds");
+    assert_ne!(hold_of(&log, HoldKind::Append, &holder).unwrap().state, ProcessState::Stopped);
+    let Some(group) = FrozenGroup::freeze(holder.pid()) else {
+        return skip(TEST, "no control group can be made and frozen here");
+    };
+    until("it is frozen", || {
+        let hold = hold_of(&log, HoldKind::Append, &holder).unwrap();
+        (hold.state == ProcessState::Stopped).then_some(())
+    });
+    std::fs::write(group.path.join(group.thaw.0), group.thaw.1).unwrap();
+    holder.tell("publish");
+    holder.expect("published");
+    holder.finish_well();
+    drop(group);
 }
 
 #[test]
