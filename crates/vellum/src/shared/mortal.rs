@@ -287,10 +287,6 @@ macro_rules! mortal_atomic {
                 self.update(order, |old| old.wrapping_add(value))
             }
 
-            pub(crate) fn fetch_min(&self, value: $value, order: Ordering) -> $value {
-                self.update(order, |old| old.min(value))
-            }
-
             pub(crate) fn fetch_max(&self, value: $value, order: Ordering) -> $value {
                 self.update(order, |old| old.max(value))
             }
