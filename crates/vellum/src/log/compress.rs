@@ -69,7 +69,7 @@ impl Core {
         let unfinished = self.dir.join(UNFINISHED_COMPRESSED_NAME);
         let target = self.rights.create(&self.dir, &unfinished, "create the compressed file")?;
         let named = self
-            .encode(&plain.path, target)
+            .encode(&plain.path, &target)
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
             .or_os("compress", &plain.path)
             .and_then(|()| self.name_compressed(attachment, plain, &unfinished));
@@ -83,14 +83,15 @@ impl Core {
     }
 
     /// Writes the compressed form of a file, durably, with the length of what it was.
-    fn encode(&self, plain: &Path, target: OwnedFd) -> io::Result<()> {
+    fn encode(&self, plain: &Path, target: &OwnedFd) -> io::Result<()> {
         let mut source = File::from(self.dir.open_file(plain, OFlags::RDONLY)?);
-        let mut encoder = zstd::stream::Encoder::new(File::from(target), LEVEL)?;
+        let mut encoder = zstd::stream::Encoder::new(sys::file::Stream::new(target), LEVEL)?;
         encoder.set_pledged_src_size(Some(source.metadata()?.len()))?;
         encoder.include_contentsize(true)?;
         encoder.include_checksum(true)?;
         io::copy(&mut source, &mut encoder)?;
-        encoder.finish()?.sync_all()
+        encoder.finish()?;
+        Ok(sys::file::sync(target)?)
     }
 
     /// Gives the compressed file its name, unless the other was removed meanwhile.

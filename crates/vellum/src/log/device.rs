@@ -263,7 +263,13 @@ impl Core {
             Some(log) => log.sync(&self.dir),
             None => self.dir.sync(),
         };
-        synced.map_err(failed)?;
+        synced.map_err(|errno| match errno {
+            // The directory has to be opened for that where a daemon has closed it.
+            Errno::MFILE | Errno::NFILE | Errno::NOENT | Errno::ACCESS => {
+                Fault::Own(Error::os(errno, "sync the names in", &self.dir))
+            }
+            errno => failed(errno),
+        })?;
         self.words().commits.ends.named_end.fetch_max(names.end, Ordering::AcqRel);
         Ok(())
     }

@@ -130,7 +130,6 @@ impl Line {
     pub(super) fn spill(&self, beside: &Path, bytes: &[u8]) -> io::Result<Parked> {
         let len = bytes.len() as u64;
         let (fd, offset) = lock(&self.spill).reserve(beside, len)?;
-        sys::file::check_size_limit(offset + len)?;
         sys::file::write_all_at(&*fd, bytes, offset)?;
         Ok(Parked::File { offset, len })
     }

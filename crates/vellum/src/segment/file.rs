@@ -203,13 +203,7 @@ impl Segment {
 
     /// Writes by system call at `offset`.
     pub(crate) fn write(&self, bytes: &[u8], offset: u64) -> Result<()> {
-        self.check_size_limit(offset, bytes.len())?;
         sys::file::write_all_at(&self.fd, bytes, offset).or_os("write to the segment", &self.path)
-    }
-
-    /// Another process, with a higher limit, may have prepared more than this one may write.
-    fn check_size_limit(&self, offset: u64, len: usize) -> Result<()> {
-        sys::file::check_size_limit(offset + len as u64).or_os("write to the segment", &self.path)
     }
 }
 
@@ -288,14 +282,19 @@ fn decompressed(fd: OwnedFd, path: &Path, capacity: u64) -> Result<OwnedFd> {
     use std::io::Read;
     let memory = rustix::fs::memfd_create("vellum-segment", rustix::fs::MemfdFlags::CLOEXEC)
         .or_os("find memory to decompress", path)?;
-    let mut target = std::fs::File::from(memory);
+    let mut target = sys::file::Stream::new(&memory);
     let decoder = zstd::stream::Decoder::new(std::fs::File::from(fd));
     let copied = decoder.and_then(|text| std::io::copy(&mut text.take(capacity + 1), &mut target));
     copied.map_err(|error| {
+        if let Some(errno @ (Errno::FBIG | Errno::NOMEM | Errno::NOSPC | Errno::IO)) =
+            Errno::from_io_error(&error)
+        {
+            return Error::os(errno, "decompress the segment", path);
+        }
         let message = format!("the compressed segment cannot be read: {error}");
         Error::new(ErrorKind::Corrupt, message).at_path(path)
     })?;
-    Ok(target.into())
+    Ok(memory)
 }
 
 #[cfg(not(feature = "zstd"))]

@@ -1,4 +1,8 @@
 //! Positioned reads and writes that finish what they began, and what a file occupies.
+//!
+//! What goes beyond the process's own file-size limit is an error here, and not the signal that ends
+//! a process. The exception is the one write on the way of short records, whose caller asks once for
+//! a segment.
 
 use std::io::IoSlice;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -23,8 +27,10 @@ pub(crate) fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T>
     }
 }
 
-/// Writes all of `bytes` at `offset`, going on after short writes.
+/// Writes all of `bytes` at `offset`, going on after short writes; nothing of what leads beyond the
+/// file-size limit.
 pub(crate) fn write_all_at(fd: impl AsFd, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    check_size_limit(offset.saturating_add(bytes.len() as u64))?;
     while !bytes.is_empty() {
         let written = retry(|| io::pwrite(&fd, bytes, offset))?;
         if written == 0 {
@@ -36,7 +42,8 @@ pub(crate) fn write_all_at(fd: impl AsFd, mut bytes: &[u8], mut offset: u64) -> 
     Ok(())
 }
 
-/// Writes all of several pieces, one after the other, at `offset`.
+/// Writes all of several pieces, one after the other, at `offset`. The caller has asked for the
+/// file-size limit.
 pub(crate) fn write_all_vectored_at(
     fd: impl AsFd,
     mut pieces: &mut [IoSlice<'_>],
@@ -53,6 +60,33 @@ pub(crate) fn write_all_vectored_at(
         offset += written as u64;
     }
     Ok(())
+}
+
+/// A file that is written from its beginning, for who writes to a stream.
+#[cfg(feature = "zstd")]
+pub(crate) struct Stream<'a> {
+    fd: &'a OwnedFd,
+    offset: u64,
+}
+
+#[cfg(feature = "zstd")]
+impl<'a> Stream<'a> {
+    pub(crate) fn new(fd: &'a OwnedFd) -> Stream<'a> {
+        Stream { fd, offset: 0 }
+    }
+}
+
+#[cfg(feature = "zstd")]
+impl std::io::Write for Stream<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        write_all_at(self.fd, bytes, self.offset)?;
+        self.offset += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Reads at `offset` until `bytes` is full or the file ends; returns how much was read.
@@ -96,6 +130,7 @@ pub(crate) fn copy_aligned(
 /// large folios.
 pub(crate) fn write_zeros_at(fd: impl AsFd, mut offset: u64, mut len: u64) -> io::Result<()> {
     static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
+    check_size_limit(offset.saturating_add(len))?;
     while len > 0 {
         let piece = len.min(ZEROS.len() as u64);
         write_all_at(&fd, &ZEROS[..piece as usize], offset)?;
@@ -112,16 +147,22 @@ pub(crate) fn len(fd: impl AsFd) -> io::Result<u64> {
 
 /// Sets the length of a file.
 pub(crate) fn set_len(fd: impl AsFd, len: u64) -> io::Result<()> {
+    if len > self::len(&fd)? {
+        check_size_limit(len)?;
+    }
     retry(|| fs::ftruncate(&fd, len))
 }
 
 /// Allocates the blocks of the first `len` bytes, leaving the file's length alone.
 pub(crate) fn allocate(fd: impl AsFd, len: u64) -> io::Result<()> {
+    // Some filesystems ask for the limit although the file stays as long as it is.
+    check_size_limit(len)?;
     retry(|| fs::fallocate(&fd, FallocateFlags::KEEP_SIZE, 0, len))
 }
 
 /// Allocates the blocks of a range, and makes the file as long as that takes.
 pub(crate) fn allocate_range(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
+    check_size_limit(offset.saturating_add(len))?;
     retry(|| fs::fallocate(&fd, FallocateFlags::empty(), offset, len))
 }
 

@@ -208,6 +208,61 @@ fn a_commit_beyond_the_own_size_limit_is_an_error_and_others_make_it() {
     }
 }
 
+/// Does whatever can be done to a log under a limit of the size of files, and comes to the end.
+pub(crate) fn do_everything_under_a_size_limit(arguments: &[String]) {
+    let log = Options::new().open(&arguments[0]).unwrap();
+    limit(libc::RLIMIT_FSIZE, Some(arguments[1].parse().unwrap()));
+    let record = record(&log, 5);
+    let mut refused = 0;
+    let mut note = |is_refused: bool| refused += usize::from(is_refused);
+    for _ in 0..20 {
+        note(log.append(&record).is_err());
+    }
+    note(log.append(&[b'x'; 200_000]).is_err());
+    let mut batch = log.batch();
+    batch.push(&record).unwrap();
+    note(batch.append().is_err());
+    drop(log.reserve(5000));
+    note(log.sync().is_err());
+    note(log.prepare(3).is_err());
+    note(log.set_checkpoint(log.begin()).is_err());
+    note(log.rotate().is_err());
+    note(log.trim(log.published()).is_err());
+    note(log.truncate(log.begin()).is_err());
+    let path = Path::new(&arguments[0]);
+    note(Options::new().retain_files(3).open(path).is_err());
+    note(Options::new().open(path.with_extension("new")).is_err());
+    drop(log);
+    let log = Options::new().open(path);
+    note(log.is_err());
+    note(log.is_ok_and(|log| log.append_durable(&record).is_err()));
+    limit(libc::RLIMIT_FSIZE, None);
+    child::say(if refused > 0 { "refused" } else { "nothing was refused" });
+}
+
+#[test]
+fn no_limit_of_the_size_of_files_ends_a_process() {
+    for (case, options) in kinds() {
+        for limit in ["0", "8192"] {
+            let dir = scratch();
+            let log = options.open(place(&dir)).unwrap();
+            let first = log.append_durable(&record(&log, 0)).unwrap();
+            let path = place(&dir);
+            let arguments = [path.to_str().unwrap(), limit];
+            // Alone with the log, so that it truncates and recovers too.
+            drop(log);
+            let mut limited = Child::start("do everything under a size limit", &arguments);
+            assert_eq!(limited.hears().as_deref(), Some("refused"), "{case}, {limit}");
+            limited.finish_well();
+            let log = options.open(place(&dir)).unwrap();
+            assert!(log.begin() >= first, "{case}, {limit}");
+            log.append_durable(&record(&log, 3)).unwrap();
+            assert!(payloads(&log).contains(&record(&log, 3)), "{case}, {limit}");
+            assert_sound(&log);
+        }
+    }
+}
+
 /// Creates a log as another user, and commits.
 pub(crate) fn commit_as_nobody(arguments: &[String]) {
     become_nobody();
