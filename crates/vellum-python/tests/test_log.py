@@ -139,7 +139,8 @@ def test_who_is_waited_for_in_vain_is_named(path: str) -> None:
             lsn = log.append(b"a record")
             place = next(p for p in log.stat()["participants"] if p["pid"] == child)
             set_commit_lock(path, place["index"])
-            for attempt in (lambda: log.commit(lsn), lambda: log.commit(lsn, timeout=0.1), log.sync):
+            attempts = [lambda: log.commit(lsn), lambda: log.commit(lsn, timeout=0.1), log.sync]
+            for attempt in attempts:
                 with pytest.raises(vellum_log.TimedOut, match=f"process {child}, which is stopped"):
                     attempt()
             assert isinstance(vellum_log.TimedOut("x"), TimeoutError)
@@ -155,7 +156,8 @@ def set_commit_lock(path: str, index: int | None) -> None:
     with open(os.path.join(path, "control"), "r+b", buffering=0) as control:
         owner = 0
         if index is not None:
-            (generation,) = struct.unpack("=Q", os.pread(control.fileno(), 8, 4096 + 1024 + 64 * index))
+            place = os.pread(control.fileno(), 8, 4096 + 1024 + 64 * index)
+            (generation,) = struct.unpack("=Q", place)
             owner = generation << 10 | index
         os.pwrite(control.fileno(), struct.pack("=Q", owner), 4096 + 197632 + 128)
 
