@@ -9,7 +9,7 @@
 //! - Nothing may stand at the tail or behind: the words would be older than the segments, and what stands
 //!   there would be overwritten.
 //! - What lies between `durable` and the tail must be there, but for what the dead had reserved. Of that
-//!   no more than the last segment is read; and of a log that was closed in order, only the last page,
+//!   no more than the last segment is read, or what is staged; and of a log that was closed in order, only the last page,
 //!   whose checksum was noted then.
 //!
 //! What is durable is not read: if it is damaged, readers are told, as they would be at any other time.
@@ -247,9 +247,10 @@ fn is_row_of_frames(
             _ => Ok(None),
         }
     };
-    // Where the last segment starts, or the long record that goes on in it.
+    // Where the last segment starts, or the long record that goes on in it; what is staged is little, and
+    // becomes durable without being looked at again.
     let mut first = core.segment_of(Lsn::new(tail.get() - 1));
-    while first > base && next(first)?.is_none() {
+    while first > base && (core.stage.is_some() || next(first)?.is_none()) {
         first = Lsn::new(first.get() - core.capacity());
     }
     let mut lsn = first;
