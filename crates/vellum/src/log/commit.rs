@@ -205,8 +205,12 @@ impl Core {
     fn replace(&self, attachment: &Attachment, until: Until) -> Result<()> {
         let census = self.census(attachment);
         let Ok(sealer) = self.sealer(attachment, until) else { return Ok(()) };
-        let left = sealer.take_over(&census);
+        let (left, is_stuck) = (sealer.take_over(&census), sealer.is_stuck());
         drop(sealer);
+        if is_stuck {
+            let what = "batches are sealed that nobody writes, behind what is durable";
+            return Err(self.nonsense(what.into()));
+        }
         match left {
             Some(batch) => self.write_left_batch(attachment, batch, until),
             None => {

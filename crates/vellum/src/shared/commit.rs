@@ -90,9 +90,14 @@ pub(crate) fn is_poisoned(words: &CommitWords) -> bool {
     words.poison.errno.load(Ordering::Acquire) != 0
 }
 
+/// What the kernel answers with lies below; `EIO` stands for what does not.
+const ERRNO_MAX: u64 = 4095;
+const EIO: u64 = 5;
+
 /// The failure that poisoned the log.
 pub(crate) fn failure(words: &CommitWords) -> Option<Failure> {
-    let errno = words.poison.errno.load(Ordering::Acquire) as i32;
+    let errno = words.poison.errno.load(Ordering::Acquire);
+    let errno = if errno > ERRNO_MAX { EIO } else { errno } as i32;
     let operation = match words.poison.operation.load(Ordering::Relaxed) {
         1 => Operation::Sync,
         2 => Operation::Name,
@@ -246,6 +251,14 @@ impl<'a> Sealer<'a> {
         let (lane, batch) = lanes_in_use(self.words).find(is_left)?;
         lane.owner.store(self.me.to_word(), Ordering::Release);
         Some(batch)
+    }
+
+    /// Whether something is sealed and will never be durable, because no batch starts where `durable`
+    /// ends: the words make no sense.
+    pub(crate) fn is_stuck(&self) -> bool {
+        let durable = durable(self.words);
+        let is_on_its_way = lanes_in_use(self.words).any(|(_, batch)| batch.start <= durable);
+        !is_on_its_way && self.words.ends.sealed.load(Ordering::Acquire) > durable.get()
     }
 
     /// Whether no batch is on its way.

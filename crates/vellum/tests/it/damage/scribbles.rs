@@ -1,5 +1,6 @@
-//! Any single word of the control file, scribbled over: errors are allowed, crashes and hangs are
-//! not, and what is read is what was appended.
+//! Any single word of the control file, scribbled over, while records are appended and committed,
+//! files are made, left, trimmed and truncated: errors are allowed, crashes and hangs are not, and
+//! what is read is what was appended.
 //!
 //! A second process tries one scribble after the other and says which. When it dies or falls
 //! silent, the scribble it named last is to blame, and another process goes on behind it.
@@ -10,24 +11,37 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
-use vellum::{Layout, Log, Lsn, Options};
+use vellum::{Fill, Layout, Log, Lsn, Options};
 
 use crate::support::child::{self, Child};
 use crate::support::{
-    LAYOUTS, Numbers, adopt_control, copy_log, memory_scratch, payload, place, read_all, small,
+    Numbers, adopt_control, copy_log, memory_scratch, payload, place, read_all, small,
 };
 
 /// Where the shared words start, and what is in front of the participants.
 const WORDS: u64 = 4096;
 const PARTICIPANTS: u64 = WORDS + 8 * 128;
 const SLOTS: u64 = PARTICIPANTS + 1024 * 64;
+/// Behind the slots: commits, files of text logs, full disks. As far as the file goes.
+const BEHIND: u64 = SLOTS + 1024 * 128;
+/// How many values each of those words gets, of all that there are, unless VELLUM_SCRIBBLES is set.
+const FEW: usize = 1;
+/// Processes that share the scribbles: most of their time is waiting for what never comes.
+const SHARES: u64 = 4;
 /// So long may one scribble take.
 const BOUND: Duration = Duration::from_secs(20);
 
-/// Offsets of words: all that are used by few participants, the last ones, and some between.
-fn offsets() -> Vec<u64> {
+/// Offsets of words: all that are used by few participants, the last ones, and some between; and all
+/// behind them.
+fn offsets(control_len: u64, only_behind: bool) -> Vec<u64> {
+    let behind = (BEHIND..control_len).step_by(8);
+    if only_behind {
+        return behind.collect();
+    }
     let header = (0..8).map(|word| word * 8);
     let globals = (0..8).flat_map(|line| (0..4).map(move |word| WORDS + line * 128 + word * 8));
     let participant = |index: u64| (0..4).map(move |word| PARTICIPANTS + index * 64 + word * 8);
@@ -37,7 +51,8 @@ fn offsets() -> Vec<u64> {
     all.extend(few.into_iter().flat_map(participant));
     all.extend(few.into_iter().flat_map(slot));
     let mut numbers = Numbers::new(11);
-    all.extend((0..20).map(|_| (WORDS + numbers.below(SLOTS + 1024 * 128 - WORDS)) / 8 * 8));
+    all.extend((0..20).map(|_| (WORDS + numbers.below(BEHIND - WORDS)) / 8 * 8));
+    all.extend(behind);
     all
 }
 
@@ -45,7 +60,8 @@ fn offsets() -> Vec<u64> {
 /// for as long as that one lives, which `docs/protocol.md` says of hostile writers.
 fn is_held_by_the_living(offset: u64, value: u64) -> bool {
     let holders = [WORDS + 4 * 128, WORDS + 5 * 128];
-    holders.contains(&offset) && [1 << 10, 3 << 10].contains(&value)
+    // Behind the slots there are locks and lanes.
+    (holders.contains(&offset) || offset >= BEHIND) && [1 << 10, 3 << 10].contains(&value)
 }
 
 /// Values to scribble over a word.
@@ -73,6 +89,18 @@ fn values(old: u64, numbers: &mut Numbers) -> Vec<u64> {
     values
 }
 
+/// The values for the word at `offset`.
+fn values_at(offset: u64, old: u64, numbers: &mut Numbers) -> Vec<u64> {
+    let mut values = values(old, numbers);
+    values.retain(|value| !is_held_by_the_living(offset, *value));
+    if offset >= BEHIND && std::env::var("VELLUM_SCRIBBLES").is_err() {
+        while values.len() > FEW {
+            values.swap_remove(numbers.below(values.len() as u64) as usize);
+        }
+    }
+    values
+}
+
 fn write_word(control: &Path, offset: u64, value: u64) {
     let file = File::options().write(true).open(control).unwrap();
     file.write_all_at(&value.to_le_bytes(), offset).unwrap();
@@ -90,6 +118,14 @@ fn do_everything(log: &Log, known: &HashSet<Vec<u8>>) {
     let _ = log.append(&[b"x".repeat(20_000), b"\n".to_vec()].concat());
     let _ = log.reserve(50).map(|mut reservation| reservation.write(b"half"));
     let _ = log.stat().map(|stat| format!("{stat:?} {:?}", stat.held_back_by()));
+    let mark = log.append_durable(b"durable\n");
+    let _ = mark.and_then(|mark| log.set_checkpoint(mark));
+    let _ = log.checkpoint();
+    let _ = log.prepare(1);
+    let _ = log.rotate();
+    let mut batch = log.batch();
+    let _ = batch.push(b"small\n").and_then(|()| batch.append());
+    let _ = log.sync();
     for _ in 0..2 {
         for from in [Lsn::ZERO, log.begin(), log.published()] {
             read_some(log, from, known);
@@ -131,6 +167,7 @@ fn try_scribble(path: &Path, offset: u64, value: u64, is_open: bool, known: &Has
     }
     if let Ok(log) = opened {
         do_everything(&log, known);
+        let _ = log.append(b"after\n").and_then(|lsn| log.truncate(lsn));
         let second = Options::new().open(path);
         second.iter().for_each(|second| do_everything(second, known));
     }
@@ -138,24 +175,25 @@ fn try_scribble(path: &Path, offset: u64, value: u64, is_open: bool, known: &Has
 
 /// Tries scribbles from a given one on.
 pub(crate) fn scribble(arguments: &[String]) {
-    let [template, work, from] = arguments else { panic!("three arguments") };
+    let [template, work, share, from] = arguments else { panic!("four arguments") };
     let (template, work) = (Path::new(template), Path::new(work));
     // Nonsense must not become gigabytes.
     let limit = libc::rlimit { rlim_cur: 4 << 30, rlim_max: 4 << 30 };
     // SAFETY: `limit` outlives the call.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
-    let known = known_records(template, work);
+    let [share, from]: [u64; 2] = [share, from].map(|number| number.parse().unwrap());
+    let (known, fill) = known_records(template, work);
     let mut numbers = Numbers::new(5);
     let mut index = 0u64;
-    for offset in offsets() {
-        let old = read_word(&template.join("control"), offset);
-        for value in values(old, &mut numbers) {
-            if is_held_by_the_living(offset, value) {
-                continue;
-            }
+    let control = template.join("control");
+    // The others are the same in every framed log.
+    let only_behind = fill == Fill::Staged;
+    for offset in offsets(fs::metadata(&control).unwrap().len(), only_behind) {
+        let old = read_word(&control, offset);
+        for value in values_at(offset, old, &mut numbers) {
             for is_open in [false, true] {
                 index += 1;
-                if index <= from.parse().unwrap() {
+                if index % SHARES != share || index <= from {
                     continue;
                 }
                 let _ = fs::remove_dir_all(work);
@@ -175,60 +213,81 @@ pub(crate) fn scribble(arguments: &[String]) {
     child::say("done");
 }
 
-fn known_records(template: &Path, work: &Path) -> HashSet<Vec<u8>> {
+fn known_records(template: &Path, work: &Path) -> (HashSet<Vec<u8>>, Fill) {
     let _ = fs::remove_dir_all(work);
     copy_log(template, work);
     adopt_control(work);
     let log = Options::new().open(work).unwrap();
     let mut known: HashSet<_> = read_all(&log).into_iter().map(|read| read.1).collect();
-    known.extend([b"small\n".to_vec(), b"after\n".to_vec()]);
+    known.extend([b"small\n".to_vec(), b"after\n".to_vec(), b"durable\n".to_vec()]);
     known.insert([b"x".repeat(20_000), b"\n".to_vec()].concat());
-    known
+    (known, log.stat().unwrap().fill)
 }
 
 #[test]
 fn no_scribbled_word_of_a_framed_log_crashes_or_hangs_a_participant() {
-    scribble_over(LAYOUTS[0]);
+    scribble_over(&small(Layout::Framed));
 }
 
 #[test]
 fn no_scribbled_word_of_a_text_log_crashes_or_hangs_a_participant() {
-    scribble_over(LAYOUTS[1]);
+    scribble_over(&small(Layout::Text).rotate_bytes(3000).fill(Fill::Pwrite));
 }
 
-fn scribble_over(layout: Layout) {
+#[test]
+fn no_scribbled_word_of_a_staged_log_crashes_or_hangs_a_participant() {
+    scribble_over(&Options::wal().segment_capacity_bytes(4096));
+}
+
+fn scribble_over(options: &Options) {
     let dir = memory_scratch();
-    let log = small(layout).open(place(&dir)).unwrap();
+    let log = options.open(place(&dir)).unwrap();
     for index in 0..40 {
-        log.append(&payload(layout, index, 300)).unwrap();
+        log.append(&payload(log.layout(), index, 300)).unwrap();
     }
     log.trim(read_all(&log)[15].0).unwrap();
+    let what = format!("{} {:?}", log.layout(), log.stat().unwrap().fill);
     drop(log);
-    let work = dir.path().join("work");
-    let (template, work) = (place(&dir), work.to_str().unwrap());
-    let (mut faults, mut from, mut tried) = (Vec::new(), 0, 0);
+    let template = place(&dir);
+    let (template, tried) = (template.to_str().unwrap(), AtomicU64::new(0));
+    let faults: Vec<String> = thread::scope(|scope| {
+        let share = |number| {
+            let (tried, work) = (&tried, dir.path().join(format!("work-{number}")));
+            scope.spawn(move || share_of(number, template, work.to_str().unwrap(), tried))
+        };
+        let shares: Vec<_> = (0..SHARES).map(share).collect();
+        shares.into_iter().flat_map(|share| share.join().unwrap()).collect()
+    });
+    let tried = tried.into_inner();
+    println!("{what}: {tried} scribbles tried");
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+    assert!(tried > 700, "only {tried} were tried");
+}
+
+/// Has a process try its share, and another go on where one crashes or hangs; returns the faults.
+fn share_of(number: u64, template: &str, work: &str, tried: &AtomicU64) -> Vec<String> {
+    let (mut faults, mut from) = (Vec::new(), 0);
     // A few are enough to know; each hang costs its bound.
-    while faults.len() < 4 {
-        let from_text = from.to_string();
-        let mut child =
-            Child::start("scribble", &[template.to_str().unwrap(), work, from_text.as_str()]);
+    while faults.len() < 3 {
+        let [number, from_text] = [number, from].map(|number: u64| number.to_string());
+        let mut child = Child::start("scribble", &[template, work, &number, &from_text]);
         let mut last = String::from("0 before the first");
         let fault = loop {
             match child.hears_within(BOUND) {
-                Ok(Some(line)) if line == "done" => break None,
+                Ok(Some(line)) if line == "done" => return faults,
                 Ok(Some(line)) if line.ends_with("panicked") => {
-                    faults.push(format!("{last}: panic"))
+                    faults.push(format!("{last}: panic"));
                 }
-                Ok(Some(line)) => (last, tried) = (line, tried + 1),
-                Ok(None) => break Some("crash"),
-                Err(()) => break Some("hang"),
+                Ok(Some(line)) => {
+                    last = line;
+                    tried.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok(None) => break "crash",
+                Err(()) => break "hang",
             }
         };
-        let Some(fault) = fault else { break };
         faults.push(format!("{last}: {fault}"));
         from = last.split(' ').next().unwrap().parse().unwrap();
     }
-    println!("{layout}: {tried} scribbles tried");
-    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
-    assert!(tried > 1000, "only {tried} were tried");
+    faults
 }
