@@ -92,6 +92,11 @@ impl Campaign {
         })
     }
 
+    /// Why it is known to fail.
+    pub(crate) fn known(&self) -> Option<&'static str> {
+        self.worlds.iter().find_map(|world| world.kind.known(self.shape))
+    }
+
     fn keeps(&self) -> Keeps {
         let all = self.worlds.iter().all(|world| world.kind.keeps() == Keeps::Appended);
         if all { Keeps::Appended } else { Keeps::Committed }
@@ -248,12 +253,23 @@ impl<'a> Crew<'a> {
             // What they said until now.
             while sys::can_read(self.reader.as_fd(), 0) && self.step()? {}
         }
+        if self.campaign.has(Kind::Renamed) {
+            self.wait_until_open()?;
+        }
         self.image = Some(self.ledger.clone());
         let turned = place.turn();
         if place.wants_stillness() {
             groups.iter().for_each(|group| sys::signal(-group, libc::SIGCONT));
         }
         turned
+    }
+
+    /// Waits until nobody looks for the log under its name any more.
+    fn wait_until_open(&mut self) -> anyhow::Result<()> {
+        while self.busy.iter().any(|side| !self.opened.contains(side)) {
+            self.step()?;
+        }
+        Ok(())
     }
 
     fn kill_one(&mut self, place: &Surroundings) -> anyhow::Result<()> {

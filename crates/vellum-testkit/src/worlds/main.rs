@@ -59,7 +59,7 @@ struct Arguments {
     /// What decides everything but who is faster; printed, so that a run can be repeated.
     #[arg(long)]
     seed: Option<u64>,
-    /// Also worlds whose promises are known not to hold yet; their faults do not count.
+    /// Also where a promise is known not to hold yet; faults there do not count.
     #[arg(long)]
     known: bool,
     /// How often each is run.
@@ -139,19 +139,19 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(run.faults > 0 || is_required && missing > 0)))
 }
 
-/// The worlds to be in; names the others, and counts those that cannot be had here.
+/// The worlds to be in; names those that cannot be had here, and counts them.
 fn worlds_here(arguments: &Arguments) -> (Vec<&'static World>, u64) {
     let (mut here, mut missing) = (Vec::new(), 0);
     for world in WORLDS {
-        match (surroundings::missing(world), world.known) {
-            (Some(why), _) => {
-                println!("SKIPPED: {}: {why}", world.name);
-                missing += 1;
-            }
-            (None, Some(why)) if !arguments.known && arguments.world.is_none() => {
-                println!("known not to hold yet: {}: {why}", world.name);
-            }
-            _ => here.push(world),
+        if let Some(why) = surroundings::missing(world) {
+            println!("SKIPPED: {}: {why}", world.name);
+            missing += 1;
+            continue;
+        }
+        here.push(world);
+        let known = SHAPES.iter().filter_map(|shape| Some((shape, world.kind.known(*shape)?)));
+        for (shape, why) in known.filter(|_| !arguments.known && arguments.world.is_none()) {
+            println!("known not to hold yet: {} of {shape}: {why}", world.name);
         }
     }
     (here, missing)
@@ -160,6 +160,7 @@ fn worlds_here(arguments: &Arguments) -> (Vec<&'static World>, u64) {
 /// What to run, in this order.
 fn choose(arguments: &Arguments, here: &[&'static World], seed: u64) -> Vec<Campaign> {
     let mut random = Random::new(seed);
+    let tries_known = arguments.known || arguments.world.is_some();
     let all_shapes = arguments.shape.map_or(SHAPES.to_vec(), |shape| vec![shape]);
     let one_shape =
         |random: &mut Random| vec![all_shapes[random.below(all_shapes.len() as u64) as usize]];
@@ -182,7 +183,10 @@ fn choose(arguments: &Arguments, here: &[&'static World], seed: u64) -> Vec<Camp
             for shape in shapes {
                 // One that is run alone is repeated by the seed that was given.
                 let seed = if campaigns.is_empty() { seed } else { random.next_u64() };
-                campaigns.push(Campaign { worlds: worlds.to_vec(), shape, seed });
+                let campaign = Campaign { worlds: worlds.to_vec(), shape, seed };
+                if tries_known || campaign.known().is_none() {
+                    campaigns.push(campaign);
+                }
             }
         }
     }
@@ -232,7 +236,7 @@ impl Run {
         }
         self.campaigns += 1;
         let seconds = start.elapsed().as_secs_f64();
-        let known = worlds.iter().find_map(|world| world.known);
+        let known = campaign.known();
         match answer {
             Ok(Tally { records, kills, refusals }) => {
                 println!(

@@ -24,6 +24,7 @@ const TREASURE: &[u8] = b"what somebody else would be sorry for";
 /// Names that the log gives to files on their way.
 const PLANTED: [&str; 5] =
     ["segment.new", "control.new", "compressed.new", "current.new", "geometry.new"];
+const COPIES_MAX: u32 = 20;
 /// How often links are planted again: whoever meets one every time cannot get on.
 const PLANTINGS_MAX: u32 = 12;
 
@@ -144,8 +145,7 @@ impl Surroundings {
             self.parent = to;
         }
         if self.has(Kind::CopyLiving) {
-            // Files that go meanwhile are named by `cp`, and are no fault.
-            let _ = copy(&self.log(), &self.base.join("copy"));
+            self.copy_living();
         }
         if self.has(Kind::Older) {
             copy(&self.log(), &self.base.join("copy"))?;
@@ -156,6 +156,18 @@ impl Surroundings {
             run(command.args(["-q", "subvolume", "snapshot"]).arg(&self.parent).arg(to))?;
         }
         Ok(())
+    }
+
+    /// Copies the log until `cp` does not complain of files that went meanwhile: who gets that error has
+    /// no copy.
+    fn copy_living(&self) {
+        let to = self.base.join("copy");
+        for _ in 0..COPIES_MAX {
+            match copy(&self.log(), &to) {
+                Ok(()) => return,
+                Err(_) => drop(fs::remove_dir_all(&to)),
+            }
+        }
     }
 
     /// What happens when nobody has the log open, before it is truncated.

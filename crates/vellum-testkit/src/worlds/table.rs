@@ -1,6 +1,7 @@
 //! The worlds: what each is called and promises. `docs/worlds.md` has the same table.
 
 use crate::ledger::Keeps;
+use crate::shape::Shape;
 
 /// A world that logs have to live in.
 #[derive(Debug)]
@@ -9,8 +10,6 @@ pub(crate) struct World {
     pub(crate) kind: Kind,
     /// What holds in it.
     pub(crate) promise: &'static str,
-    /// Why it does not yet, where that is known: then a fault is told and does not count.
-    pub(crate) known: Option<&'static str>,
 }
 
 /// What is different in a world.
@@ -185,7 +184,7 @@ pub(crate) const WORLDS: &[World] = &[
     world(
         "copy-of-living-log",
         Kind::CopyLiving,
-        "a copy made while others write opens with everything committed before",
+        "a copy made while others write, without an error of `cp`, opens with what was committed before",
     ),
     world(
         "older-image-put-back",
@@ -215,23 +214,7 @@ pub(crate) const WORLDS: &[World] = &[
 ];
 
 const fn world(name: &'static str, kind: Kind, promise: &'static str) -> World {
-    World { name, kind, promise, known: known(kind) }
-}
-
-/// What is known not to hold yet.
-const fn known(kind: Kind) -> Option<&'static str> {
-    match kind {
-        Kind::FileSize | Kind::FileSizeIgnored | Kind::Descriptors | Kind::Memory => {
-            Some("errors of one process poison the log, or hold others up")
-        }
-        Kind::Root | Kind::Umask | Kind::Closed => {
-            Some("files belong to whoever makes them, and not to the owner of the log")
-        }
-        Kind::Traversed => Some("a parent directory that cannot be opened poisons the log"),
-        Kind::Relative | Kind::Renamed => Some("files are reached by the path of the log"),
-        Kind::Links => Some("links in the directory are followed"),
-        _ => None,
-    }
+    World { name, kind, promise }
 }
 
 impl Kind {
@@ -250,6 +233,16 @@ impl Kind {
             Ahead => Area::Clock,
             Stopped => Area::Stop,
             Links => Area::Links,
+        }
+    }
+
+    /// Why it does not hold yet in such logs, where that is known: then a fault does not count.
+    pub(crate) fn known(self, _shape: Shape) -> Option<&'static str> {
+        match self {
+            Kind::FileSize | Kind::FileSizeIgnored => {
+                Some("a file-size limit kills, poisons the log, or holds others up")
+            }
+            _ => None,
         }
     }
 
@@ -297,6 +290,10 @@ pub(crate) fn title(worlds: &[&World]) -> String {
 
 /// Whether a process can be in all of these worlds at once.
 pub(crate) fn agree(worlds: &[&World]) -> bool {
+    // Some of those open the log late, under the name that it had.
+    if has(worlds, Kind::Renamed) && worlds.iter().any(|world| world.kind.area() == Area::Life) {
+        return false;
+    }
     worlds.iter().enumerate().all(|(index, one)| {
         let area = one.kind.area();
         area != Area::None && worlds[..index].iter().all(|other| other.kind.area() != area)
