@@ -126,17 +126,20 @@ worlds: tools filesystems
 # Text logs that go on in new files often.
 POWERCUT_TEXT = --layout text --segment-bytes 16384 --rotate-bytes 4096 --compress yes
 
+# Framed logs of several processes, whose oldest segments go and are used again.
+POWERCUT_CROWD = --segment-bytes 65536 --trim-every 40 --threads 3 --processes 2 --bytes 20-9000
+POWERCUT_LONG = $(BUILT)/vellum-powercut --seconds $(SECONDS_POWERCUT) \
+  --check '$(BUILT)/vellum stress --check --torn {dir}/log' --work '$(BUILT)/vellum stress {dir}/log
+
 # The disk is recorded under `vellum stress`, then built as a power cut at any write leaves it.
 powercut: tools filesystems
 	$(CARGO) build --release --bin vellum --bin vellum-powercut
 	@$(BUILT)/vellum stress --help >/dev/null 2>&1 || \
 	  { echo "make: this vellum has no command 'stress' to cut the power under" >&2; exit 1; }
-	$(BUILT)/vellum-powercut --seconds $(SECONDS_POWERCUT) --prefix --nested \
-	  --work '$(BUILT)/vellum stress {dir}/log --records $(POWERCUT_RECORDS)' \
-	  --check '$(BUILT)/vellum stress --check {dir}/log'
-	$(BUILT)/vellum-powercut --seconds $(SECONDS_POWERCUT) --prefix --nested \
-	  --work '$(BUILT)/vellum stress {dir}/log --records $(POWERCUT_RECORDS) --commit 5 --retain-files 9 $(POWERCUT_TEXT)' \
-	  --check '$(BUILT)/vellum stress --check --torn {dir}/log'
+	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS)' --prefix --nested
+	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) $(POWERCUT_CROWD)' --nested
+	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) $(POWERCUT_CROWD) --fill mapped' --nested
+	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) --commit 5 --retain-files 9 $(POWERCUT_TEXT)' --prefix --nested
 
 # A few hundred cuts on each filesystem, in the settings that differ most. The commands are those that
 # the tests use, so that `test` has nothing to build here. 77: this machine cannot do it; where
