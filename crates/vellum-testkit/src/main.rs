@@ -257,7 +257,7 @@ fn run_cases(cases: &[Case], work: Work<'_>, base: &Path, jobs: usize) -> anyhow
         untried: 0,
         start: Instant::now(),
     };
-    let mut running: HashMap<Pid, (usize, &Case, SharedPage, PathBuf)> = HashMap::new();
+    let mut running: HashMap<Pid, (usize, &Case, SharedPage)> = HashMap::new();
     let mut waiting: Vec<(u64, &Case)> = (0..).zip(cases).collect();
     if let Extent::Sample(_) = extent {
         // What there is no time for is another choice each time.
