@@ -172,6 +172,34 @@ pub fn name_of(number: i64) -> Option<&'static str> {
     kind_of(number).map(|kind| kind.name)
 }
 
+/// Which argument of a call is the path that it is about, if one is.
+pub fn path_argument(number: i64) -> Option<usize> {
+    match number {
+        libc::SYS_open
+        | libc::SYS_stat
+        | libc::SYS_lstat
+        | libc::SYS_statfs
+        | libc::SYS_mkdir
+        | libc::SYS_rename
+        | libc::SYS_unlink
+        | libc::SYS_readlink
+        | libc::SYS_chmod
+        | libc::SYS_chown => Some(0),
+        libc::SYS_openat
+        | libc::SYS_newfstatat
+        | libc::SYS_statx
+        | libc::SYS_mkdirat
+        | libc::SYS_renameat
+        | libc::SYS_renameat2
+        | libc::SYS_unlinkat
+        | libc::SYS_readlinkat
+        | libc::SYS_fchmodat
+        | libc::SYS_fchownat => Some(1),
+        libc::SYS_symlinkat => Some(2),
+        _ => None,
+    }
+}
+
 /// The errors that this very call can give, of those that are tried.
 pub fn errors_of(call: &Call) -> &'static [i32] {
     let Some(kind) = kind_of(call.number) else { return &[] };

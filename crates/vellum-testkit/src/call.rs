@@ -2,7 +2,9 @@
 //!
 //! Where the machine's registers are not known (not x86-64), no call is recognised.
 
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use crate::answer;
@@ -31,8 +33,7 @@ impl Call {
     }
 }
 
-/// A call for people: its name, and the file that its first argument stands for, if that is a
-/// descriptor.
+/// A call for people: its name, and the file that it is about.
 pub fn describe(victim: Pid, call: &Call) -> String {
     let name = answer::name_of(call.number).map_or_else(|| call.number.to_string(), String::from);
     match file_of(victim, call).as_ref().and_then(|path| path.file_name()) {
@@ -41,10 +42,22 @@ pub fn describe(victim: Pid, call: &Call) -> String {
     }
 }
 
-/// The file that the first argument of a call stands for, if that is a descriptor.
+/// The file that a call names, or that its first argument is a descriptor of.
 pub fn file_of(victim: Pid, call: &Call) -> Option<PathBuf> {
-    // Some calls start with something else; there is hardly such a descriptor then.
-    std::fs::read_link(format!("/proc/{victim}/fd/{}", call.arguments[0] as u32)).ok()
+    match answer::path_argument(call.number) {
+        Some(index) => text_at(victim, call.arguments[index]).map(PathBuf::from),
+        // Some calls start with something else; there is hardly such a descriptor then.
+        None => fs::read_link(format!("/proc/{victim}/fd/{}", call.arguments[0] as u32)).ok(),
+    }
+}
+
+/// The text at an address of a stopped victim, up to its NUL.
+fn text_at(victim: Pid, address: u64) -> Option<String> {
+    let memory = File::open(format!("/proc/{victim}/mem")).ok()?;
+    let mut bytes = [0; 256];
+    let len = memory.read_at(&mut bytes, address).ok()?;
+    let text = bytes[..len].split(|byte| *byte == 0).next()?;
+    Some(String::from_utf8_lossy(text).into_owned())
 }
 
 /// The call at whose entry a victim stopped.

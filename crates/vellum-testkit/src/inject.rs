@@ -49,8 +49,8 @@ pub enum Choice {
 struct Outcome {
     /// What failed, for people; `None` if the operation made no such call this time.
     call: Option<String>,
-    /// Whether the failure was one of the device that everybody has to know of.
-    is_about_the_device: bool,
+    /// Whether the failure may be one that everybody has to know of.
+    may_poison: bool,
     is_done: bool,
     kind: u64,
     errno: i32,
@@ -115,6 +115,7 @@ impl Campaign<'_> {
                     all.push(injection);
                 }
             };
+            let is_wanted = |answer: &Answer| is_wanted(answer) && !is_no_error(name, *answer);
             for answer in answer::answers_of(call).into_iter().filter(is_wanted) {
                 add(answer, false);
                 // Who is interrupted for ever can do nothing.
@@ -203,8 +204,9 @@ impl Campaign<'_> {
 
     /// Takes a victim through the operation, with this answer in its place.
     fn have_it_fail(&self, victim: Pid, injection: Injection) -> io::Result<Outcome> {
-        let mut outcome =
-            Outcome { call: None, is_about_the_device: false, is_done: false, kind: 0, errno: 0 };
+        // A truncation that could not be finished ends the log until it is opened again.
+        let may_poison = self.case.operation == Operation::Truncate;
+        let mut outcome = Outcome { call: None, may_poison, is_done: false, kind: 0, errno: 0 };
         let mut calls = 0;
         while next_stop(victim, Go::ToSystemCall)? == Stop::SystemCall {
             let is_hit =
@@ -212,10 +214,12 @@ impl Campaign<'_> {
             let call = if is_hit { call::at_entry(victim)? } else { None };
             let is_it = |call: &Call| can_give(call, injection.answer) && can_fail(victim, call);
             let call = call.filter(is_it);
+            let call =
+                call.filter(|call| !is_no_error(&call::describe(victim, call), injection.answer));
             if let Some(call) = &call {
                 let told = || call::describe(victim, call);
                 outcome.call.get_or_insert_with(told);
-                outcome.is_about_the_device |= answer::is_about_the_device(call, injection.answer);
+                outcome.may_poison |= answer::is_about_the_device(call, injection.answer);
             }
             pass_with(victim, call.as_ref(), injection.answer)?;
             calls += 1;
@@ -256,6 +260,12 @@ fn can_fail(victim: Pid, call: &Call) -> bool {
     call.number != libc::SYS_close || call::file_of(victim, call).is_some_and(is_file)
 }
 
+/// A boot id that may not be read is no error: it says that any words are another boot's, and what
+/// was not committed is gone.
+fn is_no_error(call: &str, answer: Answer) -> bool {
+    call.ends_with("(boot_id)") && answer == Answer::Error(EACCES)
+}
+
 fn can_give(call: &Call, answer: Answer) -> bool {
     match answer {
         Answer::Error(errno) => answer::errors_of(call).contains(&errno),
@@ -289,7 +299,7 @@ fn judge(outcome: &Outcome, injection: Injection) -> Result<(), Fault> {
         Answer::Error(errno) => errno,
     };
     let is_poisoned = outcome.kind == ErrorKind::Poisoned as u64;
-    if is_poisoned && !outcome.is_about_the_device {
+    if is_poisoned && !outcome.may_poison {
         return Err("an error of one process poisons the log".into());
     }
     let kind = match errno {
@@ -323,7 +333,7 @@ impl Scene<'_> {
         });
         let log = match gone_on {
             Ok(log) => log,
-            Err(fault) if outcome.is_about_the_device && self.is_poisoned()? => {
+            Err(fault) if outcome.may_poison && self.is_poisoned()? => {
                 let _ = fault;
                 return self.go_on_poisoned(own, victim);
             }
@@ -346,6 +356,10 @@ impl Scene<'_> {
     /// Whether the log says that a write or sync failed.
     fn is_poisoned(&self) -> Result<bool, Fault> {
         let log = vellum::Options::new().read_only(true).open(self.dir);
+        if self.case.operation == Operation::Truncate && log.is_err() {
+            // Reading waits for whoever finishes it.
+            return Ok(true);
+        }
         let log = log.map_err(|error| format!("opening to read failed: {error}"))?;
         let stat = log.stat().map_err(|error| format!("stat failed: {error}"))?;
         Ok(stat.poison.is_some())

@@ -18,23 +18,16 @@ const fn known(case: &'static str, call: &'static str, error: &'static str) -> K
 }
 
 const KNOWN: &[Known] = &[
-    // A signal becomes an error of the call.
-    known("", "", "EINTR"),
-    // Who has reserved, and cannot open or fill, holds others up for as long as it lives.
-    known("", "", "+"),
-    known("abandon/", "", ""),
     // An error of one process before the sync poisons the log.
-    known("commit", "open", ""),
     known("commit", "fstat", ""),
-    known("commitbehinddead/", "newfstatat", ""),
-    known("commitbehinddead/", "getdents64", ""),
-    known("commitbehinddead/", "pread64", ""),
-    // Who may not read which boot it is takes it for another, and recovers as after a power cut: meant so.
-    known("repair", "openat", "EACCES"),
-    // A stage that cannot be looked at counts as none.
-    known("", "statx", ""),
-    // A truncation that failed takes effect when its process has gone on.
-    known("truncate/", "", ""),
+    known("commit", "getdents64", ""),
+    known("commit", "pread64", ""),
+    known("commit", "", "+"),
+    // The stage cannot be written back: who does not commit is told so, and the log is not poisoned.
+    known("/staged/", "sync_file_range", ""),
+    // A truncation that failed on the way is not always refused to who goes on.
+    known("truncate/", "newfstatat", ""),
+    known("truncate/", "", "+"),
 ];
 
 /// Whether what goes wrong here is known.

@@ -204,7 +204,8 @@ impl Dir {
     /// The names in it.
     pub(crate) fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in fs::Dir::read_from(self.handle()?)? {
+        let dir = self.handle()?;
+        for entry in retry(|| fs::Dir::read_from(&dir))? {
             let name = entry?.file_name().to_string_lossy().into_owned();
             if name != "." && name != ".." {
                 names.push(name);

@@ -230,7 +230,7 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
 
 /// Bytes in a block of the filesystem that a file is on.
 pub(crate) fn block_len(fd: impl AsFd) -> io::Result<u64> {
-    Ok(fs::fstatfs(fd)?.f_bsize as u64)
+    Ok(retry(|| fs::fstatfs(&fd))?.f_bsize as u64)
 }
 
 /// What addresses of memory for direct writes must be multiples of, where the kernel tells.

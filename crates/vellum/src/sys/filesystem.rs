@@ -5,6 +5,8 @@ use std::os::fd::AsFd;
 use rustix::fs::fstatfs;
 use rustix::io;
 
+use super::file::retry;
+
 /// A filesystem that Vellum knows something about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Filesystem {
@@ -23,7 +25,7 @@ pub(crate) enum Filesystem {
 impl Filesystem {
     /// The filesystem that an open file or directory is on.
     pub(crate) fn of(fd: impl AsFd) -> io::Result<Filesystem> {
-        Ok(Filesystem::from_magic(fstatfs(fd)?.f_type as u64))
+        Ok(Filesystem::from_magic(retry(|| fstatfs(&fd))?.f_type as u64))
     }
 
     /// By the magic number of `statfs(2)`; the numbers are those of `linux/magic.h`.

@@ -16,6 +16,8 @@ use std::os::unix::fs::MetadataExt;
 
 use rustix::io::{self, Errno};
 
+use super::file::retry;
+
 /// Which lock to take on a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -25,7 +27,7 @@ pub(crate) enum Kind {
 
 /// Takes the lock on byte `offset`, waiting for as long as another holder lives.
 pub(crate) fn lock(fd: impl AsFd, offset: u64, kind: Kind) -> io::Result<()> {
-    super::file::retry(|| control(fd.as_fd(), libc::F_OFD_SETLKW, offset, raw(kind)).map(drop))
+    control(fd.as_fd(), libc::F_OFD_SETLKW, offset, raw(kind)).map(drop)
 }
 
 /// Takes the lock on byte `offset` if it is free; returns whether it did.
@@ -120,13 +122,17 @@ fn control_range(
         l_len: (bytes.end - bytes.start) as libc::off_t,
         l_pid: 0,
     };
-    // SAFETY: the descriptor is open for the length of the borrow, the command is one of the three
-    // that take a `struct flock`, and `request` outlives the call.
-    let answer = unsafe { libc::fcntl(fd.as_raw_fd(), command, &raw mut request) };
-    if answer == -1 {
-        let code = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
-        return Err(Errno::from_raw_os_error(code));
-    }
+    // A signal may interrupt even a request that does not wait, on filesystems of other machines.
+    retry(|| {
+        // SAFETY: the descriptor is open for the length of the borrow, the command is one of the
+        // three that take a `struct flock`, and `request` outlives the call.
+        let answer = unsafe { libc::fcntl(fd.as_raw_fd(), command, &raw mut request) };
+        if answer == -1 {
+            let code = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
+            return Err(Errno::from_raw_os_error(code));
+        }
+        Ok(())
+    })?;
     Ok(i32::from(request.l_type))
 }
 
