@@ -9,7 +9,7 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{FileType, OFlags, Stat};
+use rustix::fs::{FileType, OFlags};
 use rustix::io::{self, Errno};
 
 use crate::error::OsResult;
@@ -91,12 +91,17 @@ pub(crate) fn open_geometry(dir: &Dir) -> Result<OwnedFd> {
 /// Whose the files of the log are, if there is one: its control file tells, or else its geometry
 /// file. A new one gets the permission bits of `mode`.
 pub(crate) fn rights(dir: &Dir, mode: u32) -> rustix::io::Result<Rights> {
-    let is_file = |file: &Stat| FileType::from_raw_mode(file.st_mode) == FileType::RegularFile;
-    let look = |name: &str| dir.stat(&dir.join(name)).ok().filter(is_file);
-    match &look(CONTROL_NAME).or_else(|| look(GEOMETRY_NAME)) {
-        Some(file) => Rights::like(file, dir),
-        None => Rights::of_new_log(dir, mode),
+    for name in [CONTROL_NAME, GEOMETRY_NAME] {
+        match dir.stat(&dir.join(name)) {
+            Ok(file) if FileType::from_raw_mode(file.st_mode) == FileType::RegularFile => {
+                return Rights::like(&file, dir);
+            }
+            // What is no file is refused when it is opened.
+            Ok(_) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno),
+        }
     }
+    Rights::of_new_log(dir, mode)
 }
 
 fn write_unfinished(dir: &Dir, bytes: &[u8], rights: &Rights) -> Result<OwnedFd> {

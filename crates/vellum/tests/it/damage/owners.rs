@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
-use vellum::{ErrorKind, Layout, Log, Options};
+use vellum::{ErrorKind, Fill, Layout, Log, Options};
 
 use crate::support::child::{self, Child};
-use crate::support::{LAYOUTS, assert_sound, is_root, payloads, place, small};
+use crate::support::{assert_sound, is_root, payloads, place, small};
 
 const SERVICE: u32 = 12345;
 const OTHER: u32 = 12346;
@@ -30,6 +30,10 @@ const fn user(id: u32) -> User {
     User { uid: id, gid: id, also: id, umask: 0o022 }
 }
 
+/// What logs there are, and how they are created.
+const SHAPES: [(Layout, &str); 3] =
+    [(Layout::Framed, "create"), (Layout::Framed, "create staged"), (Layout::Text, "create")];
+
 /// Becomes a user and does something with a log.
 pub(crate) fn act_as_user(arguments: &[String]) {
     let number = |index: usize| arguments[index].parse::<u32>().unwrap();
@@ -45,6 +49,7 @@ pub(crate) fn act_as_user(arguments: &[String]) {
     let mode = u32::from_str_radix(&arguments[7], 8).unwrap();
     let options = match act {
         "create" => small(layout).mode(mode).create_new(true),
+        "create staged" => small(layout).fill(Fill::Staged).mode(mode).create_new(true),
         _ => Options::new().layout(layout),
     };
     child::say(&match options.open(path).and_then(|log| make_files(&log)) {
@@ -114,11 +119,11 @@ fn what_root_makes_of_a_log_belongs_to_the_user_of_the_log() {
         return;
     }
     let root = User { umask: 0o077, ..user(0) };
-    for layout in LAYOUTS {
+    for (layout, create) in SHAPES {
         for mode in [0o600, 0o640, 0o664] {
             let (_dir, log) = home_of(SERVICE, SERVICE, 0o755);
             let service = User { umask: 0, ..user(SERVICE) };
-            assert_eq!(act(service, &log, "create", layout, mode), "done");
+            assert_eq!(act(service, &log, create, layout, mode), "done");
             let root_acts = || {
                 assert_eq!(act(root, &log, "use", layout, mode), "done");
                 assert_owned(&log, &[SERVICE], SERVICE, mode);
@@ -145,9 +150,9 @@ fn a_log_that_root_creates_belongs_to_the_owner_of_its_directory() {
     if !is_root("a_log_that_root_creates") {
         return;
     }
-    for layout in LAYOUTS {
+    for (layout, create) in SHAPES {
         let (_dir, log) = home_of(SERVICE, GROUP, 0o700);
-        assert_eq!(act(user(0), &log, "create", layout, 0o666), "done");
+        assert_eq!(act(user(0), &log, create, layout, 0o666), "done");
         assert_owned(&log, &[SERVICE], GROUP, 0o644);
         assert_eq!(act(user(SERVICE), &log, "use", layout, 0), "done");
     }
@@ -161,12 +166,12 @@ fn a_log_stays_usable_for_two_users_of_one_group() {
     // The one has the group as its own, the other as a further one, and an umask that forbids all.
     let first = User { gid: GROUP, umask: 0, ..user(SERVICE) };
     let second = User { also: GROUP, umask: 0o077, ..user(OTHER) };
-    for layout in LAYOUTS {
+    for (layout, create) in SHAPES {
         for directory in [0o770, 0o2770] {
             let (_dir, log) = home_of(0, GROUP, directory);
             // Where the directory hands its group down, it does not matter who comes first.
             let creator = if directory == 0o770 { first } else { User { umask: 0, ..second } };
-            assert_eq!(act(creator, &log, "create", layout, 0o660), "done");
+            assert_eq!(act(creator, &log, create, layout, 0o660), "done");
             for user in [second, first, second, user(0), first] {
                 assert_eq!(act(user, &log, "use", layout, 0), "done");
                 assert_owned(&log, &[SERVICE, OTHER], GROUP, 0o660);
@@ -194,9 +199,9 @@ fn who_may_not_give_files_away_is_refused_and_the_others_go_on() {
     if !is_root("who_may_not_give_files_away") {
         return;
     }
-    for layout in LAYOUTS {
+    for (layout, create) in SHAPES {
         let (_dir, log) = home_of(SERVICE, SERVICE, 0o700);
-        assert_eq!(act(user(SERVICE), &log, "create", layout, 0o600), "done");
+        assert_eq!(act(user(SERVICE), &log, create, layout, 0o600), "done");
         let names = || {
             let entries = fs::read_dir(&log).unwrap();
             let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
