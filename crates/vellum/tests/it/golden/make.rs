@@ -19,6 +19,8 @@ enum Ending {
     Crashed,
     /// The same, and the first sector of the last record's payload never arrived.
     Torn,
+    /// Closed, and then truncated by somebody who died when it was noted where.
+    Cutting,
 }
 
 struct Recipe {
@@ -121,6 +123,34 @@ const RECIPES: &[Recipe] = &[
     },
 ];
 
+/// Forms that `vellum-fuzz` does not know, which takes every log in `v1` apart.
+const FORMS: &[Recipe] = &[
+    Recipe {
+        name: "text-policy",
+        what: "text in files with readable names, closed ones compressed, with a policy; closed",
+        options: || {
+            let day = std::time::Duration::from_secs(86_400);
+            text().rotate_bytes(1500).rotate_every(day).retain_files(50).compress(true)
+        },
+        fill: |log| log.append_some(0..30, 350),
+        ending: Ending::Closed,
+    },
+    Recipe {
+        name: "cut-staged",
+        what: "framed, staged, closed; somebody died truncating it, before anything was wiped",
+        options: staged,
+        fill: |log| log.append_committing(0..20, 500),
+        ending: Ending::Cutting,
+    },
+    Recipe {
+        name: "cut-text",
+        what: "text, closed; somebody died truncating it, before anything was wiped",
+        options: text,
+        fill: |log| log.append_some(0..20, 350),
+        ending: Ending::Cutting,
+    },
+];
+
 fn mapped() -> Options {
     Options::new().segment_capacity_bytes(4096).fill(Fill::Mapped)
 }
@@ -213,10 +243,12 @@ impl Writer<'_> {
 #[test]
 #[ignore = "makes the golden logs that are not there yet"]
 fn make_missing_golden_logs() {
-    for recipe in RECIPES {
-        let target = golden_directory().join(recipe.name);
-        if !target.exists() {
-            make(recipe, &target);
+    for (recipes, directory) in [(RECIPES, "v1"), (FORMS, "v1-forms")] {
+        for recipe in recipes {
+            let target = golden_directory(directory).join(recipe.name);
+            if !target.exists() {
+                make(recipe, &target);
+            }
         }
     }
 }
@@ -228,10 +260,10 @@ fn make(recipe: &Recipe, target: &Path) {
     (recipe.fill)(&mut writer);
     let appended = writer.appended;
     let mut log = Some(log);
-    if recipe.ending == Ending::Closed {
+    if [Ending::Closed, Ending::Cutting].contains(&recipe.ending) {
         log = None;
     }
-    fs::create_dir_all(golden_directory()).unwrap();
+    fs::create_dir_all(target.parent().unwrap()).unwrap();
     copy_log(&place(&dir), target);
     drop(log);
     let control_len = fs::metadata(target.join("control")).unwrap().len();
@@ -243,6 +275,10 @@ fn make(recipe: &Recipe, target: &Path) {
     let geometry = target.join("geometry");
     let mut bytes = fs::read(&geometry).unwrap();
     bytes[48..64].copy_from_slice(b"the golden boot!");
+    if recipe.ending == Ending::Cutting {
+        let cut = appended[appended.len() / 2].lsn;
+        bytes[64..72].copy_from_slice(&cut.to_le_bytes());
+    }
     seal_control_header(&mut bytes);
     fs::write(&geometry, bytes).unwrap();
     let expected = expectation(target, control_len, appended);
