@@ -246,9 +246,12 @@ pub fn answers_of(call: &Call) -> Vec<Answer> {
 }
 
 /// Whether it is the log's own data that this call writes or syncs: the only failure that everybody
-/// has to know of.
-pub fn is_about_the_device(call: &Call, answer: Answer) -> bool {
+/// has to know of. In a commit whatever the device refuses is about that, the look at a file too.
+pub fn is_about_the_device(call: &Call, answer: Answer, commits: bool) -> bool {
     let Answer::Error(errno) = answer else { return false };
+    if commits && errno == EIO {
+        return true;
+    }
     let is_write = WRITES == errors_of(call) || SYNCS == errors_of(call);
     let changes_size = [libc::SYS_ftruncate, libc::SYS_fallocate].contains(&call.number);
     is_write && !changes_size && [EIO, ENOSPC, EDQUOT].contains(&errno)
@@ -279,8 +282,8 @@ mod tests {
         assert!(errors_of(&call(libc::SYS_mmap, [0, 9, 0, heap, u64::MAX, 0])).is_empty());
         let write = call(libc::SYS_pwrite64, [3, 0, 4096, 0, 0, 0]);
         assert!(answers_of(&write).contains(&Answer::Short(2048)));
-        assert!(is_about_the_device(&write, Answer::Error(EIO)));
-        assert!(!is_about_the_device(&write, Answer::Error(EINTR)));
-        assert!(!is_about_the_device(&open(libc::O_CREAT), Answer::Error(EIO)));
+        assert!(is_about_the_device(&write, Answer::Error(EIO), false));
+        assert!(!is_about_the_device(&write, Answer::Error(EINTR), true));
+        assert!(!is_about_the_device(&open(libc::O_CREAT), Answer::Error(EIO), false));
     }
 }

@@ -219,7 +219,8 @@ impl Campaign<'_> {
             if let Some(call) = &call {
                 let told = || call::describe(victim, call);
                 outcome.call.get_or_insert_with(told);
-                outcome.may_poison |= answer::is_about_the_device(call, injection.answer);
+                let commits = self.case.operation.commits();
+                outcome.may_poison |= answer::is_about_the_device(call, injection.answer, commits);
             }
             pass_with(victim, call.as_ref(), injection.answer)?;
             calls += 1;
@@ -333,8 +334,7 @@ impl Scene<'_> {
         });
         let log = match gone_on {
             Ok(log) => log,
-            Err(fault) if outcome.may_poison && self.is_poisoned()? => {
-                let _ = fault;
+            Err(_) if outcome.may_poison && self.is_poisoned() => {
                 return self.go_on_poisoned(own, victim);
             }
             Err(fault) => return Err(format!("beside it, {fault}")),
@@ -353,16 +353,10 @@ impl Scene<'_> {
         self.finish_with(log, own, &records)
     }
 
-    /// Whether the log says that a write or sync failed.
-    fn is_poisoned(&self) -> Result<bool, Fault> {
-        let log = vellum::Options::new().read_only(true).open(self.dir);
-        if self.case.operation == Operation::Truncate && log.is_err() {
-            // Reading waits for whoever finishes it.
-            return Ok(true);
-        }
-        let log = log.map_err(|error| format!("opening to read failed: {error}"))?;
-        let stat = log.stat().map_err(|error| format!("stat failed: {error}"))?;
-        Ok(stat.poison.is_some())
+    /// Whether the log takes nothing more until everybody has closed it.
+    fn is_poisoned(&self) -> bool {
+        let log = self.case.options().open(self.dir);
+        log.is_err_and(|error| error.kind() == ErrorKind::Poisoned)
     }
 
     /// Everybody leaves a poisoned log; the next one goes on.
