@@ -127,7 +127,8 @@ worlds: tools filesystems
 POWERCUT_TEXT = --layout text --segment-bytes 16384 --rotate-bytes 4096 --compress yes
 
 # Framed logs of several processes, whose oldest segments go and are used again.
-POWERCUT_CROWD = --segment-bytes 65536 --trim-every 40 --threads 3 --processes 2 --bytes 20-9000
+POWERCUT_CROWD = --segment-bytes 65536 --trim-every 40 --threads 3 --processes 2 --bytes 20-9000 --batch 3 --checkpoint-every 25 \
+  --prepare-every 15
 POWERCUT_LONG = $(BUILT)/vellum-powercut --seconds $(SECONDS_POWERCUT) \
   --check '$(BUILT)/vellum stress --check --torn {dir}/log' --work '$(BUILT)/vellum stress {dir}/log
 

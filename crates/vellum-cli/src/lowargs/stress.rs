@@ -37,8 +37,8 @@ pub(crate) struct StressArgs {
     pub(crate) log: PathBuf,
     /// Verify what an earlier run left, instead of appending
     #[arg(long, conflicts_with_all = [
-        "records", "threads", "processes", "bytes", "commit", "trim_every", "seed", "layout",
-        "segment_bytes", "preallocate", "fill", "rotate_bytes", "retain_files", "compress",
+        "records", "threads", "processes", "bytes", "commit", "batch", "trim_every",
+        "checkpoint_every", "prepare_every", "seed", "layout", "segment_bytes", "preallocate", "fill", "rotate_bytes", "retain_files", "compress",
     ])]
     pub(crate) check: bool,
     /// With --check, of a text log after a power cut: put up with lines that are there in part, or
@@ -65,6 +65,16 @@ pub(crate) struct StressArgs {
     #[arg(long, value_name = "every|COUNT|none", default_value = "every")]
     #[arg(value_parser = commit_every)]
     pub(crate) commit: CommitEvery,
+    /// How many records a writer appends at once, all or none of which are there afterwards
+    #[arg(long, value_name = "COUNT", default_value = "1", conflicts_with = "retain_files")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) batch: u64,
+    /// After so many of its records, the first writer sets the checkpoint of a framed log
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) checkpoint_every: Option<u64>,
+    /// After so many of its records, the first writer makes a segment ready
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) prepare_every: Option<u64>,
     /// After so many of its records, the first writer trims: what was committed when it did so
     /// before goes
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]

@@ -106,6 +106,18 @@ fn others_append_while_one_trims() {
 }
 
 #[test]
+fn batches_checkpoints_and_prepared_segments_lose_no_number() {
+    for options in ["--checkpoint-every 10 --threads 2", "--layout text --processes 2"] {
+        let place = Place::new();
+        let words = "--records 203 --batch 4 --commit 5 --prepare-every 7 --segment-bytes 16KiB ";
+        let words: Vec<&str> = words.split_whitespace().chain(options.split(' ')).collect();
+        let told = place.run("stress", &words, b"").good();
+        assert!(set(numbers(&told, "ACK ")).into_iter().eq(0..203), "{options}");
+        assert!(found(&place).into_iter().eq(0..203), "{options}");
+    }
+}
+
+#[test]
 fn what_retention_removes_was_announced_and_two_checks_remove_nothing_else() {
     for options in [
         "--retain-files 5",

@@ -40,6 +40,8 @@ struct Writer<'a> {
     first: u64,
     /// How many writers there are in all processes.
     writers: u64,
+    /// Records that wait for their batch to be full.
+    batch: Vec<(u64, Vec<u8>)>,
     /// Records that were appended since the last commit.
     pending: Vec<u64>,
     /// Where the newest record stands, of all and of those that may be trimmed.
@@ -54,7 +56,7 @@ impl<'a> Writer<'a> {
     fn new(log: &'a Log, args: &'a StressArgs, reports: &'a Reports, first: u64) -> Writer<'a> {
         let writers = args.writers();
         let (newest, settled, trim_next) = (Lsn::ZERO, Lsn::ZERO, Lsn::ZERO);
-        let pending = Vec::new();
+        let (batch, pending) = (Vec::new(), Vec::new());
         let retention = Retention::of(args);
         Writer {
             log,
@@ -62,6 +64,7 @@ impl<'a> Writer<'a> {
             reports,
             first,
             writers,
+            batch,
             pending,
             newest,
             settled,
@@ -88,9 +91,8 @@ impl<'a> Writer<'a> {
                 CommitEvery::Never => self.settled = self.newest,
                 CommitEvery::Records(_) => {}
             }
-            let is_first_writer = number % self.writers == 0;
-            if is_first_writer && self.args.trim_every.is_some_and(|every| count % every == 0) {
-                self.trim()?;
+            if number % self.writers == 0 {
+                self.look_after(count)?;
             }
         }
         self.commit()
@@ -99,16 +101,33 @@ impl<'a> Writer<'a> {
     fn append(&mut self, number: u64, payload: &mut Vec<u8>) -> Result<()> {
         let name = Name::Record { number, writers: self.writers, seed: self.args.seed };
         name.write(&self.args.bytes.0, self.log.layout(), payload);
-        let appended = self.log.append(payload);
+        self.batch.push((number, payload.clone()));
+        if self.batch.len() as u64 >= self.args.batch { self.append_batch() } else { Ok(()) }
+    }
+
+    /// Appends what has been collected.
+    fn append_batch(&mut self) -> Result<()> {
+        let appended = match &self.batch[..] {
+            [] => return Ok(()),
+            [(_, record)] => self.log.append(record),
+            records => {
+                let mut batch = self.log.batch();
+                let pushed = records.iter().try_for_each(|(_, record)| batch.push(record));
+                pushed.and_then(|()| batch.append())
+            }
+        };
+        let number = self.batch[0].0;
         self.newest =
             appended.map_err(|error| anyhow!("record {number} was not appended: {error}"))?;
+        let numbers = self.batch.drain(..).map(|(number, _)| number);
         if self.args.commit != CommitEvery::Never {
-            self.pending.push(number);
+            self.pending.extend(numbers);
         }
         Ok(())
     }
 
     fn commit(&mut self) -> Result<()> {
+        self.append_batch()?;
         let Some(last) = self.pending.last() else { return Ok(()) };
         let committed = self.log.commit(self.newest);
         committed.map_err(|error| anyhow!("record {last} was not committed: {error}"))?;
@@ -116,6 +135,18 @@ impl<'a> Writer<'a> {
         self.reports.acknowledge(&self.pending)?;
         self.pending.clear();
         Ok(())
+    }
+
+    /// What the first writer does for all, after so many of its records.
+    fn look_after(&mut self, count: u64) -> Result<()> {
+        let is_due = |every: Option<u64>| every.is_some_and(|every| count.is_multiple_of(every));
+        if is_due(self.args.checkpoint_every) && self.settled > self.log.begin() {
+            self.log.set_checkpoint(self.settled).map_err(failure)?;
+        }
+        if is_due(self.args.prepare_every) {
+            self.log.prepare(1).map_err(failure)?;
+        }
+        if is_due(self.args.trim_every) { self.trim() } else { Ok(()) }
     }
 
     /// Drops what was settled when it was here before. Only one writer trims, so what is said to
