@@ -243,6 +243,9 @@ impl<'a> Crew<'a> {
 
     /// What happens around everybody once.
     fn turn(&mut self, place: &mut Surroundings) -> anyhow::Result<()> {
+        if self.campaign.has(Kind::Renamed) {
+            self.wait_until_open()?;
+        }
         let groups: Vec<i32> = self.workers.keys().copied().collect();
         if place.wants_stillness() {
             groups.iter().for_each(|group| sys::signal(-group, libc::SIGSTOP));
@@ -252,9 +255,6 @@ impl<'a> Crew<'a> {
             }
             // What they said until now.
             while sys::can_read(self.reader.as_fd(), 0) && self.step()? {}
-        }
-        if self.campaign.has(Kind::Renamed) {
-            self.wait_until_open()?;
         }
         self.image = Some(self.ledger.clone());
         let turned = place.turn();

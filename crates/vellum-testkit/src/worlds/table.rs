@@ -238,12 +238,7 @@ impl Kind {
 
     /// Why it does not hold yet in such logs, where that is known: then a fault does not count.
     pub(crate) fn known(self, _shape: Shape) -> Option<&'static str> {
-        match self {
-            Kind::FileSize | Kind::FileSizeIgnored => {
-                Some("a file-size limit kills, poisons the log, or holds others up")
-            }
-            _ => None,
-        }
+        None
     }
 
     /// Whether a worker's operations may fail in it.
@@ -292,6 +287,10 @@ pub(crate) fn title(worlds: &[&World]) -> String {
 pub(crate) fn agree(worlds: &[&World]) -> bool {
     // Some of those open the log late, under the name that it had.
     if has(worlds, Kind::Renamed) && worlds.iter().any(|world| world.kind.area() == Area::Life) {
+        return false;
+    }
+    // Its second thread needs memory of its own.
+    if has(worlds, Kind::ForkOften) && has(worlds, Kind::Memory) {
         return false;
     }
     worlds.iter().enumerate().all(|(index, one)| {
