@@ -12,7 +12,7 @@
 
 use std::cell::Cell;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use std::time::Duration;
@@ -58,6 +58,9 @@ pub(crate) struct Attachment {
     /// Holds the lock by which this process, and who was forked from it, is present. Given up by
     /// closing it, and not by unlocking, which would unlock for a child as well. `None` at the end.
     presence: Mutex<Option<Marked>>,
+    /// Whether this process could not be present again after it was alone. Others may have gone on
+    /// without it since, so it has to join again before it reserves anything.
+    is_adrift: AtomicBool,
     me: Owner,
     /// Whether this process passes the barriers of who waits (`sys::barrier`).
     pub(crate) is_registered: bool,
@@ -159,6 +162,7 @@ impl Attachment {
         Ok(Attachment {
             lock_file,
             presence: Mutex::new(Some(presence)),
+            is_adrift: AtomicBool::new(false),
             me,
             is_registered,
             slots,
@@ -212,15 +216,50 @@ impl Attachment {
         drop(self.presence().replace(fresh));
         let is_alone = gate.is_soon_alone(|| self.has_company(core));
         if is_alone != Ok(true) {
-            self.be_present(core)?;
+            self.be_present(core).inspect_err(|_| self.go_adrift(core))?;
         }
         is_alone.map(|alone| alone.then_some(gate)).or_os("lock", &path)
     }
 
     /// Leaves the gate, present again.
     pub(crate) fn leave_gate(&self, core: &Core, gate: Gate) -> Result<()> {
-        gate.let_in().or_os("unlock", &core.dir)?;
-        self.be_present(core)
+        let present = gate.let_in().or_os("unlock", &core.dir);
+        present.and_then(|()| self.be_present(core)).inspect_err(|_| self.go_adrift(core))
+    }
+
+    /// Joins the log again, as who opens it would.
+    #[cold]
+    fn come_back(&self, core: &Core) -> Result<()> {
+        let presence = self.presence();
+        let Some(file) = presence.as_ref().filter(|_| self.is_adrift.load(Ordering::SeqCst)) else {
+            return Ok(());
+        };
+        let gate = Gate::enter(&core.dir)?;
+        core.check_poison()?;
+        core.check_words()?;
+        let is_first = gate.is_alone().or_os("lock", &core.dir)?;
+        core.join_stage(is_first)?;
+        if is_first {
+            core.region.origin().iter().for_each(|origin| origin.reopen());
+            gate.let_in().or_os("unlock", &core.dir)?;
+        }
+        lock::lock(file.fd(), PRESENCE_BYTE, Kind::Shared).or_os("lock", &core.dir)?;
+        self.is_adrift.store(false, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Keeps this process from appending until it has come back.
+    #[cold]
+    fn go_adrift(&self, core: &Core) {
+        self.is_adrift.store(true, Ordering::SeqCst);
+        for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
+            slot.forget_segment();
+            if slot.is_claimed {
+                slot.is_claimed = false;
+                participants::release_slot(core.words(), slot.index);
+            }
+        }
+        self.segments.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Whether another participant is attached.
@@ -302,6 +341,9 @@ impl Attachment {
     /// Claims a shared slot; false where this process has to do with those it has.
     fn claim(&self, core: &Core, slot: &mut LocalSlot) -> Result<bool> {
         let words = core.words();
+        if self.is_adrift.load(Ordering::SeqCst) {
+            self.come_back(core)?;
+        }
         if participants::has_given_up_slots(words) {
             // Perhaps by this very thread: it reserves no more until that can be padded.
             pad::repair(core, self)?;

@@ -28,6 +28,7 @@ use crate::segment::file::Segment;
 use crate::shared::commit::{self, Batch, Failure, Operation};
 use crate::shared::lock::Until;
 use crate::shared::primitive::Ordering;
+use crate::sys::dir::NamesToSync;
 use crate::sys::{self, Dir};
 use crate::{Error, Lsn, Result};
 
@@ -259,17 +260,14 @@ impl Core {
                 false => failed(errno),
             })?;
         }
-        let synced = match &names.log {
-            Some(log) => log.sync(&self.dir),
-            None => self.dir.sync(),
-        };
-        synced.map_err(|errno| match errno {
-            // The directory has to be opened for that where a daemon has closed it.
-            Errno::MFILE | Errno::NFILE | Errno::NOENT | Errno::ACCESS => {
-                Fault::Own(Error::os(errno, "sync the names in", &self.dir))
-            }
-            errno => failed(errno),
-        })?;
+        // The directory has to be opened for that where a daemon has closed it.
+        let own = |errno| Fault::Own(Error::os(errno, "sync the names in", &self.dir));
+        let dir = self.dir.names_to_sync().map_err(own)?;
+        match &names.log {
+            Some(log) => log.sync(dir),
+            None => dir.sync(),
+        }
+        .map_err(failed)?;
         self.words().commits.ends.named_end.fetch_max(names.end, Ordering::AcqRel);
         Ok(())
     }
@@ -284,18 +282,18 @@ impl LogItself {
         Ok(LogItself { geometry, control, parent })
     }
 
-    fn sync(&self, dir: &Dir) -> io::Result<()> {
+    fn sync(&self, dir: NamesToSync<'_>) -> io::Result<()> {
         sys::file::sync(&self.geometry)?;
         sys::file::sync(&self.control)?;
         dir.sync()?;
-        dir.sync_own_name(self.parent.as_ref())
+        Dir::sync_own_name(self.parent.as_ref())
     }
 }
 
 /// Makes the names in the log's directory durable, and its own.
 pub(crate) fn sync_log_names(dir: &Dir) -> io::Result<()> {
     dir.sync()?;
-    dir.sync_own_name(dir.open_parent()?.as_ref())
+    Dir::sync_own_name(dir.open_parent()?.as_ref())
 }
 
 /// Whether an error tells of the process that made the call, and not of the device.

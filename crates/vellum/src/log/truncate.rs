@@ -70,7 +70,9 @@ fn cut(core: &Core, attachment: &Attachment, from: Lsn, is_half_done: &mut bool)
     }
     *is_half_done = true;
     attachment.forget_all_segments(&mut slots);
-    set_tail(core, from);
+    let active = core.segment_of(from);
+    let is_there = Listing::read(&core.dir)?.get(active).is_some();
+    set_tail(core, from, if is_there { core.segment_end(from) } else { active });
     core.point_to_newest();
     core.join_stage_anew()?;
     note(0)?;
@@ -112,8 +114,9 @@ fn check(shared: &Arc<CoreRef>, from: Lsn) -> Result<()> {
     Err(not_a_start(shared, from))
 }
 
-/// Lets the log end at `from`. Nothing is in flight, and nobody else uses the log.
-fn set_tail(core: &Core, from: Lsn) {
+/// Lets the log end at `from`, and its segments at `allocated_end`. Nothing is in flight, and nobody
+/// else uses the log.
+fn set_tail(core: &Core, from: Lsn, allocated_end: Lsn) {
     let words = core.words();
     for slot in &words.slots {
         slot.start.store(0, Ordering::Relaxed);
@@ -125,9 +128,6 @@ fn set_tail(core: &Core, from: Lsn) {
     words.files.rule.edge.store(0, Ordering::Release);
     words.cursor.store(Packed::new(from, 0).to_word(), Ordering::Release);
     words.ready_end.store(from.get(), Ordering::Release);
-    let active = core.segment_of(from);
-    let is_there = core.dir.holds(&core.segment_path(active));
-    let allocated_end = if is_there { core.segment_end(from) } else { active };
     words.allocated_end.store(allocated_end.get(), Ordering::Release);
     let commits = &words.commits;
     let checkpoint = commits.ends.checkpoint.load(Ordering::Acquire).min(from.get());

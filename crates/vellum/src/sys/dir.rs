@@ -226,16 +226,17 @@ impl Dir {
 
     /// Waits until the names in it survive a power cut.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        match sync(self.handle()?) {
-            // Some filesystems keep nothing, and say so.
-            Err(Errno::INVAL) => Ok(()),
-            answer => answer,
-        }
+        self.names_to_sync()?.sync()
+    }
+
+    /// What [`sync`](Dir::sync) needs, for who has to know whether the sync itself has failed.
+    pub(crate) fn names_to_sync(&self) -> io::Result<NamesToSync<'_>> {
+        Ok(NamesToSync(self.handle()?))
     }
 
     /// Waits until its own name survives a power cut; `parent` is from
     /// [`open_parent`](Dir::open_parent).
-    pub(crate) fn sync_own_name(&self, parent: Option<&OwnedFd>) -> io::Result<()> {
+    pub(crate) fn sync_own_name(parent: Option<&OwnedFd>) -> io::Result<()> {
         match parent.map_or(Ok(()), sync) {
             Err(Errno::INVAL | Errno::ROFS) => Ok(()),
             answer => answer,
@@ -254,6 +255,20 @@ impl Dir {
         match retry(|| fs::openat(self.handle()?, "..", flags, Mode::empty())) {
             Err(Errno::ACCESS | Errno::PERM) => Ok(None),
             answer => answer.map(Some),
+        }
+    }
+}
+
+/// The names in a directory that is open.
+pub(crate) struct NamesToSync<'a>(Handle<'a>);
+
+impl NamesToSync<'_> {
+    /// Waits until they survive a power cut.
+    pub(crate) fn sync(self) -> io::Result<()> {
+        match sync(self.0) {
+            // Some filesystems keep nothing, and say so.
+            Err(Errno::INVAL) => Ok(()),
+            answer => answer,
         }
     }
 }
