@@ -306,7 +306,7 @@ impl<'a> Crew<'a> {
     }
 
     fn stop_one(&mut self) -> Option<i32> {
-        let (process, _) = self.choose().filter(|_| self.heard % 3 == 0)?;
+        let (process, _) = self.choose().filter(|_| self.heard.is_multiple_of(3))?;
         sys::signal(-process, libc::SIGSTOP);
         Some(process)
     }

@@ -94,9 +94,8 @@ impl Surroundings {
                 self.mounts.push(at.clone());
                 if kind == Kind::ShmFull {
                     // Until nothing more goes in.
-                    while let Err(error) = fs::write(at.join("ballast"), vec![1; 33 << 20]) {
+                    if let Err(error) = fs::write(at.join("ballast"), vec![1; 33 << 20]) {
                         ensure!(error.kind() == io::ErrorKind::StorageFull, error);
-                        break;
                     }
                 }
             }

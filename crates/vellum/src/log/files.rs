@@ -156,10 +156,11 @@ impl Core {
         let link = self.dir.join(CURRENT_NAME);
         let is_right = || self.newest_name().is_some_and(|name| self.links_to(&link, &name));
         // A framed log has none, and is not listed for it.
-        if self.geometry.layout == Layout::Text && !is_right() {
-            if let Ok(_held) = self.hold(HoldKind::Prepare, attachment) {
-                self.point_to_newest();
-            }
+        if self.geometry.layout == Layout::Text
+            && !is_right()
+            && let Ok(_held) = self.hold(HoldKind::Prepare, attachment)
+        {
+            self.point_to_newest();
         }
     }
 
