@@ -40,8 +40,9 @@ impl Gate {
         lock::try_lock(&self.file, PRESENCE_BYTE, Kind::Exclusive)
     }
 
-    /// As [`is_alone`](Gate::is_alone), waiting a moment unless some process is attached: a program that
-    /// another thread is starting has this process's open files until it is executed.
+    /// As [`is_alone`](Gate::is_alone), waiting a moment unless some process is attached, or waits at the
+    /// gate: a program that another thread is starting has this process's open files until it is
+    /// executed, but a forked child may want to attach.
     pub(crate) fn is_soon_alone(
         &self,
         is_somebody_attached: impl Fn() -> bool,
@@ -50,7 +51,7 @@ impl Gate {
             if self.is_alone()? {
                 return Ok(true);
             }
-            if is_somebody_attached() {
+            if is_somebody_attached() || lock::is_waited_for(&self.file)? {
                 return Ok(false);
             }
             std::thread::sleep(Duration::from_millis(1));

@@ -96,6 +96,15 @@ pub(crate) fn is_locked_by_another(fd: impl AsFd, offset: u64) -> io::Result<boo
     Ok(answer != libc::F_UNLCK)
 }
 
+/// Whether somebody waits for a lock on this file. Another file of the same number on another
+/// filesystem may pass for it.
+pub(crate) fn is_waited_for(fd: impl AsFd) -> io::Result<bool> {
+    let inode = format!(":{}", rustix::fs::fstat(fd)?.st_ino);
+    let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+    let mut waiting = locks.lines().filter(|line| line.contains("->"));
+    Ok(waiting.any(|line| line.split_whitespace().any(|field| field.ends_with(&inode))))
+}
+
 fn raw(kind: Kind) -> i32 {
     match kind {
         Kind::Shared => libc::F_RDLCK,
@@ -156,6 +165,23 @@ mod tests {
         drop(first);
         assert_eq!(holders(&second, 7), []);
         assert!(try_lock(&second, 7, Kind::Exclusive).unwrap());
+    }
+
+    #[test]
+    fn who_waits_for_a_lock_is_seen() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let open = || File::options().read(true).write(true).open(file.path()).unwrap();
+        let (holder, waiter) = (open(), open());
+        assert!(try_lock(&holder, 7, Kind::Exclusive).unwrap());
+        assert!(!is_waited_for(&holder).unwrap());
+        std::thread::scope(|scope| {
+            scope.spawn(|| lock(&waiter, 7, Kind::Exclusive).unwrap());
+            while !is_waited_for(&holder).unwrap() {
+                std::thread::yield_now();
+            }
+            unlock(&holder, 7).unwrap();
+        });
+        assert!(!is_waited_for(&holder).unwrap());
     }
 
     #[test]
