@@ -55,22 +55,24 @@ pub(crate) fn commit_fork_and_leave(arguments: &[String]) {
 
 #[test]
 fn what_a_worker_appends_after_its_master_has_left_is_there_and_all_before_it() {
-    for options in kinds() {
-        for then in ["commit", "append"] {
-            let dir = scratch();
-            drop(options.open(place(&dir)).unwrap());
-            let arguments = [place(&dir).to_str().unwrap().to_string(), then.to_string()];
-            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            let mut master = Child::start("commit, fork and leave", &arguments);
-            master.expect("worker Some(-9)");
-            master.finish_well();
-            let log = options.open(place(&dir)).unwrap();
-            let expected: Vec<_> = (0..=COMMITTED).map(line).collect();
-            assert!(payloads(&log) == expected, "{then}, {options:?}");
-            log.append_durable(&line(COMMITTED + 1)).unwrap();
-            assert_sound(&log);
+    crate::support::in_own_process(|| {
+        for options in kinds() {
+            for then in ["commit", "append"] {
+                let dir = scratch();
+                drop(options.open(place(&dir)).unwrap());
+                let arguments = [place(&dir).to_str().unwrap().to_string(), then.to_string()];
+                let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+                let mut master = Child::start("commit, fork and leave", &arguments);
+                master.expect("worker Some(-9)");
+                master.finish_well();
+                let log = options.open(place(&dir)).unwrap();
+                let expected: Vec<_> = (0..=COMMITTED).map(line).collect();
+                assert!(payloads(&log) == expected, "{then}, {options:?}");
+                log.append_durable(&line(COMMITTED + 1)).unwrap();
+                assert_sound(&log);
+            }
         }
-    }
+    });
 }
 
 /// Forks a worker that does nothing until it is told to end; then truncates.
@@ -99,19 +101,22 @@ pub(crate) fn truncate_beside_a_child(arguments: &[String]) {
 
 #[test]
 fn a_child_that_has_not_attached_yet_keeps_its_parent_from_truncating() {
-    for options in kinds() {
-        let dir = scratch();
-        drop(options.open(place(&dir)).unwrap());
-        let mut other = Child::start("truncate beside a child", &[place(&dir).to_str().unwrap()]);
-        other.expect("refused");
-        let log = options.open(place(&dir)).unwrap();
-        assert_eq!(log.truncate(log.begin()).unwrap_err().kind(), ErrorKind::Busy);
-        drop(log);
-        other.tell("go on");
-        other.expect("truncated");
-        other.finish_well();
-        assert_eq!(payloads(&options.open(place(&dir)).unwrap()), [line(1)]);
-    }
+    crate::support::in_own_process(|| {
+        for options in kinds() {
+            let dir = scratch();
+            drop(options.open(place(&dir)).unwrap());
+            let mut other =
+                Child::start("truncate beside a child", &[place(&dir).to_str().unwrap()]);
+            other.expect("refused");
+            let log = options.open(place(&dir)).unwrap();
+            assert_eq!(log.truncate(log.begin()).unwrap_err().kind(), ErrorKind::Busy);
+            drop(log);
+            other.tell("go on");
+            other.expect("truncated");
+            other.finish_well();
+            assert_eq!(payloads(&options.open(place(&dir)).unwrap()), [line(1)]);
+        }
+    });
 }
 
 /// Forks idle children while another thread opens and closes the log, until the parent lets go.
@@ -149,17 +154,20 @@ pub(crate) fn fork_beside_openers(arguments: &[String]) {
 
 #[test]
 fn locks_that_children_inherit_stop_nobody_from_opening() {
-    for layout in crate::support::LAYOUTS {
-        let dir = memory_scratch();
-        drop(small(layout).open(place(&dir)).unwrap());
-        let mut forker = Child::start("fork beside openers", &[place(&dir).to_str().unwrap()]);
-        assert_eq!(forker.hears_within(PATIENCE / 2), Ok(Some("forked".into())), "{layout}");
-        let mut newcomer = Child::start("append a few", &[place(&dir).to_str().unwrap(), "new"]);
-        assert_eq!(newcomer.hears_within(PATIENCE / 2), Ok(Some("done".into())), "{layout}");
-        newcomer.finish_well();
-        forker.finish_well();
-        assert_sound(&Options::new().open(place(&dir)).unwrap());
-    }
+    crate::support::in_own_process(|| {
+        for layout in crate::support::LAYOUTS {
+            let dir = memory_scratch();
+            drop(small(layout).open(place(&dir)).unwrap());
+            let mut forker = Child::start("fork beside openers", &[place(&dir).to_str().unwrap()]);
+            assert_eq!(forker.hears_within(PATIENCE / 2), Ok(Some("forked".into())), "{layout}");
+            let mut newcomer =
+                Child::start("append a few", &[place(&dir).to_str().unwrap(), "new"]);
+            assert_eq!(newcomer.hears_within(PATIENCE / 2), Ok(Some("done".into())), "{layout}");
+            newcomer.finish_well();
+            forker.finish_well();
+            assert_sound(&Options::new().open(place(&dir)).unwrap());
+        }
+    });
 }
 
 /// A daemon: forks, closes every descriptor and opens others in their places; then it appends.
@@ -196,13 +204,15 @@ pub(crate) fn close_all_and_append(arguments: &[String]) {
 
 #[test]
 fn a_child_that_closed_all_descriptors_closes_none_of_those_that_came_in_their_places() {
-    for options in kinds() {
-        let dir = scratch();
-        drop(options.open(place(&dir)).unwrap());
-        let mut daemon = Child::start("close all and append", &[place(&dir).to_str().unwrap()]);
-        daemon.expect("done");
-        daemon.finish_well();
-        let log = options.open(place(&dir)).unwrap();
-        assert_eq!(payloads(&log), (0..4).map(line).collect::<Vec<_>>());
-    }
+    crate::support::in_own_process(|| {
+        for options in kinds() {
+            let dir = scratch();
+            drop(options.open(place(&dir)).unwrap());
+            let mut daemon = Child::start("close all and append", &[place(&dir).to_str().unwrap()]);
+            daemon.expect("done");
+            daemon.finish_well();
+            let log = options.open(place(&dir)).unwrap();
+            assert_eq!(payloads(&log), (0..4).map(line).collect::<Vec<_>>());
+        }
+    });
 }

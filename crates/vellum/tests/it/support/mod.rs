@@ -205,3 +205,16 @@ pub(crate) fn become_nobody() {
         assert_eq!((libc::setgid(65534), libc::setuid(65534)), (0, 0));
     }
 }
+
+/// Runs a test that forks in a process of its own: its children would hold on to the open files of
+/// whatever other tests have open, and so be present in their logs.
+pub(crate) fn in_own_process(test: impl FnOnce()) {
+    const IN_OWN_PROCESS: &str = "VELLUM_TEST_IN_OWN_PROCESS";
+    if std::env::var_os(IN_OWN_PROCESS).is_some() {
+        return test();
+    }
+    let name = std::thread::current().name().expect("a test's thread has its name").to_owned();
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args([&*name, "--exact", "--nocapture"]).env(IN_OWN_PROCESS, "1");
+    assert!(command.status().unwrap().success(), "{name}");
+}
