@@ -11,7 +11,8 @@
 //! `check` is a CRC32C that starts from a seed made of the log's secret, the LSN and the length,
 //! and is then changed by XOR with a constant per kind. So a frame holds only at the position, in
 //! the log and with the length it was written for: what is left of an older segment in a recycled
-//! file is never taken for a record. Eight zero bytes are never a frame.
+//! file is never taken for a record. Eight zero bytes are never a frame, and no payload gives a
+//! record the check of a pad or a batch: such a check is changed by one more XOR.
 //!
 //! **Invariants**: (I1) every frame starts at a multiple of 8. (I2) the check of a record covers
 //! its payload; the checks of pads and batches cover the header alone (a batch's records have
@@ -47,8 +48,27 @@ const PAD_MARK: u32 = 0x9e37_79b9;
 const BATCH_MARK: u32 = 0x7f4a_7c15;
 const MEMBER_MARK: u32 = 0xbf58_476d;
 const SEAL_MARK: u32 = 0x94d0_49bb;
+/// XORed on top where a payload's check is by chance that of a pad or a batch: one payload in 2^31.
+const ESCAPE_MARK: u32 = 0x1656_67b1;
 /// Stands for a check of zero, which with a length of zero would look like unwritten space.
 const ZERO_CHECK: u32 = 0xffff_ffff;
+
+const HEADER_MARKS: [u32; 2] = [PAD_MARK, BATCH_MARK];
+const PAYLOAD_MARKS: [u32; 3] = [0, MEMBER_MARK, SEAL_MARK];
+
+/// No two kinds come out equal, escaped or not, nor where zero is replaced.
+const _: () = {
+    let [record, member, seal] = PAYLOAD_MARKS;
+    let [pad, batch] = HEADER_MARKS;
+    let differences = [record ^ member, record ^ seal, member ^ seal, pad ^ batch];
+    let mut at = 0;
+    while at < differences.len() {
+        let difference = differences[at];
+        assert!(difference != 0 && difference != !0);
+        assert!(difference != ESCAPE_MARK && difference != !ESCAPE_MARK);
+        at += 1;
+    }
+};
 
 /// The eight bytes before a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +132,8 @@ impl Codec {
     /// A running check for a record of `length` bytes at `lsn`.
     #[inline]
     pub(crate) fn check(self, lsn: Lsn, length: u32) -> Check {
-        Check { crc: self.seed(lsn, length), length }
+        let seed = self.seed(lsn, length);
+        Check { crc: seed, seed, length }
     }
 
     /// Header of a record whose payload is `parts` one after the other.
@@ -136,8 +157,7 @@ impl Codec {
     }
 
     fn headed(self, lsn: Lsn, length: u32, mark: u32) -> Header {
-        let check = crc32c::crc32c_append(self.seed(lsn, length), &[]) ^ mark;
-        Header { length, check: never_zero(check) }
+        Header { length, check: never_zero(self.seed(lsn, length) ^ mark) }
     }
 
     /// Header of a record of a batch.
@@ -153,7 +173,7 @@ impl Codec {
     fn marked(self, lsn: Lsn, length: u32, payload: &[u8], mark: u32) -> Header {
         let mut check = self.check(lsn, length);
         check.update(payload);
-        Header { length, check: never_zero(check.crc ^ mark) }
+        check.finish_as(mark)
     }
 
     /// The kind that the header alone shows; `None` is a record, or no frame at all.
@@ -171,15 +191,9 @@ impl Codec {
     pub(crate) fn kind_by_payload(self, lsn: Lsn, header: Header, payload: &[u8]) -> Option<Kind> {
         let mut check = self.check(lsn, header.length);
         check.update(payload);
-        if header.check == never_zero(check.crc) {
-            Some(Kind::Record)
-        } else if header.check == never_zero(check.crc ^ MEMBER_MARK) {
-            Some(Kind::Member)
-        } else if header.check == never_zero(check.crc ^ SEAL_MARK) {
-            Some(Kind::Seal)
-        } else {
-            None
-        }
+        let kinds = [Kind::Record, Kind::Member, Kind::Seal].into_iter().zip(PAYLOAD_MARKS);
+        let mut kinds = kinds.filter(|(_, mark)| header == check.finish_as(*mark));
+        kinds.next().map(|(kind, _)| kind)
     }
 }
 
@@ -187,6 +201,8 @@ impl Codec {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Check {
     crc: u32,
+    /// What `crc` started from.
+    seed: u32,
     length: u32,
 }
 
@@ -200,7 +216,16 @@ impl Check {
     /// The header, after all of the payload.
     #[inline]
     pub(crate) fn finish(self) -> Header {
-        Header { length: self.length, check: never_zero(self.crc) }
+        self.finish_as(0)
+    }
+
+    #[inline]
+    fn finish_as(self, mark: u32) -> Header {
+        let mut check = never_zero(self.crc ^ mark);
+        if HEADER_MARKS.into_iter().any(|mark| check == never_zero(self.seed ^ mark)) {
+            check = never_zero(check ^ ESCAPE_MARK);
+        }
+        Header { length: self.length, check }
     }
 }
 

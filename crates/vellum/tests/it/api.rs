@@ -2,6 +2,7 @@
 
 mod advice;
 mod advice_text;
+mod collisions;
 #[cfg(any(feature = "log", feature = "tracing"))]
 mod events;
 mod model;
