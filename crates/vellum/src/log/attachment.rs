@@ -197,12 +197,7 @@ impl Attachment {
                 let _ = trust::note_closed(core);
             }
         }
-        for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
-            slot.forget_segment();
-            if slot.is_claimed {
-                participants::release_slot(core.words(), slot.index);
-            }
-        }
+        self.empty_slots(core);
         let left = participants::detach(core.words(), self.lock_file(), self.me);
         left.or_os("unlock", &core.dir)
     }
@@ -252,14 +247,18 @@ impl Attachment {
     #[cold]
     fn go_adrift(&self, core: &Core) {
         self.is_adrift.store(true, Ordering::SeqCst);
+        self.empty_slots(core);
+        self.segments.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Gives back every slot that is not in use, with what it has open.
+    fn empty_slots(&self, core: &Core) {
         for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
             slot.forget_segment();
             if slot.is_claimed {
-                slot.is_claimed = false;
-                participants::release_slot(core.words(), slot.index);
+                self.give_back(core, &mut slot);
             }
         }
-        self.segments.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Whether another participant is attached.
