@@ -50,6 +50,7 @@ fn cases_in_memory() -> Vec<Case> {
     add(&[FirstRecord, RollOver, LongRecord], &[Opener, Attached], Preallocate::Off);
     // Sparse logs take every record by `pwrite`.
     add(&[ColdAppend, RollOver, LongRecord], &[Opener, Attached], Preallocate::Sparse);
+    add(&[Batch, Publish], &[Opener, Attached], Preallocate::Sparse);
     add(&[RollOver, RepairAtEnd], &[Opener], Preallocate::Zeros);
     add(&[RollOver, LongRecord, Trim], &[Opener, Attached], Preallocate::Recycle);
     cases.extend(cases_of_text_files());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use vellum::{Layout, Log, Lsn};
+use vellum::{Layout, Log, Lsn, Preallocate};
 
 use crate::payload::{Payload, is_marker};
 use crate::scenario::{Case, Expected, Need, Operation};
@@ -59,6 +59,51 @@ pub fn records(case: &Case, expected: &Expected, found: &[Vec<u8>]) -> Result<()
         }
         None => Ok(()),
     }
+}
+
+/// What a program that follows the files of a text log may have read: lines that are whole.
+pub struct Seen(Vec<(PathBuf, Vec<u8>)>);
+
+impl Seen {
+    /// Looks at the files, where no zeros are written ahead of the text. The lines of a batch that is
+    /// not whole go, because all or none of them stay.
+    pub fn of(case: &Case, dir: &Path) -> Seen {
+        let is_seen = case.layout == Layout::Text && case.preallocate == Preallocate::Sparse;
+        if !is_seen || case.operation == Operation::Batch {
+            return Seen(Vec::new());
+        }
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        let logs = entries.map(|entry| entry.path()).filter(|path| {
+            path.extension().is_some_and(|extension| extension == "log") && !path.is_symlink()
+        });
+        Seen(
+            logs.filter_map(|path| Some((path.clone(), whole_lines(fs::read(path).ok()?))))
+                .collect(),
+        )
+    }
+
+    /// What was read stands there for good, as long as its file does.
+    pub fn stays(&self) -> Result<(), Fault> {
+        for (path, seen) in &self.0 {
+            let Ok(now) = fs::read(path) else { continue };
+            if !now.starts_with(seen) {
+                let same = seen.iter().zip(&now).take_while(|(seen, now)| seen == now).count();
+                let show = |bytes: &[u8]| name(&bytes[same.min(bytes.len())..]);
+                return Err(format!(
+                    "a line that stood in its file is gone: {}, now {}",
+                    show(seen),
+                    show(&now)
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn whole_lines(mut text: Vec<u8>) -> Vec<u8> {
+    text.truncate(text.iter().position(|byte| *byte == 0).unwrap_or(text.len()));
+    text.truncate(text.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1));
+    text
 }
 
 /// Retention takes the oldest files and no others, and leaves as many as the policy keeps.

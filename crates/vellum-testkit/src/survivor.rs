@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use vellum::{Log, Lsn, Options};
 
-use crate::check::{self, Extent, Fault};
+use crate::check::{self, Extent, Fault, Seen};
 use crate::durable;
 use crate::payload::Payload;
 use crate::scenario::{Case, Expected, Need, Operation, Survivor};
@@ -52,17 +52,21 @@ impl Scene<'_> {
             Survivor::Opener => {
                 strike.reach()?;
                 strike.kill()?;
+                let seen = Seen::of(self.case, self.dir);
                 self.cut_power(None)?;
                 let start = trace::now_ns();
-                self.go_on(self.open()?, None, start)
+                let elapsed = self.go_on(self.open()?, None, start)?;
+                seen.stays().map(|()| elapsed)
             }
             Survivor::Attached => {
                 let log = inherited.map_or_else(|| self.open(), Ok)?;
                 self.append(&log, own)?;
                 strike.reach()?;
                 strike.kill()?;
+                let seen = Seen::of(self.case, self.dir);
                 self.cut_power(Some(own))?;
-                self.go_on(log, Some(own), trace::now_ns())
+                let elapsed = self.go_on(log, Some(own), trace::now_ns())?;
+                seen.stays().map(|()| elapsed)
             }
             Survivor::Holding => self.play_holding(own, strike),
             Survivor::Waiting => self.play_waiting(own, strike),

@@ -23,6 +23,11 @@ pub(crate) fn marker(len: usize, reason: &str) -> Vec<u8> {
     bytes
 }
 
+/// Whether a marker may start with these bytes.
+pub(crate) fn may_start_marker(bytes: &[u8]) -> bool {
+    bytes.first() == Some(&b'~')
+}
+
 /// The line that tells of `count` records that a full disk had no room for.
 pub(crate) fn dropped(count: u64) -> String {
     format!("~ vellum: {count} records dropped: no space left on the disk ~\n")

@@ -3,6 +3,8 @@
 //! A framed log gets a pad frame for each segment touched; a text log gets a visible marker line,
 //! and what was skipped at the end of a segment is cut off its file, exactly as the writer would
 //! have done. Padding twice gives the same bytes, so a repairer that dies is replaced by the next.
+//!
+//! A line that was written by a system call and is whole stays: who follows the file may have read it.
 
 use std::sync::Arc;
 
@@ -17,7 +19,7 @@ use crate::shared::cursor::{self, Range};
 use crate::shared::lock::Until;
 use crate::shared::participants::{self, Owner, Remembering};
 use crate::shared::primitive::Ordering;
-use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
+use crate::{Error, ErrorKind, Fill, Layout, Lsn, Result, sys};
 
 /// Markers are written this much at a time.
 const MARKER_LEN_MAX: u64 = 1 << 20;
@@ -52,17 +54,15 @@ pub(crate) fn write_to(
     reason: Reason,
     open: impl Fn(Lsn) -> Result<Arc<Segment>>,
 ) -> Result<()> {
-    let end = range.end();
+    let (end, skips) = (range.end(), is_skipped(core, range));
     let mut lsn = range.start;
     while lsn < end {
         let segment = open(core.segment_of(lsn))?;
         let segment_end = core.segment_end(lsn);
         let limit = end.min(segment_end);
-        // Only what is skipped starts inside a segment and goes on in the next.
-        let is_skipped = lsn > segment.first && end > segment_end;
         match core.geometry.layout {
             Layout::Framed => write_pad_frame(core, &segment, lsn, limit)?,
-            Layout::Text if is_skipped => cut_off(&segment, lsn)?,
+            Layout::Text if skips && lsn == range.start => cut_off(&segment, lsn)?,
             Layout::Text => write_marker(&segment, lsn, limit, reason)?,
         }
         lsn = limit;
@@ -136,13 +136,67 @@ fn repair_slot(core: &Core, slot: usize) -> Result<u64> {
     if let Some(range) = granted {
         let is_given_up = participants::owner_of(words, slot) == Some(Owner::GIVEN_UP);
         check_range(core, range)?;
-        write(core, range, if is_given_up { Reason::Failed } else { Reason::Died })?;
-        words.counts.repairs.fetch_add(1, Ordering::Relaxed);
-        words.counts.repaired_bytes.fetch_add(range.len, Ordering::Relaxed);
+        if !is_given_up && stands_whole(core, range)? {
+            end_skipped(core, range)?;
+        } else {
+            write(core, range, if is_given_up { Reason::Failed } else { Reason::Died })?;
+            words.counts.repairs.fetch_add(1, Ordering::Relaxed);
+            words.counts.repaired_bytes.fetch_add(range.len, Ordering::Relaxed);
+        }
     }
     cursor::publish(words, slot);
     participants::release_slot(words, slot);
     Ok(u64::from(granted.is_some()))
+}
+
+/// Cuts off what `range` skips, as its writer would have done.
+fn end_skipped(core: &Core, range: Range) -> Result<()> {
+    if !is_skipped(core, range) {
+        return Ok(());
+    }
+    cut_off(&core.open_segment_briefly(core.segment_of(range.start))?, range.start)
+}
+
+/// Whether a line that its dead writer did not publish is there to its last byte. The repair lock is
+/// held.
+///
+/// Where text is written by system calls, what was not written is beyond the end of the file, or reads
+/// as NULs. The last byte of a [`Reservation`](crate::Reservation) is written when it is published. A
+/// line that begins as a marker may be half a marker, of a repairer that died.
+pub(crate) fn stands_whole(core: &Core, range: Range) -> Result<bool> {
+    if core.geometry.layout != Layout::Text || core.geometry.fill != Fill::Pwrite {
+        return Ok(false);
+    }
+    let start = if is_skipped(core, range) { core.segment_end(range.start) } else { range.start };
+    let mut bytes = vec![0; range.len.min(MARKER_LEN_MAX) as usize];
+    let (mut lsn, mut ends_line) = (start, false);
+    while lsn < range.end() {
+        let limit = range.end().min(core.segment_end(lsn));
+        let wanted = bytes.len().min((limit.get() - lsn.get()) as usize);
+        let found = &mut bytes[..wanted];
+        let is_there = read(core, lsn, found)? == wanted && !found.contains(&0);
+        if !is_there || (lsn == start && text::may_start_marker(found)) {
+            return Ok(false);
+        }
+        ends_line = found.ends_with(b"\n");
+        lsn = Lsn::new(lsn.get() + wanted as u64);
+    }
+    Ok(ends_line)
+}
+
+/// Reads what stands at `lsn`, which is nothing where there is no file.
+fn read(core: &Core, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
+    match core.open_to_read(core.segment_of(lsn)) {
+        Ok(segment) => segment.read(lsn, bytes),
+        Err(error) if error.kind() == ErrorKind::Corrupt => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether `range` begins with the end of a segment that is skipped: nothing else starts inside a
+/// segment and goes on in the next.
+fn is_skipped(core: &Core, range: Range) -> bool {
+    range.start > core.segment_of(range.start) && range.end() > core.segment_end(range.start)
 }
 
 /// Whether the oldest reservation in flight, the one that holds `published` back, is a dead

@@ -34,6 +34,8 @@ pub struct Reservation<'a> {
     written: u64,
     /// The check of what has been written, as long as nothing of it was rewritten.
     check: Option<Check>,
+    /// The last byte of a line that others may take for whole once it is there (`pad`).
+    last: Option<u8>,
     is_mapped: bool,
     pid: u32,
 }
@@ -76,6 +78,7 @@ impl<'a> Reservation<'a> {
             len,
             written: 0,
             check,
+            last: None,
             is_mapped,
             pid,
         };
@@ -136,6 +139,9 @@ impl<'a> Reservation<'a> {
             let (at, is_mapped) = (self.placement.at, self.is_mapped);
             self.fill(|filler| filler.bytes(at, &[&header], is_mapped))?;
         }
+        if let Some(last) = self.last.take() {
+            self.store(self.len - 1, &[last])?;
+        }
         let mut slot = self.slot.take().expect("held until published");
         self.check_process()?;
         self.core.publish(self.attachment, &mut slot);
@@ -168,7 +174,22 @@ impl<'a> Reservation<'a> {
         Ok(check)
     }
 
+    /// Stores bytes of the record, but for the last byte of a line that is written by system call.
     fn put(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let is_last = offset + bytes.len() as u64 == self.len;
+        if let Some((last, others)) = bytes.split_last().filter(|_| is_last && self.is_text_file())
+        {
+            self.last = Some(*last);
+            return self.store(offset, others);
+        }
+        self.store(offset, bytes)
+    }
+
+    fn is_text_file(&self) -> bool {
+        self.core.geometry.layout == Layout::Text && !self.core.has_mapping()
+    }
+
+    fn store(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
         if bytes.is_empty() {
             // At the very end, `at` may lie in a segment that does not exist.
             return self.check_process();
