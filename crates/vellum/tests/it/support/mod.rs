@@ -197,12 +197,16 @@ pub(crate) fn open_to_all(dir: &Path) {
     fs::set_permissions(dir, fs::Permissions::from_mode(0o777)).unwrap();
 }
 
-/// Makes this process, a child with nothing else to do, one of another user.
+/// Makes this thread, of a child with nothing else to do, one of another user.
+///
+/// The library's own calls make every thread change its user in a signal handler, which may still be on
+/// its way out when the process ends: then it dies of `SIGSEGV`.
 pub(crate) fn become_nobody() {
-    // SAFETY: the calls take no memory; all threads of this process change their user.
+    // SAFETY: the calls take no memory, and change nothing but this thread's rights.
     unsafe {
-        assert_eq!(libc::setgroups(0, std::ptr::null()), 0);
-        assert_eq!((libc::setgid(65534), libc::setuid(65534)), (0, 0));
+        assert_eq!(libc::syscall(libc::SYS_setgroups, 0, 0), 0);
+        assert_eq!(libc::syscall(libc::SYS_setresgid, 65534, 65534, 65534), 0);
+        assert_eq!(libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534), 0);
     }
 }
 
