@@ -191,9 +191,8 @@ impl Codec {
     pub(crate) fn kind_by_payload(self, lsn: Lsn, header: Header, payload: &[u8]) -> Option<Kind> {
         let mut check = self.check(lsn, header.length);
         check.update(payload);
-        let kinds = [Kind::Record, Kind::Member, Kind::Seal].into_iter().zip(PAYLOAD_MARKS);
-        let mut kinds = kinds.filter(|(_, mark)| header == check.finish_as(*mark));
-        kinds.next().map(|(kind, _)| kind)
+        let mut kinds = [Kind::Record, Kind::Member, Kind::Seal].into_iter().zip(PAYLOAD_MARKS);
+        kinds.find(|(_, mark)| header == check.finish_as(*mark)).map(|(kind, _)| kind)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::shared::words::Words;
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
-use crate::{Error, ErrorKind, Fill, Lsn, OnFull, OnStageFull, Result};
+use crate::{Error, ErrorKind, Fill, Layout, Lsn, OnFull, OnStageFull, Result};
 
 /// An open log.
 pub(crate) struct Core {
@@ -133,6 +133,12 @@ impl Core {
     pub(crate) fn stage_begin(&self) -> Option<Lsn> {
         let begin = || Lsn::new(self.words().commits.stage.begin.load(Ordering::SeqCst));
         self.stage.as_ref().map(|_| begin())
+    }
+
+    /// Whether lines are written by system calls, so that a file is its text and others may follow it.
+    #[inline]
+    pub(crate) fn writes_text(&self) -> bool {
+        self.geometry.layout == Layout::Text && self.geometry.fill == Fill::Pwrite
     }
 
     /// Whether records are stored through a mapping.

@@ -19,7 +19,7 @@ use crate::shared::cursor::{self, Range};
 use crate::shared::lock::Until;
 use crate::shared::participants::{self, Owner, Remembering};
 use crate::shared::primitive::Ordering;
-use crate::{Error, ErrorKind, Fill, Layout, Lsn, Result, sys};
+use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
 /// Markers are written this much at a time.
 const MARKER_LEN_MAX: u64 = 1 << 20;
@@ -164,7 +164,7 @@ fn end_skipped(core: &Core, range: Range) -> Result<()> {
 /// as NULs. The last byte of a [`Reservation`](crate::Reservation) is written when it is published. A
 /// line that begins as a marker may be half a marker, of a repairer that died.
 pub(crate) fn stands_whole(core: &Core, range: Range) -> Result<bool> {
-    if core.geometry.layout != Layout::Text || core.geometry.fill != Fill::Pwrite {
+    if !core.writes_text() {
         return Ok(false);
     }
     let start = if is_skipped(core, range) { core.segment_end(range.start) } else { range.start };

@@ -177,16 +177,13 @@ impl<'a> Reservation<'a> {
     /// Stores bytes of the record, but for the last byte of a line that is written by system call.
     fn put(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
         let is_last = offset + bytes.len() as u64 == self.len;
-        if let Some((last, others)) = bytes.split_last().filter(|_| is_last && self.is_text_file())
+        if let Some((last, others)) =
+            bytes.split_last().filter(|_| is_last && self.core.writes_text())
         {
             self.last = Some(*last);
             return self.store(offset, others);
         }
         self.store(offset, bytes)
-    }
-
-    fn is_text_file(&self) -> bool {
-        self.core.geometry.layout == Layout::Text && !self.core.has_mapping()
     }
 
     fn store(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {

@@ -25,7 +25,6 @@ use crate::shared::cursor::{self, Grant};
 use crate::shared::lock::{self, Held, Patience};
 use crate::shared::primitive::{self, Ordering};
 use crate::shared::words::{Alone, LockWords, WatchedLockWords};
-use crate::{Fill, Layout};
 
 /// Looks at the turn before sleeping.
 const LOOKS: u32 = 4;
@@ -59,8 +58,7 @@ impl Core {
     /// there is none to be had.
     #[inline]
     pub(crate) fn take_turn(&self, attachment: &Attachment) -> Option<Turn<'_>> {
-        let is_seen = self.geometry.layout == Layout::Text && self.geometry.fill == Fill::Pwrite;
-        if !is_seen {
+        if !self.writes_text() {
             return None;
         }
         let words = &self.words().files.turn;

@@ -1,6 +1,6 @@
 //! Payloads whose check is by chance that of another kind of frame.
 //!
-//! One payload in 2^31 is such: a few an hour at full speed. They are worked out here from what
+//! One payload in 2^31 is such: one every few minutes at full speed. They are worked out here from what
 //! `docs/format.md` says of checks.
 
 use std::fs;
