@@ -73,9 +73,7 @@ impl Seen {
             return Seen(Vec::new());
         }
         let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-        let logs = entries.map(|entry| entry.path()).filter(|path| {
-            path.extension().is_some_and(|extension| extension == "log") && !path.is_symlink()
-        });
+        let logs = entries.map(|entry| entry.path()).filter(|path| is_log(path));
         Seen(
             logs.filter_map(|path| Some((path.clone(), whole_lines(fs::read(path).ok()?))))
                 .collect(),
@@ -289,6 +287,20 @@ fn first_of(name: &str) -> Option<Result<u64, std::num::ParseIntError>> {
         None => name.strip_suffix(".seg")?,
     };
     Some(u64::from_str_radix(digits, 16))
+}
+
+/// The link leads to a file, whoever has just opened the log.
+pub fn link(case: &Case, dir: &Path) -> Result<(), Fault> {
+    if case.layout != Layout::Text {
+        return Ok(());
+    }
+    let entries = fs::read_dir(dir).map_err(|error| format!("cannot list: {error}"))?;
+    let paths = entries.flatten().map(|entry| entry.path());
+    check_link(dir, paths.filter(|path| is_log(path)).max().as_ref())
+}
+
+fn is_log(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "log") && !path.is_symlink()
 }
 
 /// The link leads to the newest file, unless who would have moved it died: then to one before.

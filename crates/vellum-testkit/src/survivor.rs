@@ -55,7 +55,9 @@ impl Scene<'_> {
                 let seen = Seen::of(self.case, self.dir);
                 self.cut_power(None)?;
                 let start = trace::now_ns();
-                let elapsed = self.go_on(self.open()?, None, start)?;
+                let log = self.open()?;
+                check::link(self.case, self.dir)?;
+                let elapsed = self.go_on(log, None, start)?;
                 seen.stays().map(|()| elapsed)
             }
             Survivor::Attached => {

@@ -126,11 +126,15 @@ impl Core {
             return;
         }
         let link = self.dir.join(CURRENT_NAME);
-        let Some(name) = self.newest_name() else {
-            if self.dir.readlink(&link).is_ok() {
-                let _ = self.dir.unlink(&link);
+        let name = match self.newest_name() {
+            Ok(Some(name)) => name,
+            Ok(None) => {
+                if self.dir.readlink(&link).is_ok() {
+                    let _ = self.dir.unlink(&link);
+                }
+                return;
             }
-            return;
+            Err(_) => return,
         };
         if self.links_to(&link, &name) {
             return;
@@ -142,19 +146,21 @@ impl Core {
         }
     }
 
-    fn newest_name(&self) -> Option<PathBuf> {
-        let newest = self.newest_path().map(|(_, path)| path);
-        let newest = newest.or_else(|| {
-            let listing = Listing::read(&self.dir).unwrap_or_default();
-            listing.files.last().map(|file| file.path.clone())
-        });
-        newest.and_then(|path| path.file_name().map(PathBuf::from))
+    /// Name of the newest file that is there: who stored a name may have died before a file got it.
+    fn newest_name(&self) -> Result<Option<PathBuf>> {
+        let told = self.newest_path().map(|(_, path)| path).filter(|path| self.dir.holds(path));
+        let newest = match told {
+            Some(path) => Some(path),
+            None => Listing::read(&self.dir)?.files.pop().map(|file| file.path),
+        };
+        Ok(newest.and_then(|path| path.file_name().map(PathBuf::from)))
     }
 
     /// Puts the link right where somebody died before moving it, or removed it.
     pub(crate) fn check_link(&self, attachment: &Attachment) {
         let link = self.dir.join(CURRENT_NAME);
-        let is_right = || self.newest_name().is_some_and(|name| self.links_to(&link, &name));
+        let is_right =
+            || matches!(self.newest_name(), Ok(Some(name)) if self.links_to(&link, &name));
         // A framed log has none, and is not listed for it.
         if self.geometry.layout == Layout::Text
             && !is_right()
