@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use vellum::{Layout, Log, Lsn, Preallocate};
@@ -72,12 +73,9 @@ impl Seen {
         if !is_seen || case.operation == Operation::Batch {
             return Seen(Vec::new());
         }
-        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-        let logs = entries.map(|entry| entry.path()).filter(|path| is_log(path));
-        Seen(
-            logs.filter_map(|path| Some((path.clone(), whole_lines(fs::read(path).ok()?))))
-                .collect(),
-        )
+        let lines_of = |path: PathBuf| Some((path.clone(), whole_lines(fs::read(path).ok()?)));
+        // Without a directory nobody has read anything.
+        Seen(logs(dir).into_iter().flatten().filter_map(lines_of).collect())
     }
 
     /// What was read stands there for good, as long as its file does.
@@ -294,13 +292,16 @@ pub fn link(case: &Case, dir: &Path) -> Result<(), Fault> {
     if case.layout != Layout::Text {
         return Ok(());
     }
-    let entries = fs::read_dir(dir).map_err(|error| format!("cannot list: {error}"))?;
-    let paths = entries.flatten().map(|entry| entry.path());
-    check_link(dir, paths.filter(|path| is_log(path)).max().as_ref())
+    let logs = logs(dir).map_err(|error| format!("cannot list: {error}"))?;
+    check_link(dir, logs.max().as_ref())
 }
 
-fn is_log(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "log") && !path.is_symlink()
+/// The files of a text log, in any order.
+fn logs(dir: &Path) -> io::Result<impl Iterator<Item = PathBuf>> {
+    let is_log = |path: &PathBuf| {
+        path.extension().is_some_and(|extension| extension == "log") && !path.is_symlink()
+    };
+    Ok(fs::read_dir(dir)?.flatten().map(|entry| entry.path()).filter(is_log))
 }
 
 /// The link leads to the newest file, unless who would have moved it died: then to one before.

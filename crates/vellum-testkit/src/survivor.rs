@@ -49,26 +49,20 @@ impl Scene<'_> {
     pub fn play(&self, inherited: Option<Log>, strike: &mut dyn Strike) -> Result<u64, Fault> {
         let own = Payload::new('w', 0, 40);
         match self.case.survivor {
-            Survivor::Opener => {
-                strike.reach()?;
-                strike.kill()?;
-                let seen = Seen::of(self.case, self.dir);
+            Survivor::Opener => self.strike_and(strike, || {
                 self.cut_power(None)?;
                 let start = trace::now_ns();
                 let log = self.open()?;
                 check::link(self.case, self.dir)?;
-                let elapsed = self.go_on(log, None, start)?;
-                seen.stays().map(|()| elapsed)
-            }
+                self.go_on(log, None, start)
+            }),
             Survivor::Attached => {
                 let log = inherited.map_or_else(|| self.open(), Ok)?;
                 self.append(&log, own)?;
-                strike.reach()?;
-                strike.kill()?;
-                let seen = Seen::of(self.case, self.dir);
-                self.cut_power(Some(own))?;
-                let elapsed = self.go_on(log, Some(own), trace::now_ns())?;
-                seen.stays().map(|()| elapsed)
+                self.strike_and(strike, || {
+                    self.cut_power(Some(own))?;
+                    self.go_on(log, Some(own), trace::now_ns())
+                })
             }
             Survivor::Holding => self.play_holding(own, strike),
             Survivor::Waiting => self.play_waiting(own, strike),
@@ -152,6 +146,19 @@ impl Scene<'_> {
         let saw_at = self.page.word(SAW_AT).load(Ordering::SeqCst);
         self.finish(log, Some(own), &later(self.case))?;
         Ok(saw_at.saturating_sub(start))
+    }
+
+    /// Has the victim killed, then has `survive` go on, and holds it to what stood in the files.
+    fn strike_and(
+        &self,
+        strike: &mut dyn Strike,
+        survive: impl FnOnce() -> Result<u64, Fault>,
+    ) -> Result<u64, Fault> {
+        strike.reach()?;
+        strike.kill()?;
+        let seen = Seen::of(self.case, self.dir);
+        let elapsed = survive()?;
+        seen.stays().map(|()| elapsed)
     }
 
     /// Appends and reads, then looks at everything.
