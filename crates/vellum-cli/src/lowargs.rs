@@ -12,6 +12,7 @@ mod stress;
 mod upkeep;
 mod values;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
@@ -38,7 +39,7 @@ pub(crate) fn parse() -> Command {
     if std::env::args_os().nth(1).is_some_and(|word| word == INTERNAL) {
         return Command::Internal(internal::parse());
     }
-    let command = LowArgs::parse().command;
+    let command = LowArgs::parse_from(words(std::env::args_os())).command;
     if let Command::Append(AppendArgs {
         commit: Some(CommitWhen::None),
         commit_interval: Some(_),
@@ -51,6 +52,20 @@ pub(crate) fn parse() -> Command {
     command
 }
 
+/// The words with `--compress` as it is meant: a flag, unless `yes` or `no` follows. The parser alone
+/// would take the log's name for its value.
+fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.collect();
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    for index in 0..end {
+        let has_value = words.get(index + 1).is_some_and(|next| next == "yes" || next == "no");
+        if words[index] == "--compress" && !has_value {
+            words[index] = "--compress=yes".into();
+        }
+    }
+    words
+}
+
 /// Many processes append to one log, at the speed of memory.
 ///
 /// A log is a directory of files. Any number of processes append to it at the same time, without
@@ -58,7 +73,6 @@ pub(crate) fn parse() -> Command {
 /// is killed costs the others nothing.
 #[derive(Debug, Parser)]
 #[command(name = "vellum", version, after_help = examples::VELLUM, max_term_width = 100)]
-#[command(disable_help_subcommand = true)]
 pub(crate) struct LowArgs {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -1,7 +1,7 @@
 //! How a command went, and the exit code that says so.
 
-use std::io;
 use std::process::ExitCode;
+use std::{fmt, io};
 
 use crate::output;
 
@@ -19,6 +19,18 @@ pub(crate) enum Outcome {
     Failed,
 }
 
+/// A value on the command line that does not go with the log.
+#[derive(Debug)]
+pub(crate) struct BadValue(pub(crate) String);
+
+impl fmt::Display for BadValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadValue {}
+
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 const DAMAGED: u8 = 3;
@@ -32,10 +44,30 @@ pub(crate) fn exit_code(result: Result<Outcome>) -> ExitCode {
         // Whoever reads has had enough: nothing went wrong.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            output::say(format_args!("{error:#}"));
+            output::say(as_typed(format!("{error:#}")));
             ExitCode::from(code(&error))
         }
     }
+}
+
+/// What options are called in errors of the library, and on the command line.
+const NAMES: [(&str, &str); 11] = [
+    ("created with layout", "created with --layout"),
+    ("with the layout text", "with --layout text"),
+    ("created with preallocation", "created with --preallocate"),
+    ("created with fill", "created with --fill"),
+    ("segment capacity", "--segment-bytes"),
+    ("rotate_bytes", "--rotate-bytes"),
+    ("rotate_every", "--rotate-every"),
+    ("rotate_offset", "--rotate-offset"),
+    ("retain_bytes", "--retain-bytes"),
+    ("retain_age", "--retain-age"),
+    ("retain_files", "--retain-files"),
+];
+
+/// The text of an error with options as the user has typed them.
+fn as_typed(text: String) -> String {
+    NAMES.iter().fold(text, |text, (name, option)| text.replace(name, option))
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -44,6 +76,9 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn code(error: &anyhow::Error) -> u8 {
+    if error.is::<BadValue>() {
+        return USAGE;
+    }
     if let Some(error) = error.chain().find_map(|cause| cause.downcast_ref::<vellum::Error>()) {
         return match error.kind() {
             vellum::ErrorKind::Corrupt => DAMAGED,

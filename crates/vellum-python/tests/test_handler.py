@@ -109,7 +109,9 @@ format=%(message)s
         ({"when": "D", "interval": 0}, "interval is 0"),
         ({"commit_on": "LOUD"}, "LOUD"),
         ({"level": "LOUD"}, "LOUD"),
-        ({"maxBytes": -1}, "rotate_bytes is -1"),
+        ({"maxBytes": -1}, "maxBytes is -1"),
+        ({"maxBytes": -1, "delay": True}, "maxBytes is -1"),
+        ({"backupCount": "many"}, "backupCount is 'many'"),
         ({"on_full": "ignore"}, "block"),
     ],
 )

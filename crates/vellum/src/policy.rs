@@ -134,11 +134,15 @@ impl Options {
         let message = if layout == Layout::Text {
             return Ok(());
         } else if !self.policy.is_empty() {
-            "only text logs rotate, and keep or remove files by a policy; this one is framed: leave \
-             the options of the policy alone, or create it with the layout text"
+            format!(
+                "only text logs rotate, and keep or remove files by a policy; this one is framed: \
+                 leave out {}, or create it with the layout text",
+                self.policy.names().join(" and ")
+            )
         } else if self.on_full == OnFull::Drop {
             "a framed log drops no records, because nothing in it would tell of them; choose error \
              or block"
+                .into()
         } else {
             return Ok(());
         };
@@ -212,6 +216,20 @@ impl PolicyWish {
     /// Whether the program leaves everything alone.
     pub(crate) fn is_empty(&self) -> bool {
         *self == PolicyWish::default()
+    }
+
+    /// What the options that are not left alone are called.
+    fn names(&self) -> Vec<&'static str> {
+        let said = [
+            ("rotate_bytes", self.rotate_bytes.is_some()),
+            ("rotate_every", self.rotate_every.is_some()),
+            ("rotate_offset", self.rotate_offset.is_some()),
+            ("retain_bytes", self.retain_bytes.is_some()),
+            ("retain_age", self.retain_age.is_some()),
+            ("retain_files", self.retain_files.is_some()),
+            ("compress", self.compresses.is_some()),
+        ];
+        said.into_iter().filter(|(_, is_said)| *is_said).map(|(name, _)| name).collect()
     }
 
     /// The policy of a log that has `stored`; zeros stand for no limit.

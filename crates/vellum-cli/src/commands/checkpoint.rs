@@ -1,10 +1,11 @@
 //! `vellum checkpoint`: the position from which the log's user recovers.
 
 use serde::Serialize;
+use vellum::{ErrorKind, Layout, Log, Lsn};
 
 use super::{open_to_read, open_to_write};
 use crate::lowargs::CheckpointArgs;
-use crate::outcome::{Outcome, Result};
+use crate::outcome::{BadValue, Outcome, Result};
 use crate::output;
 
 #[derive(Serialize)]
@@ -16,6 +17,7 @@ pub(super) fn run(args: &CheckpointArgs) -> Result<Outcome> {
     let checkpoint = match args.lsn {
         Some(lsn) => {
             let log = open_to_write(&args.log)?;
+            check(&log, lsn)?;
             log.set_checkpoint(lsn)?;
             log.checkpoint()
         }
@@ -29,4 +31,26 @@ pub(super) fn run(args: &CheckpointArgs) -> Result<Outcome> {
         output::print(&format!("{checkpoint}\n"))?;
     }
     Ok(Outcome::Good)
+}
+
+/// Refuses a position from which nobody could read.
+fn check(log: &Log, lsn: Lsn) -> Result<()> {
+    let is_start = || match log.reader(lsn) {
+        Err(error) if is_no_start(error.kind()) => Ok(false),
+        answer => answer.map(|_| true),
+    };
+    if log.layout() == Layout::Text || lsn != Lsn::ZERO && is_start()? {
+        return Ok(());
+    }
+    Err(BadValue(format!(
+        "{lsn} is no checkpoint: neither does a record start there nor does the log end there, \
+         which holds positions {} to {}",
+        log.begin(),
+        log.published()
+    ))
+    .into())
+}
+
+fn is_no_start(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::OutOfRange | ErrorKind::Trimmed)
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::Context;
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 
 use crate::lowargs::{LowArgs, ManArgs};
@@ -11,7 +11,7 @@ use crate::outcome::{Outcome, Result};
 use crate::output::Output;
 
 pub(super) fn run(args: &ManArgs) -> Result<Outcome> {
-    let mut command = LowArgs::command();
+    let mut command = without_help(LowArgs::command());
     let Some(dir) = &args.dir else {
         command.build();
         let mut page = Vec::new();
@@ -25,4 +25,9 @@ pub(super) fn run(args: &ManArgs) -> Result<Outcome> {
     clap_mangen::generate_to(command, dir)
         .with_context(|| format!("cannot write man pages to {}", dir.display()))?;
     Ok(Outcome::Good)
+}
+
+/// `vellum help` explains every command; a page for each of its words would be the same once more.
+fn without_help(command: Command) -> Command {
+    command.disable_help_subcommand(true).mut_subcommands(without_help)
 }

@@ -32,7 +32,7 @@ pub(super) fn run(args: &RepairArgs) -> Result<Outcome> {
         output.flush()?;
         output::say(format_args!("{} in {}", summary(&report), args.target.display()));
     }
-    Ok(if report.damage.is_empty() { Outcome::Good } else { Outcome::Failed })
+    Ok(if report.damage.is_empty() { Outcome::Good } else { Outcome::Damaged })
 }
 
 fn summary(report: &RepairReport) -> String {

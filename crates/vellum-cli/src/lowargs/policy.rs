@@ -32,6 +32,7 @@ pub(crate) struct PolicyArgs {
     pub(crate) retain_files: Option<u64>,
     /// Compress files with zstd when the log has gone on in a new one
     #[arg(long, value_name = "YES|NO", value_parser = values::yes_or_no())]
+    #[arg(num_args = 0..=1, default_missing_value = "yes")]
     pub(crate) compress: Option<bool>,
     /// What to do with a record when the disk is full: stop, wait for space, or drop it and have
     /// the log say so later (this process alone, not stored) [default: error]

@@ -93,6 +93,7 @@ pub(crate) struct StressArgs {
     pub(crate) retain_files: Option<u64>,
     /// Have a text log compress its closed files
     #[arg(long, value_name = "YES|NO", value_parser = values::yes_or_no())]
+    #[arg(num_args = 0..=1, default_missing_value = "yes")]
     pub(crate) compress: Option<bool>,
 }
 

@@ -59,7 +59,8 @@ pub(crate) struct PrepareArgs {
 /// Print or set the position from which the log's user recovers
 ///
 /// It is kept with the log and means nothing to it: whoever applies records elsewhere notes here
-/// how far that has come. 0 stands for none.
+/// how far that has come. A record starts there, or the log ends there. 0 is printed where there is
+/// none.
 #[derive(Args, Debug)]
 #[command(after_help = examples::CHECKPOINT)]
 pub(crate) struct CheckpointArgs {
@@ -98,7 +99,7 @@ pub(crate) struct TruncateArgs {
 /// Save what is readable of a damaged log into a new one
 ///
 /// The damaged log stays as it is. Prints a line for each thing that could not be read,
-/// FILE:OFFSET: lsn LSN: REASON, and exits with 1 if there was any.
+/// FILE:OFFSET: lsn LSN: REASON, and exits with 3 if there was any.
 #[derive(Args, Debug)]
 #[command(after_help = examples::REPAIR)]
 pub(crate) struct RepairArgs {

@@ -50,6 +50,15 @@ fn every_command_explains_itself_with_examples() {
 }
 
 #[test]
+fn help_is_a_command_too() {
+    for command in COMMANDS.iter().copied() {
+        let text = run(&[&["help"], command].concat(), b"").good();
+        assert_eq!(text, run(&[command, &["--help"]].concat(), b"").good(), "{command:?}");
+    }
+    assert_eq!(run(&["help", "nonsense"], b"").code, 2);
+}
+
+#[test]
 fn a_wrong_command_line_is_a_usage_error() {
     for args in [
         &["nonsense"][..],

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::support::Place;
+use super::support::{Place, run};
 
 #[test]
 fn what_is_said_stays_with_the_log_and_the_rest_stays_as_it_was() {
@@ -68,4 +68,61 @@ fn a_framed_log_has_no_policy() {
     place.run("append", &["--on-full", "drop"], b"two\n").complaint(2);
     assert_eq!(place.stat()["policy"], json!(null));
     assert_eq!(place.run("cat", &[], b"").good(), "one\n");
+}
+
+#[test]
+fn compress_is_a_flag_that_may_have_a_value() {
+    let place = Place::new();
+    let is_compressing = |options: &[&str]| {
+        place.run("append", &[&["--layout", "text"], options].concat(), b"").good();
+        place.stat()["policy"]["compress"].as_bool()
+    };
+    for (options, expected) in [
+        (&["--compress"][..], true),
+        (&["--compress", "no"], false),
+        (&["--compress", "yes"], true),
+        (&["--compress=no"], false),
+        (&["--compress", "--retain-files", "9"], true),
+        (&["--compress=no", "--"], false),
+    ] {
+        assert_eq!(is_compressing(options), Some(expected), "{options:?}");
+    }
+    let log = place.log();
+    run(&["append", log.to_str().unwrap(), "--compress"], b"").good();
+    assert_eq!(place.stat()["policy"]["compress"], true);
+    assert_eq!(place.run("append", &["--compress=maybe"], b"").code, 2);
+}
+
+#[test]
+fn a_refused_option_leaves_nothing_behind() {
+    let place = Place::new();
+    for options in [&["--rotate-bytes", "1M"][..], &["--on-full", "drop"], &["--retain-age", "1d"]]
+    {
+        for commits in [&[][..], &["--commit", "end"]] {
+            place.run("append", &[options, commits].concat(), b"one\n").complaint(2);
+            assert!(!place.log().exists(), "{options:?}");
+            std::fs::create_dir(place.log()).unwrap();
+            place.run("append", &[options, commits].concat(), b"one\n").complaint(2);
+            assert_eq!(std::fs::read_dir(place.log()).unwrap().count(), 0, "{options:?}");
+            std::fs::remove_dir(place.log()).unwrap();
+        }
+    }
+    std::fs::write(place.dir().join("vellum.toml"), "damaged").unwrap();
+    place.run("append", &[], b"one\n").complaint(2);
+    assert!(!place.log().exists());
+}
+
+#[test]
+fn errors_name_options_as_they_were_typed() {
+    let place = Place::new();
+    let refused = place.run("append", &["--rotate-bytes", "1M", "--retain-files", "3"], b"one\n");
+    let complaint = refused.complaint(2);
+    for words in ["leave out --rotate-bytes and --retain-files", "with --layout text"] {
+        assert!(complaint.contains(words), "{complaint}");
+    }
+    assert!(!complaint.contains('_'), "{complaint}");
+    place.append(&[], b"one\n");
+    let refused = place.run("append", &["--segment-bytes", "1M"], b"two\n");
+    let complaint = refused.complaint(2);
+    assert!(complaint.contains("created with --segment-bytes 67108864"), "{complaint}");
 }

@@ -87,8 +87,16 @@ fn a_checkpoint_is_kept_with_the_log() {
     assert_eq!(place.stat()["checkpoint"], told[1]);
     let next = told[2].to_string();
     assert_eq!(json(&with(&place, "checkpoint", &["--json"], &next).good())["checkpoint"], told[2]);
-    with(&place, "checkpoint", &[], "99999999999").complaint(1);
+    for wrong in [told[1] + 8, told[0] + 1, 1, 0, 99_999_999_999] {
+        let ran = with(&place, "checkpoint", &[], &wrong.to_string());
+        assert!(ran.complaint(2).contains(&format!("{wrong} is no checkpoint")), "{ran:?}");
+    }
     assert_eq!(place.run("checkpoint", &[], b"").good(), next + "\n");
+    let end = place.stat()["published"].to_string();
+    for right in [end.as_str(), &lsn] {
+        assert!(talk(&with(&place, "checkpoint", &[], right)).contains(right));
+        assert_eq!(place.run("checkpoint", &[], b"").good(), format!("{right}\n"));
+    }
 }
 
 #[test]
@@ -176,7 +184,7 @@ fn repair_saves_what_is_readable_and_names_what_is_not() {
     let copies = copies.each_ref().map(|path| path.to_str().unwrap());
 
     let ran = with(&place, "repair", &[], copies[0]);
-    assert_eq!(ran.code, 1);
+    assert_eq!(ran.code, 3);
     assert!(ran.stderr.contains("899 records of"), "{}", ran.stderr);
     let text = ran.text();
     assert!(text.starts_with(path.to_str().unwrap()) && text.lines().count() == 1, "{text}");
@@ -184,7 +192,7 @@ fn repair_saves_what_is_readable_and_names_what_is_not() {
     assert_eq!(run(&["cat", copies[0]], b"").good(), "record\n".repeat(899));
 
     let ran = with(&place, "repair", &["--json"], copies[1]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (1, ""));
+    assert_eq!((ran.code, ran.stderr.as_str()), (3, ""));
     let report = json(&ran.text());
     assert_eq!((&report["records"], &report["damage"][0]["lsn"]), (&899.into(), &lsn.into()));
 

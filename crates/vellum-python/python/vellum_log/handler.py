@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import datetime
 import logging
+import operator
 import os
 from typing import Any, Callable, Literal, Union
 
@@ -81,9 +82,10 @@ class VellumHandler(logging.Handler):
         self.errors = errors or "backslashreplace"
         codecs.lookup_error(self.errors)
         self._commit_from = None if commit_on is None else _level_number(commit_on)
+        kept = _count("backupCount", backupCount)
         self._options: dict[str, Any] = {
-            "rotate_bytes": maxBytes,
-            "retain_files": _ALL if backupCount == 0 else backupCount,
+            "rotate_bytes": _count("maxBytes", maxBytes),
+            "retain_files": _ALL if kept == 0 else kept,
             "retain_bytes": retain_bytes,
             "retain_age": retain_age,
             "compress": compress,
@@ -205,6 +207,19 @@ class VellumHandler(logging.Handler):
 
 #: Since Python 3.12 `handle` returns the record.
 _HANDLE_RETURNS_RECORD = hasattr(logging, "getHandlerByName")
+
+
+def _count(name: str, value: int | None) -> int | None:
+    """What is not a number of things is refused under the name that the caller gave it."""
+    if value is None:
+        return None
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if not 0 <= number <= _ALL:
+        raise ValueError(f"{name} is {value!r}; it must be a whole number, 0 or more")
+    return number
 
 
 def _level_number(level: int | str) -> int:

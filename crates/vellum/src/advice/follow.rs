@@ -24,6 +24,19 @@ impl Options {
         Ok((self.following(&advice, filesystem), Some(path)))
     }
 
+    /// Refuses to create a log in `dir`, which need not exist, below advice that is damaged.
+    pub(crate) fn check_advice(&self, dir: &Path) -> Result<()> {
+        if self.ignores_advice {
+            return Ok(());
+        }
+        let parent = dir.parent().filter(|parent| *parent != Path::new(""));
+        match std::fs::symlink_metadata(dir) {
+            Ok(_) => place::find_for_log(dir),
+            Err(_) => place::find(parent.unwrap_or(Path::new("."))),
+        }
+        .map(drop)
+    }
+
     fn following(&self, advice: &Advice, filesystem: Filesystem) -> Options {
         let is_wal = self.wanted_fill() == Some(Fill::Staged);
         let section = if is_wal { &advice.wal } else { &advice.log };

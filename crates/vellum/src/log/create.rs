@@ -48,6 +48,18 @@ impl Opened {
     }
 }
 
+/// Refuses options for a new log in `path` before anything is made for it. Whoever is faster than
+/// the log is created has them refused once more.
+pub(crate) fn check_new(path: &Path, options: &Options) -> Result<()> {
+    let parts = [CONTROL_NAME, GEOMETRY_NAME];
+    if parts.iter().any(|name| std::fs::symlink_metadata(path.join(name)).is_ok()) {
+        return Ok(());
+    }
+    // Segments that have lost both are refused as such.
+    options.check_layout(options.layout.unwrap_or_default(), path)?;
+    options.check_advice(path)
+}
+
 pub(crate) fn make_directory(dir: &Path, mode: u32) -> Result<()> {
     // Who may read or write files may also search the directory.
     let search = (mode & 0o444) >> 2 | (mode & 0o222) >> 1;

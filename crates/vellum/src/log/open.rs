@@ -23,7 +23,7 @@ use crate::log::control::{
     self, overwrite_control, overwrite_geometry, read_geometry, stored_geometry,
 };
 use crate::log::core::Core;
-use crate::log::create::{Opened, check_is_ours, make_control, make_directory};
+use crate::log::create::{Opened, check_is_ours, check_new, make_control, make_directory};
 use crate::log::gate::Gate;
 use crate::log::rebuild::{self, Access, Loss};
 use crate::log::{CONTROL_NAME, LOCK_NAME, gate, pad, stage, trust, wipe};
@@ -50,6 +50,7 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<CoreRef> {
     let mode = options.mode.unwrap_or(0o666);
     let may_create = !options.never_create || options.create_new;
     if may_create {
+        check_new(path, options)?;
         make_directory(path, mode)?;
     }
     let dir = &open_directory(path)?;
