@@ -659,7 +659,8 @@ int vellum_truncate(const vellum_log *log, uint64_t from);
 // Makes sure that `segments` files are ready beyond the one being written; `*made` is how many had
 // to be made. `made` may be NULL.
 //
-// Errors: VELLUM_NO_SPACE; those made before stay.
+// Errors: VELLUM_NO_SPACE; those made before are given back, or stay where another process has the
+// log open.
 int vellum_prepare(const vellum_log *log, uint64_t segments, uint64_t *made);
 
 // Starts a thread that keeps `segments` files ready; it has the signal mask of the calling thread.

@@ -79,7 +79,8 @@ pub extern "C" fn vellum_truncate(log: Option<&vellum_log>, from: u64) -> c_int 
 /// Makes sure that `segments` files are ready beyond the one being written; `*made` is how many had
 /// to be made. `made` may be NULL.
 ///
-/// Errors: VELLUM_NO_SPACE; those made before stay.
+/// Errors: VELLUM_NO_SPACE; those made before are given back, or stay where another process has the
+/// log open.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_prepare(
     log: Option<&vellum_log>,

@@ -10,6 +10,8 @@ use std::path::Path;
 
 use vellum::{Log, Lsn, ParticipantStat, SegmentStat, Stat};
 
+pub(super) use commits::prepared_segments;
+
 use super::open_to_read;
 use crate::lowargs::StatArgs;
 use crate::outcome::{Outcome, Result};

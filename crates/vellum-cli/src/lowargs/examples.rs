@@ -61,7 +61,8 @@ Examples:
 pub(super) const PREPARE: &str = "\
 Examples:
   vellum prepare orders.log
-  vellum prepare --segments 8 orders.log";
+  vellum prepare --segments 8 orders.log
+  vellum prepare --release orders.log";
 
 pub(super) const CHECKPOINT: &str = "\
 Examples:

@@ -40,7 +40,8 @@ pub(crate) struct RotateArgs {
 /// Make segments ready ahead of need, so that no commit has to wait for that
 ///
 /// They are allocated and synced, beyond the segment that is written now, as the log was created
-/// to do it. Segments that are ready already count.
+/// to do it. Segments that are ready already count. What would leave less than a tenth of the disk
+/// free is refused, and what fails gives back what it has made, unless others have the log open.
 #[derive(Args, Debug)]
 #[command(after_help = examples::PREPARE)]
 pub(crate) struct PrepareArgs {
@@ -51,6 +52,12 @@ pub(crate) struct PrepareArgs {
     #[arg(long, value_name = "COUNT", default_value = "1")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) segments: u64,
+    /// Make them even where that leaves less than a tenth of the disk free
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Give segments back that stand ready; nobody else may have the log open
+    #[arg(long, conflicts_with_all = ["segments", "force"])]
+    pub(crate) release: bool,
     /// Print what was done as one object of JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -66,6 +66,33 @@ fn prepared_segments_are_ready_before_records_need_them() {
 }
 
 #[test]
+fn what_would_fill_the_disk_is_refused() {
+    let place = Place::new();
+    place.append(&["--segment-bytes", "1GiB", "--preallocate", "off"], b"one\n");
+    let before = place.files().len();
+    let ran = place.run("prepare", &["--segments", "1000000"], b"");
+    let complaint = ran.complaint(1);
+    assert!(complaint.contains("a tenth of the disk") && complaint.contains("--force"));
+    assert_eq!(place.files().len(), before);
+}
+
+#[test]
+fn prepared_segments_are_given_back_on_demand() {
+    let place = Place::new();
+    place.append(&["--commit", "end", "--segment-bytes", "64KiB"], b"one\n");
+    place.run("prepare", &["--segments", "20", "--force"], b"");
+    assert_eq!(place.stat()["prepared_segments"], 20);
+    let ran = place.run("prepare", &["--release"], b"");
+    assert!(talk(&ran).ends_with("segments given back\n"), "{}", ran.stderr);
+    assert!(place.stat()["prepared_segments"].as_u64() < Some(3));
+    let text = place.run("prepare", &["--release", "--json"], b"").good();
+    assert_eq!(json(&text)["segments_made"], 0);
+    assert_eq!(place.run("prepare", &["--release", "--force"], b"").code, 2);
+    place.append(&[], b"two\n");
+    assert_eq!(place.run("cat", &[], b"").good(), "one\ntwo\n");
+}
+
+#[test]
 fn a_new_log_has_no_checkpoint() {
     let place = Place::new();
     place.append(&[], b"one\n");

@@ -20,6 +20,7 @@ mod holds;
 mod open;
 mod pad;
 mod policy;
+mod prepared;
 mod preparing;
 mod read;
 mod rebuild;
@@ -289,14 +290,25 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// [`NoSpace`](crate::ErrorKind::NoSpace) on a full disk; those made before stay.
+    /// [`NoSpace`](crate::ErrorKind::NoSpace) on a full disk. Those made before are given back, or
+    /// stay where another process has the log open.
     ///
     /// # Durability
     ///
     /// In a [staged](crate::Fill::Staged) log they and their names are on the device when it
     /// returns, so commits in them wait for no journal.
     pub fn prepare(&self, segments: u64) -> Result<u64> {
-        self.shared.0.prepare(segments)
+        prepared::prepare_all(&self.shared.0, segments)
+    }
+
+    /// Gives back the segments that stand ready beyond what is written, and returns how many those
+    /// were. Whoever appends next makes what it needs.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`](crate::ErrorKind::Busy) as for [`truncate`](Log::truncate).
+    pub fn release_prepared(&self) -> Result<u64> {
+        prepared::release(&self.shared.0, u64::MAX)
     }
 
     /// A thread that keeps `segments` segments ready, until it is dropped.

@@ -261,14 +261,22 @@ impl Core {
 
     /// Makes segments exist beyond the one being written until there are `segments`; returns how
     /// many were made. Of a text log one file is kept ready, without a name.
+    ///
+    /// What was made before an error is left: see [`prepare_all`](crate::log::prepared::prepare_all).
     pub(crate) fn prepare(&self, segments: u64) -> Result<u64> {
+        let mut made = 0;
+        self.prepare_counting(segments, &mut made).map(|()| made)
+    }
+
+    /// The same, and `made` counts along.
+    pub(crate) fn prepare_counting(&self, segments: u64, made: &mut u64) -> Result<()> {
         let attachment = self.attachment()?;
         let words = self.words();
-        let mut made = 0;
         if self.geometry.layout == Layout::Text {
             let _held = self.hold(HoldKind::Prepare, attachment)?;
             self.check_words()?;
-            return Ok(u64::from(segments > 0 && self.make_next()?));
+            *made = u64::from(segments > 0 && self.make_next()?);
+            return Ok(());
         }
         loop {
             // Segment by segment, so that writers who need the lock do not wait for all of them.
@@ -278,10 +286,10 @@ impl Core {
             let wanted = self.segment_end(cursor::tail(words)).get().saturating_add(wanted);
             let allocated = words.allocated_end.load(Ordering::Acquire);
             if allocated >= wanted.min(Lsn::MAX.get() - self.capacity()) {
-                return Ok(made);
+                return Ok(());
             }
             self.allocate_to(Lsn::new(allocated + 1))?;
-            made += 1;
+            *made += 1;
         }
     }
 

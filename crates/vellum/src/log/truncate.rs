@@ -35,7 +35,7 @@ pub(crate) fn truncate(shared: &Arc<CoreRef>, from: Lsn) -> Result<()> {
     core.check_poison()?;
     core.sync()?;
     check(shared, from)?;
-    attachment.alone(core, || {
+    let answer = attachment.alone(core, || {
         let mut is_half_done = false;
         let answer = cut(core, attachment, from, &mut is_half_done);
         if let Err(error) = &answer
@@ -43,8 +43,9 @@ pub(crate) fn truncate(shared: &Arc<CoreRef>, from: Lsn) -> Result<()> {
         {
             refuse_more(core, attachment, from, error);
         }
-        answer
-    })
+        answer.map(Some)
+    });
+    answer?.ok_or_else(|| busy(core))
 }
 
 /// Cuts the log at `from`; says whether it is neither as it was nor as it will be.
@@ -144,9 +145,13 @@ fn busy(core: &Core) -> Error {
 }
 
 impl Attachment {
-    /// Runs `act` while no other process is attached, nor can be.
-    fn alone<T>(&self, core: &Core, act: impl FnOnce() -> Result<T>) -> Result<T> {
-        let gate = self.enter_gate_alone(core)?.ok_or_else(|| busy(core))?;
+    /// Runs `act` while no other process is attached, nor can be; `None` where one is.
+    pub(crate) fn alone<T>(
+        &self,
+        core: &Core,
+        act: impl FnOnce() -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        let Some(gate) = self.enter_gate_alone(core)? else { return Ok(None) };
         let answer = act();
         self.leave_gate(core, gate)?;
         answer

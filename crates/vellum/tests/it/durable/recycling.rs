@@ -3,6 +3,7 @@
 use vellum::{Lsn, Options, SegmentState};
 
 use super::{after_power_cut, kinds, staged};
+use crate::support::mount::Mount;
 use crate::support::{
     assert_holds, assert_sound, copy_log, place, read_all, scratch, segment_files,
 };
@@ -28,6 +29,46 @@ fn prepare_makes_segments_ahead_and_commits_make_none_then() {
         assert_eq!(segment.file_bytes, 4096 + 16384, "{segment:?}");
         assert!(segment.allocated_bytes >= segment.file_bytes, "{segment:?}");
     }
+}
+
+#[test]
+fn prepared_segments_are_given_back_and_made_again() {
+    for options in [staged(), Options::new().segment_capacity_bytes(16384)] {
+        let dir = scratch();
+        let log = options.open(place(&dir)).unwrap();
+        let mut kept = vec![(log.append_durable(b"before").unwrap(), b"before".to_vec())];
+        log.prepare(9).unwrap();
+        let other = Options::new().open(place(&dir)).unwrap();
+        assert_eq!(log.release_prepared().unwrap_err().kind(), vellum::ErrorKind::Busy);
+        assert!(prepared(&log) >= 9);
+        drop(other);
+        let released = log.release_prepared().unwrap();
+        assert!(released >= 8 && prepared(&log) <= 1, "{released}");
+        assert_eq!(log.release_prepared().unwrap(), 0);
+        // The same positions in new files, by who had the old ones open.
+        for number in 0..200u8 {
+            let bytes = vec![number; 900];
+            kept.push((log.append_durable(&bytes).unwrap(), bytes));
+        }
+        assert_sound(&log);
+        assert!(read_all(&log) == kept);
+        drop(log);
+        let copy = after_power_cut(&place(&dir));
+        assert!(read_all(&Options::new().open(place(&copy)).unwrap()) == kept);
+    }
+}
+
+#[test]
+fn prepare_gives_back_what_it_made_before_the_disk_was_full() {
+    let Some(mount) = Mount::tmpfs("prepare_gives_back", 8) else { return };
+    let log =
+        Options::new().segment_capacity_bytes(1 << 20).open(mount.path().join("log")).unwrap();
+    log.append(b"one").unwrap();
+    let before = prepared(&log);
+    assert_eq!(log.prepare(64).unwrap_err().kind(), vellum::ErrorKind::NoSpace);
+    assert_eq!(prepared(&log), before);
+    log.append(&vec![2; 3 << 20]).unwrap();
+    assert_eq!(read_all(&log).len(), 2);
 }
 
 #[test]
