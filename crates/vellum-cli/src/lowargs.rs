@@ -175,8 +175,8 @@ pub(crate) struct ShapeArgs {
 
 /// Print the records of a log
 ///
-/// Needs no more than read permission. Framed records are printed with a newline each, lines of a
-/// text log as they are.
+/// Needs no more than read permission and changes nothing. Framed records are printed with a newline
+/// each, lines of a text log as they are. What a killed writer left unfinished is passed over.
 ///
 /// With --json, each line is an object {"lsn", "next_lsn", "payload"}; a payload that is not
 /// UTF-8 comes as "payload_base64" instead. The newline that ends a text record is not part of
@@ -196,8 +196,7 @@ pub(crate) struct CatArgs {
     pub(crate) to: Option<Lsn>,
     /// At the end, wait for more, until killed
     ///
-    /// With permission to write, the wait costs nothing and ends at once when there is more;
-    /// without, the log is looked at 50 times a second.
+    /// The log is looked at 50 times a second. Nothing is written, and nobody waits for who follows.
     #[arg(short, long)]
     pub(crate) follow: bool,
     /// Print JSON Lines

@@ -15,6 +15,8 @@ pub(crate) enum Outcome {
     Good,
     /// It looked at everything it could, and something is damaged.
     Damaged,
+    /// It printed what it could see, and more may be there that it could not.
+    Incomplete,
     /// It said on standard output what is wrong.
     Failed,
 }
@@ -34,12 +36,14 @@ impl std::error::Error for BadValue {}
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 const DAMAGED: u8 = 3;
+const INCOMPLETE: u8 = 4;
 
 /// The exit code for `result`; an error is told on standard error.
 pub(crate) fn exit_code(result: Result<Outcome>) -> ExitCode {
     match result {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::Damaged) => ExitCode::from(DAMAGED),
+        Ok(Outcome::Incomplete) => ExitCode::from(INCOMPLETE),
         Ok(Outcome::Failed) => ExitCode::from(FAILED),
         // Whoever reads has had enough: nothing went wrong.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

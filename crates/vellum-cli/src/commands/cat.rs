@@ -7,9 +7,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
-use vellum::{ErrorKind, Layout, Log, Lsn, Options, Record};
+use vellum::{ErrorKind, Layout, Log, Lsn, Reader, Record};
 
-use super::{open_to_read, tell_of_the_dead};
+use super::open_to_read;
 use crate::lowargs::CatArgs;
 use crate::outcome::{Outcome, Result};
 use crate::output::{self, Output};
@@ -24,13 +24,12 @@ pub(super) enum AtTrimmed {
     GoOn,
 }
 
-pub(super) fn run(args: &CatArgs) -> Result<Outcome> {
-    print(&open(args)?, args, AtTrimmed::Fail)
-}
+/// How long to wait for a record of a process that may have been stopped or killed, but may as well be
+/// about to publish it.
+const LOOK_TWICE: Duration = Duration::from_millis(200);
 
-/// Opens the log as it is needed to print it.
-pub(super) fn open(args: &CatArgs) -> Result<Log> {
-    if args.follow { open_to_follow(args) } else { open_to_read(&args.log) }
+pub(super) fn run(args: &CatArgs) -> Result<Outcome> {
+    print(&open_to_read(&args.log)?, args, AtTrimmed::Fail)
 }
 
 /// Prints the records that `args` ask for.
@@ -38,22 +37,27 @@ pub(super) fn print(log: &Log, args: &CatArgs, at_trimmed: AtTrimmed) -> Result<
     let mut reader = log.reader(args.from)?;
     let mut printer = Printer::new(args, log.layout());
     let is_done = |position| args.to.is_some_and(|to| position >= to);
-    let mut is_waiting = false;
+    let mut patience = None;
     while !is_done(reader.position()) {
-        let found = if is_waiting { reader.follow(Some(LOOK_AT_OUTPUT)) } else { reader.next() };
+        let found = if patience.is_some() { reader.follow(patience) } else { reader.next() };
         match found {
             // There may be nothing but pads between the last record and `to`.
             Ok(Some(record)) if is_done(record.lsn) => break,
             Ok(Some(record)) => {
                 printer.print(record)?;
-                is_waiting = false;
+                patience = None;
             }
             Ok(None) => {
                 printer.output.flush()?;
-                if !args.follow || is_output_closed() {
+                let has_patience = patience.is_some();
+                patience = Some(if args.follow { LOOK_AT_OUTPUT } else { LOOK_TWICE });
+                let is_over = match args.follow {
+                    true => is_output_closed(),
+                    false => has_patience || reader.obstacle().is_none(),
+                };
+                if is_over {
                     break;
                 }
-                is_waiting = true;
             }
             Err(error) if at_trimmed == AtTrimmed::GoOn && error.kind() == ErrorKind::Trimmed => {
                 let position = reader.position();
@@ -68,29 +72,26 @@ pub(super) fn print(log: &Log, args: &CatArgs, at_trimmed: AtTrimmed) -> Result<
         }
     }
     printer.output.flush()?;
-    if !args.follow {
-        tell_of_the_dead(&log.stat()?);
+    if !args.follow && !is_done(reader.position()) && is_stuck(&reader) {
+        return Ok(Outcome::Incomplete);
     }
     Ok(Outcome::Good)
+}
+
+/// Says what keeps the reader from records that may stand behind.
+fn is_stuck(reader: &Reader) -> bool {
+    let Some(obstacle) = reader.obstacle() else { return false };
+    output::say(format_args!(
+        "records from position {} on may be missing: {obstacle}",
+        reader.position()
+    ));
+    true
 }
 
 fn say_removed(from: Lsn, to: Lsn) {
     output::say(format_args!(
         "what was at positions {from} to {to} was removed before it was read"
     ));
-}
-
-/// Opens for writing, so that writers ring and what the dead left can be padded; where that is not
-/// allowed, for reading.
-fn open_to_follow(args: &CatArgs) -> Result<Log> {
-    match Options::new().create(false).open(&args.log) {
-        Err(error) if is_worth_reading(error.kind()) => open_to_read(&args.log),
-        answer => Ok(answer?),
-    }
-}
-
-fn is_worth_reading(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::PermissionDenied | ErrorKind::TooManyParticipants)
 }
 
 /// Whether nobody can read what would be printed. Without this, `cat --follow | head -1` would

@@ -21,11 +21,11 @@ mod verify;
 use std::path::Path;
 use std::time::Duration;
 
-use vellum::{ErrorKind, Layout, Log, Options, Stat};
+use vellum::{ErrorKind, Layout, Log, Options};
 
 use crate::lowargs::{BenchSuite, Command, InternalCommand, PolicyArgs, ShapeArgs};
 use crate::outcome::{Outcome, Result};
-use crate::{output, scratch};
+use crate::scratch;
 
 /// Does what the command line asks for.
 pub(crate) fn run(command: Command) -> Result<Outcome> {
@@ -142,15 +142,4 @@ fn open_to_write(path: &Path) -> Result<Log> {
 /// Opens a log that exists, to look at it.
 fn open_to_read(path: &Path) -> Result<Log> {
     Ok(Options::new().read_only(true).open(path)?)
-}
-
-/// A reader can't pad what a dead writer left; somebody who may write has to come by.
-fn tell_of_the_dead(stat: &Stat) {
-    if let Some(holder) = stat.held_back_by().filter(|holder| !holder.alive) {
-        output::say(format_args!(
-            "records from position {} on wait behind one of process {}, which died; \
-             the next `vellum append`, or `vellum cat --follow`, sets them free",
-            stat.published, holder.pid
-        ));
-    }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use vellum::{ErrorKind, Layout, Log, Lsn};
 
-use super::cat;
+use super::{cat, open_to_read};
 use crate::lowargs::{CatArgs, TailArgs};
 use crate::outcome::{Outcome, Result};
 
@@ -14,7 +14,7 @@ const TEXT_BYTES_FIRST: u64 = 64 << 10;
 pub(super) fn run(args: &TailArgs) -> Result<Outcome> {
     let TailArgs { lines, follow, json, null, .. } = *args;
     let mut cat = CatArgs { log: args.log.clone(), from: Lsn::ZERO, to: None, follow, json, null };
-    let log = cat::open(&cat)?;
+    let log = open_to_read(&args.log)?;
     cat.from = start(&log, lines)?;
     cat::print(&log, &cat, cat::AtTrimmed::GoOn)
 }

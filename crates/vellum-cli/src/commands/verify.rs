@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use vellum::{Damage, VerifyReport};
 
-use super::{open_to_read, tell_of_the_dead};
+use super::open_to_read;
 use crate::lowargs::VerifyArgs;
 use crate::outcome::{Outcome, Result};
 use crate::output::{self, Output};
@@ -25,7 +25,6 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Outcome> {
         output.flush()?;
         output::say(summary(&report));
     }
-    tell_of_the_dead(&log.stat()?);
     Ok(if is_good { Outcome::Good } else { Outcome::Damaged })
 }
 

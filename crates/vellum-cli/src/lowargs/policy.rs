@@ -46,8 +46,8 @@ pub(crate) struct PolicyArgs {
 
 /// Print the newest records of a log, and new ones as they come
 ///
-/// Like tail(1), for the log as a whole: it goes on over the log's files, and never shows what is
-/// not written yet. Where files are removed before they were printed, it says so and goes on with
+/// Needs no more than read permission and changes nothing. Like tail(1), for the log as a whole: it
+/// goes on over the log's files, and never shows what is not written yet. Where files are removed before they were printed, it says so and goes on with
 /// the oldest there is.
 #[derive(Args, Debug)]
 #[command(after_help = examples::TAIL)]

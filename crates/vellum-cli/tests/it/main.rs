@@ -16,6 +16,7 @@ mod commit;
 mod demo;
 mod help;
 mod policy;
+mod readers;
 mod report_browser;
 mod stat;
 mod stress;

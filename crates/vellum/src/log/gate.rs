@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use rustix::fs::OFlags;
 use rustix::io;
 
 use crate::Result;
@@ -65,9 +66,10 @@ impl Gate {
     }
 }
 
-/// Whether some process is attached, as far as one can tell who may not wait at the gate: without write
-/// permission nobody seems to be.
+/// Whether some process is attached, as far as one can tell who may not wait at the gate: to who may not
+/// open the lock file nobody seems to be.
 pub(crate) fn is_somebody_present(dir: &Dir) -> bool {
-    let file = Brief::open(dir, &dir.join(LOCK_NAME));
+    // For reading: to ask for a lock takes no more, and a filesystem may be mounted for reading only.
+    let file = dir.open_file(&dir.join(LOCK_NAME), OFlags::RDONLY);
     file.is_ok_and(|file| lock::is_locked_by_another(&file, PRESENCE_BYTE) == Ok(true))
 }

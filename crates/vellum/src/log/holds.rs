@@ -11,10 +11,10 @@ use rustix::fs::OFlags;
 
 use crate::Lsn;
 use crate::log::core::Core;
-use crate::log::{InFlight, LOCK_NAME};
+use crate::log::{InFlight, LOCK_NAME, sight};
 use crate::shared::cursor::Range;
 use crate::shared::lock::Watched;
-use crate::shared::participants::{self, COMPRESS_BYTE, GATE_BYTE, Liveness, Owner};
+use crate::shared::participants::{self, COMPRESS_BYTE, GATE_BYTE, Liveness, Owner, Standing};
 use crate::shared::{commit, cursor};
 use crate::sys::process::{Incarnation, Life};
 use crate::sys::{clock, lock};
@@ -125,6 +125,12 @@ pub(crate) fn oldest_append(core: &Core) -> Option<Hold> {
     append(core, slot, range)
 }
 
+/// The reservation in flight in a slot.
+pub(crate) fn append_in(core: &Core, slot: usize) -> Option<Hold> {
+    let range = cursor::granted(core.words(), slot, cursor::load(core.words()))?;
+    append(core, slot, range)
+}
+
 fn append(core: &Core, slot: usize, range: Range) -> Option<Hold> {
     let owner = participants::owner_of(core.words(), slot)?;
     let since = cursor::waited_since(core.words(), slot, range);
@@ -178,8 +184,10 @@ fn hold(
 /// What a participant does.
 pub(crate) fn state_of(core: &Core, owner: Owner, who: &Incarnation) -> ProcessState {
     let attachment = core.writer.as_ref().filter(|writer| writer.is_own());
-    // Without the right to ask for locks, what /proc tells has to do.
-    let is_alive = attachment.is_none_or(|writer| core.census(writer.newest()).is_alive(owner));
+    let is_alive = match attachment {
+        Some(writer) => core.census(writer.newest()).is_alive(owner),
+        None => sight::outsider(core).standing(owner) != Standing::Gone,
+    };
     if is_alive { state(who) } else { ProcessState::Dead }
 }
 

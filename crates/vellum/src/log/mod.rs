@@ -32,6 +32,7 @@ mod retain;
 mod roll;
 mod seal;
 mod shrink;
+mod sight;
 mod stage;
 mod stat;
 mod text_end;
@@ -369,9 +370,11 @@ impl Log {
         self.shared.0.begin()
     }
 
-    /// End of what readers can see: everything before it is filled.
+    /// End of what readers can see: everything before it is filled. Where the log was opened for
+    /// reading only, what the dead had reserved and did not fill holds it back no more, because readers
+    /// go past that.
     pub fn published(&self) -> Lsn {
-        cursor::published(self.shared.0.words())
+        sight::Sight::of(&self.shared.0).end
     }
 
     /// End of what is reserved.

@@ -223,6 +223,24 @@ fn open_read_only(path: &Path, options: &Options) -> Result<CoreRef> {
     Ok(CoreRef(core))
 }
 
+/// The log of a reader that had to work out its words, once somebody has opened it for writing: from
+/// then on the control file tells more.
+pub(crate) fn with_words(before: &Core) -> Option<CoreRef> {
+    let dir = &before.dir;
+    let control_path = dir.join(CONTROL_NAME);
+    let control = dir.open_file(&control_path, OFlags::RDONLY).ok()?;
+    let geometry = read_geometry(&control, &control_path).ok()?;
+    let map = || Some(Region::new(Map::new(&control, CONTROL_LEN, false).ok()?));
+    let is_same = trust::is_same_instance(&control, &geometry, this_boot().ok()?, &map()?).ok()?;
+    if !is_same || !may_be_read(dir, &control, &geometry).ok()? {
+        return None;
+    }
+    let options = Options::new().read_only(true);
+    let core = core(dir, &options, geometry, before.filesystem, before.rights, map()?);
+    core.check_words().ok()?;
+    Some(CoreRef(core))
+}
+
 fn core(
     dir: &Dir,
     options: &Options,

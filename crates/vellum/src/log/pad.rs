@@ -158,7 +158,7 @@ fn end_skipped(core: &Core, range: Range) -> Result<()> {
 }
 
 /// Whether a line that its dead writer did not publish is there to its last byte. The repair lock is
-/// held.
+/// held, or the caller only reads.
 ///
 /// Where text is written by system calls, what was not written is beyond the end of the file, or reads
 /// as NULs. The last byte of a [`Reservation`](crate::Reservation) is written when it is published. A

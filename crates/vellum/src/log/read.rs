@@ -1,8 +1,8 @@
 //! Reading records from any position, in any process, while others append.
 //!
 //! A reader takes nothing from the writers: it looks at the published end, reads files, and sleeps
-//! on a futex when there is no more. Where a dead writer holds the end back, a reader of a process
-//! that may write pads the hole.
+//! on a futex when there is no more. Where a dead writer holds the end back, a reader of a log that
+//! was opened for writing pads the hole; one of a log that was opened for reading goes past it (`sight`).
 //!
 //! **Trimming**: files can go, or be used again, under a reader. It checks `begin` whenever what
 //! it read makes no sense, as a sequence lock would.
@@ -13,8 +13,11 @@ use std::time::{Duration, Instant};
 use crate::format::frame::{ALIGNMENT, HEADER_LEN, Kind};
 use crate::log::batch::CoreRef;
 use crate::log::frames::{self, Found};
+use crate::log::holds::{self, Hold, ProcessState};
+use crate::log::sight::Sight;
 use crate::log::window::Window;
-use crate::log::{CONTROL_NAME, pad};
+use crate::log::{CONTROL_NAME, open, pad};
+use crate::shared::participants::Standing;
 use crate::shared::primitive::Ordering;
 use crate::shared::{bell, cursor};
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
@@ -47,8 +50,8 @@ pub struct Reader {
     core: Arc<CoreRef>,
     window: Window,
     position: Lsn,
-    /// Published end as last seen.
-    published: Lsn,
+    /// The published end as last seen, and what to pass over before it.
+    sight: Sight,
 }
 
 /// Where a record was found.
@@ -76,11 +79,23 @@ impl Reader {
                 .at_lsn(position));
         }
         let window = Window::new(Arc::clone(&core));
-        let mut reader = Reader { core, window, position, published: Lsn::ZERO };
-        if from > begin && !starts_record(&reader.core, &mut reader.window, from)? {
+        let mut reader = Reader { core, window, position, sight: Sight::default() };
+        if from > begin && !reader.starts_at(from)? {
             return Err(not_a_start(&reader.core, from));
         }
         Ok(reader)
+    }
+
+    /// Whether one may start to read at `from`.
+    fn starts_at(&mut self, from: Lsn) -> Result<bool> {
+        let sight = Sight::of(&self.core.0);
+        match sight.hole_at(from) {
+            Some(hole) if self.core.0.geometry.layout == Layout::Framed => {
+                Ok(hole.range.start == from)
+            }
+            Some(_) => Ok(true),
+            None => starts_record_before(&self.core, &mut self.window, from, sight.end),
+        }
     }
 
     /// Where the next record will be looked for.
@@ -126,6 +141,20 @@ impl Reader {
                 return Ok(None);
             }
             self.wait(remaining);
+            self.take_up_words();
+        }
+    }
+
+    /// Goes on with the words of the control file where they had to be worked out, once there are any.
+    fn take_up_words(&mut self) {
+        let core = &self.core.0;
+        if core.writer.is_none()
+            && core.region.origin().is_none()
+            && let Some(core) = open::with_words(core)
+        {
+            self.core = Arc::new(core);
+            self.window = Window::new(Arc::clone(&self.core));
+            self.sight = Sight::default();
         }
     }
 
@@ -144,30 +173,63 @@ impl Reader {
         Ok(Record { lsn, next_lsn: next, payload: &bytes[header_len..] })
     }
 
-    /// Whether something is published beyond the position; pads what holds it back, if dead.
+    /// Whether something is published beyond the position, which moves past what the dead had reserved.
     fn has_more(&mut self) -> Result<bool> {
-        if self.position < self.published {
+        loop {
+            if self.position >= self.sight.end && !self.sees_more()? {
+                return Ok(false);
+            }
+            let Some(hole) = self.sight.hole_at(self.position) else { return Ok(true) };
+            if hole.is_there(&self.core.0) {
+                self.position = hole.range.end();
+            } else {
+                // Padded meanwhile: what stands there now counts.
+                self.sight.holes.retain(|other| *other != hole);
+                self.window.forget();
+            }
+        }
+    }
+
+    /// Looks for more beyond the position; a reader that may write pads what the dead left.
+    fn sees_more(&mut self) -> Result<bool> {
+        self.look();
+        if self.position < self.sight.end {
             return Ok(true);
         }
         let core = &self.core.0;
-        self.published = self.published.max(cursor::published(core.words()));
-        if self.position < self.published {
-            self.window.forget();
-            return Ok(true);
-        }
         let tail = cursor::tail(core.words());
         if tail < self.position {
             return Err(truncated(&self.core, self.position, tail));
         }
-        if self.published < cursor::tail(core.words())
+        if self.sight.end < cursor::tail(core.words())
             && core.writer.is_some()
             && pad::is_held_back_by_the_dead(core, core.attachment()?)
         {
             pad::repair_with_space(core, core.attachment()?)?;
-            self.published = cursor::published(core.words());
+            self.look();
+        }
+        Ok(self.position < self.sight.end)
+    }
+
+    /// Sees what there is now; what was read before may have changed.
+    fn look(&mut self) {
+        let end = self.sight.end;
+        self.sight = Sight::of(&self.core.0);
+        if self.sight.end > end {
             self.window.forget();
         }
-        Ok(self.position < self.published)
+        // The published end never goes back, but for a truncation, which shows in the tail.
+        self.sight.end = self.sight.end.max(end);
+    }
+
+    /// What keeps this reader from records that may stand behind, and may stay as it is: a reservation
+    /// of a process that is stopped, or of one of which this process cannot tell whether it lives.
+    pub fn obstacle(&self) -> Option<Hold> {
+        let core = &self.core.0;
+        let (slot, standing) = Sight::of(core).held_back_by?;
+        let hold = holds::append_in(core, slot)?;
+        let is_stuck = standing == Standing::Unknown || hold.state == ProcessState::Stopped;
+        is_stuck.then_some(hold)
     }
 
     /// Sleeps until something may have been published.
@@ -178,11 +240,11 @@ impl Reader {
             Some(_) => bell::arm(&words.bell),
             None => (bell::listen(&words.bell), false),
         };
-        let published = cursor::published(words);
-        if published > self.position {
+        let end = Sight::of(core).end;
+        if end > self.position {
             return;
         }
-        let pause = if published < cursor::tail(words) {
+        let pause = if end < cursor::tail(words) {
             LOOK_FOR_THE_DEAD
         } else if is_armed {
             LOOK_AGAIN
@@ -190,7 +252,7 @@ impl Reader {
             LOOK_AGAIN_UNARMED
         };
         bell::wait(&words.bell, rings, remaining.map_or(pause, |r| r.min(pause)));
-        if core.writer.is_some() && cursor::published(words) == published {
+        if core.writer.is_some() && cursor::published(words) == end {
             cursor::note_wait(words);
         }
     }
@@ -198,7 +260,7 @@ impl Reader {
     fn next_frame(&mut self) -> Result<Option<Place>> {
         while self.has_more()? {
             let lsn = self.position;
-            match frames::look(&self.core.0, &mut self.window, lsn, self.published) {
+            match frames::look(&self.core.0, &mut self.window, lsn, self.sight.end) {
                 Ok(Found::Frame { kind: Kind::Record | Kind::Member, payload_len, next }) => {
                     self.position = next;
                     let (header_len, len) = (HEADER_LEN, payload_len);
@@ -239,7 +301,7 @@ impl Reader {
     /// Length of the line at the position and where the next one starts; `None` at the end of a
     /// segment's text.
     fn find_line(&mut self) -> Result<Option<(u64, Lsn)>> {
-        let (start, limit) = (self.position, self.published);
+        let (start, limit) = (self.position, self.sight.end);
         let mut searched = 0;
         let mut data_end = self.text_end(start)?;
         if start >= data_end {
@@ -275,14 +337,17 @@ impl Reader {
         }
     }
 
-    /// Where the text of the segment that holds `lsn` ends, as far as it is published.
+    /// Where the text of the segment that holds `lsn` ends, as far as it is published; or where
+    /// something begins that a dead writer had reserved.
     fn text_end(&mut self, lsn: Lsn) -> Result<Lsn> {
+        let mut holes = self.sight.holes.iter().filter(|hole| lsn < hole.range.end());
+        let hole = holes.next().map_or(self.sight.end, |hole| hole.range.start.max(lsn));
         let first = self.core.0.segment_of(lsn);
-        if self.published.get() < first.get() + self.core.0.capacity() {
-            return Ok(self.published);
+        if hole < self.core.0.segment_end(lsn) {
+            return Ok(hole);
         }
         let end = first.get() + self.window.segment_data_len(first)?;
-        Ok(Lsn::new(end).min(self.published))
+        Ok(Lsn::new(end).min(hole))
     }
 
     fn damage(&self, reason: &'static str) -> Error {
@@ -302,7 +367,7 @@ impl Reader {
         let tail = cursor::tail(words);
         if self.position < begin {
             trimmed(&self.core, self.position, begin)
-        } else if tail < self.published {
+        } else if tail < self.sight.end {
             truncated(&self.core, self.position, tail)
         } else {
             error
@@ -320,7 +385,16 @@ impl std::fmt::Debug for Reader {
 ///
 /// A text log has no marks between its bytes, so any position in it will do.
 pub(crate) fn starts_record(core: &CoreRef, window: &mut Window, lsn: Lsn) -> Result<bool> {
-    let published = cursor::published(core.0.words());
+    starts_record_before(core, window, lsn, cursor::published(core.0.words()))
+}
+
+/// The same, where everything is published before `published`.
+fn starts_record_before(
+    core: &CoreRef,
+    window: &mut Window,
+    lsn: Lsn,
+    published: Lsn,
+) -> Result<bool> {
     if core.0.geometry.layout != Layout::Framed || lsn >= published {
         return Ok(true);
     }

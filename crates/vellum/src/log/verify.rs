@@ -9,10 +9,10 @@ use crate::log::batch::CoreRef;
 use crate::log::core::Core;
 use crate::log::frames::{self, Found};
 use crate::log::read::Reader;
+use crate::log::sight::Sight;
 use crate::log::window::{Window, open_file};
 use crate::segment::file::ReadSegment;
 use crate::segment::listing::Listing;
-use crate::shared::cursor;
 use crate::shared::primitive::Ordering;
 use crate::{ErrorKind, Layout, Lsn, Result};
 
@@ -59,11 +59,11 @@ pub(crate) fn verify(shared: &Arc<CoreRef>) -> Result<VerifyReport> {
     let core = &shared.0;
     core.check_words()?;
     let begin = core.begin();
-    let end = cursor::published(core.words());
-    let mut report = VerifyReport { begin, end, ..VerifyReport::default() };
+    let sight = Sight::of(core);
+    let mut report = VerifyReport { begin, end: sight.end, ..VerifyReport::default() };
     check_segments(core, &mut report)?;
     match core.geometry.layout {
-        Layout::Framed => walk_frames(shared, &mut report)?,
+        Layout::Framed => walk_frames(shared, &sight, &mut report)?,
         Layout::Text => walk_lines(shared, &mut report)?,
     }
     // What was trimmed away while it was looked at is not damage.
@@ -109,11 +109,20 @@ fn header_fault(core: &Core, segment: &ReadSegment) -> Result<Option<String>> {
     })
 }
 
-fn walk_frames(shared: &Arc<CoreRef>, report: &mut VerifyReport) -> Result<()> {
+fn walk_frames(shared: &Arc<CoreRef>, sight: &Sight, report: &mut VerifyReport) -> Result<()> {
     let core = &shared.0;
     let mut window = Window::new(Arc::clone(shared));
     let mut lsn = report.begin;
     while lsn < report.end {
+        if let Some(hole) = sight.hole_at(lsn) {
+            if hole.is_there(core) {
+                count(report, Kind::Pad, 0, hole.range.end().get() - lsn.get());
+                lsn = hole.range.end();
+                continue;
+            }
+            // Padded meanwhile.
+            window.forget();
+        }
         match frames::look(core, &mut window, lsn, report.end) {
             Ok(Found::Frame { kind, payload_len, next }) => {
                 count(report, kind, payload_len, next.get() - lsn.get());

@@ -91,6 +91,40 @@ impl Liveness for Census<'_> {
     }
 }
 
+/// What can be said of a participant from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Nobody will finish what it has begun.
+    Gone,
+    Lives,
+    /// It cannot be seen from here, and its lock cannot be asked for.
+    Unknown,
+}
+
+/// What somebody can find out who has no place among the participants.
+pub(crate) struct Outsider<'a> {
+    pub(crate) words: &'a Words,
+    /// Where this process may open it.
+    pub(crate) lock_file: Option<OwnedFd>,
+}
+
+impl Outsider<'_> {
+    /// Never [`Standing::Gone`] for a living participant.
+    pub(crate) fn standing(&self, owner: Owner) -> Standing {
+        if owner == Owner::GIVEN_UP {
+            return Standing::Gone;
+        }
+        let Some(place) = place_of(self.words, owner) else { return Standing::Gone };
+        let byte = PARTICIPANT_BYTE + owner.index() as u64;
+        let held = self.lock_file.as_ref().map(|file| lock::is_held_by_another(file, byte));
+        match (held, incarnation(place).life()) {
+            (_, Life::Gone) | (Some(Ok(false)), _) => Standing::Gone,
+            (None | Some(Err(_)), Life::Unknown) => Standing::Unknown,
+            _ => Standing::Lives,
+        }
+    }
+}
+
 /// Remembers answers, for a look at many slots of few participants.
 pub(crate) struct Remembering<'a, L> {
     who: &'a L,
