@@ -133,6 +133,8 @@ pub(crate) fn prepare(case: &Case, log: &Log, dir: &Path) -> anyhow::Result<()> 
     }
     if matches!(operation, Operation::Tell | Operation::TellRollOver) {
         make_space(dir)?;
+        // Has the next record look for space at once, and not after a pause.
+        log.trim(log.begin())?;
     }
     Ok(())
 }

@@ -24,6 +24,10 @@ pub enum OnFull {
     /// It drops the record, counts it, and returns [`Lsn::ZERO`](crate::Lsn::ZERO). When there is
     /// space again, the next append writes a line that says how many records were dropped. For
     /// text logs.
+    ///
+    /// Dropping costs less than a microsecond: while the disk is known to be full, all processes
+    /// together look for space 20 times a second. So records go in again 50 ms after somebody else made
+    /// space, and at once after this log removed files or a process opened it.
     Drop,
 }
 

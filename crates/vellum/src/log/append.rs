@@ -13,12 +13,15 @@ use crate::log::full;
 use crate::log::pad::{self, Reason};
 use crate::shared::cursor::Range;
 use crate::shared::{bell, cursor};
-use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
+use crate::{Error, ErrorKind, Layout, Lsn, OnFull, Result, sys};
 
 impl Core {
     /// Appends one record given in parts; on a full disk, does what this process chose.
     #[inline]
     pub(crate) fn append(&self, parts: &[&[u8]]) -> Result<Lsn> {
+        if self.on_full == OnFull::Drop {
+            return self.append_or_drop(parts);
+        }
         match self.append_once(parts) {
             Err(error) => self.append_later(parts, error),
             answer => answer,

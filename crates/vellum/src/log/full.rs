@@ -3,7 +3,7 @@
 //! **Waiting** holds nothing that others need. Who removes files wakes those who wait; space that
 //! comes from elsewhere is noticed by looking again.
 //!
-//! **Dropping** counts in a shared word. The next append of any process that finds space writes a
+//! **Dropping** counts in a shared word, and looks for space now and then (`backoff`). The next append of any process that finds space writes a
 //! line with the number, in one reservation with its own record, so the line is not there without
 //! it and stands right before it. `told` ≤ `dropped`, and both only grow.
 //!
@@ -16,13 +16,16 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use crate::format::text;
+use crate::log::append::check_len;
 use crate::log::attachment::Attachment;
+use crate::log::backoff::Way;
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
 use crate::log::{pad, wait};
 use crate::shared::cursor;
 use crate::shared::primitive::{self, Ordering};
 use crate::shared::words::FullWords;
+use crate::sys::clock;
 use crate::{Error, ErrorKind, Lsn, OnFull, OnStageFull, Result};
 
 /// How often to look for space that nobody tells of: each look asks the filesystem for a segment.
@@ -37,6 +40,7 @@ pub(crate) fn has_untold(words: &FullWords) -> bool {
 
 /// Wakes those who wait for space; to be called after files were removed.
 pub(crate) fn made_space(words: &FullWords) {
+    words.open_way();
     words.removals.fetch_add(1, Ordering::SeqCst);
     primitive::wake_all(&words.removals);
 }
@@ -59,13 +63,43 @@ impl Core {
         }
         self.make_space(self.attachment()?);
         match self.on_full {
-            OnFull::Error => Err(error),
             OnFull::Block => self.with_space(|| self.append_once(parts)),
-            OnFull::Drop => {
-                self.words().full.dropped.fetch_add(1, Ordering::Relaxed);
-                Ok(Lsn::ZERO)
-            }
+            // Who drops does not come here.
+            OnFull::Error | OnFull::Drop => Err(error),
         }
+    }
+
+    /// Appends one record given in parts, or drops it where there is no space: at once where others
+    /// have just looked for some in vain.
+    pub(crate) fn append_or_drop(&self, parts: &[&[u8]]) -> Result<Lsn> {
+        let words = &self.words().full;
+        let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        let way = if len == 0 { Way::Open } else { words.way(len, clock::micros) };
+        if way == Way::Shut {
+            check_len(len)?;
+            self.attachment()?;
+            self.check_poison()?;
+            return Ok(self.drop_record());
+        }
+        match self.append_once(parts) {
+            Err(error) if is_full(&error) => {
+                words.shut_way(len, clock::micros());
+                // Opens the way if this log had files to remove.
+                self.make_space(self.attachment()?);
+                Ok(self.drop_record())
+            }
+            Ok(at) if way == Way::Trying => {
+                words.open_way();
+                Ok(at)
+            }
+            answer => answer,
+        }
+    }
+
+    /// Counts a record that is dropped.
+    fn drop_record(&self) -> Lsn {
+        self.words().full.dropped.fetch_add(1, Ordering::Relaxed);
+        Lsn::ZERO
     }
 
     /// Repeats an attempt that finds the disk full, if this process chose to wait, or the stage, if

@@ -2,6 +2,7 @@
 
 mod append;
 mod attachment;
+mod backoff;
 mod batch;
 mod commit;
 mod committer;

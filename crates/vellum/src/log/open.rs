@@ -98,6 +98,8 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<CoreRef> {
     #[cfg(feature = "zstd")]
     core.remove_unfinished_compression();
     core.tidy(core.attachment()?);
+    // Perhaps somebody has made space, and that is why this process was started.
+    core.words().full.open_way();
     core.prepare_first(core.attachment()?);
     Ok(CoreRef(core))
 }

@@ -60,6 +60,9 @@ pub struct Stat {
     pub repaired_bytes: u64,
     /// Records that were [dropped](crate::OnFull::Drop) since the control file was made.
     pub dropped: u64,
+    /// How often those who drop have looked for space in vain, since then: at most 20 times a second for
+    /// all together, and once more for a record that is shorter than those before.
+    pub full_tries: u64,
     /// Where records lie in memory until they are committed, in a log that stages them.
     pub stage: Option<PathBuf>,
     /// Position stored by [`Log::set_checkpoint`](crate::Log::set_checkpoint), or zero.
@@ -187,6 +190,7 @@ pub(crate) fn stat(core: &Core) -> Result<Stat> {
         repairs: words.counts.repairs.load(Ordering::Relaxed),
         repaired_bytes: words.counts.repaired_bytes.load(Ordering::Relaxed),
         dropped: words.full.dropped.load(Ordering::Relaxed),
+        full_tries: words.full.tries.load(Ordering::Relaxed),
         stage: core.stage.as_ref().map(|stage| stage.path(core.segment_of(tail))),
         checkpoint: Lsn::new(words.commits.ends.checkpoint.load(Ordering::Acquire)),
         commits: commit_stat(&words.commits.counts),

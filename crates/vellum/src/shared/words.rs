@@ -243,6 +243,13 @@ pub(crate) struct FullWords {
     pub(crate) removals: AtomicU32,
     /// Of `lock`.
     pub(crate) noticed: NoticeWords,
+    /// Until when records are dropped without looking for space, in microseconds of the machine's own
+    /// clock; 0 while there may be some (`log::backoff`).
+    pub(crate) shut_until: AtomicU64,
+    /// The shortest record that there was no space for since then.
+    pub(crate) refused_len: AtomicU64,
+    /// How often those who drop have looked for space in vain.
+    pub(crate) tries: AtomicU64,
 }
 
 /// A lock between processes (`lock`).
@@ -361,6 +368,7 @@ const _: () = {
     assert!(std::mem::offset_of!(SlotWords, confirmed) == 64);
     assert!(size_of::<LaneWords>() == 64);
     assert!(std::mem::offset_of!(FullWords, removals) == 48);
+    assert!(size_of::<FullWords>() <= 128);
     assert!(std::mem::offset_of!(Words, commits) == 8 * 128 + 1024 * 64 + 1024 * 128);
     assert!(std::mem::offset_of!(Words, files) == 197_632 + 2048);
     // The control file is as long as it was before there were these words.

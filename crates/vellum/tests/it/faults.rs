@@ -20,6 +20,7 @@ pub(crate) const ROLES: &[Role] = &[
     ("fill the disk", space::fill_the_disk),
     ("fail in a thread", space::fail_in_a_thread),
     ("drop on a full disk", full::drop_on_a_full_disk),
+    ("drop many", full::drop_many),
     ("append and drop for ever", full::append_and_drop_for_ever),
     ("wait for space", full::wait_for_space),
     ("wait and make room", room::wait_and_make_room),

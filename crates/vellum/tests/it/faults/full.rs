@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use vellum::{ErrorKind, Fill, Layout, Log, Lsn, OnFull, Options, Preallocate};
 
@@ -92,7 +93,7 @@ pub(crate) fn drop_on_a_full_disk(arguments: &[String]) {
         number += 1;
         log.append(&line(&arguments[1], number)).unwrap() == Lsn::ZERO
     };
-    let mut dropped = 0;
+    let mut dropped = 0usize;
     while dropped < 20 {
         dropped += usize::from(append());
     }
@@ -101,9 +102,14 @@ pub(crate) fn drop_on_a_full_disk(arguments: &[String]) {
     assert_eq!(log.reserve(200_000).unwrap_err().kind(), ErrorKind::NoSpace);
     child::say(&dropped.to_string());
     child::hear();
+    // Until it is noticed that there is space again.
+    while append() {
+        dropped += 1;
+    }
     for _ in 0..5 {
         assert!(!append(), "there is space again");
     }
+    child::say(&dropped.to_string());
     child::say(&number.to_string());
 }
 
@@ -142,6 +148,7 @@ fn records_that_were_dropped_are_told_of_once_before_the_next_of_their_process()
             assert_eq!(log.stat().unwrap().dropped, dropped as u64);
             small.make_space();
             writers.iter_mut().for_each(|writer| writer.tell("go on"));
+            let dropped: usize = writers.iter_mut().map(says).sum();
             let counts: Vec<usize> = writers.iter_mut().map(says).collect();
             writers.into_iter().for_each(Child::finish_well);
             let lines = payloads(&log);
@@ -204,6 +211,64 @@ fn writers_that_are_killed_lose_no_count_and_repeat_none() {
         assert_eq!(sum, log.stat().unwrap().dropped, "each once");
         log.trim(log.published()).unwrap();
     }
+}
+
+const MANY: usize = 500_000;
+
+/// Appends many lines, of which most find the disk full, then some more when there is space.
+pub(crate) fn drop_many(arguments: &[String]) {
+    let log = Options::new().on_full(OnFull::Drop).open(&arguments[0]).unwrap();
+    let line = line(&arguments[1], 1);
+    let append = || log.append(&line).unwrap() != Lsn::ZERO;
+    let kept = (0..MANY).filter(|_| append()).count();
+    child::say(&kept.to_string());
+    child::hear();
+    let dropped = (0..).take_while(|_| !append()).count();
+    child::say(&dropped.to_string());
+}
+
+#[test]
+fn a_full_disk_is_looked_at_now_and_then_and_not_for_each_record() {
+    for fill in [Fill::Mapped, Fill::Pwrite] {
+        let mount = Mount::tmpfs("a_full_disk_is_looked_at", 24);
+        let Some(small) = mount.map(|mount| Small { mount }) else { return };
+        let options = Options::new().layout(Layout::Text).segment_capacity_bytes(1 << 20);
+        let log = options.fill(fill).open(small.log()).unwrap();
+        small.fill();
+        let path = small.log();
+        let began = Instant::now();
+        let start = |name| Child::start("drop many", &[path.to_str().unwrap(), name]);
+        let mut writers = ["a", "b"].map(start);
+        let says = |writer: &mut Child| writer.hears().unwrap().parse::<usize>().unwrap();
+        let kept: usize = writers.iter_mut().map(says).sum();
+        let stat = log.stat().unwrap();
+        assert_eq!(kept as u64 + stat.dropped, 2 * MANY as u64);
+        let most = began.elapsed().as_millis() as u64 / 50 + 4;
+        assert!((1..=most).contains(&stat.full_tries), "{} tries", stat.full_tries);
+        small.make_space();
+        writers.iter_mut().for_each(|writer| writer.tell("go on"));
+        let dropped: usize = writers.iter_mut().map(says).sum();
+        writers.into_iter().for_each(Child::finish_well);
+        let lines = payloads(&log);
+        let told_of: u64 = lines.iter().filter_map(|line| told(line)).sum();
+        assert_eq!(told_of, stat.dropped + dropped as u64);
+        assert_eq!(lines.iter().filter(|line| told(line).is_none()).count(), kept + 2);
+    }
+}
+
+#[test]
+fn a_log_that_makes_space_itself_appends_at_once() {
+    let Some(small) = Small::new("a_log_that_makes_space_itself") else { return };
+    let options = small_segments(Layout::Text).on_full(OnFull::Drop);
+    let log = options.open(small.log()).unwrap();
+    let is_dropped = || log.append(&line("x", 1)).unwrap() == Lsn::ZERO;
+    while !is_dropped() {}
+    log.trim(log.published()).unwrap();
+    assert!(!is_dropped());
+    while !is_dropped() {}
+    small.make_space();
+    drop(options.open(small.log()).unwrap());
+    assert!(!is_dropped(), "another has opened the log");
 }
 
 /// Waits for space for one record.
