@@ -270,7 +270,9 @@ impl Seen {
                 let text = fields.next().and_then(|field| std::str::from_utf8(field).ok());
                 text.and_then(|text| text.parse::<u64>().ok())
             };
-            let (writer, count) = (number().expect("a number"), number().expect("a number"));
+            let (Some(writer), Some(count)) = (number(), number()) else {
+                panic!("no record at {at}: {:?}", String::from_utf8_lossy(bytes));
+            };
             assert!(bytes == record(self.layout, writer, count), "torn record at {at}");
             let next = self.next.entry(writer).or_default();
             assert_eq!(count, *next, "writer {writer}: each once and in order, at {at}");
