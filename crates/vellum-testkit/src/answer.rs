@@ -237,7 +237,7 @@ pub fn answers_of(call: &Call) -> Vec<Answer> {
     if reads_or_writes.contains(&call.number) {
         let len = call.arguments[2];
         let mut counts = vec![1, len / 2, len.saturating_sub(1), len / 2 / 512 * 512];
-        counts.retain(|count| (1..len).contains(count));
+        counts.retain(|count| (1..len).contains(count) && (!call.is_direct || count % 512 == 0));
         counts.sort_unstable();
         counts.dedup();
         answers.extend(counts.into_iter().map(Answer::Short));
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn only_calls_that_create_run_out_of_space_and_the_heap_is_left_alone() {
-        let call = |number, arguments| Call { number, arguments };
+        let call = |number, arguments| Call { number, arguments, is_direct: false };
         let open = |flags: i32| call(libc::SYS_openat, [0, 0, flags as u64, 0, 0, 0]);
         assert!(!errors_of(&open(libc::O_RDWR)).contains(&ENOSPC));
         assert!(errors_of(&open(libc::O_CREAT)).contains(&ENOSPC));
@@ -282,6 +282,9 @@ mod tests {
         assert!(errors_of(&call(libc::SYS_mmap, [0, 9, 0, heap, u64::MAX, 0])).is_empty());
         let write = call(libc::SYS_pwrite64, [3, 0, 4096, 0, 0, 0]);
         assert!(answers_of(&write).contains(&Answer::Short(2048)));
+        assert!(answers_of(&write).contains(&Answer::Short(4095)));
+        let direct = Call { is_direct: true, ..write.clone() };
+        assert_eq!(answers_of(&direct).last(), Some(&Answer::Short(2048)));
         assert!(is_about_the_device(&write, Answer::Error(EIO), false));
         assert!(!is_about_the_device(&write, Answer::Error(EINTR), true));
         assert!(!is_about_the_device(&open(libc::O_CREAT), Answer::Error(EIO), false));

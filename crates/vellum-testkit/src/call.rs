@@ -17,6 +17,8 @@ pub struct Call {
     pub number: i64,
     /// What it is given.
     pub arguments: [u64; 6],
+    /// Whether it writes past the page cache, which takes whole sectors only.
+    pub is_direct: bool,
 }
 
 impl Call {
@@ -67,13 +69,25 @@ pub fn at_entry(victim: Pid) -> io::Result<Option<Call>> {
     let arguments =
         [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
     let number = registers.orig_rax as i64;
-    Ok(Some(Call { number, arguments }))
+    let is_direct = number == libc::SYS_pwrite64 && is_direct(victim, arguments[0] as u32);
+    Ok(Some(Call { number, arguments, is_direct }))
 }
 
-/// Has the call at whose entry the victim stopped take `count` as its third argument: so many bytes
-/// or pieces of a read or a write.
+/// Whether a descriptor of the victim is of a file that was opened for direct writes.
 #[cfg(target_arch = "x86_64")]
-pub fn shorten(victim: Pid, count: u64) -> io::Result<()> {
+fn is_direct(victim: Pid, descriptor: u32) -> bool {
+    let info = fs::read_to_string(format!("/proc/{victim}/fdinfo/{descriptor}"));
+    let info = info.unwrap_or_default();
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & libc::O_DIRECT != 0)
+}
+
+/// Has the call at which the victim stopped take `count` as its third argument: so many bytes or
+/// pieces of a read or a write. Who goes on behind the call finds its own count there, or computes
+/// with this one: the kernel leaves arguments alone.
+#[cfg(target_arch = "x86_64")]
+pub fn set_count(victim: Pid, count: u64) -> io::Result<()> {
     let mut registers = trace::registers(victim)?;
     registers.rdx = count;
     trace::set_registers(victim, &registers)
@@ -115,7 +129,7 @@ pub fn at_entry(_victim: Pid) -> io::Result<Option<Call>> {
 
 /// Elsewhere there is nothing to shorten.
 #[cfg(not(target_arch = "x86_64"))]
-pub fn shorten(_victim: Pid, _count: u64) -> io::Result<()> {
+pub fn set_count(_victim: Pid, _count: u64) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

@@ -278,13 +278,14 @@ fn can_give(call: &Call, answer: Answer) -> bool {
 /// Through the call at whose entry a victim stands; `call` if it is to give this answer.
 fn pass_with(victim: Pid, call: Option<&Call>, answer: Answer) -> io::Result<()> {
     match (call, answer) {
-        (Some(_), Answer::Short(count)) => call::shorten(victim, count)?,
+        (Some(_), Answer::Short(count)) => call::set_count(victim, count)?,
         (Some(call), Answer::Error(_)) if !answer::is_carried_out(call) => call::skip(victim)?,
         _ => {}
     }
     next_stop(victim, Go::ToSystemCall)?;
     match (call, answer) {
         (Some(_), Answer::Error(errno)) => call::fail(victim, errno),
+        (Some(call), Answer::Short(_)) => call::set_count(victim, call.arguments[2]),
         _ => Ok(()),
     }
 }

@@ -253,7 +253,7 @@ fn pass_call(victim: Pid, count: Option<u64>) -> io::Result<bool> {
     if let Some(count) = count
         && call::at_entry(victim)?.and_then(|call| call.write_len()).is_some_and(|len| count < len)
     {
-        call::shorten(victim, count)?;
+        call::set_count(victim, count)?;
     }
     next_stop(victim, Go::ToSystemCall)?;
     Ok(true)
