@@ -108,6 +108,10 @@ pub(crate) enum Command {
 /// it are refused. In a framed log the newline is not part of the record, and a record may be
 /// empty; in a text log every record ends in a newline, which a last line without one gets.
 ///
+/// SIGTERM, SIGINT and SIGHUP end it as the end of the input does: what has come is appended, and the
+/// log is closed; an append that has to wait is given up after two seconds. Then the signal takes its
+/// course.
+///
 /// A record that was appended survives the death of every process. Once it is committed, it
 /// survives a power cut too. A new log whose records are committed is made for that: framed,
 /// filled the staged way, unless the options say otherwise.

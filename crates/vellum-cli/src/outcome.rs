@@ -3,6 +3,8 @@
 use std::process::ExitCode;
 use std::{fmt, io};
 
+use signal_hook::low_level::emulate_default_handler;
+
 use crate::output;
 
 /// What went wrong, for people.
@@ -19,6 +21,8 @@ pub(crate) enum Outcome {
     Incomplete,
     /// It said on standard output what is wrong.
     Failed,
+    /// It ended in good order because this signal asked for it.
+    EndedBy(i32),
 }
 
 /// A value on the command line that does not go with the log.
@@ -45,6 +49,11 @@ pub(crate) fn exit_code(result: Result<Outcome>) -> ExitCode {
         Ok(Outcome::Damaged) => ExitCode::from(DAMAGED),
         Ok(Outcome::Incomplete) => ExitCode::from(INCOMPLETE),
         Ok(Outcome::Failed) => ExitCode::from(FAILED),
+        Ok(Outcome::EndedBy(signal)) => {
+            let _ = emulate_default_handler(signal);
+            // As a shell tells it.
+            ExitCode::from(128 + signal as u8)
+        }
         // Whoever reads has had enough: nothing went wrong.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

@@ -1,6 +1,7 @@
 //! `vellum append`: records from standard input to the tail of a log.
 
 mod committer;
+mod ending;
 mod records;
 
 use std::io::IoSlice;
@@ -13,9 +14,17 @@ use crate::lowargs::{AppendArgs, CommitWhen};
 use crate::outcome::{Outcome, Result};
 use crate::output::say;
 use committer::{Committer, Input};
+use ending::Ending;
 use records::{Record, Records};
 
 pub(super) fn run(args: &AppendArgs) -> Result<Outcome> {
+    let ending = Ending::watch()?;
+    append_all(args, &ending)?;
+    // The log is closed.
+    Ok(ending.signal().map_or(Outcome::Good, Outcome::EndedBy))
+}
+
+fn append_all(args: &AppendArgs, ending: &Ending) -> Result<()> {
     let when = args.commit_when();
     let is_new = !args.log.join("control").exists();
     let log = match when {
@@ -35,7 +44,7 @@ pub(super) fn run(args: &AppendArgs) -> Result<Outcome> {
     }
     let delimiter = if args.null { 0 } else { b'\n' };
     let committer = Committer::new(&log, when, args.commit_interval, args.ack);
-    let mut records = Records::new(Input::new(&committer)?, delimiter);
+    let mut records = Records::new(Input::new(&committer, ending)?, delimiter);
     let mut number: u64 = 1;
     loop {
         let record = match records.next() {
@@ -50,8 +59,7 @@ pub(super) fn run(args: &AppendArgs) -> Result<Outcome> {
         committer.appended(lsn)?;
         number += 1;
     }
-    committer.commit()?;
-    Ok(Outcome::Good)
+    committer.commit()
 }
 
 fn not_appended(number: u64) -> String {

@@ -84,7 +84,7 @@ fn a_participant_is_listed_while_it_lives() {
 }
 
 /// A writer with half a record in flight, after three whole ones.
-fn half_way(place: &Place) -> Running {
+pub(super) fn half_way(place: &Place) -> Running {
     place.append(&[], b"");
     let mut command = vellum();
     command.args(["internal", "demo-writer", "--writer", "1", "--records", "9"]);

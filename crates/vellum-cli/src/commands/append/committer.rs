@@ -12,11 +12,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionread};
 use vellum::{Log, Lsn};
 
+use super::ending::Ending;
 use crate::lowargs::CommitWhen;
 use crate::outcome::Result;
+
+/// What is still read of the input when a signal asks to end: as much as a pipe holds.
+const REST_BYTES_MAX: u64 = 1 << 20;
 
 /// Commits records and acknowledges them.
 pub(super) struct Committer<'a> {
@@ -104,35 +108,78 @@ impl<'a> Committer<'a> {
     }
 }
 
-/// Standard input, which is not waited for longer than a record may wait for its commit.
+/// Standard input, which is not waited for longer than a record may wait for its commit, nor behind
+/// a signal that asks to end.
 pub(super) struct Input<'a> {
     committer: &'a Committer<'a>,
+    ending: &'a Ending,
     /// Without a buffer, in which input could not be noticed.
     file: File,
+    /// What there was to read when a signal came, and is not read.
+    rest: Option<u64>,
+}
+
+/// What became of waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waited {
+    HasInput,
+    IsAsked,
+    InVain,
 }
 
 impl<'a> Input<'a> {
-    pub(super) fn new(committer: &'a Committer<'a>) -> Result<Input<'a>> {
+    pub(super) fn new(committer: &'a Committer<'a>, ending: &'a Ending) -> Result<Input<'a>> {
         let file = io::stdin().as_fd().try_clone_to_owned();
         let file = File::from(file.context("cannot read standard input")?);
-        Ok(Input { committer, file })
+        Ok(Input { committer, ending, file, rest: None })
     }
 
-    /// Whether there is input before `remaining` is over.
-    fn has_come(&self, remaining: Duration) -> io::Result<bool> {
-        let timeout = Timespec::try_from(remaining).map_err(|_| io::ErrorKind::InvalidInput)?;
-        match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&timeout)) {
-            Err(Errno::INTR) => Ok(false),
-            answer => Ok(answer? > 0),
+    /// Waits for input, or for a signal that asks to end; no longer than `remaining`.
+    fn wait(&self, remaining: Option<Duration>) -> io::Result<Waited> {
+        let timeout = remaining.map(Timespec::try_from).transpose();
+        let timeout = timeout.map_err(|_| io::ErrorKind::InvalidInput)?;
+        let mut fds = [
+            PollFd::new(self.ending.asked(), PollFlags::IN),
+            PollFd::new(&self.file, PollFlags::IN),
+        ];
+        match poll(&mut fds, timeout.as_ref()) {
+            Err(Errno::INTR) => return Ok(Waited::InVain),
+            answer => answer?,
+        };
+        Ok(match fds.map(|fd| !fd.revents().is_empty()) {
+            [true, _] => Waited::IsAsked,
+            [_, true] => Waited::HasInput,
+            _ => Waited::InVain,
+        })
+    }
+
+    /// Reads what was there when the signal came: who wrote it takes it for delivered.
+    fn read_rest(&mut self, rest: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(rest as usize);
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let is_there = poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&now))? > 0;
+        if most == 0 || !is_there {
+            return Ok(0);
         }
+        let count = self.file.read(&mut buffer[..most])?;
+        self.rest = Some(rest - count as u64);
+        Ok(count)
     }
 }
 
 impl Read for Input<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while let Some(remaining) = self.committer.remaining() {
-            if self.has_come(remaining)? {
-                break;
+        loop {
+            if let Some(rest) = self.rest {
+                return self.read_rest(rest, buffer);
+            }
+            match self.wait(self.committer.remaining())? {
+                Waited::HasInput => return self.file.read(buffer),
+                // Nobody who asks wants to wait for a long file.
+                Waited::IsAsked => {
+                    self.rest = Some(ioctl_fionread(&self.file).unwrap_or(0).min(REST_BYTES_MAX));
+                }
+                Waited::InVain => {}
             }
             if self.committer.remaining() == Some(Duration::ZERO)
                 && let Err(error) = self.committer.commit()
@@ -141,6 +188,5 @@ impl Read for Input<'_> {
                 return Err(io::Error::other("a commit failed"));
             }
         }
-        self.file.read(buffer)
     }
 }
