@@ -211,17 +211,24 @@ pub(crate) struct CatArgs {
     pub(crate) null: bool,
 }
 
-/// Show the state of a log: positions, commits, files, participants
+/// Show the state of a log: sizes, commits, files, participants
 ///
-/// Needs no more than read permission and changes nothing. Positions are bytes of the log's
-/// endless address space; begin, durable, published and tail never go back.
+/// Needs no more than read permission and changes nothing. With --json or --positions it tells
+/// positions too. They are bytes of the log's endless address space; begin, durable, published and
+/// tail never go back.
 #[derive(Args, Debug)]
 #[command(after_help = examples::STAT)]
 pub(crate) struct StatArgs {
     /// The log's directory
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) log: PathBuf,
-    /// Print one object of JSON
+    /// Tell positions (LSNs) too
+    #[arg(long)]
+    pub(crate) positions: bool,
+    /// Show it every second until killed, with what came since the second before
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    /// Print one object of JSON, with --watch one a line
     #[arg(long)]
     pub(crate) json: bool,
 }

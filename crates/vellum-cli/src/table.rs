@@ -18,14 +18,31 @@ pub(crate) enum Align {
 
 /// Lines of cells under a heading each, in columns as wide as they need to be.
 pub(crate) struct Table {
-    columns: &'static [(&'static str, Align)],
+    columns: Vec<(&'static str, Align)>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// A table without lines.
-    pub(crate) fn new(columns: &'static [(&'static str, Align)]) -> Table {
-        Table { columns, rows: Vec::new() }
+    pub(crate) fn new(columns: &[(&'static str, Align)]) -> Table {
+        Table { columns: columns.to_vec(), rows: Vec::new() }
+    }
+
+    /// The table without the columns of these names.
+    pub(crate) fn without(mut self, names: &[&str]) -> Table {
+        let is_kept: Vec<bool> =
+            self.columns.iter().map(|(name, _)| !names.contains(name)).collect();
+        let keep = |index: &mut usize| {
+            *index += 1;
+            is_kept[*index - 1]
+        };
+        for row in &mut self.rows {
+            let mut index = 0;
+            row.retain(|_| keep(&mut index));
+        }
+        let mut index = 0;
+        self.columns.retain(|_| keep(&mut index));
+        self
     }
 
     /// Adds a line.
@@ -52,7 +69,7 @@ impl Table {
 
     fn line(&self, cells: &[String]) -> String {
         let mut line = String::new();
-        for (index, (cell, (_, align))) in cells.iter().zip(self.columns).enumerate() {
+        for (index, (cell, (_, align))) in cells.iter().zip(&self.columns).enumerate() {
             let width = self.width(index);
             let _ = match align {
                 Align::Left => write!(line, "  {cell:<width$}"),
@@ -128,5 +145,7 @@ mod tests {
         table.row(["wide".into(), "1".into()]);
         let plain = anstream::adapter::strip_str(&table.render()).to_string();
         assert_eq!(plain, "  a     long\n  wide     1\n");
+        let plain = anstream::adapter::strip_str(&table.without(&["a"]).render()).to_string();
+        assert_eq!(plain, "  long\n     1\n");
     }
 }

@@ -96,7 +96,7 @@ fn say_removed(from: Lsn, to: Lsn) {
 
 /// Whether nobody can read what would be printed. Without this, `cat --follow | head -1` would
 /// stay until the next record.
-fn is_output_closed() -> bool {
+pub(super) fn is_output_closed() -> bool {
     let stdout = io::stdout();
     let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -4,11 +4,13 @@ mod commits;
 mod holds;
 mod json;
 mod policy;
+mod watch;
 
 use std::fmt::Write;
-use std::path::Path;
+use std::fs;
+use std::time::Duration;
 
-use vellum::{Log, Lsn, ParticipantStat, SegmentStat, Stat};
+use vellum::{Log, Lsn, ParticipantStat, SegmentStat, SegmentState, Stat};
 
 pub(super) use commits::prepared_segments;
 
@@ -17,25 +19,33 @@ use crate::lowargs::StatArgs;
 use crate::outcome::{Outcome, Result};
 use crate::output;
 use crate::table::{ALERT, Align, HEADING, Table, bytes, count, lines};
+use watch::Rates;
 
 /// What a line of 100 characters leaves to the values of facts.
 const VALUE_WIDTH: usize = 85;
 
 pub(super) fn run(args: &StatArgs) -> Result<Outcome> {
     let log: Log = open_to_read(&args.log)?;
-    let stat = log.stat()?;
-    if args.json {
-        output::print_json(&json::Stat::from(&stat))?;
-    } else {
-        output::print(&text(&args.log, &stat))?;
+    if args.watch {
+        return watch::run(&log, args);
     }
+    print(args, &log.stat()?, None)?;
     Ok(Outcome::Good)
 }
 
+fn print(args: &StatArgs, stat: &Stat, rates: Option<&Rates>) -> Result<()> {
+    if args.json {
+        return output::print_json(&json::Stat::new(stat, rates));
+    }
+    output::print(&text(args, stat, rates))
+}
+
 /// Everything, in the order in which one wants to know it.
-fn text(path: &Path, stat: &Stat) -> String {
-    let mut text = format!("{HEADING}{}{HEADING:#}\n", path.display());
-    for (name, value) in facts(stat) {
+fn text(args: &StatArgs, stat: &Stat, rates: Option<&Rates>) -> String {
+    let mut text = format!("{HEADING}{}{HEADING:#}\n", args.log.display());
+    let sizes = if args.positions { positions(stat) } else { sizes(stat) };
+    let rates = rates.map(|rates| ("last second", rates.to_string()));
+    for (name, value) in rates.into_iter().chain(sizes).chain(facts(stat)) {
         let lines = lines(&value, VALUE_WIDTH).join("\n               ");
         let _ = writeln!(text, "  {name:<12} {lines}");
     }
@@ -47,16 +57,42 @@ fn text(path: &Path, stat: &Stat) -> String {
     }
     text.push_str(&holds::alerts(&stat.holds));
     text.push_str(&commits::histogram(&stat.commits));
-    let _ = write!(text, "\n{}", segments(&stat.segments));
+    let _ = write!(text, "\n{}", segments(&stat.segments, args.positions));
     if stat.participants.is_empty() {
         text.push_str("\n  nobody is attached\n");
     } else {
-        text = text + "\n" + &participants(&stat.participants);
+        text = text + "\n" + &participants(&stat.participants, args.positions);
     }
-    text + &holds::table(&stat.holds)
+    text + &holds::table(&stat.holds, args.positions)
 }
 
-fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
+/// How much there is, and since when.
+fn sizes(stat: &Stat) -> Vec<(&'static str, String)> {
+    let on_disk = stat.segments.iter().map(|segment| segment.allocated_bytes).sum();
+    let files = count(stat.segments.len() as u64, "file");
+    let mut sizes = vec![("size", format!("{} on disk in {files}", bytes(on_disk)))];
+    let written = stat.segments.iter().filter(|segment| segment.state != SegmentState::Prepared);
+    if let Some(ago) = written.filter_map(|segment| written_ago(segment)).min() {
+        sizes.push(("written", age(ago)));
+    }
+    let undurable = stat.published.get().saturating_sub(stat.durable.get());
+    let durable = match undurable {
+        0 => "all".into(),
+        undurable => format!("all but the newest {}", bytes(undurable)),
+    };
+    sizes.push(("durable", durable));
+    let unpublished = stat.tail.get().saturating_sub(stat.published.get());
+    if unpublished > 0 {
+        sizes.push(("in flight", bytes(unpublished)));
+    }
+    let behind = stat.published.get().saturating_sub(stat.checkpoint.get());
+    let behind = || format!("{} before the end", bytes(behind));
+    sizes.push(("checkpoint", checkpoint(stat).map_or_else(|| "none".into(), |_| behind())));
+    sizes
+}
+
+/// The same as positions.
+fn positions(stat: &Stat) -> Vec<(&'static str, String)> {
     let kept = stat.published.get().saturating_sub(stat.begin.get());
     let unpublished = stat.tail.get().saturating_sub(stat.published.get());
     let published = format!("{}, {} since begin", stat.published, bytes(kept));
@@ -69,12 +105,17 @@ fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
     if unpublished > 0 {
         let _ = write!(tail, ", {} in flight", bytes(unpublished));
     }
-    let mut facts = vec![
+    vec![
         ("begin", stat.begin.to_string()),
         ("durable", durable),
         ("published", published),
         ("tail", tail),
-        ("checkpoint", checkpoint(stat)),
+        ("checkpoint", checkpoint(stat).map_or_else(|| "none".into(), |lsn| lsn.to_string())),
+    ]
+}
+
+fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
+    let mut facts = vec![
         ("layout", stat.layout.to_string()),
         ("filesystem", stat.filesystem.clone()),
         ("preallocate", format!("{}: {}", stat.preallocate, stat.preallocate_reason)),
@@ -96,8 +137,8 @@ fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn checkpoint(stat: &Stat) -> String {
-    if stat.checkpoint == Lsn::ZERO { "none".into() } else { stat.checkpoint.to_string() }
+fn checkpoint(stat: &Stat) -> Option<Lsn> {
+    Some(stat.checkpoint).filter(|lsn| *lsn != Lsn::ZERO)
 }
 
 fn poisoned(reason: &str) -> String {
@@ -117,7 +158,7 @@ fn held_back(stat: &Stat, holder: &ParticipantStat) -> String {
     format!("published is held back at {} by process {pid}, which {is}: {then}", stat.published)
 }
 
-fn segments(segments: &[SegmentStat]) -> String {
+fn segments(segments: &[SegmentStat], has_positions: bool) -> String {
     let mut table = Table::new(&[
         ("segment", Align::Left),
         ("state", Align::Left),
@@ -125,9 +166,11 @@ fn segments(segments: &[SegmentStat]) -> String {
         ("end lsn", Align::Right),
         ("file", Align::Right),
         ("on disk", Align::Right),
+        ("written", Align::Right),
     ]);
     for segment in segments {
         let name = segment.path.file_name().unwrap_or_default();
+        let ago = written_ago(segment).filter(|_| segment.state != SegmentState::Prepared);
         table.row([
             name.to_string_lossy().into_owned(),
             segment.state.to_string(),
@@ -135,12 +178,29 @@ fn segments(segments: &[SegmentStat]) -> String {
             segment.end_lsn.to_string(),
             bytes(segment.file_bytes),
             bytes(segment.allocated_bytes),
+            ago.map_or_else(|| "-".into(), age),
         ]);
     }
-    table.render()
+    let hidden: &[&str] = if has_positions { &["written"] } else { &["first lsn", "end lsn"] };
+    table.without(hidden).render()
 }
 
-fn participants(participants: &[ParticipantStat]) -> String {
+/// How long ago the file was written last.
+fn written_ago(segment: &SegmentStat) -> Option<Duration> {
+    let written = fs::metadata(&segment.path).ok()?.modified().ok()?;
+    Some(written.elapsed().unwrap_or_default())
+}
+
+/// A time that has passed, in the largest unit that does not make it nothing.
+fn age(ago: Duration) -> String {
+    let seconds = ago.as_secs();
+    let units = [(86_400, "d"), (3600, "h"), (60, "min")];
+    let unit = units.into_iter().find(|(unit, _)| seconds >= 2 * unit);
+    let (unit, name) = unit.unwrap_or((1, "s"));
+    format!("{} {name} ago", seconds / unit)
+}
+
+fn participants(participants: &[ParticipantStat], has_positions: bool) -> String {
     let mut table = Table::new(&[
         ("pid", Align::Right),
         ("participant", Align::Left),
@@ -159,7 +219,7 @@ fn participants(participants: &[ParticipantStat]) -> String {
             first.map_or_else(|| "-".into(), |lsn| lsn.to_string()),
         ]);
     }
-    table.render()
+    table.without(if has_positions { &[] } else { &["from lsn"] }).render()
 }
 
 fn liveness(participant: &ParticipantStat) -> &'static str {
@@ -167,5 +227,23 @@ fn liveness(participant: &ParticipantStat) -> &'static str {
         (false, _) => "dead",
         (true, true) => "stopped",
         (true, false) => "alive",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_told_in_units_of_which_there_are_some() {
+        for (seconds, text) in [
+            (0, "0 s ago"),
+            (119, "119 s ago"),
+            (120, "2 min ago"),
+            (7200, "2 h ago"),
+            (200_000, "2 d ago"),
+        ] {
+            assert_eq!(age(Duration::from_secs(seconds)), text);
+        }
     }
 }

@@ -47,6 +47,7 @@ Examples:
 pub(super) const STAT: &str = "\
 Examples:
   vellum stat app.log
+  vellum stat --watch app.log
   vellum stat --json app.log | jq .published
   vellum stat --json app.log | jq .commits.sync_micros_p99";
 

@@ -57,17 +57,40 @@ fn json_has_every_key() {
 }
 
 #[test]
-fn the_table_says_the_same() {
+fn people_are_told_bytes_and_times_and_positions_on_demand() {
     let place = Place::new();
     place.append(&["--layout", "text"], b"one\n");
-    let text = place.run("stat", &[], b"").good();
+    let plain = place.run("stat", &[], b"").good();
+    let with_positions = place.run("stat", &["--positions"], b"").good();
     let published = place.stat()["published"].to_string();
-    for word in
-        ["begin", "durable", &published, "tail", "text", "active", "commits", "nobody is attached"]
-    {
-        assert!(text.contains(word), "{word} in {text}");
+    for (text, has_positions) in [(&plain, false), (&with_positions, true)] {
+        for word in ["durable", "text", "active", "commits", "nobody is attached"] {
+            assert!(text.contains(word), "{word} in {text}");
+        }
+        for word in ["begin  ", "tail  ", "first lsn", &published] {
+            assert_eq!(text.contains(word), has_positions, "{word} in {text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     }
-    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    for words in ["on disk in 1 file", " s ago", "all but the newest 4 B"] {
+        assert!(plain.contains(words), "{words} in {plain}");
+    }
+}
+
+#[test]
+fn who_watches_is_told_what_came_since() {
+    let place = Place::new();
+    place.append(&["--layout", "text"], b"one\n");
+    let mut json = place.start("stat", &["--watch", "--json"]);
+    let mut text = place.start("stat", &["-w"]);
+    let mut next = || serde_json::from_str::<Value>(&json.line()).unwrap();
+    assert!(next()["rates"].is_null());
+    place.append(&[], b"two\n");
+    let rates = std::iter::repeat_with(|| next()["rates"].clone());
+    let came = rates.take(60).any(|rates| rates["appended_bytes"].as_u64() > Some(0));
+    assert!(came, "what was appended is told once");
+    let told = std::iter::repeat_with(|| text.line());
+    assert!(told.take(300).any(|line| line.contains("last second") && line.contains("appended")));
 }
 
 #[test]

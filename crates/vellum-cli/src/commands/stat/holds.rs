@@ -26,7 +26,7 @@ fn alert(hold: &Hold) -> String {
 }
 
 /// Everything that is held; empty where nothing is.
-pub(super) fn table(holds: &[Hold]) -> String {
+pub(super) fn table(holds: &[Hold], has_positions: bool) -> String {
     if holds.is_empty() {
         return String::new();
     }
@@ -48,6 +48,7 @@ pub(super) fn table(holds: &[Hold]) -> String {
             hold.range.map_or_else(|| "-".into(), |range| bytes(range.bytes)),
         ]);
     }
+    let table = table.without(if has_positions { &[] } else { &["from lsn"] });
     format!("\n{}", table.render())
 }
 

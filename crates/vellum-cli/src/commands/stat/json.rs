@@ -5,9 +5,10 @@ use vellum::Layout;
 
 use super::commits;
 use super::policy::JsonPolicy;
+use super::watch::Rates;
 
 #[derive(Serialize)]
-pub(super) struct Stat {
+pub(super) struct Stat<'a> {
     layout: String,
     begin: u64,
     durable: u64,
@@ -36,6 +37,9 @@ pub(super) struct Stat {
     segments: Vec<Segment>,
     participants: Vec<Participant>,
     holds: Vec<Hold>,
+    /// What came in the last second, where somebody watches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rates: Option<&'a Rates>,
 }
 
 #[derive(Serialize)]
@@ -98,8 +102,8 @@ struct InFlight {
     bytes: u64,
 }
 
-impl From<&vellum::Stat> for Stat {
-    fn from(stat: &vellum::Stat) -> Stat {
+impl<'a> Stat<'a> {
+    pub(super) fn new(stat: &vellum::Stat, rates: Option<&'a Rates>) -> Stat<'a> {
         let holder = stat.held_back_by();
         Stat {
             layout: stat.layout.to_string(),
@@ -127,6 +131,7 @@ impl From<&vellum::Stat> for Stat {
             segments: stat.segments.iter().map(Segment::from).collect(),
             participants: stat.participants.iter().map(Participant::from).collect(),
             holds: stat.holds.iter().map(Hold::from).collect(),
+            rates,
         }
     }
 }
