@@ -209,6 +209,10 @@ pub(crate) struct CatArgs {
     /// End each record with a NUL byte instead of a newline
     #[arg(short = '0', long)]
     pub(crate) null: bool,
+    /// Go on behind what is damaged or missing of a framed log, and say what it is, instead of stopping
+    /// there; readers of text logs always do. The exit code is 3 either way
+    #[arg(long)]
+    pub(crate) skip_damage: bool,
 }
 
 /// Show the state of a log: sizes, commits, files, participants

@@ -47,7 +47,7 @@ mod sys;
 pub mod tracing;
 
 pub use self::log::{
-    Batch, CommitStat, Committer, Completion, Damage, Hold, HoldKind, InFlight, Log,
+    Batch, CommitStat, Committer, Completion, Damage, Gap, Hold, HoldKind, InFlight, Log,
     ParticipantStat, ProcessState, Reader, Record, RecordWriter, Recovery, RepairReport,
     Reservation, SegmentKeeper, SegmentStat, SegmentState, Stat, TrimReport, VerifyReport, repair,
 };

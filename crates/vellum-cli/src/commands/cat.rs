@@ -34,7 +34,8 @@ pub(super) fn run(args: &CatArgs) -> Result<Outcome> {
 
 /// Prints the records that `args` ask for.
 pub(super) fn print(log: &Log, args: &CatArgs, at_trimmed: AtTrimmed) -> Result<Outcome> {
-    let mut reader = log.reader(args.from)?;
+    let mut reader = reader(log, args, args.from)?;
+    let mut has_gaps = false;
     let mut printer = Printer::new(args, log.layout());
     let is_done = |position| args.to.is_some_and(|to| position >= to);
     let mut patience = None;
@@ -61,17 +62,23 @@ pub(super) fn print(log: &Log, args: &CatArgs, at_trimmed: AtTrimmed) -> Result<
             }
             Err(error) if at_trimmed == AtTrimmed::GoOn && error.kind() == ErrorKind::Trimmed => {
                 let position = reader.position();
-                reader = log.reader(Lsn::ZERO)?;
+                has_gaps |= say_gaps(&mut reader);
+                reader = self::reader(log, args, Lsn::ZERO)?;
                 say_removed(position, reader.position());
             }
             Err(error) => {
                 // What is good before the damage is of use.
                 printer.output.flush()?;
+                say_gaps(&mut reader);
                 return Err(error.into());
             }
         }
+        has_gaps |= say_gaps(&mut reader);
     }
     printer.output.flush()?;
+    if has_gaps | say_gaps(&mut reader) {
+        return Ok(Outcome::Damaged);
+    }
     if !args.follow && !is_done(reader.position()) && is_stuck(&reader) {
         return Ok(Outcome::Incomplete);
     }
@@ -86,6 +93,20 @@ fn is_stuck(reader: &Reader) -> bool {
         reader.position()
     ));
     true
+}
+
+/// A reader that goes on behind what is missing of a text log; of a framed log, where the user asks for it.
+pub(super) fn reader(log: &Log, args: &CatArgs, from: Lsn) -> vellum::Result<Reader> {
+    let mut reader = log.reader(from)?;
+    reader.skip_damage(args.skip_damage || log.layout() == Layout::Text);
+    Ok(reader)
+}
+
+/// Says what was left out; returns whether anything was.
+fn say_gaps(reader: &mut Reader) -> bool {
+    let gaps = reader.take_gaps();
+    gaps.iter().for_each(|gap| output::say(gap));
+    !gaps.is_empty()
 }
 
 fn say_removed(from: Lsn, to: Lsn) {
@@ -109,6 +130,8 @@ struct Printer {
     is_json: bool,
     is_text: bool,
     end: u8,
+    /// Where the next line starts that belongs to the one printed last, which has no end.
+    open_until: Option<Lsn>,
 }
 
 #[derive(Serialize)]
@@ -125,11 +148,16 @@ impl Printer {
     fn new(args: &CatArgs, layout: Layout) -> Printer {
         let end = if args.null { 0 } else { b'\n' };
         let is_text = layout == Layout::Text;
-        Printer { output: Output::new(), is_json: args.json, is_text, end }
+        Printer { output: Output::new(), is_json: args.json, is_text, end, open_until: None }
     }
 
     fn print(&mut self, record: Record<'_>) -> Result<()> {
         if self.is_text && !self.is_json && self.end == b'\n' {
+            // What follows something that is missing does not go on the line before it.
+            if self.open_until.is_some_and(|next| next != record.lsn) {
+                self.output.bytes(b"\n")?;
+            }
+            self.open_until = (!record.payload.ends_with(b"\n")).then_some(record.next_lsn);
             return self.output.bytes(record.payload);
         }
         let line = record.payload.strip_suffix(b"\n").filter(|_| self.is_text);

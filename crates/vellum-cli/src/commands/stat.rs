@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::fs;
 use std::time::Duration;
 
-use vellum::{Log, Lsn, ParticipantStat, SegmentStat, SegmentState, Stat};
+use vellum::{Gap, Log, Lsn, ParticipantStat, SegmentStat, SegmentState, Stat};
 
 pub(super) use commits::prepared_segments;
 
@@ -23,14 +23,17 @@ use watch::Rates;
 
 /// What a line of 100 characters leaves to the values of facts.
 const VALUE_WIDTH: usize = 85;
+/// Characters in a line.
+const LINE_WIDTH: usize = 100;
 
 pub(super) fn run(args: &StatArgs) -> Result<Outcome> {
     let log: Log = open_to_read(&args.log)?;
     if args.watch {
         return watch::run(&log, args);
     }
-    print(args, &log.stat()?, None)?;
-    Ok(Outcome::Good)
+    let stat = log.stat()?;
+    print(args, &stat, None)?;
+    Ok(if stat.gaps.is_empty() { Outcome::Good } else { Outcome::Damaged })
 }
 
 fn print(args: &StatArgs, stat: &Stat, rates: Option<&Rates>) -> Result<()> {
@@ -54,6 +57,9 @@ fn text(args: &StatArgs, stat: &Stat, rates: Option<&Rates>) -> String {
     }
     if let Some(holder) = stat.held_back_by() {
         let _ = writeln!(text, "\n{ALERT}{}{ALERT:#}", held_back(stat, holder));
+    }
+    for gap in &stat.gaps {
+        let _ = writeln!(text, "\n{ALERT}{}{ALERT:#}", lines(&missing(gap), LINE_WIDTH).join("\n"));
     }
     text.push_str(&holds::alerts(&stat.holds));
     text.push_str(&commits::histogram(&stat.commits));
@@ -156,6 +162,11 @@ fn held_back(stat: &Stat, holder: &ParticipantStat) -> String {
         (true, false) => ("is busy", "until it has filled it"),
     };
     format!("published is held back at {} by process {pid}, which {is}: {then}", stat.published)
+}
+
+fn missing(gap: &Gap) -> String {
+    let name = gap.path.file_name().unwrap_or_default();
+    format!("{}: {}", name.to_string_lossy(), gap.what())
 }
 
 fn segments(segments: &[SegmentStat], has_positions: bool) -> String {

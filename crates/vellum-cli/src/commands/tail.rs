@@ -12,21 +12,22 @@ use crate::outcome::{Outcome, Result};
 const TEXT_BYTES_FIRST: u64 = 64 << 10;
 
 pub(super) fn run(args: &TailArgs) -> Result<Outcome> {
-    let TailArgs { lines, follow, json, null, .. } = *args;
-    let mut cat = CatArgs { log: args.log.clone(), from: Lsn::ZERO, to: None, follow, json, null };
+    let TailArgs { lines, follow, json, null, skip_damage, .. } = *args;
+    let (log, from, to) = (args.log.clone(), Lsn::ZERO, None);
+    let mut cat = CatArgs { log, from, to, follow, json, null, skip_damage };
     let log = open_to_read(&args.log)?;
-    cat.from = start(&log, lines)?;
+    cat.from = start(&log, &cat, lines)?;
     cat::print(&log, &cat, cat::AtTrimmed::GoOn)
 }
 
 /// Where the last `count` records start.
-fn start(log: &Log, count: usize) -> Result<Lsn> {
+fn start(log: &Log, args: &CatArgs, count: usize) -> Result<Lsn> {
     let (begin, end) = (log.begin(), log.published());
     if count == 0 {
         return Ok(end);
     }
     for from in places_to_look(log, begin, end)? {
-        match last_records(log, from, end, count) {
+        match last_records(log, args, from, count) {
             Ok(lsns) if lsns.len() == count || from <= begin => {
                 return Ok(lsns.front().copied().unwrap_or(end));
             }
@@ -58,9 +59,15 @@ fn places_to_look(log: &Log, begin: Lsn, end: Lsn) -> Result<Vec<Lsn>> {
     Ok(places)
 }
 
-/// The positions of the last `count` records between `from` and `end`.
-fn last_records(log: &Log, from: Lsn, end: Lsn, count: usize) -> vellum::Result<VecDeque<Lsn>> {
-    let mut reader = log.reader(from)?;
+/// The positions of the last `count` records from `from` on.
+fn last_records(
+    log: &Log,
+    args: &CatArgs,
+    from: Lsn,
+    count: usize,
+) -> vellum::Result<VecDeque<Lsn>> {
+    let end = log.published();
+    let mut reader = cat::reader(log, args, from)?;
     let mut lsns = VecDeque::new();
     // In the middle of a text log, the first line may be the rest of one.
     let mut is_whole = log.layout() != Layout::Text || from <= log.begin();

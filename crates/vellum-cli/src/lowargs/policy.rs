@@ -67,4 +67,8 @@ pub(crate) struct TailArgs {
     /// End each record with a NUL byte instead of a newline
     #[arg(short = '0', long)]
     pub(crate) null: bool,
+    /// Go on behind what is damaged or missing of a framed log, and say what it is, instead of stopping
+    /// there; readers of text logs always do. The exit code is 3 either way
+    #[arg(long)]
+    pub(crate) skip_damage: bool,
 }

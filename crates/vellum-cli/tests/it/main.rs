@@ -14,6 +14,7 @@ mod browser;
 mod cat;
 mod commit;
 mod demo;
+mod gaps;
 mod help;
 mod policy;
 mod readers;

@@ -36,6 +36,12 @@ pub(crate) fn stamp(seconds: u64) -> String {
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
 
+/// A moment in seconds since 1970, for people: `2026-11-22T01:57:23Z`.
+pub(crate) fn readable(seconds: u64) -> String {
+    let Moment { date: (year, month, day), time: (hour, minute, second) } = Moment::of(seconds);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
 /// The moment that [`stamp`] tells so, in seconds since 1970.
 pub(crate) fn parse_stamp(text: &str) -> Option<u64> {
     if text.len() != 16 || !text.is_ascii() {

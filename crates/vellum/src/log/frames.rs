@@ -6,7 +6,7 @@ use crate::format::frame::{ALIGNMENT, HEADER_LEN, Header, Kind, frame_len};
 use crate::log::batch::CoreRef;
 use crate::log::core::Core;
 use crate::log::window::Window;
-use crate::{Lsn, Result};
+use crate::{ErrorKind, Lsn, Result};
 
 /// What stands at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,9 +86,13 @@ pub(crate) fn find_next(shared: &Arc<CoreRef>, lsn: Lsn, limit: Lsn) -> Option<L
     let mut next = lsn.get() + ALIGNMENT;
     while next < limit.get() {
         let at = Lsn::new(next);
-        let header = headers.fetch(at, HEADER_LEN as u64, limit).ok()?;
-        let Ok(header) = header.try_into() else {
-            // The file ends before the segment does: go on with the next.
+        let header = match headers.fetch(at, HEADER_LEN as u64, limit) {
+            Ok(header) => header.try_into().ok(),
+            Err(error) if error.kind() == ErrorKind::Corrupt => None,
+            Err(_) => return None,
+        };
+        let Some(header) = header else {
+            // The file is gone, or ends before the segment does: go on with the next.
             next = core.segment_end(at).get();
             continue;
         };

@@ -16,6 +16,7 @@ mod files;
 mod fill;
 mod frames;
 mod full;
+mod gap;
 mod gate;
 mod holds;
 mod open;
@@ -59,6 +60,7 @@ use crate::{Layout, Lsn, Options, Result};
 
 pub use batch::Batch;
 pub use committer::{Committer, Completion};
+pub use gap::Gap;
 pub use holds::{Hold, HoldKind, ProcessState};
 pub use preparing::SegmentKeeper;
 pub use read::{Reader, Record};

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use crate::format::frame::{ALIGNMENT, HEADER_LEN, Kind};
 use crate::log::batch::CoreRef;
 use crate::log::frames::{self, Found};
+use crate::log::gap::{self, Gap};
 use crate::log::holds::{self, Hold, ProcessState};
 use crate::log::sight::Sight;
 use crate::log::window::Window;
@@ -52,6 +53,11 @@ pub struct Reader {
     position: Lsn,
     /// The published end as last seen, and what to pass over before it.
     sight: Sight,
+    /// Whether to go on behind what cannot be read, and what that was.
+    skips_damage: bool,
+    gaps: Vec<Gap>,
+    /// Whether what was read last is a line without its end.
+    is_in_line: bool,
 }
 
 /// Where a record was found.
@@ -79,7 +85,15 @@ impl Reader {
                 .at_lsn(position));
         }
         let window = Window::new(Arc::clone(&core));
-        let mut reader = Reader { core, window, position, sight: Sight::default() };
+        let mut reader = Reader {
+            core,
+            window,
+            position,
+            sight: Sight::default(),
+            skips_damage: false,
+            gaps: Vec::new(),
+            is_in_line: false,
+        };
         if from > begin && !reader.starts_at(from)? {
             return Err(not_a_start(&reader.core, from));
         }
@@ -103,12 +117,24 @@ impl Reader {
         self.position
     }
 
+    /// Whether to go on behind files that are gone and stretches that are damaged, instead of returning
+    /// an error. Default: no. What was left out [`take_gaps`](Reader::take_gaps) tells.
+    pub fn skip_damage(&mut self, skips: bool) {
+        self.skips_damage = skips;
+    }
+
+    /// What this reader has left out since it was last asked, oldest first.
+    pub fn take_gaps(&mut self) -> Vec<Gap> {
+        std::mem::take(&mut self.gaps)
+    }
+
     /// The next record, or `None` at the published end; later calls go on from there.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Trimmed`] when the position has been trimmed away meanwhile,
-    /// [`ErrorKind::Corrupt`] for damage, with file and position.
+    /// [`ErrorKind::Corrupt`] for damage, with file and position, unless it is
+    /// [skipped](Reader::skip_damage).
     ///
     /// # Cost
     ///
@@ -170,6 +196,7 @@ impl Reader {
     fn lend(&mut self, place: Place) -> Result<Record<'_>> {
         let Place { lsn, next, header_len, len } = place;
         let bytes = self.window.fetch(lsn, header_len as u64 + len, next)?;
+        self.is_in_line = header_len == 0 && !bytes.ends_with(b"\n");
         Ok(Record { lsn, next_lsn: next, payload: &bytes[header_len..] })
     }
 
@@ -267,9 +294,9 @@ impl Reader {
                     return Ok(Some(Place { lsn, next, header_len, len }));
                 }
                 Ok(Found::Frame { next, .. }) => self.position = next,
-                Ok(Found::Unwritten) => return Err(self.damage("no record starts here")),
-                Ok(Found::Invalid(reason)) => return Err(self.damage(reason)),
-                Err(error) => return Err(self.unless_trimmed(error)),
+                Ok(Found::Unwritten) => self.pass(self.damage("no record starts here"))?,
+                Ok(Found::Invalid(reason)) => self.pass(self.damage(reason))?,
+                Err(error) => self.pass(error)?,
             }
         }
         Ok(None)
@@ -289,10 +316,14 @@ impl Reader {
                 }
                 // The end of a segment that was cut: go on at the next.
                 Ok(None) => {
-                    let first = self.core.0.segment_of(lsn);
-                    self.position = Lsn::new(first.get() + self.core.0.capacity());
+                    let end = self.core.0.segment_end(lsn);
+                    if self.skips_damage && (self.is_in_line || lsn == self.core.0.segment_of(lsn))
+                    {
+                        self.gaps.extend(gap::gap_behind(&self.core.0, lsn, end));
+                    }
+                    self.position = end;
                 }
-                Err(error) => return Err(self.unless_trimmed(error)),
+                Err(error) => self.pass(error)?,
             }
         }
         Ok(None)
@@ -350,14 +381,34 @@ impl Reader {
         Ok(Lsn::new(end).min(hole))
     }
 
+    /// Goes on behind what cannot be read, if that is wanted; else the error.
+    fn pass(&mut self, error: Error) -> Result<()> {
+        let error = self.unless_trimmed(error);
+        if !self.skips_damage || error.kind() != ErrorKind::Corrupt {
+            return Err(error);
+        }
+        let (from, end) = (self.position, self.sight.end);
+        let (core, reason) = (&self.core.0, error.to_string());
+        let gap = match core.geometry.layout {
+            Layout::Text => gap::gap_at(core, from, end, reason),
+            Layout::Framed => {
+                let next = frames::find_next(&self.core, from, end).unwrap_or(end);
+                gap::gap_between(core, from, next, reason)
+            }
+        };
+        self.position = gap.to;
+        self.gaps.push(gap);
+        self.window.forget();
+        Ok(())
+    }
+
     fn damage(&self, reason: &'static str) -> Error {
         let core = &self.core.0;
         let first = core.segment_of(self.position);
         let path = core.segment_path(first);
         let offset = crate::format::segment::HEADER_LEN + self.position.get() - first.get();
         let message = format!("{reason}: position {}, byte {offset} of the file", self.position);
-        let error = Error::new(ErrorKind::Corrupt, message).at_path(&path).at_lsn(self.position);
-        self.unless_trimmed(error)
+        Error::new(ErrorKind::Corrupt, message).at_path(&path).at_lsn(self.position)
     }
 
     /// The error, unless the explanation is that the position has been trimmed or cut away.

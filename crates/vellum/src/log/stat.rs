@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use crate::error::OsResult;
 use crate::format::segment::header_len;
 use crate::log::core::Core;
+use crate::log::gap::{self, Gap};
 use crate::log::holds::{self, Hold, ProcessState};
 use crate::segment::listing::Listing;
 use crate::segment::{SPARE_SUFFIX, names};
@@ -73,6 +74,9 @@ pub struct Stat {
     pub poison: Option<String>,
     /// The files, oldest first, spares last.
     pub segments: Vec<SegmentStat>,
+    /// Files that are missing, empty or cut short although the log has not let go of them. Looks at
+    /// names and lengths alone: what is damaged inside of files [`Log::verify`](crate::Log::verify) tells.
+    pub gaps: Vec<Gap>,
     /// Who is attached.
     pub participants: Vec<ParticipantStat>,
     /// Who holds what others may wait for, at this moment: in a busy log something is held nearly
@@ -196,6 +200,7 @@ pub(crate) fn stat(core: &Core) -> Result<Stat> {
         commits: commit_stat(&words.commits.counts),
         poison: commit::is_poisoned(&words.commits).then(|| core.poisoned().to_string()),
         segments: segments(core, tail)?,
+        gaps: gap::gaps(core)?,
         participants: participants(core),
         holds: holds::holds(core),
     })

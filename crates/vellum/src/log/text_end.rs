@@ -25,6 +25,9 @@ use crate::shared::cursor::Range;
 use crate::sys::clock;
 use crate::{Lsn, Result};
 
+/// What a closed file gets in which nothing stands.
+const EMPTY_MARKER_LEN: u64 = 48;
+
 /// Where a text log begins and ends.
 pub(crate) fn find_end(
     shared: &Arc<CoreRef>,
@@ -101,6 +104,7 @@ fn end_of_text(core: &Core, firsts: &[Lsn], loss: Loss, access: Access) -> Resul
         if text_end > *first {
             if access == Access::Change {
                 for (first, end) in uncut.drain(..) {
+                    let end = if end == first { mark_empty(core, first) } else { end };
                     let end = if is_torn { end_line(core, first, end)? } else { end };
                     pad::cut_off(&core.open_unmapped(first)?, end)?;
                 }
@@ -115,6 +119,13 @@ fn end_of_text(core: &Core, firsts: &[Lsn], loss: Loss, access: Access) -> Resul
         Some(first) => end_line(core, first, tail),
         None => Ok(tail),
     }
+}
+
+/// Puts a short marker into a closed file without text: an empty one would pass for one that somebody has
+/// emptied. Returns where the text ends now: where it did, if there is no space for that.
+fn mark_empty(core: &Core, first: Lsn) -> Lsn {
+    let marker = Range { start: first, len: EMPTY_MARKER_LEN };
+    pad::write(core, marker, Reason::Died).map_or(first, |()| marker.end())
 }
 
 /// Ends the line before `end`, in the segment at `first`, if a power cut has torn it; returns where it

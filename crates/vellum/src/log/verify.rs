@@ -61,9 +61,11 @@ pub(crate) fn verify(shared: &Arc<CoreRef>) -> Result<VerifyReport> {
     let begin = core.begin();
     let sight = Sight::of(core);
     let mut report = VerifyReport { begin, end: sight.end, ..VerifyReport::default() };
-    check_segments(core, &mut report)?;
     match core.geometry.layout {
-        Layout::Framed => walk_frames(shared, &sight, &mut report)?,
+        Layout::Framed => {
+            check_segments(core, &mut report)?;
+            walk_frames(shared, &sight, &mut report)?;
+        }
         Layout::Text => walk_lines(shared, &mut report)?,
     }
     // What was trimmed away while it was looked at is not damage.
@@ -78,12 +80,11 @@ fn check_segments(core: &Core, report: &mut VerifyReport) -> Result<()> {
     let mut first = core.segment_of(report.begin);
     while first < report.end {
         match open_file(core, &mut listing, first) {
-            Ok(segment) if core.geometry.layout == Layout::Framed => {
+            Ok(segment) => {
                 if let Some(reason) = header_fault(core, &segment)? {
                     report.damage.push(damage(core, first, first, reason).at_byte(0));
                 }
             }
-            Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::Corrupt => {
                 report.damage.push(damage(core, first, first, error.to_string()).at_byte(0));
             }
@@ -177,16 +178,6 @@ fn walk_lines(shared: &Arc<CoreRef>, report: &mut VerifyReport) -> Result<()> {
             Err(error) if error.kind() == ErrorKind::Trimmed => {
                 from = Lsn::new(shared.0.words().begin.load(Ordering::SeqCst));
             }
-            Err(error) if error.kind() == ErrorKind::Corrupt => {
-                // A missing segment has been reported; lines behind it are not read.
-                let core = &shared.0;
-                let lsn = error.lsn().unwrap_or(from);
-                let first = core.segment_of(lsn);
-                if !report.damage.iter().any(|damage| damage.lsn == first) {
-                    report.damage.push(damage(core, first, lsn, error.to_string()));
-                }
-                return Ok(());
-            }
             answer => return answer,
         }
     }
@@ -194,14 +185,24 @@ fn walk_lines(shared: &Arc<CoreRef>, report: &mut VerifyReport) -> Result<()> {
 }
 
 fn walk_lines_from(shared: &Arc<CoreRef>, from: Lsn, report: &mut VerifyReport) -> Result<()> {
+    let core = &shared.0;
     let mut reader = Reader::new(Arc::clone(shared), from)?;
+    reader.skip_damage(true);
+    let answer = count_lines(&mut reader, core, report);
+    for gap in reader.take_gaps() {
+        let there = damage(core, core.segment_of(gap.from), gap.from, gap.what());
+        report.damage.push(Damage { path: gap.path, ..there });
+    }
+    answer
+}
+
+fn count_lines(reader: &mut Reader, core: &Core, report: &mut VerifyReport) -> Result<()> {
     while reader.position() < report.end {
         let position = reader.position();
         let Some(record) = reader.next()? else { break };
         report.records += 1;
         report.record_bytes += record.payload.len() as u64;
         if record.payload.contains(&0) {
-            let core = &shared.0;
             let reason = "a line holds NUL bytes, which may be a hole".into();
             report.damage.push(damage(core, core.segment_of(position), position, reason));
         }

@@ -1,5 +1,7 @@
 //! The state of a log as JSON. Names and units are those of the library's `Stat`.
 
+use std::time::SystemTime;
+
 use serde::Serialize;
 use vellum::Layout;
 
@@ -35,6 +37,8 @@ pub(super) struct Stat<'a> {
     /// Index and process number of the participant that holds `published` back.
     held_back_by: Option<Holder>,
     segments: Vec<Segment>,
+    /// Files that are missing, empty or cut short.
+    gaps: Vec<Gap>,
     participants: Vec<Participant>,
     holds: Vec<Hold>,
     /// What came in the last second, where somebody watches.
@@ -70,6 +74,19 @@ struct Segment {
     end_lsn: u64,
     file_bytes: u64,
     allocated_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Gap {
+    path: String,
+    reason: String,
+    first_lsn: u64,
+    end_lsn: u64,
+    /// How many bytes are missing, at most.
+    bytes_max: u64,
+    /// Between which moments they were appended, in seconds since 1970; `null` where nothing tells.
+    after_seconds: Option<u64>,
+    before_seconds: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -129,6 +146,7 @@ impl<'a> Stat<'a> {
             poison: stat.poison.clone(),
             held_back_by: holder.map(|holder| Holder { index: holder.index, pid: holder.pid }),
             segments: stat.segments.iter().map(Segment::from).collect(),
+            gaps: stat.gaps.iter().map(Gap::from).collect(),
             participants: stat.participants.iter().map(Participant::from).collect(),
             holds: stat.holds.iter().map(Hold::from).collect(),
             rates,
@@ -146,6 +164,23 @@ impl From<&vellum::CommitStat> for Commits {
             sync_micros: stat.sync_micros,
             sync_micros_p50: commits::percentile_micros(stat, 50),
             sync_micros_p99: commits::percentile_micros(stat, 99),
+        }
+    }
+}
+
+impl From<&vellum::Gap> for Gap {
+    fn from(gap: &vellum::Gap) -> Gap {
+        let seconds = |time: Option<SystemTime>| {
+            Some(time?.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs())
+        };
+        Gap {
+            path: gap.path.display().to_string(),
+            reason: gap.reason.clone(),
+            first_lsn: gap.from.get(),
+            end_lsn: gap.to.get(),
+            bytes_max: gap.bytes_max,
+            after_seconds: seconds(gap.after),
+            before_seconds: seconds(gap.before),
         }
     }
 }
