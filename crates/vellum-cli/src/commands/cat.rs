@@ -29,11 +29,17 @@ pub(super) enum AtTrimmed {
 const LOOK_TWICE: Duration = Duration::from_millis(200);
 
 pub(super) fn run(args: &CatArgs) -> Result<Outcome> {
-    print(&open_to_read(&args.log)?, args, AtTrimmed::Fail)
+    print(&open_to_read(&args.log)?, args, AtTrimmed::Fail, &|| false)
 }
 
-/// Prints the records that `args` ask for.
-pub(super) fn print(log: &Log, args: &CatArgs, at_trimmed: AtTrimmed) -> Result<Outcome> {
+/// Prints the records that `args` ask for. Who follows stops when `is_elsewhere` says so, which is
+/// asked when nothing has come for a while.
+pub(super) fn print(
+    log: &Log,
+    args: &CatArgs,
+    at_trimmed: AtTrimmed,
+    is_elsewhere: &dyn Fn() -> bool,
+) -> Result<Outcome> {
     let mut reader = reader(log, args, args.from)?;
     let mut has_gaps = false;
     let mut printer = Printer::new(args, log.layout());
@@ -53,7 +59,7 @@ pub(super) fn print(log: &Log, args: &CatArgs, at_trimmed: AtTrimmed) -> Result<
                 let has_patience = patience.is_some();
                 patience = Some(if args.follow { LOOK_AT_OUTPUT } else { LOOK_TWICE });
                 let is_over = match args.follow {
-                    true => is_output_closed(),
+                    true => is_output_closed() || has_patience && is_elsewhere(),
                     false => has_patience || reader.obstacle().is_none(),
                 };
                 if is_over {

@@ -1,5 +1,7 @@
 //! `vellum tail`: the newest records, and those that come.
 
+mod again;
+
 use std::collections::VecDeque;
 
 use vellum::{ErrorKind, Layout, Log, Lsn};
@@ -12,12 +14,15 @@ use crate::outcome::{Outcome, Result};
 const TEXT_BYTES_FIRST: u64 = 64 << 10;
 
 pub(super) fn run(args: &TailArgs) -> Result<Outcome> {
-    let TailArgs { lines, follow, json, null, skip_damage, .. } = *args;
+    let TailArgs { lines, follow, retry, json, null, skip_damage, .. } = *args;
     let (log, from, to) = (args.log.clone(), Lsn::ZERO, None);
-    let mut cat = CatArgs { log, from, to, follow, json, null, skip_damage };
+    let mut cat = CatArgs { log, from, to, follow: follow || retry, json, null, skip_damage };
+    if retry {
+        return again::run(cat, lines);
+    }
     let log = open_to_read(&args.log)?;
     cat.from = start(&log, &cat, lines)?;
-    cat::print(&log, &cat, cat::AtTrimmed::GoOn)
+    cat::print(&log, &cat, cat::AtTrimmed::GoOn, &|| false)
 }
 
 /// Where the last `count` records start.

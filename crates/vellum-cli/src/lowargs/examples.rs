@@ -37,6 +37,7 @@ pub(super) const TAIL: &str = "\
 Examples:
   vellum tail app.log
   vellum tail -n 100 -f app.log | grep error
+  vellum tail -n 0 -F app.log | shipper
   vellum tail -n 0 -f --json app.log | jq -r .payload";
 
 pub(super) const ROTATE: &str = "\

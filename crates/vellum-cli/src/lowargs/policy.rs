@@ -61,6 +61,10 @@ pub(crate) struct TailArgs {
     /// At the end, wait for more, until killed
     #[arg(short, long)]
     pub(crate) follow: bool,
+    /// Follow whatever log is there: wait for it to appear, and go on with one that is made anew at the
+    /// same path, when nothing more comes from the one before
+    #[arg(short = 'F', long)]
+    pub(crate) retry: bool,
     /// Print JSON Lines, as `vellum cat` does
     #[arg(long, conflicts_with = "null")]
     pub(crate) json: bool,

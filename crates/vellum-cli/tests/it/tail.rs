@@ -1,6 +1,8 @@
 //! `vellum tail`.
 
-use super::support::Place;
+use std::fs;
+
+use super::support::{Place, run};
 
 fn numbered(count: usize) -> String {
     (1..=count).map(|number| format!("line {number} {}\n", "x".repeat(number % 90))).collect()
@@ -83,4 +85,43 @@ fn there_has_to_be_a_log() {
         assert!(place.run("tail", options, b"").complaint(1).contains("no log"));
         assert!(!place.log().exists());
     }
+}
+
+#[test]
+fn a_log_that_comes_and_goes_is_followed() {
+    for layout in ["framed", "text"] {
+        let place = Place::new();
+        let mut tail = place.start("tail", &["-F"]);
+        place.append(&["--layout", layout], numbered(20).as_bytes());
+        for line in numbered(20).lines() {
+            assert_eq!(tail.line().trim_end_matches('\n'), line, "from its beginning");
+        }
+        // Moved, with what was appended just before.
+        place.append(&[], b"before\n");
+        fs::rename(place.log(), place.dir().join("moved")).unwrap();
+        place.append(&["--layout", layout], b"moved\n");
+        assert_eq!((tail.line().as_str(), tail.line().as_str()), ("before\n", "moved\n"));
+        // Removed.
+        fs::remove_dir_all(place.log()).unwrap();
+        place.append(&["--layout", layout], b"removed\n");
+        assert_eq!(tail.line(), "removed\n");
+        // Emptied.
+        for entry in fs::read_dir(place.log()).unwrap() {
+            fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+        place.append(&["--layout", layout], b"emptied\n");
+        assert_eq!(tail.line(), "emptied\n");
+        assert!(tail.child.try_wait().unwrap().is_none(), "it waits for more");
+    }
+}
+
+#[test]
+fn following_what_comes_begins_with_the_newest_and_refuses_what_is_no_log() {
+    let place = Place::new();
+    place.append(&[], numbered(20).as_bytes());
+    let mut tail = place.start("tail", &["-n", "1", "-F"]);
+    assert_eq!(tail.line(), numbered(20).lines().last().unwrap().to_string() + "\n");
+    let file = place.dir().join("file");
+    fs::write(&file, "text").unwrap();
+    assert!(run(&["tail", "-F", file.to_str().unwrap()], b"").complaint(1).contains("not a log"));
 }

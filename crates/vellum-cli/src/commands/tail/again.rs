@@ -1,0 +1,88 @@
+//! Following whatever log is at a path: one that is not there yet, and the next that is made there.
+
+use std::cell::Cell;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use vellum::{ErrorKind, Log, Lsn};
+
+use super::start;
+use crate::commands::{cat, open_to_read};
+use crate::lowargs::CatArgs;
+use crate::outcome::{Outcome, Result};
+use crate::output;
+
+/// How often to look whether there is a log.
+const LOOK_FOR_LOG: Duration = Duration::from_millis(100);
+
+/// What tells a log from another at the same path. No number is given out again while the log is
+/// open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    directory: u64,
+    control: u64,
+}
+
+/// Prints the newest `lines` records, and follows whatever log is there.
+pub(super) fn run(mut args: CatArgs, lines: usize) -> Result<Outcome> {
+    let mut outcome = Outcome::Good;
+    let mut is_first = identity(&args.log).is_ok();
+    while let Some((log, mine)) = wait_for(&args.log)? {
+        // Of one that was made meanwhile nothing has been shown.
+        args.from = if is_first { start(&log, &args, lines)? } else { Lsn::ZERO };
+        is_first = false;
+        let has_been = Cell::new(false);
+        let is_another = || matches!(identity(&args.log), Ok(now) if now != mine);
+        // Who wrote to the old one may have done so until a moment ago.
+        let is_elsewhere = || is_another() && has_been.replace(true);
+        match cat::print(&log, &args, cat::AtTrimmed::GoOn, &is_elsewhere) {
+            Ok(Outcome::Good) => {}
+            Ok(other) => outcome = other,
+            Err(error) if !is_another() => return Err(error),
+            Err(error) => output::say(format_args!("{error:#}")),
+        }
+        if cat::is_output_closed() {
+            break;
+        }
+        output::say(format_args!("{} was made anew; going on with it", args.log.display()));
+    }
+    Ok(outcome)
+}
+
+/// The log, once there is one; `None` when nobody would see it.
+fn wait_for(path: &Path) -> Result<Option<(Log, Identity)>> {
+    let mut has_said = false;
+    while !cat::is_output_closed() {
+        let before = identity(path);
+        match open_to_read(path) {
+            Err(error) if is_missing(&error) => {
+                if !std::mem::replace(&mut has_said, true) {
+                    output::say(format_args!("{} is no log yet; waiting", path.display()));
+                }
+            }
+            Err(error) => return Err(error),
+            Ok(log) => match (before, identity(path)) {
+                (Ok(before), Ok(after)) if before == after => return Ok(Some((log, after))),
+                // It was exchanged just now.
+                _ => continue,
+            },
+        }
+        thread::sleep(LOOK_FOR_LOG);
+    }
+    Ok(None)
+}
+
+fn is_missing(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<vellum::Error>();
+    error.is_some_and(|error| error.kind() == ErrorKind::NotFound)
+}
+
+fn identity(path: &Path) -> io::Result<Identity> {
+    let (directory, control) = (fs::metadata(path)?, fs::metadata(path.join("control"))?);
+    Ok(Identity { device: directory.dev(), directory: directory.ino(), control: control.ino() })
+}
