@@ -253,3 +253,34 @@ def test_handlers_of_the_same_log_in_one_process(path: str) -> None:
     first.close()
     second.handle(logging.makeLogRecord({"msg": "three"}))
     assert [line.split()[-1] for line in lines(path)] == ["one", "two", "three"]
+
+
+def log_alone(path: str) -> None:
+    # Of a logger that lives as long as its process.
+    logger = logging.getLogger("worker")
+    logger.addHandler(VellumHandler(path, fill="mapped"))
+    logger.error("one")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_worker_that_ends_leaves_a_file_that_is_its_text(path: str, method: str) -> None:
+    worker = multiprocessing.get_context(method).Process(target=log_alone, args=(path,))
+    worker.start()
+    worker.join()
+    assert worker.exitcode == 0
+    assert Path(path, "current").read_bytes() == b"one\n"
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        'log = Log(path, layout="text", fill="mapped"); log.append(b"one\\n")',
+        'h = VellumHandler(path, fill="mapped"); h.handle(logging.makeLogRecord({"msg": "one"}))',
+    ],
+)
+def test_a_program_that_ends_leaves_a_file_that_is_its_text(
+    path: str, run_python: Callable[..., subprocess.Popen[str]], keep: str
+) -> None:
+    program = f"import logging, sys; from vellum_log import *; path = sys.argv[1]; {keep}; sys.exit(3)"
+    assert run_python(program, path).wait() == 3
+    assert Path(path, "current").read_bytes() == b"one\n"

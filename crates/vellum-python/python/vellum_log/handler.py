@@ -7,6 +7,8 @@ import datetime
 import logging
 import operator
 import os
+import sys
+import weakref
 from typing import Any, Callable, Literal, Union
 
 from vellum_log._vellum_log import LineWriter, Log
@@ -15,6 +17,9 @@ from vellum_log.schedule import Schedule
 
 #: `retain_files` for "keep all of them".
 _ALL = 2**64 - 1
+
+#: After whatever else is to be done when a process of `multiprocessing` ends, and may be logged.
+_LAST = -1000
 
 _Write = Callable[[logging.LogRecord, Union[logging.Formatter, None]], None]
 
@@ -95,6 +100,7 @@ class VellumHandler(logging.Handler):
         }
         self._schedule = None if when is None else Schedule(when, interval, utc, atTime)
         self._log: Log | None = None
+        self._worker: int | None = None
         self._write: _Write = self._open_and_write
         super().__init__(level)
         if not delay:
@@ -144,6 +150,17 @@ class VellumHandler(logging.Handler):
             log.close()
         super().close()
 
+    def _close_with_worker(self) -> None:
+        """In a process of `multiprocessing`, which ends without what `atexit` and `logging` do then,
+        closes the log when it ends."""
+        if self._worker == os.getpid() or "multiprocessing.util" not in sys.modules:
+            return
+        from multiprocessing import parent_process, util
+
+        if parent_process() is not None:
+            self._worker = os.getpid()
+            util.Finalize(None, _close, (weakref.ref(self),), exitpriority=_LAST)
+
     def _open(self) -> Log:
         log = self._log
         if log is not None:
@@ -158,6 +175,7 @@ class VellumHandler(logging.Handler):
             log.close()
             return self._log
         self._log = log
+        self._close_with_worker()
         writer = LineWriter(log, self.encoding, self.errors, self._commit_from)
         write: _Write = writer.write
         if type(self).format is not logging.Handler.format:
@@ -207,6 +225,12 @@ class VellumHandler(logging.Handler):
 
 #: Since Python 3.12 `handle` returns the record.
 _HANDLE_RETURNS_RECORD = hasattr(logging, "getHandlerByName")
+
+
+def _close(handler: weakref.ref[VellumHandler]) -> None:
+    found = handler()
+    if found is not None:
+        found.close()
 
 
 def _count(name: str, value: int | None) -> int | None:
