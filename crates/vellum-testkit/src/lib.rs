@@ -26,6 +26,7 @@ pub mod cases;
 pub mod check;
 pub mod durable;
 pub mod full;
+mod glimpse;
 pub mod inject;
 mod known;
 pub mod payload;

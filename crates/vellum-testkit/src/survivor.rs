@@ -8,6 +8,7 @@ use vellum::{Log, Lsn, Options};
 
 use crate::check::{self, Extent, Fault, Seen};
 use crate::durable;
+use crate::glimpse::Glimpse;
 use crate::payload::Payload;
 use crate::scenario::{Case, Expected, Need, Operation, Survivor};
 use crate::trace::{self, Pid, SharedPage};
@@ -49,7 +50,7 @@ impl Scene<'_> {
     pub fn play(&self, inherited: Option<Log>, strike: &mut dyn Strike) -> Result<u64, Fault> {
         let own = Payload::new('w', 0, 40);
         match self.case.survivor {
-            Survivor::Opener => self.strike_and(strike, || {
+            Survivor::Opener => self.strike_and(None, strike, || {
                 self.cut_power(None)?;
                 let start = trace::now_ns();
                 let log = self.open()?;
@@ -59,7 +60,7 @@ impl Scene<'_> {
             Survivor::Attached => {
                 let log = inherited.map_or_else(|| self.open(), Ok)?;
                 self.append(&log, own)?;
-                self.strike_and(strike, || {
+                self.strike_and(Some(own), strike, || {
                     self.cut_power(Some(own))?;
                     self.go_on(log, Some(own), trace::now_ns())
                 })
@@ -148,17 +149,27 @@ impl Scene<'_> {
         Ok(saw_at.saturating_sub(start))
     }
 
-    /// Has the victim killed, then has `survive` go on, and holds it to what stood in the files.
+    /// Has the victim killed, then has `survive` go on, and holds it to what stood in the files and
+    /// to what somebody could read. `own` is what the survivor has appended before.
     fn strike_and(
         &self,
+        own: Option<Payload>,
         strike: &mut dyn Strike,
         survive: impl FnOnce() -> Result<u64, Fault>,
     ) -> Result<u64, Fault> {
         strike.reach()?;
         strike.kill()?;
         let seen = Seen::of(self.case, self.dir);
+        let glimpse = self.glimpse(own)?;
         let elapsed = survive()?;
+        glimpse.map_or(Ok(()), |glimpse| glimpse.stays(self.case, self.dir))?;
         seen.stays().map(|()| elapsed)
+    }
+
+    /// What somebody reads at this moment who may not write.
+    fn glimpse(&self, own: Option<Payload>) -> Result<Option<Glimpse>, Fault> {
+        let is_done = self.page.word(DONE).load(Ordering::SeqCst) == 1;
+        Glimpse::of(self.case, self.dir, &self.case.expected(own, is_done, &[]))
     }
 
     /// Appends and reads, then looks at everything.
