@@ -15,7 +15,7 @@ PYTHON_CRATE = crates/vellum-python
 VENV = $(TARGET)/venv-python
 
 .PHONY: help build demo test lint model model-long fuzz-check killpoints killpoints-all inject stress powercut \
-  powercut-sample fuzz worlds bench bench-peers bench-python install clean tools filesystems extras wheel \
+  powercut-sample fuzz worlds bench bench-peers bench-python install clean tools lint-tools filesystems extras wheel \
   test-python python-tools
 
 help:
@@ -36,7 +36,7 @@ help:
 	@echo "make fuzz            damage logs in any way, SECONDS=60 for each of three targets"
 	@echo "make wheel           the Python package, into $(TARGET)/wheels"
 	@echo "make test-python     the tests of the Python package"
-	@echo "make install         the command, and the library for C, into PREFIX=$(PREFIX)"
+	@echo "make install         the command with man pages and completions, and the library for C, into PREFIX=$(PREFIX)"
 	@echo "make install-c       the library for C alone: header, libvellum, pkg-config and CMake files"
 
 build: tools
@@ -93,7 +93,8 @@ python-tools:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 	  { echo "make: $(PYTHON) is too old: install Python 3.10 or later, or say which: PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
-	  { [ "$$(id -u)" -eq 0 ] && apt-get install --yes --quiet python3-venv >/dev/null; } || \
+	  { [ "$$(id -u)" -eq 0 ] && echo "make: installing python3-venv" && \
+	    apt-get install --yes --quiet python3-venv >/dev/null; } || \
 	  { echo "make: $(PYTHON) lacks venv: apt-get install python3-venv" >&2; exit 1; }
 
 # The protocol's own code under a model checker, with death at any step.
@@ -181,7 +182,7 @@ fuzz-check: tools
 	  $(CARGO) +nightly check --quiet --manifest-path fuzz/Cargo.toml --target-dir $(TARGET)/fuzz-check; \
 	else echo "make: no nightly toolchain: the fuzz targets are not built" >&2; fi
 
-lint: tools
+lint: tools lint-tools
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --features $(FEATURES) -- -D warnings
 	$(CARGO) clippy -p vellum --all-targets -- -D warnings
@@ -189,8 +190,14 @@ lint: tools
 
 include crates/vellum-capi/install/install.mk
 
+SHARE = $(DESTDIR)$(PREFIX)/share
 install: build install-c
-	install -D -m 755 $(BUILT)/vellum $(DESTDIR)$(PREFIX)/bin/vellum
+	install -D -s -m 755 $(BUILT)/vellum $(DESTDIR)$(PREFIX)/bin/vellum
+	$(BUILT)/vellum man $(SHARE)/man/man1
+	install -d $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
+	$(BUILT)/vellum completions bash >$(SHARE)/bash-completion/completions/vellum
+	$(BUILT)/vellum completions zsh >$(SHARE)/zsh/site-functions/_vellum
+	$(BUILT)/vellum completions fish >$(SHARE)/fish/vendor_completions.d/vellum.fish
 
 clean:
 	$(CARGO) clean
@@ -198,6 +205,8 @@ clean:
 tools:
 	@command -v $(CARGO) >/dev/null || { echo "make: cargo is missing: install Rust 1.88 or later" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "make: cc is missing: install a C compiler" >&2; exit 1; }
+
+lint-tools:
 	@$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 || \
 	  { echo "make: rustfmt or clippy is missing: rustup component add rustfmt clippy" >&2; exit 1; }
 
@@ -206,7 +215,7 @@ filesystems:
 	@PATH=$$PATH:/usr/sbin:/sbin; for pair in mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs; do \
 	  command -v $${pair%:*} >/dev/null || missing="$$missing $${pair#*:}"; \
 	done; \
-	[ -z "$$missing" ] || apt-get install --yes --quiet $$missing || \
+	[ -z "$$missing" ] || { echo "make: installing$$missing"; apt-get install --yes --quiet $$missing; } || \
 	  { echo "make: missing:$$missing" >&2; exit 1; }
 
 # What some tests look at the work with: a browser for the HTML report, a FUSE filesystem, fio, and what
@@ -219,5 +228,6 @@ extras:
 	done; \
 	[ -n "$$missing" ] || exit 0; \
 	install="apt-get install --yes --quiet --no-install-recommends $$missing"; \
+	[ "$$(id -u)" -ne 0 ] || echo "make: installing$$missing"; \
 	{ [ "$$(id -u)" -eq 0 ] && { $$install || { apt-get update --quiet && $$install; }; }; } >/dev/null 2>&1 || \
 	  { echo "make: missing:$$missing; the tests that need them are skipped" >&2; [ "$$VELLUM_REQUIRE" != all ]; }

@@ -35,7 +35,7 @@ build-c: tools
 install-c: build-c
 	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/vellum
 	install -m 644 $(CAPI)/include/vellum.h $(DESTDIR)$(INCLUDEDIR)/vellum.h
-	install -m 755 $(C_BUILT)/libvellum_capi.so $(DESTDIR)$(LIBDIR)/libvellum.so.$(C_VERSION)
+	install $(if $(filter release,$(C_PROFILE)),-s) -m 755 $(C_BUILT)/libvellum_capi.so $(DESTDIR)$(LIBDIR)/libvellum.so.$(C_VERSION)
 	ln -sf libvellum.so.$(C_VERSION) $(DESTDIR)$(LIBDIR)/libvellum.so.$(C_ABI)
 	ln -sf libvellum.so.$(C_ABI) $(DESTDIR)$(LIBDIR)/libvellum.so
 	install -m 644 $(C_BUILT)/libvellum_capi.a $(DESTDIR)$(LIBDIR)/libvellum.a

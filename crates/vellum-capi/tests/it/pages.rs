@@ -6,8 +6,8 @@ use std::process::Command;
 use crate::programs::shared;
 use crate::tools::{crate_dir, have, prefix, run, scratch};
 
-/// Builds and runs the first program in C of a page, which leaves a record in `app.log`.
-fn build_and_run_program_of(page: &str) {
+/// Builds and runs the first program in C of a page, which leaves a record in `log`.
+fn build_and_run_program_of(page: &str, log: &str) {
     if !have(&["cc", "pkg-config"]) {
         return;
     }
@@ -25,7 +25,7 @@ fn build_and_run_program_of(page: &str) {
         .arg("-o")
         .arg(&binary));
     run(Command::new(&binary).current_dir(dir.path()).env("LD_LIBRARY_PATH", prefix().join("lib")));
-    let log = vellum::Options::new().create(false).open(dir.path().join("app.log")).unwrap();
+    let log = vellum::Options::new().create(false).open(dir.path().join(log)).unwrap();
     let mut reader = log.reader(vellum::Lsn::ZERO).unwrap();
     assert!(reader.next().unwrap().unwrap().payload.starts_with(b"a record"));
     assert!(log.durable() > log.begin());
@@ -33,10 +33,10 @@ fn build_and_run_program_of(page: &str) {
 
 #[test]
 fn the_program_of_the_front_page_appends_and_commits() {
-    build_and_run_program_of("README.md");
+    build_and_run_program_of("README.md", "app.log");
 }
 
 #[test]
 fn the_program_of_the_page_for_c_appends_and_commits() {
-    build_and_run_program_of("docs/c.md");
+    build_and_run_program_of("docs/c.md", "events.log");
 }
