@@ -332,12 +332,14 @@ impl Core {
     }
 
     /// Removes the segments from `allocated` to `end` again, the newest first: what is left of a
-    /// log without its control file has no gap.
-    pub(crate) fn unallocate(&self, allocated: u64, mut end: u64) {
+    /// log without its control file has no gap. Returns whether all are gone.
+    pub(crate) fn unallocate(&self, allocated: u64, mut end: u64) -> bool {
+        let mut is_gone = true;
         while end > allocated {
             end -= self.capacity();
-            let _ = self.preparer().remove(Lsn::new(end));
+            is_gone &= self.preparer().remove(Lsn::new(end)).is_ok();
         }
+        is_gone
     }
 
     /// Makes allocated space ready up to `end` at least. The prepare lock is held.

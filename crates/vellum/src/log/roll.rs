@@ -127,8 +127,10 @@ impl Core {
         let mut next = allocated;
         while next < end.get() {
             if let Err(error) = self.name_next(Lsn::new(next), time) {
-                self.unallocate(allocated, next);
-                words.files.names.forget();
+                // What is left keeps its name, so that the next one gets no second file there.
+                if self.unallocate(allocated, next) {
+                    words.files.names.forget();
+                }
                 return Err(error);
             }
             next += self.capacity();

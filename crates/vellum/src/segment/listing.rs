@@ -1,5 +1,6 @@
 //! Which segment is in which file, by the names in the log's directory.
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -28,7 +29,8 @@ pub(crate) struct SegmentFile {
 ///
 /// Where a file is there compressed and as it was, because somebody died between the two, the
 /// compressed one counts: it was on the device before it got its name, and a power cut may bring back
-/// the other as it was long before.
+/// the other as it was long before. Of two that differ in time the later counts: the other is of a
+/// creation that failed, and could not even be undone.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) files: Vec<SegmentFile>,
@@ -42,7 +44,7 @@ impl Listing {
             Some(SegmentFile { first, time, is_compressed, path: dir.join(name), plain: None })
         };
         let mut files: Vec<SegmentFile> = names(dir)?.into_iter().filter_map(parse).collect();
-        files.sort_unstable_by_key(|file| (file.first, !file.is_compressed, file.time));
+        files.sort_unstable_by_key(|file| (file.first, !file.is_compressed, Reverse(file.time)));
         files.dedup_by(|file, kept| {
             if file.first == kept.first && compressed_path(&file.path) == kept.path {
                 kept.plain = Some(std::mem::take(&mut file.path));

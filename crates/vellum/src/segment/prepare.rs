@@ -20,7 +20,7 @@ use crate::format::control::Geometry;
 use crate::format::segment::{HEADER_LEN, SegmentHeader, header_len, path};
 use crate::knowledge::{self, Preparation};
 use crate::segment::file::is_unpinned;
-use crate::segment::listing::{self, SegmentFile};
+use crate::segment::listing::{self, Listing, SegmentFile};
 use crate::segment::rights::Rights;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::{self, Dir};
@@ -158,7 +158,13 @@ impl Preparer<'_> {
 
     /// Removes a segment.
     pub(crate) fn remove(&self, first: Lsn) -> Result<()> {
-        listing::remove(self.dir, &listing::find(self.dir, self.geometry.layout, first))
+        match self.geometry.layout {
+            Layout::Framed => listing::remove(self.dir, &path(self.dir, first)),
+            // Who cannot look does not know that it is gone.
+            Layout::Text => {
+                Listing::read(self.dir)?.get(first).map_or(Ok(()), |file| file.remove(self.dir))
+            }
+        }
     }
 
     /// Keeps the first of `files` that nobody reads as spares, if the log recycles and has not

@@ -149,3 +149,24 @@ fn an_image_of_a_rotating_log_is_rebuilt_from_its_files() {
         assert_orderly(&image);
     }
 }
+
+#[test]
+fn an_empty_file_that_a_failed_creation_left_hides_no_records() {
+    for keeps_control in [true, false] {
+        let dir = scratch();
+        let log = rotating(100).open(place(&dir)).unwrap();
+        let lines: Vec<_> = (1..5).map(|number| line(number, 90)).collect();
+        lines.iter().for_each(|line| drop(log.append(line).unwrap()));
+        drop(log);
+        for file in segment_files(&place(&dir)) {
+            let earlier = format!("20200101T000000Z-{:016x}.log", parts(&file).1);
+            fs::write(place(&dir).join(earlier), "").unwrap();
+        }
+        if !keeps_control {
+            fs::remove_file(place(&dir).join("control")).unwrap();
+        }
+        let log = Options::new().open(place(&dir)).unwrap();
+        assert_eq!(payloads(&log), lines);
+        assert_sound(&log);
+    }
+}
