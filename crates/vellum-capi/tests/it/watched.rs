@@ -33,9 +33,10 @@ fn valgrind_sees_no_error_and_no_leak_in_any_function() {
 fn valgrind_sees_no_error_and_no_leak_where_functions_fail() {
     under_valgrind("errors.c", &LEAKS);
     under_valgrind("failures.c", &LEAKS);
+    under_valgrind("children.c", &LEAKS);
 }
 
-// A forked child leaves what it inherited alone, so leaks are not looked for.
+// Leaks are not looked for: who is killed, or executes another program, frees nothing.
 #[test]
 fn valgrind_sees_no_error_in_threads_and_forks() {
     under_valgrind("processes.c", &[]);
@@ -46,7 +47,7 @@ fn sanitizers_see_no_error_and_no_leak() {
     if !have(&["cc", "pkg-config"]) || !has_sanitizers() {
         return;
     }
-    for name in ["calls.c", "errors.c", "failures.c"] {
+    for name in ["calls.c", "errors.c", "failures.c", "children.c"] {
         let dir = scratch();
         let flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
         let program = compile(dir.path(), name, &shared(), &flags);

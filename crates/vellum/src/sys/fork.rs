@@ -8,7 +8,7 @@
 //!
 //! # Safety
 //!
-//! Inherited values are leaked, and the newest is freed when the `PerProcess` is dropped, so a reference handed out stays valid as long as the borrow of the `PerProcess`.
+//! Inherited values are never freed, and the newest is freed when the `PerProcess` is dropped, so a reference handed out stays valid as long as the borrow of the `PerProcess`.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -19,7 +19,7 @@ use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 /// A value that a forked child must not use as its own.
 pub(crate) trait Inherit {
     /// Lets go of what the kernel shares with the parent. Called in the child, once, on the value
-    /// it inherited, which is leaked afterwards: another thread of the parent may have been in the
+    /// it inherited, which is left alone afterwards: another thread of the parent may have been in the
     /// middle of changing it when the process was forked.
     fn disown(&self);
 }
@@ -37,6 +37,30 @@ struct Node<T> {
     value: T,
     /// The process that made it.
     pid: u32,
+}
+
+/// A value that a child inherited and must not free.
+struct Left {
+    _node: *const (),
+    _next: *mut Left,
+}
+
+/// All of them. Nobody reads this, but who looks for leaks when the child ends: nothing is lost that
+/// can be reached.
+static LEFT: AtomicPtr<Left> = AtomicPtr::new(ptr::null_mut());
+
+/// Leaves a value where it is for good.
+fn leave<T>(node: *const T) {
+    let left = Box::into_raw(Box::new(Left { _node: node.cast(), _next: ptr::null_mut() }));
+    let mut next = LEFT.load(Ordering::Relaxed);
+    loop {
+        // SAFETY: made here, and in nobody else's sight before the exchange below succeeds.
+        unsafe { (*left)._next = next };
+        match LEFT.compare_exchange_weak(next, left, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(newest) => next = newest,
+        }
+    }
 }
 
 // SAFETY: it behaves as an owned `T`, shared by reference only.
@@ -102,7 +126,7 @@ impl<T: Inherit> PerProcess<T> {
             make(self.newest()).map(|value| {
                 self.newest().disown();
                 let node = Box::into_raw(Box::new(Node { value, pid: me }));
-                self.newest.store(node, Ordering::Release);
+                leave(self.newest.swap(node, Ordering::AcqRel));
                 self.home.settle();
             })
         };
@@ -118,7 +142,7 @@ impl<T: Inherit> Drop for PerProcess<T> {
         let node = unsafe { Box::from_raw(newest) };
         if node.pid != std::process::id() {
             node.value.disown();
-            std::mem::forget(node);
+            leave(Box::into_raw(node));
         }
     }
 }
