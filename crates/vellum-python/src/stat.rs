@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use vellum::{Damage, Hold, ParticipantStat, Policy, Recovery, SegmentStat, Stat, VerifyReport};
+use vellum::{
+    Damage, Hold, ParticipantStat, Policy, Recovery, RemovedFiles, RemovedStat, SegmentStat, Stat,
+    VerifyReport,
+};
 
 /// A dictionary of `name: value` pairs.
 macro_rules! dict {
@@ -35,6 +38,7 @@ pub(crate) fn stat<'py>(py: Python<'py>, stat: &Stat) -> Made<'py> {
         "repairs": stat.repairs,
         "repaired_bytes": stat.repaired_bytes,
         "dropped": stat.dropped,
+        "removed": removed(py, &stat.removed)?,
         "commits": stat.commits.commits,
         "syncs": stat.commits.syncs,
         "synced_bytes": stat.commits.synced_bytes,
@@ -42,6 +46,16 @@ pub(crate) fn stat<'py>(py: Python<'py>, stat: &Stat) -> Made<'py> {
         "segments": list(py, &stat.segments, segment)?,
         "participants": list(py, &stat.participants, participant)?,
         "holds": list(py, &stat.holds, hold)?,
+    )
+}
+
+/// Files that the policy has removed, by the rule that each went by.
+fn removed<'py>(py: Python<'py>, stat: &RemovedStat) -> Made<'py> {
+    let files = |of: RemovedFiles| dict!(py, "files": of.files, "bytes": of.bytes,);
+    dict!(py,
+        "by_bytes": files(stat.by_bytes)?,
+        "by_age": files(stat.by_age)?,
+        "by_files": files(stat.by_files)?,
     )
 }
 

@@ -70,6 +70,15 @@ def test_only_so_many_files_are_kept(path: str, logger: logging.Logger) -> None:
     assert text == "".join(f"INFO {number} {'x' * 90}\n" for number in range(first, 100))
 
 
+def test_what_no_rule_ends_is_not_removed(path: str, logger: logging.Logger) -> None:
+    policy = {"when": "midnight", "interval": 365, "backupCount": 1}
+    logger.addHandler(handler_to(path, segment_capacity_bytes=4096, **policy))
+    for number in range(500):
+        logger.info("%d %s", number, "x" * 90)
+    assert len(list(Path(path).glob("*-more.log"))) > 5
+    assert lines(path) == [f"INFO {number} {'x' * 90}\n" for number in range(500)]
+
+
 def test_closed_files_are_compressed_and_still_read(path: str, logger: logging.Logger) -> None:
     logger.addHandler(handler_to(path, maxBytes=1000, compress=True))
     for number in range(100):

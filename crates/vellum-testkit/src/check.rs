@@ -281,7 +281,10 @@ pub fn files(case: &Case, dir: &Path, extent: Extent, found: &[Vec<u8>]) -> Resu
 /// First position of the segment with this file name, if it is one.
 fn first_of(name: &str) -> Option<Result<u64, std::num::ParseIntError>> {
     let digits = match name.strip_suffix(".log") {
-        Some(name) => name.split_once('-')?.1,
+        Some(name) => {
+            let rest = name.split_once('-')?.1;
+            rest.strip_suffix("-more").unwrap_or(rest)
+        }
         None => name.strip_suffix(".seg")?,
     };
     Some(u64::from_str_radix(digits, 16))

@@ -48,8 +48,9 @@ pub mod tracing;
 
 pub use self::log::{
     Batch, CommitStat, Committer, Completion, Damage, Gap, Hold, HoldKind, InFlight, Log,
-    ParticipantStat, ProcessState, Reader, Record, RecordWriter, Recovery, RepairReport,
-    Reservation, SegmentKeeper, SegmentStat, SegmentState, Stat, TrimReport, VerifyReport, repair,
+    ParticipantStat, ProcessState, Reader, Record, RecordWriter, Recovery, RemovedFiles,
+    RemovedStat, RepairReport, Reservation, SegmentKeeper, SegmentStat, SegmentState, Stat,
+    TrimReport, VerifyReport, repair,
 };
 pub use advice::{Advice, FileAdvice, LogAdvice};
 pub use error::{Error, ErrorKind, Result};

@@ -64,8 +64,8 @@ impl Options {
     ///
     /// A new log for which this is chosen, and no
     /// [`segment_capacity_bytes`](Options::segment_capacity_bytes), has segments of four times this,
-    /// at least 1 MiB, so that there is room for a change. A file never gets longer than a segment,
-    /// whatever is asked for later.
+    /// at least 1 MiB, so that there is room for a change. Where a segment is full before that, the
+    /// log goes on in a file whose name ends in `-more.log`, and the limit is for both together.
     ///
     /// This option and the six that follow are the log's [`Policy`](crate::Policy): they are stored with it, what
     /// is said here replaces what is stored, for every process that has the log open, and what is
@@ -110,6 +110,9 @@ impl Options {
 
     /// How many closed files of a text log are kept beside the current one. `u64::MAX` is all of
     /// them, the default for a new log.
+    ///
+    /// Only files count that a rule or [`rotate`](crate::Log::rotate) ended. One that was only full
+    /// goes on in a file whose name ends in `-more.log`; the two count as one, and go together.
     pub fn retain_files(mut self, count: u64) -> Options {
         self.policy.retain_files = Some(count);
         self

@@ -126,3 +126,25 @@ fn errors_name_options_as_they_were_typed() {
     let complaint = refused.complaint(2);
     assert!(complaint.contains("created with --segment-bytes 67108864"), "{complaint}");
 }
+
+#[test]
+fn what_a_day_weighs_does_not_decide_what_is_kept() {
+    let place = Place::new();
+    let all = "a line of a few more bytes than that\n".repeat(4000);
+    let options = ["--layout", "text", "--segment-bytes", "16K"];
+    let policy = ["--rotate-every", "1d", "--retain-files", "2"];
+    place.append(&[options, policy[..4].try_into().unwrap()].concat(), all.as_bytes());
+    assert!(place.segments().len() > 4, "the segments have to get full");
+    assert_eq!(place.run("cat", &[], b"").good(), all);
+    assert!(!place.run("stat", &[], b"").good().contains("removed"));
+
+    // What a rule ends counts, and what is removed is told with the rule.
+    place.run("rotate", &[], b"").good();
+    place.append(&["--retain-files", "0"], b"today\n");
+    assert_eq!(place.run("cat", &[], b"").good(), "today\n");
+    let removed = &place.stat()["removed"]["by_files"];
+    assert_eq!(removed["bytes"], json!(all.len()));
+    assert!(removed["files"].as_u64().unwrap() > 4, "{removed}");
+    let text = place.run("stat", &[], b"").good();
+    assert!(text.contains("removed") && text.contains("by retain-files"), "{text}");
+}

@@ -37,7 +37,8 @@ class VellumHandler(logging.Handler):
     every process:
 
     - `maxBytes`: length at which the log goes on in a new file; 0 is no limit.
-    - `backupCount`: closed files that are kept; 0 is all of them.
+    - `backupCount`: closed files that are kept; 0 is all of them. Only files count that a rule
+      ended, so without `maxBytes` and `when` nothing is removed.
     - `when`, `interval`, `utc`, `atTime`: moments at which the log goes on in a new file.
     - `retain_bytes`, `retain_age` (seconds or timedelta): the oldest files go when all together are
       larger, or when they are older; 0 is no limit.

@@ -63,6 +63,21 @@ class Policy(TypedDict):
     compress: bool
 
 
+class RemovedFiles(TypedDict):
+    """Files that the policy has removed, and the bytes of text in them."""
+
+    files: int
+    bytes: int
+
+
+class Removed(TypedDict):
+    """What the policy of a text log has removed since its control file was made, by the rule."""
+
+    by_bytes: RemovedFiles
+    by_age: RemovedFiles
+    by_files: RemovedFiles
+
+
 class Stat(TypedDict):
     """The state of a log at one moment."""
 
@@ -82,6 +97,7 @@ class Stat(TypedDict):
     repairs: int
     repaired_bytes: int
     dropped: int
+    removed: Removed
     commits: int
     syncs: int
     synced_bytes: int

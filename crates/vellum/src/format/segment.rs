@@ -21,6 +21,8 @@ const MAGIC: [u8; 8] = *b"VELLUMSG";
 const SEGMENT_SUFFIX: &str = ".seg";
 /// Ending of a text segment.
 const TEXT_SUFFIX: &str = ".log";
+/// What stands before that in the name of a file that only continues the one before it.
+const CONTINUATION_MARK: &str = "-more";
 /// What a compressed file has behind the name that it had before.
 pub(crate) const COMPRESSED_SUFFIX: &str = ".zst";
 
@@ -30,14 +32,16 @@ pub(crate) fn file_name(first: Lsn) -> String {
 }
 
 /// How the file of the text segment is called that starts at `first` and got its first record at
-/// `time`, in seconds since 1970.
-pub(crate) fn text_file_name(time: u64, first: Lsn) -> String {
-    format!("{}-{:016x}{TEXT_SUFFIX}", stamp(time), first.get())
+/// `time`, in seconds since 1970. `is_continuation`: no rule and nobody's wish started it, but the
+/// one before was full.
+pub(crate) fn text_file_name(time: u64, first: Lsn, is_continuation: bool) -> String {
+    let mark = if is_continuation { CONTINUATION_MARK } else { "" };
+    format!("{}-{:016x}{mark}{TEXT_SUFFIX}", stamp(time), first.get())
 }
 
 /// A pattern for the name of the text segment at `first`, where the file is missing.
 pub(crate) fn text_file_pattern(first: Lsn) -> String {
-    format!("*-{:016x}{TEXT_SUFFIX}", first.get())
+    format!("*-{:016x}*{TEXT_SUFFIX}", first.get())
 }
 
 /// Path of the framed segment that starts at `first`.
@@ -52,6 +56,8 @@ pub(crate) struct FileName {
     pub(crate) first: Lsn,
     /// When the first record went in, in seconds since 1970, where the name tells it.
     pub(crate) time: Option<u64>,
+    /// Whether it continues the file before it.
+    pub(crate) is_continuation: bool,
     pub(crate) is_compressed: bool,
 }
 
@@ -62,11 +68,16 @@ pub(crate) fn parse_file_name(name: &str) -> Option<FileName> {
         None => (name, false),
     };
     if let Some(digits) = plain.strip_suffix(SEGMENT_SUFFIX) {
-        return Some(FileName { first: parse_first(digits)?, time: None, is_compressed });
+        let first = parse_first(digits)?;
+        return Some(FileName { first, time: None, is_continuation: false, is_compressed });
     }
-    let (time, digits) = plain.strip_suffix(TEXT_SUFFIX)?.split_once('-')?;
+    let (time, rest) = plain.strip_suffix(TEXT_SUFFIX)?.split_once('-')?;
     let time = Some(parse_stamp(time)?);
-    Some(FileName { first: parse_first(digits)?, time, is_compressed })
+    let (digits, is_continuation) = match rest.strip_suffix(CONTINUATION_MARK) {
+        Some(digits) => (digits, true),
+        None => (rest, false),
+    };
+    Some(FileName { first: parse_first(digits)?, time, is_continuation, is_compressed })
 }
 
 fn parse_first(digits: &str) -> Option<Lsn> {
@@ -149,15 +160,19 @@ mod tests {
     #[test]
     fn names_go_both_ways_and_others_are_not_segments() {
         let first = Lsn::new(0x400_0000);
-        let (time, is_compressed) = (None, false);
+        let (time, is_continuation, is_compressed) = (None, false, false);
         assert_eq!(file_name(first), "0000000004000000.seg");
-        let name = FileName { first, time, is_compressed };
+        let name = FileName { first, time, is_continuation, is_compressed };
         assert_eq!(parse_file_name("0000000004000000.seg"), Some(name));
-        assert_eq!(text_file_name(1_795_312_643, first), "20261122T015723Z-0000000004000000.log");
-        let name = FileName { first, time: Some(1_795_312_643), is_compressed };
+        let text_name = |is_continuation| text_file_name(1_795_312_643, first, is_continuation);
+        assert_eq!(text_name(false), "20261122T015723Z-0000000004000000.log");
+        assert_eq!(text_name(true), "20261122T015723Z-0000000004000000-more.log");
+        let name = FileName { time: Some(1_795_312_643), ..name };
         assert_eq!(parse_file_name("20261122T015723Z-0000000004000000.log"), Some(name));
         let name = FileName { is_compressed: true, ..name };
         assert_eq!(parse_file_name("20261122T015723Z-0000000004000000.log.zst"), Some(name));
+        let name = FileName { is_continuation: true, ..name };
+        assert_eq!(parse_file_name("20261122T015723Z-0000000004000000-more.log.zst"), Some(name));
         for name in [
             "control",
             "current",
@@ -170,6 +185,8 @@ mod tests {
             "0000000004000000.log",
             "20261122T015723Z-0000000004000000.seg",
             "20261122T015723Z-4000000.log",
+            "20261122T015723Z-0000000004000000-less.log",
+            "0000000004000000-more.seg",
             "20261322T015723Z-0000000004000000.log",
             "20261122T015723Z-0000000004000000.log.gz",
             "20261122T015723Z-0000000004000000.log.zst.new",

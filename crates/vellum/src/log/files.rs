@@ -16,7 +16,9 @@ use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
 use crate::log::{CURRENT_NAME, UNFINISHED_CURRENT_NAME};
-use crate::segment::listing::{Listing, find};
+use crate::segment::listing::{Listing, SegmentFile, find};
+use crate::shared::cursor;
+use crate::shared::files::Newest;
 use crate::shared::primitive::Ordering;
 use crate::sys::clock;
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
@@ -38,8 +40,13 @@ impl Core {
 
     /// The newest text segment, where the shared words tell.
     pub(crate) fn newest_path(&self) -> Option<(Lsn, PathBuf)> {
-        let (first, time) = self.words().files.names.newest()?;
-        Some((first, self.dir.join(text_file_name(time, first))))
+        let newest = self.words().files.names.newest()?;
+        Some((newest.first, self.path_of(newest)))
+    }
+
+    fn path_of(&self, newest: Newest) -> PathBuf {
+        let Newest { first, time, is_continuation, .. } = newest;
+        self.dir.join(text_file_name(time, first, is_continuation))
     }
 
     /// Opens the file of the segment at `first`, looking for it again where it is not there: words
@@ -59,34 +66,72 @@ impl Core {
         answer
     }
 
-    /// The time in the names of segments from `allocated` on, which are about to be made. The
-    /// prepare lock is held.
-    pub(crate) fn name_time(&self, allocated: u64) -> Result<u64> {
+    /// What the segment at `allocated` is to be called, which is about to be made for a record of
+    /// `len` bytes. The prepare lock is held.
+    pub(crate) fn next_name(&self, allocated: u64, len: u64) -> Result<Newest> {
         let names = &self.words().files.names;
-        if let Some((first, time)) = names.newest()
-            && first.get() >= allocated
-        {
+        let first = Lsn::new(allocated);
+        let newest = names.newest();
+        if let Some(named) = newest.filter(|newest| newest.first >= first) {
             // Who had the lock before died between naming and saying so.
-            return Ok(time);
+            if named.first == first {
+                return Ok(named);
+            }
+            // For a record longer than a segment: what is there keeps its name.
+            let listing = Listing::read(&self.dir)?;
+            let is_continuation = listing.get(first).is_some_and(|file| file.is_continuation);
+            return Ok(Newest { first, is_continuation, ..named });
         }
-        let previous = match names.time() {
-            0 => Listing::read(&self.dir)?.newest_time().unwrap_or(0),
-            time => time,
+        let (previous, group_bytes) = match newest {
+            Some(newest) => (newest.time, self.group_bytes_at(newest)),
+            None => self.listed_newest(first)?,
         };
-        Ok(clock::seconds().max(previous))
+        let time = clock::seconds().max(previous);
+        let is_continuation = group_bytes > 0 && !self.is_over(first, group_bytes, len);
+        let group_bytes = if is_continuation { group_bytes } else { 0 };
+        Ok(Newest { first, time, is_continuation, group_bytes })
     }
 
-    /// Makes the file of the text segment at `first`, if it is not made yet, and names it. The
-    /// prepare lock is held.
-    pub(crate) fn name_next(&self, first: Lsn, time: u64) -> Result<()> {
+    /// Bytes of text up to the tail in the newest file and those that it continues.
+    fn group_bytes_at(&self, newest: Newest) -> u64 {
+        let tail = cursor::tail(self.words());
+        newest.group_bytes.saturating_add(tail.get().saturating_sub(newest.first.get()))
+    }
+
+    /// The time of the newest file before `first`, and the bytes of text in it and in those that it
+    /// continues: as the directory tells.
+    fn listed_newest(&self, first: Lsn) -> Result<(u64, u64)> {
+        let mut listing = Listing::read(&self.dir)?;
+        let time = listing.newest_time().unwrap_or(0).max(self.words().files.names.time());
+        listing.files.retain(|file| file.first < first);
+        Ok((time, self.text_len_of(listing.newest_group())?))
+    }
+
+    /// Bytes of text in `files`, of which the last may be the one that is written.
+    pub(crate) fn text_len_of(&self, files: &[SegmentFile]) -> Result<u64> {
+        let tail = cursor::tail(self.words());
+        let mut sum = 0;
+        for file in files {
+            sum += match self.segment_of(tail) == file.first {
+                true => tail.get() - file.first.get(),
+                false => file.text_len(&self.dir)?,
+            };
+        }
+        Ok(sum)
+    }
+
+    /// Makes the file of the text segment that is to be called so, if it is not made yet, and names
+    /// it. The prepare lock is held.
+    pub(crate) fn name_next(&self, next: Newest) -> Result<()> {
+        let first = next.first;
         let names = &self.words().files.names;
         let preparer = self.preparer();
         if names.is_next_made.load(Ordering::SeqCst) == 0 {
             preparer.make(first)?;
         }
         names.is_next_made.store(0, Ordering::SeqCst);
-        names.store(first, time);
-        let path = self.dir.join(text_file_name(time, first));
+        names.store(next);
+        let path = self.path_of(next);
         match preparer.name(&path) {
             // Somebody has tidied the directory.
             Err(error) if error.kind() == ErrorKind::NotFound => {

@@ -67,7 +67,10 @@ pub use read::{Reader, Record};
 pub use recover::Recovery;
 pub use repair::{RepairReport, repair};
 pub use reservation::Reservation;
-pub use stat::{CommitStat, InFlight, ParticipantStat, SegmentStat, SegmentState, Stat};
+pub use stat::{
+    CommitStat, InFlight, ParticipantStat, RemovedFiles, RemovedStat, SegmentStat, SegmentState,
+    Stat,
+};
 pub use trim::TrimReport;
 pub use verify::{Damage, VerifyReport};
 #[cfg(any(feature = "log", feature = "tracing"))]

@@ -15,6 +15,7 @@ use crate::log::core::Core;
 use crate::log::holds::HoldKind;
 use crate::policy::PolicyWish;
 use crate::segment::listing::Listing;
+use crate::shared::files::Newest;
 use crate::shared::primitive::Ordering;
 use crate::sys::{self, clock};
 use crate::{Error, ErrorKind, Layout, Policy, Result};
@@ -79,11 +80,10 @@ impl Core {
         if files.names.newest().is_none() {
             self.recall_name()?;
         }
-        let limit = policy.rotate_bytes.unwrap_or(0).min(self.capacity());
-        files.rule.limit.store(limit, Ordering::SeqCst);
+        self.set_limit(policy);
         // The file that is written must not hold records from both sides of a moment.
         let now = clock::seconds();
-        let since = files.names.newest().map_or(now, |(_, time)| time.min(now));
+        let since = files.names.newest().map_or(now, |newest| newest.time.min(now));
         self.set_moment(policy, since);
         files.rule.edge.store(0, Ordering::SeqCst);
         files.policy.store(policy);
@@ -99,7 +99,11 @@ impl Core {
             && !file.is_compressed
             && self.segment_end(file.first).get() == allocated
         {
-            self.words().files.names.store(file.first, time);
+            let (before, is_continuation) =
+                (listing.newest_group().len() - 1, file.is_continuation);
+            let group_bytes = self.text_len_of(&listing.newest_group()[..before])?;
+            let newest = Newest { first: file.first, time, is_continuation, group_bytes };
+            self.words().files.names.store(newest);
         }
         Ok(())
     }

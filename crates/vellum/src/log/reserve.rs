@@ -155,7 +155,7 @@ impl Core {
                 let message = "the log has used up its 16 PiB of positions; start a new one";
                 return Err(Error::new(ErrorKind::Exhausted, message).at_path(&self.dir));
             }
-            slot.has_rolled |= self.allocate_to(end)?;
+            slot.has_rolled |= self.allocate_to(end, len)?;
             let (limit, ready) = self.make_room(tail, end, len, is_ready)?;
             let opened = attachment.take_in_hand(self, slot, range);
             if let Ok(grant) = self.reserve_in_hand(slot, limit, len) {
@@ -242,7 +242,7 @@ impl Core {
         if wanted > Lsn::MAX || attachment.is_discouraged(tail) {
             return;
         }
-        let prepared = self.check_words().and_then(|()| self.allocate_to(wanted).map(drop));
+        let prepared = self.check_words().and_then(|()| self.allocate_to(wanted, 0).map(drop));
         let prepared = prepared.and_then(|()| self.check_stage_room(wanted));
         let prepared = prepared.and_then(|()| match is_ready {
             true => self.make_ready_to(wanted),
@@ -251,7 +251,7 @@ impl Core {
         if prepared.is_ok() && self.stage.is_some() {
             // Long before it is needed: this takes as long as thousands of commits.
             let next = self.segment_end(wanted);
-            let _ = self.allocate_to(next.min(Lsn::MAX));
+            let _ = self.allocate_to(next.min(Lsn::MAX), 0);
         }
         if prepared.is_err() {
             // A full disk is not asked again for every record.
@@ -288,7 +288,7 @@ impl Core {
             if allocated >= wanted.min(Lsn::MAX.get() - self.capacity()) {
                 return Ok(());
             }
-            self.allocate_to(Lsn::new(allocated + 1))?;
+            self.allocate_to(Lsn::new(allocated + 1), 0)?;
             *made += 1;
         }
     }
@@ -307,14 +307,14 @@ impl Core {
         }
     }
 
-    /// Creates segments until `end` is allocated; all or none. Returns whether a text log went on
-    /// in a new file. The prepare lock is held.
-    pub(crate) fn allocate_to(&self, end: Lsn) -> Result<bool> {
+    /// Creates segments until `end` is allocated, in a text log for a record of `len` bytes; all or
+    /// none. Returns whether a text log went on in a new file. The prepare lock is held.
+    pub(crate) fn allocate_to(&self, end: Lsn, len: u64) -> Result<bool> {
         let words = self.words();
         let allocated = words.allocated_end.load(Ordering::Acquire);
         let mut next = allocated;
         if next < end.get() && self.geometry.layout == Layout::Text {
-            return self.allocate_text(allocated, end).map(|()| true);
+            return self.allocate_text(allocated, end, len).map(|()| true);
         }
         while next < end.get() {
             if let Err(error) = self.preparer().create(Lsn::new(next)) {

@@ -15,6 +15,7 @@ use crate::log::full;
 use crate::log::holds::HoldKind;
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::cursor;
+use crate::shared::files::RemovalRule;
 use crate::shared::primitive::Ordering;
 use crate::sys::clock;
 use crate::{Policy, Result};
@@ -67,17 +68,27 @@ impl Core {
         self.check_words()?;
         let files = Listing::read(&self.dir)?.files;
         let left_over = Listing::count_before(&files, self.begin());
-        let gone = left_over + self.excess(policy, &files[left_over..])?;
+        let (files_left, excess) = (&files[left_over..], self.excess(policy, &files[left_over..])?);
+        let gone = left_over + excess.len();
         if gone > left_over {
+            let lens: Vec<u64> =
+                files_left[..excess.len()].iter().map(|file| self.len_of(file)).collect();
             let _held = self.hold(HoldKind::Prepare, attachment)?;
-            words.begin.fetch_max(files[gone].first.get(), Ordering::SeqCst);
+            let begin = words.begin.fetch_max(files[gone].first.get(), Ordering::SeqCst);
+            // Others may have come first with some of them.
+            for ((file, rule), len) in files_left.iter().zip(&excess).zip(lens) {
+                if file.first.get() >= begin {
+                    words.removed.count(*rule, len);
+                }
+            }
         }
         files[..gone].iter().try_for_each(|file| file.remove(&self.dir))?;
         Ok(gone)
     }
 
-    /// How many of the files, oldest first, are more than the policy allows.
-    fn excess(&self, policy: &Policy, files: &[SegmentFile]) -> Result<usize> {
+    /// The rules by which files are to go, oldest first, one for each that is more than the policy
+    /// allows.
+    fn excess(&self, policy: &Policy, files: &[SegmentFile]) -> Result<Vec<RemovalRule>> {
         let closed = Listing::count_before(files, cursor::published(self.words()));
         let lens = match policy.retain_bytes {
             Some(_) => self.lens_of(files)?,
@@ -89,18 +100,23 @@ impl Core {
             Some(_) => self.ends_of(files, now),
             None => vec![now; files.len()],
         };
+        let excess_groups = policy.retain_files.map_or(0, |kept| excess_by_files(files, kept));
+        let mut rules = Vec::new();
         for index in 0..closed {
-            let kept = (files.len() - 1 - index) as u64;
             let is_old = |age: Duration| ends[index].saturating_add(age.as_secs()) <= now;
-            let is_excess = policy.retain_files.is_some_and(|count| kept > count)
-                || policy.retain_bytes.is_some_and(|limit| kept_bytes > limit)
-                || policy.retain_age.is_some_and(is_old);
-            if !is_excess {
-                return Ok(index);
-            }
+            let rule = if index < excess_groups {
+                RemovalRule::Files
+            } else if policy.retain_bytes.is_some_and(|limit| kept_bytes > limit) {
+                RemovalRule::Bytes
+            } else if policy.retain_age.is_some_and(is_old) {
+                RemovalRule::Age
+            } else {
+                break;
+            };
+            rules.push(rule);
             kept_bytes -= lens[index];
         }
-        Ok(closed)
+        Ok(rules)
     }
 
     /// When the last record of each file was written, at the latest. What tells of the future is not
@@ -122,6 +138,11 @@ impl Core {
         ends
     }
 
+    /// Bytes of text in a file, for the count of what was removed.
+    fn len_of(&self, file: &SegmentFile) -> u64 {
+        file.text_len(&self.dir).unwrap_or(0)
+    }
+
     /// Lengths of files; of the one that is written, that of its text.
     fn lens_of(&self, files: &[SegmentFile]) -> Result<Vec<u64>> {
         let tail = cursor::tail(self.words());
@@ -133,4 +154,18 @@ impl Core {
         };
         files.iter().map(len).collect()
     }
+}
+
+/// How many of `files`, oldest first, are more than `kept` beside the newest. What continues
+/// another counts as one with it, and goes with it: else a rule would remove what was written a
+/// moment ago because there was much of it.
+fn excess_by_files(files: &[SegmentFile], kept: u64) -> usize {
+    let mut starts: Vec<usize> =
+        (0..files.len()).filter(|index| !files[*index].is_continuation).collect();
+    if starts.first() != Some(&0) && !files.is_empty() {
+        // Its beginning has gone before.
+        starts.insert(0, 0);
+    }
+    let excess = (starts.len() as u64).saturating_sub(1).saturating_sub(kept) as usize;
+    starts.get(excess).copied().unwrap_or(0)
 }

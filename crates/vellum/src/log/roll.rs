@@ -19,6 +19,7 @@ use std::time::Duration;
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
+use crate::shared::files::Newest;
 use crate::shared::primitive::Ordering;
 use crate::shared::{cursor, lock};
 use crate::sys::clock;
@@ -48,9 +49,15 @@ impl Core {
 
     /// Bytes that a segment gets blocks for.
     pub(crate) fn room(&self) -> u64 {
-        match (self.geometry.layout, self.words().files.rule.limit.load(Ordering::Relaxed)) {
-            (Layout::Framed, _) | (_, 0) => self.capacity(),
-            (Layout::Text, limit) => limit.min(self.capacity()),
+        let policy = self.words().files.policy.load().unwrap_or_default();
+        policy.rotate_bytes.map_or(self.capacity(), |limit| limit.min(self.capacity()))
+    }
+
+    /// Bytes of the newest segment of a text log that records go to.
+    fn newest_room(&self) -> u64 {
+        match self.words().files.rule.limit.load(Ordering::Relaxed) {
+            0 => self.capacity(),
+            limit => limit.min(self.capacity()),
         }
     }
 
@@ -80,7 +87,8 @@ impl Core {
         // future tells nothing.
         let is_new = |time| (rotate_at..=now).contains(&time);
         let newest = words.files.names.newest();
-        if now >= rotate_at && !newest.is_some_and(|(_, time)| is_new(time)) {
+        let newest = newest.filter(|newest| !newest.is_continuation && is_new(newest.time));
+        if now >= rotate_at && newest.is_none() {
             self.leave_segment();
         }
         self.set_moment(&words.files.policy.load().unwrap_or_default(), now);
@@ -99,9 +107,10 @@ impl Core {
     fn leave_segment(&self) {
         let words = self.words();
         let tail = cursor::tail(words);
-        if !tail.get().is_multiple_of(self.capacity()) {
-            let end = self.segment_end(tail).get();
-            words.files.rule.closed_before.fetch_max(end, Ordering::SeqCst);
+        let is_full = tail.get() == words.allocated_end.load(Ordering::Acquire);
+        if is_full || !tail.get().is_multiple_of(self.capacity()) {
+            let end = if is_full { tail } else { self.segment_end(tail) };
+            words.files.rule.closed_before.fetch_max(end.get(), Ordering::SeqCst);
         }
     }
 
@@ -118,25 +127,57 @@ impl Core {
         Ok(())
     }
 
-    /// Creates text segments from `allocated` until `end` is allocated; all or none. The prepare
-    /// lock is held.
-    #[cold]
-    pub(crate) fn allocate_text(&self, allocated: u64, end: Lsn) -> Result<()> {
+    /// Whether the policy, or somebody who asked for it, has a record of `len` bytes start a file of
+    /// its own at `first`, behind files with `group_bytes`. Otherwise the one before is only full,
+    /// and goes on there.
+    pub(crate) fn is_over(&self, first: Lsn, group_bytes: u64, len: u64) -> bool {
         let words = self.words();
-        let time = self.name_time(allocated)?;
-        let mut next = allocated;
-        while next < end.get() {
-            if let Err(error) = self.name_next(Lsn::new(next), time) {
+        let policy = words.files.policy.load().unwrap_or_default();
+        let is_left = words.files.rule.closed_before.load(Ordering::SeqCst) >= first.get();
+        is_left || policy.rotate_bytes.is_some_and(|limit| group_bytes.saturating_add(len) > limit)
+    }
+
+    /// Stores how much of the newest segment records go to: what the files that it continues leave of
+    /// the policy's limit. The prepare lock is held.
+    pub(crate) fn set_limit(&self, policy: &Policy) {
+        let files = &self.words().files;
+        let before = files.names.newest().map_or(0, |newest| newest.group_bytes);
+        // At least something, because 0 stands for no limit.
+        let left = |limit: u64| limit.saturating_sub(before).max(1).min(self.capacity());
+        files.rule.limit.store(policy.rotate_bytes.map_or(0, left), Ordering::SeqCst);
+    }
+
+    /// Creates text segments from `allocated` until `end` is allocated, for a record of `len` bytes
+    /// that ends there; all or none. The prepare lock is held.
+    #[cold]
+    pub(crate) fn allocate_text(&self, allocated: u64, end: Lsn, len: u64) -> Result<()> {
+        let words = self.words();
+        let mut next = self.next_name(allocated, len)?;
+        let is_continuation = next.is_continuation;
+        loop {
+            if let Err(error) = self.name_next(next) {
                 // What is left keeps its name, so that the next one gets no second file there.
-                if self.unallocate(allocated, next) {
+                if self.unallocate(allocated, next.first.get()) {
                     words.files.names.forget();
                 }
                 return Err(error);
             }
-            next += self.capacity();
+            let segment_end = self.segment_end(next.first);
+            if segment_end >= end {
+                break;
+            }
+            // What does not fit goes on in the next.
+            let group_bytes = next.group_bytes.saturating_add(self.capacity());
+            next = Newest { first: segment_end, is_continuation: true, group_bytes, ..next };
         }
-        let newest = next - self.capacity();
-        let edge = newest + self.room().saturating_sub(self.prefault_bytes);
+        if !is_continuation {
+            // The limit will be that of the new file, where the one before may have room.
+            words.files.rule.closed_before.fetch_max(allocated, Ordering::SeqCst);
+        }
+        self.set_limit(&words.files.policy.load().unwrap_or_default());
+        let newest = next.first.get();
+        let next = newest + self.capacity();
+        let edge = newest + self.newest_room().saturating_sub(self.prefault_bytes);
         words.files.rule.edge.store(edge, Ordering::Relaxed);
         words.allocated_end.store(next, Ordering::Release);
         self.point_to_newest();
@@ -187,7 +228,8 @@ impl Core {
         if edge != 0 || words.allocated_end.load(Ordering::Acquire) <= tail.get() {
             return edge;
         }
-        let edge = self.segment_of(tail).get() + self.room().saturating_sub(self.prefault_bytes);
+        let edge =
+            self.segment_of(tail).get() + self.newest_room().saturating_sub(self.prefault_bytes);
         words.files.rule.edge.store(edge, Ordering::Relaxed);
         edge
     }

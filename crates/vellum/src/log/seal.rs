@@ -213,7 +213,7 @@ impl Core {
     fn make_room_for_seal(&self, attachment: &Attachment, end: Lsn, until: Until) -> Result<()> {
         let _held = self.hold_until(HoldKind::Prepare, attachment, until)?;
         self.check_words()?;
-        self.allocate_to(end)?;
+        self.allocate_to(end, 0)?;
         self.make_ready_to(end)
     }
 

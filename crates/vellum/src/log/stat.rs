@@ -11,9 +11,10 @@ use crate::log::gap::{self, Gap};
 use crate::log::holds::{self, Hold, ProcessState};
 use crate::segment::listing::Listing;
 use crate::segment::{SPARE_SUFFIX, names};
+use crate::shared::files::RemovalRule;
 use crate::shared::participants::{self, Owner};
 use crate::shared::primitive::{AtomicU64, Ordering};
-use crate::shared::words::CommitCountWords;
+use crate::shared::words::{CommitCountWords, RemovedWords};
 use crate::shared::{commit, cursor};
 use crate::sys::filesystem::Filesystem;
 use crate::{Fill, Layout, Lsn, Policy, Preallocate, Result};
@@ -64,6 +65,8 @@ pub struct Stat {
     /// How often those who drop have looked for space in vain, since then: at most 20 times a second for
     /// all together, and once more for a record that is shorter than those before.
     pub full_tries: u64,
+    /// What the policy has removed since the control file was made.
+    pub removed: RemovedStat,
     /// Where records lie in memory until they are committed, in a log that stages them.
     pub stage: Option<PathBuf>,
     /// Position stored by [`Log::set_checkpoint`](crate::Log::set_checkpoint), or zero.
@@ -82,6 +85,28 @@ pub struct Stat {
     /// Who holds what others may wait for, at this moment: in a busy log something is held nearly
     /// always, and for microseconds.
     pub holds: Vec<Hold>,
+}
+
+/// Files that the policy of a text log has removed, by the rule that each went by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RemovedStat {
+    /// By [`retain_bytes`](crate::Options::retain_bytes).
+    pub by_bytes: RemovedFiles,
+    /// By [`retain_age`](crate::Options::retain_age).
+    pub by_age: RemovedFiles,
+    /// By [`retain_files`](crate::Options::retain_files).
+    pub by_files: RemovedFiles,
+}
+
+/// How much was removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RemovedFiles {
+    /// Files.
+    pub files: u64,
+    /// Bytes of text in them.
+    pub bytes: u64,
 }
 
 /// What commits did.
@@ -195,6 +220,7 @@ pub(crate) fn stat(core: &Core) -> Result<Stat> {
         repaired_bytes: words.counts.repaired_bytes.load(Ordering::Relaxed),
         dropped: words.full.dropped.load(Ordering::Relaxed),
         full_tries: words.full.tries.load(Ordering::Relaxed),
+        removed: removed_stat(&words.removed),
         stage: core.stage.as_ref().map(|stage| stage.path(core.segment_of(tail))),
         checkpoint: Lsn::new(words.commits.ends.checkpoint.load(Ordering::Acquire)),
         commits: commit_stat(&words.commits.counts),
@@ -204,6 +230,18 @@ pub(crate) fn stat(core: &Core) -> Result<Stat> {
         participants: participants(core),
         holds: holds::holds(core),
     })
+}
+
+fn removed_stat(words: &RemovedWords) -> RemovedStat {
+    let by = |rule| {
+        let (files, bytes) = words.removed_by(rule);
+        RemovedFiles { files, bytes }
+    };
+    RemovedStat {
+        by_bytes: by(RemovalRule::Bytes),
+        by_age: by(RemovalRule::Age),
+        by_files: by(RemovalRule::Files),
+    }
 }
 
 fn commit_stat(counts: &CommitCountWords) -> CommitStat {

@@ -151,7 +151,7 @@ fn make_missing(core: &Core, first: Lsn) -> Result<()> {
     let listing = Listing::read(&core.dir)?;
     let Some(last) = listing.files.last().filter(|last| last.first < first) else { return Ok(()) };
     let time = clock::seconds().max(listing.newest_time().unwrap_or(0));
-    let path = core.dir.join(text_file_name(time, first));
+    let path = core.dir.join(text_file_name(time, first, true));
     let rights = core.dir.stat(&last.path).and_then(|last| Rights::like(&last, &core.dir));
     let rights = rights.or_os("look at", &last.path)?;
     rights.create(&core.dir, &path, "make the next segment").map(drop)

@@ -19,6 +19,8 @@ pub(crate) struct SegmentFile {
     pub(crate) first: Lsn,
     /// When its first record went in, in seconds since 1970, where the name tells it.
     pub(crate) time: Option<u64>,
+    /// Whether it continues the file before it, which was full.
+    pub(crate) is_continuation: bool,
     pub(crate) is_compressed: bool,
     pub(crate) path: PathBuf,
     /// What it was compressed from, where that is still there.
@@ -40,8 +42,10 @@ impl Listing {
     pub(crate) fn read(dir: &Dir) -> Result<Listing> {
         let parse = |name: String| {
             let parsed = parse_file_name(&name)?;
-            let (first, time, is_compressed) = (parsed.first, parsed.time, parsed.is_compressed);
-            Some(SegmentFile { first, time, is_compressed, path: dir.join(name), plain: None })
+            let (first, time) = (parsed.first, parsed.time);
+            let (is_continuation, is_compressed) = (parsed.is_continuation, parsed.is_compressed);
+            let path = dir.join(name);
+            Some(SegmentFile { first, time, is_continuation, is_compressed, path, plain: None })
         };
         let mut files: Vec<SegmentFile> = names(dir)?.into_iter().filter_map(parse).collect();
         files.sort_unstable_by_key(|file| (file.first, !file.is_compressed, Reverse(file.time)));
@@ -63,6 +67,13 @@ impl Listing {
     /// begins there or earlier.
     pub(crate) fn count_before(files: &[SegmentFile], position: Lsn) -> usize {
         files.windows(2).take_while(|pair| pair[1].first <= position).count()
+    }
+
+    /// The files from the one that the newest continues on: as long as no rule and nobody's wish
+    /// starts another, they count as one.
+    pub(crate) fn newest_group(&self) -> &[SegmentFile] {
+        let start = self.files.iter().rposition(|file| !file.is_continuation);
+        &self.files[start.unwrap_or(0)..]
     }
 
     /// First positions, oldest first.
@@ -93,6 +104,14 @@ impl SegmentFile {
             Error::new(ErrorKind::Corrupt, message).at_path(&self.path)
         })?;
         Ok(Some(len))
+    }
+
+    /// Bytes of text in the file, compressed or not.
+    pub(crate) fn text_len(&self, dir: &Dir) -> Result<u64> {
+        if let Some(len) = self.content_len(dir)? {
+            return Ok(len);
+        }
+        Ok(dir.stat(&self.path).or_os("look at", &self.path)?.st_size as u64)
     }
 
     /// Removes the file, and what it was compressed from.

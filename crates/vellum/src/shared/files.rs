@@ -9,7 +9,7 @@
 //! directory is listed instead.
 
 use super::primitive::{AtomicU64, Ordering};
-use super::words::{NameWords, PolicyWords};
+use super::words::{NameWords, PolicyWords, RemovedWords};
 use crate::{Lsn, Policy};
 
 impl PolicyWords {
@@ -33,14 +33,28 @@ impl PolicyWords {
     }
 }
 
+/// What the newest segment is called, and what it continues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Newest {
+    pub(crate) first: Lsn,
+    /// In seconds since 1970.
+    pub(crate) time: u64,
+    /// Whether it continues the file before it, which was full.
+    pub(crate) is_continuation: bool,
+    /// Bytes of text in the files that it continues.
+    pub(crate) group_bytes: u64,
+}
+
 impl NameWords {
-    /// First position and time of the newest segment, where they are known.
-    pub(crate) fn newest(&self) -> Option<(Lsn, u64)> {
+    /// The newest segment, where it is known.
+    pub(crate) fn newest(&self) -> Option<Newest> {
         let first = self.first.load(Ordering::SeqCst);
         let time = self.time.load(Ordering::SeqCst);
+        let is_continuation = self.is_continuation.load(Ordering::SeqCst) != 0;
+        let group_bytes = self.group_bytes.load(Ordering::SeqCst);
         // Somebody may be storing the next name: its position goes to 0 first.
         let is_whole = first != 0 && self.first.load(Ordering::SeqCst) == first;
-        is_whole.then(|| (Lsn::new(first), time))
+        is_whole.then(|| Newest { first: Lsn::new(first), time, is_continuation, group_bytes })
     }
 
     /// The time of the newest name that was ever stored; 0 where none was.
@@ -48,14 +62,38 @@ impl NameWords {
         self.time.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn store(&self, first: Lsn, time: u64) {
+    pub(crate) fn store(&self, newest: Newest) {
         self.first.store(0, Ordering::SeqCst);
-        self.time.store(time, Ordering::SeqCst);
-        self.first.store(first.get(), Ordering::SeqCst);
+        self.time.store(newest.time, Ordering::SeqCst);
+        self.is_continuation.store(newest.is_continuation.into(), Ordering::SeqCst);
+        self.group_bytes.store(newest.group_bytes, Ordering::SeqCst);
+        self.first.store(newest.first.get(), Ordering::SeqCst);
     }
 
     /// Forgets which segment is the newest; what comes next is not named earlier all the same.
     pub(crate) fn forget(&self) {
         self.first.store(0, Ordering::SeqCst);
+    }
+}
+
+/// By which rule of the policy a file was removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RemovalRule {
+    Bytes,
+    Age,
+    Files,
+}
+
+impl RemovedWords {
+    /// Counts a file with `bytes` of text.
+    pub(crate) fn count(&self, rule: RemovalRule, bytes: u64) {
+        self.files[rule as usize].fetch_add(1, Ordering::Relaxed);
+        self.bytes[rule as usize].fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// How many files went by a rule, and the bytes of text in them.
+    pub(crate) fn removed_by(&self, rule: RemovalRule) -> (u64, u64) {
+        let load = |words: &[AtomicU64; 3]| words[rule as usize].load(Ordering::Relaxed);
+        (load(&self.files), load(&self.bytes))
     }
 }

@@ -7,6 +7,7 @@
 //!  commits              what is durable, what is on its way there, and what went wrong
 //!  files                text logs: when to go on in a new file, and what the newest is called
 //!  full                 what a full disk has cost
+//!  removed              what retention has removed
 //! ```
 //!
 //! **Invariants**: (I1) begin ≤ published ≤ tail ≤ allocated_end, ready_end ≤ allocated_end, and
@@ -81,6 +82,7 @@ pub(crate) struct Words {
     pub(crate) commits: CommitWords,
     pub(crate) files: FileWords,
     pub(crate) full: Alone<FullWords>,
+    pub(crate) removed: Alone<RemovedWords>,
 }
 
 /// The files of a text log (`files`).
@@ -136,6 +138,10 @@ pub(crate) struct NameWords {
     pub(crate) is_next_made: AtomicU64,
     /// When zeros were written last, in microseconds of the machine's own clock.
     pub(crate) zeroed_at: AtomicU64,
+    /// 1 if the newest segment continues the one before it. Stored with `time`.
+    pub(crate) is_continuation: AtomicU64,
+    /// Bytes of text in the files that it continues.
+    pub(crate) group_bytes: AtomicU64,
 }
 
 /// How records are made durable (`commit`).
@@ -250,6 +256,15 @@ pub(crate) struct FullWords {
     pub(crate) refused_len: AtomicU64,
     /// How often those who drop have looked for space in vain.
     pub(crate) tries: AtomicU64,
+}
+
+/// What the policy of a text log has removed, by `files::RemovalRule`.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct RemovedWords {
+    pub(crate) files: [AtomicU64; 3],
+    /// Bytes of text in them.
+    pub(crate) bytes: [AtomicU64; 3],
 }
 
 /// A lock between processes (`lock`).

@@ -50,6 +50,7 @@ fn append_lines(log: &Log, numbers: std::ops::Range<usize>, len: usize) -> Vec<V
 fn parts(path: &Path) -> (String, u64) {
     let name = path.file_name().unwrap().to_str().unwrap();
     let (time, first) = name.strip_suffix(".log").unwrap().split_once('-').unwrap();
+    let first = first.strip_suffix("-more").unwrap_or(first);
     (time.to_string(), u64::from_str_radix(first, 16).unwrap())
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use vellum::Layout;
 
 use super::commits;
-use super::policy::JsonPolicy;
+use super::policy::{JsonPolicy, JsonRemoved};
 use super::watch::Rates;
 
 #[derive(Serialize)]
@@ -29,6 +29,8 @@ pub(super) struct Stat<'a> {
     dropped: u64,
     /// `null` for a framed log.
     policy: Option<JsonPolicy>,
+    /// `null` for a framed log.
+    removed: Option<JsonRemoved>,
     checkpoint: u64,
     commits: Commits,
     /// Segments that stand ready beyond the active one, spares left out.
@@ -140,6 +142,7 @@ impl<'a> Stat<'a> {
             repaired_bytes: stat.repaired_bytes,
             dropped: stat.dropped,
             policy: (stat.layout == Layout::Text).then(|| JsonPolicy::from(&stat.policy)),
+            removed: (stat.layout == Layout::Text).then(|| JsonRemoved::from(&stat.removed)),
             checkpoint: stat.checkpoint.get(),
             commits: Commits::from(&stat.commits),
             prepared_segments: commits::prepared_segments(stat),

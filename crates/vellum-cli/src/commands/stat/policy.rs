@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use vellum::{Layout, Policy, Stat};
+use vellum::{Layout, Policy, RemovedFiles, RemovedStat, Stat};
 
 use crate::table::{bytes, count};
 
@@ -38,7 +38,9 @@ pub(super) fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
     if stat.layout != Layout::Text {
         return Vec::new();
     }
-    vec![("rotates", rotates(stat)), ("keeps", keeps(&stat.policy))]
+    let mut facts = vec![("rotates", rotates(stat)), ("keeps", keeps(&stat.policy))];
+    facts.extend(removed(&stat.removed).map(|removed| ("removed", removed)));
+    facts
 }
 
 fn rotates(stat: &Stat) -> String {
@@ -69,6 +71,45 @@ fn keeps(policy: &Policy) -> String {
     .flatten()
     .collect();
     if parts.is_empty() { "everything".into() } else { format!("at most {}", parts.join(", ")) }
+}
+
+/// Files that the policy has removed, by the rule that each went by.
+#[derive(Serialize)]
+pub(super) struct JsonRemoved {
+    by_bytes: JsonFiles,
+    by_age: JsonFiles,
+    by_files: JsonFiles,
+}
+
+#[derive(Serialize)]
+struct JsonFiles {
+    files: u64,
+    bytes: u64,
+}
+
+impl From<&RemovedStat> for JsonRemoved {
+    fn from(stat: &RemovedStat) -> JsonRemoved {
+        let files = |RemovedFiles { files, bytes, .. }| JsonFiles { files, bytes };
+        JsonRemoved {
+            by_bytes: files(stat.by_bytes),
+            by_age: files(stat.by_age),
+            by_files: files(stat.by_files),
+        }
+    }
+}
+
+/// What the policy has removed, and why; nothing where it has removed nothing.
+fn removed(stat: &RemovedStat) -> Option<String> {
+    let rules = [(stat.by_bytes, "bytes"), (stat.by_age, "age"), (stat.by_files, "files")];
+    let has_some = |(removed, _): &(RemovedFiles, &str)| removed.files > 0;
+    let parts: Vec<String> = rules
+        .into_iter()
+        .filter(has_some)
+        .map(|(removed, rule)| {
+            format!("{}, {}, by retain-{rule}", count(removed.files, "file"), bytes(removed.bytes))
+        })
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// A span in the largest unit that measures it whole.

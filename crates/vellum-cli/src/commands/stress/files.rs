@@ -52,6 +52,7 @@ fn parse(name: String) -> Option<TextFile> {
         None => (name.as_str(), false),
     };
     let (_, digits) = plain.strip_suffix(".log")?.split_once("Z-")?;
+    let digits = digits.strip_suffix("-more").unwrap_or(digits);
     let first = Lsn::new(u64::from_str_radix(digits, 16).ok()?);
     Some(TextFile { name, first, is_compressed })
 }

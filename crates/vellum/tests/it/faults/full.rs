@@ -339,7 +339,7 @@ fn who_waits_for_space_goes_on_when_the_log_is_trimmed() {
 fn what_the_policy_lets_go_of_makes_space() {
     check_waiting("what_the_policy_lets_go_of", 1, |small, log, _| {
         let policy = match log.layout() {
-            Layout::Text => Options::new().retain_files(1),
+            Layout::Text => Options::new().retain_bytes(512 << 10),
             _ => return small.make_space(),
         };
         // Nobody can go on in a new file, which would be the moment to look at the policy.

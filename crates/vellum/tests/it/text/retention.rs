@@ -110,3 +110,92 @@ fn a_reader_that_is_overtaken_is_told_and_can_go_on_at_the_beginning() {
     drop(log);
     assert_eq!(concatenated(&place(&dir)).len(), 2000);
 }
+
+/// Options of a text log whose segments are full after a page.
+fn of_pages() -> Options {
+    Options::new().layout(Layout::Text).segment_capacity_bytes(4096)
+}
+
+/// The files that only continue the one before them.
+fn continuations(log: &std::path::Path) -> usize {
+    let is_continuation =
+        |file: &&std::path::PathBuf| file.to_str().unwrap().ends_with("-more.log");
+    segment_files(log).iter().filter(is_continuation).count()
+}
+
+#[test]
+fn so_many_files_are_kept_only_where_a_rule_ends_them() {
+    for fill in FILLS {
+        let dir = scratch();
+        let log = of_pages().retain_files(2).fill(fill).open(place(&dir)).unwrap();
+        let lines = append_lines(&log, 0..400, 100);
+        assert_eq!(payloads(&log), lines, "nothing started a file but that one was full");
+        assert_eq!(continuations(&place(&dir)) + 1, segment_files(&place(&dir)).len());
+        assert_orderly(&place(&dir));
+        assert_sound(&log);
+        assert_eq!(log.stat().unwrap().removed, Default::default());
+    }
+}
+
+#[test]
+fn what_continues_a_file_goes_with_it() {
+    let dir = scratch();
+    let log = of_pages().retain_files(1).open(place(&dir)).unwrap();
+    for day in 0..4 {
+        append_lines(&log, day * 100..(day + 1) * 100, 100);
+        log.rotate().unwrap();
+    }
+    let last = append_lines(&log, 400..401, 100);
+    let kept: Vec<_> = (300..400).map(|number| line(number, 100)).chain(last).collect();
+    assert_eq!(payloads(&log), kept, "the newest file and all of the one before");
+    assert_eq!(log.stat().unwrap().removed.by_files.bytes, 300 * 100);
+    assert_eq!(log.stat().unwrap().removed.by_files.files, 3 * 3);
+    assert_sound(&log);
+}
+
+#[test]
+fn a_limit_beyond_a_segment_holds_for_the_files_that_continue_one_another() {
+    let dir = scratch();
+    let log = of_pages().rotate_bytes(2000).open(place(&dir)).unwrap();
+    append_lines(&log, 0..20, 100);
+    drop(log);
+    let log = Options::new().rotate_bytes(10_000).retain_files(1).open(place(&dir)).unwrap();
+    append_lines(&log, 20..320, 100);
+    let kept = payloads(&log);
+    assert_eq!(kept.len(), 120, "a whole file and what was begun");
+    assert_eq!(kept.last(), Some(&line(319, 100)));
+    drop(log);
+    // The words of another boot are worked out from the names.
+    std::fs::remove_file(place(&dir).join("control")).unwrap();
+    let log = Options::new().open(place(&dir)).unwrap();
+    append_lines(&log, 320..390, 100);
+    let firsts: Vec<_> = segment_files(&place(&dir));
+    let starts = firsts.iter().filter(|file| !file.to_str().unwrap().ends_with("-more.log"));
+    assert_eq!(starts.count(), 2, "{firsts:?}");
+    assert_sound(&log);
+}
+
+#[test]
+fn what_was_removed_is_told_with_the_rule_it_went_by() {
+    let dir = scratch();
+    let log = rotating(1000).retain_bytes(3500).open(place(&dir)).unwrap();
+    append_lines(&log, 0..95, 100);
+    let removed = log.stat().unwrap().removed;
+    assert_eq!((removed.by_bytes.files, removed.by_bytes.bytes), (6, 6000));
+    assert_eq!((removed.by_files.files, removed.by_age.files), (0, 0));
+    drop(log);
+    let log = Options::new().retain_bytes(0).retain_files(0).open(place(&dir)).unwrap();
+    let removed = log.stat().unwrap().removed;
+    assert_eq!((removed.by_bytes.files, removed.by_files.files), (6, 3));
+    assert_eq!(removed.by_files.bytes, 3000);
+}
+
+#[test]
+fn a_moment_starts_a_file_that_counts_also_where_the_one_before_was_just_full() {
+    let dir = scratch();
+    let log = of_pages().retain_files(0).open(place(&dir)).unwrap();
+    log.append(&line(0, 4096)).unwrap();
+    log.rotate().unwrap();
+    log.append(&line(1, 100)).unwrap();
+    assert_eq!((payloads(&log).len(), continuations(&place(&dir))), (1, 0));
+}
