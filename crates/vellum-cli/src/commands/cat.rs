@@ -111,7 +111,7 @@ pub(super) fn reader(log: &Log, args: &CatArgs, from: Lsn) -> vellum::Result<Rea
 /// Says what was left out; returns whether anything was.
 fn say_gaps(reader: &mut Reader) -> bool {
     let gaps = reader.take_gaps();
-    gaps.iter().for_each(|gap| output::say(gap));
+    gaps.iter().for_each(output::say);
     !gaps.is_empty()
 }
 

@@ -78,7 +78,7 @@ fn sizes(stat: &Stat) -> Vec<(&'static str, String)> {
     let files = count(stat.segments.len() as u64, "file");
     let mut sizes = vec![("size", format!("{} on disk in {files}", bytes(on_disk)))];
     let written = stat.segments.iter().filter(|segment| segment.state != SegmentState::Prepared);
-    if let Some(ago) = written.filter_map(|segment| written_ago(segment)).min() {
+    if let Some(ago) = written.filter_map(written_ago).min() {
         sizes.push(("written", age(ago)));
     }
     let undurable = stat.published.get().saturating_sub(stat.durable.get());

@@ -29,8 +29,11 @@ fn text_log() -> Place {
     place
 }
 
-/// What operators do to a closed file, and whether some of its text is left.
-const DEEDS: [(&str, fn(&Path)); 5] = [
+/// What somebody does to a file.
+type Deed = fn(&Path);
+
+/// What operators do to a closed file.
+const DEEDS: [(&str, Deed); 5] = [
     ("removed", |file| fs::remove_file(file).unwrap()),
     ("moved", |file| {
         let elsewhere = file.parent().unwrap().with_file_name("elsewhere");
@@ -173,7 +176,7 @@ fn a_follower_that_comes_to_a_gap_says_so_and_goes_on() {
 
 #[test]
 fn a_framed_log_goes_on_behind_damage_where_it_is_asked_to() {
-    let damage: [fn(&Path); 3] = [
+    let damage: [Deed; 3] = [
         |file| fs::remove_file(file).unwrap(),
         |file| flip(file, 4096 + 2000),
         |file| File::options().write(true).open(file).unwrap().set_len(5000).unwrap(),
