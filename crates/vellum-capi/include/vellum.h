@@ -665,6 +665,12 @@ int vellum_truncate(const vellum_log *log, uint64_t from);
 // log open.
 int vellum_prepare(const vellum_log *log, uint64_t segments, uint64_t *made);
 
+// Gives back the files that stand ready beyond what is written; `*released` is how many those were.
+// `released` may be NULL.
+//
+// Errors: VELLUM_BUSY as for vellum_truncate.
+int vellum_release_prepared(const vellum_log *log, uint64_t *released);
+
 // Starts a thread that keeps `segments` files ready; it has the signal mask of the calling thread.
 //
 // Errors: as for vellum_prepare, and VELLUM_IO where no thread can be started.

@@ -94,6 +94,22 @@ pub extern "C" fn vellum_prepare(
     })
 }
 
+/// Gives back the files that stand ready beyond what is written; `*released` is how many those were.
+/// `released` may be NULL.
+///
+/// Errors: VELLUM_BUSY as for vellum_truncate.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_release_prepared(
+    log: Option<&vellum_log>,
+    released: Option<&mut MaybeUninit<u64>>,
+) -> c_int {
+    guard(|| {
+        let count = required(log, "log")?.log.release_prepared()?;
+        give(released, count);
+        Ok(VELLUM_OK)
+    })
+}
+
 /// A thread that keeps files ready, so that no writer has to make one.
 ///
 /// From vellum_keeper_start, until vellum_keeper_stop. In a forked child there is no such thread.

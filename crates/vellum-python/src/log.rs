@@ -207,6 +207,11 @@ impl Log {
         self.run(py, |log| log.prepare(segments))
     }
 
+    /// Gives back the files that stand ready beyond what is written; returns how many those were.
+    fn release_prepared(&self, py: Python<'_>) -> PyResult<u64> {
+        self.run(py, vellum::Log::release_prepared)
+    }
+
     /// The state of the log, its files and who has it open (`vellum_log.Stat`).
     fn stat<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         stat::stat(py, &self.run(py, vellum::Log::stat)?)

@@ -76,6 +76,7 @@ def test_a_committed_record_is_durable(path: str) -> None:
         assert log.checkpoint == lsn
         assert log.recovery is None
         assert log.prepare(1) >= 0
+        assert log.release_prepared() >= 0
 
 
 def test_a_log_is_trimmed_and_truncated(path: str) -> None:

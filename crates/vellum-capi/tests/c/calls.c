@@ -238,6 +238,10 @@ static void upkeep(const char *dir)
     CHECK(vellum_tail(log) <= lsns[31]);
     uint64_t made = 0;
     OK(vellum_prepare(log, 3, &made));
+    uint64_t released = 0;
+    OK(vellum_release_prepared(log, &released));
+    CHECK(released >= 3);
+    OK(vellum_prepare(log, 3, NULL));
     CHECK(made > 0);
     vellum_keeper *keeper;
     OK(vellum_keeper_start(log, 4, &keeper));

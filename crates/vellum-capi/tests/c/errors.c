@@ -54,6 +54,7 @@ static void nulls(const vellum_log *log)
     NULLS(vellum_trim(NULL, 1, &trimmed));
     NULLS(vellum_truncate(NULL, 1));
     NULLS(vellum_prepare(NULL, 1, &lsn));
+    NULLS(vellum_release_prepared(NULL, &lsn));
     NULLS(vellum_keeper_start(NULL, 1, NULL));
     NULLS(vellum_keeper_start(log, 1, NULL));
     NULLS(vellum_rotate(NULL));
