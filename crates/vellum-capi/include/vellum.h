@@ -121,6 +121,9 @@ typedef enum {
     // Another process held what the call needs for longer than the call was to wait: the message
     // names it. The call has changed nothing.
     VELLUM_TIMED_OUT = 19,
+    // The log's directory was removed or moved while the log was open, or its files were. What was
+    // appended before is where the directory went: vellum_reopen goes on in a new log.
+    VELLUM_REMOVED = 20,
     // No error: there is nothing more, or nothing more yet.
     VELLUM_END = 100,
     // No error: it is on its way.
@@ -361,6 +364,19 @@ typedef struct {
 //
 // Cost: a dozen system calls; two syncs where the log is created.
 int vellum_open(const char *path, const vellum_options *options, vellum_log **log);
+
+// Opens the log at the path of `log` once more: joins the one that is there, or makes one with the same
+// layout, way to fill and policy. To go on after VELLUM_REMOVED.
+//
+// All processes that do so are in the same new log. `log` stays as it is, for what still reads or
+// commits, until it is closed. A relative path is meant from where it was opened. Where the directory is
+// still there without its file `lock`, as in the middle of `rm -rf`, it is renamed to
+// NAME.removed-TIME-PID first. `*reopened` is to be closed by vellum_close.
+//
+// Errors: as for vellum_open; VELLUM_NOT_FOUND if the log was opened for reading, or not to be created,
+// and there is none.
+int vellum_reopen(const vellum_log *log,
+                  vellum_log **reopened);
 
 // Closes a log; NULL is fine.
 //

@@ -50,6 +50,9 @@ pub enum vellum_status {
     /// Another process held what the call needs for longer than the call was to wait: the message
     /// names it. The call has changed nothing.
     VELLUM_TIMED_OUT = 19,
+    /// The log's directory was removed or moved while the log was open, or its files were. What was
+    /// appended before is where the directory went: vellum_reopen goes on in a new log.
+    VELLUM_REMOVED = 20,
     /// No error: there is nothing more, or nothing more yet.
     VELLUM_END = 100,
     /// No error: it is on its way.
@@ -90,6 +93,7 @@ fn meaning(status: c_int) -> &'static CStr {
         17 => c"log in use",
         18 => c"poisoned by a failed write",
         19 => c"gave up waiting for another process",
+        20 => c"log removed or moved",
         100 => c"nothing more",
         101 => c"on its way",
         110 => c"invalid argument",
@@ -127,6 +131,7 @@ mod tests {
             (VELLUM_BUSY, ErrorKind::Busy),
             (VELLUM_POISONED, ErrorKind::Poisoned),
             (VELLUM_TIMED_OUT, ErrorKind::TimedOut),
+            (VELLUM_REMOVED, ErrorKind::Removed),
         ];
         for (status, kind) in pairs {
             assert_eq!(status as u32, kind as u32, "{status:?}");

@@ -75,7 +75,14 @@ impl LineWriter {
         py.detach(|| {
             let lsn = log.append(&line)?;
             // A record that was dropped on a full disk has no position.
-            if commits && lsn != vellum::Lsn::ZERO { log.commit(lsn) } else { Ok(()) }
+            if !commits || lsn == vellum::Lsn::ZERO {
+                return Ok(());
+            }
+            match log.commit(lsn) {
+                // The line has gone with the log, wherever that is, and is not to be written again.
+                Err(error) if error.kind() == vellum::ErrorKind::Removed => Ok(()),
+                answer => answer,
+            }
         })
         .or_raise(py)
     }

@@ -129,6 +129,18 @@ impl Log {
         self.run(py, vellum::Log::sync).map(Lsn::get)
     }
 
+    /// Opens the log at this one's path once more, and returns it: joins the one that is there, or makes
+    /// one like this. To go on after `Removed`. With `create`, also where this one was not to be created.
+    #[pyo3(signature = (create=false))]
+    fn reopen(&self, py: Python<'_>, create: bool) -> PyResult<Log> {
+        let reopened = self.run(py, |log| match create {
+            true => log.reopen_or_create(),
+            false => log.reopen(),
+        })?;
+        let (path, for_a_copy) = (self.path.clone(), self.for_a_copy.clone_ref(py));
+        Ok(Log { open: Mutex::new(Some(Arc::new(reopened))), path, for_a_copy })
+    }
+
     /// Oldest position still kept.
     #[getter]
     fn begin(&self) -> PyResult<u64> {

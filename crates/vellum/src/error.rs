@@ -58,6 +58,9 @@ pub enum ErrorKind {
     /// Another process held what the call needs for longer than the call was to wait. The text
     /// names the process, what it holds and what it does. An append or a commit has changed nothing.
     TimedOut = 19,
+    /// The log's directory was removed or moved while the log was open, or its files were. What was appended before is where the directory went. [`Log::reopen`](crate::Log::reopen) goes on
+    /// in a new log at the same path.
+    Removed = 20,
 }
 
 impl ErrorKind {

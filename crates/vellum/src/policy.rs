@@ -220,6 +220,19 @@ pub(crate) struct PolicyWish {
 }
 
 impl PolicyWish {
+    /// The wish for exactly `policy`.
+    pub(crate) fn of(policy: Policy) -> PolicyWish {
+        PolicyWish {
+            rotate_bytes: policy.rotate_bytes,
+            rotate_every: policy.rotate_every,
+            rotate_offset: policy.rotate_every.map(|_| policy.rotate_offset),
+            retain_bytes: policy.retain_bytes,
+            retain_age: policy.retain_age,
+            retain_files: policy.retain_files,
+            compresses: Some(policy.compresses),
+        }
+    }
+
     /// Whether the program leaves everything alone.
     pub(crate) fn is_empty(&self) -> bool {
         *self == PolicyWish::default()

@@ -69,6 +69,8 @@ static void nulls(const vellum_log *log)
     NULLS(vellum_stat_participant(NULL, 0, NULL));
     NULLS(vellum_stat_hold(NULL, 0, NULL));
     NULLS(vellum_commit_within(NULL, 0, 0));
+    NULLS(vellum_reopen(NULL, NULL));
+    NULLS(vellum_reopen(log, NULL));
     NULLS(vellum_verify(NULL, NULL, NULL));
     NULLS(vellum_repair(NULL, "x", NULL, NULL));
     NULLS(vellum_repair("x", NULL, NULL, NULL));

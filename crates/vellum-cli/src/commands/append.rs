@@ -7,7 +7,7 @@ mod records;
 use std::io::IoSlice;
 
 use anyhow::Context;
-use vellum::{Layout, Log, Lsn, Options};
+use vellum::{ErrorKind, Layout, Log, Lsn, Options};
 
 use super::{open_to_commit, shaped, with_policy};
 use crate::lowargs::{AppendArgs, CommitWhen};
@@ -43,7 +43,7 @@ fn append_all(args: &AppendArgs, ending: &Ending) -> Result<()> {
         ));
     }
     let delimiter = if args.null { 0 } else { b'\n' };
-    let committer = Committer::new(&log, when, args.commit_interval, args.ack);
+    let committer = Committer::new(log, when, args.commit_interval, args.ack);
     let mut records = Records::new(Input::new(&committer, ending)?, delimiter);
     let mut number: u64 = 1;
     loop {
@@ -55,7 +55,13 @@ fn append_all(args: &AppendArgs, ending: &Ending) -> Result<()> {
                 return Err(failure.unwrap_or_else(|| error.context(not_appended(number))));
             }
         };
-        let lsn = append(&log, record, delimiter).with_context(|| not_appended(number))?;
+        let lsn = loop {
+            let appended = append(&committer.log(), record, delimiter);
+            match appended {
+                Err(error) if error.kind() == ErrorKind::Removed => committer.reopen()?,
+                answer => break answer.with_context(|| not_appended(number))?,
+            }
+        };
         committer.appended(lsn)?;
         number += 1;
     }

@@ -18,6 +18,7 @@ mod gaps;
 mod help;
 mod policy;
 mod readers;
+mod removal;
 mod report_browser;
 mod stat;
 mod stress;

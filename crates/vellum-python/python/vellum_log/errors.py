@@ -32,6 +32,7 @@ class ErrorKind(enum.IntEnum):
     BUSY = 17
     POISONED = 18
     TIMED_OUT = 19
+    REMOVED = 20
 
 
 class Error(OSError):
@@ -180,12 +181,19 @@ class TimedOut(Error, TimeoutError):
     kind = ErrorKind.TIMED_OUT
 
 
+class Removed(Error):
+    """The log's directory was removed or moved while the log was open, or its files were. What was
+    appended before is where the directory went. `Log.reopen` goes on in a new log."""
+
+    kind = ErrorKind.REMOVED
+
+
 _BY_KIND: dict[int, type[Error]] = {
     error.kind: error
     for error in (
         Io, NoSpace, NotFound, AlreadyExists, PermissionDenied, ReadOnly, Unsupported,
         InvalidOption, RecordTooLarge, TooManyParticipants, Trimmed, OutOfRange, Corrupt,
-        Incompatible, Exhausted, Abandoned, Busy, Poisoned, TimedOut,
+        Incompatible, Exhausted, Abandoned, Busy, Poisoned, TimedOut, Removed,
     )
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ import weakref
 from typing import Any, Callable, Literal, Union
 
 from vellum_log._vellum_log import LineWriter, Log
-from vellum_log.errors import Error, Incompatible
+from vellum_log.errors import Error, Incompatible, Removed
 from vellum_log.schedule import Schedule
 
 #: `retain_files` for "keep all of them".
@@ -137,6 +137,18 @@ class VellumHandler(logging.Handler):
             self._write(record, self.formatter)
         except RecursionError:
             raise
+        except Removed:
+            self._emit_anew(record)
+        except Exception:
+            self.handleError(record)
+
+    def _emit_anew(self, record: logging.LogRecord) -> None:
+        """Emits a record that the old log refused, in the log that is at its path now."""
+        try:
+            self._reopen()
+            self._write(record, self.formatter)
+        except RecursionError:
+            raise
         except Exception:
             self.handleError(record)
 
@@ -175,6 +187,22 @@ class VellumHandler(logging.Handler):
             # Another thread was faster.
             log.close()
             return self._log
+        return self._use(log)
+
+    def _reopen(self) -> None:
+        """Goes on in the log that is at the path now, or makes one like the old one there."""
+        old = self._log
+        if old is None:
+            return
+        log = old.reopen(create=True)
+        if self._log is not old:
+            # Another thread was faster, or has closed the handler.
+            log.close()
+            return
+        self._use(log)
+        old.close()
+
+    def _use(self, log: Log) -> Log:
         self._log = log
         self._close_with_worker()
         writer = LineWriter(log, self.encoding, self.errors, self._commit_from)

@@ -70,7 +70,7 @@ class RemovedFiles(TypedDict):
     bytes: int
 
 
-class Removed(TypedDict):
+class RemovedStat(TypedDict):
     """What the policy of a text log has removed since its control file was made, by the rule."""
 
     by_bytes: RemovedFiles
@@ -97,7 +97,7 @@ class Stat(TypedDict):
     repairs: int
     repaired_bytes: int
     dropped: int
-    removed: Removed
+    removed: RemovedStat
     commits: int
     syncs: int
     synced_bytes: int

@@ -72,6 +72,7 @@ impl Core {
     ) -> Result<Lsn> {
         let attachment = self.attachment()?;
         self.check_poison()?;
+        self.check_place()?;
         let mut slot = attachment.take_slot(self)?;
         if !is_mapped && self.has_mapping() {
             self.check_size_limit()?;
@@ -81,7 +82,7 @@ impl Core {
             Ok(placement) => placement,
             Err(error) => {
                 attachment.end_use(self, &mut slot);
-                return Err(error);
+                return Err(self.explain(error));
             }
         };
         if turn.is_some() {

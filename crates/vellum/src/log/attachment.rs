@@ -191,10 +191,13 @@ impl Attachment {
         if let Ok(gate) = &gate {
             drop(self.presence().take());
             if gate.is_soon_alone(|| self.has_company(core)) == Ok(true) {
-                // An error leaves what is not durable in the stage, or a longer file.
-                let _ = core.end_commits(self);
-                let _ = shrink::to_data(core, self);
-                let _ = trust::note_closed(core);
+                // Another log may have taken the place; its files are not ours.
+                if core.has_own_files() {
+                    // An error leaves what is not durable in the stage, or a longer file.
+                    let _ = core.end_commits(self);
+                    let _ = shrink::to_data(core, self);
+                    let _ = trust::note_closed(core);
+                }
             }
         }
         self.empty_slots(core);

@@ -31,7 +31,7 @@ const STAGED_LANES: usize = 2;
 impl Core {
     /// Makes the record at `lsn`, and everything before it, durable.
     pub(crate) fn commit(&self, lsn: Lsn) -> Result<()> {
-        self.commit_to(self.end_of_commit(lsn)?)
+        self.commit_to(self.end_of_commit(lsn)?).map_err(|error| self.explain(error))
     }
 
     /// Up to where the log must be durable for the record at `lsn` to be.

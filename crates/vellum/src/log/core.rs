@@ -7,6 +7,7 @@ use crate::format::control::Geometry;
 use crate::format::frame::Codec;
 use crate::log::attachment::Attachment;
 use crate::log::recover::Recovery;
+use crate::log::removal::Watch;
 use crate::segment::file::{ReadSegment, Segment};
 use crate::segment::prepare::Preparer;
 use crate::segment::rights::Rights;
@@ -18,7 +19,7 @@ use crate::shared::words::Words;
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
-use crate::{Error, ErrorKind, Fill, Layout, Lsn, OnFull, OnStageFull, Result};
+use crate::{Error, ErrorKind, Fill, Layout, Lsn, OnFull, OnStageFull, Options, Result};
 
 /// An open log.
 pub(crate) struct Core {
@@ -47,6 +48,10 @@ pub(crate) struct Core {
     pub(crate) staged_segments_max: u64,
     /// What this process's appends do when it holds them.
     pub(crate) on_stage_full: OnStageFull,
+    /// How this process has opened the log.
+    pub(crate) options: Box<Options>,
+    /// By what it notices that the log was removed.
+    pub(crate) watch: Watch,
     /// The attachment goes before the words it points into.
     pub(crate) writer: Option<PerProcess<Attachment>>,
     pub(crate) region: Region,

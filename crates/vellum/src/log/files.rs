@@ -148,6 +148,7 @@ impl Core {
         let is_made = &words.files.names.is_next_made;
         let is_new = is_made.load(Ordering::SeqCst) == 0;
         if is_new {
+            self.require_place()?;
             self.preparer().make(Lsn::new(words.allocated_end.load(Ordering::Acquire)))?;
             is_made.store(1, Ordering::SeqCst);
         }

@@ -79,6 +79,7 @@ impl Core {
             check_len(len)?;
             self.attachment()?;
             self.check_poison()?;
+            self.check_place()?;
             return Ok(self.drop_record());
         }
         match self.append_once(parts) {

@@ -27,6 +27,7 @@ mod preparing;
 mod read;
 mod rebuild;
 mod recover;
+mod removal;
 mod repair;
 mod reservation;
 mod reserve;
@@ -128,7 +129,8 @@ impl Log {
     /// [`Options::on_full`] says otherwise, and
     /// [`RecordTooLarge`](crate::ErrorKind::RecordTooLarge) for more than 4 GiB − 1, both before
     /// anything is reserved, and so is [`TimedOut`](crate::ErrorKind::TimedOut) with
-    /// [`Options::timeout`]; [`ReadOnly`](crate::ErrorKind::ReadOnly);
+    /// [`Options::timeout`]; [`Removed`](crate::ErrorKind::Removed) within a second after the log's
+    /// directory was removed or moved; [`ReadOnly`](crate::ErrorKind::ReadOnly);
     /// [`Io`](crate::ErrorKind::Io) where the operating system refuses to write. After an error
     /// the record is not in the log, and the log goes on.
     ///
@@ -155,6 +157,33 @@ impl Log {
     /// As for [`append`](Log::append). More than eight parts cost an allocation.
     pub fn append_vectored(&self, parts: &[IoSlice<'_>]) -> Result<Lsn> {
         append::with_slices(parts, |parts| self.shared.0.append(parts))
+    }
+
+    /// Opens the log at this one's path once more: joins the one that is there, or makes one with
+    /// the same layout, way to fill and policy. To go on after [`Removed`](crate::ErrorKind::Removed).
+    ///
+    /// All processes that do so are in the same new log. This one stays as it is, for what still
+    /// reads or commits, until it is dropped. The path is meant from where it was opened, whatever the
+    /// working directory is now. Where the directory is still there without its file `lock`, as in
+    /// the middle of `rm -rf`, it is renamed to `NAME.removed-TIME-PID` first.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Options::open`]; [`NotFound`](crate::ErrorKind::NotFound) if it was opened for reading, or
+    /// not to be created, and there is none.
+    pub fn reopen(&self) -> Result<Log> {
+        let core = &self.shared.0;
+        Ok(Log { shared: Arc::new(removal::reopen(core, core.options.may_create())?) })
+    }
+
+    /// As [`reopen`](Log::reopen), but makes a log where there is none also if this one was not to be
+    /// created.
+    ///
+    /// # Errors
+    ///
+    /// As for [`reopen`](Log::reopen).
+    pub fn reopen_or_create(&self) -> Result<Log> {
+        Ok(Log { shared: Arc::new(removal::reopen(&self.shared.0, true)?) })
     }
 
     /// Makes the record at `lsn`, and everything before it, survive a power cut.

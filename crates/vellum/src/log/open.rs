@@ -26,6 +26,7 @@ use crate::log::core::Core;
 use crate::log::create::{Opened, check_is_ours, check_new, make_control, make_directory};
 use crate::log::gate::Gate;
 use crate::log::rebuild::{self, Access, Loss};
+use crate::log::removal::Watch;
 use crate::log::{CONTROL_NAME, LOCK_NAME, gate, pad, stage, trust, wipe};
 use crate::options::{
     MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, STAGED_SEGMENTS_MAX_DEFAULT,
@@ -82,6 +83,7 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<CoreRef> {
     let options = Options { prefault_bytes, ..options.clone() };
     let mut core = core(dir, &options, geometry, filesystem, rights, region);
     (core.recovery, core.advice) = (recovery, advice);
+    core.watch = Watch::new(&control, &lock_file).or_os("look at", &control_path)?;
     core.check_words()?;
     core.join_stage(is_first)?;
     if is_first {
@@ -271,6 +273,8 @@ fn core(
         recovery: None,
         advice: None,
         geometry,
+        options: Box::new(options.clone()),
+        watch: Watch::default(),
         writer: None,
         region,
     }

@@ -15,6 +15,7 @@ use crate::format::segment::SegmentHeader;
 use crate::log::batch::CoreRef;
 use crate::log::core::Core;
 use crate::log::recover::{self, Recovery};
+use crate::log::removal::Watch;
 use crate::log::{text_end, wipe};
 use crate::segment::list;
 use crate::segment::rights::Rights;
@@ -109,6 +110,8 @@ pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
         on_full: OnFull::Error,
         staged_segments_max: 0,
         on_stage_full: OnStageFull::Error,
+        options: Box::default(),
+        watch: Watch::default(),
         writer: None,
         region: Region::on_heap(),
     }

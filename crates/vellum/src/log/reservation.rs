@@ -57,6 +57,7 @@ impl<'a> Reservation<'a> {
         }
         let attachment = core.attachment()?;
         core.check_poison()?;
+        core.check_place()?;
         if core.has_mapping() && total > core.capacity() {
             core.check_size_limit()?;
         }
@@ -64,7 +65,8 @@ impl<'a> Reservation<'a> {
         // However long: writing in place is what was asked for. Only records longer than a
         // segment are in no single mapping.
         let is_mapped = core.has_mapping() && total <= core.capacity();
-        let placement = core.reserve(attachment, &mut slot, total, is_mapped)?;
+        let placement = core.reserve(attachment, &mut slot, total, is_mapped);
+        let placement = placement.map_err(|error| core.explain(error))?;
         let payload_at = Lsn::new(placement.at.get() + header_len);
         let check = Some(core.codec.check(placement.at, len as u32));
         let pid = std::process::id();

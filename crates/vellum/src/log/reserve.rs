@@ -313,6 +313,10 @@ impl Core {
         let words = self.words();
         let allocated = words.allocated_end.load(Ordering::Acquire);
         let mut next = allocated;
+        if next < end.get() {
+            // No files for a log that is gone: another one may have taken its place.
+            self.require_place()?;
+        }
         if next < end.get() && self.geometry.layout == Layout::Text {
             return self.allocate_text(allocated, end, len).map(|()| true);
         }

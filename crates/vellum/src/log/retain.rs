@@ -66,6 +66,8 @@ impl Core {
     fn remove_old(&self, attachment: &Attachment, policy: &Policy) -> Result<usize> {
         let words = self.words();
         self.check_words()?;
+        // Another log may have taken the place.
+        self.require_place()?;
         let files = Listing::read(&self.dir)?.files;
         let left_over = Listing::count_before(&files, self.begin());
         let (files_left, excess) = (&files[left_over..], self.excess(policy, &files[left_over..])?);

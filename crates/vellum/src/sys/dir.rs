@@ -34,6 +34,8 @@ struct Inner {
     fd: Option<OwnedFd>,
     /// Device and inode.
     identity: (u64, u64),
+    /// The same of the directory that its name was in, where that may be looked at.
+    parent: Option<(u64, u64)>,
     /// As it was named by who opened it: for messages.
     path: PathBuf,
     /// Looked up only by who has lost `fd`.
@@ -81,11 +83,12 @@ impl Dir {
     /// Opens the directory at `path`.
     pub(crate) fn open(path: &Path) -> io::Result<Dir> {
         let fd = super::file::open(path, OFlags::RDONLY | OFlags::DIRECTORY, 0)?;
+        let parent = fs::statat(&fd, "..", AtFlags::empty()).ok().map(|s| (s.st_dev, s.st_ino));
         let identity = identity(&fd)?;
         let path = path.to_path_buf();
         // In a working directory that is gone, it is as good as it can be.
         let absolute_path = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
-        Ok(Dir(Arc::new(Inner { fd: Some(fd), identity, path, absolute_path })))
+        Ok(Dir(Arc::new(Inner { fd: Some(fd), identity, parent, path, absolute_path })))
     }
 
     fn handle(&self) -> io::Result<Handle<'_>> {
@@ -103,6 +106,48 @@ impl Dir {
     /// Its path, as it was when it was opened.
     pub(crate) fn path(&self) -> &Path {
         &self.0.path
+    }
+
+    /// Its path for who has another working directory.
+    pub(crate) fn absolute_path(&self) -> &Path {
+        &self.0.absolute_path
+    }
+
+    /// Whether its path leads to it.
+    pub(crate) fn is_at_path(&self) -> bool {
+        fs::stat(&self.0.absolute_path)
+            .is_ok_and(|found| (found.st_dev, found.st_ino) == self.0.identity)
+    }
+
+    /// Whether nothing else is at its path and it is where it was: its path leads to it, or a
+    /// directory above was renamed. What cannot be looked at is taken to be there, and so is another
+    /// inode unless inodes are `steady`.
+    pub(crate) fn is_in_place(&self, steady: bool) -> bool {
+        match fs::stat(&self.0.absolute_path) {
+            Ok(found) => (found.st_dev, found.st_ino) == self.0.identity || !steady,
+            Err(Errno::NOENT | Errno::NOTDIR) => self.has_name_in_parent().unwrap_or(false),
+            Err(_) => true,
+        }
+    }
+
+    /// Whether the directory that it is in is the one it was in, and has it under its name.
+    fn has_name_in_parent(&self) -> io::Result<bool> {
+        let name = name(&self.0.absolute_path);
+        let dir = self.handle()?;
+        let looked = |path: &Path| {
+            fs::statat(&dir, path, AtFlags::empty()).map(|found| (found.st_dev, found.st_ino))
+        };
+        let parent = looked(Path::new(".."))?;
+        Ok(Some(parent) == self.0.parent && looked(&Path::new("..").join(name))? == self.0.identity)
+    }
+
+    /// Takes a lock on the directory itself, held until what this returns is dropped. A child that is
+    /// forked meanwhile holds it too.
+    pub(crate) fn lock(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let own = retry(|| fs::openat(self.handle()?, ".", flags, Mode::empty()))?;
+        retry(|| fs::flock(&own, fs::FlockOperation::LockExclusive))?;
+        Ok(own)
     }
 
     /// How messages name the file `name` in it.

@@ -11,6 +11,7 @@ mod given_up;
 mod limits;
 mod own_limits;
 mod reflink;
+mod removal;
 mod room;
 mod space;
 
@@ -36,6 +37,7 @@ pub(crate) const ROLES: &[Role] = &[
     ("do everything under a size limit", own_limits::do_everything_under_a_size_limit),
     ("commit as nobody", own_limits::commit_as_nobody),
     ("commit once", own_limits::commit_once),
+    ("append and follow", removal::append_and_follow),
     ("append told", reflink::append_told),
     ("open and close", forks::open_and_close),
     ("execute another program", forks::execute_another_program),

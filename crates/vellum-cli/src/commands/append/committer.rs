@@ -4,7 +4,7 @@
 //! input, it waits no longer than until the oldest record that was appended since the last commit
 //! is due.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -13,18 +13,19 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionread};
-use vellum::{Log, Lsn};
+use vellum::{ErrorKind, Log, Lsn};
 
 use super::ending::Ending;
 use crate::lowargs::CommitWhen;
 use crate::outcome::Result;
+use crate::output::say;
 
 /// What is still read of the input when a signal asks to end: as much as a pipe holds.
 const REST_BYTES_MAX: u64 = 1 << 20;
 
 /// Commits records and acknowledges them.
-pub(super) struct Committer<'a> {
-    log: &'a Log,
+pub(super) struct Committer {
+    log: RefCell<Log>,
     when: CommitWhen,
     interval: Option<Duration>,
     is_acknowledging: bool,
@@ -38,15 +39,15 @@ pub(super) struct Committer<'a> {
     failure: RefCell<Option<anyhow::Error>>,
 }
 
-impl<'a> Committer<'a> {
+impl Committer {
     pub(super) fn new(
-        log: &'a Log,
+        log: Log,
         when: CommitWhen,
         interval: Option<u64>,
         is_acknowledging: bool,
-    ) -> Committer<'a> {
+    ) -> Committer {
         Committer {
-            log,
+            log: RefCell::new(log),
             when,
             interval: interval.map(Duration::from_millis),
             is_acknowledging,
@@ -55,6 +56,21 @@ impl<'a> Committer<'a> {
             untold: RefCell::new(Vec::new()),
             failure: RefCell::new(None),
         }
+    }
+
+    /// The log that records go to.
+    pub(super) fn log(&self) -> Ref<'_, Log> {
+        self.log.borrow()
+    }
+
+    /// Goes on in the log that is at the path now, or makes one there: the old one was removed or moved.
+    pub(super) fn reopen(&self) -> Result<()> {
+        let new = self.log().reopen()?;
+        // What was appended before is where the old log went, and is made to stay there.
+        self.commit()?;
+        self.log.replace(new);
+        say(format_args!("the log was removed or moved, and goes on in a new one at its path"));
+        Ok(())
     }
 
     /// Takes note of a record that was appended.
@@ -79,8 +95,15 @@ impl<'a> Committer<'a> {
     /// Commits what has been appended, and tells.
     pub(super) fn commit(&self) -> Result<()> {
         if let Some(lsn) = self.newest.take() {
-            let committed = self.log.commit(lsn);
-            committed.with_context(|| format!("the record at {lsn} was not committed"))?;
+            match self.log().commit(lsn) {
+                // Gone with the log, and not to be appended again.
+                Err(error) if error.kind() == ErrorKind::Removed => {
+                    say(format_args!("records up to {lsn} were not committed: {error}"));
+                }
+                answer => {
+                    answer.with_context(|| format!("the record at {lsn} was not committed"))?;
+                }
+            }
         }
         self.oldest_at.set(None);
         self.tell()
@@ -111,7 +134,7 @@ impl<'a> Committer<'a> {
 /// Standard input, which is not waited for longer than a record may wait for its commit, nor behind
 /// a signal that asks to end.
 pub(super) struct Input<'a> {
-    committer: &'a Committer<'a>,
+    committer: &'a Committer,
     ending: &'a Ending,
     /// Without a buffer, in which input could not be noticed.
     file: File,
@@ -128,7 +151,7 @@ enum Waited {
 }
 
 impl<'a> Input<'a> {
-    pub(super) fn new(committer: &'a Committer<'a>, ending: &'a Ending) -> Result<Input<'a>> {
+    pub(super) fn new(committer: &'a Committer, ending: &'a Ending) -> Result<Input<'a>> {
         let file = io::stdin().as_fd().try_clone_to_owned();
         let file = File::from(file.context("cannot read standard input")?);
         Ok(Input { committer, ending, file, rest: None })

@@ -229,13 +229,35 @@ fn a_log_whose_parent_is_renamed_stays_in_its_directory() {
         fs::create_dir(&before).unwrap();
         let log = small(layout).fill(fill).open(before.join("log")).unwrap();
         fs::rename(&before, &after).unwrap();
+        use_everything(&log);
+        drop(log);
+        assert_eq!(payloads(&Options::new().open(after.join("log")).unwrap()).len(), 10);
+    }
+}
+
+#[test]
+fn a_log_whose_path_another_one_has_taken_is_left() {
+    for (layout, fill) in SHAPES {
+        let dir = scratch();
+        let (before, after) = (dir.path().join("before"), dir.path().join("after"));
+        fs::create_dir(&before).unwrap();
+        let log = small(layout).fill(fill).open(before.join("log")).unwrap();
+        fs::rename(&before, &after).unwrap();
         // Somebody else makes a log of the same name.
         fs::create_dir(&before).unwrap();
         let other = small(layout).fill(fill).open(before.join("log")).unwrap();
-        use_everything(&log);
+        let mut count = 0;
+        let error = loop {
+            match log.append(b"a line\n") {
+                Ok(_) => count += 1,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), ErrorKind::Removed, "{error}");
+        log.reopen().unwrap().append(b"goes on\n").unwrap();
         drop(log);
-        assert!(payloads(&other).is_empty());
-        assert_eq!(payloads(&Options::new().open(after.join("log")).unwrap()).len(), 10);
+        assert_eq!(payloads(&other), [b"goes on\n"]);
+        assert_eq!(payloads(&Options::new().open(after.join("log")).unwrap()).len(), count);
     }
 }
 
