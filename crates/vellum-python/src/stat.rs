@@ -51,7 +51,9 @@ pub(crate) fn stat<'py>(py: Python<'py>, stat: &Stat) -> Made<'py> {
 
 /// Files that the policy has removed, by the rule that each went by.
 fn removed<'py>(py: Python<'py>, stat: &RemovedStat) -> Made<'py> {
-    let files = |of: RemovedFiles| dict!(py, "files": of.files, "bytes": of.bytes,);
+    let files = |of: RemovedFiles| -> PyResult<Bound<'py, PyDict>> {
+        dict!(py, "files": of.files, "bytes": of.bytes,)
+    };
     dict!(py,
         "by_bytes": files(stat.by_bytes)?,
         "by_age": files(stat.by_age)?,
