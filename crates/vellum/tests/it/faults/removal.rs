@@ -23,15 +23,16 @@ fn line(name: &str, number: usize) -> Vec<u8> {
 /// Appends numbered lines until that is refused because the log has gone; returns how many there are.
 fn count_until_refused(log: &Log) -> usize {
     let mut number = 0;
-    loop {
-        match log.append(&line("x", number)) {
-            Ok(_) => number += 1,
-            Err(error) => {
+    until("the writer notices", || {
+        for _ in 0..1000 {
+            if let Err(error) = log.append(&line("x", number)) {
                 assert_eq!(error.kind(), ErrorKind::Removed, "{error}");
-                return number;
+                return Some(number);
             }
+            number += 1;
         }
-    }
+        None
+    })
 }
 
 fn lines(count: usize) -> Vec<Vec<u8>> {
