@@ -112,7 +112,7 @@ killpoints:
 killpoints-all:
 	$(CARGO) run --release -p vellum-testkit --bin vellum-killpoints -- --all
 
-# Every error that any system call can give, at each call of every case (minutes).
+# Every error that any system call can give, at each call of every case (half an hour).
 inject:
 	$(CARGO) run --release -p vellum-testkit --bin vellum-killpoints -- --inject all --all
 

@@ -26,7 +26,7 @@ const SAMPLE_MIN: Duration = Duration::from_millis(50);
 #[derive(Debug, Parser)]
 #[command(name = "vellum-killpoints")]
 struct Arguments {
-    /// Try every instruction (minutes).
+    /// Try every instruction (many hours).
     #[arg(long, conflicts_with = "seconds")]
     all: bool,
     /// Try a sample of the points for about so long, spread over all cases.
