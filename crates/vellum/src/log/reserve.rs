@@ -37,6 +37,9 @@ use crate::{Error, ErrorKind, Layout, Lsn, Preallocate, Result};
 const RECORDS_AHEAD: u64 = 256;
 /// But no more than this.
 const AHEAD_BYTES_MAX: u64 = 16 << 20;
+/// Blocks that a text file gets at a time, from the first bytes of it to a long one.
+const STEP_BYTES_MIN: u64 = 256 << 10;
+const STEP_BYTES_MAX: u64 = 4 << 20;
 /// Segments that trimmed ones are turned into ahead of the one being written.
 const SEGMENTS_AHEAD: u64 = 4;
 
@@ -192,8 +195,12 @@ impl Core {
         let needs_zeros = self.needs_zeros();
         if self.geometry.layout == Layout::Text && at > tail.get() {
             // What is skipped needs no zeros, and nobody may store there: it is cut off.
-            let needs_zeros = is_ready && needs_zeros;
-            let ready = if needs_zeros { self.write_zeros(at, end.get())? } else { end.get() };
+            let ready = match (is_ready, needs_zeros) {
+                (true, true) => self.write_zeros(at, end.get())?,
+                (_, false) => self.allocate_from(at, end.get())?,
+                // What follows may be stored, and needs zeros.
+                (false, true) => self.allocate_from(at, end.get()).map(|_| end.get())?,
+            };
             return Ok((&words.allocated_end, ready));
         }
         // Where nothing needs zeros, what is allocated is ready, and the lock is for segments. A
@@ -203,7 +210,38 @@ impl Core {
             self.make_ready_to(end)?;
             return Ok((&words.ready_end, 0));
         }
+        if self.geometry.layout == Layout::Text {
+            self.allocate_from(words.ready_end.load(Ordering::Acquire).max(tail.get()), end.get())?;
+        }
         Ok((&words.allocated_end, 0))
+    }
+
+    /// Gives text blocks from `at` to `end` at least; returns up to where. The prepare lock is held.
+    fn allocate_from(&self, mut at: u64, end: u64) -> Result<u64> {
+        while at < end {
+            at = self.allocate_step(at)?;
+        }
+        Ok(at)
+    }
+
+    /// Gives text blocks for a step from `at` on; returns its end. The prepare lock is held.
+    fn allocate_step(&self, at: u64) -> Result<u64> {
+        let path = self.segment_path(self.segment_of(Lsn::new(at)));
+        let allocate = |limit: u64| {
+            self.preparer().allocate(&path, Lsn::new(at), Lsn::new(limit))?;
+            Ok(limit)
+        };
+        let limit = self.step_end(at);
+        // Where the disk is full, or the process at its limit, there may be room for less.
+        allocate(limit)
+            .or_else(|_| allocate((at + 1).next_multiple_of(CAPACITY_UNIT_BYTES).min(limit)))
+    }
+
+    /// Up to where blocks are made ready in one go from `at` on: the more, the longer the file is.
+    fn step_end(&self, at: u64) -> u64 {
+        let step = (at % self.capacity() / 4).clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
+        let segment_end = self.segment_end(Lsn::new(at)).get();
+        (at + step).next_multiple_of(CAPACITY_UNIT_BYTES).min(segment_end)
     }
 
     /// Prepares more before it is needed, if this append is the one to notice: a window of zeros
@@ -364,6 +402,7 @@ impl Core {
             }
             ready = match self.needs_zeros() {
                 true => self.write_window(ready)?,
+                false if self.geometry.layout == Layout::Text => self.allocate_step(ready)?,
                 false => self.ready_limit(ready),
             };
             words.ready_end.fetch_max(ready, Ordering::Release);

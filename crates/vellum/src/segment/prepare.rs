@@ -24,7 +24,7 @@ use crate::segment::listing::{self, Listing, SegmentFile};
 use crate::segment::rights::Rights;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::{self, Dir};
-use crate::{Fill, Layout, Lsn, Preallocate, Result};
+use crate::{Error, Fill, Layout, Lsn, Preallocate, Result};
 
 /// Spares that a log keeps that commits; others keep one.
 const SPARES_MAX: usize = 4;
@@ -59,7 +59,8 @@ impl Preparer<'_> {
     pub(crate) fn make(&self, first: Lsn) -> Result<()> {
         let file_len = header_len(self.geometry.layout) + self.room;
         let unfinished = self.dir.join(UNFINISHED_NAME);
-        sys::file::check_size_limit(file_len)
+        let wanted = if self.geometry.layout == Layout::Text { 0 } else { file_len };
+        sys::file::check_size_limit(wanted)
             .or_os("prepare a segment of this size", &unfinished)?;
         let fd = self.open_unfinished(&unfinished)?;
         let made =
@@ -146,6 +147,10 @@ impl Preparer<'_> {
         if self.is_synced() && sys::file::len(fd)? == file_len {
             return Ok(());
         }
+        if self.geometry.layout == Layout::Text {
+            // It gets them in steps, as its text comes (`allocate`).
+            return Ok(());
+        }
         match sys::file::allocate(fd, file_len) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) if preparation.is_wish => {}
             answer => answer?,
@@ -154,6 +159,26 @@ impl Preparer<'_> {
             sys::file::write_zeros_at(fd, 0, file_len)?;
         }
         Ok(())
+    }
+
+    /// Gives the text segment at `path` blocks from `begin` to `limit`, where the log allocates ahead.
+    /// The file stays as long as its text.
+    pub(crate) fn allocate(&self, path: &Path, begin: Lsn, limit: Lsn) -> Result<()> {
+        let preparation = self.preparation();
+        if matches!(preparation.preallocate, Preallocate::Off | Preallocate::Sparse) {
+            return Ok(());
+        }
+        let fd = self.dir.open_file(path, OFlags::RDWR).or_os("open the segment", path)?;
+        let offset = begin.get() % self.geometry.segment_capacity;
+        let len = limit.get() - begin.get();
+        match sys::file::allocate_beyond(&fd, offset, len) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) if preparation.is_wish => Ok(()),
+            Err(errno) => {
+                let what = &format!("find room for {len} bytes of text in");
+                Err(Error::os(errno, what, path))
+            }
+            Ok(()) => Ok(()),
+        }
     }
 
     /// Removes a segment.

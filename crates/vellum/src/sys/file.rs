@@ -160,6 +160,12 @@ pub(crate) fn allocate(fd: impl AsFd, len: u64) -> io::Result<()> {
     retry(|| fs::fallocate(&fd, FallocateFlags::KEEP_SIZE, 0, len))
 }
 
+/// Allocates the blocks of a range, leaving the file's length alone.
+pub(crate) fn allocate_beyond(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
+    check_size_limit(offset.saturating_add(len))?;
+    retry(|| fs::fallocate(&fd, FallocateFlags::KEEP_SIZE, offset, len))
+}
+
 /// Allocates the blocks of a range, and makes the file as long as that takes.
 pub(crate) fn allocate_range(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
     check_size_limit(offset.saturating_add(len))?;
