@@ -10,7 +10,9 @@ use crate::{Error, ErrorKind, Layout, Options, Result};
 
 /// How much longer than a file by its policy a segment of a new log is, so that the policy can be
 /// changed.
-const ROTATIONS_PER_SEGMENT: u64 = 4;
+const ROTATIONS_PER_SEGMENT: u64 = 16;
+/// But at least this long, so that a long line among short files is not cut.
+const ROTATING_CAPACITY_BYTES_MIN: u64 = 16 << 20;
 
 /// What an append does when there is no space for its record: [`Options::on_full`](crate::Options::on_full).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -63,9 +65,11 @@ impl Options {
     /// 0 is no limit but the segment's capacity. Default for a new log: no limit.
     ///
     /// A new log for which this is chosen, and no
-    /// [`segment_capacity_bytes`](Options::segment_capacity_bytes), has segments of four times this,
-    /// at least 1 MiB, so that there is room for a change. Where a segment is full before that, the
-    /// log goes on in a file whose name ends in `-more.log`, and the limit is for both together.
+    /// [`segment_capacity_bytes`](Options::segment_capacity_bytes), has segments of 16 times this,
+    /// from 16 MiB to 1 GiB, so that there is room for a change and for a long line. A line that
+    /// is longer than this has a file of its own, and is cut over several only where it is longer
+    /// than a segment. Where a segment is full before the limit, the log goes on in a file whose
+    /// name ends in `-more.log`, and the limit is for both together.
     ///
     /// This option and the six that follow are the log's [`Policy`](crate::Policy): they are stored with it, what
     /// is said here replaces what is stored, for every process that has the log open, and what is
@@ -163,7 +167,9 @@ impl Options {
             options.segment_capacity_bytes.get_or_insert_with(|| {
                 let page = (rustix::param::page_size() as u64).max(CAPACITY_UNIT_BYTES);
                 let wanted = bytes.saturating_mul(ROTATIONS_PER_SEGMENT);
-                wanted.clamp(1 << 20, SEGMENT_CAPACITY_BYTES_MAX).next_multiple_of(page)
+                wanted
+                    .clamp(ROTATING_CAPACITY_BYTES_MIN, SEGMENT_CAPACITY_BYTES_MAX)
+                    .next_multiple_of(page)
             });
         }
         options

@@ -36,7 +36,8 @@ class VellumHandler(logging.Handler):
     used together. `None` leaves the log as it is; what is given replaces the log's policy for
     every process:
 
-    - `maxBytes`: length at which the log goes on in a new file; 0 is no limit.
+    - `maxBytes`: length at which the log goes on in a new file; 0 is no limit. A record that is
+      longer has a file of its own.
     - `backupCount`: closed files that are kept; 0 is all of them. Only files count that a rule
       ended, so without `maxBytes` and `when` nothing is removed.
     - `when`, `interval`, `utc`, `atTime`: moments at which the log goes on in a new file.

@@ -102,9 +102,13 @@ impl Core {
         Ok(placement.at)
     }
 
-    /// Refuses, before anything is reserved, what this process may not write to a whole segment.
+    /// Refuses, before anything is reserved, what this process may not write to a whole segment, or
+    /// to a whole text file by the policy.
     pub(crate) fn check_size_limit(&self) -> Result<()> {
-        let len = header_len(self.geometry.layout) + self.capacity();
+        let len = match self.geometry.layout {
+            Layout::Framed => header_len(Layout::Framed) + self.capacity(),
+            Layout::Text => self.newest_room(),
+        };
         sys::file::check_size_limit(len).or_os("write to a segment of the log", &self.dir)
     }
 

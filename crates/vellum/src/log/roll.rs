@@ -54,7 +54,7 @@ impl Core {
     }
 
     /// Bytes of the newest segment of a text log that records go to.
-    fn newest_room(&self) -> u64 {
+    pub(crate) fn newest_room(&self) -> u64 {
         match self.words().files.rule.limit.load(Ordering::Relaxed) {
             0 => self.capacity(),
             limit => limit.min(self.capacity()),

@@ -60,8 +60,7 @@ impl Preparer<'_> {
         let file_len = header_len(self.geometry.layout) + self.room;
         let unfinished = self.dir.join(UNFINISHED_NAME);
         let wanted = if self.geometry.layout == Layout::Text { 0 } else { file_len };
-        sys::file::check_size_limit(wanted)
-            .or_os("prepare a segment of this size", &unfinished)?;
+        sys::file::check_size_limit(wanted).or_os("prepare a segment of this size", &unfinished)?;
         let fd = self.open_unfinished(&unfinished)?;
         let made =
             self.fill_in(&fd, first, file_len).or_os("prepare the next segment", &unfinished);

@@ -39,7 +39,7 @@ fn a_policy_is_stored_and_what_is_left_alone_stays() {
 #[test]
 fn the_capacity_leaves_room_for_another_policy() {
     for (bytes, capacity) in
-        [(1, 1 << 20), (1_000_000, 4_001_792), (1 << 30, 1 << 30), (u64::MAX, 1 << 30)]
+        [(1, 16 << 20), (10_000_000, 160_002_048), (1 << 30, 1 << 30), (u64::MAX, 1 << 30)]
     {
         let dir = scratch();
         let log = rotating(bytes).open(place(&dir)).unwrap();

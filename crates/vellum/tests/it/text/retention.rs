@@ -52,7 +52,7 @@ fn a_file_is_kept_for_so_long_after_its_last_record() {
     until("the first files are old", || {
         append_lines(&log, number..number + 1, 90);
         number += 1;
-        (log.begin() > Lsn::new(6 << 20)).then_some(())
+        (log.begin() > Lsn::new(6 * log.stat().unwrap().segment_capacity_bytes)).then_some(())
     });
     // What is kept was followed by another less than two seconds ago.
     let files = segment_files(&place(&dir));
@@ -198,4 +198,19 @@ fn a_moment_starts_a_file_that_counts_also_where_the_one_before_was_just_full() 
     log.rotate().unwrap();
     log.append(&line(1, 100)).unwrap();
     assert_eq!((payloads(&log).len(), continuations(&place(&dir))), (1, 0));
+}
+
+#[test]
+fn a_line_longer_than_the_limit_has_a_file_of_its_own() {
+    for fill in FILLS {
+        let dir = scratch();
+        let log = rotating(100_000).retain_files(1).fill(fill).open(place(&dir)).unwrap();
+        append_lines(&log, 0..10, 100);
+        let long = [b"x".repeat(10_000_000), b"\n".to_vec()].concat();
+        log.append(&long).unwrap();
+        let short = append_lines(&log, 10..11, 100);
+        assert_eq!(lens(&place(&dir))[0], long.len(), "{fill}");
+        assert_eq!(payloads(&log), [long, short[0].clone()], "{fill}");
+        assert_sound(&log);
+    }
 }
