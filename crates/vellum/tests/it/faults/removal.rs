@@ -123,6 +123,17 @@ fn a_log_that_is_put_back_goes_on() {
 }
 
 #[test]
+fn a_writer_notices_in_the_middle_of_a_file() {
+    for layout in [Layout::Framed, Layout::Text] {
+        let dir = scratch();
+        let log = Options::new().layout(layout).open(place(&dir)).unwrap();
+        fs::rename(place(&dir), dir.path().join("moved")).unwrap();
+        count_until_refused(&log);
+        assert_eq!(log.tail().get() / log.stat().unwrap().segment_capacity_bytes, 1);
+    }
+}
+
+#[test]
 fn going_on_in_a_new_file_makes_none_in_a_log_that_was_moved() {
     for layout in [Layout::Framed, Layout::Text] {
         let dir = scratch();
