@@ -72,13 +72,15 @@ impl Core {
     ) -> Result<Lsn> {
         let attachment = self.attachment()?;
         self.check_poison()?;
-        self.check_place()?;
         let mut slot = attachment.take_slot(self)?;
         if !is_mapped && self.has_mapping() {
             self.check_size_limit()?;
         }
         let turn = self.take_turn(attachment);
-        let placement = match self.reserve(attachment, &mut slot, len, is_mapped) {
+        let reserved = self
+            .glance(&mut slot.glance)
+            .and_then(|()| self.reserve(attachment, &mut slot, len, is_mapped));
+        let placement = match reserved {
             Ok(placement) => placement,
             Err(error) => {
                 attachment.end_use(self, &mut slot);

@@ -1,8 +1,8 @@
 //! Noticing that a log was removed or moved under its writers, and going on in a new one.
 //!
 //! A process reaches the files below the directory that it opened, so it would go on writing to a log
-//! that nobody finds any more. Once a second, by a clock that costs no system call, an append looks
-//! whether the path still leads to that directory, and whether `lock` and `control` in it are the files
+//! that nobody finds any more. Once a second, by a clock that costs no system call, an append (of
+//! those that follow one another quickly, every sixteenth) looks whether the path still leads to that directory, and whether `lock` and `control` in it are the files
 //! that it has open. If not, it reserves nothing.
 //!
 //! A control file that is missing alone changes nothing: all who have it mapped go on together, and `lock`
@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{self, FileType};
 use rustix::io::{self, Errno};
 
+use crate::log::attachment::Glance;
 use crate::log::batch::CoreRef;
 use crate::log::core::Core;
 use crate::log::{CONTROL_NAME, LOCK_NAME, open};
@@ -35,6 +36,8 @@ use crate::{Error, ErrorKind, Layout, Options, Result};
 
 /// How often to open again what others remove or make meanwhile.
 const TRIES: usize = 20;
+/// Appends that may go by without a look at the clock.
+const LEFT_OUT_MAX: u8 = 15;
 /// A moment at which nobody looks: the next append does.
 const NEVER: u64 = u64::MAX;
 
@@ -79,6 +82,20 @@ impl Core {
             true => Ok(()),
             false => self.look_for_place(now),
         }
+    }
+
+    /// As [`check_place`](Core::check_place) for who appends often: after several looks in the same
+    /// second up to [`LEFT_OUT_MAX`] appends go by without one.
+    #[inline]
+    pub(crate) fn glance(&self, glance: &mut Glance) -> Result<()> {
+        if glance.left > 0 {
+            glance.left -= 1;
+            return Ok(());
+        }
+        let is_same_second = self.watch.looked_at.load(Ordering::Relaxed) == clock::uptime();
+        glance.step = if is_same_second { (2 * glance.step + 1).min(LEFT_OUT_MAX) } else { 0 };
+        glance.left = glance.step;
+        self.check_place()
     }
 
     #[cold]
