@@ -83,6 +83,8 @@ fn segments(dir: &Path) -> Result<Vec<(u64, PathBuf)>> {
     for entry in fs::read_dir(dir).context(|| format!("list {}", dir.display()))? {
         let path = entry.context(|| format!("list {}", dir.display()))?.path();
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        // A file that continues the one before it.
+        let stem = stem.strip_suffix("-more").unwrap_or(stem);
         let is_segment = path.extension().is_some_and(|extension| extension == "log");
         let first_lsn = stem.rsplit_once('-').map(|(_, lsn)| u64::from_str_radix(lsn, 16));
         if is_segment && let Some(Ok(first_lsn)) = first_lsn {

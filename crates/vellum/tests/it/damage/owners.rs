@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use vellum::{ErrorKind, Fill, Layout, Log, Options};
 
 use crate::support::child::{self, Child};
-use crate::support::{assert_sound, is_root, payloads, place, small};
+use crate::support::{assert_sound, become_user, is_root, payloads, place, small};
 
 const SERVICE: u32 = 12345;
 const OTHER: u32 = 12346;
@@ -38,12 +38,9 @@ const SHAPES: [(Layout, &str); 3] =
 pub(crate) fn act_as_user(arguments: &[String]) {
     let number = |index: usize| arguments[index].parse::<u32>().unwrap();
     let (uid, gid, also, umask) = (number(0), number(1), number(2), number(3));
-    // SAFETY: the calls read `also` alone; all threads of this process change their user.
-    unsafe {
-        assert_eq!(libc::setgroups(1, &raw const also), 0);
-        assert_eq!((libc::setgid(gid), libc::setuid(uid)), (0, 0));
-        libc::umask(umask);
-    }
+    become_user(uid, gid, &[also]);
+    // SAFETY: takes no memory.
+    unsafe { libc::umask(umask) };
     let (path, act) = (Path::new(&arguments[4]), arguments[5].as_str());
     let layout = if arguments[6] == "text" { Layout::Text } else { Layout::Framed };
     let mode = u32::from_str_radix(&arguments[7], 8).unwrap();

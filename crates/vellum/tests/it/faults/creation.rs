@@ -165,11 +165,12 @@ fn a_missing_segment_is_named_and_comes_back_when_it_is_restored() {
             let named = error.path().unwrap().to_str().unwrap();
             // When a text segment was begun is told by nothing but its name.
             let known = match layout {
-                Layout::Text => "-0000000000002000.log",
+                Layout::Text => "-0000000000002000*.log",
                 _ => "/0000000000002000.seg",
             };
             assert!(named.ends_with(known), "{error}");
-            assert!(missing.to_str().unwrap().ends_with(known), "{missing:?}");
+            let start = known.trim_end_matches("*.log");
+            assert!(missing.to_str().unwrap().contains(start), "{missing:?}");
             fs::rename(dir.path().join("aside"), &missing).unwrap();
             assert_holds(&Options::new().open(place(&dir)).unwrap(), &expected);
         }

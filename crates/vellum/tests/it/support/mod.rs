@@ -198,15 +198,20 @@ pub(crate) fn open_to_all(dir: &Path) {
 }
 
 /// Makes this thread, of a child with nothing else to do, one of another user.
+pub(crate) fn become_nobody() {
+    become_user(65534, 65534, &[]);
+}
+
+/// As [`become_nobody`], with the groups `also` besides.
 ///
 /// The library's own calls make every thread change its user in a signal handler, which may still be on
-/// its way out when the process ends: then it dies of `SIGSEGV`.
-pub(crate) fn become_nobody() {
-    // SAFETY: the calls take no memory, and change nothing but this thread's rights.
+/// its way out, on a stack of its own, when the process ends: then it dies of `SIGSEGV`.
+pub(crate) fn become_user(uid: u32, gid: u32, also: &[u32]) {
+    // SAFETY: the calls read `also` alone, and change nothing but this thread's rights.
     unsafe {
-        assert_eq!(libc::syscall(libc::SYS_setgroups, 0, 0), 0);
-        assert_eq!(libc::syscall(libc::SYS_setresgid, 65534, 65534, 65534), 0);
-        assert_eq!(libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534), 0);
+        assert_eq!(libc::syscall(libc::SYS_setgroups, also.len(), also.as_ptr()), 0);
+        assert_eq!(libc::syscall(libc::SYS_setresgid, gid, gid, gid), 0);
+        assert_eq!(libc::syscall(libc::SYS_setresuid, uid, uid, uid), 0);
     }
 }
 
