@@ -11,12 +11,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::format::segment::{path, text_file_name};
+use crate::format::segment::text_file_name;
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
 use crate::log::{CURRENT_NAME, UNFINISHED_CURRENT_NAME};
-use crate::segment::listing::{Listing, SegmentFile, find};
+use crate::segment::listing::{Listing, SegmentFile, find, missing};
 use crate::shared::cursor;
 use crate::shared::files::Newest;
 use crate::shared::primitive::Ordering;
@@ -27,14 +27,17 @@ use crate::{Error, ErrorKind, Layout, Lsn, Result};
 const TRIES: usize = 3;
 
 impl Core {
-    /// Path of the segment at `first`. Where it is missing, what it would look like.
+    /// Path of the segment at `first`, to be told. Where it is missing or cannot be looked for, what
+    /// it would look like.
     pub(crate) fn segment_path(&self, first: Lsn) -> PathBuf {
-        match self.geometry.layout {
-            Layout::Framed => path(&self.dir, first),
-            Layout::Text => self
-                .newest_path()
-                .filter(|(newest, _)| *newest == first)
-                .map_or_else(|| find(&self.dir, Layout::Text, first), |(_, path)| path),
+        self.find_segment(first).unwrap_or_else(|_| missing(&self.dir, first))
+    }
+
+    /// Path of the segment at `first`, to be opened. Where it is missing, what it would look like.
+    pub(crate) fn find_segment(&self, first: Lsn) -> Result<PathBuf> {
+        match self.newest_path().filter(|(newest, _)| *newest == first) {
+            Some((_, path)) if self.geometry.layout == Layout::Text => Ok(path),
+            _ => find(&self.dir, self.geometry.layout, first),
         }
     }
 
@@ -56,12 +59,12 @@ impl Core {
         first: Lsn,
         open: impl Fn(PathBuf) -> Result<T>,
     ) -> Result<T> {
-        let mut answer = open(self.segment_path(first));
+        let mut answer = self.find_segment(first).and_then(&open);
         for _ in 1..TRIES {
             if self.geometry.layout == Layout::Framed || !self.is_missing(&answer) {
                 break;
             }
-            answer = open(find(&self.dir, Layout::Text, first));
+            answer = find(&self.dir, Layout::Text, first).and_then(&open);
         }
         answer
     }

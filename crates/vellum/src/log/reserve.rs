@@ -28,6 +28,7 @@ use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
 use crate::options::CAPACITY_UNIT_BYTES;
+use crate::segment::prepare::{STEP_BYTES_MAX, STEP_BYTES_MIN};
 use crate::shared::cursor::{self, Grant, Range, Refused};
 use crate::shared::lock;
 use crate::shared::primitive::{AtomicU64, Ordering};
@@ -37,9 +38,6 @@ use crate::{Error, ErrorKind, Layout, Lsn, Preallocate, Result};
 const RECORDS_AHEAD: u64 = 256;
 /// But no more than this.
 const AHEAD_BYTES_MAX: u64 = 16 << 20;
-/// Blocks that a text file gets at a time, from the first bytes of it to a long one.
-const STEP_BYTES_MIN: u64 = 256 << 10;
-const STEP_BYTES_MAX: u64 = 4 << 20;
 /// Segments that trimmed ones are turned into ahead of the one being written.
 const SEGMENTS_AHEAD: u64 = 4;
 
@@ -226,7 +224,7 @@ impl Core {
 
     /// Gives text blocks for a step from `at` on; returns its end. The prepare lock is held.
     fn allocate_step(&self, at: u64) -> Result<u64> {
-        let path = self.segment_path(self.segment_of(Lsn::new(at)));
+        let path = self.find_segment(self.segment_of(Lsn::new(at)))?;
         let allocate = |limit: u64| {
             self.preparer().allocate(&path, Lsn::new(at), Lsn::new(limit))?;
             Ok(limit)
@@ -424,7 +422,7 @@ impl Core {
         let first = self.segment_of(Lsn::new(ready));
         let path = match &self.stage {
             Some(stage) => stage.path(first),
-            None => self.segment_path(first),
+            None => self.find_segment(first)?,
         };
         let write = |limit: u64| {
             self.preparer().write_zeros(&path, Lsn::new(ready), Lsn::new(limit))?;

@@ -67,7 +67,7 @@ fn again(
     let mut first = from.get() / capacity * capacity;
     while first < to.get() {
         let listed = listing.get(Lsn::new(first)).map(|file| file.path.clone());
-        let path = listed.unwrap_or_else(|| find(dir, geometry.layout, Lsn::new(first)));
+        let path = listed.map_or_else(|| find(dir, geometry.layout, Lsn::new(first)), Ok)?;
         let fd = dir.open_file(&path, OFlags::RDWR).or_os("open the segment", &path)?;
         let header_len = header_len(geometry.layout);
         let mut offset = header_len + from.get().max(first) - first;

@@ -143,13 +143,16 @@ pub(crate) fn remove(dir: &Dir, path: &Path) -> Result<()> {
 
 /// Path of the segment at `first`, found by listing the directory where the name tells more than
 /// that; for a file that is missing, what it would look like.
-pub(crate) fn find(dir: &Dir, layout: Layout, first: Lsn) -> PathBuf {
-    match layout {
-        Layout::Framed => path(dir, first),
-        Layout::Text => {
-            let listing = Listing::read(dir).unwrap_or_default();
-            let found = listing.get(first).map(|file| file.path.clone());
-            found.unwrap_or_else(|| dir.join(text_file_pattern(first)))
-        }
+pub(crate) fn find(dir: &Dir, layout: Layout, first: Lsn) -> Result<PathBuf> {
+    if layout == Layout::Framed {
+        return Ok(path(dir, first));
     }
+    let listing = Listing::read(dir)?;
+    let found = listing.get(first).map(|file| file.path.clone());
+    Ok(found.unwrap_or_else(|| missing(dir, first)))
+}
+
+/// What the path of the text segment at `first` would look like.
+pub(crate) fn missing(dir: &Dir, first: Lsn) -> PathBuf {
+    dir.join(text_file_pattern(first))
 }

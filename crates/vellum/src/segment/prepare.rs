@@ -19,6 +19,7 @@ use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::segment::{HEADER_LEN, SegmentHeader, header_len, path};
 use crate::knowledge::{self, Preparation};
+use crate::options::CAPACITY_UNIT_BYTES;
 use crate::segment::file::is_unpinned;
 use crate::segment::listing::{self, Listing, SegmentFile};
 use crate::segment::rights::Rights;
@@ -26,6 +27,9 @@ use crate::sys::filesystem::Filesystem;
 use crate::sys::{self, Dir};
 use crate::{Error, Fill, Layout, Lsn, Preallocate, Result};
 
+/// Blocks that a text file gets at a time, from the first bytes of it to a long one.
+pub(crate) const STEP_BYTES_MIN: u64 = 256 << 10;
+pub(crate) const STEP_BYTES_MAX: u64 = 4 << 20;
 /// Spares that a log keeps that commits; others keep one.
 const SPARES_MAX: usize = 4;
 
@@ -137,6 +141,9 @@ impl Preparer<'_> {
         Ok(())
     }
 
+    /// Gives a segment all its blocks. Text gets the first ones here, so that the next file of a log
+    /// with short ones is there whole before the disk is full, and further ones as it comes
+    /// ([`allocate`](Preparer::allocate)).
     fn give_blocks(&self, fd: &OwnedFd, file_len: u64) -> io::Result<()> {
         let preparation = self.preparation();
         if matches!(preparation.preallocate, Preallocate::Off | Preallocate::Sparse) {
@@ -146,15 +153,18 @@ impl Preparer<'_> {
         if self.is_synced() && sys::file::len(fd)? == file_len {
             return Ok(());
         }
-        if self.geometry.layout == Layout::Text {
-            // It gets them in steps, as its text comes (`allocate`).
-            return Ok(());
-        }
-        match sys::file::allocate(fd, file_len) {
+        let is_text = self.geometry.layout == Layout::Text;
+        let first_len = if is_text { file_len.min(STEP_BYTES_MIN) } else { file_len };
+        let allocated = match sys::file::allocate(fd, first_len) {
+            // Where the disk is full, or the process at its limit, there may be room for less.
+            Err(_) if is_text => sys::file::allocate(fd, first_len.min(CAPACITY_UNIT_BYTES)),
+            answer => answer,
+        };
+        match allocated {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) if preparation.is_wish => {}
             answer => answer?,
         }
-        if preparation.writes_zeros {
+        if preparation.writes_zeros && !is_text {
             sys::file::write_zeros_at(fd, 0, file_len)?;
         }
         Ok(())

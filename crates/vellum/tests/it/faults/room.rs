@@ -63,7 +63,6 @@ fn check_making_room(
 }
 
 #[test]
-#[ignore = "files get their blocks in steps now, so a disk that others fill stops a log within its limit"]
 fn a_waiter_removes_what_has_become_too_much() {
     // Of four files none goes when the newest begins, and one when it is full: that is when the
     // next is needed, for which there was no space before.
