@@ -1,7 +1,6 @@
 //! What files are called, and when they get that name.
 
 use std::fs;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use vellum::{Fill, Layout, Options};
 
@@ -12,7 +11,11 @@ use crate::support::{
 
 /// What the clock says, as names tell it.
 fn now() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    // The clock that names are made by, which lags behind the others by a tick.
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call fills in the time.
+    assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_REALTIME_COARSE, &raw mut time) }, 0);
+    let seconds = time.tv_sec;
     let output = std::process::Command::new("date")
         .args(["-u", "-d", &format!("@{seconds}"), "+%Y%m%dT%H%M%SZ"])
         .output()
