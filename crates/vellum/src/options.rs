@@ -172,6 +172,8 @@ pub struct Options {
     pub(crate) mapped_bytes_max: Option<u64>,
     pub(crate) mode: Option<u32>,
     pub(crate) never_create: bool,
+    /// Does not make the file `lock` either, which somebody may be removing.
+    pub(crate) needs_lock: bool,
     pub(crate) create_new: bool,
     pub(crate) read_only: bool,
     pub(crate) ignores_advice: bool,

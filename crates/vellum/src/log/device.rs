@@ -26,11 +26,12 @@ use crate::log::core::Core;
 use crate::log::{CONTROL_NAME, GEOMETRY_NAME, wipe};
 use crate::segment::file::Segment;
 use crate::shared::commit::{self, Batch, Failure, Operation};
+use crate::shared::cursor;
 use crate::shared::lock::Until;
 use crate::shared::primitive::Ordering;
 use crate::sys::dir::NamesToSync;
 use crate::sys::{self, Dir};
-use crate::{Error, Lsn, Result};
+use crate::{Error, Layout, Lsn, Result};
 
 /// Segments of a batch that are open before it is sealed.
 const SEGMENTS_IN_HAND: usize = 8;
@@ -78,7 +79,7 @@ impl Core {
     }
 
     /// The segment at `first`, ready for what a batch up to `end` has in it; `None` where it was
-    /// trimmed.
+    /// trimmed or removed.
     fn segment_of_batch(
         &self,
         attachment: &Attachment,
@@ -88,6 +89,10 @@ impl Core {
         let segment = match attachment.open_segment(self, first) {
             // A trim removes files whether they are durable or not, and raises `begin` before.
             Err(_) if self.stage.is_none() && self.is_trimmed(first) => return Ok(None),
+            // Nor does it keep the others from being durable that somebody removed a closed file of text.
+            Err(error) if self.is_closed_text(first) && self.is_told_missing(&error) => {
+                return Ok(None);
+            }
             segment => segment?,
         };
         if self.stage.is_some() {
@@ -98,6 +103,11 @@ impl Core {
             sys::file::check_size_limit(len).or_os("write records to", &segment.path)?;
         }
         Ok(Some(segment))
+    }
+
+    fn is_closed_text(&self, first: Lsn) -> bool {
+        self.geometry.layout == Layout::Text
+            && self.segment_end(first) <= cursor::published(self.words())
     }
 
     /// Whether nothing of the segment at `first` is kept.

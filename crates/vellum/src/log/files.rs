@@ -225,7 +225,11 @@ impl Core {
 
     /// Whether opening a segment failed because there is no such file.
     fn is_missing<T>(&self, answer: &Result<T, Error>) -> bool {
-        let path = answer.as_ref().err().and_then(Error::path);
-        path.is_some_and(|path| !self.dir.holds(path))
+        answer.as_ref().err().is_some_and(|error| self.is_told_missing(error))
+    }
+
+    /// Whether an error is about a file that is not there.
+    pub(crate) fn is_told_missing(&self, error: &Error) -> bool {
+        error.path().is_some_and(|path| !self.dir.holds(path))
     }
 }

@@ -62,7 +62,8 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<CoreRef> {
     check_is_ours(dir, may_create)?;
     let rights = control::rights(dir, mode).or_os("look at", dir)?;
     let lock_path = dir.join(LOCK_NAME);
-    let lock_file = rights.open_lock(dir, &lock_path).or_os("open", &lock_path)?;
+    let lock_file = rights.open_lock(dir, &lock_path, !options.needs_lock);
+    let lock_file = lock_file.or_os("open", &lock_path)?;
     let gate = Gate::enter(dir)?;
     let is_first = gate.is_alone().or_os("lock", &dir.join(LOCK_NAME))?;
     let control_path = dir.join(CONTROL_NAME);

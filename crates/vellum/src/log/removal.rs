@@ -21,6 +21,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rustix::fs::{self, FileType};
 use rustix::io::{self, Errno};
@@ -34,8 +35,13 @@ use crate::sys::clock;
 use crate::sys::filesystem::Filesystem;
 use crate::{Error, ErrorKind, Layout, Options, Result};
 
-/// How often to open again what others remove or make meanwhile.
-const TRIES: usize = 20;
+/// How often to open again what others remove or make meanwhile, and how long to wait in between once
+/// that has failed a few times.
+const TRIES: usize = 200;
+const QUICK_TRIES: usize = 10;
+/// How often to look whether a file is missing because all of the log is being removed.
+const LOOKS: usize = 200;
+const PAUSE: Duration = Duration::from_millis(5);
 /// Appends that may go by without a look at the clock.
 const LEFT_OUT_MAX: u8 = 15;
 /// A moment at which nobody looks: the next append does.
@@ -125,10 +131,21 @@ impl Core {
         Err(Error::new(ErrorKind::Removed, message).at_path(&self.dir))
     }
 
-    /// The error of something that failed, or what explains it.
+    /// The error of something that failed, or what explains it. A file that is missing may be the first
+    /// of all to go: then it takes up to a second until the rest has followed.
     #[cold]
     pub(crate) fn explain(&self, error: Error) -> Error {
-        self.require_place().err().unwrap_or(error)
+        let may_be_first = matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound)
+            && self.is_told_missing(&error);
+        for _ in 0..if may_be_first { LOOKS } else { 1 } {
+            if let Err(removed) = self.require_place() {
+                return removed;
+            }
+            if may_be_first {
+                std::thread::sleep(PAUSE);
+            }
+        }
+        error
     }
 
     /// Whether the files in the directory are those of the log that is mapped, wherever it was moved.
@@ -187,8 +204,11 @@ impl Core {
 pub(crate) fn reopen(core: &Core, makes: bool) -> Result<CoreRef> {
     let makes = makes && !core.options.read_only;
     let mut failure = None;
-    for _ in 0..TRIES {
-        match open_once(core, makes) {
+    for turn in 0..TRIES {
+        if turn >= QUICK_TRIES {
+            std::thread::sleep(PAUSE);
+        }
+        match open_once(core, makes, turn + 1 == TRIES) {
             // Others may have removed or renamed what was being opened.
             Ok(mut shared) => match shared.0.require_place() {
                 Ok(()) => {
@@ -204,13 +224,18 @@ pub(crate) fn reopen(core: &Core, makes: bool) -> Result<CoreRef> {
     Err(failure.unwrap_or_else(|| Error::new(ErrorKind::NotFound, "there is no log")))
 }
 
-fn open_once(core: &Core, makes: bool) -> Result<CoreRef> {
+fn open_once(core: &Core, makes: bool, is_last: bool) -> Result<CoreRef> {
     if makes {
         core.make_way();
     }
     let path = core.dir.absolute_path();
     match open::open(path, &joining(core)) {
-        Err(error) if makes && error.kind() == ErrorKind::NotFound => {
+        // No log is made in a directory that somebody may be emptying, unless it stays as it is.
+        Err(error)
+            if makes
+                && error.kind() == ErrorKind::NotFound
+                && (is_last || !core.dir.is_at_path()) =>
+        {
             open::open(path, &making(core))
         }
         answer => answer,
@@ -219,7 +244,8 @@ fn open_once(core: &Core, makes: bool) -> Result<CoreRef> {
 
 /// Whether it may go better when it is tried again: somebody else removes or makes the log.
 fn is_passing(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::Removed)
+    use ErrorKind::{AlreadyExists, Busy, Corrupt, NotFound, Removed};
+    matches!(error.kind(), AlreadyExists | Busy | Corrupt | NotFound | Removed)
 }
 
 impl Options {
@@ -239,6 +265,7 @@ fn joining(core: &Core) -> Options {
         is_wal: false,
         never_create: true,
         create_new: false,
+        needs_lock: true,
         policy: PolicyWish::default(),
         ..(*core.options).clone()
     }
@@ -255,6 +282,7 @@ fn making(core: &Core) -> Options {
         mode: core.options.mode.or(Some(core.rights.mode)),
         never_create: false,
         create_new: true,
+        needs_lock: false,
         policy: if is_text { PolicyWish::of(core.policy()) } else { PolicyWish::default() },
         ..joining(core)
     }

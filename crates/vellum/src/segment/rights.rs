@@ -10,7 +10,7 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{self, Gid, Mode, Stat, Uid};
+use rustix::fs::{self, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::{self, Errno};
 
 use crate::error::OsResult;
@@ -60,9 +60,12 @@ impl Rights {
         })
     }
 
-    /// Opens the file that locks are taken on, and makes it if it is not there: only who may write
-    /// may open it.
-    pub(crate) fn open_lock(&self, dir: &Dir, path: &Path) -> io::Result<OwnedFd> {
+    /// Opens the file that locks are taken on, and if `may_make` makes it if it is not there: only who
+    /// may write may open it.
+    pub(crate) fn open_lock(&self, dir: &Dir, path: &Path, may_make: bool) -> io::Result<OwnedFd> {
+        if !may_make {
+            return dir.open_file(path, OFlags::RDWR);
+        }
         let fd = dir.open_or_create(path, self.mode)?;
         let found = fs::fstat(&fd)?;
         // Somebody may have put a file of his choice there. This one is empty, and nowhere else.

@@ -4,6 +4,7 @@ mod clocks;
 #[cfg(feature = "zstd")]
 mod compression;
 mod follow;
+mod gaps;
 mod many;
 mod names;
 mod policy;
