@@ -50,7 +50,11 @@ impl Filler<'_> {
             let segment = self.attachment.segment(self.core, self.slot, range.start)?;
             return pad::cut_off(segment, range.start);
         }
-        let header = self.core.codec.pad(range.start, at.get() - range.start.get()).to_bytes();
+        let len = at.get() - range.start.get();
+        if len < HEADER_LEN as u64 {
+            return Err(self.core.nonsense(format!("no frame ends at {}", range.start)));
+        }
+        let header = self.core.codec.pad(range.start, len).to_bytes();
         self.bytes(range.start, &[&header], is_mapped)
     }
 

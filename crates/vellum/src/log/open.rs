@@ -27,7 +27,7 @@ use crate::log::create::{Opened, check_is_ours, check_new, make_control, make_di
 use crate::log::gate::Gate;
 use crate::log::rebuild::{self, Access, Loss};
 use crate::log::removal::Watch;
-use crate::log::{CONTROL_NAME, LOCK_NAME, gate, pad, stage, trust, wipe};
+use crate::log::{CONTROL_NAME, LOCK_NAME, gate, pad, stage, text_end, trust, wipe};
 use crate::options::{
     MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, STAGED_SEGMENTS_MAX_DEFAULT,
 };
@@ -120,10 +120,12 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
     let has_words = trust::is_same_instance(&control, &geometry, boot_id, &region);
     let has_words = has_words.or_os("look at", &path)?;
     let is_poisoned = has_words && commit::is_poisoned(&region.words().commits);
-    if has_words
-        && !is_lost(dir, &geometry, &region)?
-        && trust::agree(&Arc::new(CoreRef(rebuild::core_with(dir, &geometry, region))))?
-    {
+    let shared = Arc::new(CoreRef(rebuild::core_with(dir, &geometry, region)));
+    if has_words && !is_lost(dir, &geometry, &shared.0.region)? && trust::agree(&shared)? {
+        if text_end::lacks_newest(&shared.0)? {
+            let positions = text_end::find_end_behind_newest(&shared.0)?;
+            overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
+        }
         return Ok(Opened::new(control, geometry, None));
     }
     // What was noted later than the header of the control file, if the file is there.

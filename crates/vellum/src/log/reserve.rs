@@ -23,6 +23,7 @@
 //! **Staged** logs keep segments ready in two steps: a segment beyond the one being written exists
 //! on the device before it is needed, and its stage is made a window before the first record.
 
+use crate::format::frame::ALIGNMENT;
 use crate::format::segment::header_len;
 use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::core::Core;
@@ -475,6 +476,9 @@ impl Core {
                  multiple of {}",
                 self.capacity()
             )));
+        }
+        if self.geometry.layout == Layout::Framed && !tail.is_multiple_of(ALIGNMENT) {
+            return Err(self.nonsense(format!("no frame ends at the tail, {tail}")));
         }
         Ok(())
     }

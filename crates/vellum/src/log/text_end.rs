@@ -15,15 +15,17 @@ use crate::format::segment::text_file_name;
 use crate::log::batch::CoreRef;
 use crate::log::core::Core;
 use crate::log::pad::{self, Reason};
-use crate::log::rebuild::{Access, Loss, Positions, check_contiguous};
+use crate::log::rebuild::{self, Access, Loss, Positions, check_contiguous};
 use crate::log::window::open_file;
 use crate::log::wipe;
 use crate::segment::list;
 use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;
-use crate::shared::cursor::Range;
+use crate::shared::commit;
+use crate::shared::cursor::{self, Range};
+use crate::shared::primitive::Ordering;
 use crate::sys::clock;
-use crate::{Lsn, Result};
+use crate::{Layout, Lsn, Result};
 
 /// What a closed file gets in which nothing stands.
 const EMPTY_MARKER_LEN: u64 = 48;
@@ -53,7 +55,47 @@ pub(crate) fn find_end(
     // What is there after a power cut will be there after the next.
     let durable = if loss == Loss::Power { tail } else { begin };
     let (allocated_end, checkpoint) = (core.segment_end(newest), Lsn::ZERO);
-    Ok(Positions { begin, durable, tail, allocated_end, checkpoint, recovery: None })
+    let positions = Positions { begin, durable, tail, allocated_end, checkpoint, recovery: None };
+    Ok(behind_missing(core, positions, &list(&core.dir)?))
+}
+
+/// Whether the file is gone that the next record would go to, or that it would have to leave. Nobody is
+/// attached.
+pub(crate) fn lacks_newest(core: &Core) -> Result<bool> {
+    let active = core.segment_of(cursor::tail(core.words()));
+    let is_made = core.words().allocated_end.load(Ordering::Acquire) > active.get();
+    Ok(core.geometry.layout == Layout::Text && is_made && !list(&core.dir)?.contains(&active))
+}
+
+/// Where a log goes on that lacks its newest file: behind the words of `core`, which nobody uses.
+pub(crate) fn find_end_behind_newest(core: &Core) -> Result<Positions> {
+    let found = rebuild::scan(&core.dir, &core.geometry, Loss::Words, Access::Change)?;
+    let words = core.words();
+    let positions = Positions {
+        begin: core.begin(),
+        durable: commit::durable(&words.commits),
+        tail: cursor::tail(words).max(found.tail),
+        allocated_end: Lsn::new(words.allocated_end.load(Ordering::Acquire))
+            .max(found.allocated_end),
+        ..found
+    };
+    Ok(behind_missing(core, positions, &list(&core.dir)?))
+}
+
+/// Has the log go on in the next file where the one is gone that it ended in: positions are not given
+/// twice.
+fn behind_missing(core: &Core, positions: Positions, firsts: &[Lsn]) -> Positions {
+    let active = core.segment_of(positions.tail);
+    if positions.allocated_end <= active || firsts.contains(&active) {
+        return positions;
+    }
+    let tail = Lsn::new(positions.tail.get().next_multiple_of(core.capacity()));
+    match (firsts.iter().find(|first| **first >= tail), firsts.last()) {
+        (Some(first), Some(last)) => {
+            Positions { tail: *first, allocated_end: core.segment_end(*last), ..positions }
+        }
+        _ => Positions { tail, allocated_end: tail, ..positions },
+    }
 }
 
 /// Drops files that the policy had removed and a power cut has brought back: btrfs brings back one

@@ -29,3 +29,32 @@ fn what_stands_behind_a_file_that_is_gone_can_be_committed() {
         assert!(concatenated(&place(&dir)) == kept.concat(), "{fill}");
     }
 }
+
+#[test]
+fn a_log_whose_newest_file_is_gone_goes_on_behind_it() {
+    for (fill, forgets) in FILLS.into_iter().flat_map(|fill| [(fill, false), (fill, true)]) {
+        let dir = scratch();
+        let log = rotating(200).fill(fill).open(place(&dir)).unwrap();
+        for number in 0..5 {
+            log.append(&line(number, 90)).unwrap();
+        }
+        let end = log.tail();
+        drop(log);
+        fs::remove_file(segment_files(&place(&dir)).pop().unwrap()).unwrap();
+        if forgets {
+            fs::remove_file(place(&dir).join("control")).unwrap();
+        }
+        let log = Options::new().open(place(&dir)).unwrap();
+        let next = log.append(&line(5, 90)).unwrap();
+        // Without a control file nothing tells that there was more.
+        assert!(forgets || next > end, "{next} was given to a record before {end}");
+        log.sync().unwrap();
+        let found = concatenated(&place(&dir));
+        assert!(found.starts_with(&[0, 1, 2, 3].map(|number| line(number, 90)).concat()), "{fill}");
+        let mut reader = log.reader(next).unwrap();
+        assert_eq!(reader.next().unwrap().unwrap().payload, line(5, 90));
+        drop((reader, log));
+        let kept = [0, 1, 2, 3, 5].map(|number| line(number, 90));
+        assert!(concatenated(&place(&dir)) == kept.concat(), "{fill}");
+    }
+}
