@@ -11,7 +11,7 @@
 //! | mapping | safe | not on a full disk | safe | not known |
 //! | allocating 1 GiB | below 2 ms | below 2 ms | 100 ms: real memory | where supported |
 //! | staged logs | written zeros, used again | without copy-on-write too | as ext4 | as ext4 |
-//! | other logs | `fallocate` | nothing: see below | `fallocate` | where supported |
+//! | other logs | `fallocate`, in steps | nothing: see below | `fallocate`, in steps | where supported |
 //! | one large file, synced | direct | direct, without copy-on-write | mapped | buffered |
 //! | the same, not synced | mapped | buffered | mapped | buffered |
 //!
@@ -35,7 +35,7 @@
 use crate::options::{SEGMENT_CAPACITY_BYTES_DEFAULT, STAGED_CAPACITY_BYTES_DEFAULT};
 use crate::parallel::Method;
 use crate::sys::filesystem::Filesystem;
-use crate::{Fill, Preallocate};
+use crate::{Fill, Layout, Preallocate};
 
 /// How a segment gets its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +66,13 @@ pub(crate) fn preparation(filesystem: Filesystem, chosen: Preallocate, fill: Fil
         writes_zeros: preallocate == Preallocate::Zeros || (recycles && is_staged),
         recycles,
     }
+}
+
+/// Whether a file gets its blocks in steps, as records come to it, and not all of them when it is made:
+/// so a small log takes little. What is written with zeros, or used again, is made whole.
+pub(crate) fn goes_in_steps(layout: Layout, chosen: Preallocate, fill: Fill) -> bool {
+    let is_wanted = matches!(chosen, Preallocate::Auto | Preallocate::Fallocate);
+    layout == Layout::Text || (is_wanted && fill != Fill::Staged)
 }
 
 /// The way to fill where nobody has chosen one.

@@ -36,7 +36,8 @@ pub enum Preallocate {
     /// Records are written by `pwrite` only, because a store into a mapped hole kills the process
     /// when the disk is full.
     Sparse,
-    /// The blocks of the whole segment, allocated by `fallocate`.
+    /// Blocks allocated by `fallocate`, in steps ahead of the records; those of whole segments where
+    /// [`Log::prepare`](crate::Log::prepare) asks for them, and in a staged log.
     Fallocate,
     /// The blocks of the whole segment, written with zeros. Framed only.
     Zeros,

@@ -25,6 +25,7 @@ use crate::log::control::{open_geometry, store_geometry};
 use crate::log::core::Core;
 use crate::log::{CONTROL_NAME, GEOMETRY_NAME, wipe};
 use crate::segment::file::Segment;
+use crate::segment::list;
 use crate::shared::commit::{self, Batch, Failure, Operation};
 use crate::shared::cursor;
 use crate::shared::lock::Until;
@@ -72,8 +73,9 @@ impl Core {
         let mut segments = Vec::new();
         let mut first = self.segment_of(start);
         while first < end && segments.len() < SEGMENTS_IN_HAND {
-            segments.extend(self.segment_of_batch(attachment, first, end)?);
-            first = self.segment_end(first);
+            let segment = self.segment_of_batch(attachment, first, end)?;
+            first = self.next_of_batch(first, segment.is_some(), end)?;
+            segments.extend(segment);
         }
         Ok(Means { segments, names: self.gather_names(end)? })
     }
@@ -103,6 +105,15 @@ impl Core {
             sys::file::check_size_limit(len).or_os("write records to", &segment.path)?;
         }
         Ok(Some(segment))
+    }
+
+    /// Where a batch up to `end` goes on behind the segment at `first`: many files of text may be missing.
+    fn next_of_batch(&self, first: Lsn, is_there: bool, end: Lsn) -> Result<Lsn> {
+        if is_there || self.geometry.layout == Layout::Framed {
+            return Ok(self.segment_end(first));
+        }
+        let files = list(&self.dir)?;
+        Ok(files.into_iter().find(|next| *next > first).unwrap_or(end))
     }
 
     fn is_closed_text(&self, first: Lsn) -> bool {
@@ -233,11 +244,13 @@ impl Core {
     ) -> Result<(), Fault> {
         let mut first = self.segment_of(batch.start);
         while first < batch.end {
-            if let Some(segment) = self.in_hand(attachment, means, first, batch.end)? {
+            let segment = self.in_hand(attachment, means, first, batch.end)?;
+            if let Some(segment) = &segment {
                 sys::file::sync_data(segment.fd())
                     .map_err(|errno| Fault::Device(failure(errno, first, Operation::Sync)))?;
             }
-            first = self.segment_end(first);
+            let next = self.next_of_batch(first, segment.is_some(), batch.end);
+            first = next.map_err(Fault::Own)?;
         }
         match &means.names {
             Some(names) => self.sync_names(names, batch.start),

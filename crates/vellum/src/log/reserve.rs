@@ -23,8 +23,10 @@
 //! **Staged** logs keep segments ready in two steps: a segment beyond the one being written exists
 //! on the device before it is needed, and its stage is made a window before the first record.
 
+use crate::format::control::Geometry;
 use crate::format::frame::ALIGNMENT;
 use crate::format::segment::header_len;
+use crate::knowledge;
 use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
@@ -209,13 +211,13 @@ impl Core {
             self.make_ready_to(end)?;
             return Ok((&words.ready_end, 0));
         }
-        if self.geometry.layout == Layout::Text {
+        if self.goes_in_steps() {
             self.allocate_from(words.ready_end.load(Ordering::Acquire).max(tail.get()), end.get())?;
         }
         Ok((&words.allocated_end, 0))
     }
 
-    /// Gives text blocks from `at` to `end` at least; returns up to where. The prepare lock is held.
+    /// Gives blocks from `at` to `end` at least; returns up to where. The prepare lock is held.
     fn allocate_from(&self, mut at: u64, end: u64) -> Result<u64> {
         while at < end {
             at = self.allocate_step(at)?;
@@ -223,7 +225,7 @@ impl Core {
         Ok(at)
     }
 
-    /// Gives text blocks for a step from `at` on; returns its end. The prepare lock is held.
+    /// Gives blocks for a step from `at` on; returns its end. The prepare lock is held.
     fn allocate_step(&self, at: u64) -> Result<u64> {
         let path = self.find_segment(self.segment_of(Lsn::new(at)))?;
         let allocate = |limit: u64| {
@@ -327,6 +329,15 @@ impl Core {
             }
             self.allocate_to(Lsn::new(allocated + 1), 0)?;
             *made += 1;
+            if self.goes_in_steps() {
+                // What is prepared on purpose is there whole.
+                let first = Lsn::new(allocated);
+                self.preparer().allocate(
+                    &self.find_segment(first)?,
+                    first,
+                    self.segment_end(first),
+                )?;
+            }
         }
     }
 
@@ -401,7 +412,7 @@ impl Core {
             }
             ready = match self.needs_zeros() {
                 true => self.write_window(ready)?,
-                false if self.geometry.layout == Layout::Text => self.allocate_step(ready)?,
+                false if self.goes_in_steps() => self.allocate_step(ready)?,
                 false => self.ready_limit(ready),
             };
             words.ready_end.fetch_max(ready, Ordering::Release);
@@ -432,7 +443,7 @@ impl Core {
         let limit = self.ready_limit(ready);
         match write(limit) {
             // Where the disk is full, or the process at its limit, there may be room for less.
-            Err(_) if self.geometry.layout == Layout::Text => {
+            Err(_) if self.goes_in_steps() => {
                 write((ready + 1).next_multiple_of(CAPACITY_UNIT_BYTES).min(limit))
             }
             answer => answer,
@@ -454,6 +465,12 @@ impl Core {
         let offset = header_len + ready % self.capacity();
         let window_end = ready + window - offset % window;
         window_end.min(segment_end)
+    }
+
+    /// Whether segments get their blocks in steps.
+    pub(crate) fn goes_in_steps(&self) -> bool {
+        let Geometry { layout, preallocate, fill, .. } = self.geometry;
+        knowledge::goes_in_steps(layout, preallocate, fill)
     }
 
     pub(crate) fn needs_zeros(&self) -> bool {

@@ -1,4 +1,5 @@
-//! Leaving a text log as a plain file: the last participant cuts off what was made ready.
+//! Leaving a log small: the last participant cuts off what was made ready. A text log is a plain file
+//! then.
 //!
 //! **If the process dies here**: `ready_end` is lowered before the file is cut, so the next opener
 //! makes the space ready again.
@@ -7,23 +8,28 @@ use crate::error::OsResult;
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::pad;
+use crate::options::CAPACITY_UNIT_BYTES;
 use crate::segment::list;
 use crate::shared::cursor;
 use crate::shared::primitive::Ordering;
 use crate::{Layout, Lsn, Result, sys};
 
-/// Cuts the active segment of a text log to its data and removes the prepared one.
+/// Cuts the active segment of a text log to its data and removes the prepared one; gives blocks of a
+/// framed one back that it got ahead.
 ///
 /// The caller is the only participant, and holds the gate.
 pub(crate) fn to_data(core: &Core, attachment: &Attachment) -> Result<()> {
     pad::repair(core, attachment)?;
     let words = core.words();
     let tail = cursor::tail(words);
-    if core.geometry.layout != Layout::Text || cursor::published(words) != tail {
+    if !core.goes_in_steps() || cursor::published(words) != tail {
         return Ok(());
     }
     core.check_words()?;
     let active = core.segment_of(tail);
+    if core.geometry.layout == Layout::Framed {
+        return free_behind(core, active, tail);
+    }
     words.ready_end.store(tail.get(), Ordering::SeqCst);
     if words.allocated_end.load(Ordering::SeqCst) > active.get() {
         let segment = core.open_unmapped(active)?;
@@ -40,4 +46,22 @@ pub(crate) fn to_data(core: &Core, attachment: &Attachment) -> Result<()> {
         core.point_to_newest();
     }
     core.unmake_next()
+}
+
+/// Gives the blocks behind `tail` back, unless the segment has all of its own: those were prepared on
+/// purpose.
+fn free_behind(core: &Core, active: Lsn, tail: Lsn) -> Result<()> {
+    let words = core.words();
+    if words.allocated_end.load(Ordering::SeqCst) <= active.get() {
+        return Ok(());
+    }
+    let segment = core.open_unmapped(active)?;
+    let file_len = sys::file::len(segment.fd()).or_os("look at", &segment.path)?;
+    let taken = sys::file::allocated_len(segment.fd()).or_os("look at", &segment.path)?;
+    let begin = segment.offset_of(tail).next_multiple_of(CAPACITY_UNIT_BYTES);
+    if taken < file_len && begin < file_len {
+        words.ready_end.store(tail.get(), Ordering::SeqCst);
+        sys::file::free_range(segment.fd(), begin, file_len - begin);
+    }
+    Ok(())
 }

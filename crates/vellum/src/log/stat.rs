@@ -268,7 +268,7 @@ fn preallocate_reason(core: &Core) -> String {
         Preallocate::Auto => format!("fallocate where {name} supports it, zeros ahead of the tail"),
         Preallocate::Off => "chosen: the file grows with the log".into(),
         Preallocate::Sparse => "chosen: a size without blocks".into(),
-        Preallocate::Fallocate => "chosen: blocks of whole segments".into(),
+        Preallocate::Fallocate => "chosen: blocks by fallocate".into(),
         Preallocate::Zeros => "chosen: whole segments written with zeros".into(),
         Preallocate::Recycle => "chosen: trimmed segments are used again".into(),
     }

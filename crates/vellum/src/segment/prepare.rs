@@ -141,9 +141,9 @@ impl Preparer<'_> {
         Ok(())
     }
 
-    /// Gives a segment all its blocks. Text gets the first ones here, so that the next file of a log
-    /// with short ones is there whole before the disk is full, and further ones as it comes
-    /// ([`allocate`](Preparer::allocate)).
+    /// Gives a file all its blocks, or the first ones: so the next file of a log with short ones is
+    /// there whole before the disk is full. Further ones come by [`allocate`](Preparer::allocate), or
+    /// with the zeros that are written ahead.
     fn give_blocks(&self, fd: &OwnedFd, file_len: u64) -> io::Result<()> {
         let preparation = self.preparation();
         if matches!(preparation.preallocate, Preallocate::Off | Preallocate::Sparse) {
@@ -153,37 +153,42 @@ impl Preparer<'_> {
         if self.is_synced() && sys::file::len(fd)? == file_len {
             return Ok(());
         }
-        let is_text = self.geometry.layout == Layout::Text;
-        let first_len = if is_text { file_len.min(STEP_BYTES_MIN) } else { file_len };
+        let in_steps = knowledge::goes_in_steps(
+            self.geometry.layout,
+            self.geometry.preallocate,
+            self.geometry.fill,
+        );
+        let first_len = if in_steps { file_len.min(STEP_BYTES_MIN) } else { file_len };
         let allocated = match sys::file::allocate(fd, first_len) {
             // Where the disk is full, or the process at its limit, there may be room for less.
-            Err(_) if is_text => sys::file::allocate(fd, first_len.min(CAPACITY_UNIT_BYTES)),
+            Err(_) if in_steps => sys::file::allocate(fd, first_len.min(CAPACITY_UNIT_BYTES)),
             answer => answer,
         };
         match allocated {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) if preparation.is_wish => {}
             answer => answer?,
         }
-        if preparation.writes_zeros && !is_text {
+        if preparation.writes_zeros && !in_steps {
             sys::file::write_zeros_at(fd, 0, file_len)?;
         }
         Ok(())
     }
 
-    /// Gives the text segment at `path` blocks from `begin` to `limit`, where the log allocates ahead.
-    /// The file stays as long as its text.
+    /// Gives the segment at `path` blocks from `begin` to `limit`, where the log allocates ahead. The
+    /// file stays as long as it is.
     pub(crate) fn allocate(&self, path: &Path, begin: Lsn, limit: Lsn) -> Result<()> {
         let preparation = self.preparation();
         if matches!(preparation.preallocate, Preallocate::Off | Preallocate::Sparse) {
             return Ok(());
         }
         let fd = self.dir.open_file(path, OFlags::RDWR).or_os("open the segment", path)?;
-        let offset = begin.get() % self.geometry.segment_capacity;
+        let header_len = header_len(self.geometry.layout);
+        let offset = header_len + begin.get() % self.geometry.segment_capacity;
         let len = limit.get() - begin.get();
         match sys::file::allocate_beyond(&fd, offset, len) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) if preparation.is_wish => Ok(()),
             Err(errno) => {
-                let what = &format!("find room for {len} bytes of text in");
+                let what = &format!("find room for {len} bytes in");
                 Err(Error::os(errno, what, path))
             }
             Ok(()) => Ok(()),

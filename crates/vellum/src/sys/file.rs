@@ -172,6 +172,11 @@ pub(crate) fn allocate_range(fd: impl AsFd, offset: u64, len: u64) -> io::Result
     retry(|| fs::fallocate(&fd, FallocateFlags::empty(), offset, len))
 }
 
+/// Bytes of blocks that a file takes.
+pub(crate) fn allocated_len(fd: impl AsFd) -> io::Result<u64> {
+    Ok(fs::fstat(fd)?.st_blocks as u64 * 512)
+}
+
 /// Gives the blocks of a range back; a hint.
 pub(crate) fn free_range(fd: impl AsFd, offset: u64, len: u64) {
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;

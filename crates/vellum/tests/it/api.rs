@@ -11,6 +11,7 @@ mod reading;
 mod reserving;
 mod round_trip;
 mod sharing;
+mod small;
 mod text;
 mod trimming;
 mod writing;

@@ -227,3 +227,9 @@ pub(crate) fn in_own_process(test: impl FnOnce()) {
     command.args([&*name, "--exact", "--nocapture"]).env(IN_OWN_PROCESS, "1");
     assert!(command.status().unwrap().success(), "{name}");
 }
+
+/// Bytes of blocks that the files of the log take, its control file among them.
+pub(crate) fn taken(log: &Path) -> u64 {
+    let files = fs::read_dir(log).unwrap().map(|entry| entry.unwrap().metadata().unwrap());
+    files.map(|file| std::os::unix::fs::MetadataExt::blocks(&file) * 512).sum()
+}

@@ -6,7 +6,7 @@ use std::time::Instant;
 use vellum::{Fill, Layout, Options, Preallocate};
 
 use super::line;
-use crate::support::{FILLS, payload, place, scratch, segment_files, until};
+use crate::support::{payload, place, scratch, segment_files, until};
 
 fn zeros_behind(log: &std::path::Path) -> usize {
     let files = segment_files(log);
@@ -62,27 +62,5 @@ fn zeros_behind_a_mapped_text_log_are_bounded() {
         log.append(&payload(Layout::Text, number as u64, len)).unwrap();
         // However fast it goes: the window and what it is rounded up to.
         assert!(zeros_behind(&place(&dir)) <= 2 << 20);
-    }
-}
-
-/// Bytes of blocks that the files of the log take, its control file among them.
-fn taken(log: &std::path::Path) -> u64 {
-    let files = std::fs::read_dir(log).unwrap().map(|entry| entry.unwrap().metadata().unwrap());
-    files.map(|file| std::os::unix::fs::MetadataExt::blocks(&file) * 512).sum()
-}
-
-#[test]
-fn a_small_log_takes_little_of_the_disk() {
-    for fill in FILLS {
-        let dir = scratch();
-        let options = Options::new().layout(Layout::Text).fill(fill);
-        let log = options.open(place(&dir)).unwrap();
-        log.append(b"five\n").unwrap();
-        assert!(taken(&place(&dir)) < 1 << 20, "{fill}: {}", taken(&place(&dir)));
-        // What is longer than a mapped record is, and more than the first step.
-        log.append(&[b"x".repeat((5 << 20) - 1), b"\n".to_vec()].concat()).unwrap();
-        drop(log);
-        let text = 5 + (5 << 20);
-        assert!(taken(&place(&dir)) < text + (1 << 20), "{fill}: {}", taken(&place(&dir)));
     }
 }

@@ -104,7 +104,10 @@ fn check_full_disk(mount: &Path) {
             }
         }
     }
-    // The space is free again.
+    // The space is free again, once the filesystem has noted that.
+    let directory = std::fs::File::open(mount).unwrap();
+    // SAFETY: the descriptor is open.
+    assert_eq!(unsafe { libc::syncfs(std::os::fd::AsRawFd::as_raw_fd(&directory)) }, 0);
     let file = FileOptions::new().len(4 << 20).create(&path).unwrap();
     file.write_at(0, &vec![1; 4 * MIB]).unwrap();
     file.finish().unwrap();
