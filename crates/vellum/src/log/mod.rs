@@ -176,6 +176,12 @@ impl Log {
         Ok(Log { shared: Arc::new(removal::reopen(core, core.options.may_create())?) })
     }
 
+    /// Whether the log is still at its path.
+    #[cfg(any(feature = "log", feature = "tracing"))]
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.shared.0.require_place().is_ok()
+    }
+
     /// As [`reopen`](Log::reopen), but makes a log where there is none also if this one was not to be
     /// created.
     ///

@@ -2,8 +2,8 @@
 //!
 //! It ends behind its last byte that is not NUL. After a power cut that may be in the middle of a line
 //! that was not committed: the line is ended, so that the next record does not become part of it. Files
-//! that had got their names, but no text, are removed: the log goes on before them. So are old files
-//! that were removed before and are back.
+//! that had got their names, but no text, are removed: the log goes on before them. Old files that
+//! retention had removed, and that a power cut brought back, go by its rules once more.
 //!
 //! **If the process dies here, or the power goes again**: the next opener finds the same text with
 //! some of the places filled already, and does the rest.
@@ -38,10 +38,6 @@ pub(crate) fn find_end(
     access: Access,
 ) -> Result<Positions> {
     let core = &shared.0;
-    let firsts = match loss {
-        Loss::Power => without_removed(core, firsts, access)?,
-        Loss::Words => firsts,
-    };
     check_contiguous(core, firsts)?;
     let begin = firsts[0];
     let mut newest = firsts[firsts.len() - 1];
@@ -96,25 +92,6 @@ fn behind_missing(core: &Core, positions: Positions, firsts: &[Lsn]) -> Position
         }
         _ => Positions { tail, allocated_end: tail, ..positions },
     }
-}
-
-/// Drops files that the policy had removed and a power cut has brought back: btrfs brings back one
-/// without the next, so the log begins behind the last gap.
-fn without_removed<'a>(core: &Core, firsts: &'a [Lsn], access: Access) -> Result<&'a [Lsn]> {
-    let capacity = core.capacity();
-    let is_known = firsts.iter().all(|first| first.get().is_multiple_of(capacity));
-    if !is_known || !core.policy().removes() {
-        return Ok(firsts);
-    }
-    let is_gap = |pair: &[Lsn]| pair[1].get() != pair[0].get() + capacity;
-    let gap = firsts.windows(2).rposition(is_gap);
-    let (removed, kept) = firsts.split_at(gap.map_or(0, |gap| gap + 1));
-    if access == Access::Change && !removed.is_empty() {
-        let listing = Listing::read(&core.dir)?;
-        let mut removed = removed.iter().filter_map(|first| listing.get(*first));
-        removed.try_for_each(|file| file.remove(&core.dir))?;
-    }
-    Ok(kept)
 }
 
 /// Where the text ends: behind the last byte that is not NUL.

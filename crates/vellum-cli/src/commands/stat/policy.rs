@@ -45,15 +45,18 @@ pub(super) fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
 
 fn rotates(stat: &Stat) -> String {
     let policy = &stat.policy;
-    let mut parts = vec![match policy.rotate_bytes {
-        Some(limit) => format!("at {}", bytes(limit)),
-        None => format!("at {}, the capacity of a segment", bytes(stat.segment_capacity_bytes)),
-    }];
+    let mut parts = Vec::new();
+    if let Some(limit) = policy.rotate_bytes {
+        parts.push(format!("at {}", bytes(limit)));
+    }
     if let Some(every) = policy.rotate_every {
         parts.push(format!("every {}", span(every)));
     }
     if !policy.rotate_offset.is_zero() {
         parts.push(format!("moved by {}", span(policy.rotate_offset)));
+    }
+    if parts.is_empty() {
+        parts.push("when it is asked to".into());
     }
     if policy.compresses {
         parts.push("and compresses what it has left".into());

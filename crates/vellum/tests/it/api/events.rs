@@ -4,7 +4,7 @@ use vellum::{Layout, Options};
 
 use crate::support::child::{self, Child};
 use crate::support::fork;
-use crate::support::{assert_sound, payloads, place, scratch, small};
+use crate::support::{assert_sound, payloads, place, scratch, small, until};
 
 const EVENTS: usize = 400;
 
@@ -131,4 +131,40 @@ fn an_event_in_pieces_is_one_record_and_one_that_is_refused_is_counted() {
     }
     assert_eq!(refused.lost(), 3);
     assert!(refused.clone().make_writer().flush().is_ok(), "nothing was written");
+}
+
+#[cfg(feature = "tracing")]
+#[test]
+fn events_go_on_in_a_new_log_when_theirs_is_moved() {
+    use std::io::Write;
+
+    use tracing_subscriber::fmt::MakeWriter;
+
+    let dir = scratch();
+    let writer = vellum::tracing::LogWriter::new(small(Layout::Text).open(place(&dir)).unwrap());
+    let write = |number: usize| writeln!(writer.make_writer(), "{number}").unwrap();
+    let moved: Vec<_> = ["moved", "again"].map(|name| dir.path().join(name)).into();
+    let mut number = 0;
+    for to in &moved {
+        std::fs::rename(place(&dir), to).unwrap();
+        until("events go to the new log", || {
+            // Several threads meet the old one at the same time.
+            std::thread::scope(|scope| {
+                (number..number + 4).for_each(|number| drop(scope.spawn(move || write(number))));
+            });
+            number += 4;
+            place(&dir).exists().then_some(())
+        });
+    }
+    write(number);
+    assert_eq!(writer.lost(), 0);
+    let newest = place(&dir);
+    let logs = moved.iter().chain([&newest]).map(|path| Options::new().open(path).unwrap());
+    let found: Vec<Vec<u8>> = logs.flat_map(|log| payloads(&log)).collect();
+    let mut numbers: Vec<usize> = found
+        .iter()
+        .map(|line| std::str::from_utf8(line).unwrap().trim().parse().unwrap())
+        .collect();
+    numbers.sort_unstable();
+    assert!(numbers.into_iter().eq(0..=number), "each event is in one of the logs");
 }

@@ -120,18 +120,23 @@ fn a_compressed_file_counts_whatever_the_plain_one_has_become() {
 fn a_file_that_retention_removed_and_a_power_cut_brings_back_is_removed_again() {
     for is_removing in [true, false] {
         let dir = scratch();
-        let options = rotating(1000);
-        let options = if is_removing { options.retain_files(5) } else { options };
-        let log = options.open(place(&dir)).unwrap();
+        let log = rotating(1000).open(place(&dir)).unwrap();
         append_lines(&log, 0..35, 100);
         drop(log);
-        // As if two had been removed, and the first were back.
+        let retained = Options::new().retain_files(if is_removing { 1 } else { 3 });
         let files = segment_files(&place(&dir));
-        fs::remove_file(&files[1]).unwrap();
+        let first = fs::read(&files[0]).unwrap();
+        drop(retained.open(place(&dir)).unwrap());
+        if is_removing {
+            // Two have been removed, and the first comes back.
+            fs::write(&files[0], first).unwrap();
+        } else {
+            // By somebody, and not by retention: what is before it stays.
+            fs::remove_file(&files[1]).unwrap();
+        }
         in_another_boot(&place(&dir));
         let log = Options::new().open(place(&dir)).unwrap();
         if !is_removing {
-            // Nothing removed it: it is missing, and readers say so.
             let gaps = log.stat().unwrap().gaps;
             assert_eq!(gaps.len(), 1);
             let mut reader = log.reader(Lsn::ZERO).unwrap();
