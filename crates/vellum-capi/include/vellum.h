@@ -531,6 +531,29 @@ typedef struct {
     uint64_t next_lsn;
 } vellum_record;
 
+// A stretch of a log that cannot be read: a file that is gone, empty or cut short, or damage.
+typedef struct {
+    // sizeof(vellum_gap), set by the caller.
+    size_t struct_size;
+    // Where it begins.
+    uint64_t from;
+    // Where the log goes on.
+    uint64_t to;
+    // How many bytes are missing, at most.
+    uint64_t bytes_max;
+    // When what is missing was appended, at the earliest, in seconds since 1970; 0 where nothing
+    // tells.
+    uint64_t after_s;
+    // The same, at the latest.
+    uint64_t before_s;
+    // The file; of a text log's that is gone, what its name looked like. Borrowed from the
+    // vellum_stat, or until the next vellum_reader_take_gap.
+    const char *path;
+    // What is wrong with it, what would help, how much is missing and from when it is: a sentence
+    // without its end. Borrowed in the same way.
+    const char *text;
+} vellum_gap;
+
 // A reader that starts at the record at `from`, or at the oldest for 0.
 //
 // Errors: VELLUM_TRIMMED for a position that is no longer kept, VELLUM_OUT_OF_RANGE for one beyond
@@ -554,6 +577,15 @@ int vellum_reader_next(vellum_reader *reader, vellum_record *record);
 // that may not write the log's control file looks again every 20 ms instead. Otherwise as
 // vellum_reader_next.
 int vellum_reader_follow(vellum_reader *reader, int64_t timeout_ns, vellum_record *record);
+
+// Whether to go on behind files that are gone and stretches that are damaged, instead of returning
+// VELLUM_CORRUPT: 1 or 0, which is the default. What was left out vellum_reader_take_gap tells.
+int vellum_reader_skip_damage(vellum_reader *reader, int skip);
+
+// The oldest gap that the reader has left out and that was not taken yet, or VELLUM_END.
+//
+// Texts are borrowed until the next call of this function with the same reader.
+int vellum_reader_take_gap(vellum_reader *reader, vellum_gap *gap);
 
 // Where the next record will be looked for. 0 for NULL.
 uint64_t vellum_reader_position(const vellum_reader *reader);
@@ -757,6 +789,8 @@ typedef struct {
     // Whether this process can see to it that the name of the log's directory survives a power
     // cut: 0 where it may not read the directory above.
     uint64_t can_sync_name;
+    // Stretches of a text log that are missing: vellum_stat_gap.
+    uint64_t gap_count;
 } vellum_summary;
 
 // What commits did since the control file was made.
@@ -942,6 +976,32 @@ typedef struct {
 // Hold number `index`. In a busy log something is held nearly always, and for microseconds.
 // Errors: VELLUM_OUT_OF_RANGE where there are no more.
 int vellum_stat_hold(const vellum_stat *stat, size_t index, vellum_hold *hold);
+
+/* ---- What was removed from a log ------------------------------------------------------------- */
+
+// Files that the policy of a text log has removed since its control file was made, by the rule.
+typedef struct {
+    // sizeof(vellum_removed), set by the caller.
+    size_t struct_size;
+    // Files that retain_bytes removed.
+    uint64_t files_by_bytes;
+    // Bytes of text in them.
+    uint64_t bytes_by_bytes;
+    // Files that retain_age_s removed.
+    uint64_t files_by_age;
+    // Bytes of text in them.
+    uint64_t bytes_by_age;
+    // Files that retain_files removed.
+    uint64_t files_by_files;
+    // Bytes of text in them.
+    uint64_t bytes_by_files;
+} vellum_removed;
+
+// Gap number `index`, oldest first. Errors: VELLUM_OUT_OF_RANGE where there are no more.
+int vellum_stat_gap(const vellum_stat *stat, size_t index, vellum_gap *gap);
+
+// What the log's policy has removed.
+int vellum_stat_removed(const vellum_stat *stat, vellum_removed *removed);
 
 /* ---- Damage ---------------------------------------------------------------------------------- */
 

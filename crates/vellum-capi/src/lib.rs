@@ -6,7 +6,7 @@
 //! | [`options`], [`log`] | opening a log, its positions |
 //! | [`append`], [`batch`], [`reservation`] | writing records |
 //! | [`commit`], [`committer`] | surviving a power cut |
-//! | [`reader`] | reading and following |
+//! | [`reader`] | reading and following, what is missing |
 //! | [`upkeep`], [`stat`], [`verify`] | looking after a log |
 //!
 //! Below them are `boundary`, which every function goes through, so that no panic crosses it and

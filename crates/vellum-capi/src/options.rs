@@ -52,7 +52,8 @@ pub enum vellum_preallocate {
     VELLUM_PREALLOCATE_OFF = 2,
     /// The size of the whole file without its blocks; with VELLUM_FILL_PWRITE.
     VELLUM_PREALLOCATE_SPARSE = 3,
-    /// The blocks of the whole file, by fallocate.
+    /// Blocks by fallocate, in steps ahead of the records; of whole files where vellum_prepare asks
+    /// for them, and in a staged log.
     VELLUM_PREALLOCATE_FALLOCATE = 4,
     /// The blocks of the whole file, written with zeros. Framed only.
     VELLUM_PREALLOCATE_ZEROS = 5,

@@ -1,12 +1,14 @@
 //! Reading records, and waiting for more.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use vellum::{Lsn, Reader, Record};
+use vellum::{Gap, Lsn, Reader, Record};
 
 use crate::boundary::{guard, guard_or, required};
+use crate::growing::{Growing, Place};
+use crate::last_error::{path_text, text};
 use crate::log::vellum_log;
 use crate::status::vellum_status::{self, VELLUM_END, VELLUM_OK};
 
@@ -15,6 +17,9 @@ use crate::status::vellum_status::{self, VELLUM_END, VELLUM_OK};
 /// From vellum_reader_open, until vellum_reader_close. One thread at a time; any thread.
 pub struct vellum_reader {
     reader: Reader,
+    /// What was left out, oldest last, and the texts of the gap that was taken last.
+    gaps: Vec<Gap>,
+    texts: Option<GapTexts>,
 }
 
 /// A record, as a reader lends it.
@@ -32,6 +37,34 @@ pub struct vellum_record {
     pub next_lsn: u64,
 }
 
+/// A stretch of a log that cannot be read: a file that is gone, empty or cut short, or damage.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct vellum_gap {
+    /// sizeof(vellum_gap), set by the caller.
+    pub struct_size: usize,
+    /// Where it begins.
+    pub from: u64,
+    /// Where the log goes on.
+    pub to: u64,
+    /// How many bytes are missing, at most.
+    pub bytes_max: u64,
+    /// When what is missing was appended, at the earliest, in seconds since 1970; 0 where nothing
+    /// tells.
+    pub after_s: u64,
+    /// The same, at the latest.
+    pub before_s: u64,
+    /// The file; of a text log's that is gone, what its name looked like. Borrowed from the
+    /// vellum_stat, or until the next vellum_reader_take_gap.
+    pub path: *const c_char,
+    /// What is wrong with it, what would help, how much is missing and from when it is: a sentence
+    /// without its end. Borrowed in the same way.
+    pub text: *const c_char,
+}
+
+// SAFETY: repr(C), size first, words and pointers only.
+unsafe impl Growing for vellum_gap {}
+
 /// A reader that starts at the record at `from`, or at the oldest for 0.
 ///
 /// Errors: VELLUM_TRIMMED for a position that is no longer kept, VELLUM_OUT_OF_RANGE for one beyond
@@ -46,7 +79,11 @@ pub extern "C" fn vellum_reader_open(
         let log = required(log, "log")?;
         let place = required(reader, "reader")?;
         let reader = log.log.reader(Lsn::new(from))?;
-        place.write(Box::into_raw(Box::new(vellum_reader { reader })));
+        place.write(Box::into_raw(Box::new(vellum_reader {
+            reader,
+            gaps: Vec::new(),
+            texts: None,
+        })));
         Ok(VELLUM_OK)
     })
 }
@@ -90,6 +127,42 @@ pub extern "C" fn vellum_reader_follow(
     })
 }
 
+/// Whether to go on behind files that are gone and stretches that are damaged, instead of returning
+/// VELLUM_CORRUPT: 1 or 0, which is the default. What was left out vellum_reader_take_gap tells.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_reader_skip_damage(
+    reader: Option<&mut vellum_reader>,
+    skip: c_int,
+) -> c_int {
+    guard(|| {
+        required(reader, "reader")?.reader.skip_damage(skip != 0);
+        Ok(VELLUM_OK)
+    })
+}
+
+/// The oldest gap that the reader has left out and that was not taken yet, or VELLUM_END.
+///
+/// Texts are borrowed until the next call of this function with the same reader.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vellum_reader_take_gap(
+    reader: Option<&mut vellum_reader>,
+    gap: *mut vellum_gap,
+) -> c_int {
+    guard(|| {
+        let reader = required(reader, "reader")?;
+        // SAFETY: the caller's structure is as long as it says.
+        let place = unsafe { Place::required(gap, "gap") }?;
+        if reader.gaps.is_empty() {
+            reader.gaps = reader.reader.take_gaps();
+            reader.gaps.reverse();
+        }
+        let Some(found) = reader.gaps.pop() else { return Ok(VELLUM_END) };
+        let texts = reader.texts.insert(GapTexts::of(&found));
+        place.put(&gap_of(&found, texts));
+        Ok(VELLUM_OK)
+    })
+}
+
 /// Where the next record will be looked for. 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_reader_position(reader: Option<&vellum_reader>) -> u64 {
@@ -114,4 +187,33 @@ fn lend(record: Option<Record<'_>>, place: &mut MaybeUninit<vellum_record>) -> v
         next_lsn: record.next_lsn.get(),
     });
     VELLUM_OK
+}
+
+/// Texts of a gap as C gets them.
+pub(crate) struct GapTexts {
+    path: CString,
+    text: CString,
+}
+
+impl GapTexts {
+    pub(crate) fn of(gap: &Gap) -> GapTexts {
+        GapTexts { path: path_text(&gap.path), text: text(gap.what().as_bytes()) }
+    }
+}
+
+pub(crate) fn gap_of(gap: &Gap, texts: &GapTexts) -> vellum_gap {
+    let seconds = |time: Option<SystemTime>| {
+        let since = time.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+        since.map_or(0, |since| since.as_secs())
+    };
+    vellum_gap {
+        struct_size: 0,
+        from: gap.from.get(),
+        to: gap.to.get(),
+        bytes_max: gap.bytes_max,
+        after_s: seconds(gap.after),
+        before_s: seconds(gap.before),
+        path: texts.path.as_ptr(),
+        text: texts.text.as_ptr(),
+    }
 }

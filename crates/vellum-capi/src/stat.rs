@@ -1,7 +1,8 @@
 //! The state of a log at one moment; its files and processes are in [`elements`], what they hold in
-//! [`holds`].
+//! [`holds`], what is missing in [`gaps`].
 
 pub mod elements;
+pub mod gaps;
 pub mod holds;
 
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -19,6 +20,7 @@ use crate::log::{layout_number, vellum_log};
 use crate::options::VELLUM_ALL_FILES;
 use crate::options::vellum_fill::*;
 use crate::options::vellum_preallocate::*;
+use crate::reader::GapTexts;
 use crate::status::vellum_status::VELLUM_OK;
 
 /// The state of a log at one moment: positions, files, processes.
@@ -40,6 +42,7 @@ struct Texts {
     poison: Option<CString>,
     segments: Vec<CString>,
     holds: Vec<CString>,
+    gaps: Vec<GapTexts>,
 }
 
 impl Texts {
@@ -54,6 +57,7 @@ impl Texts {
             poison: stat.poison.as_ref().map(|poison| text(poison.as_bytes())),
             segments: stat.segments.iter().map(|segment| path_text(&segment.path)).collect(),
             holds: stat.holds.iter().map(|hold| text(hold.to_string().as_bytes())).collect(),
+            gaps: stat.gaps.iter().map(GapTexts::of).collect(),
         }
     }
 }
@@ -113,6 +117,8 @@ pub struct vellum_summary {
     /// Whether this process can see to it that the name of the log's directory survives a power
     /// cut: 0 where it may not read the directory above.
     pub can_sync_name: u64,
+    /// Stretches of a text log that are missing: vellum_stat_gap.
+    pub gap_count: u64,
 }
 
 // SAFETY: repr(C), size first, words, pointers and two pairs of half words.
@@ -228,6 +234,7 @@ fn summary_of(stat: &Stat, texts: &Texts) -> vellum_summary {
         poison: or_null(texts.poison.as_deref()),
         hold_count: stat.holds.len() as u64,
         can_sync_name: u64::from(stat.can_sync_name),
+        gap_count: stat.gaps.len() as u64,
     }
 }
 

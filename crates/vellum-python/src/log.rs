@@ -167,23 +167,29 @@ impl Log {
 
     /// An iterator over the records from `start` on, or from the oldest for 0; it ends at the end
     /// of the log, and goes on from there when it is asked again.
-    #[pyo3(signature = (start=0))]
-    fn read(this: Py<Self>, py: Python<'_>, start: u64) -> PyResult<Reader> {
-        let inner = this.get().run(py, |log| log.reader(Lsn::new(start)))?;
+    ///
+    /// With `skip_damage` it goes on behind files that are gone and stretches that are damaged,
+    /// instead of raising `Corrupt`; what it has left out its `take_gaps` tells.
+    #[pyo3(signature = (start=0, *, skip_damage=false))]
+    fn read(this: Py<Self>, py: Python<'_>, start: u64, skip_damage: bool) -> PyResult<Reader> {
+        let mut inner = this.get().run(py, |log| log.reader(Lsn::new(start)))?;
+        inner.skip_damage(skip_damage);
         Ok(Reader::new(this, inner, Waits::Never))
     }
 
     /// As `read`, but waits for more at the end of the log: for ever, or until no record has come
     /// for `timeout` seconds. Ctrl-C interrupts it.
-    #[pyo3(signature = (start=0, timeout=None))]
+    #[pyo3(signature = (start=0, timeout=None, *, skip_damage=false))]
     fn follow(
         this: Py<Self>,
         py: Python<'_>,
         start: u64,
         timeout: Option<&Bound<'_, PyAny>>,
+        skip_damage: bool,
     ) -> PyResult<Reader> {
         let timeout = timeout.map(|timeout| span("timeout", timeout)).transpose()?;
-        let inner = this.get().run(py, |log| log.reader(Lsn::new(start)))?;
+        let mut inner = this.get().run(py, |log| log.reader(Lsn::new(start)))?;
+        inner.skip_damage(skip_damage);
         Ok(Reader::new(this, inner, Waits::UpTo(timeout)))
     }
 

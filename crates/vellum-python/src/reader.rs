@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::error::Raise;
 use crate::log::Log;
+use crate::stat;
 
 /// How long a wait goes on before Python looks for signals such as Ctrl-C.
 const SLICE: Duration = Duration::from_millis(50);
@@ -74,6 +75,12 @@ impl Reader {
     #[getter]
     fn position(&self) -> PyResult<u64> {
         self.with(|reader| Ok(reader.position().get()))
+    }
+
+    /// What this reader has left out since it was last asked, oldest first: only one that skips
+    /// damage leaves anything out.
+    fn take_gaps<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        self.with(|reader| reader.take_gaps().iter().map(|gap| stat::gap(py, gap)).collect())
     }
 
     fn __iter__(this: Py<Self>) -> Py<Self> {

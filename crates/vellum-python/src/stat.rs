@@ -1,12 +1,12 @@
 //! What can be told of a log, as plain dictionaries.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use vellum::{
-    Damage, Hold, ParticipantStat, Policy, Recovery, RemovedFiles, RemovedStat, SegmentStat, Stat,
-    VerifyReport,
+    Damage, Gap, Hold, ParticipantStat, Policy, Recovery, RemovedFiles, RemovedStat, SegmentStat,
+    Stat, VerifyReport,
 };
 
 /// A dictionary of `name: value` pairs.
@@ -39,6 +39,7 @@ pub(crate) fn stat<'py>(py: Python<'py>, stat: &Stat) -> Made<'py> {
         "repaired_bytes": stat.repaired_bytes,
         "dropped": stat.dropped,
         "removed": removed(py, &stat.removed)?,
+        "gaps": list(py, &stat.gaps, gap)?,
         "commits": stat.commits.commits,
         "syncs": stat.commits.syncs,
         "synced_bytes": stat.commits.synced_bytes,
@@ -46,6 +47,23 @@ pub(crate) fn stat<'py>(py: Python<'py>, stat: &Stat) -> Made<'py> {
         "segments": list(py, &stat.segments, segment)?,
         "participants": list(py, &stat.participants, participant)?,
         "holds": list(py, &stat.holds, hold)?,
+    )
+}
+
+/// Times in seconds since 1970; `None` where nothing tells.
+pub(crate) fn gap<'py>(py: Python<'py>, gap: &Gap) -> Made<'py> {
+    let seconds = |time: Option<SystemTime>| {
+        let since = time.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+        since.map(|since| since.as_secs())
+    };
+    dict!(py,
+        "path": gap.path.as_os_str(),
+        "from": gap.from.get(),
+        "to": gap.to.get(),
+        "bytes_max": gap.bytes_max,
+        "after": seconds(gap.after),
+        "before": seconds(gap.before),
+        "text": gap.what(),
     )
 }
 

@@ -90,6 +90,27 @@ def test_a_log_is_trimmed_and_truncated(path: str) -> None:
         assert trimmed.value.lsn == positions[0]
 
 
+def test_a_file_that_is_gone_is_told_and_can_be_passed_over(path: str) -> None:
+    with Log(path, layout="text", rotate_bytes=100) as log:
+        for number in range(5):
+            log.append(b"%90d\n" % number)
+        missing = log.stat()["segments"][2]["path"]
+        os.remove(missing)
+        (gap,) = log.stat()["gaps"]
+        assert gap["from"] < gap["to"] and gap["bytes_max"] >= 91 and "missing" in gap["text"]
+        assert gap["after"] is not None and gap["before"] is not None
+        reader = log.read()
+        with pytest.raises(vellum_log.Corrupt):
+            list(reader)
+        assert reader.take_gaps() == []
+        reader = log.read(skip_damage=True)
+        assert [int(record.payload) for record in reader] == [0, 1, 3, 4]
+        assert reader.take_gaps() == [gap]
+        assert reader.take_gaps() == []
+        followed = log.follow(timeout=0, skip_damage=True)
+        assert len(list(followed)) == 4
+
+
 def test_what_a_log_is_can_be_told(path: str) -> None:
     with Log(path, layout="text", fill="pwrite", segment_capacity_bytes=8192) as log:
         log.append(b"a line\n")

@@ -265,7 +265,9 @@ static void state(const char *dir)
     CHECK(summary.tail == vellum_tail(log) && summary.durable == vellum_durable(log));
     CHECK(strlen(summary.filesystem) > 0 && strlen(summary.fill_reason) > 0);
     CHECK(summary.poison == NULL && summary.stage == NULL && summary.dropped == 0);
-    CHECK(summary.can_sync_name == 1);
+    CHECK(summary.can_sync_name == 1 && summary.gap_count == 0);
+    vellum_gap gap = {.struct_size = sizeof gap};
+    RETURNS(VELLUM_OUT_OF_RANGE, vellum_stat_gap(stat, 0, &gap));
     CHECK(summary.segment_count >= 1 && summary.participant_count == 1);
 
     vellum_commits counts = {.struct_size = sizeof counts};
@@ -284,6 +286,62 @@ static void state(const char *dir)
     CHECK(participant.alive == 1 && participant.stopped == 0);
     CHECK(participant.in_flight_count == 0);
     RETURNS(VELLUM_OUT_OF_RANGE, vellum_stat_participant(stat, 1, &participant));
+    vellum_stat_free(stat);
+    vellum_close(log);
+    free(path);
+}
+
+/* A file that is gone is told, and a reader goes on behind it if it is to. */
+static void gaps(const char *dir)
+{
+    char *path = below(dir, "gaps");
+    vellum_options options = options_of(VELLUM_LAYOUT_TEXT);
+    options.rotate_bytes = 4096;
+    options.retain_files = 3;
+    vellum_log *log;
+    uint64_t lsn;
+    OK(vellum_open(path, &options, &log));
+    char line[1000];
+    memset(line, 'x', sizeof line);
+    line[sizeof line - 1] = '\n';
+    for (int i = 0; i < 24; i++)
+        OK(vellum_append(log, line, sizeof line, &lsn));
+
+    vellum_stat *stat;
+    OK(vellum_stat_take(log, &stat));
+    vellum_removed removed = {.struct_size = sizeof removed};
+    OK(vellum_stat_removed(stat, &removed));
+    CHECK(removed.files_by_files == 2 && removed.bytes_by_files == 8 * sizeof line);
+    CHECK(removed.files_by_bytes == 0 && removed.files_by_age == 0);
+    vellum_segment segment = {.struct_size = sizeof segment};
+    OK(vellum_stat_segment(stat, 1, &segment));
+    CHECK(unlink(segment.path) == 0);
+    vellum_stat_free(stat);
+
+    OK(vellum_stat_take(log, &stat));
+    vellum_summary summary = {.struct_size = sizeof summary};
+    OK(vellum_stat_summary(stat, &summary));
+    CHECK(summary.gap_count == 1);
+    vellum_gap told = {.struct_size = sizeof told}, gap = {.struct_size = sizeof gap};
+    OK(vellum_stat_gap(stat, 0, &told));
+    CHECK(told.to > told.from && told.bytes_max >= 4 * sizeof line && told.before_s > 0);
+    CHECK(strstr(told.path, ".log") && strstr(told.text, "missing"));
+
+    vellum_reader *reader;
+    vellum_record record;
+    int found = 0, result;
+    OK(vellum_reader_open(log, 0, &reader));
+    while ((result = vellum_reader_next(reader, &record)) == VELLUM_OK)
+        found++;
+    CHECK(result == VELLUM_CORRUPT && found == 4);
+    OK(vellum_reader_skip_damage(reader, 1));
+    while ((result = vellum_reader_next(reader, &record)) == VELLUM_OK)
+        found++;
+    CHECK(result == VELLUM_END && found == 12);
+    OK(vellum_reader_take_gap(reader, &gap));
+    CHECK(gap.from == told.from && gap.to == told.to && strcmp(gap.text, told.text) == 0);
+    CHECK(vellum_reader_take_gap(reader, &gap) == VELLUM_END);
+    vellum_reader_close(reader);
     vellum_stat_free(stat);
     vellum_close(log);
     free(path);
@@ -433,6 +491,7 @@ int main(int argc, char **argv)
     completions(argv[1]);
     upkeep(argv[1]);
     state(argv[1]);
+    gaps(argv[1]);
     policies(argv[1]);
     rotation(argv[1]);
     damage(argv[1]);

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::tools::crate_dir;
 
 /// The parts of the header, in its order: a source file, and what it is about.
-const PARTS: [(&str, &str); 16] = [
+const PARTS: [(&str, &str); 17] = [
     ("version", "Versions"),
     ("status", "Codes"),
     ("last_error", "What went wrong"),
@@ -24,6 +24,7 @@ const PARTS: [(&str, &str); 16] = [
     ("stat", "The state of a log"),
     ("stat/elements", "The files and processes of a state"),
     ("stat/holds", "Who holds what others may wait for"),
+    ("stat/gaps", "What was removed from a log"),
     ("verify", "Damage"),
 ];
 

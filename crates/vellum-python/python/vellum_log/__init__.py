@@ -33,6 +33,7 @@ from vellum_log.errors import (
 from vellum_log.handler import VellumHandler
 from vellum_log.reports import (
     Damage,
+    Gap,
     Hold,
     Participant,
     Policy,
@@ -53,6 +54,7 @@ __all__ = [
     "Error",
     "ErrorKind",
     "Exhausted",
+    "Gap",
     "Hold",
     "Incompatible",
     "InvalidOption",

@@ -78,6 +78,23 @@ class RemovedStat(TypedDict):
     by_files: RemovedFiles
 
 
+# With a key that is a word of the language.
+Gap = TypedDict(
+    "Gap",
+    {
+        "path": str,
+        "from": int,
+        "to": int,
+        "bytes_max": int,
+        "after": int | None,
+        "before": int | None,
+        "text": str,
+    },
+)
+"""A stretch of a log that cannot be read: the file, the positions, how many bytes at most, between which
+times (seconds since 1970, None where nothing tells) it was appended, and what is wrong."""
+
+
 class Stat(TypedDict):
     """The state of a log at one moment."""
 
@@ -98,6 +115,7 @@ class Stat(TypedDict):
     repaired_bytes: int
     dropped: int
     removed: RemovedStat
+    gaps: list[Gap]
     commits: int
     syncs: int
     synced_bytes: int

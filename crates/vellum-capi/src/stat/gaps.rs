@@ -1,0 +1,79 @@
+//! What is missing of a log, and what its rules have removed.
+
+use std::ffi::c_int;
+
+use vellum::RemovedFiles;
+
+use crate::boundary::{guard, required};
+use crate::growing::{Growing, Place};
+use crate::reader::{gap_of, vellum_gap};
+use crate::stat::vellum_stat;
+use crate::status::vellum_status::VELLUM_OK;
+use crate::verify::element;
+
+/// Files that the policy of a text log has removed since its control file was made, by the rule.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct vellum_removed {
+    /// sizeof(vellum_removed), set by the caller.
+    pub struct_size: usize,
+    /// Files that retain_bytes removed.
+    pub files_by_bytes: u64,
+    /// Bytes of text in them.
+    pub bytes_by_bytes: u64,
+    /// Files that retain_age_s removed.
+    pub files_by_age: u64,
+    /// Bytes of text in them.
+    pub bytes_by_age: u64,
+    /// Files that retain_files removed.
+    pub files_by_files: u64,
+    /// Bytes of text in them.
+    pub bytes_by_files: u64,
+}
+
+// SAFETY: repr(C), size first, words only.
+unsafe impl Growing for vellum_removed {}
+
+/// Gap number `index`, oldest first. Errors: VELLUM_OUT_OF_RANGE where there are no more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vellum_stat_gap(
+    stat: Option<&vellum_stat>,
+    index: usize,
+    gap: *mut vellum_gap,
+) -> c_int {
+    guard(|| {
+        let stat = required(stat, "stat")?;
+        // SAFETY: the caller's structure is as long as it says.
+        let place = unsafe { Place::required(gap, "gap") }?;
+        let found = element(&stat.stat.gaps, index)?;
+        place.put(&gap_of(found, &stat.texts.gaps[index]));
+        Ok(VELLUM_OK)
+    })
+}
+
+/// What the log's policy has removed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vellum_stat_removed(
+    stat: Option<&vellum_stat>,
+    removed: *mut vellum_removed,
+) -> c_int {
+    guard(|| {
+        let found = &required(stat, "stat")?.stat.removed;
+        // SAFETY: the caller's structure is as long as it says.
+        let place = unsafe { Place::required(removed, "removed") }?;
+        let of = |removed: RemovedFiles| (removed.files, removed.bytes);
+        let (files_by_bytes, bytes_by_bytes) = of(found.by_bytes);
+        let (files_by_age, bytes_by_age) = of(found.by_age);
+        let (files_by_files, bytes_by_files) = of(found.by_files);
+        place.put(&vellum_removed {
+            struct_size: 0,
+            files_by_bytes,
+            bytes_by_bytes,
+            files_by_age,
+            bytes_by_age,
+            files_by_files,
+            bytes_by_files,
+        });
+        Ok(VELLUM_OK)
+    })
+}
