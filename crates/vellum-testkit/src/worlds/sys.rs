@@ -78,6 +78,14 @@ pub(crate) fn reap() -> Option<(pid_t, End)> {
     (child > 0).then(|| (child, end_of(status)))
 }
 
+/// How a child of the calling process has ended, if it has.
+pub(crate) fn has_ended(child: pid_t) -> Option<End> {
+    let mut status: c_int = 0;
+    // SAFETY: `status` outlives the call.
+    let ended = unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) };
+    (ended == child).then(|| end_of(status))
+}
+
 fn end_of(status: c_int) -> End {
     match libc::WIFEXITED(status) {
         true => End::Exited(libc::WEXITSTATUS(status)),

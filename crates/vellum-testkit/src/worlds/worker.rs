@@ -5,6 +5,7 @@
 //! standard input ends, so that whatever it holds others up with is noticed.
 
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -155,17 +156,36 @@ impl Life<'_> {
         }
         if me == first {
             drop((turn, log, closing));
-            self.linger(&side);
         } else {
             drop(closing);
             let _ = turn.read(&mut [0]);
             log.iter().for_each(|log| side.work(log, self.args.operations));
-            self.linger(&side);
         }
         match child {
-            None => std::process::exit(0),
-            Some(child) => reap(child),
+            None => {
+                self.linger(&side);
+                std::process::exit(0)
+            }
+            Some(child) => self.linger_beside(&side, child),
         }
+    }
+
+    /// As [`linger`](Life::linger), and hears of it if the child dies: nobody else does.
+    fn linger_beside(&self, side: &Side, child: libc::pid_t) -> anyhow::Result<()> {
+        say(side.letter, &Report::Done);
+        let mut ended = None;
+        while !sys::can_read(io::stdin().as_fd(), 20) && ended.is_none() {
+            ended = sys::has_ended(child);
+        }
+        let end = ended.map_or_else(|| sys::wait_for(child), Ok)?;
+        // The world may have taken the memory away that the child's own work needed.
+        let starves = table::has(&self.worlds, Kind::Memory) && end == End::Killed(libc::SIGABRT);
+        if end != End::Exited(0) && !starves {
+            bail!("a forked child ended by {end:?}");
+        }
+        say(letter(self.args.worker, 1), &Report::Done);
+        let _ = io::stdin().lock().read(&mut [0]);
+        Ok(())
     }
 
     /// Children that are made while another thread opens and closes, and that live on.

@@ -15,6 +15,8 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use zstd::stream::write::Encoder;
+use zstd::zstd_safe::{CCtx, CParameter};
 
 use crate::error::OsResult;
 use crate::log::attachment::Attachment;
@@ -85,7 +87,10 @@ impl Core {
     /// Writes the compressed form of a file, durably, with the length of what it was.
     fn encode(&self, plain: &Path, target: &OwnedFd) -> io::Result<()> {
         let mut source = File::from(self.dir.open_file(plain, OFlags::RDONLY)?);
-        let mut encoder = zstd::stream::Encoder::new(sys::file::Stream::new(target), LEVEL)?;
+        // What creates a context by itself panics where there is no memory for one.
+        let mut context = CCtx::try_create().ok_or(Errno::NOMEM)?;
+        let mut encoder = Encoder::with_context(sys::file::Stream::new(target), &mut context);
+        encoder.set_parameter(CParameter::CompressionLevel(LEVEL))?;
         encoder.set_pledged_src_size(Some(source.metadata()?.len()))?;
         encoder.include_contentsize(true)?;
         encoder.include_checksum(true)?;

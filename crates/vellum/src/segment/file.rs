@@ -280,11 +280,18 @@ fn is_compressed(path: &Path) -> bool {
 #[cfg(feature = "zstd")]
 fn decompressed(fd: OwnedFd, path: &Path, capacity: u64) -> Result<OwnedFd> {
     use std::io::Read;
+
+    use zstd::zstd_safe::DCtx;
+
     let memory = rustix::fs::memfd_create("vellum-segment", rustix::fs::MemfdFlags::CLOEXEC)
         .or_os("find memory to decompress", path)?;
     let mut target = sys::file::Stream::new(&memory);
-    let decoder = zstd::stream::Decoder::new(std::fs::File::from(fd));
-    let copied = decoder.and_then(|text| std::io::copy(&mut text.take(capacity + 1), &mut target));
+    // What creates a context by itself panics where there is no memory for one.
+    let mut context =
+        DCtx::try_create().ok_or(Errno::NOMEM).or_os("find memory to decompress", path)?;
+    let file = std::io::BufReader::with_capacity(DCtx::in_size(), std::fs::File::from(fd));
+    let text = zstd::stream::read::Decoder::with_context(file, &mut context);
+    let copied = std::io::copy(&mut text.take(capacity + 1), &mut target);
     copied.map_err(|error| {
         if let Some(errno @ (Errno::FBIG | Errno::NOMEM | Errno::NOSPC | Errno::IO)) =
             Errno::from_io_error(&error)
