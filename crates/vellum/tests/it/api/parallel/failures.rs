@@ -9,7 +9,7 @@ use vellum::{Error, ErrorKind};
 use super::METHODS;
 use crate::support::child::{self, Child};
 use crate::support::mount::Mount;
-use crate::support::scratch;
+use crate::support::{scratch, until};
 
 const MIB: usize = 1 << 20;
 
@@ -104,13 +104,12 @@ fn check_full_disk(mount: &Path) {
             }
         }
     }
-    // The space is free again, once the filesystem has noted that.
-    let directory = std::fs::File::open(mount).unwrap();
-    // SAFETY: the descriptor is open.
-    assert_eq!(unsafe { libc::syncfs(std::os::fd::AsRawFd::as_raw_fd(&directory)) }, 0);
-    let file = FileOptions::new().len(4 << 20).create(&path).unwrap();
-    file.write_at(0, &vec![1; 4 * MIB]).unwrap();
-    file.finish().unwrap();
+    // The space is free again, once children that other tests have forked have let go of the files.
+    until("there is space again", || {
+        let file = FileOptions::new().len(4 << 20).create(&path).unwrap();
+        file.write_at(0, &vec![1; 4 * MIB]).ok()?;
+        file.finish().ok()
+    });
 }
 
 #[test]
