@@ -175,6 +175,10 @@ impl Side {
         else {
             return;
         };
+        // Behind what somebody has in flight: a rotation takes the rest of a file at once.
+        if lsn > log.published() {
+            return;
+        }
         say(self.letter, &Report::Trimming(lsn.get()));
         self.attempt("trim", log.trim(lsn));
     }
