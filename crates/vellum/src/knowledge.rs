@@ -32,7 +32,7 @@
 //!   and not beyond.
 //! - *`FALLOC_FL_WRITE_ZEROES`* was supported by none of these.
 
-use crate::options::{SEGMENT_CAPACITY_BYTES_DEFAULT, STAGED_CAPACITY_BYTES_DEFAULT};
+use crate::options::limits::{SEGMENT_CAPACITY_BYTES_DEFAULT, STAGED_CAPACITY_BYTES_DEFAULT};
 use crate::parallel::Method;
 use crate::sys::filesystem::Filesystem;
 use crate::{Fill, Layout, Preallocate};

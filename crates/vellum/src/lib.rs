@@ -38,7 +38,6 @@ pub mod logger;
 mod lsn;
 mod options;
 pub mod parallel;
-mod policy;
 mod segment;
 mod shared;
 mod sys;
@@ -55,5 +54,6 @@ pub use self::log::{
 pub use advice::{Advice, FileAdvice, LogAdvice};
 pub use error::{Error, ErrorKind, Result};
 pub use lsn::Lsn;
-pub use options::{Fill, Layout, OnStageFull, Options, Preallocate};
-pub use policy::{OnFull, Policy};
+pub use options::Options;
+pub use options::choice::{Fill, Layout, OnStageFull, Preallocate};
+pub use options::policy::{OnFull, Policy};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Advice, LogAdvice, place};
-use crate::options::check_sparse;
+use crate::options::limits::check_sparse;
 use crate::sys::filesystem::Filesystem;
 use crate::{Fill, Layout, Options, Preallocate, Result};
 

@@ -1,7 +1,7 @@
 //! What is done where nothing is advised, in the form of a file.
 
 use super::{Advice, FileAdvice, LogAdvice};
-use crate::options::PREFAULT_BYTES_DEFAULT;
+use crate::options::limits::PREFAULT_BYTES_DEFAULT;
 use crate::parallel::Method;
 use crate::sys::filesystem::Filesystem;
 use crate::{Fill, Preallocate, knowledge};

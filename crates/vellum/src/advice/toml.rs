@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::str::FromStr;
 
 use super::{Advice, LogAdvice};
-use crate::options::{check_prefault, check_segment_capacity, check_sparse};
+use crate::options::limits::{check_prefault, check_segment_capacity, check_sparse};
 use crate::{Fill, Result};
 
 /// The version of the file that this library writes, and the only one it reads.

@@ -113,7 +113,7 @@ impl Geometry {
     }
 
     fn is_possible(&self) -> bool {
-        use crate::options::{
+        use crate::options::limits::{
             CAPACITY_UNIT_BYTES, SEGMENT_CAPACITY_BYTES_MAX, SEGMENT_CAPACITY_BYTES_MIN,
         };
         (SEGMENT_CAPACITY_BYTES_MIN..=SEGMENT_CAPACITY_BYTES_MAX).contains(&self.segment_capacity)

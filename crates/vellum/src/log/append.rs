@@ -4,57 +4,17 @@ use std::io::IoSlice;
 use std::sync::Arc;
 
 use crate::error::OsResult;
-use crate::format::frame::{PAYLOAD_LEN_MAX, frame_len};
+use crate::format::frame::PAYLOAD_LEN_MAX;
 use crate::format::segment::header_len;
 use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::core::Core;
 use crate::log::fill::Filler;
-use crate::log::full;
 use crate::log::pad::{self, Reason};
 use crate::shared::cursor::Range;
 use crate::shared::{bell, cursor};
-use crate::{Error, ErrorKind, Layout, Lsn, OnFull, Result, sys};
+use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
 impl Core {
-    /// Appends one record given in parts; on a full disk, does what this process chose.
-    #[inline]
-    pub(crate) fn append(&self, parts: &[&[u8]]) -> Result<Lsn> {
-        if self.on_full == OnFull::Drop {
-            return self.append_or_drop(parts);
-        }
-        match self.append_once(parts) {
-            Err(error) => self.append_later(parts, error),
-            answer => answer,
-        }
-    }
-
-    /// Appends one record given in parts, if there is space.
-    #[inline]
-    pub(crate) fn append_once(&self, parts: &[&[u8]]) -> Result<Lsn> {
-        let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
-        check_len(len)?;
-        match self.geometry.layout {
-            Layout::Framed => {
-                let frame_len = frame_len(len);
-                let is_mapped = self.is_mapped(frame_len);
-                self.append_with(frame_len, is_mapped, |filler, at| {
-                    filler.record(at, parts, is_mapped)
-                })
-            }
-            Layout::Text if len == 0 => self.attachment().map(|_| cursor::tail(self.words())),
-            Layout::Text => self.append_text(parts, len),
-        }
-    }
-
-    /// Appends `len` bytes of text given in parts, behind a line that tells of what was dropped.
-    #[inline]
-    pub(crate) fn append_text(&self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
-        if full::has_untold(&self.words().full) {
-            return self.append_behind_line(parts, len);
-        }
-        self.append_bytes(parts, len)
-    }
-
     /// Appends `len` bytes given in parts as they are.
     #[inline]
     pub(crate) fn append_bytes(&self, parts: &[&[u8]], len: u64) -> Result<Lsn> {

@@ -11,7 +11,7 @@
 //! **If the process dies here**: who was to try again and does not come back is followed by another
 //! one pause later.
 
-use crate::shared::primitive::Ordering;
+use crate::shared::primitive::{self, Ordering};
 use crate::shared::words::FullWords;
 
 /// From one try to the next, in microseconds.
@@ -61,6 +61,20 @@ impl FullWords {
     /// Has the next record of every process look for space.
     pub(crate) fn open_way(&self) {
         self.shut_until.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether records were dropped that no line tells of yet.
+    #[inline]
+    pub(crate) fn has_untold(&self) -> bool {
+        // What others do meanwhile costs no more than a look under the lock.
+        self.dropped.load(Ordering::Relaxed) != self.told.load(Ordering::Relaxed)
+    }
+
+    /// Wakes those who wait for space; to be called after files were removed.
+    pub(crate) fn made_space(&self) {
+        self.open_way();
+        self.removals.fetch_add(1, Ordering::SeqCst);
+        primitive::wake_all(&self.removals);
     }
 }
 

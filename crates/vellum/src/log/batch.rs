@@ -13,24 +13,15 @@ use crate::{Error, ErrorKind, Layout, Lsn, Result};
 #[derive(Debug)]
 #[must_use = "a batch is appended by `append`"]
 pub struct Batch<'a> {
-    core: &'a CoreRef,
+    core: &'a Core,
     /// Framed: a batch header, then a frame each, headers still empty. Text: the lines.
     bytes: Vec<u8>,
     count: u64,
 }
 
-/// [`Core`] with a `Debug` that says nothing.
-pub(crate) struct CoreRef(pub(crate) Core);
-
-impl std::fmt::Debug for CoreRef {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Log").field("dir", &self.0.dir.path()).finish_non_exhaustive()
-    }
-}
-
 impl<'a> Batch<'a> {
-    pub(crate) fn new(core: &'a CoreRef) -> Batch<'a> {
-        let bytes = match core.0.geometry.layout {
+    pub(crate) fn new(core: &'a Core) -> Batch<'a> {
+        let bytes = match core.geometry.layout {
             Layout::Framed => vec![0; HEADER_LEN],
             Layout::Text => Vec::new(),
         };
@@ -55,7 +46,7 @@ impl<'a> Batch<'a> {
             let message = format!("a batch of {total} bytes is too long; it may have 4294967295");
             return Err(Error::new(ErrorKind::RecordTooLarge, message));
         }
-        if self.core.0.geometry.layout == Layout::Framed {
+        if self.core.geometry.layout == Layout::Framed {
             let header = Header { length: len as u32, check: 0 };
             self.bytes.extend_from_slice(&header.to_bytes());
             self.bytes.extend_from_slice(record);
@@ -88,7 +79,7 @@ impl<'a> Batch<'a> {
     ///
     /// As for [`Log::append`](crate::Log::append), for all of them together.
     pub fn append(mut self) -> Result<Lsn> {
-        let core = &self.core.0;
+        let core = self.core;
         if self.is_empty() {
             let message = "a batch without records cannot be appended; push a record first";
             return Err(Error::new(ErrorKind::InvalidOption, message));

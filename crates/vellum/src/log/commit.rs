@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::pad;
-use crate::log::seal::Patience;
+use crate::log::seal::{LOOK_FOR_THE_DEAD, Patience};
 use crate::log::wait;
 use crate::shared::commit::{self, Batch, Operation, Step};
 use crate::shared::lock::Until;
@@ -21,8 +21,6 @@ use crate::shared::primitive::{self, Ordering};
 use crate::shared::{bell, cursor};
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
-/// How long to sleep before asking whether those who write are alive: nobody rings for the dead.
-pub(crate) const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
 /// How long those sleep at most who have found another one looking.
 const NAP_MAX: Duration = Duration::from_millis(80);
 /// Batches on their way at the same time (`docs/decisions/0006-staged-commits.md`).

@@ -11,7 +11,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::io;
 
 use crate::error::OsResult;
-use crate::log::batch::CoreRef;
+use crate::log::core::Core;
 use crate::shared::commit;
 use crate::{Error, ErrorKind, Lsn, Result};
 
@@ -34,7 +34,7 @@ pub struct Committer {
 /// Nothing needs to be read from it.
 #[derive(Debug)]
 pub struct Completion {
-    shared: Arc<CoreRef>,
+    core: Arc<Core>,
     request: Arc<Request>,
 }
 
@@ -48,7 +48,7 @@ struct Request {
 
 #[derive(Debug)]
 struct Queue {
-    shared: Arc<CoreRef>,
+    core: Arc<Core>,
     waiting: Mutex<Waiting>,
     news: Condvar,
 }
@@ -60,9 +60,9 @@ struct Waiting {
 }
 
 impl Committer {
-    pub(crate) fn new(shared: Arc<CoreRef>) -> Result<Committer> {
-        shared.0.attachment()?;
-        let queue = Queue { shared, waiting: Mutex::default(), news: Condvar::new() };
+    pub(crate) fn new(core: Arc<Core>) -> Result<Committer> {
+        core.attachment()?;
+        let queue = Queue { core, waiting: Mutex::default(), news: Condvar::new() };
         let queue = Arc::new(queue);
         let thread = std::thread::Builder::new().name("vellum-commit".into()).spawn({
             let queue = Arc::clone(&queue);
@@ -70,7 +70,7 @@ impl Committer {
         });
         let thread = thread.map_err(|error| {
             let errno = io::Errno::from_io_error(&error).unwrap_or(io::Errno::AGAIN);
-            Error::os(errno, "start a thread for commits of", &queue.shared.0.dir)
+            Error::os(errno, "start a thread for commits of", &queue.core.dir)
         })?;
         Ok(Committer { queue, thread: Some(thread), pid: std::process::id() })
     }
@@ -92,14 +92,14 @@ impl Committer {
                            another";
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
-        let shared = Arc::clone(&self.queue.shared);
-        let end = shared.0.end_of_commit(lsn)?;
+        let core = Arc::clone(&self.queue.core);
+        let end = core.end_of_commit(lsn)?;
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        let event = eventfd(0, flags).or_os("make an event for", &shared.0.dir)?;
+        let event = eventfd(0, flags).or_os("make an event for", &core.dir)?;
         let request = Arc::new(Request { end, event, failure: OnceLock::new() });
         self.queue.lock().requests.push(Arc::clone(&request));
         self.queue.news.notify_one();
-        Ok(Completion { shared, request })
+        Ok(Completion { core, request })
     }
 }
 
@@ -130,7 +130,7 @@ impl Queue {
             let mut requests = requests;
             requests.sort_unstable_by_key(|request| request.end);
             for request in requests {
-                if let Err(error) = self.shared.0.commit_until(request.end, None) {
+                if let Err(error) = self.core.commit_until(request.end, None) {
                     let _ = request.failure.set(error);
                 }
                 // The counter is at 0, so there is room for 1.
@@ -161,13 +161,13 @@ impl Completion {
     ///
     /// As for [`Log::commit`](crate::Log::commit).
     pub fn outcome(&self) -> Option<Result<()>> {
-        let words = &self.shared.0.words().commits;
+        let words = &self.core.words().commits;
         if commit::durable(words) >= self.request.end {
             Some(Ok(()))
         } else if let Some(error) = self.request.failure.get() {
             Some(Err(error.again()))
         } else if commit::is_poisoned(words) {
-            Some(Err(self.shared.0.poisoned()))
+            Some(Err(self.core.poisoned()))
         } else {
             None
         }

@@ -22,7 +22,7 @@ use crate::error::OsResult;
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
-use crate::log::{LOCK_NAME, UNFINISHED_COMPRESSED_NAME};
+use crate::log::names::{LOCK_NAME, UNFINISHED_COMPRESSED_NAME};
 use crate::segment::listing::{self, Listing, SegmentFile, compressed_path};
 use crate::shared::cursor;
 use crate::shared::participants::COMPRESS_BYTE;

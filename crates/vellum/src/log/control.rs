@@ -14,18 +14,13 @@ use rustix::io::{self, Errno};
 
 use crate::error::OsResult;
 use crate::format::control::{self, Geometry, HeaderFault};
-use crate::log::rebuild::Positions;
-use crate::log::{CONTROL_NAME, GEOMETRY_NAME};
+use crate::log::names::{CONTROL_NAME, GEOMETRY_NAME, UNFINISHED_CONTROL_NAME};
+use crate::log::positions::Positions;
 use crate::segment::list;
 use crate::segment::rights::Rights;
-use crate::shared::cursor::Packed;
-use crate::shared::primitive::Ordering;
 use crate::shared::region::{CONTROL_LEN, Region};
-use crate::shared::words::Words;
 use crate::sys::{self, Dir, Map};
 use crate::{Error, ErrorKind, Result};
-
-pub(crate) const UNFINISHED_CONTROL_NAME: &str = "control.new";
 
 /// Writes a complete control file and gives it its name.
 pub(crate) fn write_control(
@@ -126,21 +121,6 @@ fn store(control: &OwnedFd, positions: Positions) -> rustix::io::Result<()> {
     region.origin().map_or(Ok(()), |origin| origin.settle(control))
 }
 
-impl Positions {
-    pub(crate) fn store(self, words: &Words) {
-        words.cursor.store(Packed::new(self.tail, 0).to_word(), Ordering::Relaxed);
-        words.ready_end.store(self.tail.get(), Ordering::Relaxed);
-        words.allocated_end.store(self.allocated_end.get(), Ordering::Relaxed);
-        words.begin.store(self.begin.get(), Ordering::Relaxed);
-        let commits = &words.commits;
-        commits.ends.durable.store(self.durable.get(), Ordering::Relaxed);
-        commits.ends.sealed.store(self.durable.get(), Ordering::Relaxed);
-        commits.ends.checkpoint.store(self.checkpoint.get(), Ordering::Relaxed);
-        // Nothing is staged yet: everything there is lies in the segments.
-        commits.stage.begin.store(self.tail.get(), Ordering::Relaxed);
-    }
-}
-
 /// The geometry from a control file, refusing whatever is none.
 pub(crate) fn read_geometry(control: &OwnedFd, path: &Path) -> Result<Geometry> {
     let len = sys::file::len(control).or_os("look at", path)?;
@@ -207,4 +187,15 @@ fn header_error(fault: HeaderFault, path: &Path) -> Error {
         ),
     };
     Error::new(kind, message).at_path(path)
+}
+
+/// Makes the names in the log's directory durable, and its own.
+pub(crate) fn sync_log_names(dir: &Dir) -> io::Result<()> {
+    dir.sync()?;
+    Dir::sync_own_name(dir.open_parent()?.as_ref())
+}
+
+/// The id of the boot that the kernel is in now, or zeros where it does not tell.
+pub(crate) fn this_boot() -> Result<[u8; 16]> {
+    sys::process::boot_id().or_os("read", sys::process::BOOT_ID_PATH)
 }

@@ -1,18 +1,21 @@
 //! What every handle of one log in one process shares.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use rustix::fs::OFlags;
 
 use crate::format::control::Geometry;
 use crate::format::frame::Codec;
 use crate::log::attachment::Attachment;
-use crate::log::recover::Recovery;
-use crate::log::removal::Watch;
-use crate::segment::file::{ReadSegment, Segment};
+use crate::log::names::{CONTROL_NAME, LOCK_NAME};
+use crate::log::positions::Recovery;
+use crate::log::watch::Watch;
 use crate::segment::prepare::Preparer;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
-use crate::shared::participants::Census;
+use crate::shared::participants::{Census, Outsider};
 use crate::shared::primitive::Ordering;
 use crate::shared::region::Region;
 use crate::shared::words::Words;
@@ -54,6 +57,8 @@ pub(crate) struct Core {
     pub(crate) watch: Watch,
     /// The attachment goes before the words it points into.
     pub(crate) writer: Option<PerProcess<Attachment>>,
+    /// What leaving the log takes: for the last handle of this process.
+    pub(crate) leave: fn(&Core, &Attachment) -> Result<()>,
     pub(crate) region: Region,
 }
 
@@ -67,7 +72,7 @@ impl Core {
     #[inline]
     pub(crate) fn attachment(&self) -> Result<&Attachment> {
         match &self.writer {
-            Some(writer) => writer.get(|_| Attachment::attach_again(self)),
+            Some(writer) => writer.get(|_| Attachment::attach_again(&self.dir, self.words())),
             None => Err(read_only(self)),
         }
     }
@@ -75,6 +80,16 @@ impl Core {
     /// What this process can find out about the other participants, if it is one itself.
     pub(crate) fn census<'a>(&'a self, attachment: &'a Attachment) -> Census<'a> {
         Census { words: self.words(), lock_file: attachment.lock_file(), me: attachment.me() }
+    }
+
+    /// What this process can find out about the participants, though it be none.
+    ///
+    /// The lock file is opened each time, because a program may close any descriptor. Who may not open it
+    /// goes by `/proc` alone.
+    pub(crate) fn outsider(&self) -> Outsider<'_> {
+        let path = self.dir.join(LOCK_NAME);
+        let lock_file = self.dir.open_file(&path, OFlags::RDONLY).ok();
+        Outsider { words: self.words(), lock_file }
     }
 
     pub(crate) fn preparer(&self) -> Preparer<'_> {
@@ -106,34 +121,6 @@ impl Core {
         Lsn::new(self.segment_of(lsn).get() + self.capacity())
     }
 
-    /// Opens the segment at `first` for storing records, mapped where the log fills by mapping.
-    pub(crate) fn open_segment(&self, first: Lsn) -> Result<Segment> {
-        match &self.stage {
-            Some(stage) => Segment::open_staged(&self.dir, stage, &self.geometry, first),
-            None => {
-                self.open_file(first, |path| Segment::open(&self.dir, path, &self.geometry, first))
-            }
-        }
-    }
-
-    /// Opens the segment at `first` to store a few bytes.
-    pub(crate) fn open_segment_briefly(&self, first: Lsn) -> Result<Segment> {
-        match &self.stage {
-            Some(_) => self.open_segment(first),
-            None => self.open_unmapped(first),
-        }
-    }
-
-    /// Opens the file of the segment at `first` for writing by system call.
-    pub(crate) fn open_unmapped(&self, first: Lsn) -> Result<Segment> {
-        self.open_file(first, |path| Segment::open_unmapped(&self.dir, path, &self.geometry, first))
-    }
-
-    /// Opens the file of the segment at `first` for reading.
-    pub(crate) fn open_to_read(&self, first: Lsn) -> Result<ReadSegment> {
-        self.open_file(first, |path| ReadSegment::open(&self.dir, path, &self.geometry, first))
-    }
-
     /// From where on records are in the stage, and not yet in the segments.
     pub(crate) fn stage_begin(&self) -> Option<Lsn> {
         let begin = || Lsn::new(self.words().commits.stage.begin.load(Ordering::SeqCst));
@@ -161,7 +148,13 @@ impl Core {
             "the control file's shared words make no sense: {what}; when no process uses the log, \
              remove the control file to have it rebuilt from the segments"
         );
-        Error::new(ErrorKind::Corrupt, message).at_path(&self.dir.join(super::CONTROL_NAME))
+        Error::new(ErrorKind::Corrupt, message).at_path(&self.dir.join(CONTROL_NAME))
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log").field("dir", &self.dir.path()).finish_non_exhaustive()
     }
 }
 
@@ -171,11 +164,46 @@ impl Drop for Core {
             && writer.is_own()
         {
             // Nobody is left to tell; what could not be tidied is tidied by the next opener.
-            let _ = writer.newest().detach(self);
+            let _ = (self.leave)(self, writer.newest());
         }
     }
 }
 
 fn read_only(core: &Core) -> Error {
     Error::new(ErrorKind::ReadOnly, "the log was opened for reading only").at_path(&core.dir)
+}
+
+/// A log without shared words, good for reading files.
+pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
+    Core {
+        dir: dir.clone(),
+        geometry: *geometry,
+        codec: Codec::new(geometry.secret),
+        filesystem: Filesystem::Other(0),
+        stage: None,
+        block: 1,
+        recovery: None,
+        advice: None,
+        // Makes no files.
+        rights: Rights::default(),
+        prefault_bytes: geometry.segment_capacity,
+        mapped_bytes_max: 0,
+        timeout: None,
+        on_full: OnFull::Error,
+        staged_segments_max: 0,
+        on_stage_full: OnStageFull::Error,
+        options: Box::default(),
+        watch: Watch::default(),
+        writer: None,
+        leave: |_, _| Ok(()),
+        region: Region::on_heap(),
+    }
+}
+
+/// The same with the words of a control file, and the stage that they tell of.
+pub(crate) fn core_with(dir: &Dir, geometry: &Geometry, region: Region) -> Core {
+    let mut core = bare_core(dir, geometry);
+    core.stage = (geometry.fill == Fill::Staged).then(|| Stage::of(dir, Filesystem::Other(0)));
+    core.region = region;
+    core
 }

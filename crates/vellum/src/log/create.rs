@@ -14,17 +14,15 @@ use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::segment::parse_file_name;
 use crate::log::control::{
-    self, UNFINISHED_CONTROL_NAME, overwrite_geometry, stored_geometry, write_control,
+    self, overwrite_geometry, stored_geometry, sync_log_names, this_boot, write_control,
     write_geometry,
 };
-use crate::log::device::sync_log_names;
-use crate::log::open::{loss_of, require_alone, this_boot};
-use crate::log::rebuild::{self, Access, Positions};
-use crate::log::recover::Recovery;
-use crate::log::{
+use crate::log::names::{
     CONTROL_NAME, CURRENT_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_COMPRESSED_NAME,
-    UNFINISHED_CURRENT_NAME,
+    UNFINISHED_CONTROL_NAME, UNFINISHED_CURRENT_NAME,
 };
+use crate::log::positions::{Access, Loss, Positions, Recovery};
+use crate::log::rebuild;
 use crate::segment::rights::Rights;
 use crate::segment::{SPARE_SUFFIX, STAGE_SUFFIX, UNFINISHED_NAME, list, names};
 use crate::sys::Dir;
@@ -141,7 +139,7 @@ fn make_control_again(dir: &Dir, options: &Options) -> Result<Opened> {
     options.check_against(&stored, dir)?;
     let geometry = Geometry { boot_id: this_boot()?, ..stored };
     let positions =
-        rebuild::scan(dir, &geometry, loss_of(&stored, geometry.boot_id), Access::Change)?;
+        rebuild::scan(dir, &geometry, Loss::of(&stored, geometry.boot_id), Access::Change)?;
     let geometry = Geometry { cut: 0, ..geometry };
     overwrite_geometry(dir, &geometry)?;
     let rights = control::rights(dir, 0o600).or_os("look at", dir)?;
@@ -164,4 +162,13 @@ fn new_geometry(options: &Options, filesystem: Filesystem, boot_id: [u8; 16]) ->
         secret: sys::process::random_u64(),
         boot_id,
     }
+}
+
+fn require_alone(is_first: bool, dir: &Dir) -> Result<()> {
+    if is_first {
+        return Ok(());
+    }
+    let message = "the control file is missing although processes use the log; restore it, or end \
+                   those processes";
+    Err(Error::new(ErrorKind::Busy, message).at_path(&dir.join(CONTROL_NAME)))
 }

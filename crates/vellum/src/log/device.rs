@@ -23,7 +23,8 @@ use crate::format::control::Geometry;
 use crate::log::attachment::Attachment;
 use crate::log::control::{open_geometry, store_geometry};
 use crate::log::core::Core;
-use crate::log::{CONTROL_NAME, GEOMETRY_NAME, wipe};
+use crate::log::names::{CONTROL_NAME, GEOMETRY_NAME};
+use crate::log::wipe;
 use crate::segment::file::Segment;
 use crate::segment::list;
 use crate::shared::commit::{self, Batch, Failure, Operation};
@@ -311,12 +312,6 @@ impl LogItself {
         dir.sync()?;
         Dir::sync_own_name(self.parent.as_ref())
     }
-}
-
-/// Makes the names in the log's directory durable, and its own.
-pub(crate) fn sync_log_names(dir: &Dir) -> io::Result<()> {
-    dir.sync()?;
-    Dir::sync_own_name(dir.open_parent()?.as_ref())
 }
 
 /// Whether an error tells of the process that made the call, and not of the device.

@@ -11,64 +11,18 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::format::segment::text_file_name;
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
-use crate::log::{CURRENT_NAME, UNFINISHED_CURRENT_NAME};
-use crate::segment::listing::{Listing, SegmentFile, find, missing};
+use crate::log::names::{CURRENT_NAME, UNFINISHED_CURRENT_NAME};
+use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::cursor;
 use crate::shared::files::Newest;
 use crate::shared::primitive::Ordering;
 use crate::sys::clock;
-use crate::{Error, ErrorKind, Layout, Lsn, Result};
-
-/// How often a file is looked for again that was removed or compressed just before it was opened.
-const TRIES: usize = 3;
+use crate::{ErrorKind, Layout, Lsn, Result};
 
 impl Core {
-    /// Path of the segment at `first`, to be told. Where it is missing or cannot be looked for, what
-    /// it would look like.
-    pub(crate) fn segment_path(&self, first: Lsn) -> PathBuf {
-        self.find_segment(first).unwrap_or_else(|_| missing(&self.dir, first))
-    }
-
-    /// Path of the segment at `first`, to be opened. Where it is missing, what it would look like.
-    pub(crate) fn find_segment(&self, first: Lsn) -> Result<PathBuf> {
-        match self.newest_path().filter(|(newest, _)| *newest == first) {
-            Some((_, path)) if self.geometry.layout == Layout::Text => Ok(path),
-            _ => find(&self.dir, self.geometry.layout, first),
-        }
-    }
-
-    /// The newest text segment, where the shared words tell.
-    pub(crate) fn newest_path(&self) -> Option<(Lsn, PathBuf)> {
-        let newest = self.words().files.names.newest()?;
-        Some((newest.first, self.path_of(newest)))
-    }
-
-    fn path_of(&self, newest: Newest) -> PathBuf {
-        let Newest { first, time, is_continuation, .. } = newest;
-        self.dir.join(text_file_name(time, first, is_continuation))
-    }
-
-    /// Opens the file of the segment at `first`, looking for it again where it is not there: words
-    /// may be stale, and a file may be compressed at this moment.
-    pub(crate) fn open_file<T>(
-        &self,
-        first: Lsn,
-        open: impl Fn(PathBuf) -> Result<T>,
-    ) -> Result<T> {
-        let mut answer = self.find_segment(first).and_then(&open);
-        for _ in 1..TRIES {
-            if self.geometry.layout == Layout::Framed || !self.is_missing(&answer) {
-                break;
-            }
-            answer = find(&self.dir, Layout::Text, first).and_then(&open);
-        }
-        answer
-    }
-
     /// What the segment at `allocated` is to be called, which is about to be made for a record of
     /// `len` bytes. The prepare lock is held.
     pub(crate) fn next_name(&self, allocated: u64, len: u64) -> Result<Newest> {
@@ -221,15 +175,5 @@ impl Core {
 
     fn links_to(&self, link: &Path, name: &Path) -> bool {
         self.dir.readlink(link).is_ok_and(|target| target == name)
-    }
-
-    /// Whether opening a segment failed because there is no such file.
-    fn is_missing<T>(&self, answer: &Result<T, Error>) -> bool {
-        answer.as_ref().err().is_some_and(|error| self.is_told_missing(error))
-    }
-
-    /// Whether an error is about a file that is not there.
-    pub(crate) fn is_told_missing(&self, error: &Error) -> bool {
-        error.path().is_some_and(|path| !self.dir.holds(path))
     }
 }

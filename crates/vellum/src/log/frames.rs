@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::format::frame::{ALIGNMENT, HEADER_LEN, Header, Kind, frame_len};
-use crate::log::batch::CoreRef;
 use crate::log::core::Core;
 use crate::log::window::Window;
 use crate::{ErrorKind, Lsn, Result};
@@ -78,10 +77,9 @@ const SEARCH_BUDGET_BYTES: u64 = 16 << 30;
 const SHORT_LEN: u64 = 64 << 10;
 
 /// The first position behind `lsn` at which a whole frame of this log stands, before `limit`.
-pub(crate) fn find_next(shared: &Arc<CoreRef>, lsn: Lsn, limit: Lsn) -> Option<Lsn> {
-    let core = &shared.0;
-    let mut headers = Window::new(Arc::clone(shared));
-    let mut payloads = Window::new(Arc::clone(shared));
+pub(crate) fn find_next(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Option<Lsn> {
+    let mut headers = Window::new(Arc::clone(core));
+    let mut payloads = Window::new(Arc::clone(core));
     let mut budget = SEARCH_BUDGET_BYTES;
     let mut next = lsn.get() + ALIGNMENT;
     while next < limit.get() {

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
+use crate::format::frame::frame_len;
 use crate::format::text;
 use crate::log::append::check_len;
 use crate::log::attachment::Attachment;
@@ -24,26 +25,11 @@ use crate::log::holds::HoldKind;
 use crate::log::{pad, wait};
 use crate::shared::cursor;
 use crate::shared::primitive::{self, Ordering};
-use crate::shared::words::FullWords;
 use crate::sys::clock;
-use crate::{Error, ErrorKind, Lsn, OnFull, OnStageFull, Result};
+use crate::{Error, ErrorKind, Layout, Lsn, OnFull, OnStageFull, Result};
 
 /// How often to look for space that nobody tells of: each look asks the filesystem for a segment.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-
-/// Whether records were dropped that no line tells of yet.
-#[inline]
-pub(crate) fn has_untold(words: &FullWords) -> bool {
-    // What others do meanwhile costs no more than a look under the lock.
-    words.dropped.load(Ordering::Relaxed) != words.told.load(Ordering::Relaxed)
-}
-
-/// Wakes those who wait for space; to be called after files were removed.
-pub(crate) fn made_space(words: &FullWords) {
-    words.open_way();
-    words.removals.fetch_add(1, Ordering::SeqCst);
-    primitive::wake_all(&words.removals);
-}
 
 /// Whether space may come for this: a limit on the size of files does not pass.
 fn is_full(error: &Error) -> bool {
@@ -52,6 +38,45 @@ fn is_full(error: &Error) -> bool {
 }
 
 impl Core {
+    /// Appends one record given in parts; on a full disk, does what this process chose.
+    #[inline]
+    pub(crate) fn append(&self, parts: &[&[u8]]) -> Result<Lsn> {
+        if self.on_full == OnFull::Drop {
+            return self.append_or_drop(parts);
+        }
+        match self.append_once(parts) {
+            Err(error) => self.append_later(parts, error),
+            answer => answer,
+        }
+    }
+
+    /// Appends one record given in parts, if there is space.
+    #[inline]
+    pub(crate) fn append_once(&self, parts: &[&[u8]]) -> Result<Lsn> {
+        let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        check_len(len)?;
+        match self.geometry.layout {
+            Layout::Framed => {
+                let frame_len = frame_len(len);
+                let is_mapped = self.is_mapped(frame_len);
+                self.append_with(frame_len, is_mapped, |filler, at| {
+                    filler.record(at, parts, is_mapped)
+                })
+            }
+            Layout::Text if len == 0 => self.attachment().map(|_| cursor::tail(self.words())),
+            Layout::Text => self.append_text(parts, len),
+        }
+    }
+
+    /// Appends `len` bytes of text given in parts, behind a line that tells of what was dropped.
+    #[inline]
+    pub(crate) fn append_text(&self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
+        if self.words().full.has_untold() {
+            return self.append_behind_line(parts, len);
+        }
+        self.append_bytes(parts, len)
+    }
+
     /// What becomes of a record that was refused with `error`.
     #[cold]
     pub(crate) fn append_later(&self, parts: &[&[u8]], error: Error) -> Result<Lsn> {
@@ -133,7 +158,7 @@ impl Core {
 
     /// Writes the line that tells of dropped records, if one is due.
     pub(crate) fn tell_of_drops(&self) -> Result<()> {
-        if has_untold(&self.words().full) {
+        if self.words().full.has_untold() {
             self.append_behind_line(&[], 0)?;
         }
         Ok(())
@@ -218,16 +243,15 @@ impl Core {
 #[cfg(all(test, not(shuttle)))]
 mod tests {
     use super::*;
-    use crate::log::batch::CoreRef;
     use crate::log::open;
     use crate::{Layout, Options};
 
     /// A log in which one was killed who had to tell of three records and had `line` so far.
-    fn left_by_the_dead(dir: &tempfile::TempDir, line: &str) -> CoreRef {
+    fn left_by_the_dead(dir: &tempfile::TempDir, line: &str) -> Core {
         let options = Options::new().layout(Layout::Text).segment_capacity_bytes(4096);
         let log = open::open(&dir.path().join("log"), &options).unwrap();
-        let at = log.0.append_bytes(&[line.as_bytes()], line.len() as u64).unwrap();
-        let words = &log.0.words().full;
+        let at = log.append_bytes(&[line.as_bytes()], line.len() as u64).unwrap();
+        let words = &log.words().full;
         words.dropped.store(3, Ordering::Relaxed);
         words.line_told.store(3, Ordering::Relaxed);
         words.line_at.store(at.get(), Ordering::Relaxed);
@@ -237,10 +261,10 @@ mod tests {
     fn lines_after_one_more(line: &str) -> usize {
         let dir = tempfile::tempdir().unwrap();
         let log = left_by_the_dead(&dir, line);
-        log.0.append(&[b"more\n"]).unwrap();
-        let words = &log.0.words().full;
-        assert!(!has_untold(words) && words.line_at.load(Ordering::Relaxed) == 0);
-        let text = std::fs::read(log.0.segment_path(Lsn::new(4096))).unwrap();
+        log.append(&[b"more\n"]).unwrap();
+        let words = &log.words().full;
+        assert!(!words.has_untold() && words.line_at.load(Ordering::Relaxed) == 0);
+        let text = std::fs::read(log.segment_path(Lsn::new(4096))).unwrap();
         let text = String::from_utf8(text).unwrap();
         assert!(text.contains("more\n"));
         text.matches("~ vellum: 3 records dropped: ").count()
@@ -262,7 +286,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let log = left_by_the_dead(&dir, "x\n");
         let long = vec![b'y'; 4090];
-        let at = log.0.append(&[&long]).unwrap();
+        let at = log.append(&[&long]).unwrap();
         assert_eq!(at.get() % 4096, 0, "at the start of a segment of its own");
     }
 }

@@ -12,7 +12,7 @@ use rustix::io;
 
 use crate::Result;
 use crate::error::OsResult;
-use crate::log::LOCK_NAME;
+use crate::log::names::LOCK_NAME;
 use crate::shared::participants::{GATE_BYTE, PRESENCE_BYTE};
 use crate::sys::Dir;
 use crate::sys::inherited::Brief;

@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 
 use crate::Lsn;
 use crate::log::core::Core;
-use crate::log::{InFlight, LOCK_NAME, sight};
+use crate::log::names::LOCK_NAME;
 use crate::shared::cursor::Range;
 use crate::shared::lock::Watched;
 use crate::shared::participants::{self, COMPRESS_BYTE, GATE_BYTE, Liveness, Owner, Standing};
@@ -38,6 +38,16 @@ pub struct Hold {
     /// For how long others have waited for this, since the first of them noticed, which takes about
     /// 10 ms; `None` where nobody has had to, or cannot say.
     pub waited: Option<Duration>,
+}
+
+/// A reservation that has not been published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InFlight {
+    /// Where it starts.
+    pub first_lsn: Lsn,
+    /// Its length.
+    pub bytes: u64,
 }
 
 /// What can be held.
@@ -186,7 +196,7 @@ pub(crate) fn state_of(core: &Core, owner: Owner, who: &Incarnation) -> ProcessS
     let attachment = core.writer.as_ref().filter(|writer| writer.is_own());
     let is_alive = match attachment {
         Some(writer) => core.census(writer.newest()).is_alive(owner),
-        None => sight::outsider(core).standing(owner) != Standing::Gone,
+        None => core.outsider().standing(owner) != Standing::Gone,
     };
     if is_alive { state(who) } else { ProcessState::Dead }
 }

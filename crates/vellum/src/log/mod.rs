@@ -19,23 +19,30 @@ mod full;
 mod gap;
 mod gate;
 mod holds;
+mod names;
 mod open;
+mod open_segments;
 mod pad;
 mod policy;
+mod positions;
 mod prepared;
 mod preparing;
+mod presence;
 mod read;
 mod rebuild;
 mod recover;
 mod removal;
+mod reopen;
 mod repair;
 mod reservation;
 mod reserve;
 mod retain;
 mod roll;
 mod seal;
+mod segments;
 mod shrink;
 mod sight;
+mod slots;
 mod stage;
 mod stat;
 mod text_end;
@@ -45,6 +52,7 @@ mod trust;
 mod turn;
 mod verify;
 mod wait;
+mod watch;
 mod window;
 mod wipe;
 mod writer;
@@ -62,33 +70,20 @@ use crate::{Layout, Lsn, Options, Result};
 pub use batch::Batch;
 pub use committer::{Committer, Completion};
 pub use gap::Gap;
-pub use holds::{Hold, HoldKind, ProcessState};
+pub use holds::{Hold, HoldKind, InFlight, ProcessState};
+pub use positions::Recovery;
 pub use preparing::SegmentKeeper;
 pub use read::{Reader, Record};
-pub use recover::Recovery;
 pub use repair::{RepairReport, repair};
 pub use reservation::Reservation;
 pub use stat::{
-    CommitStat, InFlight, ParticipantStat, RemovedFiles, RemovedStat, SegmentStat, SegmentState,
-    Stat,
+    CommitStat, ParticipantStat, RemovedFiles, RemovedStat, SegmentStat, SegmentState, Stat,
 };
 pub use trim::TrimReport;
 pub use verify::{Damage, VerifyReport};
 #[cfg(any(feature = "log", feature = "tracing"))]
 pub(crate) use writer::Buffer;
 pub use writer::RecordWriter;
-
-/// The mapped file through which participants meet.
-const CONTROL_NAME: &str = "control";
-/// What the log is made of, kept apart from the control file so that that can be rebuilt.
-const GEOMETRY_NAME: &str = "geometry";
-/// The file on whose bytes participants hold locks.
-const LOCK_NAME: &str = "lock";
-/// The link to the newest file of a text log, and its name before it is moved.
-const CURRENT_NAME: &str = "current";
-const UNFINISHED_CURRENT_NAME: &str = "current.new";
-/// The file in which a closed text file is compressed before it gets its name.
-const UNFINISHED_COMPRESSED_NAME: &str = "compressed.new";
 
 /// An open log.
 ///
@@ -110,12 +105,12 @@ const UNFINISHED_COMPRESSED_NAME: &str = "compressed.new";
 /// # Ok::<(), vellum::Error>(())
 /// ```
 pub struct Log {
-    shared: Arc<batch::CoreRef>,
+    core: Arc<core::Core>,
 }
 
 impl Log {
-    pub(crate) fn open(dir: &Path, options: &Options) -> Result<Log> {
-        Ok(Log { shared: Arc::new(open::open(dir, options)?) })
+    fn open(dir: &Path, options: &Options) -> Result<Log> {
+        Ok(Log { core: Arc::new(open::open(dir, options)?) })
     }
 
     /// Appends one record; returns its position, or [`Lsn::ZERO`] for one that was
@@ -147,7 +142,7 @@ impl Log {
     /// the next window, every segment the next file.
     #[inline]
     pub fn append(&self, record: &[u8]) -> Result<Lsn> {
-        self.shared.0.append(&[record])
+        self.core.append(&[record])
     }
 
     /// Appends one record given in parts; returns its position.
@@ -156,7 +151,7 @@ impl Log {
     ///
     /// As for [`append`](Log::append). More than eight parts cost an allocation.
     pub fn append_vectored(&self, parts: &[IoSlice<'_>]) -> Result<Lsn> {
-        append::with_slices(parts, |parts| self.shared.0.append(parts))
+        append::with_slices(parts, |parts| self.core.append(parts))
     }
 
     /// Opens the log at this one's path once more: joins the one that is there, or makes one with
@@ -172,14 +167,14 @@ impl Log {
     /// As for [`Options::open`]; [`NotFound`](crate::ErrorKind::NotFound) if it was opened for reading, or
     /// not to be created, and there is none.
     pub fn reopen(&self) -> Result<Log> {
-        let core = &self.shared.0;
-        Ok(Log { shared: Arc::new(removal::reopen(core, core.options.may_create())?) })
+        let core = &self.core;
+        Ok(Log { core: Arc::new(reopen::reopen(core, core.options.may_create())?) })
     }
 
     /// Whether the log is still at its path.
     #[cfg(any(feature = "log", feature = "tracing"))]
     pub(crate) fn is_in_place(&self) -> bool {
-        self.shared.0.require_place().is_ok()
+        self.core.require_place().is_ok()
     }
 
     /// As [`reopen`](Log::reopen), but makes a log where there is none also if this one was not to be
@@ -189,7 +184,7 @@ impl Log {
     ///
     /// As for [`reopen`](Log::reopen).
     pub fn reopen_or_create(&self) -> Result<Log> {
-        Ok(Log { shared: Arc::new(removal::reopen(&self.shared.0, true)?) })
+        Ok(Log { core: Arc::new(reopen::reopen(&self.core, true)?) })
     }
 
     /// Makes the record at `lsn`, and everything before it, survive a power cut.
@@ -218,7 +213,7 @@ impl Log {
     /// `fdatasync`. The caller sleeps meanwhile. While a reservation of the calling thread is
     /// unpublished, records behind it cannot be committed, and waiting for that never ends.
     pub fn commit(&self, lsn: Lsn) -> Result<()> {
-        self.shared.0.commit(lsn)
+        self.core.commit(lsn)
     }
 
     /// As [`commit`](Log::commit), but waits for others no longer than `timeout`, whatever
@@ -236,7 +231,7 @@ impl Log {
     /// ended, however long that takes, and others are looked after every 10 ms: so it may
     /// take that much longer.
     pub fn commit_within(&self, lsn: Lsn, timeout: Duration) -> Result<()> {
-        let core = &self.shared.0;
+        let core = &self.core;
         core.commit_until(core.end_of_commit(lsn)?, wait::after(timeout))
     }
 
@@ -260,12 +255,12 @@ impl Log {
     ///
     /// As for [`commit`](Log::commit).
     pub fn sync(&self) -> Result<Lsn> {
-        self.shared.0.sync()
+        self.core.sync()
     }
 
     /// End of what survives a power cut.
     pub fn durable(&self) -> Lsn {
-        crate::shared::commit::durable(&self.shared.0.words().commits)
+        crate::shared::commit::durable(&self.core.words().commits)
     }
 
     /// A thread that commits for those who must not wait, and file descriptors to poll.
@@ -275,7 +270,7 @@ impl Log {
     /// [`ReadOnly`](crate::ErrorKind::ReadOnly), and [`Io`](crate::ErrorKind::Io) where no thread
     /// can be started.
     pub fn committer(&self) -> Result<Committer> {
-        Committer::new(Arc::clone(&self.shared))
+        Committer::new(Arc::clone(&self.core))
     }
 
     /// Stores `lsn` with the log as the position from which its user recovers, and commits.
@@ -290,12 +285,12 @@ impl Log {
     ///
     /// When it returns, the mark and everything published before survive a power cut.
     pub fn set_checkpoint(&self, lsn: Lsn) -> Result<()> {
-        self.shared.0.set_checkpoint(lsn)
+        self.core.set_checkpoint(lsn)
     }
 
     /// The position stored last by [`set_checkpoint`](Log::set_checkpoint), or [`Lsn::ZERO`].
     pub fn checkpoint(&self) -> Lsn {
-        let words = &self.shared.0.words().commits;
+        let words = &self.core.words().commits;
         Lsn::new(words.ends.checkpoint.load(Ordering::Acquire))
     }
 
@@ -319,12 +314,12 @@ impl Log {
     ///
     /// A few syncs, and zeros over what was dropped.
     pub fn truncate(&self, from: Lsn) -> Result<()> {
-        truncate::truncate(&self.shared, from)
+        truncate::truncate(&self.core, from)
     }
 
     /// What opening the log had to recover, if it was this process that had to.
     pub fn recovery(&self) -> Option<Recovery> {
-        self.shared.0.recovery
+        self.core.recovery
     }
 
     /// Makes sure that `segments` segments are ready beyond the one being written; returns how
@@ -340,7 +335,7 @@ impl Log {
     /// In a [staged](crate::Fill::Staged) log they and their names are on the device when it
     /// returns, so commits in them wait for no journal.
     pub fn prepare(&self, segments: u64) -> Result<u64> {
-        prepared::prepare_all(&self.shared.0, segments)
+        prepared::prepare_all(&self.core, segments)
     }
 
     /// Gives back the segments that stand ready beyond what is written, and returns how many those
@@ -350,7 +345,7 @@ impl Log {
     ///
     /// [`Busy`](crate::ErrorKind::Busy) as for [`truncate`](Log::truncate).
     pub fn release_prepared(&self) -> Result<u64> {
-        prepared::release(&self.shared.0, u64::MAX)
+        prepared::release(&self.core, u64::MAX)
     }
 
     /// A thread that keeps `segments` segments ready, until it is dropped.
@@ -360,7 +355,7 @@ impl Log {
     /// As for [`prepare`](Log::prepare), and [`Io`](crate::ErrorKind::Io) where no thread can be
     /// started.
     pub fn keep_prepared(&self, segments: u64) -> Result<SegmentKeeper> {
-        SegmentKeeper::new(Arc::clone(&self.shared), segments)
+        SegmentKeeper::new(Arc::clone(&self.core), segments)
     }
 
     /// Reserves `len` bytes at the tail, to be written in place and then published.
@@ -369,7 +364,7 @@ impl Log {
     ///
     /// As for [`append`](Log::append); nothing is reserved after an error.
     pub fn reserve(&self, len: usize) -> Result<Reservation<'_>> {
-        let core = &self.shared.0;
+        let core = &self.core;
         core.with_space(|| Reservation::new(core, len))
     }
 
@@ -392,7 +387,7 @@ impl Log {
 
     /// Begins a batch: several records that appear all or none.
     pub fn batch(&self) -> Batch<'_> {
-        Batch::new(&self.shared)
+        Batch::new(&self.core)
     }
 
     /// A reader that starts at `from`, or at the oldest record for [`Lsn::ZERO`].
@@ -403,24 +398,24 @@ impl Log {
     /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for one beyond the end, or (framed) where no
     /// whole record starts.
     pub fn reader(&self, from: Lsn) -> Result<Reader> {
-        Reader::new(Arc::clone(&self.shared), from)
+        Reader::new(Arc::clone(&self.core), from)
     }
 
     /// Oldest position still kept.
     pub fn begin(&self) -> Lsn {
-        self.shared.0.begin()
+        self.core.begin()
     }
 
     /// End of what readers can see: everything before it is filled. Where the log was opened for
     /// reading only, what the dead had reserved and did not fill holds it back no more, because readers
     /// go past that.
     pub fn published(&self) -> Lsn {
-        sight::Sight::of(&self.shared.0).end
+        sight::Sight::of(&self.core).end
     }
 
     /// End of what is reserved.
     pub fn tail(&self) -> Lsn {
-        cursor::tail(self.shared.0.words())
+        cursor::tail(self.core.words())
     }
 
     /// Drops what lies before `before`: whole segments are removed, the rest is no longer shown.
@@ -431,7 +426,7 @@ impl Log {
     /// [`published`](Log::published), or (framed) where no record starts. A position before [`begin`](Log::begin) is fine and changes
     /// nothing.
     pub fn trim(&self, before: Lsn) -> Result<TrimReport> {
-        trim::trim(&self.shared, before)
+        trim::trim(&self.core, before)
     }
 
     /// Has a text log go on in a new file at the next append, whatever its policy says.
@@ -444,7 +439,7 @@ impl Log {
     /// [`Unsupported`](crate::ErrorKind::Unsupported) in a framed log,
     /// [`ReadOnly`](crate::ErrorKind::ReadOnly).
     pub fn rotate(&self) -> Result<()> {
-        self.shared.0.rotate()
+        self.core.rotate()
     }
 
     /// The state of the log, its files and its participants. Changes nothing.
@@ -453,7 +448,7 @@ impl Log {
     ///
     /// [`Io`](crate::ErrorKind::Io) where the directory cannot be read.
     pub fn stat(&self) -> Result<Stat> {
-        stat::stat(&self.shared.0)
+        stat::stat(&self.core)
     }
 
     /// Reads every byte from the beginning to the published end and reports damage. Changes
@@ -464,22 +459,50 @@ impl Log {
     /// [`Io`](crate::ErrorKind::Io) where files cannot be read; damage is no error but part of
     /// the report.
     pub fn verify(&self) -> Result<VerifyReport> {
-        verify::verify(&self.shared)
+        verify::verify(&self.core)
     }
 
     /// How records lie in the segments.
     pub fn layout(&self) -> Layout {
-        self.shared.0.geometry.layout
+        self.core.geometry.layout
     }
 
     /// The log's directory.
     pub fn path(&self) -> &Path {
-        self.shared.0.dir.path()
+        self.core.dir.path()
+    }
+}
+
+impl Options {
+    /// Opens or creates the log in directory `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotFound`], [`ErrorKind::AlreadyExists`] and [`ErrorKind::PermissionDenied`]
+    /// as for a file; [`ErrorKind::InvalidOption`] for a value out of range or one that
+    /// contradicts the stored one, and where a log is created below a damaged
+    /// [`vellum.toml`](crate::Advice); [`ErrorKind::Incompatible`] where the path is something other
+    /// than a log of this version; [`ErrorKind::Unsupported`] on a filesystem that cannot carry a
+    /// log, with the reason; [`ErrorKind::Corrupt`] for damage to what was committed, with file and
+    /// position; [`ErrorKind::Poisoned`] while others have the log open after a failed write; [`ErrorKind::TooManyParticipants`] when 1024 processes are attached.
+    ///
+    /// # Durability
+    ///
+    /// A created log survives the death of every process. After a power cut it is there whole or
+    /// not at all; a [staged](Fill::Staged) one is there once this has returned.
+    ///
+    /// # Cost
+    ///
+    /// A dozen system calls; where the log is created two syncs, and two calls for each directory
+    /// above it. Segments are read only after a reboot or when the control file is gone: the newest
+    /// ones, or all of a log in which nothing was ever committed ([`Log::recovery`]).
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Log> {
+        Log::open(path.as_ref(), self)
     }
 }
 
 impl fmt::Debug for Log {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.shared.fmt(f)
+        self.core.fmt(f)
     }
 }

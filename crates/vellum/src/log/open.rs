@@ -18,17 +18,17 @@ use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::frame::Codec;
 use crate::log::attachment::Attachment;
-use crate::log::batch::CoreRef;
 use crate::log::control::{
-    self, overwrite_control, overwrite_geometry, read_geometry, stored_geometry,
+    self, overwrite_control, overwrite_geometry, read_geometry, stored_geometry, this_boot,
 };
-use crate::log::core::Core;
+use crate::log::core::{Core, core_with};
 use crate::log::create::{Opened, check_is_ours, check_new, make_control, make_directory};
 use crate::log::gate::Gate;
-use crate::log::rebuild::{self, Access, Loss};
-use crate::log::removal::Watch;
-use crate::log::{CONTROL_NAME, LOCK_NAME, gate, pad, stage, text_end, trust, wipe};
-use crate::options::{
+use crate::log::names::{CONTROL_NAME, LOCK_NAME};
+use crate::log::positions::{Access, Loss};
+use crate::log::watch::Watch;
+use crate::log::{gate, pad, rebuild, stage, text_end, trust, wipe};
+use crate::options::limits::{
     MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, STAGED_SEGMENTS_MAX_DEFAULT,
 };
 use crate::segment::list;
@@ -38,16 +38,16 @@ use crate::shared::commit;
 use crate::shared::region::{CONTROL_LEN, Region};
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
-use crate::sys::{self, Dir, Map};
+use crate::sys::{Dir, Map};
 use crate::{Error, ErrorKind, Fill, Options, Result};
 
 /// Opens the log in `dir` as `options` say.
-pub(crate) fn open(dir: &Path, options: &Options) -> Result<CoreRef> {
+pub(crate) fn open(dir: &Path, options: &Options) -> Result<Core> {
     options.check()?;
     if options.read_only { open_read_only(dir, options) } else { open_for_writing(dir, options) }
 }
 
-fn open_for_writing(path: &Path, options: &Options) -> Result<CoreRef> {
+fn open_for_writing(path: &Path, options: &Options) -> Result<Core> {
     let mode = options.mode.unwrap_or(0o666);
     let may_create = !options.never_create || options.create_new;
     if may_create {
@@ -104,7 +104,7 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<CoreRef> {
     // Perhaps somebody has made space, and that is why this process was started.
     core.words().full.open_way();
     core.prepare_first(core.attachment()?);
-    Ok(CoreRef(core))
+    Ok(core)
 }
 
 /// Takes up a log that has a control file, recovering it where its words do not hold.
@@ -120,10 +120,10 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
     let has_words = trust::is_same_instance(&control, &geometry, boot_id, &region);
     let has_words = has_words.or_os("look at", &path)?;
     let is_poisoned = has_words && commit::is_poisoned(&region.words().commits);
-    let shared = Arc::new(CoreRef(rebuild::core_with(dir, &geometry, region)));
-    if has_words && !is_lost(dir, &geometry, &shared.0.region)? && trust::agree(&shared)? {
-        if text_end::lacks_newest(&shared.0)? {
-            let positions = text_end::find_end_behind_newest(&shared.0)?;
+    let core = Arc::new(core_with(dir, &geometry, region));
+    if has_words && !is_lost(dir, &geometry, &core.region)? && trust::agree(&core)? {
+        if text_end::lacks_newest(&core)? {
+            let positions = rebuild::find_end_behind_newest(&core)?;
             overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
         }
         return Ok(Opened::new(control, geometry, None));
@@ -142,11 +142,6 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
     overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
     overwrite_geometry(dir, &geometry)?;
     Ok(Opened::new(control, geometry, positions.recovery))
-}
-
-/// The id of the boot that the kernel is in now, or zeros where it does not tell.
-pub(crate) fn this_boot() -> Result<[u8; 16]> {
-    sys::process::boot_id().or_os("read", sys::process::BOOT_ID_PATH)
 }
 
 /// Whether what the words tell of does not hold any more: a truncation was not finished, the stage
@@ -174,8 +169,8 @@ fn may_be_read(dir: &Dir, control: &OwnedFd, geometry: &Geometry) -> Result<bool
         return Ok(true);
     }
     let is_same = trust::is_same_instance(control, geometry, this_boot()?, &region);
-    let core = rebuild::core_with(dir, geometry, region);
-    Ok(is_same.or_os("look at", &path)? && trust::agree_for_reading(&Arc::new(CoreRef(core)))?)
+    let core = core_with(dir, geometry, region);
+    Ok(is_same.or_os("look at", &path)? && trust::agree_for_reading(&Arc::new(core))?)
 }
 
 /// The words of a log that has lost them, worked out for one reader alone from the segments as
@@ -191,7 +186,7 @@ fn is_being_cut(dir: &Dir) -> bool {
     stored_geometry(dir).is_ok_and(|stored| stored.cut != 0)
 }
 
-fn open_read_only(path: &Path, options: &Options) -> Result<CoreRef> {
+fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
     let dir = &open_directory(path)?;
     let filesystem = dir.filesystem().or_os("tell the filesystem of", dir)?;
     let control_path = dir.join(CONTROL_NAME);
@@ -222,17 +217,17 @@ fn open_read_only(path: &Path, options: &Options) -> Result<CoreRef> {
             Region::new(Map::new(control, CONTROL_LEN, false).or_os("map", &control_path)?)
         }
         Some(_) => worked_out(dir, &geometry, Loss::Power)?,
-        None => worked_out(dir, &geometry, loss_of(&geometry, this_boot()?))?,
+        None => worked_out(dir, &geometry, Loss::of(&geometry, this_boot()?))?,
     };
     let core = core(dir, options, geometry, filesystem, rights, region);
     core.check_words()?;
     core.check_policy(&options.policy)?;
-    Ok(CoreRef(core))
+    Ok(core)
 }
 
 /// The log of a reader that had to work out its words, once somebody has opened it for writing: from
 /// then on the control file tells more.
-pub(crate) fn with_words(before: &Core) -> Option<CoreRef> {
+pub(crate) fn with_words(before: &Core) -> Option<Core> {
     let dir = &before.dir;
     let control_path = dir.join(CONTROL_NAME);
     let control = dir.open_file(&control_path, OFlags::RDONLY).ok()?;
@@ -245,7 +240,7 @@ pub(crate) fn with_words(before: &Core) -> Option<CoreRef> {
     let options = Options::new().read_only(true);
     let core = core(dir, &options, geometry, before.filesystem, before.rights, map()?);
     core.check_words().ok()?;
-    Some(CoreRef(core))
+    Some(core)
 }
 
 fn core(
@@ -279,6 +274,7 @@ fn core(
         options: Box::new(options.clone()),
         watch: Watch::default(),
         writer: None,
+        leave: |core, attachment| attachment.detach(core),
         region,
     }
 }
@@ -296,22 +292,6 @@ pub(crate) fn open_directory(path: &Path) -> Result<Dir> {
         Errno::NOENT => Error::new(ErrorKind::NotFound, "there is no log").at_path(path),
         errno => Error::os(errno, "open the log's directory", path),
     })
-}
-
-/// What has happened to a log whose control file is gone.
-pub(crate) fn loss_of(stored: &Geometry, boot_id: [u8; 16]) -> Loss {
-    // What was in the stage of a staged log is not looked for.
-    let is_words = stored.is_of_boot(boot_id) && stored.fill != Fill::Staged;
-    if is_words { Loss::Words } else { Loss::Power }
-}
-
-pub(crate) fn require_alone(is_first: bool, dir: &Dir) -> Result<()> {
-    if is_first {
-        return Ok(());
-    }
-    let message = "the control file is missing although processes use the log; restore it, or end \
-                   those processes";
-    Err(Error::new(ErrorKind::Busy, message).at_path(&dir.join(CONTROL_NAME)))
 }
 
 impl Options {

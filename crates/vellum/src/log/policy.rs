@@ -8,12 +8,12 @@
 
 use crate::error::OsResult;
 use crate::format::control::GEOMETRY_LEN;
-use crate::log::GEOMETRY_NAME;
 use crate::log::attachment::Attachment;
 use crate::log::control::{open_geometry, stored_geometry};
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
-use crate::policy::PolicyWish;
+use crate::log::names::GEOMETRY_NAME;
+use crate::options::policy::PolicyWish;
 use crate::segment::listing::Listing;
 use crate::shared::files::Newest;
 use crate::shared::primitive::Ordering;

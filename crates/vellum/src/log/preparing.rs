@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::io;
 
-use crate::log::batch::CoreRef;
+use crate::log::core::Core;
 use crate::{Error, Result};
 
 /// How often to look whether a segment is missing: a fraction of the time one lasts.
@@ -26,14 +26,14 @@ pub struct SegmentKeeper {
 }
 
 impl SegmentKeeper {
-    pub(crate) fn new(shared: Arc<CoreRef>, segments: u64) -> Result<SegmentKeeper> {
-        shared.0.prepare(segments)?;
-        let dir = shared.0.dir.clone();
+    pub(crate) fn new(core: Arc<Core>, segments: u64) -> Result<SegmentKeeper> {
+        core.prepare(segments)?;
+        let dir = core.dir.clone();
         let (life, end) = mpsc::channel();
         let keep = move || {
             while end.recv_timeout(LOOK_AGAIN) == Err(RecvTimeoutError::Timeout) {
                 // A full disk is told to who needs the space.
-                let _ = shared.0.prepare(segments);
+                let _ = core.prepare(segments);
             }
         };
         let thread = std::thread::Builder::new().name("vellum-prepare".into()).spawn(keep);

@@ -11,13 +11,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::format::frame::{ALIGNMENT, HEADER_LEN, Kind};
-use crate::log::batch::CoreRef;
+use crate::log::core::Core;
 use crate::log::frames::{self, Found};
 use crate::log::gap::{self, Gap};
 use crate::log::holds::{self, Hold, ProcessState};
+use crate::log::names::CONTROL_NAME;
 use crate::log::sight::Sight;
 use crate::log::window::Window;
-use crate::log::{CONTROL_NAME, open, pad};
+use crate::log::{open, pad};
 use crate::shared::participants::Standing;
 use crate::shared::primitive::Ordering;
 use crate::shared::{bell, cursor};
@@ -48,7 +49,7 @@ pub struct Record<'a> {
 /// Made by [`Log::reader`](crate::Log::reader). A reader keeps the log open, and may be moved to
 /// another thread.
 pub struct Reader {
-    core: Arc<CoreRef>,
+    core: Arc<Core>,
     window: Window,
     position: Lsn,
     /// The published end as last seen, and what to pass over before it.
@@ -70,18 +71,18 @@ struct Place {
 }
 
 impl Reader {
-    pub(crate) fn new(core: Arc<CoreRef>, from: Lsn) -> Result<Reader> {
-        core.0.check_words()?;
-        let begin = core.0.begin();
+    pub(crate) fn new(core: Arc<Core>, from: Lsn) -> Result<Reader> {
+        core.check_words()?;
+        let begin = core.begin();
         let position = if from == Lsn::ZERO { begin } else { from };
         if position < begin {
             return Err(trimmed(&core, position, begin));
         }
-        let tail = cursor::tail(core.0.words());
+        let tail = cursor::tail(core.words());
         if position > tail {
             let message = format!("position {position} is beyond the end of the log, {tail}");
             return Err(Error::new(ErrorKind::OutOfRange, message)
-                .at_path(&core.0.dir)
+                .at_path(&core.dir)
                 .at_lsn(position));
         }
         let window = Window::new(Arc::clone(&core));
@@ -102,9 +103,9 @@ impl Reader {
 
     /// Whether one may start to read at `from`.
     fn starts_at(&mut self, from: Lsn) -> Result<bool> {
-        let sight = Sight::of(&self.core.0);
+        let sight = Sight::of(&self.core);
         match sight.hole_at(from) {
-            Some(hole) if self.core.0.geometry.layout == Layout::Framed => {
+            Some(hole) if self.core.geometry.layout == Layout::Framed => {
                 Ok(hole.range.start == from)
             }
             Some(_) => Ok(true),
@@ -173,7 +174,7 @@ impl Reader {
 
     /// Goes on with the words of the control file where they had to be worked out, once there are any.
     fn take_up_words(&mut self) {
-        let core = &self.core.0;
+        let core = &self.core;
         if core.writer.is_none()
             && core.region.origin().is_none()
             && let Some(core) = open::with_words(core)
@@ -186,7 +187,7 @@ impl Reader {
 
     /// Finds the next record and moves the position behind it.
     fn locate(&mut self) -> Result<Option<Place>> {
-        match self.core.0.geometry.layout {
+        match self.core.geometry.layout {
             Layout::Framed => self.next_frame(),
             Layout::Text => self.next_line(),
         }
@@ -207,7 +208,7 @@ impl Reader {
                 return Ok(false);
             }
             let Some(hole) = self.sight.hole_at(self.position) else { return Ok(true) };
-            if hole.is_there(&self.core.0) {
+            if hole.is_there(&self.core) {
                 self.position = hole.range.end();
             } else {
                 // Padded meanwhile: what stands there now counts.
@@ -223,7 +224,7 @@ impl Reader {
         if self.position < self.sight.end {
             return Ok(true);
         }
-        let core = &self.core.0;
+        let core = &self.core;
         let tail = cursor::tail(core.words());
         if tail < self.position {
             return Err(truncated(&self.core, self.position, tail));
@@ -241,7 +242,7 @@ impl Reader {
     /// Sees what there is now; what was read before may have changed.
     fn look(&mut self) {
         let end = self.sight.end;
-        self.sight = Sight::of(&self.core.0);
+        self.sight = Sight::of(&self.core);
         if self.sight.end > end {
             self.window.forget();
         }
@@ -252,7 +253,7 @@ impl Reader {
     /// What keeps this reader from records that may stand behind, and may stay as it is: a reservation
     /// of a process that is stopped, or of one of which this process cannot tell whether it lives.
     pub fn obstacle(&self) -> Option<Hold> {
-        let core = &self.core.0;
+        let core = &self.core;
         let (slot, standing) = Sight::of(core).held_back_by?;
         let hold = holds::append_in(core, slot)?;
         let is_stuck = standing == Standing::Unknown || hold.state == ProcessState::Stopped;
@@ -261,7 +262,7 @@ impl Reader {
 
     /// Sleeps until something may have been published.
     fn wait(&self, remaining: Option<Duration>) {
-        let core = &self.core.0;
+        let core = &self.core;
         let words = core.words();
         let (rings, is_armed) = match core.writer {
             Some(_) => bell::arm(&words.bell),
@@ -287,7 +288,7 @@ impl Reader {
     fn next_frame(&mut self) -> Result<Option<Place>> {
         while self.has_more()? {
             let lsn = self.position;
-            match frames::look(&self.core.0, &mut self.window, lsn, self.sight.end) {
+            match frames::look(&self.core, &mut self.window, lsn, self.sight.end) {
                 Ok(Found::Frame { kind: Kind::Record | Kind::Member, payload_len, next }) => {
                     self.position = next;
                     let (header_len, len) = (HEADER_LEN, payload_len);
@@ -307,7 +308,7 @@ impl Reader {
             let lsn = self.position;
             match self.find_line() {
                 Ok(Some((len, next))) => {
-                    let begin = self.core.0.words().begin.load(Ordering::Acquire);
+                    let begin = self.core.words().begin.load(Ordering::Acquire);
                     if lsn.get() < begin {
                         return Err(trimmed(&self.core, lsn, Lsn::new(begin)));
                     }
@@ -316,10 +317,9 @@ impl Reader {
                 }
                 // The end of a segment that was cut: go on at the next.
                 Ok(None) => {
-                    let end = self.core.0.segment_end(lsn);
-                    if self.skips_damage && (self.is_in_line || lsn == self.core.0.segment_of(lsn))
-                    {
-                        self.gaps.extend(gap::gap_behind(&self.core.0, lsn, end));
+                    let end = self.core.segment_end(lsn);
+                    if self.skips_damage && (self.is_in_line || lsn == self.core.segment_of(lsn)) {
+                        self.gaps.extend(gap::gap_behind(&self.core, lsn, end));
                     }
                     self.position = end;
                 }
@@ -356,7 +356,7 @@ impl Reader {
                 continue;
             }
             // A full segment without a newline at its end: a line longer than a segment goes on.
-            let is_full = data_end.get().is_multiple_of(self.core.0.capacity());
+            let is_full = data_end.get().is_multiple_of(self.core.capacity());
             if !is_full || data_end >= limit {
                 return Ok(Some((len, data_end)));
             }
@@ -373,8 +373,8 @@ impl Reader {
     fn text_end(&mut self, lsn: Lsn) -> Result<Lsn> {
         let mut holes = self.sight.holes.iter().filter(|hole| lsn < hole.range.end());
         let hole = holes.next().map_or(self.sight.end, |hole| hole.range.start.max(lsn));
-        let first = self.core.0.segment_of(lsn);
-        if hole < self.core.0.segment_end(lsn) {
+        let first = self.core.segment_of(lsn);
+        if hole < self.core.segment_end(lsn) {
             return Ok(hole);
         }
         let end = first.get() + self.window.segment_data_len(first)?;
@@ -388,7 +388,7 @@ impl Reader {
             return Err(error);
         }
         let (from, end) = (self.position, self.sight.end);
-        let (core, reason) = (&self.core.0, error.to_string());
+        let (core, reason) = (&self.core, error.to_string());
         let gap = match core.geometry.layout {
             Layout::Text => gap::gap_at(core, from, end, reason),
             Layout::Framed => {
@@ -403,7 +403,7 @@ impl Reader {
     }
 
     fn damage(&self, reason: &'static str) -> Error {
-        let core = &self.core.0;
+        let core = &self.core;
         let first = core.segment_of(self.position);
         let path = core.segment_path(first);
         let offset = crate::format::segment::HEADER_LEN + self.position.get() - first.get();
@@ -413,7 +413,7 @@ impl Reader {
 
     /// The error, unless the explanation is that the position has been trimmed or cut away.
     fn unless_trimmed(&self, error: Error) -> Error {
-        let words = self.core.0.words();
+        let words = self.core.words();
         let begin = Lsn::new(words.begin.load(Ordering::SeqCst));
         let tail = cursor::tail(words);
         if self.position < begin {
@@ -435,38 +435,38 @@ impl std::fmt::Debug for Reader {
 /// Whether a record starts at a published position, or may later.
 ///
 /// A text log has no marks between its bytes, so any position in it will do.
-pub(crate) fn starts_record(core: &CoreRef, window: &mut Window, lsn: Lsn) -> Result<bool> {
-    starts_record_before(core, window, lsn, cursor::published(core.0.words()))
+pub(crate) fn starts_record(core: &Core, window: &mut Window, lsn: Lsn) -> Result<bool> {
+    starts_record_before(core, window, lsn, cursor::published(core.words()))
 }
 
 /// The same, where everything is published before `published`.
 fn starts_record_before(
-    core: &CoreRef,
+    core: &Core,
     window: &mut Window,
     lsn: Lsn,
     published: Lsn,
 ) -> Result<bool> {
-    if core.0.geometry.layout != Layout::Framed || lsn >= published {
+    if core.geometry.layout != Layout::Framed || lsn >= published {
         return Ok(true);
     }
     if !lsn.get().is_multiple_of(ALIGNMENT) {
         return Ok(false);
     }
-    let found = frames::look(&core.0, window, lsn, published)?;
+    let found = frames::look(core, window, lsn, published)?;
     Ok(matches!(found, Found::Frame { .. }))
 }
 
-pub(crate) fn not_a_start(core: &CoreRef, lsn: Lsn) -> Error {
+pub(crate) fn not_a_start(core: &Core, lsn: Lsn) -> Error {
     let message = format!("no whole record starts at position {lsn}; use one that was returned");
-    Error::new(ErrorKind::OutOfRange, message).at_path(&core.0.dir).at_lsn(lsn)
+    Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(lsn)
 }
 
-fn truncated(core: &CoreRef, position: Lsn, tail: Lsn) -> Error {
+fn truncated(core: &Core, position: Lsn, tail: Lsn) -> Error {
     let message = format!("position {position} has been truncated away; the log ends at {tail}");
-    Error::new(ErrorKind::OutOfRange, message).at_path(&core.0.dir).at_lsn(position)
+    Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(position)
 }
 
-fn trimmed(core: &CoreRef, position: Lsn, begin: Lsn) -> Error {
+fn trimmed(core: &Core, position: Lsn, begin: Lsn) -> Error {
     let message = format!("position {position} has been trimmed away; the log begins at {begin}");
-    Error::new(ErrorKind::Trimmed, message).at_path(&core.0.dir.join(CONTROL_NAME)).at_lsn(position)
+    Error::new(ErrorKind::Trimmed, message).at_path(&core.dir.join(CONTROL_NAME)).at_lsn(position)
 }

@@ -15,11 +15,11 @@ use crate::error::OsResult;
 use crate::format::frame::Kind;
 use crate::format::seal::{SEAL_LEN, Seal};
 use crate::format::segment::{HEADER_LEN, path};
-use crate::log::batch::CoreRef;
 use crate::log::core::Core;
 use crate::log::frames::{self, Found};
 use crate::log::pad::{self, Reason};
-use crate::log::rebuild::{self, Access, Loss, Positions};
+use crate::log::positions::{Access, Loss, Positions, Recovery};
+use crate::log::segments;
 use crate::log::window::Window;
 use crate::log::wipe;
 use crate::shared::cursor::Range;
@@ -28,33 +28,19 @@ use crate::{Error, ErrorKind, Lsn, Result};
 /// Bytes of a segment read at a time in search of seals.
 const STEP: usize = 1 << 20;
 
-/// What opening a log after a power cut, or without its control file, came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Recovery {
-    /// End of what was recovered.
-    pub end: Lsn,
-    /// End of what is known to have been durable before.
-    pub durable: Lsn,
-    /// Bytes that were cut, because a crash had torn them: from `end` to the end of the last whole
-    /// record that stood behind it.
-    pub cut_bytes: u64,
-}
-
 /// Where a framed log begins and ends.
 pub(crate) fn find_end(
-    shared: &Arc<CoreRef>,
+    core: &Arc<Core>,
     firsts: &[Lsn],
     loss: Loss,
     access: Access,
 ) -> Result<Positions> {
-    let core = &shared.0;
     let seal = newest_seal(core, firsts)?.unwrap_or_default();
     let noted = noted_begin(core, firsts).max(seal.begin);
     let firsts = without_trimmed(core, firsts, noted, access)?;
     let (oldest, newest) = (firsts[0], firsts[firsts.len() - 1]);
-    rebuild::check_contiguous(core, &firsts)?;
-    rebuild::header(core, oldest)?;
+    segments::check_contiguous(core, &firsts)?;
+    segments::header(core, oldest)?;
     if noted != Lsn::ZERO && core.segment_of(noted) < oldest {
         // The segment in which the log begins is gone: opening it gives the error.
         core.open_to_read(core.segment_of(noted))?;
@@ -65,17 +51,17 @@ pub(crate) fn find_end(
     if begin > limit {
         return Err(begins_beyond(core, oldest, begin, limit));
     }
-    let mut window = Window::new(Arc::clone(shared));
+    let mut window = Window::new(Arc::clone(core));
     let from = start_of_scan(core, &mut window, begin, durable, limit)?;
-    let mut end = end_of_frames(shared, &mut window, from, limit)?;
+    let mut end = end_of_frames(core, &mut window, from, limit)?;
     if end < durable {
         return Err(damage(core, end, durable));
     }
     let mut cut_bytes = 0;
     match loss {
-        Loss::Words => end = behind_holes(shared, &mut window, end, limit, access)?,
+        Loss::Words => end = behind_holes(core, &mut window, end, limit, access)?,
         Loss::Power => {
-            cut_bytes = torn_len(shared, end, limit)?;
+            cut_bytes = torn_len(core, end, limit)?;
             if access == Access::Change {
                 wipe::wipe(&core.dir, &core.geometry, end, &mut false)?;
             }
@@ -139,7 +125,7 @@ fn seals_in(core: &Core, first: Lsn) -> Result<Option<Seal>> {
 /// before the older ones go.
 fn noted_begin(core: &Core, firsts: &[Lsn]) -> Lsn {
     // The headers of segments that were made last may be torn.
-    let headers = firsts.iter().filter_map(|first| rebuild::header(core, *first).ok());
+    let headers = firsts.iter().filter_map(|first| segments::header(core, *first).ok());
     headers.map(|header| Lsn::new(header.begin.get())).max().unwrap_or_default()
 }
 
@@ -200,10 +186,10 @@ pub(crate) fn behind_trimmed_batch(
 }
 
 /// Where the unbroken row of frames from `from` on ends.
-fn end_of_frames(shared: &Arc<CoreRef>, window: &mut Window, from: Lsn, limit: Lsn) -> Result<Lsn> {
+fn end_of_frames(core: &Arc<Core>, window: &mut Window, from: Lsn, limit: Lsn) -> Result<Lsn> {
     let mut lsn = from;
     while lsn < limit
-        && let Found::Frame { next, .. } = frames::look_whole(&shared.0, window, lsn, limit)?
+        && let Found::Frame { next, .. } = frames::look_whole(core, window, lsn, limit)?
     {
         lsn = next;
     }
@@ -213,29 +199,29 @@ fn end_of_frames(shared: &Arc<CoreRef>, window: &mut Window, from: Lsn, limit: L
 /// Where the frames end if there may be holes between them: those of dead writers, which are
 /// padded. Reads all that is left of the log, because nothing else knows of them.
 fn behind_holes(
-    shared: &Arc<CoreRef>,
+    core: &Arc<Core>,
     window: &mut Window,
     mut end: Lsn,
     limit: Lsn,
     access: Access,
 ) -> Result<Lsn> {
-    while let Some(next) = frames::find_next(shared, end, limit) {
+    while let Some(next) = frames::find_next(core, end, limit) {
         if access == Access::Change {
             let range = Range { start: end, len: next.get() - end.get() };
-            pad::write(&shared.0, range, Reason::Died)?;
+            pad::write(core, range, Reason::Died)?;
             window.forget();
         }
-        end = end_of_frames(shared, window, next, limit)?;
+        end = end_of_frames(core, window, next, limit)?;
     }
     Ok(end)
 }
 
 /// Bytes from `end` to the end of the last whole frame that stands behind it.
-fn torn_len(shared: &Arc<CoreRef>, end: Lsn, limit: Lsn) -> Result<u64> {
-    let mut window = Window::new(Arc::clone(shared));
+fn torn_len(core: &Arc<Core>, end: Lsn, limit: Lsn) -> Result<u64> {
+    let mut window = Window::new(Arc::clone(core));
     let mut behind = end;
-    while let Some(next) = frames::find_next(shared, behind, limit) {
-        behind = end_of_frames(shared, &mut window, next, limit)?;
+    while let Some(next) = frames::find_next(core, behind, limit) {
+        behind = end_of_frames(core, &mut window, next, limit)?;
     }
     Ok(behind.get() - end.get())
 }

@@ -4,11 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::format::frame::{HEADER_LEN, Kind};
-use crate::log::batch::CoreRef;
 use crate::log::control::any_geometry;
+use crate::log::core::{Core, bare_core};
 use crate::log::frames::{self, Found};
 use crate::log::open::open_directory;
-use crate::log::rebuild;
 use crate::log::text_end::text_runs;
 use crate::log::verify::{Damage, damage};
 use crate::log::window::{Window, open_file};
@@ -56,7 +55,7 @@ pub fn repair(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<RepairRepo
         .segment_capacity_bytes(geometry.segment_capacity)
         .create_new(true)
         .open(to)?;
-    let source = Arc::new(CoreRef(rebuild::bare_core(from, &geometry)));
+    let source = Arc::new(bare_core(from, &geometry));
     let mut expected = firsts[0];
     let (report, listing) = (RepairReport::default(), Listing::default());
     let mut saved = Saver { source, log, report, firsts: firsts.clone(), listing };
@@ -77,7 +76,7 @@ pub fn repair(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<RepairRepo
 }
 
 struct Saver {
-    source: Arc<CoreRef>,
+    source: Arc<Core>,
     log: Log,
     report: RepairReport,
     /// First positions of the segments, oldest first.
@@ -88,14 +87,14 @@ struct Saver {
 impl Saver {
     /// Saves the records that start in the segment at `first`; returns where the last one ends.
     fn frames(&mut self, first: Lsn, from: Lsn) -> Result<Lsn> {
-        let end = self.source.0.segment_end(first);
+        let end = self.source.segment_end(first);
         // A record that is longer than a segment ends in a later one.
         let newest = self.firsts.last().copied().unwrap_or(first);
-        let limit = self.source.0.segment_end(newest);
+        let limit = self.source.segment_end(newest);
         let mut window = Window::new(Arc::clone(&self.source));
         let mut lsn = from.max(first);
         while lsn < end {
-            match frames::look(&self.source.0, &mut window, lsn, limit) {
+            match frames::look(&self.source, &mut window, lsn, limit) {
                 Ok(Found::Frame { kind, payload_len, next }) => {
                     if matches!(kind, Kind::Record | Kind::Member) {
                         let len = HEADER_LEN as u64 + payload_len;
@@ -127,7 +126,7 @@ impl Saver {
     /// Whether a segment behind `end` starts with a record: then what is missing before is damage
     /// and not the end of the log.
     fn has_more_behind(&self, end: Lsn) -> Result<bool> {
-        let core = &self.source.0;
+        let core = &self.source;
         if !self.firsts.contains(&end) {
             return Ok(false);
         }
@@ -139,7 +138,7 @@ impl Saver {
     /// Saves the lines of the text segment at `first`.
     fn lines(&mut self, first: Lsn) -> Result<()> {
         let source = Arc::clone(&self.source);
-        let core = &source.0;
+        let core = &source;
         for run in text_runs(core, &mut self.listing, first)? {
             let segment = open_file(core, &mut self.listing, first)?;
             let mut text = vec![0; run.len as usize];
@@ -158,13 +157,13 @@ impl Saver {
     }
 
     fn note(&mut self, lsn: Lsn, reason: &str) {
-        let core = &self.source.0;
+        let core = &self.source;
         self.report.damage.push(damage(core, core.segment_of(lsn), lsn, reason.into()));
     }
 }
 
 /// Whether nothing but zeros stands from `lsn` to `end`.
-fn is_empty_from(source: &Arc<CoreRef>, lsn: Lsn, end: Lsn) -> Result<bool> {
+fn is_empty_from(source: &Arc<Core>, lsn: Lsn, end: Lsn) -> Result<bool> {
     let mut window = Window::new(Arc::clone(source));
     let mut at = lsn;
     while at < end {

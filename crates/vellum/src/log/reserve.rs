@@ -30,7 +30,7 @@ use crate::knowledge;
 use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
-use crate::options::CAPACITY_UNIT_BYTES;
+use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::prepare::{STEP_BYTES_MAX, STEP_BYTES_MIN};
 use crate::shared::cursor::{self, Grant, Range, Refused};
 use crate::shared::lock;

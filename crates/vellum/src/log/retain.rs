@@ -11,7 +11,6 @@ use std::time::Duration;
 use crate::error::OsResult;
 use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::core::Core;
-use crate::log::full;
 use crate::log::holds::HoldKind;
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::cursor;
@@ -54,7 +53,7 @@ impl Core {
         let words = self.words();
         let policy = words.files.policy.load().unwrap_or_default();
         if policy.removes() && self.remove_old(attachment, &policy).is_ok_and(|count| count > 0) {
-            full::made_space(&words.full);
+            words.full.made_space();
         }
         attachment.forget_gone(self);
     }

@@ -17,7 +17,6 @@ use std::time::{Duration, Instant};
 
 use crate::format::seal::{SEAL_LEN, Seal};
 use crate::log::attachment::Attachment;
-use crate::log::commit::LOOK_FOR_THE_DEAD;
 use crate::log::core::Core;
 use crate::log::fill::Filler;
 use crate::log::holds::HoldKind;
@@ -30,6 +29,8 @@ use crate::shared::primitive::{self, Ordering};
 use crate::shared::{bell, cursor};
 use crate::{Layout, Lsn, Result};
 
+/// How long to sleep before asking whether those who write are alive: nobody rings for the dead.
+pub(crate) const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
 /// How often to look for the writers in front of a seal before sleeping: most are done within
 /// microseconds.
 const SEAL_LOOKS: u32 = 64;

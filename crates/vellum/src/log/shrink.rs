@@ -8,7 +8,7 @@ use crate::error::OsResult;
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::pad;
-use crate::options::CAPACITY_UNIT_BYTES;
+use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::list;
 use crate::shared::cursor;
 use crate::shared::primitive::Ordering;

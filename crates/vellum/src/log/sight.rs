@@ -10,9 +10,9 @@
 
 use crate::Lsn;
 use crate::log::core::Core;
-use crate::log::{LOCK_NAME, pad};
+use crate::log::pad;
 use crate::shared::cursor::{self, Range};
-use crate::shared::participants::{self, Outsider, Owner, Standing};
+use crate::shared::participants::{self, Owner, Standing};
 
 /// What a reader sees of a log at one moment.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +81,7 @@ fn past_the_dead(core: &Core) -> Sight {
     let mut in_flight: Vec<_> = (0..cursor::used_slots(words)).filter_map(in_flight).collect();
     in_flight.sort_unstable_by_key(|(_, _, range)| range.start);
     let mut holes = Vec::new();
-    let outsider = (!in_flight.is_empty()).then(|| outsider(core));
+    let outsider = (!in_flight.is_empty()).then(|| core.outsider());
     for (slot, owner, range) in in_flight {
         let standing = match (&outsider, owner) {
             (Some(outsider), Some(owner)) => outsider.standing(owner),
@@ -96,14 +96,4 @@ fn past_the_dead(core: &Core) -> Sight {
         }
     }
     Sight { end: seen.tail(), holes, held_back_by: None }
-}
-
-/// What this process can find out about the participants, though it be none.
-///
-/// The lock file is opened each time, because a program may close any descriptor. Who may not open it
-/// goes by `/proc` alone.
-pub(crate) fn outsider(core: &Core) -> Outsider<'_> {
-    let path = core.dir.join(LOCK_NAME);
-    let lock_file = core.dir.open_file(&path, rustix::fs::OFlags::RDONLY).ok();
-    Outsider { words: core.words(), lock_file }
 }

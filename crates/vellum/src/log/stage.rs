@@ -4,9 +4,9 @@ use rustix::fs::OFlags;
 
 use crate::format::control::Geometry;
 use crate::format::segment::header_len;
-use crate::log::CONTROL_NAME;
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
+use crate::log::names::CONTROL_NAME;
 use crate::segment::stage::{Stage, Twin};
 use crate::shared::commit::{self, Operation};
 use crate::shared::cursor;

@@ -8,7 +8,7 @@ use crate::error::OsResult;
 use crate::format::segment::header_len;
 use crate::log::core::Core;
 use crate::log::gap::{self, Gap};
-use crate::log::holds::{self, Hold, ProcessState};
+use crate::log::holds::{self, Hold, InFlight, ProcessState};
 use crate::segment::listing::Listing;
 use crate::segment::{SPARE_SUFFIX, names};
 use crate::shared::files::RemovalRule;
@@ -182,16 +182,6 @@ pub struct ParticipantStat {
     pub stopped: bool,
     /// What it has reserved and not published.
     pub in_flight: Vec<InFlight>,
-}
-
-/// A reservation that has not been published.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct InFlight {
-    /// Where it starts.
-    pub first_lsn: Lsn,
-    /// Its length.
-    pub bytes: u64,
 }
 
 /// Looks at everything, changes nothing.

@@ -12,16 +12,15 @@ use std::sync::Arc;
 
 use crate::error::OsResult;
 use crate::format::segment::text_file_name;
-use crate::log::batch::CoreRef;
 use crate::log::core::Core;
 use crate::log::pad::{self, Reason};
-use crate::log::rebuild::{self, Access, Loss, Positions, check_contiguous};
+use crate::log::positions::{Access, Loss, Positions};
+use crate::log::segments::check_contiguous;
 use crate::log::window::open_file;
 use crate::log::wipe;
 use crate::segment::list;
 use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;
-use crate::shared::commit;
 use crate::shared::cursor::{self, Range};
 use crate::shared::primitive::Ordering;
 use crate::sys::clock;
@@ -32,12 +31,11 @@ const EMPTY_MARKER_LEN: u64 = 48;
 
 /// Where a text log begins and ends.
 pub(crate) fn find_end(
-    shared: &Arc<CoreRef>,
+    core: &Arc<Core>,
     firsts: &[Lsn],
     loss: Loss,
     access: Access,
 ) -> Result<Positions> {
-    let core = &shared.0;
     check_contiguous(core, firsts)?;
     let begin = firsts[0];
     let mut newest = firsts[firsts.len() - 1];
@@ -63,24 +61,9 @@ pub(crate) fn lacks_newest(core: &Core) -> Result<bool> {
     Ok(core.geometry.layout == Layout::Text && is_made && !list(&core.dir)?.contains(&active))
 }
 
-/// Where a log goes on that lacks its newest file: behind the words of `core`, which nobody uses.
-pub(crate) fn find_end_behind_newest(core: &Core) -> Result<Positions> {
-    let found = rebuild::scan(&core.dir, &core.geometry, Loss::Words, Access::Change)?;
-    let words = core.words();
-    let positions = Positions {
-        begin: core.begin(),
-        durable: commit::durable(&words.commits),
-        tail: cursor::tail(words).max(found.tail),
-        allocated_end: Lsn::new(words.allocated_end.load(Ordering::Acquire))
-            .max(found.allocated_end),
-        ..found
-    };
-    Ok(behind_missing(core, positions, &list(&core.dir)?))
-}
-
 /// Has the log go on in the next file where the one is gone that it ended in: positions are not given
 /// twice.
-fn behind_missing(core: &Core, positions: Positions, firsts: &[Lsn]) -> Positions {
+pub(crate) fn behind_missing(core: &Core, positions: Positions, firsts: &[Lsn]) -> Positions {
     let active = core.segment_of(positions.tail);
     if positions.allocated_end <= active || firsts.contains(&active) {
         return positions;

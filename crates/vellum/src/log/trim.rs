@@ -11,9 +11,7 @@ use zerocopy::IntoBytes;
 use crate::error::OsResult;
 use crate::format::segment::SegmentHeader;
 use crate::log::attachment::Attachment;
-use crate::log::batch::CoreRef;
 use crate::log::core::Core;
-use crate::log::full;
 use crate::log::holds::HoldKind;
 use crate::log::read::{not_a_start, starts_record};
 use crate::log::window::Window;
@@ -34,8 +32,7 @@ pub struct TrimReport {
 }
 
 /// Drops what lies before `before`.
-pub(crate) fn trim(shared: &Arc<CoreRef>, before: Lsn) -> Result<TrimReport> {
-    let core = &shared.0;
+pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
     let attachment = core.attachment()?;
     let words = core.words();
     let published = cursor::published(words);
@@ -51,11 +48,11 @@ pub(crate) fn trim(shared: &Arc<CoreRef>, before: Lsn) -> Result<TrimReport> {
     }
     let held = core.hold(HoldKind::Prepare, attachment)?;
     core.check_words()?;
-    let mut window = Window::new(Arc::clone(shared));
+    let mut window = Window::new(Arc::clone(core));
     if before.get() > words.begin.load(Ordering::Acquire)
-        && !starts_record(shared, &mut window, before)?
+        && !starts_record(core, &mut window, before)?
     {
-        return Err(not_a_start(shared, before));
+        return Err(not_a_start(core, before));
     }
     let begin = Lsn::new(words.begin.load(Ordering::Acquire).max(before.get()));
     let noted = remember(core, begin)?;
@@ -70,7 +67,7 @@ pub(crate) fn trim(shared: &Arc<CoreRef>, before: Lsn) -> Result<TrimReport> {
     }
     let removed = remove_files(core, attachment, begin);
     attachment.forget_gone(core);
-    full::made_space(&words.full);
+    words.full.made_space();
     core.use_spares_ahead();
     Ok(TrimReport { begin, segments_removed: removed? })
 }

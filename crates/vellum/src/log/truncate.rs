@@ -15,7 +15,6 @@ use rustix::io::Errno;
 
 use crate::format::control::Geometry;
 use crate::log::attachment::Attachment;
-use crate::log::batch::CoreRef;
 use crate::log::control::{overwrite_geometry, stored_geometry};
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
@@ -29,12 +28,11 @@ use crate::shared::primitive::Ordering;
 use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Drops the record at `from` and everything behind it.
-pub(crate) fn truncate(shared: &Arc<CoreRef>, from: Lsn) -> Result<()> {
-    let core = &shared.0;
+pub(crate) fn truncate(core: &Arc<Core>, from: Lsn) -> Result<()> {
     let attachment = core.attachment()?;
     core.check_poison()?;
     core.sync()?;
-    check(shared, from)?;
+    check(core, from)?;
     let answer = attachment.alone(core, || {
         let mut is_half_done = false;
         let answer = cut(core, attachment, from, &mut is_half_done);
@@ -101,18 +99,17 @@ fn check_plain(core: &Core, from: Lsn) -> Result<()> {
     Err(Error::new(ErrorKind::Unsupported, message).at_path(&file.path).at_lsn(from))
 }
 
-fn check(shared: &Arc<CoreRef>, from: Lsn) -> Result<()> {
-    let core = &shared.0;
+fn check(core: &Arc<Core>, from: Lsn) -> Result<()> {
     let begin = core.begin();
     let published = cursor::published(core.words());
     if from < begin || from > published {
         let message = format!("cannot truncate at {from}: the log holds {begin} to {published}");
         return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(from));
     }
-    if starts_record(shared, &mut Window::new(Arc::clone(shared)), from)? {
+    if starts_record(core, &mut Window::new(Arc::clone(core)), from)? {
         return Ok(());
     }
-    Err(not_a_start(shared, from))
+    Err(not_a_start(core, from))
 }
 
 /// Lets the log end at `from`, and its segments at `allocated_end`. Nothing is in flight, and nobody

@@ -23,11 +23,10 @@ use std::sync::Arc;
 use rustix::{fs, io};
 
 use crate::format::control::Geometry;
-use crate::log::batch::CoreRef;
-use crate::log::core::Core;
+use crate::log::core::{Core, bare_core};
 use crate::log::frames::{self, Found};
+use crate::log::recover;
 use crate::log::window::{Window, open_file};
-use crate::log::{rebuild, recover};
 use crate::segment::listing::Listing;
 use crate::shared::commit;
 use crate::shared::cursor::{self, Range};
@@ -75,19 +74,18 @@ impl Origin {
 }
 
 /// Whether the words agree with the segments. Nobody is attached.
-pub(crate) fn agree(shared: &Arc<CoreRef>) -> Result<bool> {
-    let core = &shared.0;
+pub(crate) fn agree(core: &Arc<Core>) -> Result<bool> {
     let durable = commit::durable(&core.words().commits);
     if core.check_words().is_err() || durable > cursor::tail(core.words()) {
         return Ok(false);
     }
-    if is_older_than_segments(shared)? {
+    if is_older_than_segments(core)? {
         return Ok(false);
     }
     if is_as_closed(core)? {
         return Ok(true);
     }
-    match is_filled(shared) {
+    match is_filled(core) {
         // A file that is gone, or another's: who reads it is told.
         Err(error) if error.kind() == ErrorKind::Corrupt => Ok(true),
         answer => answer,
@@ -96,10 +94,9 @@ pub(crate) fn agree(shared: &Arc<CoreRef>) -> Result<bool> {
 
 /// Whether a reader without write permission, who cannot tell whether others are attached, may
 /// believe words that are of this boot and file.
-pub(crate) fn agree_for_reading(shared: &Arc<CoreRef>) -> Result<bool> {
-    let core = &shared.0;
+pub(crate) fn agree_for_reading(core: &Arc<Core>) -> Result<bool> {
     let tail = cursor::tail(core.words());
-    if core.check_words().is_err() || !is_older_than_segments(shared)? {
+    if core.check_words().is_err() || !is_older_than_segments(core)? {
         return Ok(true);
     }
     // Somebody has just appended: what was found there was reserved after the tail was read.
@@ -107,8 +104,7 @@ pub(crate) fn agree_for_reading(shared: &Arc<CoreRef>) -> Result<bool> {
 }
 
 /// Whether something stands at the tail or behind.
-fn is_older_than_segments(shared: &Arc<CoreRef>) -> Result<bool> {
-    let core = &shared.0;
+fn is_older_than_segments(core: &Arc<Core>) -> Result<bool> {
     let tail = cursor::tail(core.words());
     let allocated_end = Lsn::new(core.words().allocated_end.load(Ordering::Acquire));
     let listing = Listing::read(&core.dir)?;
@@ -116,14 +112,14 @@ fn is_older_than_segments(shared: &Arc<CoreRef>) -> Result<bool> {
     if listing.files.last().is_some_and(|file| file.first > allocated_end) {
         return Ok(true);
     }
-    let files = Arc::new(CoreRef(rebuild::bare_core(&core.dir, &core.geometry)));
+    let files = Arc::new(bare_core(&core.dir, &core.geometry));
     let active = core.segment_of(tail);
     for file in listing.files.iter().filter(|file| file.first >= active) {
         let from = tail.max(file.first);
         let is_used = match core.geometry.layout {
             // Records follow one another, so the first tells of all.
             Layout::Framed => is_frame(&files, from, core.segment_end(allocated_end))?,
-            Layout::Text => file.is_compressed || has_text(&files.0, file.first, from)?,
+            Layout::Text => file.is_compressed || has_text(&files, file.first, from)?,
         };
         if is_used {
             return Ok(true);
@@ -135,9 +131,9 @@ fn is_older_than_segments(shared: &Arc<CoreRef>) -> Result<bool> {
     Ok(false)
 }
 
-fn is_frame(files: &Arc<CoreRef>, lsn: Lsn, limit: Lsn) -> Result<bool> {
+fn is_frame(files: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Result<bool> {
     let mut window = Window::new(Arc::clone(files));
-    let found = frames::look_whole(&files.0, &mut window, lsn, limit);
+    let found = frames::look_whole(files, &mut window, lsn, limit);
     Ok(matches!(found, Ok(Found::Frame { .. })))
 }
 
@@ -202,8 +198,7 @@ fn closing_check(core: &Core, tail: Lsn) -> Result<Option<u64>> {
 }
 
 /// Whether everything from `durable` on, in the last segment, is there.
-fn is_filled(shared: &Arc<CoreRef>) -> Result<bool> {
-    let core = &shared.0;
+fn is_filled(core: &Arc<Core>) -> Result<bool> {
     let tail = cursor::tail(core.words());
     let base = commit::durable(&core.words().commits).max(core.begin());
     if base >= tail {
@@ -211,7 +206,7 @@ fn is_filled(shared: &Arc<CoreRef>) -> Result<bool> {
     }
     let reserved = reserved(core.words());
     match core.geometry.layout {
-        Layout::Framed => is_row_of_frames(shared, base, tail, &reserved),
+        Layout::Framed => is_row_of_frames(core, base, tail, &reserved),
         Layout::Text => is_text(core, base, tail, &reserved),
     }
 }
@@ -230,14 +225,8 @@ fn reserved_to(reserved: &[Range], lsn: Lsn) -> Option<Lsn> {
 }
 
 /// Whether whole frames, and what was reserved, lead to exactly `tail`.
-fn is_row_of_frames(
-    shared: &Arc<CoreRef>,
-    base: Lsn,
-    tail: Lsn,
-    reserved: &[Range],
-) -> Result<bool> {
-    let core = &shared.0;
-    let mut window = Window::new(Arc::clone(shared));
+fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) -> Result<bool> {
+    let mut window = Window::new(Arc::clone(core));
     let mut next = |lsn| -> Result<Option<Lsn>> {
         if let Some(end) = reserved_to(reserved, lsn) {
             return Ok(Some(end));
@@ -256,12 +245,9 @@ fn is_row_of_frames(
     let mut lsn = first;
     if first <= base {
         lsn = match base == core.begin() {
-            true => recover::behind_trimmed_batch(
-                core,
-                &mut Window::new(Arc::clone(shared)),
-                base,
-                tail,
-            )?,
+            true => {
+                recover::behind_trimmed_batch(core, &mut Window::new(Arc::clone(core)), base, tail)?
+            }
             false => base,
         };
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::format::frame::Kind;
 use crate::format::segment::{SegmentHeader, header_len};
-use crate::log::batch::CoreRef;
 use crate::log::core::Core;
 use crate::log::frames::{self, Found};
 use crate::log::read::Reader;
@@ -55,8 +54,7 @@ pub struct Damage {
 }
 
 /// Verifies everything from the beginning to the published end.
-pub(crate) fn verify(shared: &Arc<CoreRef>) -> Result<VerifyReport> {
-    let core = &shared.0;
+pub(crate) fn verify(core: &Arc<Core>) -> Result<VerifyReport> {
     core.check_words()?;
     let begin = core.begin();
     let sight = Sight::of(core);
@@ -64,9 +62,9 @@ pub(crate) fn verify(shared: &Arc<CoreRef>) -> Result<VerifyReport> {
     match core.geometry.layout {
         Layout::Framed => {
             check_segments(core, &mut report)?;
-            walk_frames(shared, &sight, &mut report)?;
+            walk_frames(core, &sight, &mut report)?;
         }
-        Layout::Text => walk_lines(shared, &mut report)?,
+        Layout::Text => walk_lines(core, &mut report)?,
     }
     // What was trimmed away while it was looked at is not damage.
     let begin = core.words().begin.load(Ordering::SeqCst);
@@ -110,9 +108,8 @@ fn header_fault(core: &Core, segment: &ReadSegment) -> Result<Option<String>> {
     })
 }
 
-fn walk_frames(shared: &Arc<CoreRef>, sight: &Sight, report: &mut VerifyReport) -> Result<()> {
-    let core = &shared.0;
-    let mut window = Window::new(Arc::clone(shared));
+fn walk_frames(core: &Arc<Core>, sight: &Sight, report: &mut VerifyReport) -> Result<()> {
+    let mut window = Window::new(Arc::clone(core));
     let mut lsn = report.begin;
     while lsn < report.end {
         if let Some(hole) = sight.hole_at(lsn) {
@@ -130,9 +127,9 @@ fn walk_frames(shared: &Arc<CoreRef>, sight: &Sight, report: &mut VerifyReport) 
                 lsn = next;
             }
             Ok(Found::Unwritten) => {
-                lsn = resume(shared, report, lsn, "nothing was written here");
+                lsn = resume(core, report, lsn, "nothing was written here");
             }
-            Ok(Found::Invalid(reason)) => lsn = resume(shared, report, lsn, reason),
+            Ok(Found::Invalid(reason)) => lsn = resume(core, report, lsn, reason),
             Err(error) if error.kind() == ErrorKind::Corrupt => {
                 // A missing segment, already reported.
                 lsn = Lsn::new(core.segment_of(lsn).get() + core.capacity());
@@ -163,20 +160,19 @@ fn count(report: &mut VerifyReport, kind: Kind, payload_len: u64, len: u64) {
 }
 
 /// Notes the damage at `lsn` and finds where frames go on.
-fn resume(shared: &Arc<CoreRef>, report: &mut VerifyReport, lsn: Lsn, reason: &str) -> Lsn {
-    let core = &shared.0;
+fn resume(core: &Arc<Core>, report: &mut VerifyReport, lsn: Lsn, reason: &str) -> Lsn {
     let first = core.segment_of(lsn);
     report.damage.push(damage(core, first, lsn, reason.into()));
-    frames::find_next(shared, lsn, report.end).unwrap_or(report.end)
+    frames::find_next(core, lsn, report.end).unwrap_or(report.end)
 }
 
-fn walk_lines(shared: &Arc<CoreRef>, report: &mut VerifyReport) -> Result<()> {
+fn walk_lines(core: &Arc<Core>, report: &mut VerifyReport) -> Result<()> {
     let mut from = report.begin;
     while from < report.end {
-        match walk_lines_from(shared, from, report) {
+        match walk_lines_from(core, from, report) {
             // Trimmed away meanwhile: go on with what is left.
             Err(error) if error.kind() == ErrorKind::Trimmed => {
-                from = Lsn::new(shared.0.words().begin.load(Ordering::SeqCst));
+                from = Lsn::new(core.words().begin.load(Ordering::SeqCst));
             }
             answer => return answer,
         }
@@ -184,9 +180,8 @@ fn walk_lines(shared: &Arc<CoreRef>, report: &mut VerifyReport) -> Result<()> {
     Ok(())
 }
 
-fn walk_lines_from(shared: &Arc<CoreRef>, from: Lsn, report: &mut VerifyReport) -> Result<()> {
-    let core = &shared.0;
-    let mut reader = Reader::new(Arc::clone(shared), from)?;
+fn walk_lines_from(core: &Arc<Core>, from: Lsn, report: &mut VerifyReport) -> Result<()> {
+    let mut reader = Reader::new(Arc::clone(core), from)?;
     reader.skip_damage(true);
     let answer = count_lines(&mut reader, core, report);
     for gap in reader.take_gaps() {

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use crate::log::batch::CoreRef;
 use crate::log::core::Core;
 use crate::segment::file::ReadSegment;
 use crate::segment::listing::Listing;
@@ -16,7 +15,7 @@ const READ_AHEAD_BYTES: u64 = 256 << 10;
 
 /// Bytes of the log from `start` on.
 pub(crate) struct Window {
-    core: Arc<CoreRef>,
+    core: Arc<Core>,
     /// The files of a text log as they were listed last: reading all of them takes one listing.
     listing: Listing,
     segment: Option<ReadSegment>,
@@ -27,7 +26,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    pub(crate) fn new(core: Arc<CoreRef>) -> Window {
+    pub(crate) fn new(core: Arc<Core>) -> Window {
         let (listing, bytes) = (Listing::default(), Vec::new());
         Window { core, listing, segment: None, start: Lsn::ZERO, bytes, filled: 0 }
     }
@@ -51,8 +50,8 @@ impl Window {
 
     /// Bytes of log that the segment at `first` holds, by the length of its file.
     pub(crate) fn segment_data_len(&mut self, first: Lsn) -> Result<u64> {
-        let segment = open(&self.core.0, &mut self.listing, &mut self.segment, first, false)?;
-        Ok(segment.data_len()?.min(self.core.0.capacity()))
+        let segment = open(&self.core, &mut self.listing, &mut self.segment, first, false)?;
+        Ok(segment.data_len()?.min(self.core.capacity()))
     }
 
     /// Reads `len` bytes at `lsn`, and up to `ahead` if they are there.
@@ -66,9 +65,9 @@ impl Window {
         let mut next = lsn;
         let end = lsn.get() + ahead;
         while next.get() < end {
-            let first = self.core.0.segment_of(next);
-            let segment_end = first.get() + self.core.0.capacity();
-            let staged_from = self.core.0.stage_begin();
+            let first = self.core.segment_of(next);
+            let segment_end = first.get() + self.core.capacity();
+            let staged_from = self.core.stage_begin();
             let is_staged = staged_from.is_some_and(|begin| begin <= next);
             let limit = match staged_from {
                 Some(begin) if !is_staged => segment_end.min(begin.get()),
@@ -83,9 +82,9 @@ impl Window {
             }
             let target = &mut self.bytes[filled..filled + wanted];
             let (listing, kept) = (&mut self.listing, &mut self.segment);
-            let read = open(&self.core.0, listing, kept, first, is_staged)
+            let read = open(&self.core, listing, kept, first, is_staged)
                 .and_then(|segment| segment.read(next, target));
-            if is_staged && self.core.0.stage_begin() > Some(next) {
+            if is_staged && self.core.stage_begin() > Some(next) {
                 // It has left the stage meanwhile, whose pages may hold something else by now.
                 continue;
             }

@@ -56,7 +56,7 @@ pub use buffer::Buffer;
 pub use file::{Finished, ResultFile};
 pub use options::FileOptions;
 
-use crate::options::named;
+use crate::options::choice::named;
 use crate::{Error, ErrorKind, Result};
 
 /// Which way pieces take into the file.

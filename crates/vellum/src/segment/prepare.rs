@@ -19,7 +19,7 @@ use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::segment::{HEADER_LEN, SegmentHeader, header_len, path};
 use crate::knowledge::{self, Preparation};
-use crate::options::CAPACITY_UNIT_BYTES;
+use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::file::is_unpinned;
 use crate::segment::listing::{self, Listing, SegmentFile};
 use crate::segment::rights::Rights;

@@ -63,6 +63,12 @@ impl<T> Drop for Taken<'_, T> {
     }
 }
 
+impl<T: Default> Default for Exclusive<T> {
+    fn default() -> Exclusive<T> {
+        Exclusive::new(T::default())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,7 +18,7 @@
 //! Nothing read from here is trusted: a position is checked before it becomes an offset.
 
 use super::primitive::{AtomicU32, AtomicU64};
-use crate::policy::NUMBER_COUNT;
+use crate::options::policy::NUMBER_COUNT;
 
 /// Processes that can be attached at the same time.
 #[cfg(not(shuttle))]

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::options::{CAPACITY_UNIT_BYTES, SEGMENT_CAPACITY_BYTES_MAX, invalid, named};
+use crate::options::choice::named;
+use crate::options::limits::{CAPACITY_UNIT_BYTES, SEGMENT_CAPACITY_BYTES_MAX, invalid};
 use crate::{Error, ErrorKind, Layout, Options, Result};
 
 /// How much longer than a file by its policy a segment of a new log is, so that the policy can be

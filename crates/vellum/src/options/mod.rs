@@ -1,142 +1,15 @@
 //! What a log is made of and how a process uses it: [`Options`] and the choices it offers.
 
-use std::fmt;
-use std::path::Path;
-use std::str::FromStr;
+pub(crate) mod choice;
+pub(crate) mod limits;
+pub(crate) mod policy;
+
 use std::time::Duration;
 
-use crate::policy::{OnFull, PolicyWish};
-use crate::{Error, ErrorKind, Log, Result};
-
-/// How records lie in the segments.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Layout {
-    /// Each record in a frame: 8 bytes of header with its length and checksum. Records are any
-    /// bytes, and come back exactly as they were appended.
-    #[default]
-    Framed,
-    /// The caller's bytes and nothing else, so that a segment is a plain file for `grep`, `cat`
-    /// and log shippers. A record is read back line by line.
-    Text,
-}
-
-/// How file space is made ready before records are reserved in it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Preallocate {
-    /// What suits the filesystem and the way to fill: [`Preallocate::Fallocate`] where it is
-    /// supported, [`Preallocate::Off`] elsewhere and on btrfs. In a staged log, written zeros that
-    /// are synced ahead of need, and trimmed segments used again; on btrfs without copy-on-write.
-    #[default]
-    Auto,
-    /// Nothing ahead but the prefault window: the file grows with the log.
-    Off,
-    /// The size of the whole segment without its blocks; a text segment grows with its text.
-    /// Records are written by `pwrite` only, because a store into a mapped hole kills the process
-    /// when the disk is full.
-    Sparse,
-    /// Blocks allocated by `fallocate`, in steps ahead of the records; those of whole segments where
-    /// [`Log::prepare`](crate::Log::prepare) asks for them, and in a staged log.
-    Fallocate,
-    /// The blocks of the whole segment, written with zeros. Framed only.
-    Zeros,
-    /// As [`Preallocate::Fallocate`], but trimmed segments are kept and used again. Framed only.
-    Recycle,
-}
-
-/// Which way records take into the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Fill {
-    /// Small records are stored through a shared mapping, large ones written by `pwrite`.
-    Mapped,
-    /// Every record is written by `pwrite`: one system call each, safe on any filesystem. Text is
-    /// written in turns, so that the file only grows and other programs can follow it.
-    Pwrite,
-    /// Records are stored into a stage, and reach written blocks of the segments by direct,
-    /// synchronous writes when they are committed. For framed logs that commit.
-    ///
-    /// The stage is one file for each segment with records that are not durable, in the log's
-    /// directory: three at most unless
-    /// [`staged_segments_max`](Options::staged_segments_max) says otherwise. Its pages are dropped
-    /// when all of the segment is durable, so they hardly ever reach the device. Records that are
-    /// not committed survive every process, but not a reboot. The last process to close the log
-    /// commits everything. Where a mapping is not safe, on btrfs for one, each record is written
-    /// to the stage by one system call.
-    Staged,
-}
-
-/// What an append does when the stage holds as much as it may:
-/// [`Options::on_stage_full`](crate::Options::on_stage_full).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum OnStageFull {
-    /// It commits what was appended before, and then appends.
-    #[default]
-    Commit,
-    /// It returns [`ErrorKind::NoSpace`]; nothing was reserved. Somebody has to commit.
-    Error,
-}
-
-/// Implements `Display` and `FromStr` by the lower-case names of an enum's variants.
-macro_rules! named {
-    ($type:ident, $what:literal, $($variant:ident = $name:literal),+) => {
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(match self { $($type::$variant => $name),+ })
-            }
-        }
-
-        impl FromStr for $type {
-            type Err = Error;
-
-            fn from_str(name: &str) -> Result<$type> {
-                match name {
-                    $($name => Ok($type::$variant),)+
-                    _ => Err(Error::new(ErrorKind::InvalidOption, format!(
-                        concat!("{:?} is not a ", $what, "; it is one of ", $($name, " "),+),
-                        name
-                    ))),
-                }
-            }
-        }
-    };
-}
-pub(crate) use named;
-
-named!(Layout, "layout", Framed = "framed", Text = "text");
-named!(
-    Preallocate,
-    "way to preallocate",
-    Auto = "auto",
-    Off = "off",
-    Sparse = "sparse",
-    Fallocate = "fallocate",
-    Zeros = "zeros",
-    Recycle = "recycle"
-);
-named!(OnStageFull, "answer to a full stage", Commit = "commit", Error = "error");
-named!(Fill, "way to fill", Mapped = "mapped", Pwrite = "pwrite", Staged = "staged");
-
-/// Capacity of a segment unless chosen otherwise: long enough that rolling over costs nothing
-/// measurable, short enough that one prepared segment ahead is no burden.
-pub(crate) const SEGMENT_CAPACITY_BYTES_DEFAULT: u64 = 64 << 20;
-/// The same of a log that stages records: two or three segments of it are in memory.
-pub(crate) const STAGED_CAPACITY_BYTES_DEFAULT: u64 = 16 << 20;
-/// Segments of a staged log that may hold records which are not durable.
-pub(crate) const STAGED_SEGMENTS_MAX_DEFAULT: u64 = 3;
-/// A segment holds at least one page, because segments are mapped.
-pub(crate) const SEGMENT_CAPACITY_BYTES_MIN: u64 = 4096;
-/// A pad frame spans at most a segment and has 32 bits of length.
-pub(crate) const SEGMENT_CAPACITY_BYTES_MAX: u64 = 1 << 30;
-/// Segment capacities and prefault windows are multiples of this on every machine; a machine with
-/// larger pages asks for multiples of those.
-pub(crate) const CAPACITY_UNIT_BYTES: u64 = 4096;
-/// How far ahead of the tail pages are made ready (see `docs/benchmarks.md` for the measurement).
-pub(crate) const PREFAULT_BYTES_DEFAULT: u64 = 1 << 20;
-/// Four segments of the default capacity: the one being written, the next, and two late writers.
-pub(crate) const MAPPED_BYTES_MAX_DEFAULT: u64 = 256 << 20;
+use crate::Result;
+use crate::options::choice::{Fill, Layout, OnStageFull, Preallocate};
+use crate::options::limits::{check_prefault, check_segment_capacity, check_sparse, invalid};
+use crate::options::policy::{OnFull, PolicyWish};
 
 /// How to open a log: a builder.
 ///
@@ -326,32 +199,6 @@ impl Options {
         self
     }
 
-    /// Opens or creates the log in directory `path`.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::NotFound`], [`ErrorKind::AlreadyExists`] and [`ErrorKind::PermissionDenied`]
-    /// as for a file; [`ErrorKind::InvalidOption`] for a value out of range or one that
-    /// contradicts the stored one, and where a log is created below a damaged
-    /// [`vellum.toml`](crate::Advice); [`ErrorKind::Incompatible`] where the path is something other
-    /// than a log of this version; [`ErrorKind::Unsupported`] on a filesystem that cannot carry a
-    /// log, with the reason; [`ErrorKind::Corrupt`] for damage to what was committed, with file and
-    /// position; [`ErrorKind::Poisoned`] while others have the log open after a failed write; [`ErrorKind::TooManyParticipants`] when 1024 processes are attached.
-    ///
-    /// # Durability
-    ///
-    /// A created log survives the death of every process. After a power cut it is there whole or
-    /// not at all; a [staged](Fill::Staged) one is there once this has returned.
-    ///
-    /// # Cost
-    ///
-    /// A dozen system calls; where the log is created two syncs, and two calls for each directory
-    /// above it. Segments are read only after a reboot or when the control file is gone: the newest
-    /// ones, or all of a log in which nothing was ever committed ([`Log::recovery`]).
-    pub fn open(&self, path: impl AsRef<Path>) -> Result<Log> {
-        Log::open(path.as_ref(), self)
-    }
-
     /// Refuses values that are out of range, whatever the log holds.
     pub(crate) fn check(&self) -> Result<()> {
         if let Some(bytes) = self.segment_capacity_bytes {
@@ -397,48 +244,10 @@ impl Options {
     }
 }
 
-/// Refuses a capacity that no segment can have.
-pub(crate) fn check_segment_capacity(bytes: u64) -> Result<()> {
-    let page = rustix::param::page_size() as u64;
-    let range = SEGMENT_CAPACITY_BYTES_MIN..=SEGMENT_CAPACITY_BYTES_MAX;
-    if range.contains(&bytes) && bytes.is_multiple_of(page.max(CAPACITY_UNIT_BYTES)) {
-        return Ok(());
-    }
-    Err(invalid(format!(
-        "segment capacity {bytes} is not a multiple of the page size ({page}) from \
-         {SEGMENT_CAPACITY_BYTES_MIN} to {SEGMENT_CAPACITY_BYTES_MAX} bytes"
-    )))
-}
-
-/// Refuses a window that cannot be made ready at a time.
-pub(crate) fn check_prefault(bytes: u64) -> Result<()> {
-    let page = rustix::param::page_size() as u64;
-    if bytes != 0 && bytes.is_multiple_of(page.max(CAPACITY_UNIT_BYTES)) {
-        return Ok(());
-    }
-    let message =
-        format!("prefault window {bytes} is not a positive multiple of the page size ({page})");
-    Err(invalid(message))
-}
-
-/// Refuses a mapping of holes.
-pub(crate) fn check_sparse(preallocate: Option<Preallocate>, fill: Option<Fill>) -> Result<()> {
-    if (preallocate, fill) != (Some(Preallocate::Sparse), Some(Fill::Mapped)) {
-        return Ok(());
-    }
-    Err(invalid(
-        "a sparse log cannot be filled through a mapping, because a full disk would kill the \
-         process; choose pwrite, or fallocate",
-    ))
-}
-
-pub(crate) fn invalid(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::InvalidOption, message)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     #[test]
     fn names_of_the_choices_go_both_ways() {

@@ -1,0 +1,15 @@
+//! Names of the files of a log, beside its segments.
+
+/// The mapped file through which participants meet.
+pub(crate) const CONTROL_NAME: &str = "control";
+/// What the log is made of, kept apart from the control file so that that can be rebuilt.
+pub(crate) const GEOMETRY_NAME: &str = "geometry";
+/// The file on whose bytes participants hold locks.
+pub(crate) const LOCK_NAME: &str = "lock";
+/// The link to the newest file of a text log, and its name before it is moved.
+pub(crate) const CURRENT_NAME: &str = "current";
+pub(crate) const UNFINISHED_CURRENT_NAME: &str = "current.new";
+/// The file in which a closed text file is compressed before it gets its name.
+pub(crate) const UNFINISHED_COMPRESSED_NAME: &str = "compressed.new";
+/// The name under which the control file and the geometry file are written.
+pub(crate) const UNFINISHED_CONTROL_NAME: &str = "control.new";

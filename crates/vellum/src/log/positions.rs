@@ -1,0 +1,85 @@
+//! Where a log begins and ends, as it is found out from its segments.
+
+use crate::format::control::Geometry;
+use crate::shared::cursor::Packed;
+use crate::shared::primitive::Ordering;
+use crate::shared::words::Words;
+use crate::{Fill, Lsn};
+
+/// Where a log begins and ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Positions {
+    pub(crate) begin: Lsn,
+    /// End of what is known to survive a power cut.
+    pub(crate) durable: Lsn,
+    pub(crate) tail: Lsn,
+    pub(crate) allocated_end: Lsn,
+    pub(crate) checkpoint: Lsn,
+    pub(crate) recovery: Option<Recovery>,
+}
+
+impl Positions {
+    /// Of a log with nothing in it. Positions start behind a segment's worth, so that none is 0.
+    pub(crate) fn of_new_log(geometry: &Geometry) -> Positions {
+        let start = Lsn::new(geometry.segment_capacity);
+        Positions {
+            begin: start,
+            durable: start,
+            tail: start,
+            allocated_end: start,
+            checkpoint: Lsn::ZERO,
+            recovery: None,
+        }
+    }
+
+    pub(crate) fn store(self, words: &Words) {
+        words.cursor.store(Packed::new(self.tail, 0).to_word(), Ordering::Relaxed);
+        words.ready_end.store(self.tail.get(), Ordering::Relaxed);
+        words.allocated_end.store(self.allocated_end.get(), Ordering::Relaxed);
+        words.begin.store(self.begin.get(), Ordering::Relaxed);
+        let commits = &words.commits;
+        commits.ends.durable.store(self.durable.get(), Ordering::Relaxed);
+        commits.ends.sealed.store(self.durable.get(), Ordering::Relaxed);
+        commits.ends.checkpoint.store(self.checkpoint.get(), Ordering::Relaxed);
+        // Nothing is staged yet: everything there is lies in the segments.
+        commits.stage.begin.store(self.tail.get(), Ordering::Relaxed);
+    }
+}
+
+/// What opening a log after a power cut, or without its control file, came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// End of what was recovered.
+    pub end: Lsn,
+    /// End of what is known to have been durable before.
+    pub durable: Lsn,
+    /// Bytes that were cut, because a crash had torn them: from `end` to the end of the last whole
+    /// record that stood behind it.
+    pub cut_bytes: u64,
+}
+
+/// What has happened to the log, and so what damage may be put down to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// The control file is gone and nothing else: holes are those of dead writers, and are padded.
+    Words,
+    /// The device may have stopped in the middle of a write: what follows a hole is cut.
+    Power,
+}
+
+impl Loss {
+    /// What has happened to a log whose control file is gone.
+    pub(crate) fn of(stored: &Geometry, boot_id: [u8; 16]) -> Loss {
+        // What was in the stage of a staged log is not looked for.
+        let is_words = stored.is_of_boot(boot_id) && stored.fill != Fill::Staged;
+        if is_words { Loss::Words } else { Loss::Power }
+    }
+}
+
+/// Whether the log may be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Change,
+    Look,
+}

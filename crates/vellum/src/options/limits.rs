@@ -1,0 +1,62 @@
+//! Values that options may have, and what they are unless somebody chooses.
+
+use crate::options::choice::{Fill, Preallocate};
+use crate::{Error, ErrorKind, Result};
+
+/// Capacity of a segment unless chosen otherwise: long enough that rolling over costs nothing
+/// measurable, short enough that one prepared segment ahead is no burden.
+pub(crate) const SEGMENT_CAPACITY_BYTES_DEFAULT: u64 = 64 << 20;
+/// The same of a log that stages records: two or three segments of it are in memory.
+pub(crate) const STAGED_CAPACITY_BYTES_DEFAULT: u64 = 16 << 20;
+/// Segments of a staged log that may hold records which are not durable.
+pub(crate) const STAGED_SEGMENTS_MAX_DEFAULT: u64 = 3;
+/// A segment holds at least one page, because segments are mapped.
+pub(crate) const SEGMENT_CAPACITY_BYTES_MIN: u64 = 4096;
+/// A pad frame spans at most a segment and has 32 bits of length.
+pub(crate) const SEGMENT_CAPACITY_BYTES_MAX: u64 = 1 << 30;
+/// Segment capacities and prefault windows are multiples of this on every machine; a machine with
+/// larger pages asks for multiples of those.
+pub(crate) const CAPACITY_UNIT_BYTES: u64 = 4096;
+/// How far ahead of the tail pages are made ready (see `docs/benchmarks.md` for the measurement).
+pub(crate) const PREFAULT_BYTES_DEFAULT: u64 = 1 << 20;
+/// Four segments of the default capacity: the one being written, the next, and two late writers.
+pub(crate) const MAPPED_BYTES_MAX_DEFAULT: u64 = 256 << 20;
+
+/// Refuses a capacity that no segment can have.
+pub(crate) fn check_segment_capacity(bytes: u64) -> Result<()> {
+    let page = rustix::param::page_size() as u64;
+    let range = SEGMENT_CAPACITY_BYTES_MIN..=SEGMENT_CAPACITY_BYTES_MAX;
+    if range.contains(&bytes) && bytes.is_multiple_of(page.max(CAPACITY_UNIT_BYTES)) {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "segment capacity {bytes} is not a multiple of the page size ({page}) from \
+         {SEGMENT_CAPACITY_BYTES_MIN} to {SEGMENT_CAPACITY_BYTES_MAX} bytes"
+    )))
+}
+
+/// Refuses a window that cannot be made ready at a time.
+pub(crate) fn check_prefault(bytes: u64) -> Result<()> {
+    let page = rustix::param::page_size() as u64;
+    if bytes != 0 && bytes.is_multiple_of(page.max(CAPACITY_UNIT_BYTES)) {
+        return Ok(());
+    }
+    let message =
+        format!("prefault window {bytes} is not a positive multiple of the page size ({page})");
+    Err(invalid(message))
+}
+
+/// Refuses a mapping of holes.
+pub(crate) fn check_sparse(preallocate: Option<Preallocate>, fill: Option<Fill>) -> Result<()> {
+    if (preallocate, fill) != (Some(Preallocate::Sparse), Some(Fill::Mapped)) {
+        return Ok(());
+    }
+    Err(invalid(
+        "a sparse log cannot be filled through a mapping, because a full disk would kill the \
+         process; choose pwrite, or fallocate",
+    ))
+}
+
+pub(crate) fn invalid(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidOption, message)
+}
