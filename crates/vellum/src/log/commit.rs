@@ -12,8 +12,8 @@ use rustix::io::Errno;
 
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
+use crate::log::framed::seal::{LOOK_FOR_THE_DEAD, Patience};
 use crate::log::pad;
-use crate::log::seal::{LOOK_FOR_THE_DEAD, Patience};
 use crate::log::wait;
 use crate::shared::commit::{self, Batch, Operation, Step};
 use crate::shared::lock::Until;

@@ -26,8 +26,9 @@ use crate::log::create::{Opened, check_is_ours, check_new, make_control, make_di
 use crate::log::gate::Gate;
 use crate::log::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::positions::{Access, Loss};
+use crate::log::text;
 use crate::log::watch::Watch;
-use crate::log::{gate, pad, rebuild, stage, text_end, trust, wipe};
+use crate::log::{gate, pad, rebuild, stage, trust, wipe};
 use crate::options::limits::{
     MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, STAGED_SEGMENTS_MAX_DEFAULT,
 };
@@ -122,7 +123,7 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
     let is_poisoned = has_words && commit::is_poisoned(&region.words().commits);
     let core = Arc::new(core_with(dir, &geometry, region));
     if has_words && !is_lost(dir, &geometry, &core.region)? && trust::agree(&core)? {
-        if text_end::lacks_newest(&core)? {
+        if text::recover::lacks_newest(&core)? {
             let positions = rebuild::find_end_behind_newest(&core)?;
             overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
         }

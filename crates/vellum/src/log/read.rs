@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::format::frame::{ALIGNMENT, HEADER_LEN, Kind};
 use crate::log::core::Core;
-use crate::log::frames::{self, Found};
+use crate::log::framed::frames::{self, Found};
 use crate::log::gap::{self, Gap};
 use crate::log::holds::{self, Hold, ProcessState};
 use crate::log::names::CONTROL_NAME;

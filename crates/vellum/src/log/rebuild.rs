@@ -12,8 +12,8 @@ use std::sync::Arc;
 use crate::format::control::Geometry;
 use crate::log::core::{Core, bare_core};
 use crate::log::positions::{Access, Loss, Positions};
-use crate::log::recover;
-use crate::log::{text_end, wipe};
+use crate::log::wipe;
+use crate::log::{framed, text};
 use crate::segment::list;
 use crate::shared::commit;
 use crate::shared::cursor;
@@ -39,8 +39,8 @@ pub(crate) fn scan(
     let core = Arc::new(bare_core(dir, geometry));
     match geometry.layout {
         // The newest segments may be gone now: they are cut with what was in them.
-        Layout::Framed => recover::find_end(&core, &firsts, loss, access),
-        Layout::Text => text_end::find_end(&core, &firsts, loss, access),
+        Layout::Framed => framed::recover::find_end(&core, &firsts, loss, access),
+        Layout::Text => text::recover::find_end(&core, &firsts, loss, access),
     }
 }
 
@@ -56,5 +56,5 @@ pub(crate) fn find_end_behind_newest(core: &Core) -> Result<Positions> {
             .max(found.allocated_end),
         ..found
     };
-    Ok(text_end::behind_missing(core, positions, &list(&core.dir)?))
+    Ok(text::recover::behind_missing(core, positions, &list(&core.dir)?))
 }

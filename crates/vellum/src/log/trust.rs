@@ -24,8 +24,8 @@ use rustix::{fs, io};
 
 use crate::format::control::Geometry;
 use crate::log::core::{Core, bare_core};
-use crate::log::frames::{self, Found};
-use crate::log::recover;
+use crate::log::framed::frames::{self, Found};
+use crate::log::framed::recover;
 use crate::log::window::{Window, open_file};
 use crate::segment::listing::Listing;
 use crate::shared::commit;

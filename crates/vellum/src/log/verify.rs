@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::format::frame::Kind;
 use crate::format::segment::{SegmentHeader, header_len};
 use crate::log::core::Core;
-use crate::log::frames::{self, Found};
+use crate::log::framed::frames::{self, Found};
 use crate::log::read::Reader;
 use crate::log::sight::Sight;
 use crate::log::window::{Window, open_file};

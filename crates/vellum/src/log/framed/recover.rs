@@ -16,7 +16,7 @@ use crate::format::frame::Kind;
 use crate::format::seal::{SEAL_LEN, Seal};
 use crate::format::segment::{HEADER_LEN, path};
 use crate::log::core::Core;
-use crate::log::frames::{self, Found};
+use crate::log::framed::frames::{self, Found};
 use crate::log::pad::{self, Reason};
 use crate::log::positions::{Access, Loss, Positions, Recovery};
 use crate::log::segments;
