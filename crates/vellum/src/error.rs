@@ -56,10 +56,12 @@ pub enum ErrorKind {
     /// process has closed the log and one has opened it again.
     Poisoned = 18,
     /// Another process held what the call needs for longer than the call was to wait. The text
-    /// names the process, what it holds and what it does. An append or a commit has changed nothing.
+    /// names the process, what it holds and what it does. An append or a commit has changed
+    /// nothing.
     TimedOut = 19,
-    /// The log's directory was removed or moved while the log was open, or its files were. What was appended before is where the directory went. [`Log::reopen`](crate::Log::reopen) goes on
-    /// in a new log at the same path.
+    /// The log's directory was removed or moved while the log was open, or its files were. What was
+    /// appended before is where the directory went. [`Log::reopen`](crate::Log::reopen) goes on in
+    /// a new log at the same path.
     Removed = 20,
 }
 

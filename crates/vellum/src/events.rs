@@ -1,5 +1,5 @@
-//! Where the events of a program go: a log, the one that takes its place when it is removed or moved,
-//! and a count of those that were refused.
+//! Where the events of a program go: a log, the one that takes its place when it is removed or
+//! moved, and a count of those that were refused.
 
 use std::io::{IoSlice, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crate::{Error, ErrorKind, Layout, Log, Result};
 
-/// How often to look whether another thread has opened the log again. A forked child may look for one
-/// that it does not have.
+/// How often to look whether another thread has opened the log again. A forked child may look for
+/// one that it does not have.
 const LOOKS: u32 = 2000;
 const PAUSE: Duration = Duration::from_millis(1);
 

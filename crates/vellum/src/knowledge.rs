@@ -2,8 +2,8 @@
 //!
 //! One place for [`Preallocate::Auto`], for the way to fill that nobody chose, and for
 //! [`Advice::known`](crate::Advice::known); each with the reason. The figures were taken on Linux
-//! 6.18 with 2 cores, ext4, XFS and btrfs on loop devices in memory and ext4 on a virtio disk, to be
-//! read as ratios (`docs/benchmarks.md` has the method, `docs/decisions` the decisions); `vellum
+//! 6.18 with 2 cores, ext4, XFS and btrfs on loop devices in memory and ext4 on a virtio disk, to
+//! be read as ratios (`docs/benchmarks.md` has the method, `docs/decisions` the decisions); `vellum
 //! bench sync`, `commit` and `write` repeat them elsewhere.
 //!
 //! | | ext4, XFS | btrfs | tmpfs | overlay, FUSE, others |
@@ -18,16 +18,16 @@
 //! - *Written blocks make the cheapest commit*: overwriting them took 0.5 to 0.8 of the time of
 //!   appending (ext4 on the disk, XFS), while blocks that are only allocated cost as much as
 //!   appending, or more: each has to be converted when it is written first.
-//! - *For a mapping it is the other way round*: a page of an allocated block is touched first in 0.5
-//!   to 0.8 µs, one of a written block in 1.2 to 2.6 µs, because it is read from the device.
+//! - *For a mapping it is the other way round*: a page of an allocated block is touched first in
+//!   0.5 to 0.8 µs, one of a written block in 1.2 to 2.6 µs, because it is read from the device.
 //! - *btrfs without copy-on-write* (`chattr +C`) took direct writes at 4 times the speed: 4.3 GB/s
 //!   against 1.1. It also gives up checksums and compression, so only a log with checksums of
 //!   its own (staged, framed) and a file that is written directly ask for it.
-//! - *btrfs, other logs*: nothing is allocated ahead. It was neither faster nor slower (1.14 against
-//!   1.08 GB/s with the sync), and it holds no promise: on a full disk the second record that came
-//!   to a page of allocated blocks was refused (`ENOSPC`), because only the first writing of a block
-//!   is in place. Without copy-on-write the blocks would be as good as on ext4, but that is the
-//!   owner's to give up.
+//! - *btrfs, other logs*: nothing is allocated ahead. It was neither faster nor slower (1.14
+//!   against 1.08 GB/s with the sync), and it holds no promise: on a full disk the second record
+//!   that came to a page of allocated blocks was refused (`ENOSPC`), because only the first writing
+//!   of a block is in place. Without copy-on-write the blocks would be as good as on ext4, but that
+//!   is the owner's to give up.
 //! - *XFS extent size hints* are not used: for random writes they came to the rate of `fallocate`
 //!   and not beyond.
 //! - *`FALLOC_FL_WRITE_ZEROES`* was supported by none of these.
@@ -68,8 +68,8 @@ pub(crate) fn preparation(filesystem: Filesystem, chosen: Preallocate, fill: Fil
     }
 }
 
-/// Whether a file gets its blocks in steps, as records come to it, and not all of them when it is made:
-/// so a small log takes little. What is written with zeros, or used again, is made whole.
+/// Whether a file gets its blocks in steps, as records come to it, and not all of them when it is
+/// made: so a small log takes little. What is written with zeros, or used again, is made whole.
 pub(crate) fn goes_in_steps(layout: Layout, chosen: Preallocate, fill: Fill) -> bool {
     let is_wanted = matches!(chosen, Preallocate::Auto | Preallocate::Fallocate);
     layout == Layout::Text || (is_wanted && fill != Fill::Staged)

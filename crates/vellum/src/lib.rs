@@ -14,7 +14,8 @@
 //!   follows it when a log is created.
 //! - [`Log::stat`], [`Log::verify`], [`Log::trim`], [`Log::truncate`] and [`repair`] look after it.
 //!
-//! [`parallel`] is apart from the log: several threads write one ordinary file at the speed of many.
+//! [`parallel`] is apart from the log: several threads write one ordinary file at the speed of
+//! many.
 //!
 //! With the feature `tracing`, `vellum::tracing` has a writer for `tracing-subscriber`; with `log`,
 //! `vellum::logger` one for the macros of the crate `log`; with `zstd`, closed files of text logs

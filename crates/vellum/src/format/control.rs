@@ -11,7 +11,8 @@ use crate::{Fill, Layout, Preallocate};
 /// Room for this header; the shared words start behind it.
 pub(crate) const HEADER_LEN: usize = 4096;
 
-/// Where in the header's page of a control file it says which file it is (`shared::region::Origin`).
+/// Where in the header's page of a control file it says which file it is
+/// (`shared::region::Origin`).
 pub(crate) const ORIGIN_OFFSET: usize = 128;
 
 const MAGIC: [u8; 8] = *b"VELLUMCT";
@@ -107,7 +108,8 @@ impl Geometry {
         geometry.filter(Geometry::is_possible).ok_or(HeaderFault::Damaged)
     }
 
-    /// Whether the control file was made in the boot with this id; one that is not known is another.
+    /// Whether the control file was made in the boot with this id; one that is not known is
+    /// another.
     pub(crate) fn is_of_boot(&self, boot_id: [u8; 16]) -> bool {
         boot_id != [0; 16] && self.boot_id == boot_id
     }

@@ -52,7 +52,7 @@ pub(crate) struct Attachment {
     pub(super) claimed_count: AtomicUsize,
     /// Position up to which nothing more is prepared ahead, after that failed.
     discouraged_until: AtomicU64,
-    /// Who was waited for in vain to end its turn (`turn`), or 0.
+    /// Who was waited for in vain to end its turn (`text::write_lock`), or 0.
     pub(crate) given_up: AtomicU64,
     /// Segments that were used last, newest at the end.
     pub(super) segments: Mutex<Vec<Arc<Segment>>>,

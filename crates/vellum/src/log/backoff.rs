@@ -1,12 +1,14 @@
 //! How often a full disk is tried again by appends that drop what finds no space.
 //!
 //! Looking for space costs hundreds of microseconds, dropping a record less than one. So a refusal
-//! shuts the way for records of that length and longer, in all processes together. After a pause one
-//! process tries again, with whatever record it has; if that finds space, the way is open for all. It is
-//! opened at once when the log has removed files, and when a process opens the log. Records that are
-//! shorter than all that were refused may still fit in what is ready, so they are tried.
+//! shuts the way for records of that length and longer, in all processes together. After a pause
+//! one process tries again, with whatever record it has; if that finds space, the way is open for
+//! all. It is opened at once when the log has removed files, and when a process opens the log.
+//! Records that are shorter than all that were refused may still fit in what is ready, so they are
+//! tried.
 //!
-//! Only who drops looks here: who waits, and who wants the error, finds space as soon as there is some.
+//! Only who drops looks here: who waits, and who wants the error, finds space as soon as there is
+//! some.
 //!
 //! **If the process dies here**: who was to try again and does not come back is followed by another
 //! one pause later.
@@ -78,8 +80,8 @@ impl FullWords {
     }
 }
 
-/// Whether it is too early for a try. A time that lies further ahead than any pause was told by another
-/// clock, as containers may have.
+/// Whether it is too early for a try. A time that lies further ahead than any pause was told by
+/// another clock, as containers may have.
 fn is_shut(until: u64, now: u64) -> bool {
     (now + 1..=now + PAUSE_MICROS).contains(&until)
 }

@@ -1,8 +1,8 @@
 //! Making records survive a power cut.
 //!
-//! The protocol between those who wait is `shared::commit`; what a batch ends with is in `seal`, and
-//! how it reaches the device in `device`: in a staged log by direct, synchronous writes of whole
-//! blocks from the stage, in others by `fdatasync`.
+//! The protocol between those who wait is `shared::commit`; what a batch ends with is in
+//! `framed::seal`, and how it reaches the device in `device`: in a staged log by direct,
+//! synchronous writes of whole blocks from the stage, in others by `fdatasync`.
 //!
 //! **If the process dies here**: see `shared::commit`.
 

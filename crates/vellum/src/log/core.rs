@@ -84,8 +84,8 @@ impl Core {
 
     /// What this process can find out about the participants, though it be none.
     ///
-    /// The lock file is opened each time, because a program may close any descriptor. Who may not open it
-    /// goes by `/proc` alone.
+    /// The lock file is opened each time, because a program may close any descriptor. Who may not
+    /// open it goes by `/proc` alone.
     pub(crate) fn outsider(&self) -> Outsider<'_> {
         let path = self.dir.join(LOCK_NAME);
         let lock_file = self.dir.open_file(&path, OFlags::RDONLY).ok();
@@ -127,7 +127,8 @@ impl Core {
         self.stage.as_ref().map(|_| begin())
     }
 
-    /// Whether lines are written by system calls, so that a file is its text and others may follow it.
+    /// Whether lines are written by system calls, so that a file is its text and others may follow
+    /// it.
     #[inline]
     pub(crate) fn writes_text(&self) -> bool {
         self.geometry.layout == Layout::Text && self.geometry.fill == Fill::Pwrite

@@ -1,10 +1,10 @@
 //! Bringing a sealed batch to the device, and whose error it is if that fails.
 //!
-//! **This process's**: it has no descriptor, no memory, not the right, or not the room under its own
-//! limits. What it needs is in its hands before it seals a batch, so that what it lacks is the
+//! **This process's**: it has no descriptor, no memory, not the right, or not the room under its
+//! own limits. What it needs is in its hands before it seals a batch, so that what it lacks is the
 //! error of that call and nothing else. What it comes to lack later (memory, or the segments of a
-//! very long batch) makes it hand the batch back: another process, or its own next commit, writes the
-//! same bytes.
+//! very long batch) makes it hand the batch back: another process, or its own next commit, writes
+//! the same bytes.
 //!
 //! **The device's**: everything else, and every sync that fails. The log is poisoned, because the
 //! kernel may have thrown the bytes away, and would call a second try a success.
@@ -92,7 +92,8 @@ impl Core {
         let segment = match attachment.open_segment(self, first) {
             // A trim removes files whether they are durable or not, and raises `begin` before.
             Err(_) if self.stage.is_none() && self.is_trimmed(first) => return Ok(None),
-            // Nor does it keep the others from being durable that somebody removed a closed file of text.
+            // Nor does it keep the others from being durable that somebody removed a closed file of
+            // text.
             Err(error) if self.is_closed_text(first) && self.is_told_missing(&error) => {
                 return Ok(None);
             }
@@ -108,7 +109,8 @@ impl Core {
         Ok(Some(segment))
     }
 
-    /// Where a batch up to `end` goes on behind the segment at `first`: many files of text may be missing.
+    /// Where a batch up to `end` goes on behind the segment at `first`: many files of text may be
+    /// missing.
     fn next_of_batch(&self, first: Lsn, is_there: bool, end: Lsn) -> Result<Lsn> {
         if is_there || self.geometry.layout == Layout::Framed {
             return Ok(self.segment_end(first));

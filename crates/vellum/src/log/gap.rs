@@ -1,9 +1,9 @@
-//! What is missing of a log: files that somebody removed, moved away, emptied, cut short or packed with a
-//! program of his own, and stretches that are damaged.
+//! What is missing of a log: files that somebody removed, moved away, emptied, cut short or packed
+//! with a program of his own, and stretches that are damaged.
 //!
-//! Nothing notes how long a text file was when it was closed. So one that was cut at the end of a line is
-//! not told from a shorter one; one that ends in the middle of a line is taken for cut if it was changed
-//! after the next one was begun.
+//! Nothing notes how long a text file was when it was closed. So one that was cut at the end of a
+//! line is not told from a shorter one; one that ends in the middle of a line is taken for cut if
+//! it was changed after the next one was begun.
 
 use std::fmt;
 use std::io::SeekFrom;
@@ -21,8 +21,8 @@ use crate::segment::names;
 use crate::shared::cursor;
 use crate::{Layout, Lsn, Result};
 
-/// A change of a file later than this after the next one was begun is not that of its writers. The names
-/// of files tell whole seconds.
+/// A change of a file later than this after the next one was begun is not that of its writers. The
+/// names of files tell whole seconds.
 const LATE: Duration = Duration::from_secs(2);
 
 /// A stretch of a log that cannot be read.
@@ -39,16 +39,16 @@ pub struct Gap {
     pub to: Lsn,
     /// How many bytes are missing, at most.
     pub bytes_max: u64,
-    /// When the records that are missing were appended, at the earliest; `None` where no name and no file
-    /// tells.
+    /// When the records that are missing were appended, at the earliest; `None` where no name and
+    /// no file tells.
     pub after: Option<SystemTime>,
     /// The same, at the latest.
     pub before: Option<SystemTime>,
 }
 
 impl Gap {
-    /// What is wrong, what would help, how much is missing and from when it is: a sentence without its
-    /// end.
+    /// What is wrong, what would help, how much is missing and from when it is: a sentence without
+    /// its end.
     pub fn what(&self) -> String {
         let time = |time: SystemTime| {
             let since = time.duration_since(SystemTime::UNIX_EPOCH);
@@ -73,8 +73,8 @@ impl fmt::Display for Gap {
     }
 }
 
-/// Every closed file that is missing, empty or cut short. Looks at names and times, and at the last byte
-/// of few files.
+/// Every closed file that is missing, empty or cut short. Looks at names and times, and at the last
+/// byte of few files.
 pub(crate) fn gaps(core: &Core) -> Result<Vec<Gap>> {
     let begin = core.begin();
     // What the dead had reserved may be all that a file was to hold.
@@ -132,7 +132,8 @@ pub(crate) fn gap_between(core: &Core, from: Lsn, to: Lsn, reason: String) -> Ga
     gap(core, &listing, from, to, reason)
 }
 
-/// What is missing from `lsn` to `to`, the end of its segment, if the file was emptied or cut and ends there.
+/// What is missing from `lsn` to `to`, the end of its segment, if the file was emptied or cut and
+/// ends there.
 pub(crate) fn gap_behind(core: &Core, lsn: Lsn, to: Lsn) -> Option<Gap> {
     let listing = Listing::read(&core.dir).ok()?;
     // At the very start of a segment nothing was read of it.
@@ -149,8 +150,8 @@ fn gap(core: &Core, listing: &Listing, from: Lsn, to: Lsn, reason: String) -> Ga
     Gap { path, reason, from, to, bytes_max, after, before }
 }
 
-/// How much can be missing: no file of a text log is longer than its limit, and positions go on at the next
-/// segment.
+/// How much can be missing: no file of a text log is longer than its limit, and positions go on at
+/// the next segment.
 fn bytes_max(core: &Core, from: Lsn, to: Lsn) -> u64 {
     let len = to.get().saturating_sub(from.get());
     match core.policy().rotate_bytes.filter(|_| core.geometry.layout == Layout::Text) {
@@ -210,8 +211,8 @@ fn cut_short(core: &Core, file: &SegmentFile, listing: &Listing) -> Option<(Lsn,
     if last_byte(core, &file.path)? == b'\n' {
         return None;
     }
-    let reason = "the file ends in the middle of a line, and was changed after the next one was begun; \
-                  restore it";
+    let reason = "the file ends in the middle of a line, and was changed after the next one was \
+                  begun; restore it";
     Some((Lsn::new(file.first.get() + text_len), reason.into()))
 }
 

@@ -35,15 +35,15 @@ impl Gate {
         Ok(Gate { file })
     }
 
-    /// Whether no process is attached, nor a forked child of one that may attach; as long as the gate
-    /// is held, none will be.
+    /// Whether no process is attached, nor a forked child of one that may attach; as long as the
+    /// gate is held, none will be.
     pub(crate) fn is_alone(&self) -> io::Result<bool> {
         lock::try_lock(&self.file, PRESENCE_BYTE, Kind::Exclusive)
     }
 
-    /// As [`is_alone`](Gate::is_alone), waiting a moment unless some process is attached, or waits at the
-    /// gate: a program that another thread is starting has this process's open files until it is
-    /// executed, but a forked child may want to attach.
+    /// As [`is_alone`](Gate::is_alone), waiting a moment unless some process is attached, or waits
+    /// at the gate: a program that another thread is starting has this process's open files until
+    /// it is executed, but a forked child may want to attach.
     pub(crate) fn is_soon_alone(
         &self,
         is_somebody_attached: impl Fn() -> bool,
@@ -66,10 +66,11 @@ impl Gate {
     }
 }
 
-/// Whether some process is attached, as far as one can tell who may not wait at the gate: to who may not
-/// open the lock file nobody seems to be.
+/// Whether some process is attached, as far as one can tell who may not wait at the gate: to who
+/// may not open the lock file nobody seems to be.
 pub(crate) fn is_somebody_present(dir: &Dir) -> bool {
-    // For reading: to ask for a lock takes no more, and a filesystem may be mounted for reading only.
+    // For reading: to ask for a lock takes no more, and a filesystem may be mounted for reading
+    // only.
     let file = dir.open_file(&dir.join(LOCK_NAME), OFlags::RDONLY);
     file.is_ok_and(|file| lock::is_locked_by_another(&file, PRESENCE_BYTE) == Ok(true))
 }

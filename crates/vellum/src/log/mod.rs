@@ -146,17 +146,18 @@ impl Log {
     }
 
     /// Opens the log at this one's path once more: joins the one that is there, or makes one with
-    /// the same layout, way to fill and policy. To go on after [`Removed`](crate::ErrorKind::Removed).
+    /// the same layout, way to fill and policy. To go on after
+    /// [`Removed`](crate::ErrorKind::Removed).
     ///
     /// All processes that do so are in the same new log. This one stays as it is, for what still
-    /// reads or commits, until it is dropped. The path is meant from where it was opened, whatever the
-    /// working directory is now. Where the directory is still there without its file `lock`, as in
-    /// the middle of `rm -rf`, it is renamed to `NAME.removed-TIME-PID` first.
+    /// reads or commits, until it is dropped. The path is meant from where it was opened, whatever
+    /// the working directory is now. Where the directory is still there without its file `lock`, as
+    /// in the middle of `rm -rf`, it is renamed to `NAME.removed-TIME-PID` first.
     ///
     /// # Errors
     ///
-    /// As for [`Options::open`]; [`NotFound`](crate::ErrorKind::NotFound) if it was opened for reading, or
-    /// not to be created, and there is none.
+    /// As for [`Options::open`]; [`NotFound`](crate::ErrorKind::NotFound) if it was opened for
+    /// reading, or not to be created, and there is none.
     pub fn reopen(&self) -> Result<Log> {
         let core = &self.core;
         Ok(Log { core: Arc::new(reopen::reopen(core, core.options.may_create())?) })
@@ -168,8 +169,8 @@ impl Log {
         self.core.require_place().is_ok()
     }
 
-    /// As [`reopen`](Log::reopen), but makes a log where there is none also if this one was not to be
-    /// created.
+    /// As [`reopen`](Log::reopen), but makes a log where there is none also if this one was not to
+    /// be created.
     ///
     /// # Errors
     ///
@@ -190,8 +191,8 @@ impl Log {
     /// [`Poisoned`](crate::ErrorKind::Poisoned) after a failed write or sync, for every caller in
     /// every process, with the file and the error number of the first failure: nothing is tried
     /// again, because the kernel would report a success that is none;
-    /// [`TimedOut`](crate::ErrorKind::TimedOut) with [`Options::timeout`]. The log can still be read.
-    /// When all have closed it, the next opener recovers it.
+    /// [`TimedOut`](crate::ErrorKind::TimedOut) with [`Options::timeout`]. The log can still be
+    /// read. When all have closed it, the next opener recovers it.
     ///
     /// # Durability
     ///
@@ -212,8 +213,8 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// [`TimedOut`](crate::ErrorKind::TimedOut), with the process that was waited for, what it holds
-    /// and what it does; otherwise as for [`commit`](Log::commit). After it has timed out the
+    /// [`TimedOut`](crate::ErrorKind::TimedOut), with the process that was waited for, what it
+    /// holds and what it does; otherwise as for [`commit`](Log::commit). After it has timed out the
     /// record is as it was: in the log, seen by readers, and made durable by a later commit.
     ///
     /// # Cost
@@ -294,8 +295,8 @@ impl Log {
     ///
     /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position outside of the log or (framed)
     /// where no record starts; [`Busy`](crate::ErrorKind::Busy) while another process has the log
-    /// open for writing, a child lives that was forked since this one opened it and may append, or an
-    /// append of this process is in progress; otherwise as for [`commit`](Log::commit).
+    /// open for writing, a child lives that was forked since this one opened it and may append, or
+    /// an append of this process is in progress; otherwise as for [`commit`](Log::commit).
     ///
     /// # Durability
     ///
@@ -359,8 +360,8 @@ impl Log {
         core.with_space(|| Reservation::new(core, len))
     }
 
-    /// Begins a record that is written piece by piece, by [`write!`](std::write) or who else takes an
-    /// [`io::Write`](std::io::Write).
+    /// Begins a record that is written piece by piece, by [`write!`](std::write) or who else takes
+    /// an [`io::Write`](std::io::Write).
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
@@ -398,8 +399,8 @@ impl Log {
     }
 
     /// End of what readers can see: everything before it is filled. Where the log was opened for
-    /// reading only, what the dead had reserved and did not fill holds it back no more, because readers
-    /// go past that.
+    /// reading only, what the dead had reserved and did not fill holds it back no more, because
+    /// readers go past that.
     pub fn published(&self) -> Lsn {
         sight::Sight::of(&self.core).end
     }
@@ -414,8 +415,8 @@ impl Log {
     /// # Errors
     ///
     /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position beyond
-    /// [`published`](Log::published), or (framed) where no record starts. A position before [`begin`](Log::begin) is fine and changes
-    /// nothing.
+    /// [`published`](Log::published), or (framed) where no record starts. A position before
+    /// [`begin`](Log::begin) is fine and changes nothing.
     pub fn trim(&self, before: Lsn) -> Result<TrimReport> {
         trim::trim(&self.core, before)
     }
@@ -469,13 +470,14 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotFound`], [`ErrorKind::AlreadyExists`] and [`ErrorKind::PermissionDenied`]
-    /// as for a file; [`ErrorKind::InvalidOption`] for a value out of range or one that
-    /// contradicts the stored one, and where a log is created below a damaged
-    /// [`vellum.toml`](crate::Advice); [`ErrorKind::Incompatible`] where the path is something other
-    /// than a log of this version; [`ErrorKind::Unsupported`] on a filesystem that cannot carry a
-    /// log, with the reason; [`ErrorKind::Corrupt`] for damage to what was committed, with file and
-    /// position; [`ErrorKind::Poisoned`] while others have the log open after a failed write; [`ErrorKind::TooManyParticipants`] when 1024 processes are attached.
+    /// [`ErrorKind::NotFound`], [`ErrorKind::AlreadyExists`] and [`ErrorKind::PermissionDenied`] as
+    /// for a file; [`ErrorKind::InvalidOption`] for a value out of range or one that contradicts
+    /// the stored one, and where a log is created below a damaged [`vellum.toml`](crate::Advice);
+    /// [`ErrorKind::Incompatible`] where the path is something other than a log of this version;
+    /// [`ErrorKind::Unsupported`] on a filesystem that cannot carry a log, with the reason;
+    /// [`ErrorKind::Corrupt`] for damage to what was committed, with file and position;
+    /// [`ErrorKind::Poisoned`] while others have the log open after a failed write;
+    /// [`ErrorKind::TooManyParticipants`] when 1024 processes are attached.
     ///
     /// # Durability
     ///

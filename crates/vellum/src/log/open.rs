@@ -226,8 +226,8 @@ fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
     Ok(core)
 }
 
-/// The log of a reader that had to work out its words, once somebody has opened it for writing: from
-/// then on the control file tells more.
+/// The log of a reader that had to work out its words, once somebody has opened it for writing:
+/// from then on the control file tells more.
 pub(crate) fn with_words(before: &Core) -> Option<Core> {
     let dir = &before.dir;
     let control_path = dir.join(CONTROL_NAME);

@@ -9,8 +9,8 @@ use crate::shared::cursor::Range;
 use crate::shared::exclusive::Exclusive;
 use crate::{Layout, Lsn, Result};
 
-/// Text segments that a process keeps open, beside those that its appends are busy with: the newest,
-/// and the one before it for late writers.
+/// Text segments that a process keeps open, beside those that its appends are busy with: the
+/// newest, and the one before it for late writers.
 const TEXT_SEGMENTS_MAX: u64 = 2;
 /// Segments that a reservation has open before it is made.
 const SEGMENTS_IN_HAND: usize = 4;
@@ -43,9 +43,9 @@ impl Attachment {
         Ok(())
     }
 
-    /// Opens what filling `range` will need, before it is reserved: what this process is short of, it
-    /// is to notice while it holds nobody up. A record over many segments opens the later ones as it
-    /// comes to them.
+    /// Opens what filling `range` will need, before it is reserved: what this process is short of,
+    /// it is to notice while it holds nobody up. A record over many segments opens the later ones
+    /// as it comes to them.
     #[cold]
     pub(crate) fn take_in_hand(
         &self,

@@ -4,7 +4,8 @@
 //! and what was skipped at the end of a segment is cut off its file, exactly as the writer would
 //! have done. Padding twice gives the same bytes, so a repairer that dies is replaced by the next.
 //!
-//! A line that was written by a system call and is whole stays: who follows the file may have read it.
+//! A line that was written by a system call and is whole stays: who follows the file may have read
+//! it.
 
 use std::sync::Arc;
 
@@ -129,7 +130,8 @@ pub(crate) fn repair_with_space(core: &Core, attachment: &Attachment) -> Result<
     }
 }
 
-/// Pads what is in flight in a slot whose owner is gone, and gives it back. The repair lock is held.
+/// Pads what is in flight in a slot whose owner is gone, and gives it back. The repair lock is
+/// held.
 fn repair_slot(core: &Core, slot: usize) -> Result<u64> {
     let words = core.words();
     let granted = cursor::granted(words, slot, cursor::load(words));
@@ -157,12 +159,12 @@ fn end_skipped(core: &Core, range: Range) -> Result<()> {
     cut_off(&core.open_segment_briefly(core.segment_of(range.start))?, range.start)
 }
 
-/// Whether a line that its dead writer did not publish is there to its last byte. The repair lock is
-/// held, or the caller only reads.
+/// Whether a line that its dead writer did not publish is there to its last byte. The repair lock
+/// is held, or the caller only reads.
 ///
-/// Where text is written by system calls, what was not written is beyond the end of the file, or reads
-/// as NULs. The last byte of a [`Reservation`](crate::Reservation) is written when it is published. A
-/// line that begins as a marker may be half a marker, of a repairer that died.
+/// Where text is written by system calls, what was not written is beyond the end of the file, or
+/// reads as NULs. The last byte of a [`Reservation`](crate::Reservation) is written when it is
+/// published. A line that begins as a marker may be half a marker, of a repairer that died.
 pub(crate) fn stands_whole(core: &Core, range: Range) -> Result<bool> {
     if !core.writes_text() {
         return Ok(false);

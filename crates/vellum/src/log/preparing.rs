@@ -15,8 +15,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Keeps segments ready ahead of the writers of every process, in a thread of its own.
 ///
-/// Made by [`Log::keep_prepared`](crate::Log::keep_prepared); ends when it is dropped. Writers still
-/// help themselves where it does not keep up, or has met an error.
+/// Made by [`Log::keep_prepared`](crate::Log::keep_prepared); ends when it is dropped. Writers
+/// still help themselves where it does not keep up, or has met an error.
 #[derive(Debug)]
 pub struct SegmentKeeper {
     /// Dropped first, which ends the thread.

@@ -2,7 +2,8 @@
 //!
 //! A reader takes nothing from the writers: it looks at the published end, reads files, and sleeps
 //! on a futex when there is no more. Where a dead writer holds the end back, a reader of a log that
-//! was opened for writing pads the hole; one of a log that was opened for reading goes past it (`sight`).
+//! was opened for writing pads the hole; one of a log that was opened for reading goes past it
+//! (`sight`).
 //!
 //! **Trimming**: files can go, or be used again, under a reader. It checks `begin` whenever what
 //! it read makes no sense, as a sequence lock would.
@@ -118,8 +119,8 @@ impl Reader {
         self.position
     }
 
-    /// Whether to go on behind files that are gone and stretches that are damaged, instead of returning
-    /// an error. Default: no. What was left out [`take_gaps`](Reader::take_gaps) tells.
+    /// Whether to go on behind files that are gone and stretches that are damaged, instead of
+    /// returning an error. Default: no. What was left out [`take_gaps`](Reader::take_gaps) tells.
     pub fn skip_damage(&mut self, skips: bool) {
         self.skips_damage = skips;
     }
@@ -172,7 +173,8 @@ impl Reader {
         }
     }
 
-    /// Goes on with the words of the control file where they had to be worked out, once there are any.
+    /// Goes on with the words of the control file where they had to be worked out, once there are
+    /// any.
     fn take_up_words(&mut self) {
         let core = &self.core;
         if core.writer.is_none()
@@ -201,7 +203,8 @@ impl Reader {
         Ok(Record { lsn, next_lsn: next, payload: &bytes[header_len..] })
     }
 
-    /// Whether something is published beyond the position, which moves past what the dead had reserved.
+    /// Whether something is published beyond the position, which moves past what the dead had
+    /// reserved.
     fn has_more(&mut self) -> Result<bool> {
         loop {
             if self.position >= self.sight.end && !self.sees_more()? {
@@ -250,8 +253,9 @@ impl Reader {
         self.sight.end = self.sight.end.max(end);
     }
 
-    /// What keeps this reader from records that may stand behind, and may stay as it is: a reservation
-    /// of a process that is stopped, or of one of which this process cannot tell whether it lives.
+    /// What keeps this reader from records that may stand behind, and may stay as it is: a
+    /// reservation of a process that is stopped, or of one of which this process cannot tell
+    /// whether it lives.
     pub fn obstacle(&self) -> Option<Hold> {
         let core = &self.core;
         let (slot, standing) = Sight::of(core).held_back_by?;

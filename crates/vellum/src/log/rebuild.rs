@@ -1,8 +1,8 @@
 //! Finding out where a log begins and ends from its segments alone.
 //!
 //! Needed when the control file is gone, and after a reboot. Only records are believed: a framed
-//! log ends behind its last whole frame (`recover`), a text log behind its last byte that is not
-//! NUL (`text_end`).
+//! log ends behind its last whole frame (`framed::recover`), a text log behind its last byte that
+//! is not NUL (`text::recover`).
 //!
 //! **If the process dies here**: nothing was changed but pads written into holes, and zeros over
 //! what was cut; the next opener does it again and comes to the same end.

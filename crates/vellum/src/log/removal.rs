@@ -1,15 +1,17 @@
 //! Noticing that a log was removed or moved under its writers, and going on in a new one.
 //!
-//! A process reaches the files below the directory that it opened, so it would go on writing to a log
-//! that nobody finds any more. Once a second, by a clock that costs no system call, an append (of
-//! those that follow one another quickly, every sixteenth) looks whether the path still leads to that directory, and whether `lock` and `control` in it are the files
-//! that it has open. If not, it reserves nothing.
+//! A process reaches the files below the directory that it opened, so it would go on writing to a
+//! log that nobody finds any more. Once a second, by a clock that costs no system call, an append
+//! (of those that follow one another quickly, every sixteenth) looks whether the path still leads
+//! to that directory, and whether `lock` and `control` in it are the files that it has open. If
+//! not, it reserves nothing.
 //!
-//! A control file that is missing alone changes nothing: all who have it mapped go on together, and `lock`
-//! keeps others from making another. Without `lock` the next opener would not see that anybody is there.
+//! A control file that is missing alone changes nothing: all who have it mapped go on together, and
+//! `lock` keeps others from making another. Without `lock` the next opener would not see that
+//! anybody is there.
 //!
-//! A directory above may be renamed: as long as the log is where it was in its own parent and nothing
-//! else has its path, it is in its place.
+//! A directory above may be renamed: as long as the log is where it was in its own parent and
+//! nothing else has its path, it is in its place.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -91,8 +93,8 @@ impl Core {
         Err(Error::new(ErrorKind::Removed, message).at_path(&self.dir))
     }
 
-    /// The error of something that failed, or what explains it. A file that is missing may be the first
-    /// of all to go: then it takes up to a second until the rest has followed.
+    /// The error of something that failed, or what explains it. A file that is missing may be the
+    /// first of all to go: then it takes up to a second until the rest has followed.
     #[cold]
     pub(crate) fn explain(&self, error: Error) -> Error {
         let may_be_first = matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound)
@@ -108,7 +110,8 @@ impl Core {
         error
     }
 
-    /// Whether the files in the directory are those of the log that is mapped, wherever it was moved.
+    /// Whether the files in the directory are those of the log that is mapped, wherever it was
+    /// moved.
     pub(crate) fn has_own_files(&self) -> bool {
         let Some(files) = self.watch.files else { return true };
         self.found(LOCK_NAME, files.lock) == Found::Same

@@ -1,12 +1,12 @@
 //! Opening a log again that was removed or moved.
 //!
-//! This joins what is at the path, or makes a log like the old one. A directory that is still at the
-//! path but has lost `lock`, as in the middle of `rm -rf`, is renamed first: so those who have not
-//! noticed yet write to files that the new log does not have. Whoever renames it holds a lock on that
-//! very directory, so nobody renames what another process has made in its place.
+//! This joins what is at the path, or makes a log like the old one. A directory that is still at
+//! the path but has lost `lock`, as in the middle of `rm -rf`, is renamed first: so those who have
+//! not noticed yet write to files that the new log does not have. Whoever renames it holds a lock
+//! on that very directory, so nobody renames what another process has made in its place.
 //!
-//! **If the process dies here**: what was renamed stays so, and the next one finds no log at the path
-//! and makes it.
+//! **If the process dies here**: what was renamed stays so, and the next one finds no log at the
+//! path and makes it.
 
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ use crate::options::policy::PolicyWish;
 use crate::sys::clock;
 use crate::{Error, ErrorKind, Layout, Options, Result};
 
-/// How often to open again what others remove or make meanwhile, and how long to wait in between once
-/// that has failed a few times.
+/// How often to open again what others remove or make meanwhile, and how long to wait in between
+/// once that has failed a few times.
 const TRIES: usize = 200;
 const QUICK_TRIES: usize = 10;
 const PAUSE: Duration = Duration::from_millis(5);
@@ -58,7 +58,8 @@ impl Core {
     }
 }
 
-/// Opens the log at the path of `core` again; where there is none and it `makes` one, that is like it.
+/// Opens the log at the path of `core` again; where there is none and it `makes` one, that is like
+/// it.
 pub(crate) fn reopen(core: &Core, makes: bool) -> Result<Core> {
     let makes = makes && !core.options.read_only;
     let mut failure = None;

@@ -17,8 +17,8 @@
 //! owner died before taking it along is noticed by the next holder of the lock, which goes on from
 //! the tail.
 //!
-//! **Text** logs go on in a new file where their policy says so (`roll`), and are allocated no
-//! further than records need, because a file gets its name then (`files`).
+//! **Text** logs go on in a new file where their policy says so (`text::rotate`), and are allocated
+//! no further than records need, because a file gets its name then (`text::file_names`).
 //!
 //! **Staged** logs keep segments ready in two steps: a segment beyond the one being written exists
 //! on the device before it is needed, and its stage is made a window before the first record.
@@ -64,7 +64,8 @@ fn len_from(offset: u64, len: u64, capacity: u64, limit: u64) -> u64 {
 pub(crate) const NOT_IN_HAND: u64 = u64::MAX >> 1;
 
 impl Core {
-    /// Reserves `len` bytes, and has open what filling them needs. With `is_ready`, all of it may be stored to through a mapping.
+    /// Reserves `len` bytes, and has open what filling them needs. With `is_ready`, all of it may
+    /// be stored to through a mapping.
     #[inline]
     pub(crate) fn reserve(
         &self,
@@ -301,7 +302,8 @@ impl Core {
     /// Makes segments exist beyond the one being written until there are `segments`; returns how
     /// many were made. Of a text log one file is kept ready, without a name.
     ///
-    /// What was made before an error is left: see [`prepare_all`](crate::log::prepared::prepare_all).
+    /// What was made before an error is left: see
+    /// [`prepare_all`](crate::log::prepared::prepare_all).
     pub(crate) fn prepare(&self, segments: u64) -> Result<u64> {
         let mut made = 0;
         self.prepare_counting(segments, &mut made).map(|()| made)

@@ -13,8 +13,8 @@ use crate::{Error, ErrorKind, Layout, Lsn, Result};
 const TRIES: usize = 3;
 
 impl Core {
-    /// Path of the segment at `first`, to be told. Where it is missing or cannot be looked for, what
-    /// it would look like.
+    /// Path of the segment at `first`, to be told. Where it is missing or cannot be looked for,
+    /// what it would look like.
     pub(crate) fn segment_path(&self, first: Lsn) -> PathBuf {
         self.find_segment(first).unwrap_or_else(|_| missing(&self.dir, first))
     }
@@ -94,8 +94,8 @@ impl Core {
     }
 }
 
-/// Refuses files that are no segments of this log; of a framed log, also if one is missing between them. In a
-/// text log that is a gap, of which readers tell.
+/// Refuses files that are no segments of this log; of a framed log, also if one is missing between
+/// them. In a text log that is a gap, of which readers tell.
 pub(crate) fn check_contiguous(core: &Core, firsts: &[Lsn]) -> Result<()> {
     let capacity = core.capacity();
     for first in firsts {

@@ -1,5 +1,5 @@
-//! Leaving a log small: the last participant cuts off what was made ready. A text log is a plain file
-//! then.
+//! Leaving a log small: the last participant cuts off what was made ready. A text log is a plain
+//! file then.
 //!
 //! **If the process dies here**: `ready_end` is lowered before the file is cut, so the next opener
 //! makes the space ready again.
@@ -14,8 +14,8 @@ use crate::shared::cursor;
 use crate::shared::primitive::Ordering;
 use crate::{Layout, Lsn, Result, sys};
 
-/// Cuts the active segment of a text log to its data and removes the prepared one; gives blocks of a
-/// framed one back that it got ahead.
+/// Cuts the active segment of a text log to its data and removes the prepared one; gives blocks of
+/// a framed one back that it got ahead.
 ///
 /// The caller is the only participant, and holds the gate.
 pub(crate) fn to_data(core: &Core, attachment: &Attachment) -> Result<()> {
@@ -48,8 +48,8 @@ pub(crate) fn to_data(core: &Core, attachment: &Attachment) -> Result<()> {
     core.unmake_next()
 }
 
-/// Gives the blocks behind `tail` back, unless the segment has all of its own: those were prepared on
-/// purpose.
+/// Gives the blocks behind `tail` back, unless the segment has all of its own: those were prepared
+/// on purpose.
 fn free_behind(core: &Core, active: Lsn, tail: Lsn) -> Result<()> {
     let words = core.words();
     if words.allocated_end.load(Ordering::SeqCst) <= active.get() {

@@ -1,9 +1,9 @@
 //! How far a reader sees that changes nothing, and what it passes over on its way.
 //!
-//! What a dead writer had reserved is known exactly, and stays as it is until somebody pads it. So a
-//! reader without a place among the participants goes past it as if it were padded: what stands there
-//! is never shown, though it be a whole record that was not published; but for a line that whoever pads
-//! would leave (`pad::stands_whole`).
+//! What a dead writer had reserved is known exactly, and stays as it is until somebody pads it. So
+//! a reader without a place among the participants goes past it as if it were padded: what stands
+//! there is never shown, though it be a whole record that was not published; but for a line that
+//! whoever pads would leave (`pad::stands_whole`).
 //!
 //! A range is passed over only while its slot still says the same. Once somebody has padded it, the
 //! pad or the marker counts as anything else that is published.
@@ -36,7 +36,8 @@ pub(crate) struct Hole {
 impl Hole {
     /// Whether nobody has padded it yet.
     ///
-    /// Its owner is gone for good. So as long as the slot is that owner's, only a repairer changes it.
+    /// Its owner is gone for good. So as long as the slot is that owner's, only a repairer changes
+    /// it.
     pub(crate) fn is_there(&self, core: &Core) -> bool {
         let words = core.words();
         let granted = cursor::granted(words, self.slot, cursor::load(words));
@@ -54,8 +55,8 @@ impl Hole {
 }
 
 impl Sight {
-    /// What a reader of this handle sees now. Who may write sees what is published, and pads what is in
-    /// its way.
+    /// What a reader of this handle sees now. Who may write sees what is published, and pads what
+    /// is in its way.
     pub(crate) fn of(core: &Core) -> Sight {
         match core.writer {
             Some(_) => Sight { end: cursor::published(core.words()), ..Sight::default() },

@@ -72,7 +72,7 @@ impl Core {
             return self.begin_stage();
         }
         if id == 0 || !is_whole(stage, &self.geometry, self.words(), id)? {
-            let message = "a stage of the log, a file NAME.stage with what is not committed yet, is \
+            let message = "a stage of the log, a file NAME.stage with what is not committed, is \
                            missing although processes use the log; let them commit and close it, \
                            and open it again";
             return Err(Error::new(ErrorKind::Corrupt, message).at_path(&self.dir));

@@ -62,8 +62,8 @@ pub struct Stat {
     pub repaired_bytes: u64,
     /// Records that were [dropped](crate::OnFull::Drop) since the control file was made.
     pub dropped: u64,
-    /// How often those who drop have looked for space in vain, since then: at most 20 times a second for
-    /// all together, and once more for a record that is shorter than those before.
+    /// How often those who drop have looked for space in vain, since then: at most 20 times a
+    /// second for all together, and once more for a record that is shorter than those before.
     pub full_tries: u64,
     /// What the policy has removed since the control file was made.
     pub removed: RemovedStat,
@@ -78,7 +78,8 @@ pub struct Stat {
     /// The files, oldest first, spares last.
     pub segments: Vec<SegmentStat>,
     /// Files that are missing, empty or cut short although the log has not let go of them. Looks at
-    /// names and lengths alone: what is damaged inside of files [`Log::verify`](crate::Log::verify) tells.
+    /// names and lengths alone: what is damaged inside of files [`Log::verify`](crate::Log::verify)
+    /// tells.
     pub gaps: Vec<Gap>,
     /// Who is attached.
     pub participants: Vec<ParticipantStat>,

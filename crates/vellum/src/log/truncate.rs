@@ -3,8 +3,8 @@
 //! Positions that are dropped are given out again, so nobody else may have the log open.
 //!
 //! A truncation that fails before it has removed anything takes its note back, and the log is as it
-//! was. One that fails later cannot: the log then refuses appends and commits until it is closed and
-//! opened again, which finishes it.
+//! was. One that fails later cannot: the log then refuses appends and commits until it is closed
+//! and opened again, which finishes it.
 //!
 //! **If the process dies here**: where the log is cut is noted in the geometry file before
 //! anything is wiped; the next opener wipes to the end.
@@ -112,8 +112,8 @@ fn check(core: &Arc<Core>, from: Lsn) -> Result<()> {
     Err(not_a_start(core, from))
 }
 
-/// Lets the log end at `from`, and its segments at `allocated_end`. Nothing is in flight, and nobody
-/// else uses the log.
+/// Lets the log end at `from`, and its segments at `allocated_end`. Nothing is in flight, and
+/// nobody else uses the log.
 fn set_tail(core: &Core, from: Lsn, allocated_end: Lsn) {
     let words = core.words();
     for slot in &words.slots {

@@ -1,21 +1,22 @@
 //! Whether the shared words hold, before the first process that opens a log goes on from them.
 //!
-//! Who joins others believes them: those hold locks of the kernel that runs now. With nobody there, the
-//! words are a hint that has to be proven. They must be of this boot, because only its page cache held
-//! what they tell of, and of this control file: a copy tells of other segments. And they must agree
-//! with the segments, because a filesystem can be mounted again, or an image put back, in the same boot:
-//! then each page is as old as when it was last written back.
+//! Who joins others believes them: those hold locks of the kernel that runs now. With nobody there,
+//! the words are a hint that has to be proven. They must be of this boot, because only its page
+//! cache held what they tell of, and of this control file: a copy tells of other segments. And they
+//! must agree with the segments, because a filesystem can be mounted again, or an image put back,
+//! in the same boot: then each page is as old as when it was last written back.
 //!
-//! - Nothing may stand at the tail or behind: the words would be older than the segments, and what stands
-//!   there would be overwritten.
-//! - What lies between `durable` and the tail must be there, but for what the dead had reserved. Of that
-//!   no more than the last segment is read, or what is staged; and of a log that was closed in order, only the last page,
-//!   whose checksum was noted then.
+//! - Nothing may stand at the tail or behind: the words would be older than the segments, and what
+//!   stands there would be overwritten.
+//! - What lies between `durable` and the tail must be there, but for what the dead had reserved. Of
+//!   that no more than the last segment is read, or what is staged; and of a log that was closed in
+//!   order, only the last page, whose checksum was noted then.
 //!
-//! What is durable is not read: if it is damaged, readers are told, as they would be at any other time.
+//! What is durable is not read: if it is damaged, readers are told, as they would be at any other
+//! time.
 //!
-//! **If the process dies here**: nothing was changed. That the log is closed is noted last, and taken
-//! back before anybody attaches.
+//! **If the process dies here**: nothing was changed. That the log is closed is noted last, and
+//! taken back before anybody attaches.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -154,8 +155,8 @@ fn has_text(core: &Core, first: Lsn, from: Lsn) -> Result<bool> {
     }
 }
 
-/// Notes that the log is closed, and what it ends with. The caller is the only participant, holds the
-/// gate, and goes.
+/// Notes that the log is closed, and what it ends with. The caller is the only participant, holds
+/// the gate, and goes.
 pub(crate) fn note_closed(core: &Core) -> Result<()> {
     let (words, Some(origin)) = (core.words(), core.region.origin()) else { return Ok(()) };
     let tail = cursor::tail(words);
@@ -236,8 +237,8 @@ fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) 
             _ => Ok(None),
         }
     };
-    // Where the last segment starts, or the long record that goes on in it; what is staged is little, and
-    // becomes durable without being looked at again.
+    // Where the last segment starts, or the long record that goes on in it; what is staged is
+    // little, and becomes durable without being looked at again.
     let mut first = core.segment_of(Lsn::new(tail.get() - 1));
     while first > base && (core.stage.is_some() || next(first)?.is_none()) {
         first = Lsn::new(first.get() - core.capacity());
@@ -260,8 +261,8 @@ fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) 
     Ok(lsn == tail)
 }
 
-/// Whether text leads to `tail`: what was never written back reads as NULs up to the end of a sector,
-/// or as a file that is too short.
+/// Whether text leads to `tail`: what was never written back reads as NULs up to the end of a
+/// sector, or as a file that is too short.
 fn is_text(core: &Core, base: Lsn, tail: Lsn, reserved: &[Range]) -> Result<bool> {
     let first = core.segment_of(Lsn::new(tail.get() - 1));
     let segment = open_file(core, &mut Listing::default(), first)?;

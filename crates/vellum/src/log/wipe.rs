@@ -22,8 +22,8 @@ use crate::{Lsn, Result};
 /// Bytes looked at at a time.
 const STEP: usize = 256 << 10;
 
-/// Makes everything from `from` on unwritten, durably: zeros in its segment, and no later ones. Sets
-/// `has_begun` once something of it may be gone.
+/// Makes everything from `from` on unwritten, durably: zeros in its segment, and no later ones.
+/// Sets `has_begun` once something of it may be gone.
 pub(crate) fn wipe(dir: &Dir, geometry: &Geometry, from: Lsn, has_begun: &mut bool) -> Result<()> {
     let capacity = geometry.segment_capacity;
     let active = Lsn::new(from.get() / capacity * capacity);
@@ -43,8 +43,8 @@ pub(crate) fn wipe(dir: &Dir, geometry: &Geometry, from: Lsn, has_begun: &mut bo
     dir.sync().or_os("sync the names in", dir)
 }
 
-/// Writes the bytes from `from` to `to` once more and syncs them: after a failed sync the page cache
-/// may hold bytes that it thinks are on the device and are not.
+/// Writes the bytes from `from` to `to` once more and syncs them: after a failed sync the page
+/// cache may hold bytes that it thinks are on the device and are not.
 pub(crate) fn rewrite(dir: &Dir, geometry: &Geometry, from: Lsn, to: Lsn) -> Result<()> {
     again(dir, geometry, from, to, |fd, path| sys::file::sync(fd).or_os("sync the segment", path))
 }

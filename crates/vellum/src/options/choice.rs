@@ -33,8 +33,8 @@ pub enum Preallocate {
     /// Records are written by `pwrite` only, because a store into a mapped hole kills the process
     /// when the disk is full.
     Sparse,
-    /// Blocks allocated by `fallocate`, in steps ahead of the records; those of whole segments where
-    /// [`Log::prepare`](crate::Log::prepare) asks for them, and in a staged log.
+    /// Blocks allocated by `fallocate`, in steps ahead of the records; those of whole segments
+    /// where [`Log::prepare`](crate::Log::prepare) asks for them, and in a staged log.
     Fallocate,
     /// The blocks of the whole segment, written with zeros. Framed only.
     Zeros,

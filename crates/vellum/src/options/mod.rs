@@ -3,6 +3,7 @@
 pub(crate) mod choice;
 pub(crate) mod limits;
 pub(crate) mod policy;
+mod text;
 
 use std::time::Duration;
 
@@ -209,8 +210,8 @@ impl Options {
         }
         if let Some(segments) = self.staged_segments_max.filter(|segments| *segments < 2) {
             return Err(invalid(format!(
-                "staged_segments_max is {segments}, and must be at least 2: the next segment is made \
-                 ready before the last one is full"
+                "staged_segments_max is {segments}, and must be at least 2: the next segment is \
+                 made ready before the last one is full"
             )));
         }
         let shows = matches!(self.preallocate, Some(Preallocate::Recycle | Preallocate::Zeros));

@@ -30,9 +30,9 @@ pub(crate) struct SegmentFile {
 /// The segment files of a log, oldest first.
 ///
 /// Where a file is there compressed and as it was, because somebody died between the two, the
-/// compressed one counts: it was on the device before it got its name, and a power cut may bring back
-/// the other as it was long before. Of two that differ in time the later counts: the other is of a
-/// creation that failed, and could not even be undone.
+/// compressed one counts: it was on the device before it got its name, and a power cut may bring
+/// back the other as it was long before. Of two that differ in time the later counts: the other is
+/// of a creation that failed, and could not even be undone.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) files: Vec<SegmentFile>,

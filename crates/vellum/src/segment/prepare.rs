@@ -142,8 +142,8 @@ impl Preparer<'_> {
     }
 
     /// Gives a file all its blocks, or the first ones: so the next file of a log with short ones is
-    /// there whole before the disk is full. Further ones come by [`allocate`](Preparer::allocate), or
-    /// with the zeros that are written ahead.
+    /// there whole before the disk is full. Further ones come by [`allocate`](Preparer::allocate),
+    /// or with the zeros that are written ahead.
     fn give_blocks(&self, fd: &OwnedFd, file_len: u64) -> io::Result<()> {
         let preparation = self.preparation();
         if matches!(preparation.preallocate, Preallocate::Off | Preallocate::Sparse) {
@@ -174,8 +174,8 @@ impl Preparer<'_> {
         Ok(())
     }
 
-    /// Gives the segment at `path` blocks from `begin` to `limit`, where the log allocates ahead. The
-    /// file stays as long as it is.
+    /// Gives the segment at `path` blocks from `begin` to `limit`, where the log allocates ahead.
+    /// The file stays as long as it is.
     pub(crate) fn allocate(&self, path: &Path, begin: Lsn, limit: Lsn) -> Result<()> {
         let preparation = self.preparation();
         if matches!(preparation.preallocate, Preallocate::Off | Preallocate::Sparse) {
@@ -242,8 +242,8 @@ impl Preparer<'_> {
         Ok(spares.map(|name| self.dir.join(name)).collect())
     }
 
-    /// Writes zeros from `begin` to `limit`, which lie in the segment at `path`: after this the pages are in
-    /// the page cache, in large folios, and have blocks to go to.
+    /// Writes zeros from `begin` to `limit`, which lie in the segment at `path`: after this the
+    /// pages are in the page cache, in large folios, and have blocks to go to.
     ///
     /// Cheaper than faulting holes in through the mapping, page by page and once for each process
     /// (`docs/decisions/0004-zeros-ahead-of-the-tail.md`).

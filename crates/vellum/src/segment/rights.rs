@@ -1,9 +1,9 @@
 //! Whose the files of a log are, whoever makes them.
 //!
-//! What a process makes belongs to its own user, and its umask takes rights away. So root, who looks
-//! after the log of a service, or another user of the log's group would leave files that the others
-//! cannot open. Every file is therefore made for its maker alone, and given to those whose the log
-//! is before it gets its name.
+//! What a process makes belongs to its own user, and its umask takes rights away. So root, who
+//! looks after the log of a service, or another user of the log's group would leave files that the
+//! others cannot open. Every file is therefore made for its maker alone, and given to those whose
+//! the log is before it gets its name.
 //!
 //! **If the process dies here**: a file under its unfinished name is replaced by the next.
 
@@ -60,8 +60,8 @@ impl Rights {
         })
     }
 
-    /// Opens the file that locks are taken on, and if `may_make` makes it if it is not there: only who
-    /// may write may open it.
+    /// Opens the file that locks are taken on, and if `may_make` makes it if it is not there: only
+    /// who may write may open it.
     pub(crate) fn open_lock(&self, dir: &Dir, path: &Path, may_make: bool) -> io::Result<OwnedFd> {
         if !may_make {
             return dir.open_file(path, OFlags::RDWR);
@@ -86,8 +86,8 @@ impl Rights {
             && self.mode_of(found.st_uid, found.st_gid) == Some(self.mode))
     }
 
-    /// Gives a file to those whose the log is; `PERM` where this process may not, and the file would
-    /// keep out who may write to the log, or let in who may not.
+    /// Gives a file to those whose the log is; `PERM` where this process may not, and the file
+    /// would keep out who may write to the log, or let in who may not.
     fn settle(&self, fd: &OwnedFd) -> io::Result<()> {
         if self.is_new {
             self.give_to_owner(fd)?;
@@ -116,8 +116,8 @@ impl Rights {
         (found.st_uid, found.st_gid) == (self.uid, self.gid)
     }
 
-    /// Gives a file to the owner and the group of the log, or to one of them, as far as this process
-    /// may.
+    /// Gives a file to the owner and the group of the log, or to one of them, as far as this
+    /// process may.
     fn give(&self, fd: &OwnedFd) -> io::Result<()> {
         let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
         match fs::fchown(fd, Some(uid), Some(gid)) {

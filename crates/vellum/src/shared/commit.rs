@@ -253,8 +253,8 @@ impl<'a> Sealer<'a> {
         Some(batch)
     }
 
-    /// Whether something is sealed and will never be durable, because no batch starts where `durable`
-    /// ends: the words make no sense.
+    /// Whether something is sealed and will never be durable, because no batch starts where
+    /// `durable` ends: the words make no sense.
     pub(crate) fn is_stuck(&self) -> bool {
         let durable = durable(self.words);
         let is_on_its_way = lanes_in_use(self.words).any(|(_, batch)| batch.start <= durable);

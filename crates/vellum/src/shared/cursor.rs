@@ -112,8 +112,9 @@ pub(crate) fn reserve(
             own.start.store(0, Ordering::Release);
             return Err(Refused::Beyond { tail: start, end });
         }
-        // `len` before `start`: a slot with a new start never shows an old length. Release, because who
-        // reads the new length beside the old start concludes that what stood there was published.
+        // `len` before `start`: a slot with a new start never shows an old length. Release, because
+        // who reads the new length beside the old start concludes that what stood there was
+        // published.
         own.len.store(len, Ordering::Release);
         own.start.store(start.get(), Ordering::Release);
         if seen.slot() != slot {
@@ -184,8 +185,8 @@ pub(crate) fn is_next(words: &Words, grant: Grant) -> bool {
 fn in_flight(slot: &SlotWords) -> Option<Range> {
     // Pairs with the store in `publish`.
     let start = slot.start.load(Ordering::Acquire);
-    // Pairs with the store in `reserve`: a later length comes with the `start` of 0 before it, and with
-    // the bytes of the record before that.
+    // Pairs with the store in `reserve`: a later length comes with the `start` of 0 before it, and
+    // with the bytes of the record before that.
     let len = slot.len.load(Ordering::Acquire);
     (start != 0).then_some(Range { start: Lsn::new(start), len })
 }

@@ -11,9 +11,10 @@
 //! ```
 //!
 //! **Invariants**: (I1) begin ≤ published ≤ tail ≤ allocated_end, ready_end ≤ allocated_end, and
-//! each only grows while more than one participant is attached. (I2) a slot is written by its
-//! owner alone, or by who repairs once the owner is gone, but for `confirmed`, which only grows. All zeros is a valid state: a log in which
-//! nothing has happened but the setting of the first positions.
+//! each only grows while more than one participant is attached. (I2) a slot is written by its owner
+//! alone, or by who repairs once the owner is gone, but for `confirmed`, which only grows. All
+//! zeros is a valid state: a log in which nothing has happened but the setting of the first
+//! positions.
 //!
 //! Nothing read from here is trusted: a position is checked before it becomes an offset.
 
@@ -249,8 +250,8 @@ pub(crate) struct FullWords {
     pub(crate) removals: AtomicU32,
     /// Of `lock`.
     pub(crate) noticed: NoticeWords,
-    /// Until when records are dropped without looking for space, in microseconds of the machine's own
-    /// clock; 0 while there may be some (`log::backoff`).
+    /// Until when records are dropped without looking for space, in microseconds of the machine's
+    /// own clock; 0 while there may be some (`log::backoff`).
     pub(crate) shut_until: AtomicU64,
     /// The shortest record that there was no space for since then.
     pub(crate) refused_len: AtomicU64,

@@ -16,7 +16,8 @@ pub(crate) enum Filesystem {
     Btrfs,
     Overlay,
     Fuse,
-    /// Shared with other machines, whose page caches and locks know nothing of ours, or not soon enough.
+    /// Shared with other machines, whose page caches and locks know nothing of ours, or not soon
+    /// enough.
     Network(&'static str),
     /// Any other, by its magic number.
     Other(u64),

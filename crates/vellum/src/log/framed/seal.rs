@@ -1,11 +1,11 @@
 //! Seals: the frame at the end of each batch of a framed log, which tells recovery what was durable
 //! before it.
 //!
-//! Who leads puts a seal at the tail and takes everything up to its end as the batch. Writers that are
-//! in the middle of an append in front of it are waited for a short while, without the commit lock.
-//! If they do not come to an end (one may be stopped), the batch ends with what is published, and the
-//! seal with a later one: nobody puts another there before it is published. So between two seals
-//! lie at most one batch and what was being appended when the second was put there.
+//! Who leads puts a seal at the tail and takes everything up to its end as the batch. Writers that
+//! are in the middle of an append in front of it are waited for a short while, without the commit
+//! lock. If they do not come to an end (one may be stopped), the batch ends with what is published,
+//! and the seal with a later one: nobody puts another there before it is published. So between two
+//! seals lie at most one batch and what was being appended when the second was put there.
 //!
 //! What recovery has to trust is what no seal vouches for yet: the last batch of each lane. A long
 //! batch is therefore followed by a seal at once.
@@ -36,8 +36,8 @@ pub(crate) const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
 const SEAL_LOOKS: u32 = 64;
 /// How long to sleep between looks at them then.
 const SEAL_LOOK_AGAIN: Duration = Duration::from_micros(50);
-/// How often to wait for as long as `LOOK_FOR_THE_DEAD` until a batch is written without a seal at its
-/// end, because somebody does not go on.
+/// How often to wait for as long as `LOOK_FOR_THE_DEAD` until a batch is written without a seal at
+/// its end, because somebody does not go on.
 const SEAL_PATIENCE: u32 = 3;
 /// A batch of so many bytes is followed by a seal at once.
 const LONG_BATCH_BYTES: u64 = 16 << 20;

@@ -5,8 +5,8 @@
 //! only one does it.
 //!
 //! **If the process dies here**: a compressed file gets its name when it is whole and on the
-//! device, and the one it was made of goes after that. While both are there the compressed one counts,
-//! and the next one removes the other.
+//! device, and the one it was made of goes after that. While both are there the compressed one
+//! counts, and the next one removes the other.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,5 @@
-//! What is particular to text logs: their files, when they rotate, which of them are kept, and recovery.
+//! What is particular to text logs: their files, when they rotate, which of them are kept, and
+//! recovery.
 
 #[cfg(feature = "zstd")]
 pub(crate) mod compress;

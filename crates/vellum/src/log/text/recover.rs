@@ -1,9 +1,9 @@
 //! Finding the end of a text log from its files, and making them whole again.
 //!
-//! It ends behind its last byte that is not NUL. After a power cut that may be in the middle of a line
-//! that was not committed: the line is ended, so that the next record does not become part of it. Files
-//! that had got their names, but no text, are removed: the log goes on before them. Old files that
-//! retention had removed, and that a power cut brought back, go by its rules once more.
+//! It ends behind its last byte that is not NUL. After a power cut that may be in the middle of a
+//! line that was not committed: the line is ended, so that the next record does not become part of
+//! it. Files that had got their names, but no text, are removed: the log goes on before them. Old
+//! files that retention had removed, and that a power cut brought back, go by its rules once more.
 //!
 //! **If the process dies here, or the power goes again**: the next opener finds the same text with
 //! some of the places filled already, and does the rest.
@@ -53,16 +53,16 @@ pub(crate) fn find_end(
     Ok(behind_missing(core, positions, &list(&core.dir)?))
 }
 
-/// Whether the file is gone that the next record would go to, or that it would have to leave. Nobody is
-/// attached.
+/// Whether the file is gone that the next record would go to, or that it would have to leave.
+/// Nobody is attached.
 pub(crate) fn lacks_newest(core: &Core) -> Result<bool> {
     let active = core.segment_of(cursor::tail(core.words()));
     let is_made = core.words().allocated_end.load(Ordering::Acquire) > active.get();
     Ok(core.geometry.layout == Layout::Text && is_made && !list(&core.dir)?.contains(&active))
 }
 
-/// Has the log go on in the next file where the one is gone that it ended in: positions are not given
-/// twice.
+/// Has the log go on in the next file where the one is gone that it ended in: positions are not
+/// given twice.
 pub(crate) fn behind_missing(core: &Core, positions: Positions, firsts: &[Lsn]) -> Positions {
     let active = core.segment_of(positions.tail);
     if positions.allocated_end <= active || firsts.contains(&active) {
@@ -123,15 +123,16 @@ fn end_of_text(core: &Core, firsts: &[Lsn], loss: Loss, access: Access) -> Resul
     }
 }
 
-/// Puts a short marker into a closed file without text: an empty one would pass for one that somebody has
-/// emptied. Returns where the text ends now: where it did, if there is no space for that.
+/// Puts a short marker into a closed file without text: an empty one would pass for one that
+/// somebody has emptied. Returns where the text ends now: where it did, if there is no space for
+/// that.
 fn mark_empty(core: &Core, first: Lsn) -> Lsn {
     let marker = Range { start: first, len: EMPTY_MARKER_LEN };
     pad::write(core, marker, Reason::Died).map_or(first, |()| marker.end())
 }
 
-/// Ends the line before `end`, in the segment at `first`, if a power cut has torn it; returns where it
-/// ends now. One that fills its segment ends in the next.
+/// Ends the line before `end`, in the segment at `first`, if a power cut has torn it; returns where
+/// it ends now. One that fills its segment ends in the next.
 fn end_line(core: &Core, first: Lsn, end: Lsn) -> Result<Lsn> {
     let mut last = *b"\n";
     if end > first {

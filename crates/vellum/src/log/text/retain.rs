@@ -120,8 +120,8 @@ impl Core {
         Ok(rules)
     }
 
-    /// When the last record of each file was written, at the latest. What tells of the future is not
-    /// believed, and no file is younger than one behind it.
+    /// When the last record of each file was written, at the latest. What tells of the future is
+    /// not believed, and no file is younger than one behind it.
     fn ends_of(&self, files: &[SegmentFile], now: u64) -> Vec<u64> {
         let is_past = |time: &u64| *time <= now;
         let changed = |file: &SegmentFile| {

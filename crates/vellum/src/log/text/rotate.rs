@@ -5,8 +5,8 @@
 //! makes and names the next file, and cuts the old one to its text. No writer waits for another,
 //! nothing is moved, and a file is not touched any more once what was reserved in it is published.
 //!
-//! Zeros are written ahead of the tail of a text log only as far as its pace asks for: whoever reads
-//! the newest file with other tools sees them.
+//! Zeros are written ahead of the tail of a text log only as far as its pace asks for: whoever
+//! reads the newest file with other tools sees them.
 //!
 //! A clock that is put back, or on and back again, costs a rotation or makes one too many: the next
 //! moment is found anew as soon as it lies more than a period ahead.
@@ -127,9 +127,9 @@ impl Core {
         Ok(())
     }
 
-    /// Whether the policy, or somebody who asked for it, has a record of `len` bytes start a file of
-    /// its own at `first`, behind files with `group_bytes`. Otherwise the one before is only full,
-    /// and goes on there.
+    /// Whether the policy, or somebody who asked for it, has a record of `len` bytes start a file
+    /// of its own at `first`, behind files with `group_bytes`. Otherwise the one before is only
+    /// full, and goes on there.
     pub(crate) fn is_over(&self, first: Lsn, group_bytes: u64, len: u64) -> bool {
         let words = self.words();
         let policy = words.files.policy.load().unwrap_or_default();
@@ -137,8 +137,8 @@ impl Core {
         is_left || policy.rotate_bytes.is_some_and(|limit| group_bytes.saturating_add(len) > limit)
     }
 
-    /// Stores how much of the newest segment records go to: what the files that it continues leave of
-    /// the policy's limit. The prepare lock is held.
+    /// Stores how much of the newest segment records go to: what the files that it continues leave
+    /// of the policy's limit. The prepare lock is held.
     pub(crate) fn set_limit(&self, policy: &Policy) {
         let files = &self.words().files;
         let before = files.names.newest().map_or(0, |newest| newest.group_bytes);
@@ -253,7 +253,8 @@ impl Core {
         window.clamp(WINDOW_BYTES_MIN.min(self.prefault_bytes), self.prefault_bytes)
     }
 
-    /// Chooses how much to write now, by how long it has lasted last time. The prepare lock is held.
+    /// Chooses how much to write now, by how long it has lasted last time. The prepare lock is
+    /// held.
     pub(crate) fn adapt_window(&self) {
         if self.geometry.layout == Layout::Framed {
             return;

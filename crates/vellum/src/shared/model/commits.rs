@@ -4,11 +4,12 @@
 //! are shipped, over a [`Device`] that loses what it may lose.
 //!
 //! What is checked, before every step: what lies below `durable`, and what a lane says is written,
-//! is on the device and final; `durable` and `sealed` only grow, in this order; lanes hold different
-//! batches that do not overlap. Besides: two writes that run at the same time never cover the same
-//! block; a commit that returns is right; no write that failed is tried again once that is known;
-//! a batch is finished once; a process that lacks something holds up nobody; everybody who lives comes to an end, of which a timeout is part only
-//! if somebody died; and what the dead left behind, one more process can make durable.
+//! is on the device and final; `durable` and `sealed` only grow, in this order; lanes hold
+//! different batches that do not overlap. Besides: two writes that run at the same time never cover
+//! the same block; a commit that returns is right; no write that failed is tried again once that is
+//! known; a batch is finished once; a process that lacks something holds up nobody; everybody who
+//! lives comes to an end, of which a timeout is part only if somebody died; and what the dead left
+//! behind, one more process can make durable.
 //!
 //! What is not: seals, several threads of one process, the ways of the files, and a timeout that
 //! passes while somebody can go on, so that a take-over from the living would not be noticed.

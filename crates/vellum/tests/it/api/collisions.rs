@@ -1,7 +1,7 @@
 //! Payloads whose check is by chance that of another kind of frame.
 //!
-//! One payload in 2^31 is such: one every few minutes at full speed. They are worked out here from what
-//! `docs/format.md` says of checks.
+//! One payload in 2^31 is such: one every few minutes at full speed. They are worked out here from
+//! what `docs/format.md` says of checks.
 
 use std::fs;
 use std::io::Write;

@@ -35,8 +35,8 @@ const SHARES: u64 = 4;
 /// So long may one scribble take.
 const BOUND: Duration = Duration::from_secs(20);
 
-/// Offsets of words: all that are used by few participants, the last ones, and some between; and all
-/// behind them.
+/// Offsets of words: all that are used by few participants, the last ones, and some between; and
+/// all behind them.
 fn offsets(control_len: u64, only_behind: bool) -> Vec<u64> {
     let behind = (BEHIND..control_len).step_by(8);
     if only_behind {

@@ -1,4 +1,5 @@
-//! What fails half-way leaves a log as it was before or as it is after, also for who goes on with it.
+//! What fails half-way leaves a log as it was before or as it is after, also for who goes on with
+//! it.
 
 use std::fs;
 use std::path::Path;
@@ -39,8 +40,8 @@ fn append(log: &Log, seed: u64) -> Read {
     (log.append(&bytes).unwrap(), bytes)
 }
 
-/// Truncates once no other test is in the middle of starting a process, which shares our locks until
-/// it is another program.
+/// Truncates once no other test is in the middle of starting a process, which shares our locks
+/// until it is another program.
 fn truncate(log: &Log, from: Lsn) -> vellum::Result<()> {
     until("the log can be had alone", || match log.truncate(from) {
         Err(error) if error.kind() == ErrorKind::Busy => None,

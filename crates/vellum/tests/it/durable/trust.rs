@@ -19,8 +19,8 @@ fn line(index: usize) -> Vec<u8> {
     format!("record {index} {}\n", "x".repeat(index % 300)).into_bytes()
 }
 
-/// Appends as many records as it is told, durably, and says how many there are. Always another process:
-/// programs that other tests start have open what this one has, until they are executed.
+/// Appends as many records as it is told, durably, and says how many there are. Always another
+/// process: programs that other tests start have open what this one has, until they are executed.
 pub(crate) fn acknowledger(arguments: &[String]) {
     let log = Options::new().open(&arguments[0]).unwrap();
     say("ready");
@@ -45,8 +45,8 @@ fn acknowledge(child: &mut Child, more: usize, all: usize) {
     child.expect(&all.to_string());
 }
 
-/// Asserts that the first `count` records are there, that the log goes on behind them, and that what it
-/// appends is there as well when it is opened again.
+/// Asserts that the first `count` records are there, that the log goes on behind them, and that
+/// what it appends is there as well when it is opened again.
 #[track_caller]
 fn assert_holds_first(path: &Path, count: usize, case: &str) {
     let lines = |log: &Log| {
@@ -144,8 +144,8 @@ fn a_copy_holds_what_was_durable_when_it_was_made() {
     }
 }
 
-/// A filesystem that stops, and is mounted again in the same boot: what was written back comes back, each
-/// page as old as that was.
+/// A filesystem that stops, and is mounted again in the same boot: what was written back comes
+/// back, each page as old as that was.
 #[test]
 fn a_disk_that_was_lost_and_mounted_again_has_everything_durable() {
     let test = "a_disk_that_was_lost_and_mounted_again_has_everything_durable";

@@ -1,5 +1,5 @@
-//! Copies that share their blocks with the log, on a disk that is full then: each block that is changed
-//! needs another one (`docs/filesystems.md`).
+//! Copies that share their blocks with the log, on a disk that is full then: each block that is
+//! changed needs another one (`docs/filesystems.md`).
 
 use std::fs::File;
 use std::io::Write;
@@ -34,7 +34,8 @@ pub(crate) fn append_told(arguments: &[String]) {
     }
 }
 
-/// Copies the files of a log but its control file, sharing their blocks; false where that cannot be.
+/// Copies the files of a log but its control file, sharing their blocks; false where that cannot
+/// be.
 fn share_blocks(log: &Path) -> bool {
     let copy = log.with_extension("copy");
     std::fs::create_dir(&copy).unwrap();

@@ -20,7 +20,8 @@ fn line(name: &str, number: usize) -> Vec<u8> {
     format!("{name} {number}\n").into_bytes()
 }
 
-/// Appends numbered lines until that is refused because the log has gone; returns how many there are.
+/// Appends numbered lines until that is refused because the log has gone; returns how many there
+/// are.
 fn count_until_refused(log: &Log) -> usize {
     let mut number = 0;
     until("the writer notices", || {

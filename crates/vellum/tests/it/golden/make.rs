@@ -48,7 +48,8 @@ const RECIPES: &[Recipe] = &[
     },
     Recipe {
         name: "motley",
-        what: "framed: batches, pads, a record over segments, a trimmed begin, a checkpoint; closed",
+        what: "framed: batches, pads, a record over segments, a trimmed begin, a checkpoint; \
+               closed",
         options: mapped,
         fill: motley,
         ending: Ending::Closed,

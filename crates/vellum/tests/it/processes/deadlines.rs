@@ -131,7 +131,8 @@ fn a_commit_gives_up_behind_every_lock_and_batch_that_it_needs() {
     }
 }
 
-/// A leader writes its batch, and finds the lock held by one that is stopped when it wants to say so.
+/// A leader writes its batch, and finds the lock held by one that is stopped when it wants to say
+/// so.
 #[test]
 fn what_a_commit_has_written_before_it_gives_up_others_make_known() {
     let dir = scratch();

@@ -204,8 +204,8 @@ pub(crate) fn become_nobody() {
 
 /// As [`become_nobody`], with the groups `also` besides.
 ///
-/// The library's own calls make every thread change its user in a signal handler, which may still be on
-/// its way out, on a stack of its own, when the process ends: then it dies of `SIGSEGV`.
+/// The library's own calls make every thread change its user in a signal handler, which may still
+/// be on its way out, on a stack of its own, when the process ends: then it dies of `SIGSEGV`.
 pub(crate) fn become_user(uid: u32, gid: u32, also: &[u32]) {
     // SAFETY: the calls read `also` alone, and change nothing but this thread's rights.
     unsafe {

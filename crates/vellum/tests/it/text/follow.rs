@@ -76,9 +76,9 @@ fn who_follows_the_files_reads_what_stays_there_though_writers_are_killed() {
     assert_followed(&follower.seen, &concatenated(&path));
 }
 
-/// What was read stands there, but for the beginning of a line whose writer was killed while it wrote:
-/// the kernel ends a write between two pages. A marker has its space, and the follower reads on with
-/// what is left of that.
+/// What was read stands there, but for the beginning of a line whose writer was killed while it
+/// wrote: the kernel ends a write between two pages. A marker has its space, and the follower reads
+/// on with what is left of that.
 fn assert_followed(seen: &[u8], text: &[u8]) {
     assert!(seen.len() <= text.len(), "read {} bytes of {}", seen.len(), text.len());
     let mut start = 0;

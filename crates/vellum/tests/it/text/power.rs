@@ -1,5 +1,5 @@
-//! What a power cut leaves of text logs: files as it leaves them, opened as if in another boot. Real
-//! power cuts are for `vellum-powercut`.
+//! What a power cut leaves of text logs: files as it leaves them, opened as if in another boot.
+//! Real power cuts are for `vellum-powercut`.
 
 use std::fs::{self, File};
 use std::path::Path;

@@ -1,0 +1,134 @@
+//! The options of text logs: when they go on in a new file, and which files they keep.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::Result;
+use crate::options::Options;
+use crate::options::choice::Layout;
+use crate::options::limits::{CAPACITY_UNIT_BYTES, SEGMENT_CAPACITY_BYTES_MAX, invalid};
+use crate::options::policy::OnFull;
+
+/// What shapes the files of a text log over time.
+/// How much longer than a file by its policy a segment of a new log is, so that the policy can be
+/// changed.
+const ROTATIONS_PER_SEGMENT: u64 = 16;
+/// But at least this long, so that a long line among short files is not cut.
+const ROTATING_CAPACITY_BYTES_MIN: u64 = 16 << 20;
+
+impl Options {
+    /// Length in bytes at which a text log goes on in a new file: a record that would make the file
+    /// longer goes into the next, so that only a record that is longer itself makes a longer file.
+    /// 0 is no limit but the segment's capacity. Default for a new log: no limit.
+    ///
+    /// A new log for which this is chosen, and no
+    /// [`segment_capacity_bytes`](Options::segment_capacity_bytes), has segments of 16 times this,
+    /// from 16 MiB to 1 GiB, so that there is room for a change and for a long line. A line that
+    /// is longer than this has a file of its own, and is cut over several only where it is longer
+    /// than a segment. Where a segment is full before the limit, the log goes on in a file whose
+    /// name ends in `-more.log`, and the limit is for both together.
+    ///
+    /// This option and the six that follow are the log's [`Policy`](crate::Policy): they are stored
+    /// with it, what is said here replaces what is stored, for every process that has the log open,
+    /// and what is left alone stays. For text logs.
+    pub fn rotate_bytes(mut self, bytes: u64) -> Options {
+        self.policy.rotate_bytes = Some(bytes);
+        self
+    }
+
+    /// Time after which a text log goes on in a new file, in whole seconds. The moments are the
+    /// multiples of this since 1970-01-01 00:00:00 UTC, moved by
+    /// [`rotate_offset`](Options::rotate_offset); the first record after one of them starts the new
+    /// file, and where there is no record there is no file. Zero is never. Default for a new log:
+    /// never.
+    pub fn rotate_every(mut self, period: Duration) -> Options {
+        self.policy.rotate_every = Some(period);
+        self
+    }
+
+    /// By how much the moments of [`rotate_every`](Options::rotate_every) are moved. Default for a
+    /// new log: zero, so that a period of a day ends at midnight UTC. 22 hours put it at midnight
+    /// of a place two hours east, four days (with a period of seven) on a Monday.
+    pub fn rotate_offset(mut self, offset: Duration) -> Options {
+        self.policy.rotate_offset = Some(offset);
+        self
+    }
+
+    /// Bytes that the files of a text log may take together, the current one included. When it goes
+    /// on in a new file, the oldest are removed. 0 is no limit, the default for a new log.
+    pub fn retain_bytes(mut self, bytes: u64) -> Options {
+        self.policy.retain_bytes = Some(bytes);
+        self
+    }
+
+    /// How long a closed file of a text log is kept, in whole seconds since its last record was
+    /// written. Zero is for ever, the default for a new log. Old files go when the log goes on in a
+    /// new one, and when it is opened.
+    pub fn retain_age(mut self, age: Duration) -> Options {
+        self.policy.retain_age = Some(age);
+        self
+    }
+
+    /// How many closed files of a text log are kept beside the current one. `u64::MAX` is all of
+    /// them, the default for a new log.
+    ///
+    /// Only files count that a rule or [`rotate`](crate::Log::rotate) ended. One that was only full
+    /// goes on in a file whose name ends in `-more.log`; the two count as one, and go together.
+    pub fn retain_files(mut self, count: u64) -> Options {
+        self.policy.retain_files = Some(count);
+        self
+    }
+
+    /// Whether closed files of a text log are compressed with zstd, by the process that went on in
+    /// the new one. Default for a new log: no. Needs the feature `zstd`.
+    pub fn compress(mut self, compress: bool) -> Options {
+        self.policy.compresses = Some(compress);
+        self
+    }
+
+    /// What this process's appends do when there is no space. Default: [`OnFull::Error`].
+    ///
+    /// [`OnFull::Drop`] is for text logs, and for [`append`](crate::Log::append) and
+    /// [`append_vectored`](crate::Log::append_vectored) alone: a reservation or a batch gets the
+    /// error. Space is that of the filesystem and of quotas; a limit on the size of the process's
+    /// files stays an error.
+    pub fn on_full(mut self, on_full: OnFull) -> Options {
+        self.on_full = on_full;
+        self
+    }
+
+    /// Refuses what only text logs can do for a log of another layout.
+    pub(crate) fn check_layout(&self, layout: Layout, dir: &Path) -> Result<()> {
+        let message = if layout == Layout::Text {
+            return Ok(());
+        } else if !self.policy.is_empty() {
+            format!(
+                "only text logs rotate, and keep or remove files by a policy; this one is framed: \
+                 leave out {}, or create it with the layout text",
+                self.policy.names().join(" and ")
+            )
+        } else if self.on_full == OnFull::Drop {
+            "a framed log drops no records, because nothing in it would tell of them; choose error \
+             or block"
+                .into()
+        } else {
+            return Ok(());
+        };
+        Err(invalid(message).at_path(dir))
+    }
+
+    /// The options with the capacity of a log that is to rotate by size, where none was chosen.
+    pub(crate) fn with_room_to_rotate(&self) -> Options {
+        let mut options = self.clone();
+        if let Some(bytes) = self.policy.rotate_bytes.filter(|bytes| *bytes != 0) {
+            options.segment_capacity_bytes.get_or_insert_with(|| {
+                let page = (rustix::param::page_size() as u64).max(CAPACITY_UNIT_BYTES);
+                let wanted = bytes.saturating_mul(ROTATIONS_PER_SEGMENT);
+                wanted
+                    .clamp(ROTATING_CAPACITY_BYTES_MIN, SEGMENT_CAPACITY_BYTES_MAX)
+                    .next_multiple_of(page)
+            });
+        }
+        options
+    }
+}

@@ -1,0 +1,104 @@
+//! What pages and comments say.
+
+use crate::files::{self, Source, named, root};
+
+/// Words that were replaced, and by which. Letters around them count: `roll` does not find
+/// `scroll`.
+const BANNED: [(&str, &str); 0] = [];
+
+/// Pages that tell of earlier times and keep their words.
+const HISTORY: [&str; 2] = ["CHANGELOG.md", "docs/decisions/"];
+
+fn texts() -> Vec<Source> {
+    let mut all = Source::all();
+    all.extend(named("docs/", &["md"]));
+    for name in ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"] {
+        let text = std::fs::read_to_string(files::root().join(name)).unwrap();
+        all.push(Source { name: name.to_string(), text });
+    }
+    all
+}
+
+/// Files of the repository that are named somewhere and are not there: links of pages, pages named
+/// in comments, and sources named in pages by their path below `crates/vellum/src`.
+pub(crate) fn dead_references() -> Vec<String> {
+    let mut dead = Vec::new();
+    for source in texts() {
+        for (line, number) in source.text.lines().zip(1..) {
+            let missing = references(&source.name, line).into_iter().filter(|path| !exists(path));
+            dead.extend(missing.map(|path| format!("{}:{number}: {path}", source.name)));
+        }
+    }
+    dead
+}
+
+/// Pages name sources from the root, or as those who know the crate do.
+const BASES: [&str; 5] =
+    ["", "crates/vellum/src/", "crates/vellum/", "crates/vellum/tests/", "crates/vellum-cli/src/"];
+
+fn exists(path: &str) -> bool {
+    BASES.iter().any(|base| root().join(base).join(path).exists())
+}
+
+fn references(file: &str, line: &str) -> Vec<String> {
+    if file.ends_with(".rs") {
+        return quoted(line).filter(|name| is_page(name)).map(str::to_string).collect();
+    }
+    let is_history = HISTORY.iter().any(|name| file.starts_with(name));
+    let sources = quoted(line).filter(|name| !is_history && is_source(name)).map(str::to_string);
+    links(file, line).into_iter().chain(sources).collect()
+}
+
+/// What stands between backquotes.
+fn quoted(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+fn is_plain(name: &str) -> bool {
+    name.chars().all(|c| c.is_alphanumeric() || "/_.-".contains(c))
+}
+
+fn is_page(name: &str) -> bool {
+    name.starts_with("docs/") && name.ends_with(".md") && is_plain(name)
+}
+
+/// A source that is named by its room, as `log/append.rs`.
+fn is_source(name: &str) -> bool {
+    name.ends_with(".rs") && name.contains('/') && is_plain(name)
+}
+
+/// Where the links of a page lead, as paths from the root; addresses elsewhere are left out.
+fn links(file: &str, line: &str) -> Vec<String> {
+    let folder = file.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+    let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let files = targets.map(|target| target.split('#').next().unwrap_or_default());
+    files
+        .filter(|name| !name.is_empty() && is_plain(name))
+        .map(|name| folder.clone() + name)
+        .collect()
+}
+
+/// Where banned words stand.
+pub(crate) fn banned_words() -> Vec<String> {
+    let mut found = Vec::new();
+    for source in texts() {
+        if HISTORY.iter().any(|name| source.name.starts_with(name))
+            || source.name.contains("/tidy/")
+        {
+            continue;
+        }
+        for (line, number) in source.text.lines().zip(1..) {
+            for (word, better) in BANNED.iter().filter(|(word, _)| has_word(line, word)) {
+                found.push(format!("{}:{number}: {word} (better: {better})", source.name));
+            }
+        }
+    }
+    found
+}
+
+fn has_word(line: &str, word: &str) -> bool {
+    let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(word).any(|(at, _)| {
+        !line[..at].ends_with(is_letter) && !line[at + word.len()..].starts_with(is_letter)
+    })
+}
