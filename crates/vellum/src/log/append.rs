@@ -6,10 +6,11 @@ use std::sync::Arc;
 use crate::error::OsResult;
 use crate::format::frame::PAYLOAD_LEN_MAX;
 use crate::format::segment::header_len;
-use crate::log::attachment::{Attachment, LocalSlot};
+use crate::log::attachment::LocalSlot;
 use crate::log::core::Core;
 use crate::log::fill::Filler;
 use crate::log::pad::{self, Reason};
+use crate::log::writer::Writer;
 use crate::shared::cursor::Range;
 use crate::shared::{bell, cursor};
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
@@ -30,37 +31,36 @@ impl Core {
         is_mapped: bool,
         fill: impl FnOnce(&mut Filler<'_>, Lsn) -> Result<()>,
     ) -> Result<Lsn> {
-        let attachment = self.attachment()?;
+        let writer = self.writer()?;
         self.check_poison()?;
-        let mut slot = attachment.take_slot(self)?;
+        let mut slot = writer.take_slot()?;
         if !is_mapped && self.has_mapping() {
             self.check_size_limit()?;
         }
-        let turn = self.take_turn(attachment);
-        let reserved = self
-            .glance(&mut slot.glance)
-            .and_then(|()| self.reserve(attachment, &mut slot, len, is_mapped));
+        let turn = writer.take_turn();
+        let reserved =
+            self.glance(&mut slot.glance).and_then(|()| writer.reserve(&mut slot, len, is_mapped));
         let placement = match reserved {
             Ok(placement) => placement,
             Err(error) => {
-                attachment.end_use(self, &mut slot);
+                writer.end_use(&mut slot);
                 return Err(self.explain(error));
             }
         };
         if turn.is_some() {
-            self.pad_before(attachment, placement.grant);
+            writer.pad_before(placement.grant);
         }
-        let mut filler = Filler { core: self, attachment, slot: &mut slot };
+        let mut filler = Filler { writer, slot: &mut slot };
         let filled =
             filler.skip(placement, is_mapped).and_then(|()| fill(&mut filler, placement.at));
         if let Err(error) = filled {
-            self.give_up(attachment, &mut slot, placement.grant.range, Reason::Failed);
+            writer.give_up(&mut slot, placement.grant.range, Reason::Failed);
             return Err(error);
         }
-        self.publish(attachment, &mut slot);
+        writer.publish(&mut slot);
         slot.let_go();
         drop(turn);
-        self.tidy_after(attachment, &mut slot);
+        writer.tidy_after(&mut slot);
         Ok(placement.at)
     }
 
@@ -73,30 +73,26 @@ impl Core {
         };
         sys::file::check_size_limit(len).or_os("write to a segment of the log", &self.dir)
     }
+}
 
+impl Writer<'_> {
     /// Makes a filled reservation visible and wakes who waits for it.
     #[inline]
-    pub(crate) fn publish(&self, attachment: &Attachment, slot: &mut LocalSlot) {
+    pub(crate) fn publish(self, slot: &mut LocalSlot) {
         cursor::publish(self.words(), slot.index);
-        bell::ring(&self.words().bell, attachment.is_registered);
-        attachment.end_use(self, slot);
+        bell::ring(&self.words().bell, self.attachment.is_registered);
+        self.end_use(slot);
     }
 
     /// Pads a reservation that will not be filled; where even that fails, leaves it to whoever can.
-    pub(crate) fn give_up(
-        &self,
-        attachment: &Attachment,
-        slot: &mut LocalSlot,
-        range: Range,
-        reason: Reason,
-    ) {
+    pub(crate) fn give_up(self, slot: &mut LocalSlot, range: Range, reason: Reason) {
         let open = |first| match slot.held(first) {
             Some(segment) => Ok(Arc::clone(segment)),
             None => self.open_segment_briefly(first).map(Arc::new),
         };
-        match pad::write_to(self, range, reason, open) {
-            Ok(()) => self.publish(attachment, slot),
-            Err(_) => attachment.give_up_slot(self, slot),
+        match pad::write_to(&self, range, reason, open) {
+            Ok(()) => self.publish(slot),
+            Err(_) => self.give_up_slot(slot),
         }
         slot.let_go();
     }

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::framed::seal::{LOOK_FOR_THE_DEAD, Patience};
 use crate::log::pad;
 use crate::log::wait;
+use crate::log::writer::Writer;
 use crate::shared::commit::{self, Batch, Operation, Step};
 use crate::shared::lock::Until;
 use crate::shared::primitive::{self, Ordering};
@@ -61,7 +61,7 @@ impl Core {
         if commit::durable(words) >= end {
             return Ok(());
         }
-        let attachment = self.attachment()?;
+        let writer = self.writer()?;
         words.counts.commits.fetch_add(1, Ordering::Relaxed);
         let (mut patience, mut nap) = (Patience::new(until), LOOK_FOR_THE_DEAD);
         loop {
@@ -69,16 +69,16 @@ impl Core {
                 Step::Done => return Ok(()),
                 Step::Poisoned => return Err(self.poisoned()),
                 _ if wait::is_over(until) => return Err(self.commit_timed_out(end)),
-                Step::Lead => self
-                    .lead(attachment, end, &mut patience)
-                    .inspect_err(|_| commit::pass_on(words))?,
-                Step::Replace => self.replace(attachment, until)?,
+                Step::Lead => {
+                    writer.lead(end, &mut patience).inspect_err(|_| commit::pass_on(words))?
+                }
+                Step::Replace => writer.replace(until)?,
                 Step::Wait(word, seen) => {
                     let since = Instant::now();
                     primitive::wait(word, seen, nap);
                     if since.elapsed() >= nap {
                         commit::note_wait(words);
-                        nap = self.look_for_the_dead(attachment, nap, until)?;
+                        nap = writer.look_for_the_dead(nap, until)?;
                     }
                 }
             }
@@ -87,7 +87,7 @@ impl Core {
 
     /// Stores the user's mark with the log, durably.
     pub(crate) fn set_checkpoint(&self, lsn: Lsn) -> Result<()> {
-        let attachment = self.attachment()?;
+        let writer = self.writer()?;
         if self.geometry.layout != Layout::Framed {
             let message = "a text log has no room for a checkpoint; use a framed one";
             return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.dir));
@@ -100,7 +100,7 @@ impl Core {
         }
         let mark = &words.commits.ends.checkpoint;
         let before = mark.swap(lsn.get(), Ordering::AcqRel);
-        self.seal_and_sync(attachment).inspect_err(|_| {
+        writer.seal_and_sync().inspect_err(|_| {
             // Later seals carry what holds, unless somebody has stored another since.
             let (new, old) = (lsn.get(), before);
             let _ = mark.compare_exchange(new, old, Ordering::AcqRel, Ordering::Relaxed);
@@ -141,15 +141,26 @@ impl Core {
         if self.stage.is_some() { STAGED_LANES } else { 1 }
     }
 
+    /// Whether everything before `end` is in a batch.
+    pub(crate) fn is_sealed(&self, end: Lsn) -> bool {
+        self.words().commits.ends.sealed.load(Ordering::Acquire) >= end.get()
+    }
+
+    pub(crate) fn count(&self, batch: Batch, time: Duration) {
+        let counts = &self.words().commits.counts;
+        counts.syncs.fetch_add(1, Ordering::Relaxed);
+        counts.synced_bytes.fetch_add(batch.end.get() - batch.start.get(), Ordering::Relaxed);
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let bucket = (u64::BITS - micros.leading_zeros()) as usize;
+        let last = counts.sync_micros.len() - 1;
+        counts.sync_micros[bucket.min(last)].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Writer<'_> {
     /// Waits until everything before `wanted` is published: somebody is in the middle of an
     /// append, or died there.
-    pub(crate) fn wait_for_writers(
-        &self,
-        attachment: &Attachment,
-        end: Lsn,
-        wanted: Lsn,
-        until: Until,
-    ) -> Result<()> {
+    pub(crate) fn wait_for_writers(self, end: Lsn, wanted: Lsn, until: Until) -> Result<()> {
         let words = self.words();
         let (rings, _) = bell::arm(&words.bell);
         // Nobody rings for what others have sealed meanwhile.
@@ -161,48 +172,34 @@ impl Core {
         if since.elapsed() < LOOK_FOR_THE_DEAD {
             return Ok(());
         }
-        self.repair_what_holds_back(attachment, until)
-    }
-
-    /// Whether everything before `end` is in a batch.
-    pub(crate) fn is_sealed(&self, end: Lsn) -> bool {
-        self.words().commits.ends.sealed.load(Ordering::Acquire) >= end.get()
+        self.repair_what_holds_back(until)
     }
 
     /// Pads what a dead writer left in front of everything; notes that a living one is waited for.
-    pub(crate) fn repair_what_holds_back(
-        &self,
-        attachment: &Attachment,
-        until: Until,
-    ) -> Result<()> {
+    pub(crate) fn repair_what_holds_back(self, until: Until) -> Result<()> {
         cursor::note_wait(self.words());
-        if pad::is_held_back_by_the_dead(self, attachment) {
-            pad::repair_until(self, attachment, until)?;
+        if pad::is_held_back_by_the_dead(self) {
+            pad::repair_until(self, until)?;
         }
         Ok(())
     }
 
     /// Has one of all who wait look for the dead; returns how long to sleep now. The others sleep
     /// longer: where the device is slow nobody is dead.
-    fn look_for_the_dead(
-        &self,
-        attachment: &Attachment,
-        nap: Duration,
-        until: Until,
-    ) -> Result<Duration> {
+    fn look_for_the_dead(self, nap: Duration, until: Until) -> Result<Duration> {
         let every = LOOK_FOR_THE_DEAD.as_micros() as u64;
         if !commit::claim_look(&self.words().commits, sys::clock::micros(), every) {
             // Who has a deadline must not oversleep it.
             return Ok(if until.is_some() { nap } else { (nap * 2).min(NAP_MAX) });
         }
-        self.replace(attachment, until)?;
+        self.replace(until)?;
         Ok(LOOK_FOR_THE_DEAD)
     }
 
     /// Does what others were about to do and will not: they died, or have handed it back.
-    fn replace(&self, attachment: &Attachment, until: Until) -> Result<()> {
-        let census = self.census(attachment);
-        let Ok(sealer) = self.sealer(attachment, until) else { return Ok(()) };
+    fn replace(self, until: Until) -> Result<()> {
+        let census = self.census();
+        let Ok(sealer) = self.sealer(until) else { return Ok(()) };
         let (left, is_stuck) = (sealer.take_over(&census), sealer.is_stuck());
         drop(sealer);
         if is_stuck {
@@ -210,21 +207,11 @@ impl Core {
             return Err(self.nonsense(what.into()));
         }
         match left {
-            Some(batch) => self.write_left_batch(attachment, batch, until),
+            Some(batch) => self.write_left_batch(batch, until),
             None => {
-                commit::advance(&self.words().commits, attachment.me(), &census, until);
+                commit::advance(&self.words().commits, self.attachment.me(), &census, until);
                 Ok(())
             }
         }
-    }
-
-    pub(crate) fn count(&self, batch: Batch, time: Duration) {
-        let counts = &self.words().commits.counts;
-        counts.syncs.fetch_add(1, Ordering::Relaxed);
-        counts.synced_bytes.fetch_add(batch.end.get() - batch.start.get(), Ordering::Relaxed);
-        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        let bucket = (u64::BITS - micros.leading_zeros()) as usize;
-        let last = counts.sync_micros.len() - 1;
-        counts.sync_micros[bucket.min(last)].fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -15,7 +15,7 @@ use crate::log::watch::Watch;
 use crate::segment::prepare::Preparer;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
-use crate::shared::participants::{Census, Outsider};
+use crate::shared::participants::Outsider;
 use crate::shared::primitive::Ordering;
 use crate::shared::region::Region;
 use crate::shared::words::Words;
@@ -75,11 +75,6 @@ impl Core {
             Some(writer) => writer.get(|_| Attachment::attach_again(&self.dir, self.words())),
             None => Err(read_only(self)),
         }
-    }
-
-    /// What this process can find out about the other participants, if it is one itself.
-    pub(crate) fn census<'a>(&'a self, attachment: &'a Attachment) -> Census<'a> {
-        Census { words: self.words(), lock_file: attachment.lock_file(), me: attachment.me() }
     }
 
     /// What this process can find out about the participants, though it be none.

@@ -20,11 +20,11 @@ use rustix::io::{self, Errno};
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
-use crate::log::attachment::Attachment;
 use crate::log::control::{open_geometry, store_geometry};
 use crate::log::core::Core;
 use crate::log::names::{CONTROL_NAME, GEOMETRY_NAME};
 use crate::log::wipe;
+use crate::log::writer::Writer;
 use crate::segment::file::Segment;
 use crate::segment::list;
 use crate::shared::commit::{self, Batch, Failure, Operation};
@@ -69,46 +69,6 @@ enum Fault {
 }
 
 impl Core {
-    /// Opens what writing the batch from `start` to `end` takes.
-    pub(crate) fn gather(&self, attachment: &Attachment, start: Lsn, end: Lsn) -> Result<Means> {
-        let mut segments = Vec::new();
-        let mut first = self.segment_of(start);
-        while first < end && segments.len() < SEGMENTS_IN_HAND {
-            let segment = self.segment_of_batch(attachment, first, end)?;
-            first = self.next_of_batch(first, segment.is_some(), end)?;
-            segments.extend(segment);
-        }
-        Ok(Means { segments, names: self.gather_names(end)? })
-    }
-
-    /// The segment at `first`, ready for what a batch up to `end` has in it; `None` where it was
-    /// trimmed or removed.
-    fn segment_of_batch(
-        &self,
-        attachment: &Attachment,
-        first: Lsn,
-        end: Lsn,
-    ) -> Result<Option<Arc<Segment>>> {
-        let segment = match attachment.open_segment(self, first) {
-            // A trim removes files whether they are durable or not, and raises `begin` before.
-            Err(_) if self.stage.is_none() && self.is_trimmed(first) => return Ok(None),
-            // Nor does it keep the others from being durable that somebody removed a closed file of
-            // text.
-            Err(error) if self.is_closed_text(first) && self.is_told_missing(&error) => {
-                return Ok(None);
-            }
-            segment => segment?,
-        };
-        if self.stage.is_some() {
-            segment.open_target(&self.dir).or_os("open the segment", &segment.path)?;
-            // A write beyond the limit would end this process.
-            let limit = end.min(self.segment_end(first)).get().next_multiple_of(self.block);
-            let len = segment.offset_of(Lsn::new(limit));
-            sys::file::check_size_limit(len).or_os("write records to", &segment.path)?;
-        }
-        Ok(Some(segment))
-    }
-
     /// Where a batch up to `end` goes on behind the segment at `first`: many files of text may be
     /// missing.
     fn next_of_batch(&self, first: Lsn, is_there: bool, end: Lsn) -> Result<Lsn> {
@@ -140,60 +100,6 @@ impl Core {
         Ok(Some(Names { end, log }))
     }
 
-    /// Brings a sealed batch to the device and says so; hands it back or poisons the log where it
-    /// cannot.
-    pub(crate) fn write_batch(
-        &self,
-        attachment: &Attachment,
-        batch: Batch,
-        means: &Means,
-        until: Until,
-    ) -> Result<()> {
-        let since = Instant::now();
-        let written = match &self.stage {
-            Some(_) => self.write_blocks(attachment, batch, means),
-            None => self.sync_segments(attachment, batch, means),
-        };
-        if let Err(fault) = written {
-            return self.fail(attachment, batch, fault);
-        }
-        self.count(batch, since.elapsed());
-        let census = self.census(attachment);
-        commit::finish(&self.words().commits, attachment.me(), &census, batch, until);
-        self.retire_stages();
-        Ok(())
-    }
-
-    /// Brings a batch to the device that somebody else has sealed and left.
-    pub(crate) fn write_left_batch(
-        &self,
-        attachment: &Attachment,
-        batch: Batch,
-        until: Until,
-    ) -> Result<()> {
-        let gathered = self.gather(attachment, batch.start, batch.end).map_err(Fault::Own);
-        let means = gathered.and_then(|means| self.write_again(batch).map(|()| means));
-        match means {
-            Ok(means) => self.write_batch(attachment, batch, &means, until),
-            Err(fault) => self.fail(attachment, batch, fault),
-        }
-    }
-
-    fn fail(&self, attachment: &Attachment, batch: Batch, fault: Fault) -> Result<()> {
-        let words = &self.words().commits;
-        match fault {
-            Fault::Own(error) => {
-                commit::hand_back(words, batch);
-                Err(error)
-            }
-            Fault::Device(failure) => {
-                // Whoever waits for the batch finds that out, this process too.
-                commit::poison(words, attachment.me(), &self.census(attachment), failure);
-                Ok(())
-            }
-        }
-    }
-
     /// Writes a batch of others once more, where it was to be synced: if that failed just before
     /// they died, the kernel thinks its pages clean and would sync nothing.
     fn write_again(&self, batch: Batch) -> Result<(), Fault> {
@@ -208,71 +114,6 @@ impl Core {
             }
             _ => Fault::Own(error),
         })
-    }
-
-    /// Writes the blocks of a batch, segment by segment.
-    fn write_blocks(
-        &self,
-        attachment: &Attachment,
-        batch: Batch,
-        means: &Means,
-    ) -> Result<(), Fault> {
-        let block = self.block;
-        let mut next = Lsn::new(batch.start.get() / block * block);
-        while next < batch.end {
-            let first = self.segment_of(next);
-            let limit = batch.end.min(self.segment_end(next));
-            let limit = Lsn::new(limit.get().next_multiple_of(block));
-            if let Some(segment) = self.in_hand(attachment, means, first, batch.end)? {
-                segment.write_staged(&self.dir, next, limit).map_err(|errno| {
-                    match is_own(errno) {
-                        true => Fault::Own(Error::os(errno, "write records to", &segment.path)),
-                        false => Fault::Device(failure(errno, first, Operation::Write)),
-                    }
-                })?;
-                let spoilt = |errno| Fault::Device(failure(errno, first, Operation::Stage));
-                segment.check_stage(next, limit).map_err(spoilt)?;
-            }
-            next = limit;
-        }
-        Ok(())
-    }
-
-    /// Syncs the files that a batch lies in.
-    fn sync_segments(
-        &self,
-        attachment: &Attachment,
-        batch: Batch,
-        means: &Means,
-    ) -> Result<(), Fault> {
-        let mut first = self.segment_of(batch.start);
-        while first < batch.end {
-            let segment = self.in_hand(attachment, means, first, batch.end)?;
-            if let Some(segment) = &segment {
-                sys::file::sync_data(segment.fd())
-                    .map_err(|errno| Fault::Device(failure(errno, first, Operation::Sync)))?;
-            }
-            let next = self.next_of_batch(first, segment.is_some(), batch.end);
-            first = next.map_err(Fault::Own)?;
-        }
-        match &means.names {
-            Some(names) => self.sync_names(names, batch.start),
-            None => Ok(()),
-        }
-    }
-
-    /// The segment at `first`, which only a long batch opens now.
-    fn in_hand(
-        &self,
-        attachment: &Attachment,
-        means: &Means,
-        first: Lsn,
-        end: Lsn,
-    ) -> Result<Option<Arc<Segment>>, Fault> {
-        match means.segments.iter().find(|segment| segment.first == first) {
-            Some(segment) => Ok(Some(Arc::clone(segment))),
-            None => self.segment_of_batch(attachment, first, end).map_err(Fault::Own),
-        }
     }
 
     /// Makes the names of segments durable, and with the first ones the log's own.
@@ -296,6 +137,135 @@ impl Core {
         .map_err(failed)?;
         self.words().commits.ends.named_end.fetch_max(names.end, Ordering::AcqRel);
         Ok(())
+    }
+}
+
+impl Writer<'_> {
+    /// Opens what writing the batch from `start` to `end` takes.
+    pub(crate) fn gather(self, start: Lsn, end: Lsn) -> Result<Means> {
+        let mut segments = Vec::new();
+        let mut first = self.segment_of(start);
+        while first < end && segments.len() < SEGMENTS_IN_HAND {
+            let segment = self.segment_of_batch(first, end)?;
+            first = self.next_of_batch(first, segment.is_some(), end)?;
+            segments.extend(segment);
+        }
+        Ok(Means { segments, names: self.gather_names(end)? })
+    }
+
+    /// The segment at `first`, ready for what a batch up to `end` has in it; `None` where it was
+    /// trimmed or removed.
+    fn segment_of_batch(self, first: Lsn, end: Lsn) -> Result<Option<Arc<Segment>>> {
+        let segment = match self.open_segment(first) {
+            // A trim removes files whether they are durable or not, and raises `begin` before.
+            Err(_) if self.stage.is_none() && self.is_trimmed(first) => return Ok(None),
+            // Nor does it keep the others from being durable that somebody removed a closed file of
+            // text.
+            Err(error) if self.is_closed_text(first) && self.is_told_missing(&error) => {
+                return Ok(None);
+            }
+            segment => segment?,
+        };
+        if self.stage.is_some() {
+            segment.open_target(&self.dir).or_os("open the segment", &segment.path)?;
+            // A write beyond the limit would end this process.
+            let limit = end.min(self.segment_end(first)).get().next_multiple_of(self.block);
+            let len = segment.offset_of(Lsn::new(limit));
+            sys::file::check_size_limit(len).or_os("write records to", &segment.path)?;
+        }
+        Ok(Some(segment))
+    }
+
+    /// Brings a sealed batch to the device and says so; hands it back or poisons the log where it
+    /// cannot.
+    pub(crate) fn write_batch(self, batch: Batch, means: &Means, until: Until) -> Result<()> {
+        let since = Instant::now();
+        let written = match &self.stage {
+            Some(_) => self.write_blocks(batch, means),
+            None => self.sync_segments(batch, means),
+        };
+        if let Err(fault) = written {
+            return self.fail(batch, fault);
+        }
+        self.count(batch, since.elapsed());
+        let census = self.census();
+        commit::finish(&self.words().commits, self.attachment.me(), &census, batch, until);
+        self.retire_stages();
+        Ok(())
+    }
+
+    /// Brings a batch to the device that somebody else has sealed and left.
+    pub(crate) fn write_left_batch(self, batch: Batch, until: Until) -> Result<()> {
+        let gathered = self.gather(batch.start, batch.end).map_err(Fault::Own);
+        let means = gathered.and_then(|means| self.write_again(batch).map(|()| means));
+        match means {
+            Ok(means) => self.write_batch(batch, &means, until),
+            Err(fault) => self.fail(batch, fault),
+        }
+    }
+
+    fn fail(self, batch: Batch, fault: Fault) -> Result<()> {
+        let words = &self.words().commits;
+        match fault {
+            Fault::Own(error) => {
+                commit::hand_back(words, batch);
+                Err(error)
+            }
+            Fault::Device(failure) => {
+                // Whoever waits for the batch finds that out, this process too.
+                commit::poison(words, self.attachment.me(), &self.census(), failure);
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes the blocks of a batch, segment by segment.
+    fn write_blocks(self, batch: Batch, means: &Means) -> Result<(), Fault> {
+        let block = self.block;
+        let mut next = Lsn::new(batch.start.get() / block * block);
+        while next < batch.end {
+            let first = self.segment_of(next);
+            let limit = batch.end.min(self.segment_end(next));
+            let limit = Lsn::new(limit.get().next_multiple_of(block));
+            if let Some(segment) = self.in_hand(means, first, batch.end)? {
+                segment.write_staged(&self.dir, next, limit).map_err(|errno| {
+                    match is_own(errno) {
+                        true => Fault::Own(Error::os(errno, "write records to", &segment.path)),
+                        false => Fault::Device(failure(errno, first, Operation::Write)),
+                    }
+                })?;
+                let spoilt = |errno| Fault::Device(failure(errno, first, Operation::Stage));
+                segment.check_stage(next, limit).map_err(spoilt)?;
+            }
+            next = limit;
+        }
+        Ok(())
+    }
+
+    /// Syncs the files that a batch lies in.
+    fn sync_segments(self, batch: Batch, means: &Means) -> Result<(), Fault> {
+        let mut first = self.segment_of(batch.start);
+        while first < batch.end {
+            let segment = self.in_hand(means, first, batch.end)?;
+            if let Some(segment) = &segment {
+                sys::file::sync_data(segment.fd())
+                    .map_err(|errno| Fault::Device(failure(errno, first, Operation::Sync)))?;
+            }
+            let next = self.next_of_batch(first, segment.is_some(), batch.end);
+            first = next.map_err(Fault::Own)?;
+        }
+        match &means.names {
+            Some(names) => self.sync_names(names, batch.start),
+            None => Ok(()),
+        }
+    }
+
+    /// The segment at `first`, which only a long batch opens now.
+    fn in_hand(self, means: &Means, first: Lsn, end: Lsn) -> Result<Option<Arc<Segment>>, Fault> {
+        match means.segments.iter().find(|segment| segment.first == first) {
+            Some(segment) => Ok(Some(Arc::clone(segment))),
+            None => self.segment_of_batch(first, end).map_err(Fault::Own),
+        }
     }
 }
 

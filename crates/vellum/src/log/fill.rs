@@ -6,10 +6,11 @@
 use std::io::IoSlice;
 
 use crate::format::frame::HEADER_LEN;
-use crate::log::attachment::{Attachment, LocalSlot};
+use crate::log::attachment::LocalSlot;
 use crate::log::core::Core;
 use crate::log::pad;
 use crate::log::reserve::Placement;
+use crate::log::writer::Writer;
 use crate::shared::cursor::Grant;
 use crate::{Layout, Lsn, Result};
 
@@ -20,8 +21,7 @@ pub(crate) const MAPPED_LEN_MAX: u64 = 128 << 10;
 
 /// A thread's way to the file for one reservation.
 pub(crate) struct Filler<'a> {
-    pub(crate) core: &'a Core,
-    pub(crate) attachment: &'a Attachment,
+    pub(crate) writer: Writer<'a>,
     pub(crate) slot: &'a mut LocalSlot,
 }
 
@@ -46,15 +46,15 @@ impl Filler<'_> {
     #[cold]
     fn skip_to(&mut self, placement: Placement, is_mapped: bool) -> Result<()> {
         let Placement { grant: Grant { range, .. }, at } = placement;
-        if self.core.geometry.layout == Layout::Text {
-            let segment = self.attachment.segment(self.core, self.slot, range.start)?;
+        if self.writer.geometry.layout == Layout::Text {
+            let segment = self.writer.segment(self.slot, range.start)?;
             return pad::cut_off(segment, range.start);
         }
         let len = at.get() - range.start.get();
         if len < HEADER_LEN as u64 {
-            return Err(self.core.nonsense(format!("no frame ends at {}", range.start)));
+            return Err(self.writer.nonsense(format!("no frame ends at {}", range.start)));
         }
-        let header = self.core.codec.pad(range.start, len).to_bytes();
+        let header = self.writer.codec.pad(range.start, len).to_bytes();
         self.bytes(range.start, &[&header], is_mapped)
     }
 
@@ -63,13 +63,14 @@ impl Filler<'_> {
     #[inline]
     pub(crate) fn record(&mut self, at: Lsn, parts: &[&[u8]], is_mapped: bool) -> Result<()> {
         let len: usize = parts.iter().map(|part| part.len()).sum();
-        let header = self.core.codec.record(at, len as u32, parts).to_bytes();
+        let header = self.writer.codec.record(at, len as u32, parts).to_bytes();
         if !is_mapped {
             return self.write_record(at, &header, parts);
         }
-        let segment = self.attachment.segment(self.core, self.slot, at)?;
+        let segment = self.writer.segment(self.slot, at)?;
         let offset = segment.offset_of(at);
-        let Some(map) = segment.mapped(offset, HEADER_LEN + len, || self.core.ready_end())? else {
+        let Some(map) = segment.mapped(offset, HEADER_LEN + len, || self.writer.ready_end())?
+        else {
             return self.write_record(at, &header, parts);
         };
         let mut next = offset as usize + HEADER_LEN;
@@ -88,9 +89,9 @@ impl Filler<'_> {
             return self.write_parts(at, parts);
         }
         let len = parts.iter().map(|part| part.len()).sum();
-        let segment = self.attachment.segment(self.core, self.slot, at)?;
+        let segment = self.writer.segment(self.slot, at)?;
         let offset = segment.offset_of(at);
-        let Some(map) = segment.mapped(offset, len, || self.core.ready_end())? else {
+        let Some(map) = segment.mapped(offset, len, || self.writer.ready_end())? else {
             return self.write_parts(at, parts);
         };
         let mut next = offset as usize;
@@ -114,11 +115,11 @@ impl Filler<'_> {
     /// Writes parts by system call: one where they lie in one segment.
     fn write_parts(&mut self, at: Lsn, parts: &[&[u8]]) -> Result<()> {
         let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
-        let room = self.core.segment_end(at).get() - at.get();
+        let room = self.writer.segment_end(at).get() - at.get();
         if len > room {
             return self.write_across(at, parts);
         }
-        let segment = self.attachment.segment(self.core, self.slot, at)?;
+        let segment = self.writer.segment(self.slot, at)?;
         let offset = segment.offset_of(at);
         match parts {
             [line] => segment.write(line, offset),
@@ -138,8 +139,8 @@ impl Filler<'_> {
         for part in parts {
             let mut rest = *part;
             while !rest.is_empty() {
-                let segment = self.attachment.segment(self.core, self.slot, at)?;
-                let room = segment.first.get() + self.core.capacity() - at.get();
+                let segment = self.writer.segment(self.slot, at)?;
+                let room = segment.first.get() + self.writer.capacity() - at.get();
                 let (piece, further) = rest.split_at(rest.len().min(room as usize));
                 segment.write(piece, segment.offset_of(at))?;
                 at = Lsn::new(at.get() + piece.len() as u64);

@@ -19,10 +19,10 @@ use rustix::io::Errno;
 use crate::format::frame::frame_len;
 use crate::format::text;
 use crate::log::append::check_len;
-use crate::log::attachment::Attachment;
 use crate::log::backoff::Way;
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
+use crate::log::writer::Writer;
 use crate::log::{pad, wait};
 use crate::shared::cursor;
 use crate::shared::primitive::{self, Ordering};
@@ -87,7 +87,7 @@ impl Core {
         if !is_full(&error) {
             return Err(error);
         }
-        self.make_space(self.attachment()?);
+        self.writer()?.make_space();
         match self.on_full {
             OnFull::Block => self.with_space(|| self.append_once(parts)),
             // Who drops does not come here.
@@ -112,7 +112,7 @@ impl Core {
             Err(error) if is_full(&error) => {
                 words.shut_way(len, clock::micros());
                 // Opens the way if this log had files to remove.
-                self.make_space(self.attachment()?);
+                self.writer()?.make_space();
                 Ok(self.drop_record())
             }
             Ok(at) if way == Way::Trying => {
@@ -143,7 +143,7 @@ impl Core {
                         && !wait::is_over(until) =>
                 {
                     primitive::wait(removals, seen, LOOK_AGAIN);
-                    self.make_space(self.attachment()?);
+                    self.writer()?.make_space();
                 }
                 Err(error) if self.may_commit_first(&error) => drop(self.sync()?),
                 answer => return answer,
@@ -168,10 +168,10 @@ impl Core {
     /// Appends `len` bytes of text given in parts, right behind the line that is due.
     #[cold]
     pub(crate) fn append_behind_line(&self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
-        let attachment = self.attachment()?;
+        let writer = self.writer()?;
         let words = &self.words().full;
-        let _held = self.hold(HoldKind::DropLine, attachment)?;
-        self.finish_telling(attachment)?;
+        let _held = writer.hold(HoldKind::DropLine)?;
+        writer.finish_telling()?;
         let told = words.told.load(Ordering::Acquire);
         let dropped = words.dropped.load(Ordering::Acquire);
         if dropped <= told {
@@ -205,25 +205,6 @@ impl Core {
         at
     }
 
-    /// Finds out whether a line is in the log whose writer died before it could note that. The lock
-    /// is held.
-    fn finish_telling(&self, attachment: &Attachment) -> Result<()> {
-        let words = &self.words().full;
-        let at = words.line_at.load(Ordering::Acquire);
-        if at == 0 {
-            return Ok(());
-        }
-        // Afterwards the line is published, or padded over.
-        pad::repair(self, attachment)?;
-        let told = words.told.load(Ordering::Acquire);
-        let line_told = words.line_told.load(Ordering::Relaxed);
-        if line_told > told && self.has_line(Lsn::new(at), &text::dropped(line_told - told)) {
-            words.told.store(line_told, Ordering::Release);
-        }
-        words.line_at.store(0, Ordering::Release);
-        Ok(())
-    }
-
     /// Whether `line` stands at `at`; what cannot be read is told once more.
     fn has_line(&self, at: Lsn, line: &str) -> bool {
         let end = at.get().saturating_add(line.len() as u64);
@@ -238,6 +219,27 @@ impl Core {
 
     fn tail(&self) -> Lsn {
         cursor::tail(self.words())
+    }
+}
+
+impl Writer<'_> {
+    /// Finds out whether a line is in the log whose writer died before it could note that. The lock
+    /// is held.
+    fn finish_telling(self) -> Result<()> {
+        let words = &self.words().full;
+        let at = words.line_at.load(Ordering::Acquire);
+        if at == 0 {
+            return Ok(());
+        }
+        // Afterwards the line is published, or padded over.
+        pad::repair(self)?;
+        let told = words.told.load(Ordering::Acquire);
+        let line_told = words.line_told.load(Ordering::Relaxed);
+        if line_told > told && self.has_line(Lsn::new(at), &text::dropped(line_told - told)) {
+            words.told.store(line_told, Ordering::Release);
+        }
+        words.line_at.store(0, Ordering::Release);
+        Ok(())
     }
 }
 

@@ -12,6 +12,7 @@ use rustix::fs::OFlags;
 use crate::Lsn;
 use crate::log::core::Core;
 use crate::log::names::LOCK_NAME;
+use crate::log::writer::Writer;
 use crate::shared::cursor::Range;
 use crate::shared::lock::Watched;
 use crate::shared::participants::{self, COMPRESS_BYTE, GATE_BYTE, Liveness, Owner, Standing};
@@ -195,7 +196,7 @@ fn hold(
 pub(crate) fn state_of(core: &Core, owner: Owner, who: &Incarnation) -> ProcessState {
     let attachment = core.writer.as_ref().filter(|writer| writer.is_own());
     let is_alive = match attachment {
-        Some(writer) => core.census(writer.newest()).is_alive(owner),
+        Some(writer) => Writer { core, attachment: writer.newest() }.census().is_alive(owner),
         None => core.outsider().standing(owner) != Standing::Gone,
     };
     if is_alive { state(who) } else { ProcessState::Dead }

@@ -26,6 +26,7 @@ mod preparing;
 mod presence;
 mod read;
 mod rebuild;
+mod record_writer;
 mod removal;
 mod reopen;
 mod repair;
@@ -65,6 +66,9 @@ pub use holds::{Hold, HoldKind, InFlight, ProcessState};
 pub use positions::Recovery;
 pub use preparing::SegmentKeeper;
 pub use read::{Reader, Record};
+#[cfg(any(feature = "log", feature = "tracing"))]
+pub(crate) use record_writer::Buffer;
+pub use record_writer::RecordWriter;
 pub use repair::{RepairReport, repair};
 pub use reservation::Reservation;
 pub use stat::{
@@ -72,9 +76,6 @@ pub use stat::{
 };
 pub use trim::TrimReport;
 pub use verify::{Damage, VerifyReport};
-#[cfg(any(feature = "log", feature = "tracing"))]
-pub(crate) use writer::Buffer;
-pub use writer::RecordWriter;
 
 /// An open log.
 ///

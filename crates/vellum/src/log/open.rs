@@ -28,6 +28,7 @@ use crate::log::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::positions::{Access, Loss};
 use crate::log::text;
 use crate::log::watch::Watch;
+use crate::log::writer::Writer;
 use crate::log::{gate, pad, rebuild, stage, trust, wipe};
 use crate::options::limits::{
     MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, STAGED_SEGMENTS_MAX_DEFAULT,
@@ -95,16 +96,16 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<Core> {
     let attachment = Attachment::attach(dir, core.words(), lock_file)?;
     drop(gate);
     core.writer = Some(PerProcess::new(attachment).or_os("notice forks from", dir)?);
-    core.join_policy(core.attachment()?, &options.policy)?;
-    core.check_link(core.attachment()?);
-    pad::repair_with_space(&core, core.attachment()?)?;
+    core.writer()?.join_policy(&options.policy)?;
+    core.writer()?.check_link();
+    pad::repair_with_space(core.writer()?)?;
     core.check_poison()?;
     #[cfg(feature = "zstd")]
     core.remove_unfinished_compression();
-    core.tidy(core.attachment()?);
+    core.writer()?.tidy();
     // Perhaps somebody has made space, and that is why this process was started.
     core.words().full.open_way();
-    core.prepare_first(core.attachment()?);
+    core.writer()?.prepare_first();
     Ok(core)
 }
 
@@ -275,7 +276,7 @@ fn core(
         options: Box::new(options.clone()),
         watch: Watch::default(),
         writer: None,
-        leave: |core, attachment| attachment.detach(core),
+        leave: |core, attachment| Writer { core, attachment }.detach(),
         region,
     }
 }

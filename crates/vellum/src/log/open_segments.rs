@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use crate::log::attachment::{Attachment, LocalSlot};
-use crate::log::core::Core;
+use crate::log::writer::Writer;
 use crate::segment::file::Segment;
 use crate::shared::cursor::Range;
 use crate::shared::exclusive::Exclusive;
@@ -16,29 +16,35 @@ const TEXT_SEGMENTS_MAX: u64 = 2;
 const SEGMENTS_IN_HAND: usize = 4;
 
 impl Attachment {
+    /// Lets idle slots drop the segments that have gone from the list.
+    fn forget_segments(&self, gone: &[Lsn]) {
+        for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
+            if slot.segment.as_ref().is_some_and(|segment| gone.contains(&segment.first)) {
+                slot.forget_segment();
+            }
+        }
+    }
+}
+
+impl Writer<'_> {
     /// The open segment that holds `lsn`.
     #[inline]
-    pub(crate) fn segment<'a>(
-        &self,
-        core: &Core,
-        slot: &'a mut LocalSlot,
-        lsn: Lsn,
-    ) -> Result<&'a Segment> {
-        if !slot.was_in_segment_of(core.capacity(), lsn) || slot.segment.is_none() {
-            self.change_segment(core, slot, lsn)?;
+    pub(crate) fn segment(self, slot: &mut LocalSlot, lsn: Lsn) -> Result<&Segment> {
+        if !slot.was_in_segment_of(self.core.capacity(), lsn) || slot.segment.is_none() {
+            self.change_segment(slot, lsn)?;
         }
         Ok(slot.segment.as_ref().expect("was just set"))
     }
 
     #[cold]
-    fn change_segment(&self, core: &Core, slot: &mut LocalSlot, lsn: Lsn) -> Result<()> {
-        let first = core.segment_of(lsn);
+    fn change_segment(self, slot: &mut LocalSlot, lsn: Lsn) -> Result<()> {
+        let first = self.core.segment_of(lsn);
         let held = slot.held(first).map(Arc::clone);
         if held.is_none() {
             slot.in_hand = (Lsn::ZERO, Lsn::ZERO);
         }
         (slot.segment, slot.segment_first) = (None, Lsn::ZERO);
-        slot.segment = Some(held.map_or_else(|| self.open_segment(core, first), Ok)?);
+        slot.segment = Some(held.map_or_else(|| self.open_segment(first), Ok)?);
         slot.segment_first = first;
         Ok(())
     }
@@ -47,26 +53,21 @@ impl Attachment {
     /// it is to notice while it holds nobody up. A record over many segments opens the later ones
     /// as it comes to them.
     #[cold]
-    pub(crate) fn take_in_hand(
-        &self,
-        core: &Core,
-        slot: &mut LocalSlot,
-        range: Range,
-    ) -> Result<()> {
+    pub(crate) fn take_in_hand(self, slot: &mut LocalSlot, range: Range) -> Result<()> {
         slot.let_go();
         slot.in_hand = (Lsn::ZERO, Lsn::ZERO);
-        let mut first = core.segment_of(range.start);
+        let mut first = self.core.segment_of(range.start);
         let mut more = Vec::new();
         while first < range.end() && more.len() < SEGMENTS_IN_HAND {
             let held = slot.held(first).map(Arc::clone);
-            more.push(held.map_or_else(|| self.open_segment(core, first), Ok)?);
-            first = core.segment_end(first);
+            more.push(held.map_or_else(|| self.open_segment(first), Ok)?);
+            first = self.core.segment_end(first);
         }
-        if !core.has_mapping() {
-            core.check_size_limit()?;
+        if !self.core.has_mapping() {
+            self.core.check_size_limit()?;
         }
-        let end = core.segment_end(Lsn::new(range.end().get() - 1));
-        slot.in_hand = (core.segment_of(range.start), end);
+        let end = self.core.segment_end(Lsn::new(range.end().get() - 1));
+        slot.in_hand = (self.core.segment_of(range.start), end);
         if let [only] = &more[..] {
             (slot.segment, slot.segment_first) = (Some(Arc::clone(only)), only.first);
         } else {
@@ -75,49 +76,40 @@ impl Attachment {
         Ok(())
     }
 
-    pub(crate) fn open_segment(&self, core: &Core, first: Lsn) -> Result<Arc<Segment>> {
-        let mut segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn open_segment(self, first: Lsn) -> Result<Arc<Segment>> {
+        let mut segments = self.attachment.segments.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(segment) = segments.iter().find(|segment| segment.first == first) {
             return Ok(Arc::clone(segment));
         }
-        let segment = Arc::new(core.open_segment(first)?);
+        let segment = Arc::new(self.core.open_segment(first)?);
         segments.push(Arc::clone(&segment));
-        self.forget_gone_of(core, &mut segments);
+        self.forget_gone_of(&mut segments);
         // Closed text files are for others to remove or compress, which an open one resists.
-        let most = if core.geometry.layout == Layout::Text { TEXT_SEGMENTS_MAX } else { 64 };
-        let budget = (core.mapped_bytes_max / segment.mapped_len().max(1)).clamp(1, most) as usize;
+        let most = if self.core.geometry.layout == Layout::Text { TEXT_SEGMENTS_MAX } else { 64 };
+        let budget =
+            (self.core.mapped_bytes_max / segment.mapped_len().max(1)).clamp(1, most) as usize;
         if segments.len() > budget {
             segments.sort_unstable_by_key(|segment| segment.first);
             let excess = segments.len() - budget;
             let oldest: Vec<_> = segments.drain(..excess).map(|segment| segment.first).collect();
-            self.forget_segments(&oldest);
+            self.attachment.forget_segments(&oldest);
         }
         Ok(segment)
     }
 
     /// Lets go of segments whose files were removed: as long as they are open, they take space.
-    pub(crate) fn forget_gone(&self, core: &Core) {
+    pub(crate) fn forget_gone(self) {
         self.forget_gone_of(
-            core,
-            &mut self.segments.lock().unwrap_or_else(PoisonError::into_inner),
+            &mut self.attachment.segments.lock().unwrap_or_else(PoisonError::into_inner),
         );
     }
 
-    fn forget_gone_of(&self, core: &Core, segments: &mut Vec<Arc<Segment>>) {
+    fn forget_gone_of(self, segments: &mut Vec<Arc<Segment>>) {
         // What is durable has left the stage, whose memory it would hold on to.
-        let begin = core.stage_begin().unwrap_or(core.begin());
-        let is_gone = |first: Lsn| core.segment_end(first) <= begin;
+        let begin = self.core.stage_begin().unwrap_or(self.core.begin());
+        let is_gone = |first: Lsn| self.core.segment_end(first) <= begin;
         let gone = segments.extract_if(.., |segment| is_gone(segment.first));
         let gone: Vec<_> = gone.map(|segment| segment.first).collect();
-        self.forget_segments(&gone);
-    }
-
-    /// Lets idle slots drop the segments that have gone from the list.
-    fn forget_segments(&self, gone: &[Lsn]) {
-        for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
-            if slot.segment.as_ref().is_some_and(|segment| gone.contains(&segment.first)) {
-                slot.forget_segment();
-            }
-        }
+        self.attachment.forget_segments(&gone);
     }
 }

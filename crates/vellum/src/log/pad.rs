@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use crate::error::OsResult;
 use crate::format::text;
-use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
+use crate::log::writer::Writer;
 use crate::segment::file::Segment;
 use crate::shared::bell;
 use crate::shared::cursor::{self, Range};
@@ -96,19 +96,21 @@ fn write_marker(segment: &Segment, mut lsn: Lsn, limit: Lsn, reason: Reason) -> 
 /// many reservations.
 ///
 /// What cannot be padded keeps nothing else from being padded; the first error is returned.
-pub(crate) fn repair(core: &Core, attachment: &Attachment) -> Result<u64> {
-    repair_until(core, attachment, core.deadline())
+pub(crate) fn repair(writer: Writer<'_>) -> Result<u64> {
+    let core = writer.core;
+    repair_until(writer, core.deadline())
 }
 
 /// As [`repair`], waiting for another who repairs no longer than `until`.
-pub(crate) fn repair_until(core: &Core, attachment: &Attachment, until: Until) -> Result<u64> {
+pub(crate) fn repair_until(writer: Writer<'_>, until: Until) -> Result<u64> {
+    let core = writer.core;
     let words = core.words();
-    let census = core.census(attachment);
+    let census = writer.census();
     let who = Remembering::new(&census);
     if participants::orphaned_slots(words, &who).is_empty() {
         return Ok(0);
     }
-    let _held = core.hold_until(HoldKind::Repair, attachment, until)?;
+    let _held = writer.hold_until(HoldKind::Repair, until)?;
     let mut answer = Ok(0);
     // Under the lock: who was gone is still gone, and nobody else pads.
     for slot in participants::orphaned_slots(words, &who) {
@@ -123,8 +125,8 @@ pub(crate) fn repair_until(core: &Core, attachment: &Attachment, until: Until) -
 
 /// As [`repair`] for who can do without: what there is no space to pad stays in flight until there
 /// is.
-pub(crate) fn repair_with_space(core: &Core, attachment: &Attachment) -> Result<()> {
-    match repair(core, attachment) {
+pub(crate) fn repair_with_space(writer: Writer<'_>) -> Result<()> {
+    match repair(writer) {
         Err(error) if error.kind() != ErrorKind::NoSpace => Err(error),
         _ => Ok(()),
     }
@@ -203,11 +205,12 @@ fn is_skipped(core: &Core, range: Range) -> bool {
 
 /// Whether the oldest reservation in flight, the one that holds `published` back, is a dead
 /// participant's, or has been given up.
-pub(crate) fn is_held_back_by_the_dead(core: &Core, attachment: &Attachment) -> bool {
+pub(crate) fn is_held_back_by_the_dead(writer: Writer<'_>) -> bool {
+    let core = writer.core;
     let words = core.words();
     cursor::oldest_in_flight(words, cursor::load(words))
         .and_then(|(slot, _)| participants::owner_of(words, slot))
-        .is_some_and(|owner| owner.is_gone(&core.census(attachment)))
+        .is_some_and(|owner| owner.is_gone(&writer.census()))
 }
 
 /// Refuses to pad what cannot have been reserved.

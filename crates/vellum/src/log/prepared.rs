@@ -6,9 +6,9 @@
 //! **If the process dies here**: the end of what is allocated is lowered before a file goes, the
 //! newest first. A file that is left beyond is replaced by the next who prepares.
 
-use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
+use crate::log::writer::Writer;
 use crate::shared::cursor;
 use crate::shared::primitive::Ordering;
 use crate::{Error, ErrorKind, Layout, Result};
@@ -26,28 +26,29 @@ pub(crate) fn prepare_all(core: &Core, segments: u64) -> Result<u64> {
 /// Gives back as many of the newest prepared segments as there are, `most` of them at most; returns
 /// how many.
 pub(crate) fn release(core: &Core, most: u64) -> Result<u64> {
-    let attachment = core.attachment()?;
+    let writer = core.writer()?;
     // The one file that a text log makes ahead goes with its last process.
     if most == 0 || core.geometry.layout == Layout::Text {
         return Ok(0);
     }
     core.check_poison()?;
-    attachment.alone(core, || release_alone(core, attachment, most))?.ok_or_else(|| busy(core))
+    writer.alone(|| release_alone(writer, most))?.ok_or_else(|| busy(core))
 }
 
 /// The same, where nobody else has the log open; `None` where a thread of this process is in the
 /// middle of something.
-fn release_alone(core: &Core, attachment: &Attachment, most: u64) -> Result<Option<u64>> {
+fn release_alone(writer: Writer<'_>, most: u64) -> Result<Option<u64>> {
+    let core = writer.core;
     // In this order: who seals has the lock first and takes a slot then.
-    let sealer = core.sealer(attachment, core.deadline())?;
+    let sealer = writer.sealer(core.deadline())?;
     let words = core.words();
-    let _held = core.hold(HoldKind::Prepare, attachment)?;
-    let Some(mut slots) = attachment.take_all_slots() else { return Ok(None) };
+    let _held = writer.hold(HoldKind::Prepare)?;
+    let Some(mut slots) = writer.attachment.take_all_slots() else { return Ok(None) };
     if !sealer.is_idle() {
         return Ok(None);
     }
     core.check_words()?;
-    attachment.forget_all_segments(&mut slots);
+    writer.attachment.forget_all_segments(&mut slots);
     let used = words.ready_end.load(Ordering::Acquire).max(cursor::tail(words).get());
     let kept = used.next_multiple_of(core.capacity());
     let mut end = words.allocated_end.load(Ordering::Acquire);

@@ -234,9 +234,9 @@ impl Reader {
         }
         if self.sight.end < cursor::tail(core.words())
             && core.writer.is_some()
-            && pad::is_held_back_by_the_dead(core, core.attachment()?)
+            && pad::is_held_back_by_the_dead(core.writer()?)
         {
-            pad::repair_with_space(core, core.attachment()?)?;
+            pad::repair_with_space(core.writer()?)?;
             self.look();
         }
         Ok(self.position < self.sight.end)

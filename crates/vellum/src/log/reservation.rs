@@ -4,11 +4,12 @@ use std::io;
 
 use crate::format::frame::{Check, HEADER_LEN, frame_len};
 use crate::log::append::check_len;
-use crate::log::attachment::{Attachment, LocalSlot};
+use crate::log::attachment::LocalSlot;
 use crate::log::core::Core;
 use crate::log::fill::Filler;
 use crate::log::pad::Reason;
 use crate::log::reserve::Placement;
+use crate::log::writer::Writer;
 use crate::segment::file::ReadSegment;
 use crate::shared::cursor::Range;
 use crate::shared::exclusive::Taken;
@@ -24,8 +25,7 @@ use crate::{Error, ErrorKind, Layout, Lsn, Result};
 /// While it is held, nothing behind it becomes visible: keep it short.
 #[must_use = "a reservation that is dropped is abandoned"]
 pub struct Reservation<'a> {
-    core: &'a Core,
-    attachment: &'a Attachment,
+    writer: Writer<'a>,
     slot: Option<Taken<'a, LocalSlot>>,
     placement: Placement,
     /// Where the payload starts, its length, and how much of it has been written.
@@ -55,25 +55,24 @@ impl<'a> Reservation<'a> {
         if core.geometry.layout == Layout::Text {
             core.tell_of_drops()?;
         }
-        let attachment = core.attachment()?;
+        let writer = core.writer()?;
         core.check_poison()?;
         core.check_place()?;
         if core.has_mapping() && total > core.capacity() {
             core.check_size_limit()?;
         }
-        let mut slot = attachment.take_slot(core)?;
+        let mut slot = writer.take_slot()?;
         // However long: writing in place is what was asked for. Only records longer than a
         // segment are in no single mapping.
         let is_mapped = core.has_mapping() && total <= core.capacity();
-        let placement = core.reserve(attachment, &mut slot, total, is_mapped);
+        let placement = writer.reserve(&mut slot, total, is_mapped);
         let placement = placement.map_err(|error| core.explain(error))?;
         let payload_at = Lsn::new(placement.at.get() + header_len);
         let check = Some(core.codec.check(placement.at, len as u32));
         let pid = std::process::id();
         let slot = Some(slot);
         let mut reservation = Reservation {
-            core,
-            attachment,
+            writer,
             slot,
             placement,
             payload_at,
@@ -136,7 +135,7 @@ impl<'a> Reservation<'a> {
             );
             return Err(Error::new(ErrorKind::Abandoned, message).at_lsn(self.lsn()));
         }
-        if self.core.geometry.layout == Layout::Framed {
+        if self.writer.geometry.layout == Layout::Framed {
             let header = self.finish_check()?.finish().to_bytes();
             let (at, is_mapped) = (self.placement.at, self.is_mapped);
             self.fill(|filler| filler.bytes(at, &[&header], is_mapped))?;
@@ -146,9 +145,9 @@ impl<'a> Reservation<'a> {
         }
         let mut slot = self.slot.take().expect("held until published");
         self.check_process()?;
-        self.core.publish(self.attachment, &mut slot);
+        self.writer.publish(&mut slot);
         slot.let_go();
-        self.core.tidy_after(self.attachment, &mut slot);
+        self.writer.tidy_after(&mut slot);
         Ok(self.placement.at)
     }
 
@@ -157,17 +156,17 @@ impl<'a> Reservation<'a> {
         if let Some(check) = self.check {
             return Ok(check);
         }
-        let mut check = self.core.codec.check(self.placement.at, self.len as u32);
+        let mut check = self.writer.codec.check(self.placement.at, self.len as u32);
         let mut bytes = vec![0; self.len.min(64 << 10) as usize];
         let mut lsn = self.payload_at;
         let end = Range { start: lsn, len: self.len }.end();
         while lsn < end {
-            let first = self.core.segment_of(lsn);
-            let segment = match &self.core.stage {
-                Some(stage) => ReadSegment::open_staged(stage, &self.core.geometry, first)?,
-                None => self.core.open_to_read(first)?,
+            let first = self.writer.segment_of(lsn);
+            let segment = match &self.writer.stage {
+                Some(stage) => ReadSegment::open_staged(stage, &self.writer.geometry, first)?,
+                None => self.writer.open_to_read(first)?,
             };
-            let limit = end.get().min(first.get() + self.core.capacity());
+            let limit = end.get().min(first.get() + self.writer.capacity());
             let count = bytes.len().min((limit - lsn.get()) as usize);
             segment.read(lsn, &mut bytes[..count])?;
             check.update(&bytes[..count]);
@@ -180,7 +179,7 @@ impl<'a> Reservation<'a> {
     fn put(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
         let is_last = offset + bytes.len() as u64 == self.len;
         if let Some((last, others)) =
-            bytes.split_last().filter(|_| is_last && self.core.writes_text())
+            bytes.split_last().filter(|_| is_last && self.writer.writes_text())
         {
             self.last = Some(*last);
             return self.store(offset, others);
@@ -201,7 +200,7 @@ impl<'a> Reservation<'a> {
     fn fill(&mut self, fill: impl FnOnce(&mut Filler<'_>) -> Result<()>) -> Result<()> {
         self.check_process()?;
         let slot = self.slot.as_deref_mut().expect("held until published");
-        fill(&mut Filler { core: self.core, attachment: self.attachment, slot })
+        fill(&mut Filler { writer: self.writer, slot })
     }
 
     /// Refuses a forked child's copy: the reservation is the parent's.
@@ -235,8 +234,7 @@ impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         if let Some(mut slot) = self.slot.take() {
             if self.pid == std::process::id() {
-                let (core, attachment) = (self.core, self.attachment);
-                core.give_up(attachment, &mut slot, self.placement.grant.range, Reason::Abandoned);
+                self.writer.give_up(&mut slot, self.placement.grant.range, Reason::Abandoned);
             } else {
                 // The flag of the parent's slot means nothing here.
                 std::mem::forget(slot);

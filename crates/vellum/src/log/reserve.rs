@@ -27,9 +27,10 @@ use crate::format::control::Geometry;
 use crate::format::frame::ALIGNMENT;
 use crate::format::segment::header_len;
 use crate::knowledge;
-use crate::log::attachment::{Attachment, LocalSlot};
+use crate::log::attachment::LocalSlot;
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
+use crate::log::writer::Writer;
 use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::prepare::{STEP_BYTES_MAX, STEP_BYTES_MIN};
 use crate::shared::cursor::{self, Grant, Range, Refused};
@@ -64,68 +65,6 @@ fn len_from(offset: u64, len: u64, capacity: u64, limit: u64) -> u64 {
 pub(crate) const NOT_IN_HAND: u64 = u64::MAX >> 1;
 
 impl Core {
-    /// Reserves `len` bytes, and has open what filling them needs. With `is_ready`, all of it may
-    /// be stored to through a mapping.
-    #[inline]
-    pub(crate) fn reserve(
-        &self,
-        attachment: &Attachment,
-        slot: &mut LocalSlot,
-        len: u64,
-        is_ready: bool,
-    ) -> Result<Placement> {
-        let capacity = self.capacity();
-        let words = self.words();
-        let segment_first = slot.segment_first.get();
-        let is_text = self.geometry.layout == Layout::Text;
-        if is_text {
-            self.look_at_clock(attachment);
-        }
-        let len_at = |start: Lsn| {
-            // Most appends stay in the segment of the last, which is open.
-            let offset = start.get().wrapping_sub(segment_first);
-            let limit = if is_text { self.limit_at(start) } else { capacity };
-            if offset < capacity && len <= limit && offset <= limit - len {
-                return len;
-            }
-            NOT_IN_HAND
-        };
-        let grant = match cursor::reserve(words, slot.index, &words.ready_end, len_at) {
-            Ok(grant) => grant,
-            Err(_) => self.reserve_further(attachment, slot, len, is_ready)?,
-        };
-        let end = grant.range.end();
-        self.prepare_ahead(attachment, end, len, is_ready);
-        Ok(Placement { grant, at: Lsn::new(end.get() - len) })
-    }
-
-    /// Reserves where the segment written last is not enough: opens what is needed first.
-    #[cold]
-    fn reserve_further(
-        &self,
-        attachment: &Attachment,
-        slot: &mut LocalSlot,
-        len: u64,
-        is_ready: bool,
-    ) -> Result<Grant> {
-        let words = self.words();
-        loop {
-            let start = cursor::tail(words);
-            let range = Range { start, len: self.len_at(start, len) };
-            if range.end() > self.ready_end() {
-                return self.reserve_beyond(attachment, slot, len, is_ready);
-            }
-            let opened = attachment.take_in_hand(self, slot, range);
-            if let Ok(grant) = self.reserve_in_hand(slot, &words.ready_end, len) {
-                return Ok(grant);
-            }
-            // Unless others went on meanwhile, and what was to be opened has gone.
-            if self.segment_of(start) == self.segment_of(cursor::tail(words)) {
-                opened?;
-            }
-        }
-    }
-
     /// Reserves `len` bytes by `limit`, if what they need is open.
     fn reserve_in_hand(
         &self,
@@ -138,41 +77,6 @@ impl Core {
             if slot.has_in_hand(range) { range.len } else { NOT_IN_HAND }
         };
         cursor::reserve(self.words(), slot.index, limit, len_at)
-    }
-
-    #[cold]
-    fn reserve_beyond(
-        &self,
-        attachment: &Attachment,
-        slot: &mut LocalSlot,
-        len: u64,
-        is_ready: bool,
-    ) -> Result<Grant> {
-        let words = self.words();
-        loop {
-            let _held = self.hold(HoldKind::Prepare, attachment)?;
-            self.check_words()?;
-            // What decides where a record goes does not change under the lock.
-            let tail = cursor::tail(words);
-            let range = Range { start: tail, len: self.len_at(tail, len) };
-            let end = range.end();
-            if end > Lsn::MAX {
-                let message = "the log has used up its 16 PiB of positions; start a new one";
-                return Err(Error::new(ErrorKind::Exhausted, message).at_path(&self.dir));
-            }
-            slot.has_rolled |= self.allocate_to(end, len)?;
-            let (limit, ready) = self.make_room(tail, end, len, is_ready)?;
-            let opened = attachment.take_in_hand(self, slot, range);
-            if let Ok(grant) = self.reserve_in_hand(slot, limit, len) {
-                let ready = ready.max(grant.range.end().get());
-                words.ready_end.fetch_max(ready, Ordering::Release);
-                return Ok(grant);
-            }
-            // Unless others have reserved what was made ready.
-            if tail == cursor::tail(words) {
-                opened?;
-            }
-        }
     }
 
     /// Bytes that a reservation of `len` takes at `start`.
@@ -246,59 +150,6 @@ impl Core {
         (at + step).next_multiple_of(CAPACITY_UNIT_BYTES).min(segment_end)
     }
 
-    /// Prepares more before it is needed, if this append is the one to notice: a window of zeros
-    /// for records that are stored, the next segment for those that are written.
-    ///
-    /// What goes wrong here goes wrong again, and is reported, when the space is needed.
-    #[inline]
-    fn prepare_ahead(&self, attachment: &Attachment, end: Lsn, len: u64, is_ready: bool) {
-        if self.geometry.layout == Layout::Text {
-            return self.prepare_text_ahead(attachment, end, is_ready);
-        }
-        let words = self.words();
-        let is_ready = is_ready || self.stage.is_some();
-        let prepared = if is_ready { &words.ready_end } else { &words.allocated_end };
-        let ahead = prepared.load(Ordering::Relaxed).saturating_sub(end.get());
-        // Long records use a window up before the next one is ready: stay further ahead of them.
-        let wanted = self.prefault_bytes.max((len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX));
-        if ahead < wanted && words.prepare.holder.load(Ordering::Relaxed) == 0 {
-            self.prepare_next(attachment, end, wanted, is_ready);
-        }
-    }
-
-    /// Makes the first space ready, so that the first record does not pay for it.
-    pub(crate) fn prepare_first(&self, attachment: &Attachment) {
-        let tail = cursor::tail(self.words());
-        self.prepare_ahead(attachment, tail, 0, self.has_mapping());
-    }
-
-    #[cold]
-    fn prepare_next(&self, attachment: &Attachment, end: Lsn, ahead: u64, is_ready: bool) {
-        let words = self.words();
-        let Some(_held) = lock::try_acquire(&words.prepare, attachment.me()) else { return };
-        // Others may have gone on meanwhile: what is wanted follows the tail, not `end`.
-        let tail = cursor::tail(words).max(end);
-        let wanted = Lsn::new(tail.get() + ahead.min(self.capacity()));
-        if wanted > Lsn::MAX || attachment.is_discouraged(tail) {
-            return;
-        }
-        let prepared = self.check_words().and_then(|()| self.allocate_to(wanted, 0).map(drop));
-        let prepared = prepared.and_then(|()| self.check_stage_room(wanted));
-        let prepared = prepared.and_then(|()| match is_ready {
-            true => self.make_ready_to(wanted),
-            false => Ok(()),
-        });
-        if prepared.is_ok() && self.stage.is_some() {
-            // Long before it is needed: this takes as long as thousands of commits.
-            let next = self.segment_end(wanted);
-            let _ = self.allocate_to(next.min(Lsn::MAX), 0);
-        }
-        if prepared.is_err() {
-            // A full disk is not asked again for every record.
-            attachment.discourage(Lsn::new(tail.get() + self.prefault_bytes / 8));
-        }
-    }
-
     /// Makes segments exist beyond the one being written until there are `segments`; returns how
     /// many were made. Of a text log one file is kept ready, without a name.
     ///
@@ -311,17 +162,17 @@ impl Core {
 
     /// The same, and `made` counts along.
     pub(crate) fn prepare_counting(&self, segments: u64, made: &mut u64) -> Result<()> {
-        let attachment = self.attachment()?;
+        let writer = self.writer()?;
         let words = self.words();
         if self.geometry.layout == Layout::Text {
-            let _held = self.hold(HoldKind::Prepare, attachment)?;
+            let _held = writer.hold(HoldKind::Prepare)?;
             self.check_words()?;
             *made = u64::from(segments > 0 && self.make_next()?);
             return Ok(());
         }
         loop {
             // Segment by segment, so that writers who need the lock do not wait for all of them.
-            let _held = self.hold(HoldKind::Prepare, attachment)?;
+            let _held = writer.hold(HoldKind::Prepare)?;
             self.check_words()?;
             let wanted = segments.saturating_mul(self.capacity());
             let wanted = self.segment_end(cursor::tail(words)).get().saturating_add(wanted);
@@ -500,6 +351,145 @@ impl Core {
             return Err(self.nonsense(format!("no frame ends at the tail, {tail}")));
         }
         Ok(())
+    }
+}
+
+impl Writer<'_> {
+    /// Reserves `len` bytes, and has open what filling them needs. With `is_ready`, all of it may
+    /// be stored to through a mapping.
+    #[inline]
+    pub(crate) fn reserve(
+        self,
+        slot: &mut LocalSlot,
+        len: u64,
+        is_ready: bool,
+    ) -> Result<Placement> {
+        let capacity = self.capacity();
+        let words = self.words();
+        let segment_first = slot.segment_first.get();
+        let is_text = self.geometry.layout == Layout::Text;
+        if is_text {
+            self.look_at_clock();
+        }
+        let len_at = |start: Lsn| {
+            // Most appends stay in the segment of the last, which is open.
+            let offset = start.get().wrapping_sub(segment_first);
+            let limit = if is_text { self.limit_at(start) } else { capacity };
+            if offset < capacity && len <= limit && offset <= limit - len {
+                return len;
+            }
+            NOT_IN_HAND
+        };
+        let grant = match cursor::reserve(words, slot.index, &words.ready_end, len_at) {
+            Ok(grant) => grant,
+            Err(_) => self.reserve_further(slot, len, is_ready)?,
+        };
+        let end = grant.range.end();
+        self.prepare_ahead(end, len, is_ready);
+        Ok(Placement { grant, at: Lsn::new(end.get() - len) })
+    }
+
+    /// Reserves where the segment written last is not enough: opens what is needed first.
+    #[cold]
+    fn reserve_further(self, slot: &mut LocalSlot, len: u64, is_ready: bool) -> Result<Grant> {
+        let words = self.words();
+        loop {
+            let start = cursor::tail(words);
+            let range = Range { start, len: self.len_at(start, len) };
+            if range.end() > self.ready_end() {
+                return self.reserve_beyond(slot, len, is_ready);
+            }
+            let opened = self.take_in_hand(slot, range);
+            if let Ok(grant) = self.reserve_in_hand(slot, &words.ready_end, len) {
+                return Ok(grant);
+            }
+            // Unless others went on meanwhile, and what was to be opened has gone.
+            if self.segment_of(start) == self.segment_of(cursor::tail(words)) {
+                opened?;
+            }
+        }
+    }
+
+    #[cold]
+    fn reserve_beyond(self, slot: &mut LocalSlot, len: u64, is_ready: bool) -> Result<Grant> {
+        let words = self.words();
+        loop {
+            let _held = self.hold(HoldKind::Prepare)?;
+            self.check_words()?;
+            // What decides where a record goes does not change under the lock.
+            let tail = cursor::tail(words);
+            let range = Range { start: tail, len: self.len_at(tail, len) };
+            let end = range.end();
+            if end > Lsn::MAX {
+                let message = "the log has used up its 16 PiB of positions; start a new one";
+                return Err(Error::new(ErrorKind::Exhausted, message).at_path(&self.dir));
+            }
+            slot.has_rolled |= self.allocate_to(end, len)?;
+            let (limit, ready) = self.make_room(tail, end, len, is_ready)?;
+            let opened = self.take_in_hand(slot, range);
+            if let Ok(grant) = self.reserve_in_hand(slot, limit, len) {
+                let ready = ready.max(grant.range.end().get());
+                words.ready_end.fetch_max(ready, Ordering::Release);
+                return Ok(grant);
+            }
+            // Unless others have reserved what was made ready.
+            if tail == cursor::tail(words) {
+                opened?;
+            }
+        }
+    }
+
+    /// Prepares more before it is needed, if this append is the one to notice: a window of zeros
+    /// for records that are stored, the next segment for those that are written.
+    ///
+    /// What goes wrong here goes wrong again, and is reported, when the space is needed.
+    #[inline]
+    fn prepare_ahead(self, end: Lsn, len: u64, is_ready: bool) {
+        if self.geometry.layout == Layout::Text {
+            return self.prepare_text_ahead(end, is_ready);
+        }
+        let words = self.words();
+        let is_ready = is_ready || self.stage.is_some();
+        let prepared = if is_ready { &words.ready_end } else { &words.allocated_end };
+        let ahead = prepared.load(Ordering::Relaxed).saturating_sub(end.get());
+        // Long records use a window up before the next one is ready: stay further ahead of them.
+        let wanted = self.prefault_bytes.max((len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX));
+        if ahead < wanted && words.prepare.holder.load(Ordering::Relaxed) == 0 {
+            self.prepare_next(end, wanted, is_ready);
+        }
+    }
+
+    /// Makes the first space ready, so that the first record does not pay for it.
+    pub(crate) fn prepare_first(self) {
+        let tail = cursor::tail(self.words());
+        self.prepare_ahead(tail, 0, self.has_mapping());
+    }
+
+    #[cold]
+    fn prepare_next(self, end: Lsn, ahead: u64, is_ready: bool) {
+        let words = self.words();
+        let Some(_held) = lock::try_acquire(&words.prepare, self.attachment.me()) else { return };
+        // Others may have gone on meanwhile: what is wanted follows the tail, not `end`.
+        let tail = cursor::tail(words).max(end);
+        let wanted = Lsn::new(tail.get() + ahead.min(self.capacity()));
+        if wanted > Lsn::MAX || self.attachment.is_discouraged(tail) {
+            return;
+        }
+        let prepared = self.check_words().and_then(|()| self.allocate_to(wanted, 0).map(drop));
+        let prepared = prepared.and_then(|()| self.check_stage_room(wanted));
+        let prepared = prepared.and_then(|()| match is_ready {
+            true => self.make_ready_to(wanted),
+            false => Ok(()),
+        });
+        if prepared.is_ok() && self.stage.is_some() {
+            // Long before it is needed: this takes as long as thousands of commits.
+            let next = self.segment_end(wanted);
+            let _ = self.allocate_to(next.min(Lsn::MAX), 0);
+        }
+        if prepared.is_err() {
+            // A full disk is not asked again for every record.
+            self.attachment.discourage(Lsn::new(tail.get() + self.prefault_bytes / 8));
+        }
     }
 }
 

@@ -5,9 +5,9 @@
 //! makes the space ready again.
 
 use crate::error::OsResult;
-use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::pad;
+use crate::log::writer::Writer;
 use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::list;
 use crate::shared::cursor;
@@ -18,8 +18,9 @@ use crate::{Layout, Lsn, Result, sys};
 /// a framed one back that it got ahead.
 ///
 /// The caller is the only participant, and holds the gate.
-pub(crate) fn to_data(core: &Core, attachment: &Attachment) -> Result<()> {
-    pad::repair(core, attachment)?;
+pub(crate) fn to_data(writer: Writer<'_>) -> Result<()> {
+    let core = writer.core;
+    pad::repair(writer)?;
     let words = core.words();
     let tail = cursor::tail(words);
     if !core.goes_in_steps() || cursor::published(words) != tail {

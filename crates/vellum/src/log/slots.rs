@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::log::attachment::{Attachment, LOCAL_SLOT_COUNT, LocalSlot};
-use crate::log::core::Core;
+use crate::log::attachment::{LOCAL_SLOT_COUNT, LocalSlot};
 use crate::log::pad;
+use crate::log::writer::Writer;
 use crate::shared::exclusive::Taken;
 use crate::shared::participants;
 use crate::shared::words::SLOT_COUNT;
@@ -21,26 +21,26 @@ const LENT_SLOTS: std::ops::Range<usize> = KEPT_SLOTS.end..SLOT_COUNT;
 const LENDING_TRIES: u32 = 200;
 const LENDING_NAP: Duration = Duration::from_millis(5);
 
-impl Attachment {
+impl<'a> Writer<'a> {
     /// A slot for the calling thread, with nothing in flight in it.
     #[inline]
-    pub(crate) fn take_slot(&self, core: &Core) -> Result<Taken<'_, LocalSlot>> {
-        if let Some(slot) = self.slots[thread_number() % LOCAL_SLOT_COUNT].try_take()
+    pub(crate) fn take_slot(self) -> Result<Taken<'a, LocalSlot>> {
+        if let Some(slot) = self.attachment.slots[thread_number() % LOCAL_SLOT_COUNT].try_take()
             && slot.is_claimed
         {
             return Ok(slot);
         }
-        self.take_any_slot(core)
+        self.take_any_slot()
     }
 
     #[cold]
-    fn take_any_slot(&self, core: &Core) -> Result<Taken<'_, LocalSlot>> {
+    fn take_any_slot(self) -> Result<Taken<'a, LocalSlot>> {
         let favourite = thread_number();
         loop {
             for turn in 0..LOCAL_SLOT_COUNT {
-                let slot = &self.slots[(favourite + turn) % LOCAL_SLOT_COUNT];
+                let slot = &self.attachment.slots[(favourite + turn) % LOCAL_SLOT_COUNT];
                 let Some(mut slot) = slot.try_take() else { continue };
-                if slot.is_claimed || self.claim(core, &mut slot)? {
+                if slot.is_claimed || self.claim(&mut slot)? {
                     return Ok(slot);
                 }
             }
@@ -50,60 +50,60 @@ impl Attachment {
     }
 
     /// Claims a shared slot; false where this process has to do with those it has.
-    fn claim(&self, core: &Core, slot: &mut LocalSlot) -> Result<bool> {
-        let words = core.words();
-        if self.is_adrift.load(Ordering::SeqCst) {
-            self.come_back(core)?;
+    fn claim(self, slot: &mut LocalSlot) -> Result<bool> {
+        let words = self.core.words();
+        if self.attachment.is_adrift.load(Ordering::SeqCst) {
+            self.come_back()?;
         }
         if participants::has_given_up_slots(words) {
             // Perhaps by this very thread: it reserves no more until that can be padded.
-            pad::repair(core, self)?;
+            pad::repair(self)?;
         }
-        let has_some = self.claimed_count.load(Ordering::Relaxed) > 0;
-        let index = match participants::claim_slot(words, self.me(), KEPT_SLOTS) {
+        let has_some = self.attachment.claimed_count.load(Ordering::Relaxed) > 0;
+        let index = match participants::claim_slot(words, self.attachment.me(), KEPT_SLOTS) {
             None if has_some => return Ok(false),
-            None => self.borrow_slot(core)?,
+            None => self.borrow_slot()?,
             Some(index) => index,
         };
         (slot.index, slot.is_claimed) = (index, true);
         slot.is_lent = LENT_SLOTS.contains(&index);
-        self.claimed_count.fetch_add(1, Ordering::Relaxed);
+        self.attachment.claimed_count.fetch_add(1, Ordering::Relaxed);
         Ok(true)
     }
 
     /// Claims a slot for one append, where there are no more to keep.
     #[cold]
-    fn borrow_slot(&self, core: &Core) -> Result<usize> {
-        let words = core.words();
+    fn borrow_slot(self) -> Result<usize> {
+        let words = self.core.words();
         for turn in 0..LENDING_TRIES {
             if turn > 0 {
                 std::thread::sleep(LENDING_NAP);
                 // Those of the dead can be had again.
-                pad::repair(core, self)?;
+                pad::repair(self)?;
             }
-            if let Some(index) = participants::claim_slot(words, self.me(), LENT_SLOTS) {
+            if let Some(index) = participants::claim_slot(words, self.attachment.me(), LENT_SLOTS) {
                 return Ok(index);
             }
         }
         let message = format!("all {SLOT_COUNT} slots for appends are in use");
-        Err(Error::new(ErrorKind::TooManyParticipants, message).at_path(&core.dir))
+        Err(Error::new(ErrorKind::TooManyParticipants, message).at_path(&self.core.dir))
     }
 
     /// Gives a slot back if it was lent, which holds nothing in flight. After an error it may stay
     /// with this process until its next append.
     #[inline]
-    pub(crate) fn end_use(&self, core: &Core, slot: &mut LocalSlot) {
+    pub(crate) fn end_use(self, slot: &mut LocalSlot) {
         if slot.is_lent {
-            self.give_back(core.words(), slot);
+            self.attachment.give_back(self.core.words(), slot);
         }
     }
 
     /// Lets others pad what could be neither filled nor padded here; the next append claims another
     /// slot.
-    pub(crate) fn give_up_slot(&self, core: &Core, slot: &mut LocalSlot) {
+    pub(crate) fn give_up_slot(self, slot: &mut LocalSlot) {
         (slot.is_claimed, slot.is_lent) = (false, false);
-        self.claimed_count.fetch_sub(1, Ordering::Relaxed);
-        participants::give_up_slot(core.words(), slot.index);
+        self.attachment.claimed_count.fetch_sub(1, Ordering::Relaxed);
+        participants::give_up_slot(self.core.words(), slot.index);
     }
 }
 

@@ -4,9 +4,9 @@ use rustix::fs::OFlags;
 
 use crate::format::control::Geometry;
 use crate::format::segment::header_len;
-use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::names::CONTROL_NAME;
+use crate::log::writer::Writer;
 use crate::segment::stage::{Stage, Twin};
 use crate::shared::commit::{self, Operation};
 use crate::shared::cursor;
@@ -167,24 +167,26 @@ impl Core {
             }
         }
     }
+}
 
+impl Writer<'_> {
     /// Makes everything durable that a log that commits holds, with a seal at its end, and lets the
     /// stage go. The caller is the only participant, and holds the gate.
-    pub(crate) fn end_commits(&self, attachment: &Attachment) -> Result<()> {
+    pub(crate) fn end_commits(self) -> Result<()> {
         let words = self.words();
         let has_commits =
             self.stage.is_some() || words.commits.ends.named_end.load(Ordering::Acquire) != 0;
         if !has_commits || commit::is_poisoned(&words.commits) {
             return Ok(());
         }
-        crate::log::pad::repair(self, attachment)?;
+        crate::log::pad::repair(self)?;
         let tail = cursor::tail(words);
         if cursor::published(words) != tail {
             return Ok(());
         }
         // What is durable first, so that the seal at the end vouches for all of it.
         self.sync()?;
-        self.seal_and_sync(attachment)?;
+        self.seal_and_sync()?;
         if let Some(stage) = &self.stage {
             let tail = cursor::tail(words);
             words.commits.stage.begin.store(tail.get(), Ordering::SeqCst);

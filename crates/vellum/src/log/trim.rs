@@ -10,11 +10,11 @@ use zerocopy::IntoBytes;
 
 use crate::error::OsResult;
 use crate::format::segment::SegmentHeader;
-use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
 use crate::log::read::{not_a_start, starts_record};
 use crate::log::window::Window;
+use crate::log::writer::Writer;
 use crate::segment::file::Segment;
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::cursor;
@@ -33,7 +33,7 @@ pub struct TrimReport {
 
 /// Drops what lies before `before`.
 pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
-    let attachment = core.attachment()?;
+    let writer = core.writer()?;
     let words = core.words();
     let published = cursor::published(words);
     if before > published {
@@ -46,7 +46,7 @@ pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
         // What is on its way to a file must arrive before the file goes.
         core.commit_to(before)?;
     }
-    let held = core.hold(HoldKind::Prepare, attachment)?;
+    let held = writer.hold(HoldKind::Prepare)?;
     core.check_words()?;
     let mut window = Window::new(Arc::clone(core));
     if before.get() > words.begin.load(Ordering::Acquire)
@@ -65,22 +65,23 @@ pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
         // Before files go that a power cut would otherwise be missed for.
         sys::file::sync_data(segment.fd()).or_os("sync the segment", &segment.path)?;
     }
-    let removed = remove_files(core, attachment, begin);
-    attachment.forget_gone(core);
+    let removed = remove_files(writer, begin);
+    writer.forget_gone();
     words.full.made_space();
     core.use_spares_ahead();
     Ok(TrimReport { begin, segments_removed: removed? })
 }
 
 /// Removes the files before `begin`, or keeps some as spares; returns how many.
-fn remove_files(core: &Core, attachment: &Attachment, begin: Lsn) -> Result<u64> {
+fn remove_files(writer: Writer<'_>, begin: Lsn) -> Result<u64> {
+    let core = writer.core;
     let files = Listing::read(&core.dir)?.files;
     // The newest file stays, whatever it holds: its name tells where the log goes on.
     let is_gone =
         |pair: &&[SegmentFile]| core.segment_end(pair[0].first) <= begin && pair[1].first <= begin;
     let gone: Vec<&SegmentFile> = files.windows(2).filter(is_gone).map(|pair| &pair[0]).collect();
     if !gone.is_empty() {
-        let _held = core.hold(HoldKind::Prepare, attachment)?;
+        let _held = writer.hold(HoldKind::Prepare)?;
         core.preparer().keep_spares(&gone)?;
     }
     // Those that are kept have another name now.

@@ -14,13 +14,13 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use crate::format::control::Geometry;
-use crate::log::attachment::Attachment;
 use crate::log::control::{overwrite_geometry, stored_geometry};
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
 use crate::log::read::{not_a_start, starts_record};
 use crate::log::window::Window;
 use crate::log::wipe;
+use crate::log::writer::Writer;
 use crate::segment::listing::Listing;
 use crate::shared::commit::{self, Failure, Operation};
 use crate::shared::cursor::{self, Packed};
@@ -29,17 +29,17 @@ use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Drops the record at `from` and everything behind it.
 pub(crate) fn truncate(core: &Arc<Core>, from: Lsn) -> Result<()> {
-    let attachment = core.attachment()?;
+    let writer = core.writer()?;
     core.check_poison()?;
     core.sync()?;
     check(core, from)?;
-    let answer = attachment.alone(core, || {
+    let answer = writer.alone(|| {
         let mut is_half_done = false;
-        let answer = cut(core, attachment, from, &mut is_half_done);
+        let answer = cut(writer, from, &mut is_half_done);
         if let Err(error) = &answer
             && is_half_done
         {
-            refuse_more(core, attachment, from, error);
+            refuse_more(writer, from, error);
         }
         answer.map(Some)
     });
@@ -47,13 +47,14 @@ pub(crate) fn truncate(core: &Arc<Core>, from: Lsn) -> Result<()> {
 }
 
 /// Cuts the log at `from`; says whether it is neither as it was nor as it will be.
-fn cut(core: &Core, attachment: &Attachment, from: Lsn, is_half_done: &mut bool) -> Result<()> {
+fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
+    let core = writer.core;
     // In this order: who seals has the lock first and takes a slot then.
-    let sealer = core.sealer(attachment, core.deadline())?;
+    let sealer = writer.sealer(core.deadline())?;
     let words = core.words();
-    let _held = core.hold(HoldKind::Prepare, attachment)?;
+    let _held = writer.hold(HoldKind::Prepare)?;
     let tail = cursor::tail(words);
-    let mut slots = attachment.take_all_slots().ok_or_else(|| busy(core))?;
+    let mut slots = writer.attachment.take_all_slots().ok_or_else(|| busy(core))?;
     if cursor::published(words) != tail || !sealer.is_idle() {
         return Err(busy(core));
     }
@@ -68,7 +69,7 @@ fn cut(core: &Core, attachment: &Attachment, from: Lsn, is_half_done: &mut bool)
         return wiped;
     }
     *is_half_done = true;
-    attachment.forget_all_segments(&mut slots);
+    writer.attachment.forget_all_segments(&mut slots);
     let active = core.segment_of(from);
     let is_there = Listing::read(&core.dir)?.get(active).is_some();
     set_tail(core, from, if is_there { core.segment_end(from) } else { active });
@@ -80,13 +81,14 @@ fn cut(core: &Core, attachment: &Attachment, from: Lsn, is_half_done: &mut bool)
 }
 
 /// Has the log refuse appends and commits, which would be cut off by the next opener.
-fn refuse_more(core: &Core, attachment: &Attachment, from: Lsn, error: &Error) {
+fn refuse_more(writer: Writer<'_>, from: Lsn, error: &Error) {
+    let core = writer.core;
     let failure = Failure {
         errno: error.raw_os_error().unwrap_or(Errno::IO.raw_os_error()),
         segment: core.segment_of(from),
         operation: Operation::Cut,
     };
-    commit::poison(&core.words().commits, attachment.me(), &core.census(attachment), failure);
+    commit::poison(&core.words().commits, writer.attachment.me(), &writer.census(), failure);
 }
 
 /// Refuses to cut a file that has been compressed.
@@ -141,16 +143,12 @@ fn busy(core: &Core) -> Error {
     Error::new(ErrorKind::Busy, message).at_path(&core.dir)
 }
 
-impl Attachment {
+impl Writer<'_> {
     /// Runs `act` while no other process is attached, nor can be; `None` where one is.
-    pub(crate) fn alone<T>(
-        &self,
-        core: &Core,
-        act: impl FnOnce() -> Result<Option<T>>,
-    ) -> Result<Option<T>> {
-        let Some(gate) = self.enter_gate_alone(core)? else { return Ok(None) };
+    pub(crate) fn alone<T>(self, act: impl FnOnce() -> Result<Option<T>>) -> Result<Option<T>> {
+        let Some(gate) = self.enter_gate_alone()? else { return Ok(None) };
         let answer = act();
-        self.leave_gate(core, gate)?;
+        self.leave_gate(gate)?;
         answer
     }
 }

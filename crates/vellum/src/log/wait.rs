@@ -5,9 +5,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::holds::{self, Hold, HoldKind};
+use crate::log::writer::Writer;
 use crate::shared::commit::Sealer;
 use crate::shared::cursor;
 use crate::shared::lock::{self, Held, Patience, Until};
@@ -27,31 +27,6 @@ impl Core {
     /// Until when a wait that begins now may last.
     pub(crate) fn deadline(&self) -> Until {
         self.timeout.and_then(after)
-    }
-
-    /// Takes the lock that `what` is about.
-    pub(crate) fn hold(&self, what: HoldKind, attachment: &Attachment) -> Result<Held<'_>> {
-        self.hold_until(what, attachment, self.deadline())
-    }
-
-    /// Takes the lock that `what` is about, by `until`.
-    pub(crate) fn hold_until(
-        &self,
-        what: HoldKind,
-        attachment: &Attachment,
-        until: Until,
-    ) -> Result<Held<'_>> {
-        let lock = self.lock_of(what).expect("a kind of lock");
-        let (me, census) = (attachment.me(), self.census(attachment));
-        let held = lock::acquire_within(lock, me, &census, Patience::from(until));
-        held.ok_or_else(|| self.timed_out(holds::of_lock(self, what)))
-    }
-
-    /// Takes the right to seal, by `until`.
-    pub(crate) fn sealer(&self, attachment: &Attachment, until: Until) -> Result<Sealer<'_>> {
-        let words = &self.words().commits;
-        let sealer = Sealer::within(words, attachment.me(), &self.census(attachment), until);
-        sealer.ok_or_else(|| self.timed_out(holds::of_lock(self, HoldKind::Commit)))
     }
 
     /// The error of who has waited in vain for everything before `end` to be durable.
@@ -75,5 +50,27 @@ impl Core {
         );
         let message = format!("gave up waiting: {blame}");
         Error::new(ErrorKind::TimedOut, message).at_path(&self.dir)
+    }
+}
+
+impl<'a> Writer<'a> {
+    /// Takes the lock that `what` is about.
+    pub(crate) fn hold(self, what: HoldKind) -> Result<Held<'a>> {
+        self.hold_until(what, self.deadline())
+    }
+
+    /// Takes the lock that `what` is about, by `until`.
+    pub(crate) fn hold_until(self, what: HoldKind, until: Until) -> Result<Held<'a>> {
+        let lock = self.core.lock_of(what).expect("a kind of lock");
+        let (me, census) = (self.attachment.me(), self.census());
+        let held = lock::acquire_within(lock, me, &census, Patience::from(until));
+        held.ok_or_else(|| self.timed_out(holds::of_lock(&self, what)))
+    }
+
+    /// Takes the right to seal, by `until`.
+    pub(crate) fn sealer(self, until: Until) -> Result<Sealer<'a>> {
+        let words = &self.core.words().commits;
+        let sealer = Sealer::within(words, self.attachment.me(), &self.census(), until);
+        sealer.ok_or_else(|| self.timed_out(holds::of_lock(&self, HoldKind::Commit)))
     }
 }

@@ -16,12 +16,12 @@
 use std::time::{Duration, Instant};
 
 use crate::format::seal::{SEAL_LEN, Seal};
-use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::fill::Filler;
 use crate::log::holds::HoldKind;
 use crate::log::pad::Reason;
 use crate::log::reserve::{NOT_IN_HAND, Placement};
+use crate::log::writer::Writer;
 use crate::shared::commit::{self, Sealer};
 use crate::shared::cursor::Range;
 use crate::shared::lock::Until;
@@ -71,129 +71,6 @@ enum Sealed {
 }
 
 impl Core {
-    /// Writes the next batch if it can be sealed now; otherwise does what it waits for.
-    pub(crate) fn lead(
-        &self,
-        attachment: &Attachment,
-        end: Lsn,
-        patience: &mut Patience,
-    ) -> Result<()> {
-        let until = patience.until;
-        let sealer = self.sealer(attachment, until)?;
-        // Somebody else may have been faster, which is as good.
-        let Some(start) = sealer.next_start(self.block, self.lanes()) else { return Ok(()) };
-        let published = cursor::published(self.words());
-        if published <= start {
-            drop(sealer);
-            return self.wait_for_writers(attachment, end, Lsn::new(start.get() + 1), until);
-        }
-        let batch_end = match self.end_of_batch(attachment, &sealer, published, end, patience)? {
-            Sealed::To(batch_end) => batch_end,
-            Sealed::Beyond(room_end) => {
-                drop(sealer);
-                if self.make_room_for_seal(attachment, room_end, until).is_err() {
-                    // A full disk is no reason to leave what is there unsynced.
-                    patience.is_sealing = false;
-                }
-                return Ok(());
-            }
-        };
-        let published = cursor::published(self.words());
-        // A batch that ends before what is to be committed helps nobody who waits.
-        let is_too_short = published < end;
-        if batch_end > published && (is_too_short || patience.is_left()) {
-            drop(sealer);
-            if !is_too_short {
-                patience.left = patience.left.saturating_sub(1);
-            }
-            return self.wait_for_seal(attachment, end, batch_end, until);
-        }
-        let batch_end = batch_end.min(published);
-        let means = self.gather(attachment, start, batch_end)?;
-        let Some(batch) = sealer.seal(start, batch_end) else { return Ok(()) };
-        drop(sealer);
-        self.write_batch(attachment, batch, &means, until)?;
-        if batch.end.get() - batch.start.get() >= LONG_BATCH_BYTES {
-            // The batch itself is durable whatever comes of this.
-            let _ = self.vouch(attachment, until);
-        }
-        Ok(())
-    }
-
-    /// Where the next batch is to end: behind a seal, which stands at the tail, or was put there
-    /// before and waits for writers in front of it.
-    fn end_of_batch(
-        &self,
-        attachment: &Attachment,
-        sealer: &Sealer<'_>,
-        published: Lsn,
-        end: Lsn,
-        patience: &Patience,
-    ) -> Result<Sealed> {
-        let seal_end = sealer.seal_end();
-        if self.geometry.layout != Layout::Framed || !patience.is_sealing {
-            return Ok(Sealed::To(published));
-        }
-        if seal_end > published || (seal_end >= end && sealer.is_to_come(seal_end)) {
-            return Ok(Sealed::To(seal_end));
-        }
-        self.write_seal(attachment, sealer)
-    }
-
-    /// Puts a seal at the tail, if there is room for it in what is ready: at the start of the next
-    /// segment where the tail's has not enough left. Up to a block boundary if others are on their
-    /// way.
-    fn write_seal(&self, attachment: &Attachment, sealer: &Sealer<'_>) -> Result<Sealed> {
-        let words = self.words();
-        let capacity = self.capacity();
-        let is_crowded = sealer.is_crowded();
-        let seal_len = |offset: u64| match is_crowded {
-            true => (offset + SEAL_LEN).next_multiple_of(self.block) - offset,
-            false => SEAL_LEN,
-        };
-        let len_at = |start: Lsn| match start.get() % capacity {
-            offset if offset + SEAL_LEN <= capacity => seal_len(offset),
-            offset => capacity - offset + seal_len(0),
-        };
-        if !self.has_mapping() {
-            self.check_size_limit()?;
-        }
-        let mut slot = attachment.take_slot(self)?;
-        let range_at = |start| Range { start, len: len_at(start) };
-        let grant = loop {
-            let range = range_at(cursor::tail(words));
-            if range.end() > self.ready_end() {
-                attachment.end_use(self, &mut slot);
-                return Ok(Sealed::Beyond(range.end()));
-            }
-            if !slot.has_in_hand(range) {
-                attachment.take_in_hand(self, &mut slot, range)?;
-            }
-            let len_in_hand = |start| match range_at(start) {
-                range if slot.has_in_hand(range) => range.len,
-                _ => NOT_IN_HAND,
-            };
-            if let Ok(grant) = cursor::reserve(words, slot.index, &words.ready_end, len_in_hand) {
-                break grant;
-            }
-        };
-        let range = grant.range;
-        let is_skipped = self.segment_end(range.start).get() < range.start.get() + SEAL_LEN;
-        let at = if is_skipped { self.segment_end(range.start) } else { range.start };
-        let mut filler = Filler { core: self, attachment, slot: &mut slot };
-        let filled = filler
-            .skip(Placement { grant, at }, self.has_mapping())
-            .and_then(|()| self.fill_seal(&mut filler, at, range.end()));
-        if let Err(error) = filled {
-            self.give_up(attachment, &mut slot, range, Reason::Failed);
-            return Err(error);
-        }
-        self.publish(attachment, &mut slot);
-        slot.let_go();
-        sealer.note_seal(range.end());
-        Ok(Sealed::To(range.end()))
-    }
-
     /// Puts a seal at `at`, and a pad from there to `end`.
     fn fill_seal(&self, filler: &mut Filler<'_>, at: Lsn, end: Lsn) -> Result<()> {
         let commits = &self.words().commits;
@@ -209,37 +86,156 @@ impl Core {
         let pad = pad.as_ref().map_or(&[][..], |pad| &pad[..]);
         filler.bytes(at, &[&seal, pad], self.has_mapping())
     }
+}
+
+impl<'a> Writer<'a> {
+    /// Writes the next batch if it can be sealed now; otherwise does what it waits for.
+    pub(crate) fn lead(self, end: Lsn, patience: &mut Patience) -> Result<()> {
+        let until = patience.until;
+        let sealer = self.sealer(until)?;
+        // Somebody else may have been faster, which is as good.
+        let Some(start) = sealer.next_start(self.block, self.lanes()) else { return Ok(()) };
+        let published = cursor::published(self.words());
+        if published <= start {
+            drop(sealer);
+            return self.wait_for_writers(end, Lsn::new(start.get() + 1), until);
+        }
+        let batch_end = match self.end_of_batch(&sealer, published, end, patience)? {
+            Sealed::To(batch_end) => batch_end,
+            Sealed::Beyond(room_end) => {
+                drop(sealer);
+                if self.make_room_for_seal(room_end, until).is_err() {
+                    // A full disk is no reason to leave what is there unsynced.
+                    patience.is_sealing = false;
+                }
+                return Ok(());
+            }
+        };
+        let published = cursor::published(self.words());
+        // A batch that ends before what is to be committed helps nobody who waits.
+        let is_too_short = published < end;
+        if batch_end > published && (is_too_short || patience.is_left()) {
+            drop(sealer);
+            if !is_too_short {
+                patience.left = patience.left.saturating_sub(1);
+            }
+            return self.wait_for_seal(end, batch_end, until);
+        }
+        let batch_end = batch_end.min(published);
+        let means = self.gather(start, batch_end)?;
+        let Some(batch) = sealer.seal(start, batch_end) else { return Ok(()) };
+        drop(sealer);
+        self.write_batch(batch, &means, until)?;
+        if batch.end.get() - batch.start.get() >= LONG_BATCH_BYTES {
+            // The batch itself is durable whatever comes of this.
+            let _ = self.vouch(until);
+        }
+        Ok(())
+    }
+
+    /// Where the next batch is to end: behind a seal, which stands at the tail, or was put there
+    /// before and waits for writers in front of it.
+    fn end_of_batch(
+        self,
+        sealer: &Sealer<'a>,
+        published: Lsn,
+        end: Lsn,
+        patience: &Patience,
+    ) -> Result<Sealed> {
+        let seal_end = sealer.seal_end();
+        if self.geometry.layout != Layout::Framed || !patience.is_sealing {
+            return Ok(Sealed::To(published));
+        }
+        if seal_end > published || (seal_end >= end && sealer.is_to_come(seal_end)) {
+            return Ok(Sealed::To(seal_end));
+        }
+        self.write_seal(sealer)
+    }
+
+    /// Puts a seal at the tail, if there is room for it in what is ready: at the start of the next
+    /// segment where the tail's has not enough left. Up to a block boundary if others are on their
+    /// way.
+    fn write_seal(self, sealer: &Sealer<'a>) -> Result<Sealed> {
+        let words = self.words();
+        let capacity = self.capacity();
+        let is_crowded = sealer.is_crowded();
+        let seal_len = |offset: u64| match is_crowded {
+            true => (offset + SEAL_LEN).next_multiple_of(self.block) - offset,
+            false => SEAL_LEN,
+        };
+        let len_at = |start: Lsn| match start.get() % capacity {
+            offset if offset + SEAL_LEN <= capacity => seal_len(offset),
+            offset => capacity - offset + seal_len(0),
+        };
+        if !self.has_mapping() {
+            self.check_size_limit()?;
+        }
+        let mut slot = self.take_slot()?;
+        let range_at = |start| Range { start, len: len_at(start) };
+        let grant = loop {
+            let range = range_at(cursor::tail(words));
+            if range.end() > self.ready_end() {
+                self.end_use(&mut slot);
+                return Ok(Sealed::Beyond(range.end()));
+            }
+            if !slot.has_in_hand(range) {
+                self.take_in_hand(&mut slot, range)?;
+            }
+            let len_in_hand = |start| match range_at(start) {
+                range if slot.has_in_hand(range) => range.len,
+                _ => NOT_IN_HAND,
+            };
+            if let Ok(grant) = cursor::reserve(words, slot.index, &words.ready_end, len_in_hand) {
+                break grant;
+            }
+        };
+        let range = grant.range;
+        let is_skipped = self.segment_end(range.start).get() < range.start.get() + SEAL_LEN;
+        let at = if is_skipped { self.segment_end(range.start) } else { range.start };
+        let mut filler = Filler { writer: self, slot: &mut slot };
+        let filled = filler
+            .skip(Placement { grant, at }, self.has_mapping())
+            .and_then(|()| self.fill_seal(&mut filler, at, range.end()));
+        if let Err(error) = filled {
+            self.give_up(&mut slot, range, Reason::Failed);
+            return Err(error);
+        }
+        self.publish(&mut slot);
+        slot.let_go();
+        sealer.note_seal(range.end());
+        Ok(Sealed::To(range.end()))
+    }
 
     /// Makes space ready up to `end`, where a seal is to stand.
-    fn make_room_for_seal(&self, attachment: &Attachment, end: Lsn, until: Until) -> Result<()> {
-        let _held = self.hold_until(HoldKind::Prepare, attachment, until)?;
+    fn make_room_for_seal(self, end: Lsn, until: Until) -> Result<()> {
+        let _held = self.hold_until(HoldKind::Prepare, until)?;
         self.check_words()?;
         self.allocate_to(end, 0)?;
         self.make_ready_to(end)
     }
 
     /// Writes a seal behind a long batch at once, so that recovery never has to trust so much.
-    fn vouch(&self, attachment: &Attachment, until: Until) -> Result<()> {
+    fn vouch(self, until: Until) -> Result<()> {
         if self.geometry.layout != Layout::Framed {
             return Ok(());
         }
-        let sealer = self.sealer(attachment, until)?;
+        let sealer = self.sealer(until)?;
         // Whoever is on the way now writes one.
         let Some(start) = sealer.next_start(self.block, self.lanes()) else { return Ok(()) };
-        if let Sealed::To(end) = self.write_seal(attachment, &sealer)?
+        if let Sealed::To(end) = self.write_seal(&sealer)?
             && end <= cursor::published(self.words())
         {
-            let means = self.gather(attachment, start, end)?;
+            let means = self.gather(start, end)?;
             if let Some(batch) = sealer.seal(start, end) {
                 drop(sealer);
-                self.write_batch(attachment, batch, &means, until)?;
+                self.write_batch(batch, &means, until)?;
             }
         }
         Ok(())
     }
 
     /// Makes everything durable, with a seal behind it that tells the newest state.
-    pub(crate) fn seal_and_sync(&self, attachment: &Attachment) -> Result<()> {
+    pub(crate) fn seal_and_sync(self) -> Result<()> {
         if self.geometry.layout != Layout::Framed {
             return self.sync().map(drop);
         }
@@ -247,10 +243,10 @@ impl Core {
         loop {
             self.check_poison()?;
             // The lock goes before anything is waited for.
-            let sealed = self.write_seal(attachment, &self.sealer(attachment, until)?)?;
+            let sealed = self.write_seal(&self.sealer(until)?)?;
             match sealed {
                 Sealed::To(end) => return self.commit_until(end, until),
-                Sealed::Beyond(end) => self.make_room_for_seal(attachment, end, until)?,
+                Sealed::Beyond(end) => self.make_room_for_seal(end, until)?,
             }
         }
     }
@@ -258,13 +254,7 @@ impl Core {
     /// Waits until the seal that ends at `seal_end` is published, for a while.
     ///
     /// The bell stays unarmed: those who append without a pause would ring it for every record.
-    fn wait_for_seal(
-        &self,
-        attachment: &Attachment,
-        end: Lsn,
-        seal_end: Lsn,
-        until: Until,
-    ) -> Result<()> {
+    fn wait_for_seal(self, end: Lsn, seal_end: Lsn, until: Until) -> Result<()> {
         let words = self.words();
         let is_there = || self.is_sealed(end) || cursor::published(words) >= seal_end;
         for _ in 0..SEAL_LOOKS {
@@ -276,7 +266,7 @@ impl Core {
         let since = Instant::now();
         while !is_there() {
             if since.elapsed() >= LOOK_FOR_THE_DEAD {
-                return self.repair_what_holds_back(attachment, until);
+                return self.repair_what_holds_back(until);
             }
             bell::wait(&words.bell, bell::listen(&words.bell), SEAL_LOOK_AGAIN);
         }

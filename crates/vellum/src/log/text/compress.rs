@@ -19,10 +19,10 @@ use zstd::stream::write::Encoder;
 use zstd::zstd_safe::{CCtx, CParameter};
 
 use crate::error::OsResult;
-use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
 use crate::log::names::{LOCK_NAME, UNFINISHED_COMPRESSED_NAME};
+use crate::log::writer::Writer;
 use crate::segment::listing::{self, Listing, SegmentFile, compressed_path};
 use crate::shared::cursor;
 use crate::shared::participants::COMPRESS_BYTE;
@@ -34,26 +34,6 @@ use crate::{Result, sys};
 const LEVEL: i32 = 3;
 
 impl Core {
-    /// Compresses what is closed, wholly published and not compressed yet, unless somebody is at
-    /// it.
-    pub(crate) fn compress_closed(&self, attachment: &Attachment) -> Result<()> {
-        let path = self.dir.join(LOCK_NAME);
-        let file = Brief::open(&self.dir, &path).or_os("open", &path)?;
-        let locked = sys::lock::try_lock(&file, COMPRESS_BYTE, Kind::Exclusive);
-        if !locked.or_os("lock", &path)? {
-            return Ok(());
-        }
-        let files = Listing::read(&self.dir)?.files;
-        let closed = Listing::count_before(&files, cursor::published(self.words()));
-        for file in &files[..closed] {
-            match file.is_compressed {
-                true => file.remove_plain(&self.dir)?,
-                false => self.compress(attachment, file)?,
-            }
-        }
-        Ok(())
-    }
-
     /// Removes what was left of a compression that was not finished, unless somebody is at it.
     pub(crate) fn remove_unfinished_compression(&self) {
         let unfinished = self.dir.join(UNFINISHED_COMPRESSED_NAME);
@@ -65,23 +45,6 @@ impl Core {
         if file.is_ok_and(|file| is_mine(&file) == Ok(true)) {
             let _ = listing::remove(&self.dir, &unfinished);
         }
-    }
-
-    fn compress(&self, attachment: &Attachment, plain: &SegmentFile) -> Result<()> {
-        let unfinished = self.dir.join(UNFINISHED_COMPRESSED_NAME);
-        let target = self.rights.create(&self.dir, &unfinished, "create the compressed file")?;
-        let named = self
-            .encode(&plain.path, &target)
-            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
-            .or_os("compress", &plain.path)
-            .and_then(|()| self.name_compressed(attachment, plain, &unfinished));
-        if !matches!(named, Ok(true)) {
-            // On a full disk above all nothing may stay that nobody needs.
-            let removed = listing::remove(&self.dir, &unfinished);
-            return named.map(drop).and(removed);
-        }
-        self.dir.sync().or_os("sync the names in", &self.dir)?;
-        listing::remove(&self.dir, &plain.path)
     }
 
     /// Writes the compressed form of a file, durably, with the length of what it was.
@@ -98,16 +61,50 @@ impl Core {
         encoder.finish()?;
         Ok(sys::file::sync(target)?)
     }
+}
+
+impl Writer<'_> {
+    /// Compresses what is closed, wholly published and not compressed yet, unless somebody is at
+    /// it.
+    pub(crate) fn compress_closed(self) -> Result<()> {
+        let path = self.dir.join(LOCK_NAME);
+        let file = Brief::open(&self.dir, &path).or_os("open", &path)?;
+        let locked = sys::lock::try_lock(&file, COMPRESS_BYTE, Kind::Exclusive);
+        if !locked.or_os("lock", &path)? {
+            return Ok(());
+        }
+        let files = Listing::read(&self.dir)?.files;
+        let closed = Listing::count_before(&files, cursor::published(self.words()));
+        for file in &files[..closed] {
+            match file.is_compressed {
+                true => file.remove_plain(&self.dir)?,
+                false => self.compress(file)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn compress(self, plain: &SegmentFile) -> Result<()> {
+        let unfinished = self.dir.join(UNFINISHED_COMPRESSED_NAME);
+        let target = self.rights.create(&self.dir, &unfinished, "create the compressed file")?;
+        let named = self
+            .encode(&plain.path, &target)
+            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+            .or_os("compress", &plain.path)
+            .and_then(|()| self.name_compressed(plain, &unfinished));
+        if !matches!(named, Ok(true)) {
+            // On a full disk above all nothing may stay that nobody needs.
+            let removed = listing::remove(&self.dir, &unfinished);
+            return named.map(drop).and(removed);
+        }
+        self.dir.sync().or_os("sync the names in", &self.dir)?;
+        listing::remove(&self.dir, &plain.path)
+    }
 
     /// Gives the compressed file its name, unless the other was removed meanwhile.
-    fn name_compressed(
-        &self,
-        attachment: &Attachment,
-        plain: &SegmentFile,
-        unfinished: &Path,
-    ) -> Result<bool> {
+    fn name_compressed(self, plain: &SegmentFile, unfinished: &Path) -> Result<bool> {
         // Who removes files holds it too.
-        let _held = self.hold(HoldKind::Prepare, attachment)?;
+        let _held = self.hold(HoldKind::Prepare)?;
         let is_there = self.dir.holds(&plain.path);
         if !is_there || self.segment_end(plain.first) <= self.begin() {
             return Ok(false);

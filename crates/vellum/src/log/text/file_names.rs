@@ -11,10 +11,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
 use crate::log::names::{CURRENT_NAME, UNFINISHED_CURRENT_NAME};
+use crate::log::writer::Writer;
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::cursor;
 use crate::shared::files::Newest;
@@ -159,21 +159,23 @@ impl Core {
         Ok(newest.and_then(|path| path.file_name().map(PathBuf::from)))
     }
 
+    fn links_to(&self, link: &Path, name: &Path) -> bool {
+        self.dir.readlink(link).is_ok_and(|target| target == name)
+    }
+}
+
+impl Writer<'_> {
     /// Puts the link right where somebody died before moving it, or removed it.
-    pub(crate) fn check_link(&self, attachment: &Attachment) {
+    pub(crate) fn check_link(self) {
         let link = self.dir.join(CURRENT_NAME);
         let is_right =
             || matches!(self.newest_name(), Ok(Some(name)) if self.links_to(&link, &name));
         // A framed log has none, and is not listed for it.
         if self.geometry.layout == Layout::Text
             && !is_right()
-            && let Ok(_held) = self.hold(HoldKind::Prepare, attachment)
+            && let Ok(_held) = self.hold(HoldKind::Prepare)
         {
             self.point_to_newest();
         }
-    }
-
-    fn links_to(&self, link: &Path, name: &Path) -> bool {
-        self.dir.readlink(link).is_ok_and(|target| target == name)
     }
 }

@@ -8,11 +8,11 @@
 
 use crate::error::OsResult;
 use crate::format::control::GEOMETRY_LEN;
-use crate::log::attachment::Attachment;
 use crate::log::control::{open_geometry, stored_geometry};
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
 use crate::log::names::GEOMETRY_NAME;
+use crate::log::writer::Writer;
 use crate::options::policy::PolicyWish;
 use crate::segment::listing::Listing;
 use crate::shared::files::Newest;
@@ -41,24 +41,6 @@ impl Core {
         }
         let message = "a policy cannot be changed by who opens the log for reading only";
         Err(Error::new(ErrorKind::InvalidOption, message).at_path(&self.dir))
-    }
-
-    /// Changes the policy as `wish` says, for everybody, and sees to it that the words tell it.
-    pub(crate) fn join_policy(&self, attachment: &Attachment, wish: &PolicyWish) -> Result<()> {
-        let words = self.words();
-        let followed = words.files.policy.load();
-        let is_settled = followed.is_some_and(|policy| wish.applied_to(policy) == policy);
-        if self.geometry.layout == Layout::Framed || is_settled {
-            return Ok(());
-        }
-        let _held = self.hold(HoldKind::Prepare, attachment)?;
-        let stored = self.stored_policy();
-        let policy = wish.applied_to(stored);
-        words.files.policy.unload();
-        if policy != stored {
-            self.store_policy(&policy)?;
-        }
-        self.follow(&policy)
     }
 
     /// Writes the policy into the geometry file, durably.
@@ -106,5 +88,25 @@ impl Core {
             self.words().files.names.store(newest);
         }
         Ok(())
+    }
+}
+
+impl Writer<'_> {
+    /// Changes the policy as `wish` says, for everybody, and sees to it that the words tell it.
+    pub(crate) fn join_policy(self, wish: &PolicyWish) -> Result<()> {
+        let words = self.words();
+        let followed = words.files.policy.load();
+        let is_settled = followed.is_some_and(|policy| wish.applied_to(policy) == policy);
+        if self.geometry.layout == Layout::Framed || is_settled {
+            return Ok(());
+        }
+        let _held = self.hold(HoldKind::Prepare)?;
+        let stored = self.stored_policy();
+        let policy = wish.applied_to(stored);
+        words.files.policy.unload();
+        if policy != stored {
+            self.store_policy(&policy)?;
+        }
+        self.follow(&policy)
     }
 }

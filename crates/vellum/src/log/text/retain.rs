@@ -9,9 +9,10 @@
 use std::time::Duration;
 
 use crate::error::OsResult;
-use crate::log::attachment::{Attachment, LocalSlot};
+use crate::log::attachment::LocalSlot;
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
+use crate::log::writer::Writer;
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::cursor;
 use crate::shared::files::RemovalRule;
@@ -27,66 +28,6 @@ impl Policy {
 }
 
 impl Core {
-    /// Looks after the files behind the newest if `slot` was the one to go on there; what is to be
-    /// published is published.
-    #[inline]
-    pub(crate) fn tidy_after(&self, attachment: &Attachment, slot: &mut LocalSlot) {
-        if slot.has_rolled {
-            slot.has_rolled = false;
-            self.tidy(attachment);
-        }
-    }
-
-    /// Does to closed files what the policy says. What fails is tried again by the next.
-    #[cold]
-    pub(crate) fn tidy(&self, attachment: &Attachment) {
-        self.make_space(attachment);
-        #[cfg(feature = "zstd")]
-        if self.words().files.policy.load().unwrap_or_default().compresses {
-            let _ = self.compress_closed(attachment);
-        }
-    }
-
-    /// Removes the files that the policy does not keep. What fails is tried again by the next.
-    #[cold]
-    pub(crate) fn make_space(&self, attachment: &Attachment) {
-        let words = self.words();
-        let policy = words.files.policy.load().unwrap_or_default();
-        if policy.removes() && self.remove_old(attachment, &policy).is_ok_and(|count| count > 0) {
-            words.full.made_space();
-        }
-        attachment.forget_gone(self);
-    }
-
-    /// Removes the files that are not to be kept; returns how many.
-    ///
-    /// Looks and removes without the prepare lock, which writers need: what lies before `begin` is
-    /// nobody's, and files only come behind those that were listed.
-    fn remove_old(&self, attachment: &Attachment, policy: &Policy) -> Result<usize> {
-        let words = self.words();
-        self.check_words()?;
-        // Another log may have taken the place.
-        self.require_place()?;
-        let files = Listing::read(&self.dir)?.files;
-        let left_over = Listing::count_before(&files, self.begin());
-        let (files_left, excess) = (&files[left_over..], self.excess(policy, &files[left_over..])?);
-        let gone = left_over + excess.len();
-        if gone > left_over {
-            let lens: Vec<u64> =
-                files_left[..excess.len()].iter().map(|file| self.len_of(file)).collect();
-            let _held = self.hold(HoldKind::Prepare, attachment)?;
-            let begin = words.begin.fetch_max(files[gone].first.get(), Ordering::SeqCst);
-            // Others may have come first with some of them.
-            for ((file, rule), len) in files_left.iter().zip(&excess).zip(lens) {
-                if file.first.get() >= begin {
-                    words.removed.count(*rule, len);
-                }
-            }
-        }
-        files[..gone].iter().try_for_each(|file| file.remove(&self.dir))?;
-        Ok(gone)
-    }
-
     /// The rules by which files are to go, oldest first, one for each that is more than the policy
     /// allows.
     fn excess(&self, policy: &Policy, files: &[SegmentFile]) -> Result<Vec<RemovalRule>> {
@@ -154,6 +95,68 @@ impl Core {
             Ok(self.dir.stat(&file.path).or_os("look at", &file.path)?.st_size as u64)
         };
         files.iter().map(len).collect()
+    }
+}
+
+impl Writer<'_> {
+    /// Looks after the files behind the newest if `slot` was the one to go on there; what is to be
+    /// published is published.
+    #[inline]
+    pub(crate) fn tidy_after(self, slot: &mut LocalSlot) {
+        if slot.has_rolled {
+            slot.has_rolled = false;
+            self.tidy();
+        }
+    }
+
+    /// Does to closed files what the policy says. What fails is tried again by the next.
+    #[cold]
+    pub(crate) fn tidy(self) {
+        self.make_space();
+        #[cfg(feature = "zstd")]
+        if self.words().files.policy.load().unwrap_or_default().compresses {
+            let _ = self.compress_closed();
+        }
+    }
+
+    /// Removes the files that the policy does not keep. What fails is tried again by the next.
+    #[cold]
+    pub(crate) fn make_space(self) {
+        let words = self.words();
+        let policy = words.files.policy.load().unwrap_or_default();
+        if policy.removes() && self.remove_old(&policy).is_ok_and(|count| count > 0) {
+            words.full.made_space();
+        }
+        self.forget_gone();
+    }
+
+    /// Removes the files that are not to be kept; returns how many.
+    ///
+    /// Looks and removes without the prepare lock, which writers need: what lies before `begin` is
+    /// nobody's, and files only come behind those that were listed.
+    fn remove_old(self, policy: &Policy) -> Result<usize> {
+        let words = self.words();
+        self.check_words()?;
+        // Another log may have taken the place.
+        self.require_place()?;
+        let files = Listing::read(&self.dir)?.files;
+        let left_over = Listing::count_before(&files, self.begin());
+        let (files_left, excess) = (&files[left_over..], self.excess(policy, &files[left_over..])?);
+        let gone = left_over + excess.len();
+        if gone > left_over {
+            let lens: Vec<u64> =
+                files_left[..excess.len()].iter().map(|file| self.len_of(file)).collect();
+            let _held = self.hold(HoldKind::Prepare)?;
+            let begin = words.begin.fetch_max(files[gone].first.get(), Ordering::SeqCst);
+            // Others may have come first with some of them.
+            for ((file, rule), len) in files_left.iter().zip(&excess).zip(lens) {
+                if file.first.get() >= begin {
+                    words.removed.count(*rule, len);
+                }
+            }
+        }
+        files[..gone].iter().try_for_each(|file| file.remove(&self.dir))?;
+        Ok(gone)
     }
 }
 

@@ -16,9 +16,9 @@
 
 use std::time::Duration;
 
-use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
+use crate::log::writer::Writer;
 use crate::shared::files::Newest;
 use crate::shared::primitive::Ordering;
 use crate::shared::{cursor, lock};
@@ -61,39 +61,6 @@ impl Core {
         }
     }
 
-    /// Leaves the file that is being written if its time is over.
-    #[inline]
-    pub(crate) fn look_at_clock(&self, attachment: &Attachment) {
-        let rule = &self.words().files.rule;
-        let rotate_at = rule.rotate_at.load(Ordering::Relaxed);
-        if rotate_at != 0 {
-            let period = rule.rotated_at.load(Ordering::Relaxed)..rotate_at;
-            if !period.contains(&clock::seconds()) {
-                self.leave_by_time(attachment);
-            }
-        }
-    }
-
-    #[cold]
-    fn leave_by_time(&self, attachment: &Attachment) {
-        let words = self.words();
-        let Ok(_held) = self.hold(HoldKind::Prepare, attachment) else { return };
-        let rule = &words.files.rule;
-        let (rotate_at, now) = (rule.rotate_at.load(Ordering::SeqCst), clock::seconds());
-        if rotate_at == 0 {
-            return;
-        }
-        // A file that got its first record since then is the new one already. A name from the
-        // future tells nothing.
-        let is_new = |time| (rotate_at..=now).contains(&time);
-        let newest = words.files.names.newest();
-        let newest = newest.filter(|newest| !newest.is_continuation && is_new(newest.time));
-        if now >= rotate_at && newest.is_none() {
-            self.leave_segment();
-        }
-        self.set_moment(&words.files.policy.load().unwrap_or_default(), now);
-    }
-
     /// Stores the first moment behind `time`, and the one before. The prepare lock is held.
     pub(crate) fn set_moment(&self, policy: &Policy, time: u64) {
         let rule = &self.words().files.rule;
@@ -120,8 +87,8 @@ impl Core {
             let message = "a framed log does not rotate; `trim` drops what is not needed any more";
             return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.dir));
         }
-        let attachment = self.attachment()?;
-        let _held = self.hold(HoldKind::Prepare, attachment)?;
+        let writer = self.writer()?;
+        let _held = writer.hold(HoldKind::Prepare)?;
         self.check_words()?;
         self.leave_segment();
         Ok(())
@@ -184,42 +151,6 @@ impl Core {
         Ok(())
     }
 
-    /// Prepares more before it is needed: a window of zeros, and the file that comes next.
-    #[inline]
-    pub(crate) fn prepare_text_ahead(&self, attachment: &Attachment, end: Lsn, is_ready: bool) {
-        let words = self.words();
-        let rule = &words.files.rule;
-        let ahead = words.ready_end.load(Ordering::Relaxed).saturating_sub(end.get());
-        let wants_zeros = is_ready && ahead < self.window() && self.needs_zeros();
-        let wants_file = end.get() > rule.edge.load(Ordering::Relaxed);
-        if (wants_zeros || wants_file) && words.prepare.holder.load(Ordering::Relaxed) == 0 {
-            self.prepare_text(attachment, end, is_ready);
-        }
-    }
-
-    #[cold]
-    fn prepare_text(&self, attachment: &Attachment, end: Lsn, is_ready: bool) {
-        let words = self.words();
-        let edge = self.edge();
-        let wants_zeros = is_ready && self.zeros_end() > words.ready_end.load(Ordering::Acquire);
-        if attachment.is_discouraged(end) || !(end.get() > edge || wants_zeros) {
-            return;
-        }
-        let Some(_held) = lock::try_acquire(&words.prepare, attachment.me()) else { return };
-        let mut prepared = self.check_words();
-        if is_ready {
-            // Others may have gone on meanwhile.
-            prepared = prepared.and_then(|()| self.make_ready_to(Lsn::new(self.zeros_end())));
-        }
-        if end.get() > edge {
-            prepared = prepared.and_then(|()| self.make_next().map(drop));
-        }
-        if prepared.is_err() {
-            // A full disk is not asked again for every record.
-            attachment.discourage(Lsn::new(end.get() + self.prefault_bytes / 8));
-        }
-    }
-
     /// Position beyond which the next file is to be made; found out where it is not known.
     fn edge(&self) -> u64 {
         let words = self.words();
@@ -269,6 +200,77 @@ impl Core {
         };
         if files.rule.window.load(Ordering::Relaxed) != window {
             files.rule.window.store(window, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// Leaves the file that is being written if its time is over.
+    #[inline]
+    pub(crate) fn look_at_clock(self) {
+        let rule = &self.words().files.rule;
+        let rotate_at = rule.rotate_at.load(Ordering::Relaxed);
+        if rotate_at != 0 {
+            let period = rule.rotated_at.load(Ordering::Relaxed)..rotate_at;
+            if !period.contains(&clock::seconds()) {
+                self.leave_by_time();
+            }
+        }
+    }
+
+    #[cold]
+    fn leave_by_time(self) {
+        let words = self.words();
+        let Ok(_held) = self.hold(HoldKind::Prepare) else { return };
+        let rule = &words.files.rule;
+        let (rotate_at, now) = (rule.rotate_at.load(Ordering::SeqCst), clock::seconds());
+        if rotate_at == 0 {
+            return;
+        }
+        // A file that got its first record since then is the new one already. A name from the
+        // future tells nothing.
+        let is_new = |time| (rotate_at..=now).contains(&time);
+        let newest = words.files.names.newest();
+        let newest = newest.filter(|newest| !newest.is_continuation && is_new(newest.time));
+        if now >= rotate_at && newest.is_none() {
+            self.leave_segment();
+        }
+        self.set_moment(&words.files.policy.load().unwrap_or_default(), now);
+    }
+
+    /// Prepares more before it is needed: a window of zeros, and the file that comes next.
+    #[inline]
+    pub(crate) fn prepare_text_ahead(self, end: Lsn, is_ready: bool) {
+        let words = self.words();
+        let rule = &words.files.rule;
+        let ahead = words.ready_end.load(Ordering::Relaxed).saturating_sub(end.get());
+        let wants_zeros = is_ready && ahead < self.window() && self.needs_zeros();
+        let wants_file = end.get() > rule.edge.load(Ordering::Relaxed);
+        if (wants_zeros || wants_file) && words.prepare.holder.load(Ordering::Relaxed) == 0 {
+            self.prepare_text(end, is_ready);
+        }
+    }
+
+    #[cold]
+    fn prepare_text(self, end: Lsn, is_ready: bool) {
+        let words = self.words();
+        let edge = self.edge();
+        let wants_zeros = is_ready && self.zeros_end() > words.ready_end.load(Ordering::Acquire);
+        if self.attachment.is_discouraged(end) || !(end.get() > edge || wants_zeros) {
+            return;
+        }
+        let Some(_held) = lock::try_acquire(&words.prepare, self.attachment.me()) else { return };
+        let mut prepared = self.check_words();
+        if is_ready {
+            // Others may have gone on meanwhile.
+            prepared = prepared.and_then(|()| self.make_ready_to(Lsn::new(self.zeros_end())));
+        }
+        if end.get() > edge {
+            prepared = prepared.and_then(|()| self.make_next().map(drop));
+        }
+        if prepared.is_err() {
+            // A full disk is not asked again for every record.
+            self.attachment.discourage(Lsn::new(end.get() + self.prefault_bytes / 8));
         }
     }
 }

@@ -19,8 +19,8 @@
 use std::time::Duration;
 
 use crate::log::attachment::Attachment;
-use crate::log::core::Core;
 use crate::log::pad;
+use crate::log::writer::Writer;
 use crate::shared::cursor::{self, Grant};
 use crate::shared::lock::{self, Held, Patience};
 use crate::shared::primitive::{self, Ordering};
@@ -53,34 +53,30 @@ impl Drop for Turn<'_> {
     }
 }
 
-impl Core {
+impl<'a> Writer<'a> {
     /// Takes a turn where writes are to be seen in their order; `None` where they are not, or where
     /// there is none to be had.
     #[inline]
-    pub(crate) fn take_turn(&self, attachment: &Attachment) -> Option<Turn<'_>> {
+    pub(crate) fn take_turn(self) -> Option<Turn<'a>> {
         if !self.writes_text() {
             return None;
         }
-        let words = &self.words().files.turn;
-        let held = match lock::try_acquire(words, attachment.me()) {
+        let words = &self.core.words().files.turn;
+        let held = match lock::try_acquire(words, self.attachment.me()) {
             Some(held) => held,
-            None => self.wait_for_turn(attachment, words)?,
+            None => self.wait_for_turn(words)?,
         };
         Some(Turn { words, _held: held })
     }
 
     #[cold]
-    fn wait_for_turn<'a>(
-        &self,
-        attachment: &Attachment,
-        words: &'a Alone<WatchedLockWords>,
-    ) -> Option<Held<'a>> {
-        let given_up = attachment.given_up.load(Ordering::Relaxed);
+    fn wait_for_turn(self, words: &'a Alone<WatchedLockWords>) -> Option<Held<'a>> {
+        let given_up = self.attachment.given_up.load(Ordering::Relaxed);
         let current =
             || (words.holder.load(Ordering::Relaxed), words.releases.load(Ordering::Relaxed));
         let (mut seen, mut pauses) = (current(), 0);
         let held = loop {
-            if let Some(held) = look(attachment, words) {
+            if let Some(held) = look(self.attachment, words) {
                 break Some(held);
             }
             if given_up != 0 && seen.0 == given_up {
@@ -91,24 +87,23 @@ impl Core {
             pauses = if now == seen { pauses + 1 } else { 0 };
             seen = now;
             if pauses == PAUSES_MAX {
-                let census = self.census(attachment);
+                let census = self.census();
                 let most = self.timeout.map_or(u128::MAX, |time| time.as_millis() / SLEEP_MILLIS);
                 let patience = Patience::Sleeps(most.min(SLEEPS_MAX.into()) as u32);
-                break lock::acquire_within(words, attachment.me(), &census, patience);
+                break lock::acquire_within(words, self.attachment.me(), &census, patience);
             }
         };
         let given_up = if held.is_some() { 0 } else { seen.0 };
-        attachment.given_up.store(given_up, Ordering::Relaxed);
+        self.attachment.given_up.store(given_up, Ordering::Relaxed);
         held
     }
 
     /// Has what the dead have reserved before `grant` padded. To be called in a turn.
     #[inline]
-    pub(crate) fn pad_before(&self, attachment: &Attachment, grant: Grant) {
-        if !cursor::is_next(self.words(), grant) && pad::is_held_back_by_the_dead(self, attachment)
-        {
+    pub(crate) fn pad_before(self, grant: Grant) {
+        if !cursor::is_next(self.words(), grant) && pad::is_held_back_by_the_dead(self) {
             // What goes wrong here is reported to who reads, or comes to that slot.
-            let _ = pad::repair(self, attachment);
+            let _ = pad::repair(self);
         }
     }
 }
