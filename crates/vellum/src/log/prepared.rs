@@ -7,7 +7,6 @@
 //! newest first. A file that is left beyond is replaced by the next who prepares.
 
 use crate::log::core::Core;
-use crate::log::holds::HoldKind;
 use crate::log::writer::Writer;
 use crate::shared::cursor;
 use crate::shared::primitive::Ordering;
@@ -42,7 +41,7 @@ fn release_alone(writer: Writer<'_>, most: u64) -> Result<Option<u64>> {
     // In this order: who seals has the lock first and takes a slot then.
     let sealer = writer.sealer(core.deadline())?;
     let words = core.words();
-    let _held = writer.hold(HoldKind::Prepare)?;
+    let prepare = writer.lock_prepare()?;
     let Some(mut slots) = writer.attachment.take_all_slots() else { return Ok(None) };
     if !sealer.is_idle() {
         return Ok(None);
@@ -57,7 +56,7 @@ fn release_alone(writer: Writer<'_>, most: u64) -> Result<Option<u64>> {
         end -= core.capacity();
         words.commits.ends.named_end.fetch_min(end, Ordering::AcqRel);
         words.allocated_end.store(end, Ordering::Release);
-        core.unallocate(end, end + core.capacity());
+        prepare.unallocate(end, end + core.capacity());
         released += 1;
     }
     Ok(Some(released))

@@ -1,13 +1,11 @@
-//! Reserving space at the tail, and making it ready first.
+//! Reserving space at the tail, and having it made ready first.
 //!
 //! A reservation that does not fit in the rest of its segment starts at the next one; what is
 //! skipped is padded (framed) or cut off the file (text). So every segment starts with a record,
 //! unless it continues one that is longer than a segment.
 //!
-//! **Ready**: space below `ready_end` lies in segments that exist and, where the log fills by
-//! mapping, holds written zeros. Space between there and `allocated_end` lies in segments that
-//! exist. Records that are written by `pwrite` anyway need no zeros: they are reserved beyond
-//! `ready_end` under the prepare lock, and take `ready_end` along.
+//! **Ready** is what may be stored to (`space`). Records that are written by `pwrite` anyway need no
+//! zeros: they are reserved beyond `ready_end` under the prepare lock, and take `ready_end` along.
 //!
 //! **In hand**: who reserves has open what filling takes, because nobody else can fill the range
 //! while it lives. So a range that would lie in a segment that is not open is refused, the segment
@@ -23,20 +21,13 @@
 //! **Staged** logs keep segments ready in two steps: a segment beyond the one being written exists
 //! on the device before it is needed, and its stage is made a window before the first record.
 
-use crate::format::control::Geometry;
 use crate::format::frame::ALIGNMENT;
-use crate::format::segment::header_len;
-use crate::knowledge;
 use crate::log::attachment::LocalSlot;
 use crate::log::core::Core;
-use crate::log::holds::HoldKind;
 use crate::log::writer::Writer;
-use crate::options::limits::CAPACITY_UNIT_BYTES;
-use crate::segment::prepare::{STEP_BYTES_MAX, STEP_BYTES_MIN};
 use crate::shared::cursor::{self, Grant, Range, Refused};
-use crate::shared::lock;
 use crate::shared::primitive::{AtomicU64, Ordering};
-use crate::{Error, ErrorKind, Layout, Lsn, Preallocate, Result};
+use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
 /// Records that space is kept ready for, where that is more than the prefault window.
 const RECORDS_AHEAD: u64 = 256;
@@ -87,69 +78,6 @@ impl Core {
         len_from(start.get() % capacity, len, capacity, limit)
     }
 
-    /// Makes what was allocated ready for a reservation of `len` bytes that ends at `end`. Returns
-    /// up to where it may reach, and how far it takes `ready_end` along. The prepare lock is held.
-    fn make_room(
-        &self,
-        tail: Lsn,
-        end: Lsn,
-        len: u64,
-        is_ready: bool,
-    ) -> Result<(&AtomicU64, u64)> {
-        let words = self.words();
-        let at = end.get() - len;
-        let needs_zeros = self.needs_zeros();
-        if self.geometry.layout == Layout::Text && at > tail.get() {
-            // What is skipped needs no zeros, and nobody may store there: it is cut off.
-            let ready = match (is_ready, needs_zeros) {
-                (true, true) => self.write_zeros(at, end.get())?,
-                (_, false) => self.allocate_from(at, end.get())?,
-                // What follows may be stored, and needs zeros.
-                (false, true) => self.allocate_from(at, end.get()).map(|_| end.get())?,
-            };
-            return Ok((&words.allocated_end, ready));
-        }
-        // Where nothing needs zeros, what is allocated is ready, and the lock is for segments. A
-        // stage has blocks only where it is ready.
-        if is_ready || !needs_zeros || self.stage.is_some() {
-            self.check_stage_room(end)?;
-            self.make_ready_to(end)?;
-            return Ok((&words.ready_end, 0));
-        }
-        if self.goes_in_steps() {
-            self.allocate_from(words.ready_end.load(Ordering::Acquire).max(tail.get()), end.get())?;
-        }
-        Ok((&words.allocated_end, 0))
-    }
-
-    /// Gives blocks from `at` to `end` at least; returns up to where. The prepare lock is held.
-    fn allocate_from(&self, mut at: u64, end: u64) -> Result<u64> {
-        while at < end {
-            at = self.allocate_step(at)?;
-        }
-        Ok(at)
-    }
-
-    /// Gives blocks for a step from `at` on; returns its end. The prepare lock is held.
-    fn allocate_step(&self, at: u64) -> Result<u64> {
-        let path = self.find_segment(self.segment_of(Lsn::new(at)))?;
-        let allocate = |limit: u64| {
-            self.preparer().allocate(&path, Lsn::new(at), Lsn::new(limit))?;
-            Ok(limit)
-        };
-        let limit = self.step_end(at);
-        // Where the disk is full, or the process at its limit, there may be room for less.
-        allocate(limit)
-            .or_else(|_| allocate((at + 1).next_multiple_of(CAPACITY_UNIT_BYTES).min(limit)))
-    }
-
-    /// Up to where blocks are made ready in one go from `at` on: the more, the longer the file is.
-    fn step_end(&self, at: u64) -> u64 {
-        let step = (at % self.capacity() / 4).clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
-        let segment_end = self.segment_end(Lsn::new(at)).get();
-        (at + step).next_multiple_of(CAPACITY_UNIT_BYTES).min(segment_end)
-    }
-
     /// Makes segments exist beyond the one being written until there are `segments`; returns how
     /// many were made. Of a text log one file is kept ready, without a name.
     ///
@@ -165,14 +93,14 @@ impl Core {
         let writer = self.writer()?;
         let words = self.words();
         if self.geometry.layout == Layout::Text {
-            let _held = writer.hold(HoldKind::Prepare)?;
+            let prepare = writer.lock_prepare()?;
             self.check_words()?;
-            *made = u64::from(segments > 0 && self.make_next()?);
+            *made = u64::from(segments > 0 && prepare.make_next()?);
             return Ok(());
         }
         loop {
             // Segment by segment, so that writers who need the lock do not wait for all of them.
-            let _held = writer.hold(HoldKind::Prepare)?;
+            let prepare = writer.lock_prepare()?;
             self.check_words()?;
             let wanted = segments.saturating_mul(self.capacity());
             let wanted = self.segment_end(cursor::tail(words)).get().saturating_add(wanted);
@@ -180,7 +108,7 @@ impl Core {
             if allocated >= wanted.min(Lsn::MAX.get() - self.capacity()) {
                 return Ok(());
             }
-            self.allocate_to(Lsn::new(allocated + 1), 0)?;
+            prepare.allocate_to(Lsn::new(allocated + 1), 0)?;
             *made += 1;
             if self.goes_in_steps() {
                 // What is prepared on purpose is there whole.
@@ -206,130 +134,6 @@ impl Core {
                 return;
             }
         }
-    }
-
-    /// Creates segments until `end` is allocated, in a text log for a record of `len` bytes; all or
-    /// none. Returns whether a text log went on in a new file. The prepare lock is held.
-    pub(crate) fn allocate_to(&self, end: Lsn, len: u64) -> Result<bool> {
-        let words = self.words();
-        let allocated = words.allocated_end.load(Ordering::Acquire);
-        let mut next = allocated;
-        if next < end.get() {
-            // No files for a log that is gone: another one may have taken its place.
-            self.require_place()?;
-        }
-        if next < end.get() && self.geometry.layout == Layout::Text {
-            return self.allocate_text(allocated, end, len).map(|()| true);
-        }
-        while next < end.get() {
-            if let Err(error) = self.preparer().create(Lsn::new(next)) {
-                // A record longer than the disk has room for must not eat the room there is.
-                self.unallocate(allocated, next);
-                return Err(error);
-            }
-            next += self.capacity();
-        }
-        if self.stage.is_some() {
-            words.commits.ends.named_end.fetch_max(next, Ordering::AcqRel);
-        }
-        words.allocated_end.store(next, Ordering::Release);
-        Ok(false)
-    }
-
-    /// Removes the segments from `allocated` to `end` again, the newest first: what is left of a
-    /// log without its control file has no gap. Returns whether all are gone.
-    pub(crate) fn unallocate(&self, allocated: u64, mut end: u64) -> bool {
-        let mut is_gone = true;
-        while end > allocated {
-            end -= self.capacity();
-            is_gone &= self.preparer().remove(Lsn::new(end)).is_ok();
-        }
-        is_gone
-    }
-
-    /// Makes allocated space ready up to `end` at least. The prepare lock is held.
-    pub(crate) fn make_ready_to(&self, end: Lsn) -> Result<()> {
-        let words = self.words();
-        // A dead owner may have reserved beyond `ready_end` without taking it along; nothing
-        // that is reserved may be zeroed.
-        let mut ready = words.ready_end.load(Ordering::Acquire).max(cursor::tail(words).get());
-        if ready < end.get() {
-            self.adapt_window();
-        }
-        while ready < end.get() {
-            if let Some(stage) = &self.stage
-                && (ready.is_multiple_of(self.capacity())
-                    || self.stage_begin() == Some(Lsn::new(ready)))
-            {
-                self.make_stage(stage, Lsn::new(ready))?;
-            }
-            ready = match self.needs_zeros() {
-                true => self.write_window(ready)?,
-                false if self.goes_in_steps() => self.allocate_step(ready)?,
-                false => self.ready_limit(ready),
-            };
-            words.ready_end.fetch_max(ready, Ordering::Release);
-        }
-        Ok(())
-    }
-
-    /// Writes zeros from `ready` to `end` at least; returns up to where. The prepare lock is held.
-    fn write_zeros(&self, mut ready: u64, end: u64) -> Result<u64> {
-        self.adapt_window();
-        while ready < end {
-            ready = self.write_window(ready)?;
-        }
-        Ok(ready)
-    }
-
-    /// Writes a window of zeros at `ready`; returns its end. The prepare lock is held.
-    fn write_window(&self, ready: u64) -> Result<u64> {
-        let first = self.segment_of(Lsn::new(ready));
-        let path = match &self.stage {
-            Some(stage) => stage.path(first),
-            None => self.find_segment(first)?,
-        };
-        let write = |limit: u64| {
-            self.preparer().write_zeros(&path, Lsn::new(ready), Lsn::new(limit))?;
-            Ok(limit)
-        };
-        let limit = self.ready_limit(ready);
-        match write(limit) {
-            // Where the disk is full, or the process at its limit, there may be room for less.
-            Err(_) if self.goes_in_steps() => {
-                write((ready + 1).next_multiple_of(CAPACITY_UNIT_BYTES).min(limit))
-            }
-            answer => answer,
-        }
-    }
-
-    /// How far to make ready in one go from `ready` on: a window, within a segment.
-    fn ready_limit(&self, ready: u64) -> u64 {
-        let segment_end = self.segment_end(Lsn::new(ready)).get();
-        if !self.needs_zeros() {
-            return segment_end;
-        }
-        let window = match self.geometry.layout {
-            Layout::Framed => self.prefault_bytes.min(self.capacity()),
-            Layout::Text => self.window(),
-        };
-        // Windows are counted in the file, so that the page cache can take them in large folios.
-        let header_len = header_len(self.geometry.layout);
-        let offset = header_len + ready % self.capacity();
-        let window_end = ready + window - offset % window;
-        window_end.min(segment_end)
-    }
-
-    /// Whether segments get their blocks in steps.
-    pub(crate) fn goes_in_steps(&self) -> bool {
-        let Geometry { layout, preallocate, fill, .. } = self.geometry;
-        knowledge::goes_in_steps(layout, preallocate, fill)
-    }
-
-    pub(crate) fn needs_zeros(&self) -> bool {
-        // A stage has no blocks before it is written, whatever its segment has.
-        self.has_mapping()
-            && (self.stage.is_some() || self.geometry.preallocate != Preallocate::Zeros)
     }
 
     /// Refuses shared words that contradict each other.
@@ -414,7 +218,7 @@ impl Writer<'_> {
     fn reserve_beyond(self, slot: &mut LocalSlot, len: u64, is_ready: bool) -> Result<Grant> {
         let words = self.words();
         loop {
-            let _held = self.hold(HoldKind::Prepare)?;
+            let prepare = self.lock_prepare()?;
             self.check_words()?;
             // What decides where a record goes does not change under the lock.
             let tail = cursor::tail(words);
@@ -424,8 +228,8 @@ impl Writer<'_> {
                 let message = "the log has used up its 16 PiB of positions; start a new one";
                 return Err(Error::new(ErrorKind::Exhausted, message).at_path(&self.dir));
             }
-            slot.has_rolled |= self.allocate_to(end, len)?;
-            let (limit, ready) = self.make_room(tail, end, len, is_ready)?;
+            slot.has_rolled |= prepare.allocate_to(end, len)?;
+            let (limit, ready) = prepare.make_room(tail, end, len, is_ready)?;
             let opened = self.take_in_hand(slot, range);
             if let Ok(grant) = self.reserve_in_hand(slot, limit, len) {
                 let ready = ready.max(grant.range.end().get());
@@ -468,23 +272,23 @@ impl Writer<'_> {
     #[cold]
     fn prepare_next(self, end: Lsn, ahead: u64, is_ready: bool) {
         let words = self.words();
-        let Some(_held) = lock::try_acquire(&words.prepare, self.attachment.me()) else { return };
+        let Some(prepare) = self.try_lock_prepare() else { return };
         // Others may have gone on meanwhile: what is wanted follows the tail, not `end`.
         let tail = cursor::tail(words).max(end);
         let wanted = Lsn::new(tail.get() + ahead.min(self.capacity()));
         if wanted > Lsn::MAX || self.attachment.is_discouraged(tail) {
             return;
         }
-        let prepared = self.check_words().and_then(|()| self.allocate_to(wanted, 0).map(drop));
+        let prepared = self.check_words().and_then(|()| prepare.allocate_to(wanted, 0).map(drop));
         let prepared = prepared.and_then(|()| self.check_stage_room(wanted));
         let prepared = prepared.and_then(|()| match is_ready {
-            true => self.make_ready_to(wanted),
+            true => prepare.make_ready_to(wanted),
             false => Ok(()),
         });
         if prepared.is_ok() && self.stage.is_some() {
             // Long before it is needed: this takes as long as thousands of commits.
             let next = self.segment_end(wanted);
-            let _ = self.allocate_to(next.min(Lsn::MAX), 0);
+            let _ = prepare.allocate_to(next.min(Lsn::MAX), 0);
         }
         if prepared.is_err() {
             // A full disk is not asked again for every record.

@@ -7,6 +7,7 @@
 use crate::error::OsResult;
 use crate::log::core::Core;
 use crate::log::pad;
+use crate::log::prepare_lock::Prepare;
 use crate::log::writer::Writer;
 use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::list;
@@ -31,6 +32,7 @@ pub(crate) fn to_data(writer: Writer<'_>) -> Result<()> {
     if core.geometry.layout == Layout::Framed {
         return free_behind(core, active, tail);
     }
+    let prepare = Prepare::without_lock(writer);
     words.ready_end.store(tail.get(), Ordering::SeqCst);
     if words.allocated_end.load(Ordering::SeqCst) > active.get() {
         let segment = core.open_unmapped(active)?;
@@ -44,9 +46,9 @@ pub(crate) fn to_data(writer: Writer<'_>) -> Result<()> {
             core.preparer().remove(first)?;
         }
         words.files.names.forget();
-        core.point_to_newest();
+        prepare.point_to_newest();
     }
-    core.unmake_next()
+    prepare.unmake_next()
 }
 
 /// Gives the blocks behind `tail` back, unless the segment has all of its own: those were prepared

@@ -6,6 +6,7 @@ use crate::format::control::Geometry;
 use crate::format::segment::header_len;
 use crate::log::core::Core;
 use crate::log::names::CONTROL_NAME;
+use crate::log::prepare_lock::Prepare;
 use crate::log::writer::Writer;
 use crate::segment::stage::{Stage, Twin};
 use crate::shared::commit::{self, Operation};
@@ -104,30 +105,6 @@ impl Core {
         Ok(())
     }
 
-    /// Makes the stage of the segment that holds `ready`, where what is ready ends, if it is not
-    /// there. The prepare lock is held.
-    pub(crate) fn make_stage(&self, stage: &Stage, ready: Lsn) -> Result<()> {
-        let id = self.words().commits.stage.id.load(Ordering::Acquire);
-        let first = self.segment_of(ready);
-        // One that is there may be open already.
-        if stage.is_there(id, first)? {
-            return Ok(());
-        }
-        let block_at = Lsn::new(ready.get() / BLOCK_LEN_MAX * BLOCK_LEN_MAX);
-        let mut bytes = vec![0; (ready.get() - block_at.get()) as usize];
-        if !bytes.is_empty() {
-            self.open_to_read(first)?.read(block_at, &mut bytes)?;
-        }
-        let header_len = header_len(self.geometry.layout);
-        let twin = Twin {
-            id,
-            first,
-            len: header_len + self.capacity(),
-            begin: (header_len + (block_at.get() - first.get()), &bytes),
-        };
-        stage.make(twin, &self.rights)
-    }
-
     /// Refuses an append up to `end` that needs the stage of one more segment than this process may
     /// fill, while a commit would make room.
     pub(crate) fn check_stage_room(&self, end: Lsn) -> Result<()> {
@@ -166,6 +143,32 @@ impl Core {
                 stage.retire(self.segment_of(begin));
             }
         }
+    }
+}
+
+impl Prepare<'_> {
+    /// Makes the stage of the segment that holds `ready`, where what is ready ends, if it is not
+    /// there.
+    pub(crate) fn make_stage(&self, stage: &Stage, ready: Lsn) -> Result<()> {
+        let id = self.words().commits.stage.id.load(Ordering::Acquire);
+        let first = self.segment_of(ready);
+        // One that is there may be open already.
+        if stage.is_there(id, first)? {
+            return Ok(());
+        }
+        let block_at = Lsn::new(ready.get() / BLOCK_LEN_MAX * BLOCK_LEN_MAX);
+        let mut bytes = vec![0; (ready.get() - block_at.get()) as usize];
+        if !bytes.is_empty() {
+            self.open_to_read(first)?.read(block_at, &mut bytes)?;
+        }
+        let header_len = header_len(self.geometry.layout);
+        let twin = Twin {
+            id,
+            first,
+            len: header_len + self.capacity(),
+            begin: (header_len + (block_at.get() - first.get()), &bytes),
+        };
+        stage.make(twin, &self.rights)
     }
 }
 

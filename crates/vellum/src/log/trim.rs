@@ -11,7 +11,6 @@ use zerocopy::IntoBytes;
 use crate::error::OsResult;
 use crate::format::segment::SegmentHeader;
 use crate::log::core::Core;
-use crate::log::holds::HoldKind;
 use crate::log::read::{not_a_start, starts_record};
 use crate::log::window::Window;
 use crate::log::writer::Writer;
@@ -46,7 +45,7 @@ pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
         // What is on its way to a file must arrive before the file goes.
         core.commit_to(before)?;
     }
-    let held = writer.hold(HoldKind::Prepare)?;
+    let held = writer.lock_prepare()?;
     core.check_words()?;
     let mut window = Window::new(Arc::clone(core));
     if before.get() > words.begin.load(Ordering::Acquire)
@@ -81,7 +80,7 @@ fn remove_files(writer: Writer<'_>, begin: Lsn) -> Result<u64> {
         |pair: &&[SegmentFile]| core.segment_end(pair[0].first) <= begin && pair[1].first <= begin;
     let gone: Vec<&SegmentFile> = files.windows(2).filter(is_gone).map(|pair| &pair[0]).collect();
     if !gone.is_empty() {
-        let _held = writer.hold(HoldKind::Prepare)?;
+        let _held = writer.lock_prepare()?;
         core.preparer().keep_spares(&gone)?;
     }
     // Those that are kept have another name now.

@@ -16,7 +16,6 @@ use rustix::io::Errno;
 use crate::format::control::Geometry;
 use crate::log::control::{overwrite_geometry, stored_geometry};
 use crate::log::core::Core;
-use crate::log::holds::HoldKind;
 use crate::log::read::{not_a_start, starts_record};
 use crate::log::window::Window;
 use crate::log::wipe;
@@ -52,7 +51,7 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     // In this order: who seals has the lock first and takes a slot then.
     let sealer = writer.sealer(core.deadline())?;
     let words = core.words();
-    let _held = writer.hold(HoldKind::Prepare)?;
+    let prepare = writer.lock_prepare()?;
     let tail = cursor::tail(words);
     let mut slots = writer.attachment.take_all_slots().ok_or_else(|| busy(core))?;
     if cursor::published(words) != tail || !sealer.is_idle() {
@@ -73,7 +72,7 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     let active = core.segment_of(from);
     let is_there = Listing::read(&core.dir)?.get(active).is_some();
     set_tail(core, from, if is_there { core.segment_end(from) } else { active });
-    core.point_to_newest();
+    prepare.point_to_newest();
     core.join_stage_anew()?;
     note(0)?;
     *is_half_done = false;

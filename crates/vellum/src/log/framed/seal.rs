@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 use crate::format::seal::{SEAL_LEN, Seal};
 use crate::log::core::Core;
 use crate::log::fill::Filler;
-use crate::log::holds::HoldKind;
 use crate::log::pad::Reason;
 use crate::log::reserve::{NOT_IN_HAND, Placement};
 use crate::log::writer::Writer;
@@ -208,10 +207,10 @@ impl<'a> Writer<'a> {
 
     /// Makes space ready up to `end`, where a seal is to stand.
     fn make_room_for_seal(self, end: Lsn, until: Until) -> Result<()> {
-        let _held = self.hold_until(HoldKind::Prepare, until)?;
+        let prepare = self.lock_prepare_until(until)?;
         self.check_words()?;
-        self.allocate_to(end, 0)?;
-        self.make_ready_to(end)
+        prepare.allocate_to(end, 0)?;
+        prepare.make_ready_to(end)
     }
 
     /// Writes a seal behind a long batch at once, so that recovery never has to trust so much.

@@ -20,7 +20,6 @@ use zstd::zstd_safe::{CCtx, CParameter};
 
 use crate::error::OsResult;
 use crate::log::core::Core;
-use crate::log::holds::HoldKind;
 use crate::log::names::{LOCK_NAME, UNFINISHED_COMPRESSED_NAME};
 use crate::log::writer::Writer;
 use crate::segment::listing::{self, Listing, SegmentFile, compressed_path};
@@ -104,7 +103,7 @@ impl Writer<'_> {
     /// Gives the compressed file its name, unless the other was removed meanwhile.
     fn name_compressed(self, plain: &SegmentFile, unfinished: &Path) -> Result<bool> {
         // Who removes files holds it too.
-        let _held = self.hold(HoldKind::Prepare)?;
+        let _held = self.lock_prepare()?;
         let is_there = self.dir.holds(&plain.path);
         if !is_there || self.segment_end(plain.first) <= self.begin() {
             return Ok(false);

@@ -12,8 +12,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::log::core::Core;
-use crate::log::holds::HoldKind;
 use crate::log::names::{CURRENT_NAME, UNFINISHED_CURRENT_NAME};
+use crate::log::prepare_lock::Prepare;
 use crate::log::writer::Writer;
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::cursor;
@@ -23,32 +23,6 @@ use crate::sys::clock;
 use crate::{ErrorKind, Layout, Lsn, Result};
 
 impl Core {
-    /// What the segment at `allocated` is to be called, which is about to be made for a record of
-    /// `len` bytes. The prepare lock is held.
-    pub(crate) fn next_name(&self, allocated: u64, len: u64) -> Result<Newest> {
-        let names = &self.words().files.names;
-        let first = Lsn::new(allocated);
-        let newest = names.newest();
-        if let Some(named) = newest.filter(|newest| newest.first >= first) {
-            // Who had the lock before died between naming and saying so.
-            if named.first == first {
-                return Ok(named);
-            }
-            // For a record longer than a segment: what is there keeps its name.
-            let listing = Listing::read(&self.dir)?;
-            let is_continuation = listing.get(first).is_some_and(|file| file.is_continuation);
-            return Ok(Newest { first, is_continuation, ..named });
-        }
-        let (previous, group_bytes) = match newest {
-            Some(newest) => (newest.time, self.group_bytes_at(newest)),
-            None => self.listed_newest(first)?,
-        };
-        let time = clock::seconds().max(previous);
-        let is_continuation = group_bytes > 0 && !self.is_over(first, group_bytes, len);
-        let group_bytes = if is_continuation { group_bytes } else { 0 };
-        Ok(Newest { first, time, is_continuation, group_bytes })
-    }
-
     /// Bytes of text up to the tail in the newest file and those that it continues.
     fn group_bytes_at(&self, newest: Newest) -> u64 {
         let tail = cursor::tail(self.words());
@@ -77,8 +51,50 @@ impl Core {
         Ok(sum)
     }
 
+    /// Name of the newest file that is there: who stored a name may have died before a file got it.
+    fn newest_name(&self) -> Result<Option<PathBuf>> {
+        let told = self.newest_path().map(|(_, path)| path).filter(|path| self.dir.holds(path));
+        let newest = match told {
+            Some(path) => Some(path),
+            None => Listing::read(&self.dir)?.files.pop().map(|file| file.path),
+        };
+        Ok(newest.and_then(|path| path.file_name().map(PathBuf::from)))
+    }
+
+    fn links_to(&self, link: &Path, name: &Path) -> bool {
+        self.dir.readlink(link).is_ok_and(|target| target == name)
+    }
+}
+
+impl Prepare<'_> {
+    /// What the segment at `allocated` is to be called, which is about to be made for a record of
+    /// `len` bytes.
+    pub(crate) fn next_name(&self, allocated: u64, len: u64) -> Result<Newest> {
+        let names = &self.words().files.names;
+        let first = Lsn::new(allocated);
+        let newest = names.newest();
+        if let Some(named) = newest.filter(|newest| newest.first >= first) {
+            // Who had the lock before died between naming and saying so.
+            if named.first == first {
+                return Ok(named);
+            }
+            // For a record longer than a segment: what is there keeps its name.
+            let listing = Listing::read(&self.dir)?;
+            let is_continuation = listing.get(first).is_some_and(|file| file.is_continuation);
+            return Ok(Newest { first, is_continuation, ..named });
+        }
+        let (previous, group_bytes) = match newest {
+            Some(newest) => (newest.time, self.group_bytes_at(newest)),
+            None => self.listed_newest(first)?,
+        };
+        let time = clock::seconds().max(previous);
+        let is_continuation = group_bytes > 0 && !self.is_over(first, group_bytes, len);
+        let group_bytes = if is_continuation { group_bytes } else { 0 };
+        Ok(Newest { first, time, is_continuation, group_bytes })
+    }
+
     /// Makes the file of the text segment that is to be called so, if it is not made yet, and names
-    /// it. The prepare lock is held.
+    /// it.
     pub(crate) fn name_next(&self, next: Newest) -> Result<()> {
         let first = next.first;
         let names = &self.words().files.names;
@@ -99,7 +115,7 @@ impl Core {
         }
     }
 
-    /// Makes the file of the next text segment ahead of need. The prepare lock is held.
+    /// Makes the file of the next text segment ahead of need.
     pub(crate) fn make_next(&self) -> Result<bool> {
         let words = self.words();
         let is_made = &words.files.names.is_next_made;
@@ -121,7 +137,7 @@ impl Core {
         self.preparer().unmake()
     }
 
-    /// Has the link lead to the newest file. The prepare lock is held.
+    /// Has the link lead to the newest file.
     ///
     /// A link that cannot be made, or of a filesystem without links, is not missed by the log.
     pub(crate) fn point_to_newest(&self) {
@@ -148,20 +164,6 @@ impl Core {
             let _ = self.dir.rename(&unfinished, &link);
         }
     }
-
-    /// Name of the newest file that is there: who stored a name may have died before a file got it.
-    fn newest_name(&self) -> Result<Option<PathBuf>> {
-        let told = self.newest_path().map(|(_, path)| path).filter(|path| self.dir.holds(path));
-        let newest = match told {
-            Some(path) => Some(path),
-            None => Listing::read(&self.dir)?.files.pop().map(|file| file.path),
-        };
-        Ok(newest.and_then(|path| path.file_name().map(PathBuf::from)))
-    }
-
-    fn links_to(&self, link: &Path, name: &Path) -> bool {
-        self.dir.readlink(link).is_ok_and(|target| target == name)
-    }
 }
 
 impl Writer<'_> {
@@ -173,9 +175,9 @@ impl Writer<'_> {
         // A framed log has none, and is not listed for it.
         if self.geometry.layout == Layout::Text
             && !is_right()
-            && let Ok(_held) = self.hold(HoldKind::Prepare)
+            && let Ok(prepare) = self.lock_prepare()
         {
-            self.point_to_newest();
+            prepare.point_to_newest();
         }
     }
 }

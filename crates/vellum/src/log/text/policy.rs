@@ -10,8 +10,8 @@ use crate::error::OsResult;
 use crate::format::control::GEOMETRY_LEN;
 use crate::log::control::{open_geometry, stored_geometry};
 use crate::log::core::Core;
-use crate::log::holds::HoldKind;
 use crate::log::names::GEOMETRY_NAME;
+use crate::log::prepare_lock::Prepare;
 use crate::log::writer::Writer;
 use crate::options::policy::PolicyWish;
 use crate::segment::listing::Listing;
@@ -55,8 +55,10 @@ impl Core {
         };
         store().or_os("store the policy in", &path)
     }
+}
 
-    /// Has every process follow the policy. The prepare lock is held.
+impl Prepare<'_> {
+    /// Has every process follow the policy.
     fn follow(&self, policy: &Policy) -> Result<()> {
         let files = &self.words().files;
         if files.names.newest().is_none() {
@@ -72,7 +74,7 @@ impl Core {
         Ok(())
     }
 
-    /// Takes the name of the newest segment from the directory. The prepare lock is held.
+    /// Takes the name of the newest segment from the directory.
     fn recall_name(&self) -> Result<()> {
         let listing = Listing::read(&self.dir)?;
         let allocated = self.words().allocated_end.load(Ordering::Acquire);
@@ -100,13 +102,13 @@ impl Writer<'_> {
         if self.geometry.layout == Layout::Framed || is_settled {
             return Ok(());
         }
-        let _held = self.hold(HoldKind::Prepare)?;
+        let prepare = self.lock_prepare()?;
         let stored = self.stored_policy();
         let policy = wish.applied_to(stored);
         words.files.policy.unload();
         if policy != stored {
             self.store_policy(&policy)?;
         }
-        self.follow(&policy)
+        prepare.follow(&policy)
     }
 }

@@ -11,7 +11,6 @@ use std::time::Duration;
 use crate::error::OsResult;
 use crate::log::attachment::LocalSlot;
 use crate::log::core::Core;
-use crate::log::holds::HoldKind;
 use crate::log::writer::Writer;
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::cursor;
@@ -146,7 +145,7 @@ impl Writer<'_> {
         if gone > left_over {
             let lens: Vec<u64> =
                 files_left[..excess.len()].iter().map(|file| self.len_of(file)).collect();
-            let _held = self.hold(HoldKind::Prepare)?;
+            let _held = self.lock_prepare()?;
             let begin = words.begin.fetch_max(files[gone].first.get(), Ordering::SeqCst);
             // Others may have come first with some of them.
             for ((file, rule), len) in files_left.iter().zip(&excess).zip(lens) {

@@ -17,11 +17,11 @@
 use std::time::Duration;
 
 use crate::log::core::Core;
-use crate::log::holds::HoldKind;
+use crate::log::prepare_lock::Prepare;
 use crate::log::writer::Writer;
+use crate::shared::cursor;
 use crate::shared::files::Newest;
 use crate::shared::primitive::Ordering;
-use crate::shared::{cursor, lock};
 use crate::sys::clock;
 use crate::{Error, ErrorKind, Layout, Lsn, Policy, Result};
 
@@ -61,26 +61,6 @@ impl Core {
         }
     }
 
-    /// Stores the first moment behind `time`, and the one before. The prepare lock is held.
-    pub(crate) fn set_moment(&self, policy: &Policy, time: u64) {
-        let rule = &self.words().files.rule;
-        let moment = next_moment(policy, time);
-        let every = policy.rotate_every.map_or(0, |every| every.as_secs());
-        rule.rotated_at.store(moment.saturating_sub(every), Ordering::SeqCst);
-        rule.rotate_at.store(moment, Ordering::SeqCst);
-    }
-
-    /// Has the next record go to a new segment, unless this one is empty. The prepare lock is held.
-    fn leave_segment(&self) {
-        let words = self.words();
-        let tail = cursor::tail(words);
-        let is_full = tail.get() == words.allocated_end.load(Ordering::Acquire);
-        if is_full || !tail.get().is_multiple_of(self.capacity()) {
-            let end = if is_full { tail } else { self.segment_end(tail) };
-            words.files.rule.closed_before.fetch_max(end.get(), Ordering::SeqCst);
-        }
-    }
-
     /// Has a text log go on in a new file at the next append.
     pub(crate) fn rotate(&self) -> Result<()> {
         if self.geometry.layout == Layout::Framed {
@@ -88,9 +68,9 @@ impl Core {
             return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.dir));
         }
         let writer = self.writer()?;
-        let _held = writer.hold(HoldKind::Prepare)?;
+        let prepare = writer.lock_prepare()?;
         self.check_words()?;
-        self.leave_segment();
+        prepare.leave_segment();
         Ok(())
     }
 
@@ -104,8 +84,63 @@ impl Core {
         is_left || policy.rotate_bytes.is_some_and(|limit| group_bytes.saturating_add(len) > limit)
     }
 
+    /// Position beyond which the next file is to be made; found out where it is not known.
+    fn edge(&self) -> u64 {
+        let words = self.words();
+        let edge = words.files.rule.edge.load(Ordering::Relaxed);
+        let tail = cursor::tail(words);
+        if edge != 0 || words.allocated_end.load(Ordering::Acquire) <= tail.get() {
+            return edge;
+        }
+        let edge =
+            self.segment_of(tail).get() + self.newest_room().saturating_sub(self.prefault_bytes);
+        words.files.rule.edge.store(edge, Ordering::Relaxed);
+        edge
+    }
+
+    /// Up to where zeros are to be written: a window ahead of the tail, within what records go to.
+    fn zeros_end(&self) -> u64 {
+        if !self.needs_zeros() {
+            return 0;
+        }
+        let words = self.words();
+        let tail = cursor::tail(words);
+        let limit = self.segment_of(tail).get() + self.limit_at(tail);
+        let allocated = words.allocated_end.load(Ordering::Acquire);
+        (tail.get() + self.window()).min(limit).min(allocated)
+    }
+
+    /// Bytes of zeros to keep ahead of the tail.
+    #[inline]
+    pub(crate) fn window(&self) -> u64 {
+        let window = self.words().files.rule.window.load(Ordering::Relaxed);
+        window.clamp(WINDOW_BYTES_MIN.min(self.prefault_bytes), self.prefault_bytes)
+    }
+}
+
+impl Prepare<'_> {
+    /// Stores the first moment behind `time`, and the one before.
+    pub(crate) fn set_moment(&self, policy: &Policy, time: u64) {
+        let rule = &self.words().files.rule;
+        let moment = next_moment(policy, time);
+        let every = policy.rotate_every.map_or(0, |every| every.as_secs());
+        rule.rotated_at.store(moment.saturating_sub(every), Ordering::SeqCst);
+        rule.rotate_at.store(moment, Ordering::SeqCst);
+    }
+
+    /// Has the next record go to a new segment, unless this one is empty.
+    fn leave_segment(&self) {
+        let words = self.words();
+        let tail = cursor::tail(words);
+        let is_full = tail.get() == words.allocated_end.load(Ordering::Acquire);
+        if is_full || !tail.get().is_multiple_of(self.capacity()) {
+            let end = if is_full { tail } else { self.segment_end(tail) };
+            words.files.rule.closed_before.fetch_max(end.get(), Ordering::SeqCst);
+        }
+    }
+
     /// Stores how much of the newest segment records go to: what the files that it continues leave
-    /// of the policy's limit. The prepare lock is held.
+    /// of the policy's limit.
     pub(crate) fn set_limit(&self, policy: &Policy) {
         let files = &self.words().files;
         let before = files.names.newest().map_or(0, |newest| newest.group_bytes);
@@ -115,7 +150,7 @@ impl Core {
     }
 
     /// Creates text segments from `allocated` until `end` is allocated, for a record of `len` bytes
-    /// that ends there; all or none. The prepare lock is held.
+    /// that ends there; all or none.
     #[cold]
     pub(crate) fn allocate_text(&self, allocated: u64, end: Lsn, len: u64) -> Result<()> {
         let words = self.words();
@@ -151,41 +186,7 @@ impl Core {
         Ok(())
     }
 
-    /// Position beyond which the next file is to be made; found out where it is not known.
-    fn edge(&self) -> u64 {
-        let words = self.words();
-        let edge = words.files.rule.edge.load(Ordering::Relaxed);
-        let tail = cursor::tail(words);
-        if edge != 0 || words.allocated_end.load(Ordering::Acquire) <= tail.get() {
-            return edge;
-        }
-        let edge =
-            self.segment_of(tail).get() + self.newest_room().saturating_sub(self.prefault_bytes);
-        words.files.rule.edge.store(edge, Ordering::Relaxed);
-        edge
-    }
-
-    /// Up to where zeros are to be written: a window ahead of the tail, within what records go to.
-    fn zeros_end(&self) -> u64 {
-        if !self.needs_zeros() {
-            return 0;
-        }
-        let words = self.words();
-        let tail = cursor::tail(words);
-        let limit = self.segment_of(tail).get() + self.limit_at(tail);
-        let allocated = words.allocated_end.load(Ordering::Acquire);
-        (tail.get() + self.window()).min(limit).min(allocated)
-    }
-
-    /// Bytes of zeros to keep ahead of the tail.
-    #[inline]
-    pub(crate) fn window(&self) -> u64 {
-        let window = self.words().files.rule.window.load(Ordering::Relaxed);
-        window.clamp(WINDOW_BYTES_MIN.min(self.prefault_bytes), self.prefault_bytes)
-    }
-
-    /// Chooses how much to write now, by how long it has lasted last time. The prepare lock is
-    /// held.
+    /// Chooses how much to write now, by how long it has lasted last time.
     pub(crate) fn adapt_window(&self) {
         if self.geometry.layout == Layout::Framed {
             return;
@@ -221,7 +222,7 @@ impl Writer<'_> {
     #[cold]
     fn leave_by_time(self) {
         let words = self.words();
-        let Ok(_held) = self.hold(HoldKind::Prepare) else { return };
+        let Ok(prepare) = self.lock_prepare() else { return };
         let rule = &words.files.rule;
         let (rotate_at, now) = (rule.rotate_at.load(Ordering::SeqCst), clock::seconds());
         if rotate_at == 0 {
@@ -233,9 +234,9 @@ impl Writer<'_> {
         let newest = words.files.names.newest();
         let newest = newest.filter(|newest| !newest.is_continuation && is_new(newest.time));
         if now >= rotate_at && newest.is_none() {
-            self.leave_segment();
+            prepare.leave_segment();
         }
-        self.set_moment(&words.files.policy.load().unwrap_or_default(), now);
+        prepare.set_moment(&words.files.policy.load().unwrap_or_default(), now);
     }
 
     /// Prepares more before it is needed: a window of zeros, and the file that comes next.
@@ -259,14 +260,14 @@ impl Writer<'_> {
         if self.attachment.is_discouraged(end) || !(end.get() > edge || wants_zeros) {
             return;
         }
-        let Some(_held) = lock::try_acquire(&words.prepare, self.attachment.me()) else { return };
+        let Some(prepare) = self.try_lock_prepare() else { return };
         let mut prepared = self.check_words();
         if is_ready {
             // Others may have gone on meanwhile.
-            prepared = prepared.and_then(|()| self.make_ready_to(Lsn::new(self.zeros_end())));
+            prepared = prepared.and_then(|()| prepare.make_ready_to(Lsn::new(self.zeros_end())));
         }
         if end.get() > edge {
-            prepared = prepared.and_then(|()| self.make_next().map(drop));
+            prepared = prepared.and_then(|()| prepare.make_next().map(drop));
         }
         if prepared.is_err() {
             // A full disk is not asked again for every record.

@@ -1,0 +1,52 @@
+//! The lock under which space is made ready, and files are named and removed.
+//!
+//! What may be done only while it is held are methods of [`Prepare`].
+//!
+//! **If the process dies here**: the next one takes the lock over, and does what was half done again.
+
+use std::ops::Deref;
+
+use crate::Result;
+use crate::log::holds::HoldKind;
+use crate::log::writer::Writer;
+use crate::shared::lock::{self, Held, Until};
+
+/// The lock, held until dropped.
+pub(crate) struct Prepare<'a> {
+    writer: Writer<'a>,
+    _held: Option<Held<'a>>,
+}
+
+impl<'a> Prepare<'a> {
+    /// For a process that is in the gate alone: nobody else can take the lock.
+    pub(crate) fn without_lock(writer: Writer<'a>) -> Prepare<'a> {
+        Prepare { writer, _held: None }
+    }
+}
+
+impl<'a> Writer<'a> {
+    /// Waits for the lock.
+    pub(crate) fn lock_prepare(self) -> Result<Prepare<'a>> {
+        self.lock_prepare_until(self.deadline())
+    }
+
+    /// Waits for the lock no longer than `until`.
+    pub(crate) fn lock_prepare_until(self, until: Until) -> Result<Prepare<'a>> {
+        let held = self.hold_until(HoldKind::Prepare, until)?;
+        Ok(Prepare { writer: self, _held: Some(held) })
+    }
+
+    /// The lock, if nobody holds it.
+    pub(crate) fn try_lock_prepare(self) -> Option<Prepare<'a>> {
+        let held = lock::try_acquire(&self.core.words().prepare, self.attachment.me())?;
+        Some(Prepare { writer: self, _held: Some(held) })
+    }
+}
+
+impl<'a> Deref for Prepare<'a> {
+    type Target = Writer<'a>;
+
+    fn deref(&self) -> &Writer<'a> {
+        &self.writer
+    }
+}
