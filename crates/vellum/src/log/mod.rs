@@ -473,19 +473,22 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotFound`], [`ErrorKind::AlreadyExists`] and [`ErrorKind::PermissionDenied`] as
-    /// for a file; [`ErrorKind::InvalidOption`] for a value out of range or one that contradicts
-    /// the stored one, and where a log is created below a damaged [`vellum.toml`](crate::Advice);
-    /// [`ErrorKind::Incompatible`] where the path is something other than a log of this version;
-    /// [`ErrorKind::Unsupported`] on a filesystem that cannot carry a log, with the reason;
-    /// [`ErrorKind::Corrupt`] for damage to what was committed, with file and position;
-    /// [`ErrorKind::Poisoned`] while others have the log open after a failed write;
-    /// [`ErrorKind::TooManyParticipants`] when 1024 processes are attached.
+    /// [`NotFound`](crate::ErrorKind::NotFound), [`AlreadyExists`](crate::ErrorKind::AlreadyExists)
+    /// and [`PermissionDenied`](crate::ErrorKind::PermissionDenied) as for a file;
+    /// [`InvalidOption`](crate::ErrorKind::InvalidOption) for a value out of range or one that
+    /// contradicts the stored one, and where a log is created below a damaged
+    /// [`vellum.toml`](crate::Advice); [`Incompatible`](crate::ErrorKind::Incompatible) where the
+    /// path is something other than a log of this version;
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) on a filesystem that cannot carry a log, with
+    /// the reason; [`Corrupt`](crate::ErrorKind::Corrupt) for damage to what was committed, with
+    /// file and position; [`Poisoned`](crate::ErrorKind::Poisoned) while others have the log open
+    /// after a failed write; [`TooManyParticipants`](crate::ErrorKind::TooManyParticipants) when
+    /// 1024 processes are attached.
     ///
     /// # Durability
     ///
     /// A created log survives the death of every process. After a power cut it is there whole or
-    /// not at all; a [staged](Fill::Staged) one is there once this has returned.
+    /// not at all; a [staged](crate::Fill::Staged) one is there once this has returned.
     ///
     /// # Cost
     ///

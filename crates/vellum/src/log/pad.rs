@@ -48,7 +48,7 @@ pub(crate) fn write(core: &Core, range: Range, reason: Reason) -> Result<()> {
     write_to(core, range, reason, |first| core.open_segment_briefly(first).map(Arc::new))
 }
 
-/// As [`write`], to segments that `open` gives.
+/// As [`write()`], to segments that `open` gives.
 pub(crate) fn write_to(
     core: &Core,
     range: Range,

@@ -55,12 +55,11 @@ pub enum Fill {
     /// synchronous writes when they are committed. For framed logs that commit.
     ///
     /// The stage is one file for each segment with records that are not durable, in the log's
-    /// directory: three at most unless
-    /// [`staged_segments_max`](Options::staged_segments_max) says otherwise. Its pages are dropped
-    /// when all of the segment is durable, so they hardly ever reach the device. Records that are
-    /// not committed survive every process, but not a reboot. The last process to close the log
-    /// commits everything. Where a mapping is not safe, on btrfs for one, each record is written
-    /// to the stage by one system call.
+    /// directory: three at most unless [`staged_segments_max`](crate::Options::staged_segments_max)
+    /// says otherwise. Its pages are dropped when all of the segment is durable, so they hardly
+    /// ever reach the device. Records that are not committed survive every process, but not a
+    /// reboot. The last process to close the log commits everything. Where a mapping is not safe,
+    /// on btrfs for one, each record is written to the stage by one system call.
     Staged,
 }
 

@@ -22,8 +22,8 @@ use crate::options::policy::{OnFull, PolicyWish};
 /// [`segment_capacity_bytes`](Options::segment_capacity_bytes),
 /// [`preallocate`](Options::preallocate), [`fill`](Options::fill)) is stored when the log is
 /// created, and what is stored wins: an opener that leaves these alone takes what is there, one
-/// that asks for something else gets [`ErrorKind::InvalidOption`]. The other options belong to the
-/// process that opens.
+/// that asks for something else gets [`InvalidOption`](crate::ErrorKind::InvalidOption). The other
+/// options belong to the process that opens.
 ///
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
@@ -190,11 +190,11 @@ impl Options {
     /// process that holds what they need. Default: for as long as that process lives.
     ///
     /// Whoever is dead is not waited for, so only a process that is stopped, or does not get on,
-    /// makes a call give up, with [`ErrorKind::TimedOut`] and a text that names it. An append that
-    /// gives up has reserved nothing; what a commit that gives up was to make durable is in the log
-    /// as before. The time is for each wait, of which a call rarely has more than one, and is
-    /// looked at every 10 ms. What a call reads and writes itself has no limit, nor has the gate
-    /// through which one process at a time opens or closes a log.
+    /// makes a call give up, with [`TimedOut`](crate::ErrorKind::TimedOut) and a text that names
+    /// it. An append that gives up has reserved nothing; what a commit that gives up was to make
+    /// durable is in the log as before. The time is for each wait, of which a call rarely has more
+    /// than one, and is looked at every 10 ms. What a call reads and writes itself has no limit,
+    /// nor has the gate through which one process at a time opens or closes a log.
     pub fn timeout(mut self, timeout: Duration) -> Options {
         self.timeout = Some(timeout);
         self

@@ -129,7 +129,7 @@ impl Prepare<'_> {
         Ok(is_new)
     }
 
-    /// Removes what [`make_next`](Core::make_next) has made. Nobody else has the log open.
+    /// Removes what [`make_next`](Prepare::make_next) has made. Nobody else has the log open.
     pub(crate) fn unmake_next(&self) -> Result<()> {
         let files = &self.words().files;
         files.names.is_next_made.store(0, Ordering::SeqCst);
