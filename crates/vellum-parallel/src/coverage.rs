@@ -1,4 +1,4 @@
-//! Which bytes of the file somebody writes: so that no two pieces overlap.
+//! Which bytes of the file have been claimed, so that no two pieces overlap.
 //!
 //! Neighbours are joined, so the list is as long as the file has gaps at the moment.
 

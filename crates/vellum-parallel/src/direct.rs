@@ -7,15 +7,15 @@
 //!             memory |  straight to device   |memory: the next piece adds the rest
 //! ```
 //!
-//! The file is a row of cells. A cell that one piece covers wholly is written straight away. Other
-//! cells are put together in memory by all the pieces that have a part in them, and written once,
-//! when they are full, or at the end. So no block is ever written twice, none is read back, and no
-//! block has a direct and a buffered writer.
+//! The file is a row of cells. A cell that one piece covers wholly is written straight away. A cell
+//! that several pieces share is put together in memory. It is written once, when it is full, or at the
+//! end. So no block is ever written twice, none is read back, and no block has a direct and a buffered
+//! writer.
 //!
-//! **Invariant**: every byte of a cell takes the same way: straight, through the cell's memory, or
-//! (where too many cells are open, or direct writes are refused) through the page cache. A cell
-//! is a whole number of pages and of blocks, so the page cache never holds a page that a direct
-//! write changes behind it.
+//! **Invariant**: every byte of a cell takes the same path: straight to the device, through the cell's
+//! memory, or (where too many cells are open, or direct writes are refused) through the page cache. A
+//! cell is a whole number of pages and of blocks. So the page cache never holds a page that a direct
+//! write changes on the device.
 
 use std::collections::HashMap;
 use std::io::IoSlice;
@@ -27,8 +27,8 @@ use rustix::io::{self, Errno};
 use vellum_sys as sys;
 
 use super::buffer::{MEMORY_ALIGNMENT_BYTES, Memory, Pool};
-use super::ground::Ground;
 use super::lock;
+use super::preallocation::Preallocation;
 
 /// Unit in which parts of pieces are put together: large enough that a direct write of it is no
 /// waste, small enough that copying one at each end of a piece is cheap.
@@ -47,11 +47,11 @@ enum Cell {
     Passed,
 }
 
-/// The direct way into a file.
+/// Direct writes into a file.
 #[derive(Debug)]
 pub(super) struct Direct {
     fd: OwnedFd,
-    pub(super) ground: Ground,
+    pub(super) preallocation: Preallocation,
     len: Option<u64>,
     block_bytes: usize,
     memory_alignment: usize,
@@ -67,14 +67,14 @@ pub(super) struct Means<'a> {
 }
 
 impl Direct {
-    /// The direct way through `fd`, which was opened for it.
+    /// Direct writes through `fd`, which was opened for them.
     pub(super) fn new(fd: OwnedFd, len: Option<u64>) -> io::Result<Direct> {
         let memory_alignment = sys::file::direct_memory_alignment(&fd)
             .unwrap_or(MEMORY_ALIGNMENT_BYTES)
             .min(MEMORY_ALIGNMENT_BYTES);
         Ok(Direct {
             block_bytes: block_bytes(&fd)?,
-            ground: Ground::whole(len),
+            preallocation: Preallocation::whole(len),
             fd,
             len,
             memory_alignment,
@@ -91,7 +91,7 @@ impl Direct {
     /// Writes `bytes` at `offset`.
     pub(super) fn write(&self, means: Means<'_>, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let end = offset + bytes.len() as u64;
-        self.ground.ready(means.buffered, offset, end)?;
+        self.preallocation.ready(means.buffered, offset, end)?;
         let first_whole = offset.next_multiple_of(CELL_BYTES).min(end);
         let last_whole = (end / CELL_BYTES * CELL_BYTES).max(first_whole);
         let (head, rest) = bytes.split_at((first_whole - offset) as usize);

@@ -12,8 +12,8 @@ use vellum_sys as sys;
 
 use super::buffer::{Buffer, Pool};
 use super::coverage::Coverage;
-use super::line::{Line, PARKED_BYTES_MAX_DEFAULT, Parked, Turn};
-use super::way::Way;
+use super::reorder::{PARKED_BYTES_MAX_DEFAULT, Parked, Placement, ReorderBuffer};
+use super::write_path::WritePath;
 use super::{FileOptions, Method, lock};
 
 /// A spilled piece is moved this much at a time.
@@ -31,10 +31,10 @@ pub struct ResultFile {
     path: PathBuf,
     options: FileOptions,
     fd: OwnedFd,
-    way: Way,
+    write_path: WritePath,
     pool: Pool,
     coverage: Mutex<Coverage>,
-    line: Line,
+    reorder: ReorderBuffer,
     has_failed: AtomicBool,
     failure: Mutex<Option<Error>>,
     is_finished: bool,
@@ -66,18 +66,18 @@ impl ResultFile {
         let fd = sys::file::open(path, flags, options.mode.unwrap_or(0o666))
             .or_os("create the result file", path)?;
         let parked_bytes_max = options.parked_bytes_max.unwrap_or(PARKED_BYTES_MAX_DEFAULT);
-        let way = Way::choose(&fd, path, options.len, options.method, options.sync);
-        let way = way.or_os("look at the result file", path).inspect_err(|_| {
+        let write_path = WritePath::choose(&fd, path, options.len, options.method, options.sync);
+        let write_path = write_path.or_os("look at the result file", path).inspect_err(|_| {
             let _ = rustix::fs::unlink(path);
         })?;
         Ok(ResultFile {
             path: path.to_path_buf(),
             options,
             fd,
-            way,
+            write_path,
             pool: Pool::default(),
             coverage: Mutex::default(),
-            line: Line::new(parked_bytes_max),
+            reorder: ReorderBuffer::new(parked_bytes_max),
             has_failed: AtomicBool::new(false),
             failure: Mutex::default(),
             is_finished: false,
@@ -91,7 +91,7 @@ impl ResultFile {
 
     /// The method in use, never [`Method::Auto`].
     pub fn method(&self) -> Method {
-        self.way.method()
+        self.write_path.method()
     }
 
     /// Does ahead what can be done ahead of the first piece; what, depends on the method. Without
@@ -108,7 +108,7 @@ impl ResultFile {
     /// thread may prepare while others write already.
     pub fn prepare(&self) -> Result<()> {
         let Some(len) = self.options.len.filter(|len| *len > 0) else { return Ok(()) };
-        let prepared = self.way.prepare(self.fd.as_fd(), len);
+        let prepared = self.write_path.prepare(self.fd.as_fd(), len);
         self.noted(prepared.or_os("allocate the result file", &self.path))
     }
 
@@ -196,16 +196,18 @@ impl ResultFile {
             let message = format!("piece {index} of {len} bytes is longer than a slot ({max})");
             return Err(self.wrong(ErrorKind::InvalidOption, message));
         }
-        let turn = self.line.enter(index, len).map_err(|_| {
+        let placement = self.reorder.enter(index, len).map_err(|_| {
             let message = format!("piece {index} was handed in before");
             self.wrong(ErrorKind::InvalidOption, message)
         })?;
-        let place = match turn {
-            Turn::Write(offset) => Some(offset),
-            Turn::Park { in_memory: true } => self.line.park(index, Parked::Memory(bytes.to_vec())),
-            Turn::Park { in_memory: false } => {
-                let parked = self.line.spill(&self.path, bytes);
-                self.line.park(index, parked.or_os("park a piece beside", &self.path)?)
+        let place = match placement {
+            Placement::Write(offset) => Some(offset),
+            Placement::Park { in_memory: true } => {
+                self.reorder.park(index, Parked::Memory(bytes.to_vec()))
+            }
+            Placement::Park { in_memory: false } => {
+                let parked = self.reorder.spill(&self.path, bytes);
+                self.reorder.park(index, parked.or_os("park a piece beside", &self.path)?)
             }
         };
         match place {
@@ -219,12 +221,12 @@ impl ResultFile {
 
     /// Writes the parked pieces whose places have become known.
     fn write_parked(&self) -> Result<()> {
-        while let Some((offset, parked)) = self.line.next_parked() {
+        while let Some((offset, parked)) = self.reorder.next_parked() {
             match &parked {
                 Parked::Memory(bytes) => self.put(offset, bytes)?,
                 Parked::File { offset: from, len } => self.bring_back(offset, *from, *len)?,
             }
-            self.line.release(&parked);
+            self.reorder.release(&parked);
         }
         Ok(())
     }
@@ -236,7 +238,7 @@ impl ResultFile {
         while moved < len {
             let part_len = (len - moved).min(MOVE_BYTES) as usize;
             let part = &mut buffer[..part_len];
-            let read = self.line.read_back(part, from + moved);
+            let read = self.reorder.read_back(part, from + moved);
             read.or_os("read a piece parked beside", &self.path)?;
             self.put(to + moved, part)?;
             moved += part_len as u64;
@@ -246,7 +248,7 @@ impl ResultFile {
 
     /// Writes bytes that are nobody else's.
     fn put(&self, offset: u64, bytes: &[u8]) -> Result<()> {
-        let put = self.way.write(self.fd.as_fd(), &self.pool, offset, bytes);
+        let put = self.write_path.write(self.fd.as_fd(), &self.pool, offset, bytes);
         put.map_err(|errno| {
             let operation = format!("write {} bytes at offset {offset} of", bytes.len());
             Error::os(errno, &operation, &self.path)
@@ -302,7 +304,7 @@ impl ResultFile {
     /// How many pieces there are, where the file ends, and how much of it is written.
     fn extent(&self) -> Result<(u64, u64, u64)> {
         if self.options.piece_bytes_max.is_some() {
-            let end = self.line.end().map_err(|missing| {
+            let end = self.reorder.end().map_err(|missing| {
                 let message = format!("piece {missing} is missing, and later ones are there");
                 self.wrong(ErrorKind::InvalidOption, message)
             });
@@ -313,7 +315,7 @@ impl ResultFile {
     }
 
     fn complete(&self, len: u64) -> Result<()> {
-        let kept = self.way.finish(self.fd.as_fd(), &self.pool);
+        let kept = self.write_path.finish(self.fd.as_fd(), &self.pool);
         kept.or_os("write the ends of pieces of", &self.path)?;
         // To set the length that it has makes XFS write everything back first.
         if sys::file::len(&self.fd).or_os("look at", &self.path)? != len {

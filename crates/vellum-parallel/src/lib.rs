@@ -1,8 +1,8 @@
 //! One result file, written by several threads: disjoint pieces, in any order.
 //!
-//! Threads that write pieces of one file through the page cache take turns, because the kernel
-//! locks a file for each write. A [`ResultFile`] goes around that lock the way the filesystem at
-//! hand allows, and ends with the exact length, whatever the method needed on the way.
+//! The kernel locks a file for each buffered write, so threads that write one file wait for each
+//! other. A [`ResultFile`] avoids that lock in the way that its filesystem allows. The finished file
+//! has the exact length, whatever the method needed meanwhile.
 //!
 //! ```
 //! # let dir = tempfile::tempdir().unwrap();
@@ -23,8 +23,8 @@
 //! # Ok::<(), vellum_parallel::Error>(())
 //! ```
 //!
-//! Where the size of a piece is known only when it is there, as with compressed data, pieces are
-//! numbered instead: see [`FileOptions::slots`].
+//! Some pieces have no known size before they exist, as those of a compressor. Such pieces are
+//! numbered: see [`FileOptions::slots`].
 //!
 //! # Which method where
 //!
@@ -44,11 +44,11 @@ mod buffer;
 mod coverage;
 mod direct;
 mod file;
-mod ground;
-mod line;
 mod mapped;
 mod options;
-mod way;
+mod preallocation;
+mod reorder;
+mod write_path;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,14 +1,15 @@
-//! Into the page cache by two roads at the same time.
+//! Two write paths into the page cache at the same time: `pwrite`, and stores through a mapping.
 //!
-//! The kernel locks a file for each buffered write, so of several threads one writes and the others
-//! wait. Here those that would wait store through a shared mapping instead, which takes no such
-//! lock. Writing is the faster road (no zeros, no page faults), so it is never left empty: whoever
-//! finds it free takes it for a stretch of bytes. No more threads store than there are processors
-//! for beside the writer; what they did more would be done at the price of the writer's time.
+//! The kernel locks a file for each buffered write. So one of several threads writes, and the others
+//! would wait. Here they store through a shared mapping instead, which takes no such lock.
 //!
-//! Pages are there before anything is stored into them, so that a full disk is an error and not
-//! the end of the process; they are faulted in a batch at a time, small enough that the zeros which
-//! the kernel put into them are still in the processor's cache when the bytes follow.
+//! A write is faster than a store: it needs no zeroed page and no page fault. So the permit to write
+//! goes first. No more threads store than there are processors beside the writer's: one more would
+//! take the processor away from the writer.
+//!
+//! Pages are faulted in before anything is stored into them. So a full disk is an error, and does not
+//! kill the process. A batch of pages is small enough that their zeros are still in the processor's
+//! cache when the bytes follow.
 
 use std::os::fd::BorrowedFd;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -17,86 +18,86 @@ use std::thread;
 use rustix::io;
 use vellum_sys as sys;
 
-use super::ground::{Ground, Stretch};
 use super::lock;
+use super::preallocation::{Preallocation, Stretch};
 
-/// What is faulted in at a time: measured best among 64 KiB to 2 MiB.
+/// Bytes faulted in at a time: measured best among 64 KiB to 2 MiB.
 const BATCH_BYTES: u64 = 256 << 10;
-/// What is written at a time while others may want to.
-const TURN_BYTES: u64 = 2 << 20;
+/// Bytes written under one permit, while other threads may want it.
+const WRITE_BYTES: u64 = 2 << 20;
 
-/// The ways into the page cache of a file.
+/// Both write paths into the page cache of a file.
 #[derive(Debug)]
 pub(super) struct Mapped {
-    pub(super) ground: Ground,
-    roads: Roads,
+    pub(super) preallocation: Preallocation,
+    permits: Permits,
 }
 
-/// Who is on which road.
+/// One permit to write, and some to store.
 #[derive(Debug)]
-struct Roads {
-    taken: Mutex<Taken>,
-    /// Signalled whenever a road is left.
-    left: Condvar,
-    /// So many may store at the same time.
+struct Permits {
+    given: Mutex<Given>,
+    /// Signalled whenever a permit is returned.
+    returned: Condvar,
+    /// How many may store at the same time.
     stores_max: usize,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct Given {
     is_written: bool,
     stores: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Road {
+enum Kind {
     Write,
     Store,
 }
 
-/// A road taken; left when dropped.
-struct Turn<'a> {
-    roads: &'a Roads,
-    road: Road,
+/// A permit that a thread holds; returned when dropped.
+struct Permit<'a> {
+    permits: &'a Permits,
+    kind: Kind,
 }
 
-impl Roads {
-    fn new() -> Roads {
+impl Permits {
+    fn new() -> Permits {
         let processors = thread::available_parallelism().map_or(1, usize::from);
-        Roads { taken: Mutex::default(), left: Condvar::new(), stores_max: processors - 1 }
+        Permits { given: Mutex::default(), returned: Condvar::new(), stores_max: processors - 1 }
     }
 
-    /// Takes the road for writing if it is free, else the other; waits while both are full.
-    fn take(&self) -> Turn<'_> {
-        let mut taken = lock(&self.taken);
+    /// Takes the permit to write if it is free, else one to store; waits while there is none.
+    fn take(&self) -> Permit<'_> {
+        let mut given = lock(&self.given);
         loop {
-            if !taken.is_written {
-                taken.is_written = true;
-                return Turn { roads: self, road: Road::Write };
+            if !given.is_written {
+                given.is_written = true;
+                return Permit { permits: self, kind: Kind::Write };
             }
-            if taken.stores < self.stores_max {
-                taken.stores += 1;
-                return Turn { roads: self, road: Road::Store };
+            if given.stores < self.stores_max {
+                given.stores += 1;
+                return Permit { permits: self, kind: Kind::Store };
             }
-            taken = self.left.wait(taken).unwrap_or_else(PoisonError::into_inner);
+            given = self.returned.wait(given).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        let mut taken = lock(&self.roads.taken);
-        match self.road {
-            Road::Write => taken.is_written = false,
-            Road::Store => taken.stores -= 1,
+        let mut given = lock(&self.permits.given);
+        match self.kind {
+            Kind::Write => given.is_written = false,
+            Kind::Store => given.stores -= 1,
         }
-        self.roads.left.notify_one();
+        self.permits.returned.notify_one();
     }
 }
 
 impl Mapped {
     pub(super) fn new(len: Option<u64>, is_memory: bool) -> Mapped {
-        Mapped { ground: Ground::mapped(len, is_memory), roads: Roads::new() }
+        Mapped { preallocation: Preallocation::mapped(len, is_memory), permits: Permits::new() }
     }
 
     /// Writes `bytes` at `offset`.
@@ -107,7 +108,7 @@ impl Mapped {
         mut bytes: &[u8],
     ) -> io::Result<()> {
         while !bytes.is_empty() {
-            let stretch = self.ground.stretch(fd, offset)?;
+            let stretch = self.preallocation.stretch(fd, offset)?;
             let len = self.write_some(fd, &stretch, offset, bytes)?;
             offset += len as u64;
             bytes = &bytes[len..];
@@ -115,7 +116,7 @@ impl Mapped {
         Ok(())
     }
 
-    /// Writes the beginning of `bytes` by the road that is free; returns how much that is.
+    /// Writes the first part of `bytes` on the path that is free; returns its length.
     fn write_some(
         &self,
         fd: BorrowedFd<'_>,
@@ -128,19 +129,19 @@ impl Mapped {
             let end = ((place / unit + 1) * unit).min(stretch.len);
             &bytes[..(end - place).min(bytes.len() as u64) as usize]
         };
-        let turn = self.roads.take();
-        let now = match (turn.road, &stretch.map) {
-            (Road::Store, Some(map)) => {
+        let permit = self.permits.take();
+        let now = match (permit.kind, &stretch.map) {
+            (Kind::Store, Some(map)) => {
                 let now = part(BATCH_BYTES);
                 if map.try_populate(place as usize, now.len()).is_ok() {
                     map.write(place as usize, now);
                     return Ok(now.len());
                 }
-                // An old kernel, or a page that cannot be had: a write tells which, and kills
-                // nobody.
+                // An old kernel, or no page to be had: a write returns an error where a store would
+                // kill.
                 now
             }
-            _ => part(TURN_BYTES),
+            _ => part(WRITE_BYTES),
         };
         sys::file::write_all_at(fd, now, offset)?;
         Ok(now.len())
@@ -152,27 +153,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_writing_road_is_taken_first_and_both_are_left_again() {
-        let roads = Roads { stores_max: 1, ..Roads::new() };
-        let writer = roads.take();
-        let storer = roads.take();
-        assert_eq!((writer.road, storer.road), (Road::Write, Road::Store));
+    fn the_permit_to_write_goes_first_and_all_are_returned() {
+        let permits = Permits { stores_max: 1, ..Permits::new() };
+        let writer = permits.take();
+        let storer = permits.take();
+        assert_eq!((writer.kind, storer.kind), (Kind::Write, Kind::Store));
         thread::scope(|scope| {
-            let third = scope.spawn(|| roads.take().road);
+            let third = scope.spawn(|| permits.take().kind);
             drop(writer);
-            assert_eq!(third.join().unwrap(), Road::Write);
+            assert_eq!(third.join().unwrap(), Kind::Write);
         });
         drop(storer);
-        let taken = lock(&roads.taken);
-        assert!(!taken.is_written && taken.stores == 0);
+        let given = lock(&permits.given);
+        assert!(!given.is_written && given.stores == 0);
     }
 
     #[test]
     fn one_processor_stores_nothing() {
-        let roads = Roads { stores_max: 0, ..Roads::new() };
+        let permits = Permits { stores_max: 0, ..Permits::new() };
         thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| (0..100).for_each(|_| assert_eq!(roads.take().road, Road::Write)));
+                scope.spawn(|| (0..100).for_each(|_| assert_eq!(permits.take().kind, Kind::Write)));
             }
         });
     }

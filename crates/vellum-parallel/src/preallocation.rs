@@ -1,4 +1,4 @@
-//! The blocks of the file, allocated a stretch at a time before somebody writes there.
+//! Blocks of the file, allocated a stretch at a time before a thread writes there.
 
 use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
@@ -9,53 +9,53 @@ use vellum_sys::{self as sys, Map};
 
 use super::lock;
 
-/// What is made ready at a time where it is mapped, or where the length of the file is not known:
-/// other threads go on meanwhile in what is there.
+/// Bytes allocated at a time where they are mapped, or where the length of the file is not known.
+/// Meanwhile other threads continue in the stretches that exist.
 const STRETCH_BYTES: u64 = 32 << 20;
 
-/// A part of the file whose blocks are there.
+/// A part of the file whose blocks are allocated.
 #[derive(Debug)]
 pub(super) struct Stretch {
     /// Where it starts in the file.
     pub(super) begin: u64,
     /// Bytes in it.
     pub(super) len: u64,
-    /// The mapping of it, where pieces are stored through one.
+    /// Its mapping, if pieces are stored through one.
     pub(super) map: Option<Map>,
 }
 
 /// The file as a row of stretches.
 #[derive(Debug)]
-pub(super) struct Ground {
+pub(super) struct Preallocation {
     len: Option<u64>,
     stretch_bytes: u64,
     maps: bool,
-    /// Whether blocks are pages: then one thread allocates them no faster ahead than all of them do
-    /// when they store, and only [`Ground::prepare`] allocates.
+    /// Whether the blocks are pages of memory. Then one thread does not allocate them faster ahead of
+    /// the writers than the writers do themselves, so only [`Preallocation::prepare`] allocates.
     is_memory: bool,
-    /// By number, those that are made.
+    /// Those that are allocated, by number.
     stretches: RwLock<HashMap<u64, Arc<Stretch>>>,
-    /// Held while a stretch is made.
+    /// Held while a stretch is allocated.
     making: Mutex<()>,
 }
 
-impl Ground {
-    /// Ground that is allocated in one call where the length is known.
-    pub(super) fn whole(len: Option<u64>) -> Ground {
-        Ground::new(len, len.unwrap_or(STRETCH_BYTES).max(1), false, false)
+impl Preallocation {
+    /// Blocks that are allocated in one call where the length is known.
+    pub(super) fn whole(len: Option<u64>) -> Preallocation {
+        Preallocation::new(len, len.unwrap_or(STRETCH_BYTES).max(1), false, false)
     }
 
-    /// Ground that is allocated and mapped a stretch at a time.
-    pub(super) fn mapped(len: Option<u64>, is_memory: bool) -> Ground {
-        Ground::new(len, STRETCH_BYTES, true, is_memory)
+    /// Blocks that are allocated and mapped a stretch at a time.
+    pub(super) fn mapped(len: Option<u64>, is_memory: bool) -> Preallocation {
+        Preallocation::new(len, STRETCH_BYTES, true, is_memory)
     }
 
-    fn new(len: Option<u64>, stretch_bytes: u64, maps: bool, is_memory: bool) -> Ground {
+    fn new(len: Option<u64>, stretch_bytes: u64, maps: bool, is_memory: bool) -> Preallocation {
         let (stretches, making) = (RwLock::default(), Mutex::default());
-        Ground { len, stretch_bytes, maps, is_memory, stretches, making }
+        Preallocation { len, stretch_bytes, maps, is_memory, stretches, making }
     }
 
-    /// Makes everything ready, where the length is known.
+    /// Allocates the whole file, if its length is known.
     pub(super) fn prepare(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
         let len = self.len.unwrap_or(0);
         let mut begin = 0;
@@ -70,7 +70,7 @@ impl Ground {
         Ok(())
     }
 
-    /// Makes the bytes from `begin` to `end` ready.
+    /// Allocates the bytes from `begin` to `end`.
     pub(super) fn ready(&self, fd: BorrowedFd<'_>, mut begin: u64, end: u64) -> io::Result<()> {
         while begin < end {
             let stretch = self.stretch(fd, begin)?;
@@ -79,7 +79,7 @@ impl Ground {
         Ok(())
     }
 
-    /// The stretch with the byte at `offset`, made now where nobody has made it yet.
+    /// The stretch that holds the byte at `offset`, allocated now if no thread has done so.
     pub(super) fn stretch(&self, fd: BorrowedFd<'_>, offset: u64) -> io::Result<Arc<Stretch>> {
         let index = offset / self.stretch_bytes;
         if let Some(stretch) = self.made(index) {
@@ -108,17 +108,17 @@ impl Ground {
             false => None,
         };
         if !is_allocated && self.len.is_some() && sys::file::len(fd)? < end {
-            // Writes that make a file longer take turns.
+            // Writes that extend a file wait for each other.
             sys::file::set_len(fd, end)?;
         }
         Ok(Stretch { begin, len: end - begin, map })
     }
 
-    /// Gives a stretch its blocks; false where they are not to be had ahead, so that the writes
-    /// will tell.
+    /// Allocates the blocks of a stretch; false where that cannot be done ahead, and the writes will
+    /// allocate or fail.
     fn allocate(&self, fd: BorrowedFd<'_>, begin: u64, end: u64) -> io::Result<bool> {
-        // The last byte is enough to make the file long enough for a mapping. To set the length
-        // would cut off what somebody writes behind it at this moment.
+        // To allocate the last byte makes the file long enough for a mapping. To set the length could
+        // cut off what another thread writes behind it at this moment.
         let from = if self.is_memory { end - 1 } else { begin };
         let allocated = sys::file::check_size_limit(end)
             .and_then(|()| sys::file::allocate_range(fd, from, end - from));

@@ -1,10 +1,11 @@
-//! Numbered pieces of sizes that nobody knows ahead.
+//! The reorder buffer: numbered pieces whose sizes are not known ahead.
 //!
-//! Where a piece begins is known as soon as the sizes of all before it are, that is when they have
-//! been handed in. Such a piece is written at once at its final place: where pieces come nearly in
-//! order, nothing is ever moved. A piece that overtakes is parked: a copy in memory, and when
-//! there is enough of those, in a nameless file beside the result. Whoever hands in the piece
-//! that was missing writes the parked ones behind it as well.
+//! A piece has its place as soon as all pieces before it have been handed in, because their sizes are
+//! known then. It is written there at once. So nothing is moved where pieces come nearly in order.
+//!
+//! A piece that comes too early is parked. A copy stays in memory, or in a nameless file beside the
+//! result where the memory for that is used up. The thread that hands in the missing piece also
+//! writes the parked ones that follow it.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -20,7 +21,7 @@ use super::lock;
 /// Memory for parked pieces unless chosen otherwise.
 pub(super) const PARKED_BYTES_MAX_DEFAULT: u64 = 64 << 20;
 
-/// A piece that waits for its place.
+/// A copy of a piece that came too early.
 #[derive(Debug)]
 pub(super) enum Parked {
     /// A copy in memory.
@@ -38,13 +39,13 @@ impl Parked {
     }
 }
 
-/// Why a piece is not taken.
+/// The piece was handed in before.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Twice;
+pub(super) struct Duplicate;
 
-/// The order of the pieces.
+/// Which pieces have come, and copies of those that came too early.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct ReorderBuffer {
     /// Memory for parked pieces.
     parked_bytes_max: u64,
     state: Mutex<State>,
@@ -56,44 +57,44 @@ struct State {
     /// The first piece that is missing, and where it begins.
     next: u64,
     next_offset: u64,
-    /// Pieces behind it; `None` while the copy is being made.
+    /// Later pieces; `None` while the copy is being made.
     parked: BTreeMap<u64, Option<Parked>>,
     parked_bytes: u64,
 }
 
-/// What a piece is to do.
+/// Where a piece goes.
 #[derive(Debug)]
-pub(super) enum Turn {
-    /// It is next: its place in the file.
+pub(super) enum Placement {
+    /// To this offset of the file: all before it have come.
     Write(u64),
-    /// It overtakes: to be copied, in memory where there is room, and parked.
+    /// It came too early: the caller copies it, in memory where there is room, and parks the copy.
     Park { in_memory: bool },
 }
 
-impl Line {
-    pub(super) fn new(parked_bytes_max: u64) -> Line {
-        Line { parked_bytes_max, state: Mutex::default(), spill: Mutex::default() }
+impl ReorderBuffer {
+    pub(super) fn new(parked_bytes_max: u64) -> ReorderBuffer {
+        ReorderBuffer { parked_bytes_max, state: Mutex::default(), spill: Mutex::default() }
     }
 
-    /// Takes up piece `index` of `len` bytes.
-    pub(super) fn enter(&self, index: u64, len: u64) -> Result<Turn, Twice> {
+    /// Enters piece `index` of `len` bytes.
+    pub(super) fn enter(&self, index: u64, len: u64) -> Result<Placement, Duplicate> {
         let mut state = lock(&self.state);
         if index < state.next || state.parked.contains_key(&index) {
-            return Err(Twice);
+            return Err(Duplicate);
         }
         if index == state.next {
-            return Ok(Turn::Write(state.advance(len)));
+            return Ok(Placement::Write(state.advance(len)));
         }
         state.parked.insert(index, None);
         let in_memory = state.parked_bytes.saturating_add(len) <= self.parked_bytes_max;
         if in_memory {
             state.parked_bytes += len;
         }
-        Ok(Turn::Park { in_memory })
+        Ok(Placement::Park { in_memory })
     }
 
-    /// Leaves the copy of a piece for others, or answers its place where the pieces before it have
-    /// come meanwhile: the caller writes it then, and the copy is dropped.
+    /// Keeps the copy of a piece, or drops it and returns the place of the piece if all before it have
+    /// come meanwhile. Then the caller writes the piece itself.
     pub(super) fn park(&self, index: u64, parked: Parked) -> Option<u64> {
         let mut state = lock(&self.state);
         if index > state.next {
@@ -107,7 +108,7 @@ impl Line {
         Some(offset)
     }
 
-    /// The next piece whose place has become known, for the caller to write.
+    /// The next parked piece that has its place now, and that place; the caller writes it.
     pub(super) fn next_parked(&self) -> Option<(u64, Parked)> {
         let mut state = lock(&self.state);
         let next = state.next;
@@ -117,7 +118,7 @@ impl Line {
         Some((offset, parked))
     }
 
-    /// Gives back what a piece occupied while it was parked.
+    /// Frees the memory, or the part of the nameless file, that a parked piece took.
     pub(super) fn release(&self, parked: &Parked) {
         match *parked {
             Parked::Memory(_) => lock(&self.state).parked_bytes -= parked.len(),
@@ -125,8 +126,8 @@ impl Line {
         }
     }
 
-    /// Writes a piece to the nameless file, which is made now if it is the first; `beside` is the
-    /// path of the result.
+    /// Writes a copy of a piece to the nameless file, which the first one creates; `beside` is the path
+    /// of the result.
     pub(super) fn spill(&self, beside: &Path, bytes: &[u8]) -> io::Result<Parked> {
         let len = bytes.len() as u64;
         let (fd, offset) = lock(&self.spill).reserve(beside, len)?;
@@ -143,7 +144,7 @@ impl Line {
         }
     }
 
-    /// How many pieces there are and where they end, or the first that is missing.
+    /// The number of pieces and the end of the last, or the number of the first that is missing.
     pub(super) fn end(&self) -> Result<(u64, u64), u64> {
         let state = lock(&self.state);
         if state.parked.is_empty() { Ok((state.next, state.next_offset)) } else { Err(state.next) }
@@ -210,39 +211,42 @@ mod tests {
 
     #[test]
     fn a_piece_that_overtakes_is_placed_when_the_missing_one_comes() {
-        let line = Line::new(50);
-        assert!(matches!(line.enter(0, 10), Ok(Turn::Write(0))));
-        assert!(matches!(line.enter(2, 30), Ok(Turn::Park { in_memory: true })));
-        assert_eq!(line.enter(2, 30).err(), Some(Twice));
-        assert_eq!(line.enter(0, 30).err(), Some(Twice));
-        assert!(line.park(2, memory(30)).is_none());
-        assert_eq!(line.end(), Err(1));
-        assert!(matches!(line.enter(1, 20), Ok(Turn::Write(10))));
-        let (offset, parked) = line.next_parked().unwrap();
+        let reorder = ReorderBuffer::new(50);
+        assert!(matches!(reorder.enter(0, 10), Ok(Placement::Write(0))));
+        assert!(matches!(reorder.enter(2, 30), Ok(Placement::Park { in_memory: true })));
+        assert_eq!(reorder.enter(2, 30).err(), Some(Duplicate));
+        assert_eq!(reorder.enter(0, 30).err(), Some(Duplicate));
+        assert!(reorder.park(2, memory(30)).is_none());
+        assert_eq!(reorder.end(), Err(1));
+        assert!(matches!(reorder.enter(1, 20), Ok(Placement::Write(10))));
+        let (offset, parked) = reorder.next_parked().unwrap();
         assert_eq!((offset, parked.len()), (30, 30));
-        line.release(&parked);
-        assert!(line.next_parked().is_none());
-        assert_eq!(line.end(), Ok((3, 60)));
+        reorder.release(&parked);
+        assert!(reorder.next_parked().is_none());
+        assert_eq!(reorder.end(), Ok((3, 60)));
     }
 
     #[test]
     fn a_piece_whose_turn_comes_while_it_is_copied_is_written_by_its_owner() {
-        let line = Line::new(50);
-        assert!(matches!(line.enter(1, 5), Ok(Turn::Park { .. })));
-        assert!(matches!(line.enter(0, 7), Ok(Turn::Write(0))));
-        assert!(line.next_parked().is_none(), "it is not there yet");
-        assert_eq!(line.park(1, memory(5)), Some(7));
-        assert_eq!(line.end(), Ok((2, 12)));
+        let reorder = ReorderBuffer::new(50);
+        assert!(matches!(reorder.enter(1, 5), Ok(Placement::Park { .. })));
+        assert!(matches!(reorder.enter(0, 7), Ok(Placement::Write(0))));
+        assert!(reorder.next_parked().is_none(), "it is not there yet");
+        assert_eq!(reorder.park(1, memory(5)), Some(7));
+        assert_eq!(reorder.end(), Ok((2, 12)));
     }
 
     #[test]
     fn memory_for_parked_pieces_is_bounded() {
-        let line = Line::new(50);
-        assert!(matches!(line.enter(1, 50), Ok(Turn::Park { in_memory: true })));
-        assert!(matches!(line.enter(2, 1), Ok(Turn::Park { in_memory: false })));
-        assert!(line.park(1, memory(50)).is_none());
-        assert!(matches!(line.enter(0, 9), Ok(Turn::Write(0))));
-        line.release(&line.next_parked().unwrap().1);
-        assert!(matches!(line.enter(3, 50), Ok(Turn::Park { in_memory: true })), "room again");
+        let reorder = ReorderBuffer::new(50);
+        assert!(matches!(reorder.enter(1, 50), Ok(Placement::Park { in_memory: true })));
+        assert!(matches!(reorder.enter(2, 1), Ok(Placement::Park { in_memory: false })));
+        assert!(reorder.park(1, memory(50)).is_none());
+        assert!(matches!(reorder.enter(0, 9), Ok(Placement::Write(0))));
+        reorder.release(&reorder.next_parked().unwrap().1);
+        assert!(
+            matches!(reorder.enter(3, 50), Ok(Placement::Park { in_memory: true })),
+            "room again"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The way that bytes take into the file: chosen once, by the filesystem and what was asked for.
+//! The write path: how bytes get into the file, chosen once by the filesystem and the options.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -15,22 +15,21 @@ use super::mapped::Mapped;
 
 /// How bytes get into the file.
 #[derive(Debug)]
-pub(super) enum Way {
+pub(super) enum WritePath {
     Buffered { allocates: bool },
     Direct(Direct),
     Mapped(Mapped),
 }
 
-impl Way {
-    /// The way into the new file at `path`, open as `fd`, that will have `len` bytes where that is
-    /// known.
+impl WritePath {
+    /// Chooses for the new file at `path`, open as `fd`, which will have `len` bytes if that is known.
     pub(super) fn choose(
         fd: &OwnedFd,
         path: &Path,
         len: Option<u64>,
         method: Method,
         sync: bool,
-    ) -> io::Result<Way> {
+    ) -> io::Result<WritePath> {
         use Filesystem::{Btrfs, Ext, Tmpfs};
         let filesystem = Filesystem::of(fd)?;
         let method = match method {
@@ -45,41 +44,43 @@ impl Way {
                 }
                 let flags = OFlags::WRONLY | OFlags::DIRECT | OFlags::NOFOLLOW;
                 if let Ok(direct) = sys::file::open(path, flags, 0) {
-                    return Ok(Way::Direct(Direct::new(direct, len)?));
+                    return Ok(WritePath::Direct(Direct::new(direct, len)?));
                 }
             }
             Method::Mapped if can_map(fd, filesystem) => {
-                return Ok(Way::Mapped(Mapped::new(len, filesystem == Tmpfs)));
+                return Ok(WritePath::Mapped(Mapped::new(len, filesystem == Tmpfs)));
             }
             _ => {}
         }
         // XFS and btrfs write faster into space that they allocate when pages are written back.
-        Ok(Way::Buffered { allocates: matches!(filesystem, Ext | Tmpfs) })
+        Ok(WritePath::Buffered { allocates: matches!(filesystem, Ext | Tmpfs) })
     }
 
-    /// The method that this is.
+    /// The method in use.
     pub(super) fn method(&self) -> Method {
         match self {
-            Way::Direct(direct) if !direct.is_refused() => Method::Direct,
-            Way::Mapped(_) => Method::Mapped,
+            WritePath::Direct(direct) if !direct.is_refused() => Method::Direct,
+            WritePath::Mapped(_) => Method::Mapped,
             _ => Method::Buffered,
         }
     }
 
-    /// Does ahead what can be done for a file of `len` bytes, at least one.
+    /// Prepares a file of `len` bytes, at least one, as far as that can be done ahead.
     pub(super) fn prepare(&self, fd: BorrowedFd<'_>, len: u64) -> io::Result<()> {
         match self {
-            Way::Direct(direct) => direct.ground.prepare(fd),
-            Way::Mapped(mapped) => mapped.ground.prepare(fd),
-            Way::Buffered { allocates: true } => match sys::file::allocate_range(fd, 0, len) {
-                Err(io::Errno::OPNOTSUPP) => Ok(()),
-                answer => answer,
-            },
-            Way::Buffered { allocates: false } => Ok(()),
+            WritePath::Direct(direct) => direct.preallocation.prepare(fd),
+            WritePath::Mapped(mapped) => mapped.preallocation.prepare(fd),
+            WritePath::Buffered { allocates: true } => {
+                match sys::file::allocate_range(fd, 0, len) {
+                    Err(io::Errno::OPNOTSUPP) => Ok(()),
+                    answer => answer,
+                }
+            }
+            WritePath::Buffered { allocates: false } => Ok(()),
         }
     }
 
-    /// Writes `bytes` at `offset`, or keeps them until their neighbours come.
+    /// Writes `bytes` at `offset`, or keeps them until the neighbouring bytes come.
     pub(super) fn write(
         &self,
         fd: BorrowedFd<'_>,
@@ -89,16 +90,16 @@ impl Way {
     ) -> io::Result<()> {
         sys::file::check_size_limit(offset.saturating_add(bytes.len() as u64))?;
         match self {
-            Way::Buffered { .. } => sys::file::write_all_at(fd, bytes, offset),
-            Way::Direct(direct) => direct.write(Means { buffered: fd, pool }, offset, bytes),
-            Way::Mapped(mapped) => mapped.write(fd, offset, bytes),
+            WritePath::Buffered { .. } => sys::file::write_all_at(fd, bytes, offset),
+            WritePath::Direct(direct) => direct.write(Means { buffered: fd, pool }, offset, bytes),
+            WritePath::Mapped(mapped) => mapped.write(fd, offset, bytes),
         }
     }
 
     /// Writes what is still kept.
     pub(super) fn finish(&self, fd: BorrowedFd<'_>, pool: &Pool) -> io::Result<()> {
         match self {
-            Way::Direct(direct) => direct.finish(Means { buffered: fd, pool }),
+            WritePath::Direct(direct) => direct.finish(Means { buffered: fd, pool }),
             _ => Ok(()),
         }
     }
