@@ -6,7 +6,7 @@
 //! # Safety
 //!
 //! A descriptor is closed by its number in two places: by [`Marked::close_inherited`], whose owner is
-//! leaked, and by [`close_brief`], in a child whose only thread owns none of them.
+//! leaked, and by `close_brief`, in a child whose only thread owns none of them.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
