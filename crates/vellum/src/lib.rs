@@ -42,7 +42,6 @@ mod method;
 mod options;
 mod policy;
 mod segment;
-#[allow(unsafe_code)]
 mod shared;
 #[cfg(feature = "tracing")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
