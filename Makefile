@@ -14,7 +14,7 @@ PYTHON ?= python3
 PYTHON_CRATE = crates/vellum-python
 VENV = $(TARGET)/venv-python
 
-.PHONY: help build demo test lint model model-long fuzz-check killpoints killpoints-all inject stress powercut \
+.PHONY: help build demo test lint deny model model-long fuzz-check killpoints killpoints-all inject stress powercut \
   powercut-sample fuzz worlds bench bench-peers bench-python install clean tools lint-tools filesystems extras wheel \
   test-python python-tools
 
@@ -22,6 +22,7 @@ help:
 	@echo "make demo            four processes append to one log, one is killed, all is verified"
 	@echo "make test            everything: lint, unit, integration, kill and model tests"
 	@echo "make lint            formatting, clippy, documentation"
+	@echo "make deny            licences, versions and sources of the dependencies; DENY=advisories: their known faults"
 	@echo "make bench           the three published settings, all ways of appending"
 	@echo "make bench-peers     what a commit costs, against five other engines (PEERS_FLAGS=...)"
 	@echo "                     with PEERS_FLAGS=append: what a log line costs, against other loggers"
@@ -187,6 +188,13 @@ lint: tools lint-tools
 	$(CARGO) clippy --workspace --all-targets --features $(FEATURES) -- -D warnings
 	$(CARGO) clippy -p vellum --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet --features $(FEATURES)
+
+# What deny.toml says of the dependencies. DENY=advisories asks for known faults, and fetches their list.
+DENY ?= --offline bans licenses sources
+deny: tools
+	@$(CARGO) deny --version >/dev/null 2>&1 || \
+	  { echo "make: cargo-deny is missing: cargo install cargo-deny" >&2; exit 1; }
+	$(CARGO) deny $(filter --%,$(DENY)) check $(filter-out --%,$(DENY))
 
 include crates/vellum-capi/install/install.mk
 

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 use crate::Lsn;
-
-/// What opening anything but a regular file comes to, where a log has one.
-pub(crate) const NOT_REGULAR: Errno = Errno::LOOP;
+use crate::sys::dir::NOT_REGULAR;
 
 /// A specialised `Result` for this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -84,7 +82,7 @@ impl ErrorKind {
 ///
 /// Its text is one complete sentence that names the operation, the file, the value and, where the
 /// caller can do something about it, what would be right. [`Error::kind`] is what programs match.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Error(Box<Detail>);
 
 #[derive(Clone, Debug)]
@@ -98,13 +96,15 @@ struct Detail {
 
 impl Error {
     /// An error that Vellum itself found.
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+    #[doc(hidden)]
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         let message = message.into();
         Error(Box::new(Detail { kind, message, path: None, lsn: None, errno: None }))
     }
 
     /// An error that the operating system answered while Vellum tried to `operation` on `path`.
-    pub(crate) fn os(errno: Errno, operation: &str, path: &(impl AsRef<Path> + ?Sized)) -> Error {
+    #[doc(hidden)]
+    pub fn os(errno: Errno, operation: &str, path: &(impl AsRef<Path> + ?Sized)) -> Error {
         let mut message = format!("cannot {operation}");
         if errno == NOT_REGULAR {
             message += ": this is no regular file but a link, a pipe or a directory; remove it";
@@ -126,7 +126,8 @@ impl Error {
     }
 
     /// The same error, saying which file it is about.
-    pub(crate) fn at_path(mut self, path: &(impl AsRef<Path> + ?Sized)) -> Error {
+    #[doc(hidden)]
+    pub fn at_path(mut self, path: &(impl AsRef<Path> + ?Sized)) -> Error {
         self.0.path = Some(path.as_ref().to_path_buf());
         self
     }
@@ -135,11 +136,6 @@ impl Error {
     pub(crate) fn at_lsn(mut self, lsn: Lsn) -> Error {
         self.0.lsn = Some(lsn);
         self
-    }
-
-    /// The same error once more, for another who asks.
-    pub(crate) fn again(&self) -> Error {
-        Error(self.0.clone())
     }
 
     /// What sort of thing went wrong.
@@ -180,7 +176,12 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 /// Gives an answer of the operating system the operation and the file it was about.
-pub(crate) trait OsResult<T> {
+pub trait OsResult<T> {
+    /// The answer, or an error that says that Vellum could not `operation` on `path`.
+    ///
+    /// # Errors
+    ///
+    /// The one of the operating system.
     fn or_os(self, operation: &str, path: &(impl AsRef<Path> + ?Sized)) -> Result<T>;
 }
 

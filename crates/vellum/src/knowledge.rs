@@ -33,9 +33,8 @@
 //! - *`FALLOC_FL_WRITE_ZEROES`* was supported by none of these.
 
 use crate::options::limits::{SEGMENT_CAPACITY_BYTES_DEFAULT, STAGED_CAPACITY_BYTES_DEFAULT};
-use crate::parallel::Method;
 use crate::sys::filesystem::Filesystem;
-use crate::{Fill, Layout, Preallocate};
+use crate::{Fill, Layout, Method, Preallocate};
 
 /// How a segment gets its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +81,7 @@ pub(crate) fn fill(filesystem: Filesystem, preallocate: Preallocate) -> Fill {
 }
 
 /// The method for one large file that several threads write, where nobody has chosen one.
-pub(crate) fn method(filesystem: Filesystem, is_synced: bool) -> Method {
+pub fn method(filesystem: Filesystem, is_synced: bool) -> Method {
     match filesystem {
         // With the sync 1.1 to 1.6 times the speed of many buffered files, 2.7 times on btrfs.
         Filesystem::Ext | Filesystem::Xfs | Filesystem::Btrfs if is_synced => Method::Direct,
@@ -101,43 +100,14 @@ pub(crate) fn segment_capacity_bytes(fill: Fill) -> u64 {
     }
 }
 
-impl Filesystem {
-    /// Whether `fallocate` is certain to work here.
-    pub(crate) fn allocates(self) -> bool {
-        matches!(self, Filesystem::Ext | Filesystem::Xfs | Filesystem::Btrfs | Filesystem::Tmpfs)
-    }
-
-    /// The smallest block that is written directly; smaller ones go through the page cache.
-    pub(crate) fn direct_block_min(self) -> u64 {
-        if self == Filesystem::Btrfs { 4096 } else { 512 }
-    }
-
-    /// Why records must not be stored through a mapping here, or `None` where they may.
-    ///
-    /// The danger is a store that needs a new block when there is none: it kills the process.
-    pub(crate) fn mapping_hazard(self) -> Option<&'static str> {
-        match self {
-            Filesystem::Ext | Filesystem::Xfs | Filesystem::Tmpfs => None,
-            Filesystem::Btrfs => Some(
-                "btrfs may need a new block for every store into a page, and has none to give \
-                 when it is full",
-            ),
-            Filesystem::Overlay => Some("the filesystem under an overlay is not known"),
-            Filesystem::Fuse => Some("a FUSE server may fail a store through a mapping"),
-            Filesystem::Network(_) => Some("a network filesystem does not keep mappings coherent"),
-            Filesystem::Other(_) => Some("nothing is known of this filesystem's mappings"),
-        }
-    }
-
-    /// Why a log cannot be kept here at all, or `None` where it can.
-    pub(crate) fn refusal(self) -> Option<&'static str> {
-        match self {
-            Filesystem::Network(_) => Some(
-                "a log on a network filesystem cannot be shared, because its control file is \
-                 shared memory of one machine; use a local directory",
-            ),
-            _ => None,
-        }
+/// Why a log cannot be kept here at all, or `None` where it can.
+pub(crate) fn refusal(filesystem: Filesystem) -> Option<&'static str> {
+    match filesystem {
+        Filesystem::Network(_) => Some(
+            "a log on a network filesystem cannot be shared, because its control file is \
+             shared memory of one machine; use a local directory",
+        ),
+        _ => None,
     }
 }
 
@@ -146,14 +116,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mapping_is_allowed_only_where_a_full_disk_cannot_kill() {
-        let from = Filesystem::from_magic;
-        assert_eq!(from(0xef53).mapping_hazard(), None);
-        assert!(from(0x9123_683e).mapping_hazard().is_some());
-        assert!(from(0x1234).mapping_hazard().is_some());
+    fn a_filesystem_of_several_machines_is_refused() {
         for shared in [0x6969, 0x0116_1970, 0x7461_636f, 0x4750_4653] {
-            assert!(from(shared).refusal().is_some(), "{shared:#x}");
+            assert!(refusal(Filesystem::from_magic(shared)).is_some(), "{shared:#x}");
         }
+        assert_eq!(refusal(Filesystem::Ext), None);
+    }
+
+    #[test]
+    fn a_mapping_is_chosen_only_where_a_full_disk_cannot_kill() {
+        let from = Filesystem::from_magic;
         assert_eq!(fill(from(0xef53), Preallocate::Auto), Fill::Mapped);
         assert_eq!(fill(from(0xef53), Preallocate::Sparse), Fill::Pwrite);
         assert_eq!(fill(from(0x9123_683e), Preallocate::Auto), Fill::Pwrite);

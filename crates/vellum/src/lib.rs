@@ -14,8 +14,8 @@
 //!   follows it when a log is created.
 //! - [`Log::stat`], [`Log::verify`], [`Log::trim`], [`Log::truncate`] and [`repair`] look after it.
 //!
-//! [`parallel`] is apart from the log: several threads write one ordinary file at the speed of
-//! many.
+//! The crate `vellum-parallel` is apart from the log: with it, several threads write one ordinary
+//! file at the speed of many.
 //!
 //! With the feature `tracing`, `vellum::tracing` has a writer for `tracing-subscriber`; with `log`,
 //! `vellum::logger` one for the macros of the crate `log`; with `zstd`, closed files of text logs
@@ -25,6 +25,7 @@
 //! `docs/protocol.md`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![deny(unsafe_code)]
 
 mod advice;
 mod error;
@@ -37,11 +38,10 @@ mod log;
 #[cfg_attr(docsrs, doc(cfg(feature = "log")))]
 pub mod logger;
 mod lsn;
+mod method;
 mod options;
-pub mod parallel;
 mod segment;
 mod shared;
-mod sys;
 #[cfg(feature = "tracing")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
 pub mod tracing;
@@ -55,6 +55,17 @@ pub use self::log::{
 pub use advice::{Advice, FileAdvice, LogAdvice};
 pub use error::{Error, ErrorKind, Result};
 pub use lsn::Lsn;
+pub use method::Method;
 pub use options::Options;
 pub use options::choice::{Fill, Layout, OnStageFull, Preallocate};
 pub use options::policy::{OnFull, Policy};
+
+pub(crate) use vellum_sys as sys;
+
+/// What `vellum-parallel` shares with this crate, beside the hidden functions of [`Error`]. It is no
+/// part of the interface: any release may change it.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::error::OsResult;
+    pub use crate::knowledge::method;
+}

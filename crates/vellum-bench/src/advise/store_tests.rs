@@ -1,6 +1,6 @@
 //! What is written is what the library reads, and nobody else's file is lost.
 
-use vellum::{Fill, Options, Preallocate, parallel::Method};
+use vellum::{Fill, Method, Options, Preallocate};
 
 use super::*;
 use crate::advise::measure::Entrant;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
-use vellum::parallel::Method;
 use vellum::{Fill, Options, Preallocate};
+use vellum_parallel::Method;
 
 use crate::error::{Error, Result, named};
 use crate::report::size;
@@ -17,7 +17,7 @@ pub enum Purpose {
     Wal,
     /// A log that several processes append to, without commits: [`Options::new`].
     Log,
-    /// One large file, written once and synced: [`vellum::parallel`].
+    /// One large file, written once and synced: [`vellum_parallel`].
     File,
 }
 

@@ -2,9 +2,8 @@
 
 use super::{Advice, FileAdvice, LogAdvice};
 use crate::options::limits::PREFAULT_BYTES_DEFAULT;
-use crate::parallel::Method;
 use crate::sys::filesystem::Filesystem;
-use crate::{Fill, Preallocate, knowledge};
+use crate::{Fill, Method, Preallocate, knowledge};
 
 /// A piece of a large file; more at a time was no faster.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -15,7 +14,7 @@ const MAPPED_PIECE_BYTES: u64 = 256 << 10;
 /// What is known of a filesystem.
 pub(super) fn advice(filesystem: Filesystem) -> Advice {
     let file = file(filesystem);
-    if filesystem.refusal().is_some() {
+    if knowledge::refusal(filesystem).is_some() {
         return Advice { file, ..Advice::default() };
     }
     let wal = log(filesystem, Fill::Staged);
@@ -52,7 +51,7 @@ mod tests {
             let filesystem = Filesystem::from_magic(magic);
             let advice = advice(filesystem);
             assert_eq!(super::super::toml::parse(&advice.to_toml("")), Ok(advice));
-            assert_eq!(advice.log.fill.is_none(), filesystem.refusal().is_some());
+            assert_eq!(advice.log.fill.is_none(), knowledge::refusal(filesystem).is_some());
             let is_hazardous = filesystem.mapping_hazard().is_some();
             assert!(!is_hazardous || advice.log.fill != Some(Fill::Mapped));
             assert!(!is_hazardous || advice.file.method != Some(Method::Mapped));

@@ -15,9 +15,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::error::OsResult;
-use crate::parallel::Method;
 use crate::sys::filesystem::Filesystem;
-use crate::{Fill, Preallocate, Result, sys};
+use crate::{Fill, Method, Preallocate, Result, sys};
 
 /// What a measurement advises for the files of a directory.
 ///
@@ -40,8 +39,8 @@ use crate::{Fill, Preallocate, Result, sys};
 /// fill = "mapped"
 /// preallocate = "fallocate"
 ///
-/// [file]                             # vellum::parallel
-/// method = "direct"                  # as in vellum::parallel::Method
+/// [file]                             # for the crate vellum-parallel
+/// method = "direct"                  # as in vellum::Method
 /// piece_bytes = 1048576
 /// threads = 2
 /// # "#).unwrap();
@@ -60,7 +59,7 @@ pub struct Advice {
     pub wal: LogAdvice,
     /// For all other logs. Its `fill` is never [`Fill::Staged`].
     pub log: LogAdvice,
-    /// For one large file that several threads write: [`parallel`](crate::parallel).
+    /// For one large file that several threads write with the crate `vellum-parallel`.
     pub file: FileAdvice,
 }
 

@@ -165,7 +165,7 @@ impl Completion {
         if commit::durable(words) >= self.request.end {
             Some(Ok(()))
         } else if let Some(error) = self.request.failure.get() {
-            Some(Err(error.again()))
+            Some(Err(error.clone()))
         } else if commit::is_poisoned(words) {
             Some(Err(self.core.poisoned()))
         } else {

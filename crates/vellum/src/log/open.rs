@@ -41,7 +41,7 @@ use crate::shared::region::{CONTROL_LEN, Region};
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
 use crate::sys::{Dir, Map};
-use crate::{Error, ErrorKind, Fill, Options, Result};
+use crate::{Error, ErrorKind, Fill, Options, Result, knowledge};
 
 /// Opens the log in `dir` as `options` say.
 pub(crate) fn open(dir: &Path, options: &Options) -> Result<Core> {
@@ -58,7 +58,7 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<Core> {
     }
     let dir = &open_directory(path)?;
     let filesystem = dir.filesystem().or_os("tell the filesystem of", dir)?;
-    if let Some(reason) = filesystem.refusal() {
+    if let Some(reason) = knowledge::refusal(filesystem) {
         return Err(Error::new(ErrorKind::Unsupported, reason).at_path(dir));
     }
     check_is_ours(dir, may_create)?;

@@ -346,7 +346,7 @@ impl Reader {
             let available = data_end.get() - start.get();
             let len = (searched * 2).max(4096).min(available);
             let bytes = self.window.fetch(start, len, limit)?;
-            let newline = bytes[searched as usize..].iter().position(|byte| *byte == b'\n');
+            let newline = memchr::memchr(b'\n', &bytes[searched as usize..]);
             if let Some(offset) = newline {
                 let len = searched + offset as u64 + 1;
                 return Ok(Some((len, Lsn::new(start.get() + len))));

@@ -6,12 +6,13 @@
 //!
 //! # Safety
 //!
-//! One of the two rooms with `unsafe` code (the other is `sys`): [`region`] turns a mapping into
+//! The room of this crate with `unsafe` code, in two modules: [`region`] turns a mapping into
 //! [`words::Words`], and [`exclusive`] lends a value to one thread at a time.
 
 pub(crate) mod bell;
 pub(crate) mod commit;
 pub(crate) mod cursor;
+#[allow(unsafe_code)]
 pub(crate) mod exclusive;
 pub(crate) mod files;
 pub(crate) mod lock;
@@ -22,5 +23,6 @@ pub(crate) mod mortal;
 pub(crate) mod notice;
 pub(crate) mod participants;
 pub(crate) mod primitive;
+#[allow(unsafe_code)]
 pub(crate) mod region;
 pub(crate) mod words;

@@ -6,7 +6,6 @@ mod collisions;
 #[cfg(any(feature = "log", feature = "tracing"))]
 mod events;
 mod model;
-mod parallel;
 mod reading;
 mod reserving;
 mod round_trip;
@@ -25,5 +24,4 @@ pub(crate) const ROLES: &[Role] = &[
     #[cfg(any(feature = "log", feature = "tracing"))]
     ("log with", events::log_with),
     ("hold a log", sharing::hold_a_log),
-    ("write under a size limit", parallel::failures::write_under_a_size_limit),
 ];

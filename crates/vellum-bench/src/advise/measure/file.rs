@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use vellum::Advice;
-use vellum::parallel::{FileOptions, Method, ResultFile};
+use vellum_parallel::{FileOptions, Method, ResultFile};
 
 use super::Field;
 use crate::advise::Purpose;

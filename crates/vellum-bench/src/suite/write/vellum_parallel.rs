@@ -1,11 +1,11 @@
-//! `vellum::parallel`: one file by several threads, in the way that it takes here by itself.
+//! `vellum_parallel`: one file by several threads, in the way that it takes here by itself.
 
 use std::fs::File;
 use std::io;
 use std::time::Instant;
 
 use vellum::ErrorKind;
-use vellum::parallel::FileOptions;
+use vellum_parallel::FileOptions;
 
 use super::case::{Job, Sample, Site};
 use super::clock::{Span, once, together};

@@ -12,7 +12,7 @@ use crate::commands::is_filler;
 /// Our own sources: there wherever this program is built.
 const SOURCES: [&str; 6] = [
     include_str!("../../../../vellum/src/lib.rs"),
-    include_str!("../../../../vellum/src/options.rs"),
+    include_str!("../../../../vellum/src/options/mod.rs"),
     include_str!("../../../../vellum/src/error.rs"),
     include_str!("../../../../vellum/src/log/mod.rs"),
     include_str!("../../../../vellum/src/log/append.rs"),

@@ -4,8 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 
-use vellum::parallel::Method;
-use vellum::{Advice, ErrorKind, Fill, Layout, Options, Preallocate, Stat};
+use vellum::{Advice, ErrorKind, Fill, Layout, Method, Options, Preallocate, Stat};
 
 use crate::support::child::{self, Child};
 use crate::support::mount::Mount;

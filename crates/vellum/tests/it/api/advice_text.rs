@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use vellum::parallel::Method;
-use vellum::{Advice, ErrorKind, FileAdvice, Fill, LogAdvice, Options, Preallocate};
+use vellum::{Advice, ErrorKind, FileAdvice, Fill, LogAdvice, Method, Options, Preallocate};
 
 use super::advice::advise;
 use crate::support::{memory_scratch, scratch};

@@ -283,7 +283,7 @@ fn share_of(number: u64, template: &str, work: &str, tried: &AtomicU64) -> Vec<S
                     tried.fetch_add(1, Ordering::Relaxed);
                 }
                 Ok(None) => break "crash",
-                Err(()) => break "hang",
+                Err(_) => break "hang",
             }
         };
         faults.push(format!("{last}: {fault}"));

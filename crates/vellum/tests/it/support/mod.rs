@@ -1,32 +1,19 @@
 //! What the tests share: scratch directories, payloads, reading everything, second processes.
 
-pub(crate) mod child;
 pub(crate) mod crc;
 pub(crate) mod fork;
-pub(crate) mod mount;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use vellum::{Fill, Layout, Log, Lsn, Options};
-
-/// Beyond this a test that waits is taken to hang.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+pub(crate) use vellum_testing::{
+    Numbers, PATIENCE, child, is_root, memory_scratch, mount, scratch, skip, until,
+};
 
 pub(crate) const LAYOUTS: [Layout; 2] = [Layout::Framed, Layout::Text];
 pub(crate) const FILLS: [Fill; 2] = [Fill::Mapped, Fill::Pwrite];
-
-/// A directory on the filesystem of the build.
-pub(crate) fn scratch() -> TempDir {
-    TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
-}
-
-/// A directory in memory, where there is one.
-pub(crate) fn memory_scratch() -> TempDir {
-    TempDir::new_in("/dev/shm").unwrap_or_else(|_| scratch())
-}
 
 /// A log's place in a scratch directory.
 pub(crate) fn place(dir: &TempDir) -> PathBuf {
@@ -36,26 +23,6 @@ pub(crate) fn place(dir: &TempDir) -> PathBuf {
 /// Options of a small log whose records go through the mapping.
 pub(crate) fn small(layout: Layout) -> Options {
     Options::new().layout(layout).segment_capacity_bytes(4096).fill(Fill::Mapped)
-}
-
-/// A generator of numbers that a seed repeats.
-pub(crate) struct Numbers(u64);
-
-impl Numbers {
-    pub(crate) fn new(seed: u64) -> Numbers {
-        Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
 }
 
 /// Bytes that tell by themselves which record they are of; in a text log a line (of at least one
@@ -147,20 +114,6 @@ pub(crate) fn adopt_control(log: &Path) {
     control.write_all_at(&place.ino().to_le_bytes(), 136).unwrap();
 }
 
-/// Repeats `attempt` until it answers or patience ends: for what another process does in its own
-/// time.
-#[track_caller]
-pub(crate) fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
-    let start = Instant::now();
-    loop {
-        if let Some(answer) = attempt() {
-            return answer;
-        }
-        assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
 /// Takes an exclusive lock on one byte of a file, as Vellum does: it goes with the open file.
 pub(crate) fn lock_byte(file: &fs::File, byte: i64) {
     use std::os::fd::AsRawFd;
@@ -174,21 +127,6 @@ pub(crate) fn lock_byte(file: &fs::File, byte: i64) {
     // SAFETY: the descriptor is open, and the structure lives as long as the call.
     let answer = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLKW, &request) };
     assert_eq!(answer, 0, "the lock is free");
-}
-
-/// Whether the test runs as root; says so where it does not.
-pub(crate) fn is_root(test: &str) -> bool {
-    let is_root = rustix::process::getuid().is_root();
-    if !is_root {
-        skip(test, "it needs root");
-    }
-    is_root
-}
-
-/// Says why a test did nothing, or fails where nothing may be skipped.
-#[track_caller]
-pub(crate) fn skip(test: &str, why: &str) {
-    vellum_skip::skip(format_args!("{test}: {why}"));
 }
 
 /// Makes a scratch directory and everything in it accessible to every user.

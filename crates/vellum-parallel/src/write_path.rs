@@ -1,0 +1,111 @@
+//! The write path: how bytes get into the file, chosen once by the filesystem and the options.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+use rustix::io;
+use vellum::internal;
+use vellum_sys::{self as sys, filesystem::Filesystem};
+
+use super::Method;
+use super::buffer::Pool;
+use super::direct::{Direct, Means};
+use super::mapped::Mapped;
+
+/// How bytes get into the file.
+#[derive(Debug)]
+pub(super) enum WritePath {
+    Buffered { allocates: bool },
+    Direct(Direct),
+    Mapped(Mapped),
+}
+
+impl WritePath {
+    /// Chooses for the new file at `path`, open as `fd`, which will have `len` bytes if that is known.
+    pub(super) fn choose(
+        fd: &OwnedFd,
+        path: &Path,
+        len: Option<u64>,
+        method: Method,
+        sync: bool,
+    ) -> io::Result<WritePath> {
+        use Filesystem::{Btrfs, Ext, Tmpfs};
+        let filesystem = Filesystem::of(fd)?;
+        let method = match method {
+            Method::Auto => internal::method(filesystem, sync),
+            method => method,
+        };
+        match method {
+            // Memory has no device to write to directly.
+            Method::Direct if filesystem != Tmpfs => {
+                if filesystem == Btrfs {
+                    sys::file::overwrite_in_place(fd);
+                }
+                let flags = OFlags::WRONLY | OFlags::DIRECT | OFlags::NOFOLLOW;
+                if let Ok(direct) = sys::file::open(path, flags, 0) {
+                    return Ok(WritePath::Direct(Direct::new(direct, len)?));
+                }
+            }
+            Method::Mapped if can_map(fd, filesystem) => {
+                return Ok(WritePath::Mapped(Mapped::new(len, filesystem == Tmpfs)));
+            }
+            _ => {}
+        }
+        // XFS and btrfs write faster into space that they allocate when pages are written back.
+        Ok(WritePath::Buffered { allocates: matches!(filesystem, Ext | Tmpfs) })
+    }
+
+    /// The method in use.
+    pub(super) fn method(&self) -> Method {
+        match self {
+            WritePath::Direct(direct) if !direct.is_refused() => Method::Direct,
+            WritePath::Mapped(_) => Method::Mapped,
+            _ => Method::Buffered,
+        }
+    }
+
+    /// Prepares a file of `len` bytes, at least one, as far as that can be done ahead.
+    pub(super) fn prepare(&self, fd: BorrowedFd<'_>, len: u64) -> io::Result<()> {
+        match self {
+            WritePath::Direct(direct) => direct.preallocation.prepare(fd),
+            WritePath::Mapped(mapped) => mapped.preallocation.prepare(fd),
+            WritePath::Buffered { allocates: true } => {
+                match sys::file::allocate_range(fd, 0, len) {
+                    Err(io::Errno::OPNOTSUPP) => Ok(()),
+                    answer => answer,
+                }
+            }
+            WritePath::Buffered { allocates: false } => Ok(()),
+        }
+    }
+
+    /// Writes `bytes` at `offset`, or keeps them until the neighbouring bytes come.
+    pub(super) fn write(
+        &self,
+        fd: BorrowedFd<'_>,
+        pool: &Pool,
+        offset: u64,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        sys::file::check_size_limit(offset.saturating_add(bytes.len() as u64))?;
+        match self {
+            WritePath::Buffered { .. } => sys::file::write_all_at(fd, bytes, offset),
+            WritePath::Direct(direct) => direct.write(Means { buffered: fd, pool }, offset, bytes),
+            WritePath::Mapped(mapped) => mapped.write(fd, offset, bytes),
+        }
+    }
+
+    /// Writes what is still kept.
+    pub(super) fn finish(&self, fd: BorrowedFd<'_>, pool: &Pool) -> io::Result<()> {
+        match self {
+            WritePath::Direct(direct) => direct.finish(Means { buffered: fd, pool }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether mapped pages can be given blocks before anything is stored there.
+fn can_map(fd: &OwnedFd, filesystem: Filesystem) -> bool {
+    filesystem.mapping_hazard().is_none() && sys::file::allocate(fd.as_fd(), 1).is_ok()
+}

@@ -1,0 +1,332 @@
+//! A log's directory, opened once: its files are reached by name below it, whatever becomes of its
+//! path.
+//!
+//! So a process that changes its working directory, or a parent that is renamed, makes no
+//! difference; and nothing that somebody else puts there under the name of a file of the log leads
+//! out of it: a link is never followed, a pipe is never waited for, and a file that is made is new.
+//!
+//! A forked child that becomes a daemon may close all descriptors, and others get their numbers. So
+//! before each use the directory is known again by device and inode; a child that has lost it opens
+//! it by its path, each time, and takes no other for it.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::{self, Errno};
+
+use crate::file::{retry, sync};
+use crate::filesystem::Filesystem;
+
+/// The error of opening anything but a regular file where a regular file is expected.
+pub const NOT_REGULAR: Errno = Errno::LOOP;
+
+/// An open directory. Clones share it.
+///
+/// Its methods take paths made by [`join`](Dir::join), of which they use the last component.
+#[derive(Clone, Debug)]
+pub struct Dir(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// `None` only while this is dropped.
+    fd: Option<OwnedFd>,
+    /// Device and inode.
+    identity: (u64, u64),
+    /// The same of the directory that its name was in, where that may be looked at.
+    parent: Option<(u64, u64)>,
+    /// As it was named by who opened it: for messages.
+    path: PathBuf,
+    /// Looked up only by who has lost `fd`.
+    absolute_path: PathBuf,
+}
+
+/// The descriptor to reach files by.
+enum Handle<'a> {
+    Kept(BorrowedFd<'a>),
+    Fresh(OwnedFd),
+}
+
+impl AsFd for Handle<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Handle::Kept(fd) => *fd,
+            Handle::Fresh(fd) => fd.as_fd(),
+        }
+    }
+}
+
+impl Inner {
+    /// The descriptor, if its number still stands for the directory.
+    fn kept(&self) -> Option<BorrowedFd<'_>> {
+        let fd = self.fd.as_ref()?.as_fd();
+        (identity(fd) == Ok(self.identity)).then_some(fd)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.kept().is_none() {
+            // Somebody else's by now.
+            std::mem::forget(self.fd.take());
+        }
+    }
+}
+
+fn identity(fd: impl AsFd) -> io::Result<(u64, u64)> {
+    let status = fs::fstat(fd)?;
+    Ok((status.st_dev, status.st_ino))
+}
+
+impl Dir {
+    /// Opens the directory at `path`.
+    pub fn open(path: &Path) -> io::Result<Dir> {
+        let fd = crate::file::open(path, OFlags::RDONLY | OFlags::DIRECTORY, 0)?;
+        let parent = fs::statat(&fd, "..", AtFlags::empty()).ok().map(|s| (s.st_dev, s.st_ino));
+        let identity = identity(&fd)?;
+        let path = path.to_path_buf();
+        // In a working directory that is gone, it is as good as it can be.
+        let absolute_path = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+        Ok(Dir(Arc::new(Inner { fd: Some(fd), identity, parent, path, absolute_path })))
+    }
+
+    fn handle(&self) -> io::Result<Handle<'_>> {
+        if let Some(fd) = self.0.kept() {
+            return Ok(Handle::Kept(fd));
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let fd = crate::file::open(&self.0.absolute_path, flags, 0)?;
+        if identity(&fd)? != self.0.identity {
+            return Err(Errno::NOENT);
+        }
+        Ok(Handle::Fresh(fd))
+    }
+
+    /// Its path, as it was when it was opened.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Its path for who has another working directory.
+    pub fn absolute_path(&self) -> &Path {
+        &self.0.absolute_path
+    }
+
+    /// Whether its path leads to it.
+    pub fn is_at_path(&self) -> bool {
+        fs::stat(&self.0.absolute_path)
+            .is_ok_and(|found| (found.st_dev, found.st_ino) == self.0.identity)
+    }
+
+    /// Whether nothing else is at its path and it is where it was: its path leads to it, or a
+    /// directory above was renamed. What cannot be looked at is taken to be there, and so is another
+    /// inode unless inodes are `steady`.
+    pub fn is_in_place(&self, steady: bool) -> bool {
+        match fs::stat(&self.0.absolute_path) {
+            Ok(found) => (found.st_dev, found.st_ino) == self.0.identity || !steady,
+            Err(Errno::NOENT | Errno::NOTDIR) => self.has_name_in_parent().unwrap_or(false),
+            Err(_) => true,
+        }
+    }
+
+    /// Whether the directory that it is in is the one it was in, and has it under its name.
+    fn has_name_in_parent(&self) -> io::Result<bool> {
+        let name = name(&self.0.absolute_path);
+        let dir = self.handle()?;
+        let looked = |path: &Path| {
+            fs::statat(&dir, path, AtFlags::empty()).map(|found| (found.st_dev, found.st_ino))
+        };
+        let parent = looked(Path::new(".."))?;
+        Ok(Some(parent) == self.0.parent && looked(&Path::new("..").join(name))? == self.0.identity)
+    }
+
+    /// Takes a lock on the directory itself, held until what this returns is dropped. A child that is
+    /// forked meanwhile holds it too.
+    pub fn lock(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let own = retry(|| fs::openat(self.handle()?, ".", flags, Mode::empty()))?;
+        retry(|| fs::flock(&own, fs::FlockOperation::LockExclusive))?;
+        Ok(own)
+    }
+
+    /// How messages name the file `name` in it.
+    pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.0.path.join(name)
+    }
+
+    /// Opens a file that is there and is a regular one; anything else is [`NOT_REGULAR`].
+    pub fn open_file(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+        // Regular files ignore NONBLOCK; a pipe would keep us waiting without it.
+        let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let fd = match self.open_at(path, flags, 0) {
+            // A socket; or, for writing, a pipe without a reader, or a directory.
+            Err(Errno::NXIO | Errno::ISDIR) => return Err(NOT_REGULAR),
+            answer => answer?,
+        };
+        match FileType::from_raw_mode(fs::fstat(&fd)?.st_mode) {
+            FileType::RegularFile => Ok(fd),
+            _ => Err(NOT_REGULAR),
+        }
+    }
+
+    /// Makes a new file for reading and writing, in the place of whatever has its name.
+    pub fn create(&self, path: &Path, mode: u32) -> io::Result<OwnedFd> {
+        match self.unlink(path) {
+            Ok(()) | Err(Errno::NOENT) => self.create_first(path, mode),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Opens a file for reading and writing, and makes it if it is not there.
+    pub fn open_or_create(&self, path: &Path, mode: u32) -> io::Result<OwnedFd> {
+        loop {
+            match self.open_file(path, OFlags::RDWR) {
+                Err(Errno::NOENT) => {}
+                answer => return answer,
+            }
+            match self.create_first(path, mode) {
+                // Somebody else has just made it.
+                Err(Errno::EXIST) => {}
+                answer => return answer,
+            }
+        }
+    }
+
+    fn create_first(&self, path: &Path, mode: u32) -> io::Result<OwnedFd> {
+        self.open_at(path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, mode)
+    }
+
+    fn open_at(&self, path: &Path, flags: OFlags, mode: u32) -> io::Result<OwnedFd> {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(mode);
+        let dir = self.handle()?;
+        retry(|| fs::openat(&dir, name(path), flags, mode))
+    }
+
+    /// All bytes of a regular file.
+    pub fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let mut file = File::from(self.open_file(path, OFlags::RDONLY)?);
+        let read = file.read_to_end(&mut bytes);
+        read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        Ok(bytes)
+    }
+
+    /// Gives the file `from` the name of `to`, in the place of what has it.
+    pub fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let dir = self.handle()?;
+        fs::renameat(&dir, name(from), &dir, name(to))
+    }
+
+    /// Removes a name.
+    pub fn unlink(&self, path: &Path) -> io::Result<()> {
+        fs::unlinkat(self.handle()?, name(path), AtFlags::empty())
+    }
+
+    /// Looks at what has a name, and not at what that leads to.
+    pub fn stat(&self, path: &Path) -> io::Result<Stat> {
+        fs::statat(self.handle()?, name(path), AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Whether anything has this name.
+    pub fn holds(&self, path: &Path) -> bool {
+        self.stat(path).is_ok()
+    }
+
+    /// Makes a symbolic link.
+    pub fn symlink(&self, target: &Path, path: &Path) -> io::Result<()> {
+        fs::symlinkat(target, self.handle()?, name(path))
+    }
+
+    /// Where a symbolic link leads to.
+    pub fn readlink(&self, path: &Path) -> io::Result<PathBuf> {
+        use std::os::unix::ffi::OsStringExt;
+        let target = fs::readlinkat(self.handle()?, name(path), Vec::new())?;
+        Ok(std::ffi::OsString::from_vec(target.into_bytes()).into())
+    }
+
+    /// The names in it.
+    pub fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        let dir = self.handle()?;
+        for entry in retry(|| fs::Dir::read_from(&dir))? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if name != "." && name != ".." {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// What the directory itself is.
+    pub fn status(&self) -> io::Result<Stat> {
+        fs::fstat(self.handle()?)
+    }
+
+    /// The filesystem it is on.
+    pub fn filesystem(&self) -> io::Result<Filesystem> {
+        Filesystem::of(self.handle()?)
+    }
+
+    /// Waits until the names in it survive a power cut.
+    pub fn sync(&self) -> io::Result<()> {
+        self.names_to_sync()?.sync()
+    }
+
+    /// What [`sync`](Dir::sync) needs, for who has to know whether the sync itself has failed.
+    pub fn names_to_sync(&self) -> io::Result<NamesToSync<'_>> {
+        Ok(NamesToSync(self.handle()?))
+    }
+
+    /// Waits until its own name survives a power cut; `parent` is from
+    /// [`open_parent`](Dir::open_parent).
+    pub fn sync_own_name(parent: Option<&OwnedFd>) -> io::Result<()> {
+        match parent.map_or(Ok(()), sync) {
+            Err(Errno::INVAL | Errno::ROFS) => Ok(()),
+            answer => answer,
+        }
+    }
+
+    /// Whether this process may see to that.
+    pub fn can_sync_own_name(&self) -> bool {
+        matches!(self.open_parent(), Ok(Some(_)))
+    }
+
+    /// Opens the directory that this one's name is in; `None` where this process may not read it,
+    /// which is no failure: who may use a log need not see what is beside it.
+    pub fn open_parent(&self) -> io::Result<Option<OwnedFd>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match retry(|| fs::openat(self.handle()?, "..", flags, Mode::empty())) {
+            Err(Errno::ACCESS | Errno::PERM) => Ok(None),
+            answer => answer.map(Some),
+        }
+    }
+}
+
+/// The names in a directory that is open.
+pub struct NamesToSync<'a>(Handle<'a>);
+
+impl NamesToSync<'_> {
+    /// Waits until they survive a power cut.
+    pub fn sync(self) -> io::Result<()> {
+        match sync(self.0) {
+            // Some filesystems keep nothing, and say so.
+            Err(Errno::INVAL) => Ok(()),
+            answer => answer,
+        }
+    }
+}
+
+impl AsRef<Path> for Dir {
+    fn as_ref(&self) -> &Path {
+        self.path()
+    }
+}
+
+/// The last component of a path: nothing that is handed to the kernel leads elsewhere.
+fn name(path: &Path) -> &Path {
+    path.file_name().map_or(Path::new(""), Path::new)
+}

@@ -1,0 +1,272 @@
+//! Positioned reads and writes that finish what they began, and what a file occupies.
+//!
+//! What goes beyond the process's own file-size limit is an error here, and not the signal that
+//! ends a process. The exception is the one write on the way of short records, whose caller asks
+//! once for a segment.
+
+use std::io::IoSlice;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{self, FallocateFlags, Mode, OFlags};
+use rustix::io::{self, Errno};
+use rustix::process::{Resource, getrlimit};
+
+/// Opens a file, never leaving its descriptor to a program that this process executes.
+pub fn open(path: &Path, flags: OFlags, mode: u32) -> io::Result<OwnedFd> {
+    retry(|| fs::open(path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(mode)))
+}
+
+/// Repeats a call for as long as a signal interrupts it.
+pub fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            answer => return answer,
+        }
+    }
+}
+
+/// Writes all of `bytes` at `offset`, going on after short writes; nothing of what leads beyond the
+/// file-size limit.
+pub fn write_all_at(fd: impl AsFd, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    check_size_limit(offset.saturating_add(bytes.len() as u64))?;
+    while !bytes.is_empty() {
+        let written = retry(|| io::pwrite(&fd, bytes, offset))?;
+        if written == 0 {
+            return Err(Errno::NOSPC);
+        }
+        bytes = &bytes[written..];
+        offset += written as u64;
+    }
+    Ok(())
+}
+
+/// Writes all of several pieces, one after the other, at `offset`. The caller has asked for the
+/// file-size limit.
+pub fn write_all_vectored_at(
+    fd: impl AsFd,
+    mut pieces: &mut [IoSlice<'_>],
+    mut offset: u64,
+) -> io::Result<()> {
+    // Skips empty pieces at the front, so that "nothing written" means an error below.
+    IoSlice::advance_slices(&mut pieces, 0);
+    while !pieces.is_empty() {
+        let written = retry(|| io::pwritev(&fd, pieces, offset))?;
+        if written == 0 {
+            return Err(Errno::NOSPC);
+        }
+        IoSlice::advance_slices(&mut pieces, written);
+        offset += written as u64;
+    }
+    Ok(())
+}
+
+/// A file that is written from its beginning to its end, as a stream.
+pub struct Stream<'a> {
+    fd: &'a OwnedFd,
+    offset: u64,
+}
+
+impl<'a> Stream<'a> {
+    /// A stream that begins at the first byte of `fd`.
+    pub fn new(fd: &'a OwnedFd) -> Stream<'a> {
+        Stream { fd, offset: 0 }
+    }
+}
+
+impl std::io::Write for Stream<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        write_all_at(self.fd, bytes, self.offset)?;
+        self.offset += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads at `offset` until `bytes` is full or the file ends; returns how much was read.
+pub fn read_up_to_at(fd: impl AsFd, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        let rest = &mut bytes[filled..];
+        match retry(|| io::pread(&fd, &mut *rest, offset + filled as u64))? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    Ok(filled)
+}
+
+/// Copies the bytes from `begin` to `end` of one file to the same offsets of another, out of memory
+/// that direct writes take.
+pub fn copy_aligned(from: impl AsFd, to: impl AsFd, mut begin: u64, end: u64) -> io::Result<()> {
+    const ALIGNMENT: usize = 4096;
+    let piece_len = (end - begin).min(1 << 20) as usize;
+    let mut memory = vec![0; piece_len + ALIGNMENT];
+    let start = memory.as_ptr().align_offset(ALIGNMENT);
+    while begin < end {
+        let len = piece_len.min((end - begin) as usize);
+        let piece = &mut memory[start..start + len];
+        if read_up_to_at(&from, piece, begin)? < len {
+            return Err(Errno::NODATA);
+        }
+        write_all_at(&to, piece, begin)?;
+        begin += len as u64;
+    }
+    Ok(())
+}
+
+/// Writes `len` zeros at `offset`, a large piece at a time so that the page cache may hold them in
+/// large folios.
+pub fn write_zeros_at(fd: impl AsFd, mut offset: u64, mut len: u64) -> io::Result<()> {
+    static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
+    check_size_limit(offset.saturating_add(len))?;
+    while len > 0 {
+        let piece = len.min(ZEROS.len() as u64);
+        write_all_at(&fd, &ZEROS[..piece as usize], offset)?;
+        offset += piece;
+        len -= piece;
+    }
+    Ok(())
+}
+
+/// Length of a file in bytes.
+pub fn len(fd: impl AsFd) -> io::Result<u64> {
+    Ok(fs::fstat(fd)?.st_size as u64)
+}
+
+/// Sets the length of a file.
+pub fn set_len(fd: impl AsFd, len: u64) -> io::Result<()> {
+    if len > self::len(&fd)? {
+        check_size_limit(len)?;
+    }
+    retry(|| fs::ftruncate(&fd, len))
+}
+
+/// Allocates the blocks of the first `len` bytes, leaving the file's length alone.
+pub fn allocate(fd: impl AsFd, len: u64) -> io::Result<()> {
+    // Some filesystems ask for the limit although the file stays as long as it is.
+    check_size_limit(len)?;
+    retry(|| fs::fallocate(&fd, FallocateFlags::KEEP_SIZE, 0, len))
+}
+
+/// Allocates the blocks of a range, leaving the file's length alone.
+pub fn allocate_beyond(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
+    check_size_limit(offset.saturating_add(len))?;
+    retry(|| fs::fallocate(&fd, FallocateFlags::KEEP_SIZE, offset, len))
+}
+
+/// Allocates the blocks of a range, and makes the file as long as that takes.
+pub fn allocate_range(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
+    check_size_limit(offset.saturating_add(len))?;
+    retry(|| fs::fallocate(&fd, FallocateFlags::empty(), offset, len))
+}
+
+/// Bytes of blocks that a file takes.
+pub fn allocated_len(fd: impl AsFd) -> io::Result<u64> {
+    Ok(fs::fstat(fd)?.st_blocks as u64 * 512)
+}
+
+/// Gives the blocks of a range back; a hint.
+pub fn free_range(fd: impl AsFd, offset: u64, len: u64) {
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    let _ = retry(|| fs::fallocate(&fd, flags, offset, len));
+}
+
+/// Waits until the bytes of a file, its length and its blocks survive a power cut.
+pub fn sync(fd: impl AsFd) -> io::Result<()> {
+    retry(|| fs::fsync(&fd))
+}
+
+/// As [`sync`], without what only tells when the file was changed.
+pub fn sync_data(fd: impl AsFd) -> io::Result<()> {
+    retry(|| fs::fdatasync(&fd))
+}
+
+/// Reports if the kernel could not write back what was in a range of a file, whose pages it may have
+/// thrown away since. Waits only for what is on its way to the device at this moment.
+#[allow(unsafe_code)]
+pub fn check_written_back(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
+    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE;
+    let (offset, len) = (offset as libc::off64_t, len as libc::off64_t);
+    let checked = retry(|| {
+        // SAFETY: the descriptor is open for the length of the borrow, and the call takes no
+        // memory.
+        match unsafe { libc::sync_file_range(fd.as_fd().as_raw_fd(), offset, len, flags) } {
+            0 => Ok(()),
+            _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)),
+        }
+    });
+    match checked {
+        // A kernel, or a filter of calls, that does not let us ask says nothing of the file.
+        Err(Errno::NOSYS | Errno::PERM | Errno::ACCESS) => Ok(()),
+        answer => answer,
+    }
+}
+
+/// Waits until the names in a directory survive a power cut.
+pub fn sync_directory(path: &Path) -> io::Result<()> {
+    let fd = open(path, OFlags::RDONLY | OFlags::DIRECTORY, 0)?;
+    match sync(&fd) {
+        // Some filesystems keep nothing, and say so.
+        Err(Errno::INVAL) => Ok(()),
+        answer => answer,
+    }
+}
+
+/// Lets the page cache forget a file that is clean; a hint.
+pub fn forget_pages(fd: impl AsFd) {
+    let _ = fs::fadvise(&fd, 0, None, fs::Advice::DontNeed);
+}
+
+/// Has an empty file overwritten in place on btrfs; a hint that others refuse.
+pub fn overwrite_in_place(fd: impl AsFd) {
+    if let Ok(flags) = fs::ioctl_getflags(&fd) {
+        let _ = fs::ioctl_setflags(&fd, flags | fs::IFlags::NOCOW);
+    }
+}
+
+/// The directory that the name of a file is in.
+pub fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Bytes in a block of the filesystem that a file is on.
+pub fn block_len(fd: impl AsFd) -> io::Result<u64> {
+    Ok(retry(|| fs::fstatfs(&fd))?.f_bsize as u64)
+}
+
+/// What addresses of memory for direct writes must be multiples of, where the kernel tells.
+pub fn direct_memory_alignment(fd: impl AsFd) -> Option<usize> {
+    let status = fs::statx(fd, "", fs::AtFlags::EMPTY_PATH, fs::StatxFlags::DIOALIGN).ok()?;
+    let is_told = status.stx_mask & fs::StatxFlags::DIOALIGN.bits() != 0;
+    Some(status.stx_dio_mem_align as usize).filter(|bytes| is_told && *bytes > 0)
+}
+
+/// Bytes in a block that direct reads and writes of a file take, `None` where it has none such.
+///
+/// Found out by reading: what `statx(2)` tells is younger than many kernels in use. The file was
+/// opened for direct reading.
+pub fn direct_block(fd: impl AsFd) -> Option<u64> {
+    let mut bytes = vec![0; 3 * 4096];
+    [512, 4096]
+        .into_iter()
+        .find(|block| {
+            let start = bytes.as_ptr().align_offset(4096);
+            let buffer = &mut bytes[start..start + *block];
+            retry(|| io::pread(&fd, &mut *buffer, *block as u64)).is_ok()
+        })
+        .map(|block| block as u64)
+}
+
+/// Refuses to let a file grow to `len` where the process's file-size limit forbids it, because the
+/// attempt would raise `SIGXFSZ`, which ends a process that is not prepared for it.
+pub fn check_size_limit(len: u64) -> io::Result<()> {
+    match getrlimit(Resource::Fsize).current {
+        Some(limit) if len > limit => Err(Errno::FBIG),
+        _ => Ok(()),
+    }
+}

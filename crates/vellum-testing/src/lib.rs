@@ -1,0 +1,103 @@
+//! What the tests of several crates share: mounted filesystems, second processes, random numbers,
+//! and patience.
+
+pub mod child;
+pub mod mount;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// Beyond this a test that waits is taken to hang.
+pub const PATIENCE: Duration = Duration::from_secs(40);
+
+/// The directory for scratch files, on the filesystem of the build: cargo's own for tests.
+///
+/// # Panics
+///
+/// If it cannot be made.
+pub fn scratch_root() -> PathBuf {
+    // The test is `target/debug/deps/NAME`.
+    let test = std::env::current_exe().unwrap();
+    let root = test.ancestors().nth(3).expect("the test is in a target directory").join("tmp");
+    std::fs::create_dir_all(&root).unwrap();
+    root
+}
+
+/// A directory on the filesystem of the build.
+///
+/// # Panics
+///
+/// If it cannot be made.
+pub fn scratch() -> TempDir {
+    TempDir::new_in(scratch_root()).unwrap()
+}
+
+/// A directory in memory, where there is one.
+///
+/// # Panics
+///
+/// If none can be made.
+pub fn memory_scratch() -> TempDir {
+    TempDir::new_in("/dev/shm").unwrap_or_else(|_| scratch())
+}
+
+/// A generator of numbers that a seed repeats.
+#[derive(Debug)]
+pub struct Numbers(u64);
+
+impl Numbers {
+    /// The numbers of this seed.
+    pub fn new(seed: u64) -> Numbers {
+        Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// The next number.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// The next number, brought below `limit`.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+}
+
+/// Repeats `attempt` until it answers or patience ends: for what another process does in its own
+/// time.
+///
+/// # Panics
+///
+/// When patience ends.
+#[track_caller]
+pub fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(answer) = attempt() {
+            return answer;
+        }
+        assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Whether the test runs as root; says so where it does not.
+#[track_caller]
+pub fn is_root(test: &str) -> bool {
+    let is_root = rustix::process::getuid().is_root();
+    if !is_root {
+        skip(test, "it needs root");
+    }
+    is_root
+}
+
+/// Says why a test did nothing, or fails where nothing may be skipped.
+#[track_caller]
+pub fn skip(test: &str, why: &str) {
+    vellum_skip::skip(format_args!("{test}: {why}"));
+}

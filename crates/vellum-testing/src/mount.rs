@@ -1,0 +1,188 @@
+//! Small filesystems that can be filled up.
+
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{is_root, scratch, scratch_root, skip};
+
+/// A mounted filesystem, unmounted when dropped.
+#[derive(Debug)]
+pub struct Mount {
+    at: PathBuf,
+    dir: tempfile::TempDir,
+}
+
+impl Mount {
+    /// A tmpfs of `mib` MiB, or `None` where it cannot be had, which is said.
+    pub fn tmpfs(test: &str, mib: u32) -> Option<Mount> {
+        Mount::new(test, |_, at| {
+            let size = format!("size={mib}m");
+            run("mount", &["-t", "tmpfs", "-o", &size, "tmpfs", text(at)])
+        })
+    }
+
+    /// An ext4 of `mib` MiB on a loop device.
+    pub fn ext4(test: &str, mib: u64) -> Option<Mount> {
+        Mount::image(test, mib, |image| run("mkfs.ext4", &["-q", "-F", "-m", "0", text(image)]))
+    }
+
+    /// An ext4 that believes to have `mib` MiB, on a loop device over a sparse file at `image`.
+    pub fn ext4_on(test: &str, image: &Path, mib: u64) -> Option<Mount> {
+        Mount::new(test, |_, at| {
+            std::fs::File::create(image).unwrap().set_len(mib << 20).unwrap();
+            run("mkfs.ext4", &["-qF", "-m", "0", "-b", "4096", "-O", "^has_journal", text(image)])?;
+            run("mount", &["-o", "loop", text(image), text(at)])
+        })
+    }
+
+    /// An XFS on a loop device, of 300 MiB, which is the least it takes.
+    pub fn xfs(test: &str) -> Option<Mount> {
+        Mount::image(test, 300, |image| run("mkfs.xfs", &["-q", "-f", text(image)]))
+    }
+
+    /// A btrfs of `mib` MiB, at least 128, on a loop device.
+    pub fn btrfs(test: &str, mib: u64) -> Option<Mount> {
+        Mount::image(test, mib, |image| run("mkfs.btrfs", &["-q", "-f", text(image)]))
+    }
+
+    fn image(
+        test: &str,
+        mib: u64,
+        make: impl FnOnce(&Path) -> Result<(), String>,
+    ) -> Option<Mount> {
+        Mount::new(test, |dir, at| {
+            let image = dir.join("image");
+            std::fs::File::create(&image).unwrap().set_len(mib << 20).unwrap();
+            make(&image)?;
+            run("mount", &["-o", "loop", text(&image), text(at)])
+        })
+    }
+
+    /// An overlay over a directory of the build's filesystem.
+    pub fn overlay(test: &str) -> Option<Mount> {
+        Mount::new(test, |dir, at| {
+            let [lower, upper, work] = ["lower", "upper", "work"].map(|name| {
+                let path = dir.join(name);
+                std::fs::create_dir(&path).unwrap();
+                text(&path).to_string()
+            });
+            let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+            run("mount", &["-t", "overlay", "-o", &options, "overlay", text(at)])
+        })
+    }
+
+    /// A FUSE filesystem that passes everything on to a directory of the build's filesystem.
+    pub fn fuse(test: &str) -> Option<Mount> {
+        Mount::new(test, |dir, at| {
+            let below = dir.join("below");
+            std::fs::create_dir(&below).unwrap();
+            run("bindfs", &[text(&below), text(at)])
+        })
+    }
+
+    /// Has the filesystem of a loop device stop at once, as in a power cut, and mounts it again.
+    pub fn cut_power(&self) {
+        const GOING_DOWN: libc::c_ulong = 0x8004_587d;
+        const WITHOUT_LOG_FLUSH: u32 = 2;
+        let root = std::fs::File::open(&self.at).unwrap();
+        let flags = WITHOUT_LOG_FLUSH;
+        // SAFETY: the call reads a `u32`, which is `flags`.
+        let done = unsafe { libc::ioctl(root.as_raw_fd(), GOING_DOWN, &raw const flags) };
+        assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+        drop(root);
+        run("umount", &[text(&self.at)]).unwrap();
+        let image = self.dir.path().join("image");
+        // Mounted before the last one lets go of the device, it would be the one that has stopped.
+        crate::until("other mount namespaces let go of the filesystem", || {
+            let devices = Command::new("losetup").arg("-j").arg(&image).output().unwrap();
+            devices.stdout.is_empty().then_some(())
+        });
+        run("mount", &["-o", "loop", text(&image), text(&self.at)]).unwrap();
+    }
+
+    /// In a mount namespace of its own: lets go of what tests have mounted elsewhere, which could not be
+    /// unmounted otherwise.
+    pub fn forget_all() {
+        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+        let places = mounts.lines().filter_map(|line| line.split(' ').nth(1));
+        let root = scratch_root();
+        for place in places.filter(|place| Path::new(place).starts_with(&root)) {
+            let _ = run("umount", &["-l", place]);
+        }
+    }
+
+    /// Takes away from the device what it has stored of a file beyond `offset`: it needs room on its
+    /// own disk, where `image` is, to store that again. `offset` is a multiple of 4096: a loop device
+    /// takes a write for whole that has found room for its first bytes.
+    pub fn forget_blocks(image: &Path, file: &Path, offset: u64) {
+        let image = std::fs::File::options().write(true).open(image).unwrap();
+        let flags = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        for (start, len) in extents(file, offset) {
+            // SAFETY: the call takes no memory.
+            let done = unsafe { libc::fallocate(image.as_raw_fd(), flags, start, len) };
+            assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+        }
+    }
+
+    fn new(test: &str, make: impl FnOnce(&Path, &Path) -> Result<(), String>) -> Option<Mount> {
+        if !is_root(test) {
+            return None;
+        }
+        let dir = scratch();
+        let at = dir.path().join("mount");
+        std::fs::create_dir(&at).unwrap();
+        match make(dir.path(), &at) {
+            Ok(()) => Some(Mount { at, dir }),
+            Err(why) => {
+                skip(test, &format!("no filesystem can be mounted here: {why}"));
+                None
+            }
+        }
+    }
+
+    /// Where it is mounted.
+    pub fn path(&self) -> &Path {
+        &self.at
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = run("umount", &["-l", text(&self.at)]);
+    }
+}
+
+/// Where on its device a file lies from `offset` on: starts and lengths.
+fn extents(file: &Path, offset: u64) -> Vec<(i64, i64)> {
+    const FIEMAP: libc::c_ulong = 0xc020_660b;
+    const EXTENTS_MAX: usize = 64;
+    // The request: start, length, flags, extents found, extents that there is room for, 0; then 56
+    // bytes for each: offset, place on the device, length.
+    let mut request = vec![0u64; 4 + 7 * EXTENTS_MAX];
+    (request[0], request[1], request[3]) = (offset, u64::MAX - offset, EXTENTS_MAX as u64);
+    let file = std::fs::File::open(file).unwrap();
+    // SAFETY: the kernel writes no more extents than the request says there is room for.
+    let done = unsafe { libc::ioctl(file.as_raw_fd(), FIEMAP, request.as_mut_ptr()) };
+    assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+    let found = (request[2] >> 32) as usize;
+    let extents = request[4..].chunks(7).take(found).map(|extent| {
+        let skipped = offset.saturating_sub(extent[0]);
+        ((extent[1] + skipped) as i64, (extent[2] - skipped) as i64)
+    });
+    extents.collect()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Runs a program that is to succeed, or tells what it said.
+fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
+    let output = Command::new(program).args(arguments).output();
+    let output = output.map_err(|error| format!("{program}: {error}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!("{program}: {}", String::from_utf8_lossy(&output.stderr).trim())),
+    }
+}

@@ -1,0 +1,38 @@
+//! How one large file is written by several threads: a name in `vellum.toml`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::options::choice::named;
+use crate::{Error, ErrorKind, Result};
+
+/// How the crate `vellum-parallel` writes one large file from several threads.
+///
+/// It stands here because `vellum.toml` may name one: [`FileAdvice::method`](crate::FileAdvice).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Method {
+    /// What suits the filesystem and whether the file is synced: see the table in the documentation
+    /// of `vellum-parallel`.
+    #[default]
+    Auto,
+    /// `pwrite` into the page cache: works everywhere, one thread at a time.
+    Buffered,
+    /// `pwrite` past the page cache into allocated blocks, all threads at the same time. On btrfs
+    /// the file is made without copy-on-write, and so without checksums and compression. Where
+    /// there are no direct writes, [`Method::Buffered`] takes its place.
+    Direct,
+    /// Into the page cache, by `pwrite` for the thread that finds nobody else
+    /// there, through a shared mapping for the others. Where such a mapping is not safe (btrfs,
+    /// FUSE, overlay, network), [`Method::Buffered`] takes its place.
+    Mapped,
+}
+
+named!(
+    Method,
+    "method of writing",
+    Auto = "auto",
+    Buffered = "buffered",
+    Direct = "direct",
+    Mapped = "mapped"
+);
