@@ -33,7 +33,7 @@ fn build_and_run_program_of(page: &str, log: &str) {
 
 #[test]
 fn the_program_of_the_front_page_appends_and_commits() {
-    build_and_run_program_of("README.md", "app.log");
+    build_and_run_program_of("README.md", "service.wal");
 }
 
 #[test]
