@@ -185,7 +185,7 @@ uninstall: uninstall-c ## take away what `make install` installed, with the same
 wheel: tools $(VENV)/bin/maturin ## the Python package, into target/wheels; needs a compiler, Cargo and Python
 	CARGO=$(CARGO) $(VENV)/bin/maturin build --release --manifest-path $(PYTHON_CRATE)/Cargo.toml --out $(TARGET)/wheels
 
-# mdbook fetches nothing: the site is read from the disk as well as from a server.
+# The site fetches nothing, so it can be read from the disk as well as from a server.
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(or $(shell command -v mdbook),$(TARGET)/tools/bin/mdbook)
 site: $(MDBOOK) ## the documentation as a web site, into target/site
@@ -194,7 +194,7 @@ site: $(MDBOOK) ## the documentation as a web site, into target/site
 
 $(TARGET)/tools/bin/mdbook: | tools
 	@echo "make: mdbook is missing: building mdbook $(MDBOOK_VERSION) into $(TARGET)/tools, once; this takes some minutes"
-	$(CARGO) install --quiet --locked --root $(TARGET)/tools mdbook@$(MDBOOK_VERSION) --no-default-features --features search
+	env -u CARGO_TARGET_DIR $(CARGO) install --quiet --locked --root $(TARGET)/tools mdbook@$(MDBOOK_VERSION) --no-default-features --features search
 
 clean: ## remove everything that was built
 	$(CARGO) clean
