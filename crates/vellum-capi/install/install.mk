@@ -38,7 +38,7 @@ C_FILES = $(addprefix $(DESTDIR)$(LIBDIR)/,$(C_LIBRARY) libvellum.so.$(C_ABI) li
 OBJCOPY ?= objcopy
 define install-stripped
 	install -d $(dir $(2)).debug
-	$(OBJCOPY) --only-keep-debug $(1) $(dir $(2)).debug/$(notdir $(2)).debug
+	$(OBJCOPY) --only-keep-debug --compress-debug-sections $(1) $(dir $(2)).debug/$(notdir $(2)).debug
 	chmod 644 $(dir $(2)).debug/$(notdir $(2)).debug
 	$(OBJCOPY) --strip-all --add-gnu-debuglink=$(dir $(2)).debug/$(notdir $(2)).debug $(1) $(1).stripped
 	install -m 755 $(1).stripped $(2)
