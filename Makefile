@@ -1,4 +1,5 @@
-# Vellum: the commands of the house. Each says in one line what is missing, or installs it.
+# Vellum: what a developer runs. `make help` lists it. A target that lacks something says in one line what
+# that is, or says that it installs it and does so.
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
@@ -8,69 +9,57 @@ POWERCUT_RECORDS ?= 2000
 SECONDS ?= 60
 TARGET = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 BUILT = $(TARGET)/release
-# What the library has only where it is asked for.
+# The optional features of the library.
 FEATURES = vellum/log,vellum/tracing,vellum/zstd
 PYTHON ?= python3
 PYTHON_CRATE = crates/vellum-python
 VENV = $(TARGET)/venv-python
 
 .PHONY: help build demo test lint deny model model-long fuzz-check killpoints killpoints-all inject stress powercut \
-  powercut-sample fuzz worlds bench bench-peers bench-python install clean tools lint-tools filesystems extras wheel \
-  test-python python-tools
+  powercut-sample fuzz worlds bench bench-peers bench-python install uninstall clean tools lint-tools filesystems extras wheel \
+  test-python python-tools packages setup site
 
-help:
-	@echo "make demo            four processes append to one log, one is killed, all is verified"
-	@echo "make test            everything: lint, unit, integration, kill and model tests"
-	@echo "make lint            formatting, clippy, documentation"
-	@echo "make deny            licences, versions and sources of the dependencies; DENY=advisories: their known faults"
-	@echo "make bench           the three published settings, all ways of appending"
-	@echo "make bench-peers     what a commit costs, against five other engines (PEERS_FLAGS=...)"
-	@echo "                     with PEERS_FLAGS=append: what a log line costs, against other loggers"
-	@echo "make bench-python    handlers for Python's logging in many processes (PYTHON_FLAGS=...)"
-	@echo "make model-long      the protocol under a model checker, all models (long)"
-	@echo "make killpoints-all  kill a process at every instruction of every path (long)"
-	@echo "make inject          have every system call of every path fail (long)"
-	@echo "make stress          many processes with random kills, VELLUM_STRESS_SECONDS=600"
-	@echo "make powercut        cut the power at any write on ext4, XFS and btrfs, under framed and text logs,"
-	@echo "                     SECONDS_POWERCUT=300 for each (root)"
-	@echo "make worlds          logs among forks, limits, users, containers and copies, in each and in pairs (root)"
-	@echo "make fuzz            damage logs in any way, SECONDS=60 for each of three targets"
-	@echo "make wheel           the Python package, into $(TARGET)/wheels"
-	@echo "make test-python     the tests of the Python package"
-	@echo "make install         the command with man pages and completions, and the library for C, into PREFIX=$(PREFIX)"
-	@echo "make install-c       the library for C alone: header, libvellum, pkg-config and CMake files"
+# A target is listed by the text behind its `##`, a group by `##@`.
+help: ## list all targets
+	@awk '/^##@ / { print "\n" substr($$0, 5) } \
+	  /^[a-z-]+:.*## / { text = $$0; sub(/.*## /, "", text); sub(/:.*/, ""); printf "  %-16s %s\n", $$0, text }' \
+	  $(MAKEFILE_LIST)
 
-build: tools
+##@ Build and try
+
+build: tools ## build the command, target/release/vellum
 	$(CARGO) build --release --bin vellum
 
-demo: build
+demo: build ## four processes append to one log, one is killed, every record is checked; ten seconds
 	$(BUILT)/vellum demo
 
-bench: build
+##@ Measure
+
+bench: build ## what an append costs, against `write`, `writev` and `fwrite`
 	$(BUILT)/vellum bench append
 
 # A workspace of its own, with a lock file of its own: nobody else pays for these dependencies.
-bench-peers: tools
+bench-peers: tools ## what a commit costs, against five other engines; PEERS_FLAGS=append for loggers
 	$(CARGO) run --release --manifest-path crates/vellum-peers/Cargo.toml -- $(PEERS_FLAGS)
 
 # With the wheel as it is installed from, in the virtual environment of the tests.
-bench-python: wheel
+bench-python: wheel $(VENV)/installed ## handlers for Python's `logging` in many processes; PYTHON_FLAGS=...
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-index --find-links $(TARGET)/wheels \
 	  --force-reinstall --no-deps vellum-log
 	$(VENV)/bin/python $(PYTHON_CRATE)/bench/handlers.py $(PYTHON_FLAGS)
 
-test: tools filesystems extras lint fuzz-check
+##@ Test
+
+setup: tools packages filesystems extras $(VENV)/installed ## install what `make test` needs, and do nothing else
+
+test: tools packages filesystems extras lint fuzz-check ## everything: lint, unit, integration, kill, model, power-cut and Python tests
 	$(CARGO) test --workspace --features $(FEATURES)
 	$(MAKE) --no-print-directory test-python
 	$(MAKE) --no-print-directory model
 	$(MAKE) --no-print-directory powercut-sample
 
-# A wheel for this machine's C library and every Python from 3.10 on.
-wheel: tools $(VENV)/installed
-	CARGO=$(CARGO) $(VENV)/bin/maturin build --release --manifest-path $(PYTHON_CRATE)/Cargo.toml --out $(TARGET)/wheels
-
 # The package as users get it, but unoptimized; its types against itself, then its behaviour.
-test-python: tools $(VENV)/installed
+test-python: tools $(VENV)/installed ## the tests of the Python package
 	rm -rf $(TARGET)/wheels-dev
 	CARGO=$(CARGO) $(VENV)/bin/maturin build --profile dev --quiet --manifest-path $(PYTHON_CRATE)/Cargo.toml \
 	  --out $(TARGET)/wheels-dev
@@ -79,50 +68,29 @@ test-python: tools $(VENV)/installed
 	cd $(PYTHON_CRATE) && $(VENV)/bin/python -m mypy.stubtest vellum_log --mypy-config-file pyproject.toml
 	$(VENV)/bin/pytest -o cache_dir=$(TARGET)/pytest-cache $(PYTHON_CRATE)/tests
 
-$(VENV)/installed: $(PYTHON_CRATE)/requirements.txt | python-tools
-	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
-	@$(VENV)/bin/pip install --quiet --disable-pip-version-check uwsgi==2.0.31 || \
-	  { echo "make: uwsgi can't be built here (it needs a C compiler and python3-dev): its tests are skipped"; \
-	    [ "$$VELLUM_REQUIRE" != all ]; }
-	@touch $@
-
-# Python itself is not installed; the part of it that Debian leaves out is, where it can be.
-python-tools:
-	@command -v $(PYTHON) >/dev/null || \
-	  { echo "make: $(PYTHON) is missing: install Python 3.10 or later (Debian: apt-get install python3-venv)" >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
-	  { echo "make: $(PYTHON) is too old: install Python 3.10 or later, or say which: PYTHON=python3.12" >&2; exit 1; }
-	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
-	  { [ "$$(id -u)" -eq 0 ] && echo "make: installing python3-venv" && \
-	    apt-get install --yes --quiet python3-venv >/dev/null; } || \
-	  { echo "make: $(PYTHON) lacks venv: apt-get install python3-venv" >&2; exit 1; }
-
 # The protocol's own code under a model checker, with death at any step.
-model:
+model: ## the protocol under a model checker
 	RUSTFLAGS="--cfg shuttle" $(CARGO) test --release -p vellum --lib --target-dir target/model model
 
-# The models too that take minutes each.
-model-long:
+model-long: ## the same with the models that take minutes
 	RUSTFLAGS="--cfg shuttle" $(CARGO) test --release -p vellum --lib --target-dir target/model model -- --include-ignored
 
 # A longer sample than the one in `test`; `killpoints-all` tries every instruction.
-killpoints:
+killpoints: ## kill a process at sampled instructions, SECONDS_KILL=60
 	$(CARGO) run --release -p vellum-testkit --bin vellum-killpoints -- --seconds $(SECONDS_KILL)
 
-killpoints-all:
+killpoints-all: ## kill a process at every instruction of every path (long)
 	$(CARGO) run --release -p vellum-testkit --bin vellum-killpoints -- --all
 
-# Every error that any system call can give, at each call of every case (half an hour).
-inject:
+inject: ## let every system call of every path fail with every error (half an hour)
 	$(CARGO) run --release -p vellum-testkit --bin vellum-killpoints -- --inject all --all
 
 stress: export VELLUM_STRESS_SECONDS ?= 600
-stress:
+stress: ## many processes with random kills, VELLUM_STRESS_SECONDS=600
 	$(CARGO) test --release -p vellum --test it processes -- --nocapture
 
 # What each world promises is in docs/worlds.md; a sample is in `test`.
-worlds: tools filesystems
+worlds: tools filesystems ## logs among forks, limits, users, containers and copies, in pairs (root)
 	$(CARGO) run --release -p vellum-testkit --bin vellum-worlds -- --pairs
 
 # Text logs that go on in new files often.
@@ -135,7 +103,7 @@ POWERCUT_LONG = $(BUILT)/vellum-powercut --seconds $(SECONDS_POWERCUT) \
   --check '$(BUILT)/vellum stress --check --torn {dir}/log' --work '$(BUILT)/vellum stress {dir}/log
 
 # The disk is recorded under `vellum stress`, then built as a power cut at any write leaves it.
-powercut: tools filesystems
+powercut: tools filesystems ## cut the power at any write on ext4, XFS and btrfs, SECONDS_POWERCUT=300 each (root)
 	$(CARGO) build --release --bin vellum --bin vellum-powercut
 	@$(BUILT)/vellum stress --help >/dev/null 2>&1 || \
 	  { echo "make: this vellum has no command 'stress' to cut the power under" >&2; exit 1; }
@@ -149,7 +117,7 @@ powercut: tools filesystems
 # VELLUM_REQUIRE=all that is another status.
 POWERCUT = $(TARGET)/debug/vellum-powercut --check '$(TARGET)/debug/vellum stress --check --torn {dir}/log' \
   --work '$(TARGET)/debug/vellum stress {dir}/log
-powercut-sample: tools filesystems
+powercut-sample: tools filesystems ## a few hundred power cuts, as `make test` runs them (root)
 	$(CARGO) test --workspace --features $(FEATURES) --no-run --quiet
 	@$(POWERCUT) --records 150 --segment-bytes 16384 --trim-every 20' --points 60 --at-least 30 --prefix --nested || [ $$? -eq 77 ]
 	@$(POWERCUT) --records 400 --segment-bytes 32768 --trim-every 40 --threads 3 --processes 2 --bytes 20-9000' \
@@ -165,7 +133,7 @@ powercut-sample: tools filesystems
 	    --points 40 --at-least 20 --fs ext4,xfs --fail $$failure || [ $$? -eq 77 ] || exit 1; done
 
 # What is new goes to target/fuzz-corpus; `test` replays what is kept in fuzz/corpus.
-fuzz: tools
+fuzz: tools ## damage logs at random, SECONDS=60 for each of three targets (nightly Rust)
 	@$(CARGO) fuzz --version >/dev/null 2>&1 || \
 	  { echo "make: cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 1; }
 	@$(CARGO) +nightly --version >/dev/null 2>&1 || \
@@ -178,12 +146,12 @@ fuzz: tools
 
 # The targets of the fuzzer still build, where the toolchain that they need is there; `test` replays what
 # they have found in any case.
-fuzz-check: tools
+fuzz-check: tools ## build the fuzz targets, where nightly Rust is installed
 	@if $(CARGO) +nightly --version >/dev/null 2>&1; then \
 	  $(CARGO) +nightly check --quiet --manifest-path fuzz/Cargo.toml --target-dir $(TARGET)/fuzz-check; \
 	else echo "make: no nightly toolchain: the fuzz targets are not built" >&2; fi
 
-lint: tools lint-tools
+lint: tools lint-tools ## formatting, clippy, rustdoc
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --features $(FEATURES) -- -D warnings
 	$(CARGO) clippy -p vellum --all-targets -- -D warnings
@@ -191,51 +159,113 @@ lint: tools lint-tools
 
 # What deny.toml says of the dependencies. DENY=advisories asks for known faults, and fetches their list.
 DENY ?= --offline bans licenses sources
-deny: tools
+deny: tools ## licences, versions and sources of the dependencies; DENY=advisories: their known faults
 	@$(CARGO) deny --version >/dev/null 2>&1 || \
 	  { echo "make: cargo-deny is missing: cargo install cargo-deny" >&2; exit 1; }
 	$(CARGO) deny $(filter --%,$(DENY)) check $(filter-out --%,$(DENY))
 
+##@ Install
+
 include crates/vellum-capi/install/install.mk
 
+BIN = $(DESTDIR)$(PREFIX)/bin
 SHARE = $(DESTDIR)$(PREFIX)/share
-install: build install-c
-	install -D -s -m 755 $(BUILT)/vellum $(DESTDIR)$(PREFIX)/bin/vellum
+install: build install-c ## the command, man pages, completions and the C library, into PREFIX=/usr/local
+	$(call install-stripped,$(BUILT)/vellum,$(BIN)/vellum)
 	$(BUILT)/vellum man $(SHARE)/man/man1
-	install -d $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
-	$(BUILT)/vellum completions bash >$(SHARE)/bash-completion/completions/vellum
-	$(BUILT)/vellum completions zsh >$(SHARE)/zsh/site-functions/_vellum
-	$(BUILT)/vellum completions fish >$(SHARE)/fish/vendor_completions.d/vellum.fish
+	install -d $(dir $(COMPLETIONS))
+	$(BUILT)/vellum completions bash >$(word 1,$(COMPLETIONS))
+	$(BUILT)/vellum completions zsh >$(word 2,$(COMPLETIONS))
+	$(BUILT)/vellum completions fish >$(word 3,$(COMPLETIONS))
 
-clean:
+COMPLETIONS = $(SHARE)/bash-completion/completions/vellum $(SHARE)/zsh/site-functions/_vellum \
+  $(SHARE)/fish/vendor_completions.d/vellum.fish
+
+# The command that is installed knows its own man pages, whichever version it is.
+uninstall: uninstall-c ## take away what `make install` installed, with the same PREFIX, and nothing else
+	@[ ! -x $(BIN)/vellum ] || { pages=$$(mktemp -d) && $(BIN)/vellum man "$$pages" && \
+	  for page in "$$pages"/*; do rm -f "$(SHARE)/man/man1/$${page##*/}"; done; rm -r "$$pages"; }
+	rm -f $(BIN)/vellum $(BIN)/.debug/vellum.debug $(COMPLETIONS)
+	@rmdir $(BIN)/.debug 2>/dev/null || true
+
+# A wheel for this machine's C library and every Python from 3.10 on.
+wheel: tools $(VENV)/bin/maturin ## the Python package, into target/wheels; needs a compiler, Cargo and Python
+	CARGO=$(CARGO) $(VENV)/bin/maturin build --release --manifest-path $(PYTHON_CRATE)/Cargo.toml --out $(TARGET)/wheels
+
+# The site fetches nothing, so it can be read from the disk as well as from a server.
+MDBOOK_VERSION = 0.5.4
+MDBOOK = $(or $(shell command -v mdbook),$(TARGET)/tools/bin/mdbook)
+site: $(MDBOOK) ## the documentation as a web site, into target/site
+	$(MDBOOK) build docs --dest-dir $(TARGET)/site
+	@echo "make: the site starts at $(TARGET)/site/index.html"
+
+$(TARGET)/tools/bin/mdbook: | tools
+	@echo "make: mdbook is missing: building mdbook $(MDBOOK_VERSION) into $(TARGET)/tools, once; this takes some minutes"
+	env -u CARGO_TARGET_DIR $(CARGO) install --quiet --locked --root $(TARGET)/tools mdbook@$(MDBOOK_VERSION) --no-default-features --features search
+
+clean: ## remove everything that was built
 	$(CARGO) clean
 
-tools:
+##@ Checks that the targets above make
+
+tools: ## that Cargo and a C compiler are there
 	@command -v $(CARGO) >/dev/null || { echo "make: cargo is missing: install Rust 1.88 or later" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "make: cc is missing: install a C compiler" >&2; exit 1; }
 
-lint-tools:
+lint-tools: ## that rustfmt and clippy are there
 	@$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 || \
 	  { echo "make: rustfmt or clippy is missing: rustup component add rustfmt clippy" >&2; exit 1; }
 
-# What makes the filesystems is installed where it is missing and can be.
-filesystems:
-	@PATH=$$PATH:/usr/sbin:/sbin; for pair in mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs; do \
-	  command -v $${pair%:*} >/dev/null || missing="$$missing $${pair#*:}"; \
-	done; \
-	[ -z "$$missing" ] || { echo "make: installing$$missing"; apt-get install --yes --quiet $$missing; } || \
-	  { echo "make: missing:$$missing" >&2; exit 1; }
+# COMMAND:PACKAGE. What makes the filesystems of the tests.
+FILESYSTEMS = mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs
+# What some tests use: a browser for the HTML report, a FUSE filesystem, fio, and what builds C programs and
+# watches them. Without it those tests are skipped and say so; with VELLUM_REQUIRE=all that is a failure.
+EXTRAS = chromium:chromium bindfs:bindfs fio:fio cmake:cmake pkg-config:pkg-config c++:g++ valgrind:valgrind zstd:zstd
 
-# What some tests look at the work with: a browser for the HTML report, a FUSE filesystem, fio, and what
-# C programs are built and watched with. They are installed where they are missing and can be; without
-# them those tests are skipped, and say so; with VELLUM_REQUIRE=all that is a failure.
-extras:
-	@for pair in chromium:chromium bindfs:bindfs fio:fio cmake:cmake pkg-config:pkg-config \
-	  c++:g++ valgrind:valgrind zstd:zstd; do \
-	  command -v $${pair%:*} >/dev/null || missing="$$missing $${pair#*:}"; \
-	done; \
-	[ -n "$$missing" ] || exit 0; \
+# Shell that collects in $missing the packages among $(1) whose command is missing.
+find_missing = PATH=$$PATH:/usr/sbin:/sbin; missing=; for pair in $(1); do \
+  command -v $${pair%:*} >/dev/null || missing="$$missing $${pair\#*:}"; done; [ -n "$$missing" ] || exit 0
+
+packages: ## say which packages `make test` is going to install
+	@$(call find_missing,$(FILESYSTEMS) $(EXTRAS)); \
+	if [ "$$(id -u)" -eq 0 ]; then echo "make: going to install:$$missing (\`make setup\` does only that)"; \
+	else echo "make: only root can install what is missing:$$missing"; fi
+
+filesystems: ## install what makes ext4, XFS and btrfs, if it is missing
+	@$(call find_missing,$(FILESYSTEMS)); echo "make: installing$$missing"; \
+	apt-get install --yes --quiet $$missing || { echo "make: missing:$$missing" >&2; exit 1; }
+
+extras: ## install what some tests use, if it is missing and can be installed
+	@$(call find_missing,$(EXTRAS)); \
 	install="apt-get install --yes --quiet --no-install-recommends $$missing"; \
 	[ "$$(id -u)" -ne 0 ] || echo "make: installing$$missing"; \
 	{ [ "$$(id -u)" -eq 0 ] && { $$install || { apt-get update --quiet && $$install; }; }; } >/dev/null 2>&1 || \
 	  { echo "make: missing:$$missing; the tests that need them are skipped" >&2; [ "$$VELLUM_REQUIRE" != all ]; }
+
+$(VENV)/bin/pip: | python-tools
+	$(PYTHON) -m venv $(VENV)
+
+# The one package that builds a wheel.
+$(VENV)/bin/maturin: $(PYTHON_CRATE)/requirements.txt | $(VENV)/bin/pip
+	@echo "make: installing maturin into $(VENV)"
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check $$(grep '^maturin==' $<)
+	@touch $@
+
+$(VENV)/installed: $(PYTHON_CRATE)/requirements.txt | $(VENV)/bin/pip
+	@echo "make: installing what the Python tests need into $(VENV)"
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check uwsgi==2.0.31 || \
+	  { echo "make: uwsgi can't be built here (it needs a C compiler and python3-dev): its tests are skipped"; \
+	    [ "$$VELLUM_REQUIRE" != all ]; }
+	@touch $@
+
+# Python itself is not installed; the part of it that Debian leaves out is, where it can be.
+python-tools: ## that Python 3.10 with venv is there; installs python3-venv, if it can
+	@command -v $(PYTHON) >/dev/null || \
+	  { echo "make: $(PYTHON) is missing: install Python 3.10 or later (Debian: apt-get install python3-venv)" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	  { echo "make: $(PYTHON) is too old: install Python 3.10 or later, or say which: PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { [ "$$(id -u)" -eq 0 ] && echo "make: installing python3-venv" && \
+	    apt-get install --yes --quiet python3-venv >/dev/null; } || \
+	  { echo "make: $(PYTHON) lacks venv: apt-get install python3-venv" >&2; exit 1; }

@@ -25,20 +25,43 @@ FILL = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${pre
   -e 's|@INCLUDEDIR@|$(INCLUDEDIR:$(PREFIX)/%=$${prefix}/%)|' -e 's|@VERSION@|$(C_VERSION)|' \
   -e 's|@ABI@|$(C_ABI)|' -e 's|@NATIVE_LIBS@|$(NATIVE_LIBS)|' -e 's|@INCLUDE_FROM_LIB@|$(INCLUDE_FROM_LIB)|'
 
-.PHONY: build-c install-c
+.PHONY: build-c install-c uninstall-c
+
+# What of the library is installed: below LIBDIR, and below INCLUDEDIR.
+C_LIBRARY = libvellum.so.$(C_VERSION)
+C_FILES = $(addprefix $(DESTDIR)$(LIBDIR)/,$(C_LIBRARY) libvellum.so.$(C_ABI) libvellum.so libvellum.a \
+  .debug/$(C_LIBRARY).debug pkgconfig/vellum.pc cmake/vellum/vellum-config.cmake \
+  cmake/vellum/vellum-config-version.cmake) $(DESTDIR)$(INCLUDEDIR)/vellum.h
+
+# Installs the file $(1) as $(2) without its debug symbols. They go to .debug beside it, where debuggers and
+# Rust's backtraces look for them.
+OBJCOPY ?= objcopy
+define install-stripped
+	install -d $(dir $(2)).debug
+	$(OBJCOPY) --only-keep-debug --compress-debug-sections $(1) $(dir $(2)).debug/$(notdir $(2)).debug
+	chmod 644 $(dir $(2)).debug/$(notdir $(2)).debug
+	$(OBJCOPY) --strip-all --add-gnu-debuglink=$(dir $(2)).debug/$(notdir $(2)).debug $(1) $(1).stripped
+	install -m 755 $(1).stripped $(2)
+	@rm $(1).stripped
+endef
 
 # One after the other, so that each is optimised as a whole.
-build-c: tools
+build-c: tools ## build the C library alone
 	$(C_CARGO) --crate-type cdylib -- -C link-arg=-Wl,-soname,libvellum.so.$(C_ABI)
 	$(C_CARGO) --crate-type staticlib
 
-install-c: build-c
+install-c: build-c ## the C library alone: header, libvellum, pkg-config and CMake files
 	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/vellum
 	install -m 644 $(CAPI)/include/vellum.h $(DESTDIR)$(INCLUDEDIR)/vellum.h
-	install $(if $(filter release,$(C_PROFILE)),-s) -m 755 $(C_BUILT)/libvellum_capi.so $(DESTDIR)$(LIBDIR)/libvellum.so.$(C_VERSION)
-	ln -sf libvellum.so.$(C_VERSION) $(DESTDIR)$(LIBDIR)/libvellum.so.$(C_ABI)
+	$(if $(filter release,$(C_PROFILE)),$(call install-stripped,$(C_BUILT)/libvellum_capi.so,$(DESTDIR)$(LIBDIR)/$(C_LIBRARY)),\
+	  install -m 755 $(C_BUILT)/libvellum_capi.so $(DESTDIR)$(LIBDIR)/$(C_LIBRARY))
+	ln -sf $(C_LIBRARY) $(DESTDIR)$(LIBDIR)/libvellum.so.$(C_ABI)
 	ln -sf libvellum.so.$(C_ABI) $(DESTDIR)$(LIBDIR)/libvellum.so
 	install -m 644 $(C_BUILT)/libvellum_capi.a $(DESTDIR)$(LIBDIR)/libvellum.a
 	$(FILL) $(CAPI)/install/vellum.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/vellum.pc
 	@for file in vellum-config vellum-config-version; do \
 	  $(FILL) $(CAPI)/install/$$file.cmake.in >$(DESTDIR)$(LIBDIR)/cmake/vellum/$$file.cmake || exit 1; done
+
+uninstall-c: ## take the C library away again
+	rm -f $(C_FILES)
+	@rmdir $(DESTDIR)$(LIBDIR)/cmake/vellum $(DESTDIR)$(LIBDIR)/.debug 2>/dev/null || true

@@ -14,9 +14,28 @@ from conftest import lines
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "crates/vellum-python/README.md"])
-def test_the_first_program_of_a_page_logs_its_line(page: str, tmp_path: Path) -> None:
-    program = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)[0]
-    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
-    (line,) = lines(str(tmp_path / "app.log"))
+PAGES = [
+    ("README.md", "web.log"),
+    ("docs/python.md", "app.log"),
+    ("crates/vellum-python/README.md", "app.log"),
+]
+
+
+def programs(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize(("page", "log"), PAGES)
+def test_the_first_program_of_a_page_logs_its_line(page: str, log: str, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", programs(page)[0]], cwd=tmp_path, check=True)
+    (line,) = lines(str(tmp_path / log))
     assert re.fullmatch(r"[\d-]{10} [\d:]{8},\d{3} INFO \d+ from any thread .* fork\n?", line)
+
+
+def test_the_pages_show_the_write_ahead_log_as_it_works(tmp_path: Path) -> None:
+    for page in ["docs/python.md", "crates/vellum-python/README.md"]:
+        program = programs(page)[-1]
+        assert 'Log("orders.wal", wal=True)' in program
+        run = [sys.executable, "-c", program]
+        printed = subprocess.run(run, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+        assert b"an order" in printed.stdout

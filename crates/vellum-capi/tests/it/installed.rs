@@ -6,15 +6,15 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::tools::{have, prefix, root, run};
+use crate::tools::{PREFIX, have, make, prefix, root, run, scratch};
 
-fn files_below(dir: &Path, found: &mut BTreeSet<String>) {
+fn files_below(root: &Path, dir: &Path, found: &mut BTreeSet<String>) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() && !path.is_symlink() {
-            files_below(&path, found);
+            files_below(root, &path, found);
         } else {
-            found.insert(path.strip_prefix(root()).unwrap().to_str().unwrap().to_string());
+            found.insert(path.strip_prefix(root).unwrap().to_str().unwrap().to_string());
         }
     }
 }
@@ -22,7 +22,7 @@ fn files_below(dir: &Path, found: &mut BTreeSet<String>) {
 #[test]
 fn the_files_are_where_packagers_look_for_them() {
     let mut found = BTreeSet::new();
-    files_below(root(), &mut found);
+    files_below(root(), root(), &mut found);
     let expected = [
         "opt/vellum/include/vellum.h",
         "opt/vellum/lib/cmake/vellum/vellum-config-version.cmake",
@@ -37,6 +37,19 @@ fn the_files_are_where_packagers_look_for_them() {
     let link = |name: &str| fs::read_link(prefix().join("lib").join(name)).unwrap();
     assert_eq!(link("libvellum.so"), Path::new("libvellum.so.0"));
     assert_eq!(link("libvellum.so.0"), Path::new("libvellum.so.0.1.0"));
+}
+
+#[test]
+fn uninstalling_takes_away_what_was_installed_and_nothing_else() {
+    let root = scratch();
+    let foreign = root.path().join(PREFIX).join("lib/libother.so");
+    make("install-c", root.path());
+    fs::write(&foreign, "of somebody else").unwrap();
+    make("uninstall-c", root.path());
+    let mut left = BTreeSet::new();
+    files_below(root.path(), root.path(), &mut left);
+    assert!(left.iter().eq(["opt/vellum/lib/libother.so"]), "{left:#?}");
+    assert!(!root.path().join(PREFIX).join("lib/cmake/vellum").exists());
 }
 
 #[test]

@@ -6,12 +6,13 @@ use std::process::Command;
 use crate::programs::shared;
 use crate::tools::{crate_dir, have, prefix, run, scratch};
 
-/// Builds and runs the first program in C of a page, which leaves a record in `log`.
-fn build_and_run_program_of(page: &str, log: &str) {
+/// Builds and runs the first program in C behind `heading` on a page, which leaves a record in `log`.
+fn build_and_run_program_of(page: &str, heading: &str, log: &str) {
     if !have(&["cc", "pkg-config"]) {
         return;
     }
     let text = fs::read_to_string(crate_dir().join("../..").join(page)).unwrap();
+    let (_, text) = text.split_once(heading).expect("the heading");
     let (_, program) = text.split_once("```c\n").expect("a program in C");
     let (program, _) = program.split_once("```").expect("its end");
     let dir = scratch();
@@ -33,10 +34,15 @@ fn build_and_run_program_of(page: &str, log: &str) {
 
 #[test]
 fn the_program_of_the_front_page_appends_and_commits() {
-    build_and_run_program_of("README.md", "app.log");
+    build_and_run_program_of("README.md", "## C and C++", "service.wal");
 }
 
 #[test]
 fn the_program_of_the_page_for_c_appends_and_commits() {
-    build_and_run_program_of("docs/c.md", "events.log");
+    build_and_run_program_of("docs/c.md", "# Vellum from C", "events.log");
+}
+
+#[test]
+fn the_service_of_the_page_for_c_logs_from_its_workers() {
+    build_and_run_program_of("docs/c.md", "## In a service", "access.log");
 }

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use tempfile::TempDir;
 
 /// Where the library is installed below the directory that stands for `/`.
-const PREFIX: &str = "opt/vellum";
+pub(crate) const PREFIX: &str = "opt/vellum";
 
 pub(crate) fn crate_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -41,22 +41,26 @@ pub(crate) fn run(command: &mut Command) -> String {
 /// The directory below which the library is installed, by `make install-c`, once for all tests.
 pub(crate) fn root() -> &'static Path {
     static ROOT: OnceLock<TempDir> = OnceLock::new();
-    ROOT.get_or_init(|| {
+    let installed = || {
         let root = scratch();
-        let workspace = crate_dir().join("../..");
-        // Cargo's own directory for what tests make is in the one to build in.
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-        let mut make = Command::new("make");
-        make.current_dir(workspace).args(["install-c", "C_PROFILE=dev"]);
-        make.arg(format!("PREFIX=/{PREFIX}")).arg(format!("DESTDIR={}", root.path().display()));
-        make.env("CARGO_TARGET_DIR", target).env("CARGO", env!("CARGO"));
-        for inherited in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL"] {
-            make.env_remove(inherited);
-        }
-        run(&mut make);
+        make("install-c", root.path());
         root
-    })
-    .path()
+    };
+    ROOT.get_or_init(installed).path()
+}
+
+/// Runs a target of the Makefile that installs below `root`, or uninstalls there.
+pub(crate) fn make(target: &str, root: &Path) {
+    // Cargo's own directory for what tests make is in the one to build in.
+    let built = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let mut make = Command::new("make");
+    make.current_dir(crate_dir().join("../..")).args([target, "C_PROFILE=dev"]);
+    make.arg(format!("PREFIX=/{PREFIX}")).arg(format!("DESTDIR={}", root.display()));
+    make.env("CARGO_TARGET_DIR", built).env("CARGO", env!("CARGO"));
+    for inherited in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL"] {
+        make.env_remove(inherited);
+    }
+    run(&mut make);
 }
 
 pub(crate) fn prefix() -> PathBuf {

@@ -57,7 +57,7 @@ fn offsets(control_len: u64, only_behind: bool) -> Vec<u64> {
 }
 
 /// Whether a value makes a lock look held by a living participant: who waits for it then waits
-/// for as long as that one lives, which `docs/protocol.md` says of hostile writers.
+/// for as long as that one lives, which `docs/security.md` says of hostile writers.
 fn is_held_by_the_living(offset: u64, value: u64) -> bool {
     let holders = [WORDS + 4 * 128, WORDS + 5 * 128];
     // Behind the slots there are locks and lanes.

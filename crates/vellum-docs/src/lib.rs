@@ -1,0 +1,11 @@
+//! The pages of the documentation with programs in Rust, so that these are compiled by the tests.
+
+/// The front page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;
+
+/// The guide for Rust.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+pub struct Guide;
