@@ -1,4 +1,4 @@
-//! Processes that are made, stepped through and killed; the only `unsafe` code of this crate.
+//! Processes that are made, stepped through and killed; `unsafe` code.
 //!
 //! A *victim* is a forked child that asks to be traced and stops itself at marks. Its tracer takes
 //! it from stop to stop: to the next system call, over one instruction, or to its death.
@@ -8,6 +8,8 @@
 //! Every call here is a thin one to the C library. Children are made only by processes with one
 //! thread, so a child may do whatever its parent might. The memory behind a [`SharedPage`]
 //! or a [`FileWatch`] is reached through atomics alone.
+
+#![allow(unsafe_code)]
 
 use std::fs::File;
 use std::io;

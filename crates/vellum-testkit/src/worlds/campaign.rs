@@ -12,17 +12,17 @@ use std::process::{ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use vellum_testkit::random::Random;
-use vellum_testkit::trace;
 
-use crate::check;
-use crate::ledger::{Keeps, Ledger};
-use crate::report::{self, Report};
-use crate::shape::Shape;
-use crate::surroundings::Surroundings;
-use crate::sys::{self, End};
-use crate::table::{self, Area, Kind, World};
-use crate::worker::{WorkerArgs, letter};
+use super::check;
+use super::ledger::{Keeps, Ledger};
+use super::report::{self, Report};
+use super::shape::Shape;
+use super::surroundings::Surroundings;
+use super::sys::{self, End};
+use super::table::{self, Area, Kind, World};
+use super::worker::{WorkerArgs, letter};
+use crate::random::Random;
+use crate::trace;
 
 /// Beyond this a silence is taken for a hang.
 const PATIENCE: Duration = Duration::from_secs(20);

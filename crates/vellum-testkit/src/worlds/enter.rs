@@ -4,11 +4,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use vellum_testkit::random::Random;
-
-use crate::surroundings::{GROUP, SECOND_USER, SERVICE_USER, SHM};
-use crate::sys::{self, End};
-use crate::table::{Area, Kind, World, is_odd_one};
+use super::surroundings::{GROUP, SECOND_USER, SERVICE_USER, SHM};
+use super::sys::{self, End};
+use super::table::{Area, Kind, World, is_odd_one};
+use crate::random::Random;
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 

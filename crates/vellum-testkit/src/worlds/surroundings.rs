@@ -9,9 +9,9 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::shape::Shape;
-use crate::sys;
-use crate::table::{self, Area, Kind, World};
+use super::shape::Shape;
+use super::sys;
+use super::table::{self, Area, Kind, World};
 
 pub(crate) const SHM: &str = "/dev/shm";
 /// Users and a group that need no entry anywhere.

@@ -1,7 +1,7 @@
 //! The worlds: what each is called and promises. `docs/worlds.md` has the same table.
 
-use crate::ledger::Keeps;
-use crate::shape::Shape;
+use super::ledger::Keeps;
+use super::shape::Shape;
 
 /// A world that logs have to live in.
 #[derive(Debug)]

@@ -15,14 +15,14 @@ use std::thread;
 use anyhow::{Context, bail};
 use clap::Args;
 use vellum::Log;
-use vellum_testkit::random::Random;
 
-use crate::enter::enter;
-use crate::operations::Side;
-use crate::report::{Report, say};
-use crate::shape::Shape;
-use crate::sys::{self, End};
-use crate::table::{self, First, Kind, World};
+use super::enter::enter;
+use super::operations::Side;
+use super::report::{Report, say};
+use super::shape::Shape;
+use super::sys::{self, End};
+use super::table::{self, First, Kind, World};
+use crate::random::Random;
 
 /// What a worker is told.
 #[derive(Args, Clone, Debug)]

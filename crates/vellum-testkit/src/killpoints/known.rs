@@ -1,7 +1,7 @@
 //! Faults that are known and not mended yet, each with its reason. The list is to be empty.
 
-use crate::answer::{Answer, Injection, error_name};
-use crate::scenario::Case;
+use super::answer::{Answer, Injection, error_name};
+use super::scenario::Case;
 
 /// One fault: where it is met, and why it is there.
 struct Known {

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use vellum::{Log, Lsn, Options};
 
-use crate::check::{self, Extent, Fault, Seen};
-use crate::durable;
-use crate::glimpse::Glimpse;
+use super::check::{self, Extent, Fault, Seen};
+use super::durable;
+use super::glimpse::Glimpse;
+use super::scenario::{Case, Expected, Need, Operation, Survivor};
+use super::victim::{DONE, TRIM_TO, end_lingering, report};
 use crate::payload::Payload;
-use crate::scenario::{Case, Expected, Need, Operation, Survivor};
 use crate::trace::{self, Pid, SharedPage};
-use crate::victim::{DONE, TRIM_TO, end_lingering, report};
 
 /// Words of the shared page through which another survivor speaks.
 pub(crate) const READY: usize = 8;

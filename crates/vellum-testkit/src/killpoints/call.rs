@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use crate::answer;
+use super::answer;
 use crate::trace::{self, Pid};
 
 /// A system call, as it stands at its entry.

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use vellum::{ErrorKind, Log, Lsn, Reservation};
 
-use crate::call;
-use crate::full;
+use super::call;
+use super::full;
+use super::scenario::{Case, Operation};
 use crate::payload::Payload;
-use crate::scenario::{Case, Operation};
 use crate::trace::{self, Go, SharedPage, Stop};
 
 /// Word of the shared page: 1 once the operation under test has been acknowledged.

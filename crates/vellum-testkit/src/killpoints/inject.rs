@@ -13,17 +13,17 @@ use std::time::{Duration, Instant};
 use libc::{EACCES, EDQUOT, EINTR, ENOSPC};
 use vellum::{ErrorKind, Log};
 
-use crate::answer::{self, Answer, Injection, error_name};
-use crate::call::{self, Call};
-use crate::campaign::{Campaign, HELD_UP, Phase, word};
-use crate::check::Fault;
-use crate::known;
+use super::answer::{self, Answer, Injection, error_name};
+use super::call::{self, Call};
+use super::campaign::{Campaign, HELD_UP, Phase, word};
+use super::check::Fault;
+use super::known;
+use super::point::next_stop;
+use super::scenario::{Case, Operation, Survivor};
+use super::survivor::{Scene, later};
+use super::victim::{self, DONE, ERRNO, IS_POISONED, KIND, LAST, STAYS};
 use crate::payload::Payload;
-use crate::point::next_stop;
-use crate::scenario::{Case, Operation, Survivor};
-use crate::survivor::{Scene, later};
 use crate::trace::{self, Go, Pid, Stop};
-use crate::victim::{self, DONE, ERRNO, IS_POISONED, KIND, LAST, STAYS};
 
 /// An operation that makes more system calls than this does not end.
 const CALLS_MAX: u64 = 20_000;

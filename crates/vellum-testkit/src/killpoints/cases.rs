@@ -2,7 +2,7 @@
 
 use vellum::{Fill, Layout, Preallocate};
 
-use crate::scenario::{Case, Operation, Survivor};
+use super::scenario::{Case, Operation, Survivor};
 
 /// Every case, in the order in which they are run.
 pub fn all_cases() -> Vec<Case> {

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use vellum::{ErrorKind, Lsn, Options};
 
-use crate::check::{self, Fault};
+use super::check::{self, Fault};
+use super::scenario::{Case, Expected, Operation};
 use crate::payload::is_marker;
-use crate::scenario::{Case, Expected, Operation};
 
 /// What was there.
 pub(crate) struct Glimpse {

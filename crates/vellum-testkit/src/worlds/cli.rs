@@ -1,25 +1,4 @@
-//! `vellum-worlds`: has logs live in worlds that are unlike the one their tests live in.
-//!
-//! ```text
-//!   table      the worlds, and what each promises
-//!   campaign   workers in some worlds, kills and stops        check   what must be true afterwards
-//!   surroundings   what is around the log, and changes        enter   what a worker does to be in a world
-//!   worker     one process, or a fork's two                   operations   what it does to the log
-//!   report     what workers say                               ledger  what they were promised
-//!   shape      the kinds of logs                              sys     the system calls, and the unsafe code
-//! ```
-
-mod campaign;
-mod check;
-mod enter;
-mod ledger;
-mod operations;
-mod report;
-mod shape;
-mod surroundings;
-mod sys;
-mod table;
-mod worker;
+//! The command line of `vellum-worlds`, and what it prints.
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -28,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use vellum_testkit::random::Random;
-use vellum_testkit::trace;
 
-use campaign::{Campaign, Tally};
-use shape::{SHAPES, Shape};
-use table::{WORLDS, World};
-use worker::WorkerArgs;
+use super::campaign::{Campaign, Tally};
+use super::shape::{SHAPES, Shape};
+use super::surroundings;
+use super::table::{self, WORLDS, World};
+use super::worker::{self, WorkerArgs};
+use crate::random::Random;
+use crate::trace;
 
 /// Has many processes use a log in worlds with forks, limits, other users, containers and copies, and
 /// verifies that nothing they were promised is lost.
@@ -90,7 +70,8 @@ fn together(names: &str) -> Result<Together, String> {
     Ok(Together::from(worlds))
 }
 
-fn main() -> ExitCode {
+/// What `vellum-worlds` does.
+pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let answer = match &arguments.role {
         Some(Role::Worker(args)) => worker::run(args).map(|()| ExitCode::SUCCESS),

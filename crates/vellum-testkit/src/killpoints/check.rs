@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use vellum::{Layout, Log, Lsn, Preallocate};
 
+use super::scenario::{Case, Expected, Need, Operation};
 use crate::payload::{Payload, is_marker};
-use crate::scenario::{Case, Expected, Need, Operation};
 
 /// What is wrong, in words.
 pub type Fault = String;
@@ -340,8 +340,8 @@ fn same_text(text: &[u8], lines: &[u8]) -> Result<(), Fault> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::scenario::Survivor;
     use super::*;
-    use crate::scenario::Survivor;
     use vellum::Preallocate;
 
     const CASE: Case = Case {

@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use vellum::{ErrorKind, Layout, Log, Lsn, Options};
 
-use crate::check::{self, Fault};
+use super::check::{self, Fault};
+use super::power;
+use super::scenario::{Case, Expected, Need, Operation, Survivor};
+use super::survivor::{READY, Scene, Strike, later};
+use super::victim::{DONE, TRIM_TO};
 use crate::payload::Payload;
-use crate::power;
-use crate::scenario::{Case, Expected, Need, Operation, Survivor};
-use crate::survivor::{READY, Scene, Strike, later};
 use crate::trace;
-use crate::victim::{DONE, TRIM_TO};
 
 /// Words of the shared page through which the process that commits all the time speaks.
 const STOP: usize = 10;

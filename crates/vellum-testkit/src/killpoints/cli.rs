@@ -1,5 +1,4 @@
-//! `vellum-killpoints`: kills a process at every instruction of an operation on a log, in turn, or has
-//! every system call of it fail.
+//! The command line of `vellum-killpoints`: starts a process for each case, and prints what it came to.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,15 +8,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::Parser;
-use vellum_testkit::answer::{ERRORS, error_of};
-use vellum_testkit::campaign::{Campaign, Extent, FAULTS_MAX, Phase, word};
-use vellum_testkit::cases::all_cases;
-use vellum_testkit::full;
-use vellum_testkit::inject::{self, Choice};
-use vellum_testkit::point::Point;
-use vellum_testkit::random::Random;
-use vellum_testkit::scenario::Case;
-use vellum_testkit::trace::{self, Pid, SharedPage, Stop};
+
+use super::answer::{ERRORS, error_of};
+use super::campaign::{Campaign, Extent, FAULTS_MAX, Phase, word};
+use super::cases::all_cases;
+use super::full;
+use super::inject::{self, Choice};
+use super::point::Point;
+use super::scenario::Case;
+use crate::random::Random;
+use crate::trace::{self, Pid, SharedPage, Stop};
 
 /// Time that each case of a sample gets, however slow the machine is.
 const SAMPLE_MIN: Duration = Duration::from_millis(50);
@@ -91,7 +91,8 @@ fn read_choice(text: &str) -> Result<Choice, String> {
     Ok(Choice::Errors { errors, short, known: false })
 }
 
-fn main() -> ExitCode {
+/// What `vellum-killpoints` does.
+pub fn main() -> ExitCode {
     match run(&Arguments::parse()) {
         Ok(code) => code,
         Err(error) => {

@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::call;
+use super::call;
 use crate::trace::{self, FileWatch, Go, Pid, Stop};
 
 /// Bytes that a device writes whole.

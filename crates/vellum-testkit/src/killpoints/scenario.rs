@@ -9,9 +9,9 @@ use std::path::Path;
 
 use vellum::{Fill, Layout, Log, Lsn, Options, Preallocate};
 
-use crate::full;
+use super::full;
+use super::power;
 use crate::payload::Payload;
-use crate::power;
 
 /// The operation that a victim is killed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use libc::{EACCES, EDQUOT, EINTR, EIO, EMFILE, ENOMEM, ENOSPC, c_long};
 
-use crate::call::Call;
+use super::call::Call;
 
 /// The errors that are tried, by name.
 pub const ERRORS: [(i32, &str); 7] = [

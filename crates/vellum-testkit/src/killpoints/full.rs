@@ -13,12 +13,12 @@ use std::sync::atomic::Ordering;
 use anyhow::ensure;
 use vellum::{Log, Lsn, OnFull};
 
-use crate::check::{self, Fault};
+use super::check::{self, Fault};
+use super::scenario::{Case, Operation};
+use super::survivor::Scene;
+use super::victim::DONE;
 use crate::payload::{self, Payload};
-use crate::scenario::{Case, Operation};
-use crate::survivor::Scene;
 use crate::trace::{self, Stop};
-use crate::victim::DONE;
 
 /// Room for a log, its copy, and the control file made once more.
 const DISK_SIZE: &str = "size=2m";

@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 
 use vellum::Log;
 
-use crate::check::Fault;
-use crate::full;
+use super::check::Fault;
+use super::full;
+use super::point::{self, Calls, Point, Reached, Stretch};
+use super::power;
+use super::scenario::{Case, Operation};
+use super::survivor::{Scene, Strike};
+use super::victim;
 use crate::payload::Payload;
-use crate::point::{self, Calls, Point, Reached, Stretch};
-use crate::power;
 use crate::random::Random;
-use crate::scenario::{Case, Operation};
-use crate::survivor::{Scene, Strike};
 use crate::trace::{self, Go, Pid, SharedPage, Stop};
-use crate::victim;
 
 /// Words of the page on which a campaign reports to the process that started it.
 pub mod word {
