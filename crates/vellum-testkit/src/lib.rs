@@ -4,9 +4,10 @@
 //! |---|---|---|
 //! | [`killpoints`] | `vellum-killpoints` | kills a process at each instruction of an operation, or fails each of its system calls |
 //! | [`worlds`] | `vellum-worlds` | runs logs among forks, limits, other users, containers and copies |
+//! | [`powercut`] | `vellum-powercut` | builds the disk as a power cut leaves it after any write, and has it recovered |
 //!
 //! All draw from one generator, [`random`]. Its seed is printed, so a run can be repeated.
-//! [`payload`] makes the records of the first two, [`trace`] their processes.
+//! [`payload`] makes the records of kill points and worlds, [`trace`] their processes.
 //!
 //! `unsafe` code is in [`trace`] and in the `sys` of a module.
 
@@ -14,6 +15,7 @@
 
 pub mod killpoints;
 pub mod payload;
+pub mod powercut;
 pub mod random;
 pub mod trace;
 pub mod worlds;

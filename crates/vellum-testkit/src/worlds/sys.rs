@@ -1,4 +1,4 @@
-//! What puts a process into a world, ends it, and hears of its end; the `unsafe` code of this room.
+//! What puts a process into a world, ends it, and hears of its end; the `unsafe` code of this module.
 //!
 //! # Safety
 //!

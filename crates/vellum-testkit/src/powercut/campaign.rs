@@ -4,18 +4,18 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use vellum_testkit::random::Random;
 
-use crate::command::{Runner, Template};
-use crate::cut::{Cut, Walk, exhaustive_cuts, random_cuts};
-use crate::disk::Failure;
-use crate::filesystem::Filesystem;
-use crate::image::Image;
-use crate::recording::Recording;
-use crate::report::{Progress, Totals};
-use crate::sandbox::Sandbox;
-use crate::trial::Trial;
-use crate::verdict::Promise;
+use super::command::{Runner, Template};
+use super::cut::{Cut, Walk, exhaustive_cuts, random_cuts};
+use super::disk::Failure;
+use super::filesystem::Filesystem;
+use super::image::Image;
+use super::recording::Recording;
+use super::report::{Progress, Totals};
+use super::sandbox::Sandbox;
+use super::trial::Trial;
+use super::verdict::Promise;
+use crate::random::Random;
 
 /// Violations of one filesystem that are told and whose images are kept; the others are counted.
 const TOLD_MAX: u64 = 5;

@@ -1,4 +1,4 @@
-//! The system calls that no safe interface offers; the only `unsafe` code of this crate.
+//! The system calls that no safe interface offers; the `unsafe` code of this module.
 //!
 //! # Safety
 //!

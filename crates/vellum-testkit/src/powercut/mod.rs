@@ -1,4 +1,4 @@
-//! The power goes: what a log has promised to keep must be there, wherever the writes were cut off.
+//! `vellum-powercut`: what a log has promised to keep must be there, wherever the writes were cut off.
 //!
 //! A workload runs once on a real filesystem, on a disk that this process serves. Each write, each
 //! flush and each promise of the workload is recorded in one order. Then, for many moments of that
@@ -18,11 +18,11 @@
 //!   cut         moments, and what is on the disk then       recording, image, ranges
 //!   sandbox     namespaces, so that nothing remains         filesystem
 //!   reference   workloads with known faults                 sys (all of the unsafe code)
+//!   cli         the command line
 //! ```
 
-#![deny(unsafe_code)]
-
 pub mod campaign;
+pub mod cli;
 pub mod command;
 pub mod cut;
 pub mod disk;

@@ -5,8 +5,8 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use crate::image::{BLOCK_LEN, Image};
-use crate::ranges::Ranges;
+use super::image::{BLOCK_LEN, Image};
+use super::ranges::Ranges;
 
 /// The first bytes of a saved recording.
 const MAGIC: &[u8; 16] = b"vellum-powercut1";

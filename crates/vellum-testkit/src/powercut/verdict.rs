@@ -2,8 +2,8 @@
 
 use anyhow::bail;
 
-use crate::command::Outcome;
-use crate::ranges::{self, Ranges};
+use super::command::Outcome;
+use super::ranges::{self, Ranges};
 
 /// What a check command reports.
 #[derive(Clone, Debug, Default)]

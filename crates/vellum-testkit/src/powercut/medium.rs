@@ -26,11 +26,11 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use crate::disk::Disk;
-use crate::fuse::{self, Request};
-use crate::image::{Image, SECTOR_LEN};
-use crate::sandbox::missing_if_forbidden;
-use crate::sys;
+use super::disk::Disk;
+use super::fuse::{self, Request};
+use super::image::{Image, SECTOR_LEN};
+use super::sandbox::missing_if_forbidden;
+use super::sys;
 
 /// The major number of loop devices.
 const LOOP_MAJOR: u32 = 7;

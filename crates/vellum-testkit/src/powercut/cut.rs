@@ -5,11 +5,10 @@
 
 use std::fmt;
 
-use vellum_testkit::random::Random;
-
-use crate::image::{BLOCK_LEN, Image, SECTOR_LEN};
-use crate::ranges::Ranges;
-use crate::recording::{Event, Recording};
+use super::image::{BLOCK_LEN, Image, SECTOR_LEN};
+use super::ranges::Ranges;
+use super::recording::{Event, Recording};
+use crate::random::Random;
 
 /// What reaches the medium of the writes that no flush has covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

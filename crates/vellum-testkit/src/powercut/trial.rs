@@ -6,14 +6,14 @@ use std::process::Stdio;
 
 use anyhow::{Context, bail};
 
-use crate::command::{Runner, Template};
-use crate::disk::Failure;
-use crate::filesystem::Filesystem;
-use crate::image::Image;
-use crate::medium::{Medium, unmount_patiently};
-use crate::recording::Recording;
-use crate::sandbox::Sandbox;
-use crate::verdict::Found;
+use super::command::{Runner, Template};
+use super::disk::Failure;
+use super::filesystem::Filesystem;
+use super::image::Image;
+use super::medium::{Medium, unmount_patiently};
+use super::recording::Recording;
+use super::sandbox::Sandbox;
+use super::verdict::Found;
 
 /// What the commands are given, on the filesystem.
 const WORK_DIR: &str = "work";

@@ -10,8 +10,8 @@ use anyhow::{Context, bail};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
-use crate::image::Image;
-use crate::sandbox::Missing;
+use super::image::Image;
+use super::sandbox::Missing;
 
 const MIB: u64 = 1 << 20;
 

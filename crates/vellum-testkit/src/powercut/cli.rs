@@ -1,4 +1,4 @@
-//! `vellum-powercut`: cuts the power under a workload on a real filesystem, at any write.
+//! The command line of `vellum-powercut`, and its exit status.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -6,15 +6,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::{Args, Parser, Subcommand};
-use vellum_powercut::campaign::{self, Plan, Source};
-use vellum_powercut::command::Template;
-use vellum_powercut::disk::Failure;
-use vellum_powercut::filesystem::Filesystem;
-use vellum_powercut::recording::Recording;
-use vellum_powercut::reference::{CheckMode, WorkMode, check, work};
-use vellum_powercut::report::TABLE_HEAD;
-use vellum_powercut::sandbox::{self, Missing, Sandbox};
-use vellum_powercut::sys::{self, End};
+
+use super::campaign::{self, Plan, Source};
+use super::command::Template;
+use super::disk::Failure;
+use super::filesystem::Filesystem;
+use super::recording::Recording;
+use super::reference::{CheckMode, WorkMode, check, work};
+use super::report::TABLE_HEAD;
+use super::sandbox::{self, Missing, Sandbox};
+use super::sys::{self, End};
+use crate::trace::now_ns;
 
 /// The campaign could not be carried out.
 const CANNOT_RUN: u8 = 2;
@@ -116,7 +118,8 @@ struct CampaignArguments {
     timeout: u64,
 }
 
-fn main() -> ExitCode {
+/// What `vellum-powercut` does.
+pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match arguments.reference {
         Some(Reference::SelfWork { mode, dir, records }) => work(mode, &dir, records).map(|()| 0),
@@ -148,7 +151,7 @@ fn run_apart(arguments: &CampaignArguments) -> anyhow::Result<u8> {
 }
 
 fn plan(arguments: &CampaignArguments) -> anyhow::Result<(Vec<Filesystem>, Plan)> {
-    let seed = arguments.seed.unwrap_or_else(vellum_testkit::trace::now_ns);
+    let seed = arguments.seed.unwrap_or_else(now_ns);
     let mut filesystems = arguments.fs.clone();
     let source = match (&arguments.replay, &arguments.work) {
         (Some(path), _) => {

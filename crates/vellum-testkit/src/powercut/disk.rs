@@ -15,10 +15,10 @@ use std::str::FromStr;
 
 use rustix::io::Errno;
 
-use crate::cut::Walk;
-use crate::image::Image;
-use crate::recording::{Event, Recording};
-use crate::verdict::Announcement;
+use super::cut::Walk;
+use super::image::Image;
+use super::recording::{Event, Recording};
+use super::verdict::Announcement;
 
 /// What goes wrong with a disk, counted from the beginning of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

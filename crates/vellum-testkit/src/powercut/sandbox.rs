@@ -12,10 +12,10 @@ use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
 };
-use vellum_testkit::random::Random;
 
-use crate::filesystem::Filesystem;
-use crate::sys;
+use super::filesystem::Filesystem;
+use super::sys;
+use crate::random::Random;
 
 /// Where the harness keeps its files; hidden from everyone else, and there on every Linux.
 const ROOT: &str = "/mnt";

@@ -8,7 +8,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use vellum_testkit::random::Random;
+
+use crate::random::Random;
 
 mod check;
 mod work;

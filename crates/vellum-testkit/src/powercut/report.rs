@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use crate::filesystem::Filesystem;
-use crate::recording::{Event, Recording};
+use super::filesystem::Filesystem;
+use super::recording::{Event, Recording};
 
 /// What was done on one filesystem.
 #[derive(Clone, Debug)]

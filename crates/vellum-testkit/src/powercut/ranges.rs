@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn agrees_with_a_plain_set_of_numbers() {
-        let mut random = vellum_testkit::random::Random::new(1);
+        let mut random = crate::random::Random::new(1);
         for _ in 0..2000 {
             let (mut plain, mut ranges) =
                 ([[false; 20]; 2], [Ranges::default(), Ranges::default()]);
