@@ -55,10 +55,7 @@ fn record(number: u64) -> Vec<u8> {
     let mut record = vec![0; HEADER_LEN];
     record[..8].copy_from_slice(&number.to_le_bytes());
     record[8..12].copy_from_slice(&(len as u32).to_le_bytes());
-    while record.len() < HEADER_LEN + len {
-        record.extend(random.next_u64().to_le_bytes());
-    }
-    record.truncate(HEADER_LEN + len);
+    random.extend(&mut record, HEADER_LEN + len);
     let sum = checksum(&record);
     record[12..16].copy_from_slice(&sum.to_le_bytes());
     record

@@ -5,16 +5,16 @@ use std::thread;
 use anyhow::{Result, anyhow};
 use vellum::{Log, Lsn};
 
-use super::failure;
+use super::args::{Args, CommitEvery};
+use super::cli::failure;
 use super::payload::Name;
 use super::reports::Reports;
 use super::retention::Retention;
 use super::survey::Survey;
-use crate::lowargs::{CommitEvery, StressArgs};
 
 /// Appends what the threads of process `process` have to, and says what becomes durable. Each
 /// writer goes on with its number in `next`.
-pub(super) fn run(log: &Log, args: &StressArgs, process: u32, next: &[u64]) -> Result<()> {
+pub(super) fn run(log: &Log, args: &Args, process: u32, next: &[u64]) -> Result<()> {
     let reports = Reports::new()?;
     thread::scope(|scope| {
         let threads = args.threads as usize;
@@ -34,7 +34,7 @@ pub(super) fn run(log: &Log, args: &StressArgs, process: u32, next: &[u64]) -> R
 /// A thread that appends.
 struct Writer<'a> {
     log: &'a Log,
-    args: &'a StressArgs,
+    args: &'a Args,
     reports: &'a Reports,
     /// Its first number.
     first: u64,
@@ -53,7 +53,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(log: &'a Log, args: &'a StressArgs, reports: &'a Reports, first: u64) -> Writer<'a> {
+    fn new(log: &'a Log, args: &'a Args, reports: &'a Reports, first: u64) -> Writer<'a> {
         let writers = args.writers();
         let (newest, settled, trim_next) = (Lsn::ZERO, Lsn::ZERO, Lsn::ZERO);
         let (batch, pending) = (Vec::new(), Vec::new());

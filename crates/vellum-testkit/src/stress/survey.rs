@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 use vellum::{Layout, Log, Lsn, Reader, Record};
 
 use super::breaks::Breaks;
-use super::payload::Name;
-use crate::commands::is_filler;
-use crate::table::count;
+use super::payload::{Name, is_filler};
 
 /// If what was reserved does not get published for so long, something is stuck.
 const STUCK: Duration = Duration::from_secs(30);
@@ -75,10 +73,8 @@ impl Survey {
     /// What each of `writers` goes on with, if this is a run of theirs with this seed.
     pub(super) fn next_numbers(&self, writers: u64, seed: u64) -> Result<Vec<u64>, String> {
         if let Some((writers, seed)) = self.run.filter(|run| *run != (writers, seed)) {
-            return Err(format!(
-                "it holds records of {} with seed {seed}",
-                count(writers, "writer")
-            ));
+            let plural = if writers == 1 { "" } else { "s" };
+            return Err(format!("it holds records of {writers} writer{plural} with seed {seed}"));
         }
         // All that a writer had may have been trimmed; what it goes on with is new at any rate.
         let numbers = self.records.iter().map(|(_, number)| number);

@@ -12,7 +12,8 @@ use std::thread;
 use anyhow::{Context, Result, anyhow, bail};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use crate::lowargs::{INTERNAL, StressArgs};
+use super::args::Args;
+use super::cli::PREFIX;
 
 /// In such a process: waits until all have been started.
 pub(super) fn wait_for_start() -> Result<()> {
@@ -22,7 +23,7 @@ pub(super) fn wait_for_start() -> Result<()> {
 }
 
 /// Starts all of them and waits for their end.
-pub(super) fn run(args: &StressArgs, next: &[u64]) -> Result<()> {
+pub(super) fn run(args: &Args, next: &[u64]) -> Result<()> {
     let next: Vec<String> = next.iter().map(u64::to_string).collect();
     let next = next.join(",");
     let mut crew = Crew::default();
@@ -41,10 +42,8 @@ impl Crew {
     fn start(&mut self, process: u32, next: &str) -> Result<()> {
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut command = Command::new(program);
-        command.args([INTERNAL, "stress-process", "--process", &process.to_string()]);
-        command.args(["--next", next]);
-        // The words behind `vellum stress`.
-        command.args(std::env::args_os().skip(2));
+        command.args(["--process", &process.to_string(), "--next", next]);
+        command.args(std::env::args_os().skip(1));
         let spawned = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
         self.0.push(spawned.with_context(|| format!("cannot start process {process}"))?);
         Ok(())
@@ -70,7 +69,7 @@ impl Crew {
             let status = self.0[index].wait().context("cannot wait for a process")?;
             match status.code() {
                 Some(0) => {}
-                Some(_) => bail!("{}", words.strip_prefix("vellum: ").unwrap_or(&words)),
+                Some(_) => bail!("{}", words.strip_prefix(PREFIX).unwrap_or(&words)),
                 None => death = death.or(Some(died(index, status))),
             }
         }

@@ -13,10 +13,10 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use vellum::{Log, Lsn};
 
+use super::args::Args;
 use super::files;
 use super::reports::Reports;
 use super::survey::Survey;
-use crate::lowargs::StressArgs;
 
 /// Checks that append a record to what one run left: one, and one that finds it cut short.
 const CHECKS: u64 = 2;
@@ -30,7 +30,7 @@ pub(super) struct Retention {
 }
 
 /// Refuses what could remove a record before it is announced.
-pub(super) fn check(args: &StressArgs) -> Result<()> {
+pub(super) fn check(args: &Args) -> Result<()> {
     let Some(retained) = args.retain_files else { return Ok(()) };
     let margin = margin(args);
     if retained < margin {
@@ -46,13 +46,13 @@ pub(super) fn check(args: &StressArgs) -> Result<()> {
     Ok(())
 }
 
-fn margin(args: &StressArgs) -> u64 {
+fn margin(args: &Args) -> u64 {
     args.writers() + CHECKS
 }
 
 impl Retention {
     /// Of a run that removes files.
-    pub(super) fn of(args: &StressArgs) -> Option<Retention> {
+    pub(super) fn of(args: &Args) -> Option<Retention> {
         let kept = args.retain_files?.checked_sub(margin(args))?;
         Some(Retention { kept: usize::try_from(kept).ok()?, announced: Lsn::ZERO })
     }

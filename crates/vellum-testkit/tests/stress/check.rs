@@ -1,20 +1,20 @@
-//! What `vellum stress --check` says of logs that are not as they should be.
+//! What `vellum-stress --check` says of logs that are not as they should be.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::BufRead;
 
-use super::super::support::{Place, flip};
-use super::{found, numbers, set};
+use vellum::Layout;
+
+use super::support::{Place, flip, found, numbers, set};
 
 /// The lines of a check that finds something wrong, and writes nothing.
 #[track_caller]
 fn bad(place: &Place) -> String {
-    let records = place.run("cat", &[], b"").stdout;
-    let ran = place.run("stress", &["--check"], b"");
+    let records = place.records();
+    let ran = place.stress(&["--check"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (1, ""), "{:?}", ran.stdout);
-    assert!(place.run("cat", &[], b"").stdout == records, "nothing is added to what is bad");
-    let text = ran.text();
+    assert!(place.records() == records, "nothing is added to what is bad");
+    let text = ran.stdout;
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("BAD ")).collect();
     assert!(!lines.is_empty(), "{text}");
     lines.join("\n")
@@ -34,7 +34,7 @@ fn a_log_that_is_not_there_or_not_finished_holds_nothing() {
 fn a_flipped_byte_is_bad() {
     for layout in ["framed", "text"] {
         let place = Place::new();
-        place.run("stress", &["--records", "20", "--layout", layout], b"").good();
+        place.stress(&["--records", "20", "--layout", layout]).good();
         flip(&place.segments()[0], 4096 + 1000);
         bad(&place);
     }
@@ -49,13 +49,15 @@ fn changed(change: impl FnOnce(&mut Vec<String>)) -> String {
 fn with_changed(change: impl FnOnce(&mut Vec<String>)) -> Place {
     let place = Place::new();
     let options = ["--layout", "text", "--records", "12", "--threads", "2"];
-    place.run("stress", &options, b"").good();
+    place.stress(&options).good();
     found(&place);
-    let mut lines: Vec<String> =
-        place.run("cat", &[], b"").stdout.lines().map(Result::unwrap).collect();
+    let line =
+        |(_, bytes): (u64, Vec<u8>)| String::from_utf8(bytes).unwrap().trim_end().to_string();
+    let mut lines: Vec<String> = place.records().into_iter().map(line).collect();
     change(&mut lines);
     fs::remove_dir_all(place.log()).unwrap();
-    place.append(&["--layout", "text"], (lines.join("\n") + "\n").as_bytes());
+    let lines: Vec<String> = lines.into_iter().map(|line| line + "\n").collect();
+    place.append(Layout::Text, &lines);
     place
 }
 
@@ -88,7 +90,7 @@ fn what_is_lost_doubled_swapped_torn_or_foreign_is_bad() {
 /// What a check that puts up with torn lines finds, the first time and the second.
 #[track_caller]
 fn found_torn(place: &Place) -> BTreeSet<u64> {
-    let [first, second] = [(); 2].map(|()| place.run("stress", &["--check", "--torn"], b"").good());
+    let [first, second] = [(); 2].map(|()| place.stress(&["--check", "--torn"]).good());
     assert_eq!(first, second);
     set(numbers(&first, ""))
 }
@@ -126,9 +128,9 @@ fn a_power_cut_explains_no_line_that_is_doubled_or_missing_without_a_trace() {
                     lines.insert(end, "r12/2/0 torn".into());
                 }
             });
-            let ran = place.run("stress", &["--check", "--torn"], b"");
+            let ran = place.stress(&["--check", "--torn"]);
             assert_eq!(ran.code, 1);
-            ran.text()
+            ran.stdout
         };
         let lost = changed(&|lines| drop(lines.remove(place_of(lines, 5))));
         assert!(lost.contains("number 7 of writer 1 stands where 5 should"), "{lost}");
@@ -141,7 +143,7 @@ fn a_power_cut_explains_no_line_that_is_doubled_or_missing_without_a_trace() {
 fn files_that_are_not_as_others_expect_them_are_bad() {
     let place = Place::new();
     let words = "--layout text --rotate-bytes 4KiB --records 60";
-    place.run("stress", &words.split(' ').collect::<Vec<_>>(), b"").good();
+    place.stress(&words.split(' ').collect::<Vec<_>>()).good();
     found(&place);
     let closed = &place.segments()[1];
     let text = fs::read(closed).unwrap();

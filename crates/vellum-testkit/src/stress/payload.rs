@@ -11,6 +11,8 @@ use std::str::FromStr;
 
 use vellum::Layout;
 
+use crate::random::{Random, mixed};
+
 /// Enough that no other record passes for this one.
 const DRAWN_BYTES_MIN: usize = 8;
 
@@ -48,19 +50,7 @@ impl Name {
         let _ = write!(payload, "{self} ");
         let newline_len = usize::from(layout == Layout::Text);
         let len = len.max(payload.len() + DRAWN_BYTES_MIN + newline_len);
-        let mut draw = Draw(self.key() ^ mixed(len as u64));
-        while payload.len() < len {
-            let drawn = draw.next().to_le_bytes();
-            let count = drawn.len().min(len - payload.len());
-            payload.extend_from_slice(&drawn[..count]);
-            if layout == Layout::Text {
-                let end = payload.len();
-                payload[end - count..].iter_mut().for_each(|byte| *byte = b'a' + *byte % 26);
-            }
-        }
-        if layout == Layout::Text {
-            payload[len - 1] = b'\n';
-        }
+        Random::new(self.key() ^ mixed(len as u64)).finish_record(payload, len, layout);
     }
 
     /// What `payload` is called, if it is that to the last byte.
@@ -119,21 +109,9 @@ impl FromStr for Name {
     }
 }
 
-/// Numbers drawn one after the other (splitmix64).
-struct Draw(u64);
-
-impl Draw {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mixed(self.0)
-    }
-}
-
-/// A number as far from `number` as from any other.
-fn mixed(number: u64) -> u64 {
-    let mixed = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+/// Whether a line of a text log fills the place of a record that was never finished.
+pub(super) fn is_filler(line: &[u8]) -> bool {
+    line.starts_with(b"~") || line == b"\n"
 }
 
 #[cfg(test)]
@@ -174,7 +152,7 @@ mod tests {
             let (end, line) = payload.split_last().unwrap();
             assert_eq!(*end, b'\n');
             assert!(line.iter().all(|byte| (b' '..=b'~').contains(byte)));
-            assert!(!crate::commands::is_filler(&payload));
+            assert!(!is_filler(&payload));
         }
     }
 

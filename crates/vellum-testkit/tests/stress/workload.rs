@@ -1,6 +1,4 @@
-//! `vellum stress` and its check.
-
-mod check;
+//! Appending, and what a check finds afterwards.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,31 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use vellum::Layout;
 
-use super::support::{Place, Running, closed_pipe, run, vellum};
-
-/// The numbers of the lines that begin with `word`, one after the other.
-fn numbers(text: &str, word: &str) -> Vec<u64> {
-    let ranges = text.lines().filter_map(|line| line.strip_prefix(word));
-    let numbers = ranges.flat_map(|range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        first.parse::<u64>().unwrap()..=last.parse().unwrap()
-    });
-    numbers.collect()
-}
-
-fn set(numbers: Vec<u64>) -> BTreeSet<u64> {
-    let count = numbers.len();
-    let set: BTreeSet<u64> = numbers.into_iter().collect();
-    assert_eq!(set.len(), count, "nothing is told twice");
-    set
-}
-
-/// What a check that finds nothing wrong finds.
-#[track_caller]
-fn found(place: &Place) -> BTreeSet<u64> {
-    set(numbers(&place.run("stress", &["--check"], b"").good(), ""))
-}
+use super::support::{Place, Running, closed_pipe, found, numbers, run, set, stress};
 
 #[test]
 fn every_record_is_acknowledged_once_and_found_by_every_check() {
@@ -48,7 +24,7 @@ fn every_record_is_acknowledged_once_and_found_by_every_check() {
     ] {
         let place = Place::new();
         let words: Vec<&str> = options.split(' ').chain(["--records", "500"]).collect();
-        let told = place.run("stress", &words, b"").good();
+        let told = place.stress(&words).good();
         assert!(told.lines().all(|line| line.starts_with("ACK ")), "{options}: {told}");
         assert!(set(numbers(&told, "ACK ")).into_iter().eq(0..500), "{options}: {told}");
         for _ in 0..3 {
@@ -61,7 +37,7 @@ fn every_record_is_acknowledged_once_and_found_by_every_check() {
 fn commits_decide_what_is_told_together() {
     let told = |commit: &str| {
         let place = Place::new();
-        let told = place.run("stress", &["--records", "10", "--commit", commit], b"").good();
+        let told = place.stress(&["--records", "10", "--commit", commit]).good();
         assert!(found(&place).into_iter().eq(0..10));
         told
     };
@@ -74,8 +50,8 @@ fn commits_decide_what_is_told_together() {
 fn the_seed_decides_every_byte() {
     let bytes = |seed: &str| {
         let place = Place::new();
-        place.run("stress", &["--records", "50", "--seed", seed], b"").good();
-        place.run("cat", &["--json"], b"").good()
+        place.stress(&["--records", "50", "--seed", seed]).good();
+        place.records()
     };
     assert!(bytes("7") == bytes("7"));
     assert!(bytes("7") != bytes("8"));
@@ -85,12 +61,12 @@ fn trims(options: &str) {
     let place = Place::new();
     let words = "--records 600 --bytes 200-300 --segment-bytes 4KiB --trim-every 40";
     let words: Vec<&str> = words.split(' ').chain(options.split(' ')).collect();
-    let told = place.run("stress", &words, b"").good();
+    let told = place.stress(&words).good();
     let dropped = set(numbers(&told, "DROP "));
     assert!(dropped.len() > 100 && set(numbers(&told, "ACK ")).into_iter().eq(0..600));
     let found = found(&place);
     assert!(found.is_disjoint(&dropped) && found.len() + dropped.len() == 600, "{options}");
-    assert!(place.stat()["begin"].as_u64() > Some(4096), "it was trimmed");
+    assert!(place.begin() > 4096, "it was trimmed");
 }
 
 #[test]
@@ -111,7 +87,7 @@ fn batches_checkpoints_and_prepared_segments_lose_no_number() {
         let place = Place::new();
         let words = "--records 203 --batch 4 --commit 5 --prepare-every 7 --segment-bytes 16KiB ";
         let words: Vec<&str> = words.split_whitespace().chain(options.split(' ')).collect();
-        let told = place.run("stress", &words, b"").good();
+        let told = place.stress(&words).good();
         assert!(set(numbers(&told, "ACK ")).into_iter().eq(0..203), "{options}");
         assert!(found(&place).into_iter().eq(0..203), "{options}");
     }
@@ -127,7 +103,7 @@ fn what_retention_removes_was_announced_and_two_checks_remove_nothing_else() {
         let place = Place::new();
         let words = "--layout text --rotate-bytes 4KiB --bytes 200-300 --records 900 ";
         let words: Vec<&str> = words.split_whitespace().chain(options.split(' ')).collect();
-        let told = place.run("stress", &words, b"").good();
+        let told = place.stress(&words).good();
         // Each writer announces all that may go.
         let dropped: BTreeSet<u64> = numbers(&told, "DROP ").into_iter().collect();
         assert!(set(numbers(&told, "ACK ")).into_iter().eq(0..900), "{options}");
@@ -149,7 +125,7 @@ fn a_run_that_cannot_announce_what_goes_is_refused() {
         ("--layout text --retain-files 7 --segment-bytes 4KiB --bytes 1-4097", "no record may be"),
     ] {
         let place = Place::new();
-        let ran = place.run("stress", &options.split(' ').collect::<Vec<_>>(), b"");
+        let ran = place.stress(&options.split(' ').collect::<Vec<_>>());
         assert!(ran.code != 0 && ran.stderr.contains(reason), "{}", ran.stderr);
         assert!(!place.log().exists());
     }
@@ -158,7 +134,7 @@ fn a_run_that_cannot_announce_what_goes_is_refused() {
 /// Starts a run that is far from done, and waits until it has acknowledged something.
 fn begun(place: &Place, options: &str) -> (Running, String) {
     let words: Vec<&str> = options.split(' ').chain(["--records", "10000000"]).collect();
-    let mut running = place.start("stress", &words);
+    let mut running = place.start(&words);
     let mut told = String::new();
     for _ in 0..300 {
         told += &running.line();
@@ -169,7 +145,7 @@ fn begun(place: &Place, options: &str) -> (Running, String) {
 /// What it told until nobody could tell anything any more.
 fn rest(running: &mut Running) -> String {
     let mut rest = String::new();
-    running.stdout.as_mut().unwrap().read_to_string(&mut rest).unwrap();
+    running.stdout.read_to_string(&mut rest).unwrap();
     rest
 }
 
@@ -216,8 +192,8 @@ fn children(running: &Running) -> Vec<String> {
 #[test]
 fn a_process_that_is_killed_leaves_the_others_at_work() {
     let place = Place::new();
-    let mut command = vellum();
-    command.args(["stress", "--processes", "3", "--records", "20000", "--bytes", "20"]);
+    let mut command = stress();
+    command.args(["--processes", "3", "--records", "20000", "--bytes", "20"]);
     let mut running = Running::start(command.arg(place.log()).stderr(Stdio::piped()));
     let mut told = running.line();
     let victim = &children(&running)[1];
@@ -226,7 +202,7 @@ fn a_process_that_is_killed_leaves_the_others_at_work() {
     let mut stderr = String::new();
     running.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert_eq!(running.child.wait().unwrap().code(), Some(1));
-    assert!(stderr.starts_with("vellum: process 1 died"), "{stderr}");
+    assert!(stderr.starts_with("vellum-stress: process 1 died"), "{stderr}");
     assert_eq!(stderr.lines().count(), 1);
     let acknowledged = set(numbers(&told, "ACK "));
     let survivors = acknowledged.iter().filter(|number| *number % 3 != 1).count();
@@ -244,8 +220,8 @@ fn limit(pid: i32) {
 fn an_error_is_one_line_and_nothing_is_acknowledged_beyond_it() {
     for options in ["--threads 3", "--processes 3 --threads 2"] {
         let place = Place::new();
-        let mut command = vellum();
-        command.args(["stress", "--records", "10000000", "--layout", "text"]);
+        let mut command = stress();
+        command.args(["--records", "10000000", "--layout", "text"]);
         command.args(["--segment-bytes", "64KiB"]).args(options.split(' ')).arg(place.log());
         let mut running = Running::start(command.stderr(Stdio::piped()));
         let mut told = running.line();
@@ -257,7 +233,7 @@ fn an_error_is_one_line_and_nothing_is_acknowledged_beyond_it() {
         assert_eq!(running.child.wait().unwrap().code(), Some(1));
         assert_eq!(stderr.lines().count(), 1, "{stderr}");
         let (number, reason) =
-            stderr.strip_prefix("vellum: record ").unwrap().split_once(' ').unwrap();
+            stderr.strip_prefix("vellum-stress: record ").unwrap().split_once(' ').unwrap();
         assert!(reason.starts_with("was not appended: cannot "), "{stderr}");
         let acknowledged = set(numbers(&told, "ACK "));
         assert!(!acknowledged.contains(&number.parse().unwrap()));
@@ -271,7 +247,7 @@ fn a_run_goes_on_with_what_is_there() {
         let place = Place::new();
         let run = |records: &str| {
             let words: Vec<&str> = options.split(' ').chain(["--records", records]).collect();
-            place.run("stress", &words, b"").good()
+            place.stress(&words).good()
         };
         run("31");
         assert!(found(&place).into_iter().eq(0..31), "{options}");
@@ -284,13 +260,13 @@ fn a_run_goes_on_with_what_is_there() {
 }
 
 #[test]
-fn a_trimmed_log_is_gone_on_with() {
+fn a_trimmed_log_is_resumed() {
     let place = Place::new();
     let words = "--bytes 100 --segment-bytes 4KiB --trim-every 50 --fill pwrite";
     let words: Vec<&str> = words.split(' ').collect();
     let told = ["1000", "1500"].map(|records| {
         let words = [&words[..], &["--records", records]].concat();
-        place.run("stress", &words, b"").good()
+        place.stress(&words).good()
     });
     let told = told.concat();
     assert!(set(numbers(&told, "ACK ")).into_iter().eq(0..1500));
@@ -299,18 +275,18 @@ fn a_trimmed_log_is_gone_on_with() {
 }
 
 #[test]
-fn another_run_is_not_gone_on_with() {
+fn a_log_of_another_run_is_refused() {
     let place = Place::new();
-    place.run("stress", &["--records", "9", "--seed", "5"], b"").good();
+    place.stress(&["--records", "9", "--seed", "5"]).good();
     for options in [["--seed", "6", "--threads", "1"], ["--seed", "5", "--threads", "2"]] {
-        let ran = place.run("stress", &options, b"");
+        let ran = place.stress(&options);
         assert!(ran.complaint(1).contains("it holds records of 1 writer with seed 5"), "{ran:?}");
     }
     let place = Place::new();
-    place.append(&[], b"not one of them\n");
-    let ran = place.run("stress", &[], b"");
+    place.append(Layout::Framed, &["not one of them".into()]);
+    let ran = place.stress(&[]);
     assert!(ran.complaint(1).starts_with("cannot go on with "), "{ran:?}");
-    assert_eq!(place.run("cat", &[], b"").good(), "not one of them\n");
+    assert_eq!(place.records().len(), 1, "nothing was added");
 }
 
 #[test]
@@ -318,8 +294,8 @@ fn nobody_listening_is_no_failure() {
     let place = Place::new();
     let log = place.log().to_str().unwrap().to_string();
     for options in ["--threads 2", "--processes 2", "--check"] {
-        let mut command = vellum();
-        command.arg("stress").args(options.split(' ')).arg(&log).stdout(closed_pipe());
+        let mut command = stress();
+        command.args(options.split(' ')).arg(&log).stdout(closed_pipe());
         let output = command.output().unwrap();
         assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "{options}");
         if options == "--threads 2" {
@@ -339,10 +315,10 @@ fn a_wrong_command_line_is_a_usage_error() {
         "--threads 0",
         "--trim-every 0",
     ] {
-        let words: Vec<&str> = ["stress"].into_iter().chain(options.split(' ')).collect();
-        assert_eq!(run(&[&words[..], &["x"]].concat(), b"").code, 2, "{options}");
+        let words: Vec<&str> = options.split(' ').chain(["x"]).collect();
+        assert_eq!(run(stress().args(words)).code, 2, "{options}");
     }
     let place = Place::new();
-    place.append(&[], b"");
-    place.run("stress", &["--layout", "text"], b"").complaint(2);
+    place.append(Layout::Framed, &[]);
+    place.stress(&["--layout", "text"]).complaint(2);
 }

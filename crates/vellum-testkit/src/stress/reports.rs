@@ -10,10 +10,9 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use anyhow::Context;
+use anyhow::{Context, Result};
 
 use super::numbers::ranges;
-use crate::outcome::Result;
 
 /// Standard output, until something fails.
 pub(super) struct Reports {

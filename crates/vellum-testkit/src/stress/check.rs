@@ -1,42 +1,44 @@
 //! What a crash left: is every record good, and does the log go on?
 
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use anyhow::{Context, Result};
 use vellum::{ErrorKind, Log, Lsn, Options};
 
+use super::cli::say;
 use super::files;
 use super::numbers::ranges;
 use super::payload::Name;
 use super::survey::{Entry, Survey};
-use crate::outcome::{Outcome, Result};
-use crate::output::{self, Output};
 
 /// Checks append records of this length.
 const MARKER_BYTES: u64 = 64;
 
-/// Prints the numbers of the log in `path`, and what is wrong. `is_torn` tells whether a power cut may
-/// have left lines in part.
-pub(super) fn run(path: &Path, is_torn: bool) -> Result<Outcome> {
-    let mut output = Output::new();
+/// Prints the numbers of the log in `path`, and what is wrong; returns whether nothing is. `is_torn`
+/// tells whether a power cut may have left lines in part.
+pub(super) fn run(path: &Path, is_torn: bool) -> Result<bool> {
     let faults = match open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
         Err(error) => vec![error.to_string()],
         Ok(log) => {
             let survey = look(&log, is_torn);
-            for range in ranges(&survey.sorted_numbers()) {
-                output.bytes(format!("{range}\n").as_bytes())?;
-            }
             // Known before anything is written, which may end in a crash of its own.
-            output.flush()?;
+            print(&ranges(&survey.sorted_numbers()))?;
             // What is wrong stays as it was found.
             if survey.faults.is_empty() { go_on(log, survey, is_torn) } else { survey.faults }
         }
     };
-    for fault in &faults {
-        output.bytes(format!("BAD {fault}\n").as_bytes())?;
-    }
-    output.flush()?;
-    Ok(if faults.is_empty() { Outcome::Good } else { Outcome::Failed })
+    let bad: Vec<String> = faults.iter().map(|fault| format!("BAD {fault}")).collect();
+    print(&bad)?;
+    Ok(bad.is_empty())
+}
+
+/// Prints lines; when it returns, all have been handed over.
+fn print(lines: &[String]) -> Result<()> {
+    let mut output = BufWriter::new(io::stdout().lock());
+    let written = lines.iter().try_for_each(|line| writeln!(output, "{line}"));
+    written.and_then(|()| output.flush()).context("cannot write to standard output")
 }
 
 fn open(path: &Path) -> vellum::Result<Log> {
@@ -56,7 +58,7 @@ fn go_on(log: Log, mut expected: Survey, is_torn: bool) -> Vec<String> {
         Ok(()) => {}
         // Recovery has to do without space; a record can't.
         Err(error) if error.kind() == ErrorKind::NoSpace => {
-            output::say(format_args!("the check could not append a record: {error}"));
+            say(format_args!("the check could not append a record: {error}"));
         }
         Err(error) => return vec![format!("the log does not go on: {error}")],
     }
