@@ -1,11 +1,15 @@
 //! The proof of Vellum: whatever tries to break the library, and looks at what is left.
 //!
-//! | module | command | what it does |
-//! |---|---|---|
-//! | [`killpoints`] | `vellum-killpoints` | kills a process at each instruction of an operation, or fails each of its system calls |
-//! | [`worlds`] | `vellum-worlds` | runs logs among forks, limits, other users, containers and copies |
-//! | [`powercut`] | `vellum-powercut` | builds the disk as a power cut leaves it after any write, and has it recovered |
-//! | [`stress`] | `vellum-stress` | appends numbered records, and checks what a crash left of them |
+//! ```text
+//!   killpoints   kills a process at each instruction of an operation, or fails each system call
+//!   worlds       runs logs among forks, limits, other users, containers and copies
+//!   powercut     builds the disk as a power cut leaves it after any write, and has it recovered
+//!   stress       appends numbered records, and checks what a crash left of them
+//!   fuzz         opens, reads and repairs logs whose files are damaged in any way
+//! ```
+//!
+//! Each of the first four is a command, as `vellum-stress`, and has its command line in `cli`.
+//! `tests/fuzz` and cargo-fuzz (the workspace `fuzz/`) run the fuzz cases.
 //!
 //! All draw from one generator, [`random`]. Its seed is printed, so a run can be repeated.
 //! [`payload`] makes the records of kill points and worlds, [`trace`] their processes.
@@ -14,6 +18,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod fuzz;
 pub mod killpoints;
 pub mod payload;
 pub mod powercut;

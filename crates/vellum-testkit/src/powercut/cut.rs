@@ -80,11 +80,8 @@ pub fn random_cuts(recording: &Recording, count: usize, random: &mut Random) -> 
                 _ => &[],
             };
             let anywhere = random.below(recording.events.len() as u64 + 1) as usize;
-            let position = match preferred.len() as u64 {
-                0 => anywhere,
-                len => preferred[random.below(len) as usize],
-            };
-            let unflushed = UNFLUSHED[random.below(UNFLUSHED.len() as u64) as usize];
+            let position = if preferred.is_empty() { anywhere } else { *random.pick(preferred) };
+            let unflushed = *random.pick(&UNFLUSHED);
             Cut { position, unflushed, seed: random.next_u64() }
         })
         .collect();

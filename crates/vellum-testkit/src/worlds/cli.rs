@@ -143,8 +143,7 @@ fn choose(arguments: &Arguments, here: &[&'static World], seed: u64) -> Vec<Camp
     let mut random = Random::new(seed);
     let tries_known = arguments.known || arguments.world.is_some();
     let all_shapes = arguments.shape.map_or(SHAPES.to_vec(), |shape| vec![shape]);
-    let one_shape =
-        |random: &mut Random| vec![all_shapes[random.below(all_shapes.len() as u64) as usize]];
+    let one_shape = |random: &mut Random| vec![*random.pick(&all_shapes)];
     let mut sets: Vec<Together> = match &arguments.world {
         Some(worlds) => vec![worlds.clone()],
         None => here.iter().map(|world| Together::from([*world])).collect(),

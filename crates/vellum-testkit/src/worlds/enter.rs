@@ -52,7 +52,7 @@ fn enter_one(kind: Kind, worker: usize, base: &Path, random: &mut Random) -> io:
                 sys::ignore(libc::SIGXFSZ);
             }
             let most = [0, 4 << 10, 20 << 10, 64 << 10, 100 << 10];
-            sys::limit(libc::RLIMIT_FSIZE, most[random.below(most.len() as u64) as usize])
+            sys::limit(libc::RLIMIT_FSIZE, *random.pick(&most))
         }
         Kind::Memory if is_odd => {
             let more = (64 + random.below(1000)) << 10;

@@ -7,18 +7,22 @@
 //! - [`recovery`]: segments are damaged, and the log is opened as in another boot.
 //! - [`repair`]: the same files, and what is readable is saved into another log.
 //!
-//! They go through the public interface alone. `fuzz/` hands them to cargo-fuzz; `tests/replay.rs`
-//! runs them on the kept inputs and on random ones with a stable compiler.
+//! They go through the public interface alone. The workspace `fuzz/` hands them to cargo-fuzz;
+//! `tests/fuzz` runs them on the kept inputs and on random ones ([`random_input`]) with a stable
+//! compiler.
 
 mod case;
 mod edit;
+mod expectation;
 mod frames;
 mod golden;
+mod inputs;
 mod place;
 mod recovered;
 mod saved;
 
 use case::Case;
+pub use inputs::random_input;
 
 /// Opens a log whose geometry, control file or segment header is what the input says.
 pub fn headers(input: &[u8]) {

@@ -1,8 +1,8 @@
 //! What an input means: a golden log, what has become of its files, and how it is opened.
 
-use crate::edit::{EDIT_LEN, Edit};
-use crate::frames::{self, first_of, reseal};
-use crate::golden::{self, Files, Golden};
+use super::edit::{EDIT_LEN, Edit};
+use super::frames::{self, first_of, reseal};
+use super::golden::{self, Files, Golden};
 
 /// More edits than this are not looked at.
 const EDITS_MAX: usize = 12;

@@ -1,8 +1,8 @@
 //! Edits to the files of a log, six bytes of input each.
 
-use crate::case::Case;
-use crate::frames::{HEADER_LEN, first_of, name_of, reseal, seal};
-use crate::golden::CAPACITY;
+use super::case::Case;
+use super::frames::{HEADER_LEN, first_of, name_of, reseal, seal};
+use super::golden::CAPACITY;
 
 /// Bytes of input for one edit.
 pub(crate) const EDIT_LEN: usize = 6;

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::case::Case;
-use crate::frames::reseal;
-use crate::golden::Files;
+use super::case::Case;
+use super::frames::reseal;
+use super::golden::Files;
 
 /// A directory that goes when this is dropped.
 pub(crate) struct Place(PathBuf);

@@ -5,7 +5,6 @@
 //! that makes the file of it; it then goes into `fuzz/corpus` under the name of its target.
 
 mod memory;
-mod mutate;
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +14,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mutate::Random;
+use vellum_testkit::fuzz::{self, random_input};
+use vellum_testkit::random::Random;
 
 /// More memory than this is never needed for logs of a few segments.
 const MEMORY_MAX: usize = 64 << 20;
@@ -29,17 +29,17 @@ static TURN: Mutex<()> = Mutex::new(());
 
 #[test]
 fn headers() {
-    run("headers", vellum_fuzz::headers);
+    run("headers", fuzz::headers);
 }
 
 #[test]
 fn recovery() {
-    run("recovery", vellum_fuzz::recovery);
+    run("recovery", fuzz::recovery);
 }
 
 #[test]
 fn repair() {
-    run("repair", vellum_fuzz::repair);
+    run("repair", fuzz::repair);
 }
 
 fn run(name: &str, target: Target) {
@@ -56,7 +56,7 @@ fn run(name: &str, target: Target) {
     let start = Instant::now();
     let mut count = 0;
     while start.elapsed() < Duration::from_secs(seconds) {
-        let input = random.input(&corpus);
+        let input = random_input(&mut random, &corpus);
         try_one(name, target, &input, &watchdog);
         count += 1;
     }

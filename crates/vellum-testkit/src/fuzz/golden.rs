@@ -1,18 +1,12 @@
 //! The golden logs, in memory.
 
-// Only what is needed here is used of it.
-#[allow(dead_code, unreachable_pub)]
-#[path = "../../vellum/tests/it/golden/expectation.rs"]
-mod expectation;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-pub(crate) use expectation::{Expectation, Record};
-
-use crate::frames::{self, HEADER_LEN};
+use super::expectation::{Expectation, Record};
+use super::frames::{self, HEADER_LEN};
 
 /// The names of a log's files and what they hold.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;

@@ -1,7 +1,7 @@
 //! As much of the format as is needed to tell what recovery owes; written from its description and
 //! not with the library's code.
 
-use crate::golden::{CAPACITY, Files};
+use super::golden::{CAPACITY, Files};
 
 /// Bytes of a framed segment file before the log's own.
 pub(crate) const HEADER_LEN: u64 = 4096;

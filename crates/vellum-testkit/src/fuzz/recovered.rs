@@ -2,9 +2,10 @@
 
 use vellum::{Error, ErrorKind, Log, Lsn, Options};
 
-use crate::case::Case;
-use crate::golden::{CAPACITY, Record};
-use crate::place::Place;
+use super::case::Case;
+use super::expectation::Record;
+use super::golden::CAPACITY;
+use super::place::Place;
 
 const ONE_MORE: &[u8] = b"one more\n";
 

@@ -2,11 +2,12 @@
 
 use vellum::Options;
 
-use crate::case::Case;
-use crate::frames::{HEAD_LEN, name_of};
-use crate::golden::{CAPACITY, Record};
-use crate::place::Place;
-use crate::recovered::{Found, is_the_same, read};
+use super::case::Case;
+use super::expectation::Record;
+use super::frames::{HEAD_LEN, name_of};
+use super::golden::{CAPACITY, Files};
+use super::place::Place;
+use super::recovered::{Found, is_the_same, read};
 
 /// Saves what is readable of the log of `case`.
 pub(crate) fn check(case: &Case) {
@@ -54,7 +55,7 @@ fn check_records(case: &Case, found: &Found) {
 fn is_intact(case: &Case, record: &Record) -> bool {
     let own = (record.lsn, record.lsn + HEAD_LEN + record.len);
     let (from, to) = case.golden.batch_of(record).unwrap_or(own);
-    let byte = |files: &crate::golden::Files, lsn: u64| {
+    let byte = |files: &Files, lsn: u64| {
         let file = files.get(&name_of(lsn / CAPACITY * CAPACITY))?;
         file.get((case.golden.header_len() + lsn % CAPACITY) as usize).copied()
     };
