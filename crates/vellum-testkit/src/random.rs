@@ -51,7 +51,7 @@ impl Random {
         }
     }
 
-    /// Appends bytes to `record` until it has `len`: in a text log letters, and a newline at the end.
+    /// Appends bytes to `record` until it has `len`; in a text log, letters and then a newline.
     pub fn finish_record(&mut self, record: &mut Vec<u8>, len: usize, layout: Layout) {
         let start = record.len();
         self.extend(record, len);

@@ -125,8 +125,8 @@ pub fn linger(seconds: u32) -> ! {
     }
 }
 
-/// Gives the calling process, which must be root, mounts of its own: what it mounts from now on goes
-/// when it and its children have gone.
+/// Gives the calling process, which must be root, mounts of its own: what it mounts from now on
+/// goes when it and its children have gone.
 pub fn leave_mounts() -> io::Result<()> {
     // SAFETY: the call takes a number.
     check(i64::from(unsafe { libc::unshare(libc::CLONE_NEWNS) }))

@@ -1,5 +1,5 @@
-//! What is written down beside a golden log, as far as it matters here. The tests of `vellum` that make
-//! golden logs say what each line means (`tests/it/golden/expectation.rs`).
+//! What is written down beside a golden log, as far as it matters here. The tests of `vellum` that
+//! make golden logs say what each line means (`tests/it/golden/expectation.rs`).
 
 /// A record that was appended to a golden log.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -66,8 +66,8 @@ pub fn records(case: &Case, expected: &Expected, found: &[Vec<u8>]) -> Result<()
 pub struct Seen(Vec<(PathBuf, Vec<u8>)>);
 
 impl Seen {
-    /// Looks at the files, where no zeros are written ahead of the text. The lines of a batch that is
-    /// not whole go, because all or none of them stay.
+    /// Looks at the files, where no zeros are written ahead of the text. The lines of a batch that
+    /// is not whole go, because all or none of them stay.
     pub fn of(case: &Case, dir: &Path) -> Seen {
         let is_seen = case.layout == Layout::Text && case.preallocate == Preallocate::Sparse;
         if !is_seen || case.operation == Operation::Batch {

@@ -1,4 +1,4 @@
-//! The command line of `vellum-killpoints`: starts a process for each case, and prints what it came to.
+//! The command line of `vellum-killpoints`: a process for each case, and what it came to.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

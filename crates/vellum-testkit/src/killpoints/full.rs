@@ -24,8 +24,8 @@ use crate::trace::{self, Stop};
 const DISK_SIZE: &str = "size=2m";
 /// Bytes of a record for which the file being written has no room.
 const LONG_LEN: usize = 3800;
-/// What the two closed files of such a log and the one being written take together, but for a record
-/// or two: nothing is removed before the disk is full.
+/// What the two closed files of such a log and the one being written take together, but for a
+/// record or two: nothing is removed before the disk is full.
 pub const RETAINED_BYTES: u64 = 9950;
 
 impl Operation {

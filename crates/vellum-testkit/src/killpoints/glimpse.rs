@@ -18,8 +18,8 @@ pub(crate) struct Glimpse {
 impl Glimpse {
     /// Reads the log, which must hold what is expected, and no less because somebody has died.
     ///
-    /// `None` where there may be no log yet, what the words tell of is gone with the stage, or what is
-    /// trimmed may be there still.
+    /// `None` where there may be no log yet, what the words tell of is gone with the stage, or what
+    /// is trimmed may be there still.
     pub(crate) fn of(
         case: &Case,
         dir: &Path,

@@ -207,8 +207,8 @@ pub fn learn(victim: Pid, calls: u64, steps_max: u64, control: &Path) -> io::Res
     }
 }
 
-/// Takes a victim through the whole operation, or its first `calls_max` system calls, and tells what
-/// they are.
+/// Takes a victim through the whole operation, or its first `calls_max` system calls, and tells
+/// what they are.
 pub fn list_calls(victim: Pid, calls_max: usize) -> io::Result<Calls> {
     let mut calls = Vec::new();
     while calls.len() < calls_max && next_stop(victim, Go::ToSystemCall)? == Stop::SystemCall {

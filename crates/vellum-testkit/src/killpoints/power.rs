@@ -21,8 +21,8 @@ const SEGMENT_HEADER_LEN: u64 = 4096;
 /// Bytes of a torn record that did arrive.
 const ARRIVED_LEN: u64 = 256;
 
-/// Copies the files of a log as they are now. The control file takes the copy for itself, so that its words
-/// count: what is tested is what they tell of.
+/// Copies the files of a log as they are now. The control file takes the copy for itself, so that
+/// its words count: what is tested is what they tell of.
 pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {

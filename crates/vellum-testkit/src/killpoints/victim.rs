@@ -23,7 +23,8 @@ pub const DONE: usize = 0;
 pub const TRIM_TO: usize = 1;
 /// Word of the shared page: number of a process that outlives the victim and is to be ended.
 const LINGERING: usize = 2;
-/// Word of the shared page: 1 for a victim that is not killed, and goes on when an operation failed.
+/// Word of the shared page: 1 for a victim that is not killed, and goes on when an operation
+/// failed.
 pub const STAYS: usize = 16;
 /// Word of the shared page: 1 once it has been told that a write or sync failed for good.
 pub const IS_POISONED: usize = 17;

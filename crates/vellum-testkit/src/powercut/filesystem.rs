@@ -55,8 +55,9 @@ impl Filesystem {
         }
     }
 
-    /// Whether its own recovery takes it for granted that blocks are written whole. That of XFS tells
-    /// by the first sector of a block whether the rest is up to date, and is then unable to mount.
+    /// Whether its own recovery takes it for granted that blocks are written whole. That of XFS
+    /// tells by the first sector of a block whether the rest is up to date, and is then unable to
+    /// mount.
     pub fn trusts_blocks(self) -> bool {
         self == Filesystem::Xfs
     }

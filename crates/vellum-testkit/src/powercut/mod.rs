@@ -1,4 +1,4 @@
-//! `vellum-powercut`: what a log has promised to keep must be there, wherever the writes were cut off.
+//! `vellum-powercut`: what a log promised to keep must be there, wherever the writes are cut off.
 //!
 //! A workload runs once on a real filesystem, on a disk that this process serves. Each write, each
 //! flush and each promise of the workload is recorded in one order. Then, for many moments of that

@@ -1,4 +1,4 @@
-//! The command line of `vellum-stress` as clap reads it: words turned into values, nothing acted on.
+//! The command line of `vellum-stress`: words turned into values, nothing acted on.
 
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
@@ -28,13 +28,13 @@ Examples:
 /// A crash test starts this first, keeps what it prints, and then cuts the power, fails the disk or
 /// kills processes. Record after record is appended, to a new log or to one that already holds such
 /// records. As soon as records are durable, `ACK n` or `ACK a-b` is printed, each line by one
-/// write(2). `DROP a-b` is printed before records are trimmed away: those may be gone afterwards. The
-/// first error ends the run with one line, and nothing is acknowledged after it.
+/// write(2). `DROP a-b` is printed before records are trimmed away: those may be gone afterwards.
+/// The first error ends the run with one line, and nothing is acknowledged after it.
 ///
-/// Afterwards, --check recovers the log and verifies every byte of every record. It prints the numbers
-/// found, as `n` or `a-b`, and a line `BAD ...` for each thing that is wrong. Then it appends a record
-/// of its own, commits it, opens the log anew and requires the same once more. A log that is not there
-/// holds nothing, which is good.
+/// Afterwards, --check recovers the log and verifies every byte of every record. It prints the
+/// numbers found, as `n` or `a-b`, and a line `BAD ...` for each thing that is wrong. Then it
+/// appends a record of its own, commits it, opens the log anew and requires the same once more. A
+/// log that is not there holds nothing, which is good.
 ///
 /// Records are numbered from 0. With W writers, processes times threads, number n is a record of
 /// writer n mod W. What is found of each writer has to be unbroken, from its first record on or,
@@ -56,8 +56,8 @@ pub(super) struct Args {
         "fill", "rotate_bytes", "retain_files", "compress",
     ])]
     pub(super) check: bool,
-    /// With --check, of a text log after a power cut: accept lines that are there in part, or not at
-    /// all, and don't count what follows them, because it can't have been committed
+    /// With --check, of a text log after a power cut: accept lines that are there in part, or not
+    /// at all, and don't count what follows them, because it can't have been committed
     #[arg(long, requires = "check")]
     pub(super) torn: bool,
     /// How many records all writers append together
@@ -151,8 +151,8 @@ impl Args {
     }
 }
 
-/// The words with `--compress` as it is meant: a flag, unless `yes` or `no` follows. The parser alone
-/// would take the log's name for its value.
+/// The words with `--compress` as it is meant: a flag, unless `yes` or `no` follows. The parser
+/// alone would take the log's name for its value.
 fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());

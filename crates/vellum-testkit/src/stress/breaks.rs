@@ -2,10 +2,10 @@
 //!
 //! **The rule.** A text log has no checksums. What a power cut leaves of it, once it is open again:
 //!
-//! - Every line before the end of the last commit is there, whole and once, and those of a writer in
-//!   its order.
-//! - Behind that, lines may be there, or be missing, or be there in part. The place of what is missing
-//!   shows: as a line that is not whole, as one of tildes, or as the end of a file.
+//! - Every line before the end of the last commit is there, whole and once, and those of a writer
+//!   in its order.
+//! - Behind that, lines may be there, or be missing, or be there in part. The place of what is
+//!   missing shows: as a line that is not whole, as one of tildes, or as the end of a file.
 //! - What is appended afterwards starts a line of its own.
 //!
 //! So whatever stands behind such a place, up to the marker of the check that found it, was not

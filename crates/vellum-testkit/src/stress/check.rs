@@ -15,8 +15,8 @@ use super::survey::{Entry, Survey};
 /// Checks append records of this length.
 const MARKER_BYTES: u64 = 64;
 
-/// Prints the numbers of the log in `path`, and what is wrong; returns whether nothing is. `is_torn`
-/// tells whether a power cut may have left lines in part.
+/// Prints the numbers of the log in `path`, and what is wrong; returns whether nothing is.
+/// `is_torn` tells whether a power cut may have left lines in part.
 pub(super) fn run(path: &Path, is_torn: bool) -> Result<bool> {
     let faults = match open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),

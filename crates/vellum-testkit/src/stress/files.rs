@@ -83,8 +83,8 @@ fn link_fault(log: &Log, files: &[TextFile]) -> Option<String> {
     Some(format!("the log ends at {}, before the file {}", log.tail(), newest.name))
 }
 
-/// Closed files are whole lines, but for one that is longer than a file; the newest holds text as far as
-/// it is written.
+/// Closed files are whole lines, but for one that is longer than a file; the newest holds text as
+/// far as it is written.
 fn content_faults(log: &Log, capacity: u64, files: &[TextFile]) -> Result<Vec<String>> {
     let mut faults = Vec::new();
     for (index, file) in files.iter().enumerate().filter(|(_, file)| !file.is_compressed) {

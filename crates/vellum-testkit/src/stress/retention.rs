@@ -1,8 +1,8 @@
 //! What a text log may remove by its own retention, announced before that can happen.
 //!
 //! Whoever goes on in a new file removes old ones, and no append tells beforehand that it will. So
-//! each writer announces, before each record, what is gone if every writer goes on in a new file once
-//! and two checks do it after them.
+//! each writer announces, before each record, what is gone if every writer goes on in a new file
+//! once and two checks do it after them.
 //!
 //! That suffices: take what was announced from the latest look at the files, of all that was
 //! announced before a file goes. No writer has begun a second record since that look, or it would

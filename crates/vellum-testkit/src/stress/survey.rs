@@ -39,8 +39,8 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    /// Reads the whole log. A fault that ends the reading is the last one. `is_torn` tells whether a
-    /// power cut may have left lines in part.
+    /// Reads the whole log. A fault that ends the reading is the last one. `is_torn` tells whether
+    /// a power cut may have left lines in part.
     pub(super) fn of(log: &Log, is_torn: bool) -> Survey {
         let mut survey = Survey::default();
         if is_torn && log.layout() == Layout::Text {

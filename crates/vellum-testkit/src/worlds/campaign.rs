@@ -1,7 +1,7 @@
-//! A campaign: workers in some worlds, kills and stops, and then the check of what they were promised.
+//! A campaign: workers in some worlds, kills and stops, and the check of what was promised.
 //!
-//! The process that runs it has one thread and is in a world like ours. It hears all workers through
-//! one pipe, which ends when the last of them is gone.
+//! The process that runs it has one thread and is in a world like ours. It hears all workers
+//! through one pipe, which ends when the last of them is gone.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, PipeReader, PipeWriter, Read};

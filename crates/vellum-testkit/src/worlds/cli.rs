@@ -16,8 +16,8 @@ use super::worker::{self, WorkerArgs};
 use crate::random::Random;
 use crate::trace;
 
-/// Has many processes use a log in worlds with forks, limits, other users, containers and copies, and
-/// verifies that nothing they were promised is lost.
+/// Has many processes use a log in worlds with forks, limits, other users, containers and copies,
+/// and verifies that nothing they were promised is lost.
 #[derive(Debug, Parser)]
 #[command(name = "vellum-worlds")]
 struct Arguments {

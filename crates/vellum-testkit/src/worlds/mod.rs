@@ -1,13 +1,12 @@
 //! `vellum-worlds`: has logs live in worlds that are unlike the one their tests live in.
 //!
 //! ```text
-//!   table      the worlds, and what each promises
-//!   campaign   workers in some worlds, kills and stops        check   what must be true afterwards
-//!   surroundings   what is around the log, and changes        enter   what a worker does to be in a world
-//!   worker     one process, or a fork's two                   operations   what it does to the log
-//!   report     what workers say                               ledger  what they were promised
-//!   shape      the kinds of logs                              sys     the system calls, and the unsafe code
-//!   cli        the command line
+//!   table          the worlds, and what each promises      shape       the kinds of logs
+//!   campaign       workers in some worlds, kills, stops    check       what must be true afterwards
+//!   surroundings   what is around the log, and changes     enter       how a worker gets into a world
+//!   worker         one process, or a fork's two            operations  what it does to the log
+//!   report         what workers say                        ledger      what they were promised
+//!   sys            system calls and the unsafe code        cli         the command line
 //! ```
 
 mod campaign;

@@ -1,4 +1,5 @@
-//! What puts a process into a world, ends it, and hears of its end; the `unsafe` code of this module.
+//! What puts a process into a world, ends it, and hears of its end; the `unsafe` code of this
+//! module.
 //!
 //! # Safety
 //!

@@ -184,7 +184,8 @@ pub(crate) const WORLDS: &[World] = &[
     world(
         "copy-of-living-log",
         Kind::CopyLiving,
-        "a copy made while others write, without an error of `cp`, opens with what was committed before",
+        "a copy made while others write, without an error of `cp`, opens with what was committed \
+         before",
     ),
     world(
         "older-image-put-back",

@@ -1,8 +1,8 @@
 //! A process of a campaign: it enters its worlds, works on the log, and says what it was promised.
 //!
-//! In worlds with forks it becomes two processes, with a side each: a letter, under which it reports
-//! and appends. What a side has done before it lingers is its share; it keeps the log open until its
-//! standard input ends, so that whatever it holds others up with is noticed.
+//! In worlds with forks it becomes two processes, with a side each: a letter, under which it
+//! reports and appends. What a side has done before it lingers is its share; it keeps the log open
+//! until its standard input ends, so that whatever it holds others up with is noticed.
 
 use std::io::{self, Read};
 use std::os::fd::AsFd;
