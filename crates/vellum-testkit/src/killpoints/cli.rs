@@ -1,26 +1,21 @@
 //! The command line of `vellum-killpoints`: a process for each case, and what it came to.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Parser;
 
 use super::answer::{ERRORS, error_of};
-use super::campaign::{Campaign, Extent, FAULTS_MAX, Phase, word};
+use super::campaign::{Extent, FAULTS_MAX};
 use super::cases::all_cases;
+use super::crew::{Work, run_cases};
 use super::full;
 use super::inject::{self, Choice};
 use super::point::Point;
 use super::scenario::Case;
-use crate::random::Random;
-use crate::trace::{self, Pid, SharedPage, Stop};
-
-/// Time that each case of a sample gets, however slow the machine is.
-const SAMPLE_MIN: Duration = Duration::from_millis(50);
+use crate::trace;
 
 /// Kills a process at every instruction of an operation on a log, and has others go on.
 #[derive(Debug, Parser)]
@@ -179,196 +174,4 @@ fn leave_out_full_disks(cases: &mut Vec<Case>, base: &Path) -> anyhow::Result<()
         cases.retain(|case| !is_on_full_disk(case));
     }
     Ok(())
-}
-
-/// What is tried in each case.
-#[derive(Clone, Copy, Debug)]
-struct Work<'a> {
-    extent: Extent,
-    /// The errors that are given, where nobody is killed.
-    choice: Option<&'a Choice>,
-    seed: u64,
-    faults_max: u64,
-}
-
-/// What all cases together came to.
-#[derive(Debug)]
-struct Totals {
-    points: u64,
-    torn: u64,
-    instructions: u64,
-    slow: u64,
-    slowest_ns: u64,
-    faults: u64,
-    known: u64,
-    is_injected: bool,
-    /// Cases of a sample that the time was too short for.
-    untried: usize,
-    start: Instant,
-}
-
-impl std::fmt::Display for Totals {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let seconds = self.start.elapsed().as_secs_f64();
-        if self.is_injected {
-            let Totals { points, faults, known, .. } = self;
-            write!(
-                f,
-                "{points} calls failed; {faults} faults, {known} known ones; {seconds:.1} s"
-            )?;
-        } else {
-            self.fmt_kills(f, seconds)?;
-        }
-        match self.untried {
-            0 => Ok(()),
-            count => write!(f, "; no time for {count} cases"),
-        }
-    }
-}
-
-impl Totals {
-    fn fmt_kills(&self, f: &mut std::fmt::Formatter<'_>, seconds: f64) -> std::fmt::Result {
-        write!(
-            f,
-            "{} processes killed ({} of them in the middle of a write) at {} instructions; \
-             survivors took at most {:.1} ms, {} of them longer than 250 ms; {} faults; {:.1} s",
-            self.points,
-            self.torn,
-            self.instructions,
-            self.slowest_ns as f64 / 1e6,
-            self.slow,
-            self.faults,
-            seconds
-        )
-    }
-}
-
-/// Runs each case in a process of its own, so that one held up for ever is noticed.
-fn run_cases(cases: &[Case], work: Work<'_>, base: &Path, jobs: usize) -> anyhow::Result<Totals> {
-    let Work { extent, seed, .. } = work;
-    let mut totals = Totals {
-        points: 0,
-        torn: 0,
-        instructions: 0,
-        slow: 0,
-        slowest_ns: 0,
-        faults: 0,
-        known: 0,
-        is_injected: work.choice.is_some(),
-        untried: 0,
-        start: Instant::now(),
-    };
-    let mut running: HashMap<Pid, (usize, &Case, SharedPage)> = HashMap::new();
-    let mut waiting: Vec<(u64, &Case)> = (0..).zip(cases).collect();
-    if let Extent::Sample(_) = extent {
-        // What there is no time for is another choice each time.
-        Random::new(seed).shuffle(&mut waiting);
-    }
-    let mut weight: u32 = cases.iter().map(|case| case.operation.weight()).sum();
-    loop {
-        let is_over = matches!(extent, Extent::Sample(time) if totals.start.elapsed() > time);
-        if is_over {
-            totals.untried += waiting.drain(..).count();
-        }
-        while running.len() < jobs
-            && let Some((index, case)) = waiting.pop()
-        {
-            let extent = match extent {
-                // What earlier cases did not need, later ones get.
-                Extent::Sample(total) => {
-                    let rest = total.saturating_sub(totals.start.elapsed());
-                    let share = case.operation.weight() * jobs as u32;
-                    Extent::Sample((rest * share / weight).max(SAMPLE_MIN))
-                }
-                extent => extent,
-            };
-            weight -= case.operation.weight();
-            let page = SharedPage::new()?;
-            let busy: Vec<usize> = running.values().map(|(processor, ..)| *processor).collect();
-            let processor = (0..jobs).find(|number| !busy.contains(number)).unwrap_or(0);
-            let dir = base.join(format!("case-{index}"));
-            let live = || {
-                trace::pin_to(processor);
-                trace::adopt_orphans();
-                run_case(case, Work { extent, seed: seed ^ index, ..work }, &dir, &page)
-            };
-            let child = trace::fork(live)?;
-            running.insert(child, (processor, case, page));
-        }
-        let Some((child, stop)) = trace::wait_any()? else { return Ok(totals) };
-        let Some((_, case, page)) = running.remove(&child) else { continue };
-        totals.add(case, &page, stop);
-    }
-}
-
-/// The life of a case's process; returns its exit status.
-fn run_case(case: &Case, work: Work<'_>, dir: &Path, page: &SharedPage) -> i32 {
-    let run = || -> std::io::Result<()> {
-        std::fs::create_dir(dir)?;
-        let mut campaign = Campaign::new(case, dir, work.seed, page)?;
-        campaign.set_faults_max(work.faults_max);
-        match (work.choice, work.extent) {
-            (None, extent) => campaign.run(extent),
-            (Some(choice), Extent::Sample(time)) => {
-                campaign.inject(choice, Some(Instant::now() + time))
-            }
-            (Some(choice), _) => campaign.inject(choice, None),
-        }
-    };
-    match run() {
-        Ok(()) => 0,
-        Err(error) => {
-            println!("FAULT: {case} could not be tried: {error}");
-            1
-        }
-    }
-}
-
-impl Totals {
-    /// Takes in a finished case, and prints its line.
-    fn add(&mut self, case: &Case, page: &SharedPage, stop: Stop) {
-        let load = |index: usize| page.word(index).load(Ordering::SeqCst);
-        let mut faults = load(word::FAULTS);
-        if stop != Stop::Exited(0) {
-            faults += 1;
-            let phase = load(word::PHASE);
-            let what = match stop {
-                Stop::Killed(_) if phase == Phase::Survive as u64 => "the survivor is held up",
-                Stop::Killed(_) if phase == Phase::Fail as u64 => "the operation does not end",
-                Stop::Killed(_) => "the test itself is stuck or was killed",
-                _ => "the test failed",
-            };
-            println!("FAULT: {case} at {}: {what} ({stop:?})", page.text());
-            println!("       vellum-killpoints --case {case} {}", page.text());
-        }
-        self.points += load(word::POINTS);
-        self.torn += load(word::TORN);
-        self.instructions += load(word::INSTRUCTIONS);
-        self.slow += load(word::SLOW);
-        self.slowest_ns = self.slowest_ns.max(load(word::SLOWEST_NS));
-        self.faults += faults;
-        self.known += load(word::KNOWN);
-        if self.is_injected {
-            let how = if load(word::IS_COMPLETE) == 0 { "a sample" } else { "all" };
-            let found = if faults > 0 { format!(", {faults} FAULTS") } else { String::new() };
-            let (calls, points) = (load(word::CALLS), load(word::POINTS));
-            println!("{case:<42} {calls:>3} calls {points:>6} failed ({how}){found}");
-            return;
-        }
-        let extent = match (load(word::IS_COMPLETE), load(word::LONG_STRETCHES)) {
-            (0, _) => "a sample",
-            (_, 0) => "all",
-            _ => "all but long fills",
-        };
-        println!(
-            "{case:<42} {:>3} calls {:>6} instructions {:>6} points ({extent}), {:>3} torn, \
-             slowest {:>6.1} ms{}",
-            load(word::CALLS),
-            load(word::INSTRUCTIONS),
-            load(word::POINTS),
-            load(word::TORN),
-            load(word::SLOWEST_NS) as f64 / 1e6,
-            if faults > 0 { format!(", {faults} FAULTS") } else { String::new() }
-        );
-    }
 }

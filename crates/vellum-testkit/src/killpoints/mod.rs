@@ -16,6 +16,7 @@
 //!   call       a system call at its entry and its exit
 //!   durable    what is left after a power cut              power
 //!   full       what a full disk costs
+//!   crew       runs the cases, some at the same time       totals  what they came to
 //!   cli        the command line
 //! ```
 
@@ -25,6 +26,7 @@ pub mod campaign;
 pub mod cases;
 pub mod check;
 pub mod cli;
+mod crew;
 pub mod durable;
 pub mod full;
 mod glimpse;
@@ -34,4 +36,5 @@ pub mod point;
 pub mod power;
 pub mod scenario;
 pub mod survivor;
+mod totals;
 pub mod victim;
