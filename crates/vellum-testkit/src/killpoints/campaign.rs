@@ -11,8 +11,9 @@ use vellum::Log;
 
 use super::check::Fault;
 use super::full;
-use super::point::{self, Calls, Point, Reached, Stretch};
+use super::point::{self, Calls, Extent, Point, Reached, Stretch};
 use super::power;
+use super::report::{self, Phase, SLOW, word};
 use super::scenario::{Case, Operation};
 use super::survivor::{Scene, Strike};
 use super::victim;
@@ -20,41 +21,8 @@ use crate::payload::Payload;
 use crate::random::Random;
 use crate::trace::{self, Go, Pid, SharedPage, Stop};
 
-/// Words of the page on which a campaign reports to the process that started it.
-pub mod word {
-    /// Points tried.
-    pub const POINTS: usize = 0;
-    /// Instructions of the operation, as far as they were counted.
-    pub const INSTRUCTIONS: usize = 1;
-    /// System calls of the operation.
-    pub const CALLS: usize = 2;
-    /// Writes that were cut short.
-    pub const TORN: usize = 3;
-    /// Longest time until a survivor had read its own record.
-    pub const SLOWEST_NS: usize = 4;
-    /// Points whose survivor took longer than [`super::SLOW`].
-    pub const SLOW: usize = 5;
-    /// Points at which something was wrong.
-    pub const FAULTS: usize = 6;
-    /// 1 if every instruction was tried.
-    pub const IS_COMPLETE: usize = 7;
-    /// What the campaign is doing ([`super::Phase`]).
-    pub const PHASE: usize = 8;
-    /// Stretches between system calls too long to be tried whole.
-    pub const LONG_STRETCHES: usize = 9;
-    /// Faults that were met and are known.
-    pub const KNOWN: usize = 10;
-}
-
-/// A survivor that takes longer than this is reported, though not as a fault.
-pub const SLOW: Duration = Duration::from_millis(250);
 /// A survivor that takes longer than this until it has read its own record was held up.
 pub(crate) const HELD_UP: Duration = Duration::from_secs(2);
-/// Seconds after which a survivor counts as held up for ever. It does more in them than go on: it
-/// looks at everything several times, perhaps on a machine with other things to do.
-const SURVIVOR_SECONDS: u32 = 15;
-/// Seconds for making things ready and stepping.
-const HARNESS_SECONDS: u32 = 60;
 /// A stretch with more instructions than this between two system calls is sampled: it is the
 /// filling of private memory, one iteration of a repeated instruction each.
 const STEPS_MAX: u64 = 20_000;
@@ -66,31 +34,6 @@ const LONG_STRETCH_POINTS: u64 = 200;
 const EDGES_PER_TURN: usize = 6;
 /// A case ends after so many faults, unless told otherwise: the rest would say the same.
 pub const FAULTS_MAX: u64 = 3;
-
-/// What a campaign is doing; a watchdog that bites in `Survive` has found a survivor held up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum Phase {
-    /// Making the log and the victim.
-    Prepare = 0,
-    /// Taking the victim to its point.
-    Step = 1,
-    /// Going on after its death.
-    Survive = 2,
-    /// Having its operation fail.
-    Fail = 3,
-}
-
-/// How many points to try.
-#[derive(Clone, Copy, Debug)]
-pub enum Extent {
-    /// Every instruction.
-    All,
-    /// A sample of all, for about this long.
-    Sample(Duration),
-    /// This one.
-    One(Point),
-}
 
 /// One case being tried.
 pub struct Campaign<'a> {
@@ -253,7 +196,7 @@ impl<'a> Campaign<'a> {
                     self.try_in(edge, edge.stretch_in(&stretches))?;
                 }
             }
-            let point = pick(&stretches, self.random.below(total));
+            let point = point::pick(&stretches, self.random.below(total));
             if tried.insert(point) {
                 self.try_in(point, point.stretch_in(&stretches))?;
             } else if tried.len() as u64 >= total && edges.is_empty() && unknown.is_empty() {
@@ -361,7 +304,7 @@ impl<'a> Campaign<'a> {
     }
 
     pub(crate) fn enter(&self, phase: Phase) {
-        enter(self.report, phase);
+        report::enter(self.report, phase);
     }
 
     /// A fresh copy of the template.
@@ -445,22 +388,4 @@ impl Strike for Killing<'_> {
         };
         kill().map_err(|error| format!("the victim does not die: {error}"))
     }
-}
-
-fn enter(report: &SharedPage, phase: Phase) {
-    report.word(word::PHASE).store(phase as u64, Ordering::SeqCst);
-    let is_short = matches!(phase, Phase::Survive | Phase::Fail);
-    trace::watchdog(if is_short { SURVIVOR_SECONDS } else { HARNESS_SECONDS });
-}
-
-/// The point of the instruction with this number, counted over all stretches.
-fn pick(stretches: &[Stretch], mut number: u64) -> Point {
-    for (calls, stretch) in (0..).zip(stretches) {
-        if number < stretch.len {
-            let is_new = !stretch.is_inside_repeat(number);
-            return Point::Step { calls, steps: if is_new { number } else { 0 } };
-        }
-        number = number.saturating_sub(stretch.len + 1);
-    }
-    Point::Step { calls: 0, steps: 0 }
 }

@@ -8,12 +8,12 @@ use anyhow::{Context, bail};
 use clap::Parser;
 
 use super::answer::{ERRORS, error_of};
-use super::campaign::{Extent, FAULTS_MAX};
+use super::campaign::FAULTS_MAX;
 use super::cases::all_cases;
 use super::crew::{Work, run_cases};
 use super::full;
 use super::inject::{self, Choice};
-use super::point::Point;
+use super::point::{Extent, Point};
 use super::scenario::Case;
 use crate::trace;
 

@@ -5,8 +5,9 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::campaign::{Campaign, Extent};
+use super::campaign::Campaign;
 use super::inject::Choice;
+use super::point::Extent;
 use super::scenario::Case;
 use super::totals::Totals;
 use crate::random::Random;

@@ -15,10 +15,11 @@ use vellum::{ErrorKind, Log};
 
 use super::answer::{self, Answer, Injection, error_name};
 use super::call::{self, Call};
-use super::campaign::{Campaign, HELD_UP, Phase, word};
+use super::campaign::{Campaign, HELD_UP};
 use super::check::Fault;
 use super::known;
 use super::point::next_stop;
+use super::report::{Phase, word};
 use super::scenario::{Case, Operation, Survivor};
 use super::survivor::{Scene, later};
 use super::victim::{self, DONE, ERRNO, IS_POISONED, KIND, LAST, STAYS};

@@ -9,7 +9,7 @@
 //!   campaign   which points of a case are tried, and each trial
 //!   survivor   goes on, and looks at everything            check   what must be true
 //!   victim     the operation under test                    point   the way to a point
-//!   scenario   what each log must hold                     cases
+//!   scenario   what each log must hold                     cases, template
 //!   glimpse    what a reader without write permission sees
 //!   inject     which calls of a case fail, and each trial    answer   what a call can answer
 //!   known      what is wrong and not mended yet
@@ -17,7 +17,7 @@
 //!   durable    what is left after a power cut              power
 //!   full       what a full disk costs
 //!   crew       runs the cases, some at the same time       totals  what they came to
-//!   cli        the command line
+//!   report     what a campaign is doing                    cli     the command line
 //! ```
 
 pub mod answer;
@@ -34,7 +34,9 @@ pub mod inject;
 mod known;
 pub mod point;
 pub mod power;
+pub mod report;
 pub mod scenario;
 pub mod survivor;
+mod template;
 mod totals;
 pub mod victim;

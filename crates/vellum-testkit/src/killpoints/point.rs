@@ -9,12 +9,24 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 use std::str::FromStr;
+use std::time::Duration;
 
 use super::call;
 use crate::trace::{self, FileWatch, Go, Pid, Stop};
 
 /// Bytes that a device writes whole.
 pub const SECTOR: u64 = 512;
+
+/// How many points to try.
+#[derive(Clone, Copy, Debug)]
+pub enum Extent {
+    /// Every instruction.
+    All,
+    /// A sample of all, for about this long.
+    Sample(Duration),
+    /// This one.
+    One(Point),
+}
 
 /// A place in the operation under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -269,6 +281,18 @@ pub(crate) fn next_stop(victim: Pid, go: Go) -> io::Result<Stop> {
             stop => return Err(io::Error::other(format!("the victim met {stop:?}"))),
         }
     }
+}
+
+/// The point of the instruction with this number, counted over all stretches.
+pub fn pick(stretches: &[Stretch], mut number: u64) -> Point {
+    for (calls, stretch) in (0..).zip(stretches) {
+        if number < stretch.len {
+            let is_new = !stretch.is_inside_repeat(number);
+            return Point::Step { calls, steps: if is_new { number } else { 0 } };
+        }
+        number = number.saturating_sub(stretch.len + 1);
+    }
+    Point::Step { calls: 0, steps: 0 }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::campaign::{Phase, word};
+use super::report::{Phase, word};
 use super::scenario::Case;
 use crate::trace::{SharedPage, Stop};
 

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   table          the worlds, and what each promises      shape       the kinds of logs
-//!   campaign       workers in some worlds, kills, stops    check       what must be true afterwards
+//!   campaign       workers in some worlds, and the check   check       what must be true afterwards
+//!   crew           starts workers, hears, kills, stops
 //!   surroundings   what is around the log, and changes     enter       how a worker gets into a world
 //!   worker         one process, or a fork's two            operations  what it does to the log
 //!   report         what workers say                        ledger      what they were promised
@@ -12,6 +13,7 @@
 mod campaign;
 mod check;
 pub mod cli;
+mod crew;
 mod enter;
 mod ledger;
 mod operations;
