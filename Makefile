@@ -100,13 +100,11 @@ POWERCUT_TEXT = --layout text --segment-bytes 16384 --rotate-bytes 4096 --compre
 POWERCUT_CROWD = --segment-bytes 65536 --trim-every 40 --threads 3 --processes 2 --bytes 20-9000 --batch 3 --checkpoint-every 25 \
   --prepare-every 15
 POWERCUT_LONG = $(BUILT)/vellum-powercut --seconds $(SECONDS_POWERCUT) \
-  --check '$(BUILT)/vellum stress --check --torn {dir}/log' --work '$(BUILT)/vellum stress {dir}/log
+  --check '$(BUILT)/vellum-stress --check --torn {dir}/log' --work '$(BUILT)/vellum-stress {dir}/log
 
-# The disk is recorded under `vellum stress`, then built as a power cut at any write leaves it.
+# The disk is recorded under `vellum-stress`, then built as a power cut at any write leaves it.
 powercut: tools filesystems ## cut the power at any write on ext4, XFS and btrfs, SECONDS_POWERCUT=300 each (root)
-	$(CARGO) build --release --bin vellum --bin vellum-powercut
-	@$(BUILT)/vellum stress --help >/dev/null 2>&1 || \
-	  { echo "make: this vellum has no command 'stress' to cut the power under" >&2; exit 1; }
+	$(CARGO) build --release --bin vellum-stress --bin vellum-powercut
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS)' --prefix --nested
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) $(POWERCUT_CROWD)' --nested
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) $(POWERCUT_CROWD) --fill mapped' --nested
@@ -115,8 +113,8 @@ powercut: tools filesystems ## cut the power at any write on ext4, XFS and btrfs
 # A few hundred cuts on each filesystem, in the settings that differ most. The commands are those that
 # the tests use, so that `test` has nothing to build here. 77: this machine cannot do it; where
 # VELLUM_REQUIRE=all that is another status.
-POWERCUT = $(TARGET)/debug/vellum-powercut --check '$(TARGET)/debug/vellum stress --check --torn {dir}/log' \
-  --work '$(TARGET)/debug/vellum stress {dir}/log
+POWERCUT = $(TARGET)/debug/vellum-powercut --check '$(TARGET)/debug/vellum-stress --check --torn {dir}/log' \
+  --work '$(TARGET)/debug/vellum-stress {dir}/log
 powercut-sample: tools filesystems ## a few hundred power cuts, as `make test` runs them (root)
 	$(CARGO) test --workspace --features $(FEATURES) --no-run --quiet
 	@$(POWERCUT) --records 150 --segment-bytes 16384 --trim-every 20' --points 60 --at-least 30 --prefix --nested || [ $$? -eq 77 ]

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| vellum_fuzz::repair(input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| vellum_testkit::fuzz::repair(input));

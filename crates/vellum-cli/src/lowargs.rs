@@ -8,7 +8,6 @@ mod bench;
 mod examples;
 mod internal;
 mod policy;
-mod stress;
 mod upkeep;
 mod values;
 
@@ -25,11 +24,8 @@ pub(crate) use bench::{
     BenchOutputArgs, BenchPlaceArgs, BenchReportArgs, BenchSuite, BenchSyncArgs, BenchWriteArgs,
     CheckWith,
 };
-pub(crate) use internal::{
-    DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs, StressProcessArgs,
-};
+pub(crate) use internal::{DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs};
 pub(crate) use policy::{PolicyArgs, TailArgs};
-pub(crate) use stress::{CommitEvery, StressArgs};
 pub(crate) use upkeep::{
     CheckpointArgs, PrepareArgs, RepairArgs, RotateArgs, TrimArgs, TruncateArgs,
 };
@@ -94,7 +90,6 @@ pub(crate) enum Command {
     Repair(RepairArgs),
     Bench(BenchArgs),
     Advise(AdviseArgs),
-    Stress(StressArgs),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

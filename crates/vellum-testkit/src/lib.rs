@@ -1,39 +1,28 @@
-//! The test world of Vellum: a process that is killed at every instruction of an operation.
-//!
-//! A *victim* runs one operation under `ptrace` and is killed at a *point* in it. A *survivor* then
-//! goes on: it must not be held up, nothing acknowledged may be lost, nothing torn may be read,
-//! and every byte of the log must be accounted for. `vellum-killpoints` tries every point.
+//! The proof of Vellum: whatever tries to break the library, and looks at what is left.
 //!
 //! ```text
-//!   campaign   which points of a case are tried, and each trial
-//!   survivor   goes on, and looks at everything            check   what must be true
-//!   victim     the operation under test                    point   the way to a point
-//!   scenario   what each log must hold                     cases, payload, random
-//!   inject     which calls of a case fail, and each trial    answer   what a call can answer
-//!   known      what is wrong and not mended yet
-//!   call       a system call at its entry and its exit
-//!   durable    what is left after a power cut              power
-//!   full       what a full disk costs
-//!   trace      processes: fork, ptrace, kill (all of the unsafe code)
+//!   killpoints   kills a process at each instruction of an operation, or fails each system call
+//!   worlds       runs logs among forks, limits, other users, containers and copies
+//!   powercut     builds the disk as a power cut leaves it after any write, and has it recovered
+//!   stress       appends numbered records, and checks what a crash left of them
+//!   fuzz         opens, reads and repairs logs whose files are damaged in any way
 //! ```
 //!
-//! `vellum-worlds` (`worlds/`) has logs live in worlds unlike the one in which tests run.
+//! Each of the first four is a command, as `vellum-stress`, and has its command line in `cli`.
+//! `tests/fuzz` and cargo-fuzz (the workspace `fuzz/`) run the fuzz cases.
+//!
+//! All draw from one generator, [`random`]. Its seed is printed, so a run can be repeated.
+//! [`payload`] makes the records of kill points and worlds, [`trace`] their processes.
+//!
+//! `unsafe` code is in [`trace`] and in the `sys` of a module.
 
-pub mod answer;
-pub mod call;
-pub mod campaign;
-pub mod cases;
-pub mod check;
-pub mod durable;
-pub mod full;
-mod glimpse;
-pub mod inject;
-mod known;
+#![deny(unsafe_code)]
+
+pub mod fuzz;
+pub mod killpoints;
 pub mod payload;
-pub mod point;
-pub mod power;
+pub mod powercut;
 pub mod random;
-pub mod scenario;
-pub mod survivor;
+pub mod stress;
 pub mod trace;
-pub mod victim;
+pub mod worlds;

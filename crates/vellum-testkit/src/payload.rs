@@ -2,6 +2,8 @@
 
 use vellum::Layout;
 
+use crate::random::Random;
+
 /// A record of a test: its writer, its number and its length decide every byte of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Payload {
@@ -33,15 +35,8 @@ impl Payload {
     pub fn bytes(&self, layout: Layout) -> Vec<u8> {
         let mut bytes = format!("{}{}/{} ", self.writer, self.number, self.len).into_bytes();
         assert!(bytes.len() < self.len, "a payload has room for its name");
-        let mut state = (u64::from(u32::from(self.writer)) << 32) | u64::from(self.number);
-        while bytes.len() < self.len {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let byte = (state >> 56) as u8;
-            bytes.push(if layout == Layout::Text { b'a' + byte % 26 } else { byte });
-        }
-        if layout == Layout::Text {
-            bytes[self.len - 1] = b'\n';
-        }
+        let seed = (u64::from(u32::from(self.writer)) << 32) | u64::from(self.number);
+        Random::new(seed).finish_record(&mut bytes, self.len, layout);
         bytes
     }
 }

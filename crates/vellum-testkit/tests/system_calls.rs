@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use vellum::{Fill, Layout, Log, Lsn, Options};
-use vellum_testkit::call;
+use vellum_testkit::killpoints::call;
+use vellum_testkit::killpoints::victim::report;
 use vellum_testkit::trace::{self, Go, Pid, SharedPage, Stop};
-use vellum_testkit::victim::report;
 
 /// Word of the shared page: how many processes have come to where they wait.
 const READY: usize = 0;

@@ -12,7 +12,6 @@ mod prepare;
 mod repair;
 mod rotate;
 mod stat;
-mod stress;
 mod tail;
 mod trim;
 mod truncate;
@@ -52,12 +51,10 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
             BenchSuite::Report(args) => bench::report::run(&args),
         },
         Command::Advise(args) => advise::run(&args),
-        Command::Stress(args) => stress::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Internal(InternalCommand::DemoWriter(args)) => demo::writer(&args),
-        Command::Internal(InternalCommand::StressProcess(args)) => stress::process(&args),
         Command::Internal(InternalCommand::Keeper(args)) => scratch::keep(&args),
     }
 }

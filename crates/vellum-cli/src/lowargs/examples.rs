@@ -163,19 +163,6 @@ Examples:
   vellum bench append --saturate --seconds 60 --dir /mnt/data
   vellum bench append --quick --json - | jq -c '.cases[] | [.keys[].value, .metrics[1].median]'";
 
-pub(super) const STRESS: &str = "\
-Exit codes:
-  0  every record appended, or every record found good
-  1  failed, or something is wrong
-
-Examples:
-  vellum stress --records 100000 --threads 4 --processes 2 stress.log > acknowledged
-  vellum stress --layout text --bytes 20-5000 --commit 16 --segment-bytes 64KiB stress.log
-  vellum stress --segment-bytes 64KiB --trim-every 1000 stress.log
-  vellum stress --layout text --rotate-bytes 16KiB --retain-files 9 --compress yes stress.log
-  vellum stress --check stress.log    # after a crash: prints the numbers that are there
-  vellum stress --check --torn stress.log    # the same of a text log after a power cut";
-
 pub(super) const DEMO: &str = "\
 Examples:
   vellum demo

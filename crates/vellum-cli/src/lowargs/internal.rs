@@ -5,8 +5,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use super::StressArgs;
-
 /// The first word of their command lines.
 pub(crate) const INTERNAL: &str = "internal";
 
@@ -21,7 +19,6 @@ struct Internal {
 #[derive(Debug, Subcommand)]
 pub(crate) enum InternalCommand {
     DemoWriter(DemoWriterArgs),
-    StressProcess(StressProcessArgs),
     Keeper(KeeperArgs),
 }
 
@@ -39,20 +36,6 @@ pub(crate) struct DemoWriterArgs {
     /// Stop in the middle of the record after so many.
     #[arg(long)]
     pub(crate) stop_after: Option<u64>,
-}
-
-/// One of the processes that `vellum stress` appends with.
-#[derive(Args, Debug)]
-pub(crate) struct StressProcessArgs {
-    /// Which of them this is, from 0.
-    #[arg(long)]
-    pub(crate) process: u32,
-    /// What each writer of all processes goes on with.
-    #[arg(long, value_delimiter = ',')]
-    pub(crate) next: Vec<u64>,
-    /// What the whole of them was asked for.
-    #[command(flatten)]
-    pub(crate) stress: StressArgs,
 }
 
 /// Removes a directory when its owner is gone.

@@ -9,7 +9,7 @@ use vellum::OnFull;
 use super::{examples, values};
 
 /// When a text log goes on in a new file, and which files it keeps; `None` leaves it to the log.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Debug)]
 #[command(next_help_heading = "Options for the files of a text log, stored with it")]
 pub(crate) struct PolicyArgs {
     /// Go on in a new file when one would get longer than this, as 10M; 0 for never

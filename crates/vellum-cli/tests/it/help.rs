@@ -27,7 +27,6 @@ const COMMANDS: &[&[&str]] = &[
     &["bench", "report"],
     &["bench", "compare"],
     &["advise"],
-    &["stress"],
     &["demo"],
     &["completions"],
     &["man"],
@@ -99,7 +98,7 @@ fn there_is_a_completion_script_for_each_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(&["completions", shell], b"").good();
         assert!(script.contains("preallocate"), "{shell}");
-        assert!(!script.contains("demo-writer") && !script.contains("stress-process"), "{shell}");
+        assert!(!script.contains("demo-writer"), "{shell}");
     }
 }
 

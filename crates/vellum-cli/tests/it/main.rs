@@ -21,7 +21,6 @@ mod readers;
 mod removal;
 mod report_browser;
 mod stat;
-mod stress;
 mod support;
 mod tail;
 mod trim;

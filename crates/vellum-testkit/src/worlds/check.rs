@@ -5,12 +5,12 @@ use std::fs;
 use std::path::Path;
 
 use vellum::{Layout, Log, Lsn, Options};
-use vellum_testkit::payload::{self, Payload};
-use vellum_testkit::trace;
 
-use crate::ledger::{Keeps, Ledger};
-use crate::shape::Shape;
-use crate::sys::{self, End};
+use super::ledger::{Keeps, Ledger};
+use super::shape::Shape;
+use super::sys::{self, End};
+use crate::payload::{self, Payload};
+use crate::trace;
 
 /// A check that takes longer hangs.
 const SECONDS_MAX: u32 = 30;

@@ -4,11 +4,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use vellum_testkit::random::Random;
-
-use crate::surroundings::{GROUP, SECOND_USER, SERVICE_USER, SHM};
-use crate::sys::{self, End};
-use crate::table::{Area, Kind, World, is_odd_one};
+use super::surroundings::{GROUP, SECOND_USER, SERVICE_USER, SHM};
+use super::sys::{self, End};
+use super::table::{Area, Kind, World, is_odd_one};
+use crate::random::Random;
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
@@ -53,7 +52,7 @@ fn enter_one(kind: Kind, worker: usize, base: &Path, random: &mut Random) -> io:
                 sys::ignore(libc::SIGXFSZ);
             }
             let most = [0, 4 << 10, 20 << 10, 64 << 10, 100 << 10];
-            sys::limit(libc::RLIMIT_FSIZE, most[random.below(most.len() as u64) as usize])
+            sys::limit(libc::RLIMIT_FSIZE, *random.pick(&most))
         }
         Kind::Memory if is_odd => {
             let more = (64 + random.below(1000)) << 10;
@@ -96,7 +95,8 @@ fn enter_pid_namespace() -> io::Result<()> {
         None => sys::mount(Path::new("proc"), Path::new("/proc"), "proc", 0, ""),
         Some(child) => match sys::wait_for(child)? {
             End::Exited(code) => std::process::exit(code),
-            // The first process of a namespace ignores its own SIGABRT, and `abort` goes on to fault.
+            // The first process of a namespace ignores its own SIGABRT, and `abort` goes on to
+            // fault.
             End::Killed(libc::SIGSEGV) => sys::die_of(libc::SIGABRT),
             End::Killed(signal) => sys::die_of(signal),
         },

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use vellum_testkit::payload::Payload;
-
-use crate::report::Report;
+use super::report::Report;
+use crate::payload::Payload;
 
 /// What has been reported so far.
 #[derive(Clone, Debug, Default)]

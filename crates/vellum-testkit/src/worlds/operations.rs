@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use vellum::{Error, ErrorKind, Layout, Log, Lsn, Result};
-use vellum_testkit::payload::Payload;
-use vellum_testkit::random::Random;
 
-use crate::report::{Report, say};
-use crate::shape::Shape;
-use crate::worker::WorkerArgs;
+use super::report::{Report, say};
+use super::shape::Shape;
+use super::worker::WorkerArgs;
+use crate::payload::Payload;
+use crate::random::Random;
 
 /// After so many errors a side gives up.
 const FAILURES_MAX: u32 = 30;

@@ -12,7 +12,8 @@ pub(crate) enum Report {
     Begun,
     /// It has opened the log.
     Opened,
-    /// Its record with this number and length was appended at this position or, in a batch, behind it.
+    /// Its record with this number and length was appended at this position or, in a batch, behind
+    /// it.
     Appended {
         number: u32,
         len: usize,

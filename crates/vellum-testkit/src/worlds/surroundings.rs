@@ -9,9 +9,9 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::shape::Shape;
-use crate::sys;
-use crate::table::{self, Area, Kind, World};
+use super::shape::Shape;
+use super::sys;
+use super::table::{self, Area, Kind, World};
 
 pub(crate) const SHM: &str = "/dev/shm";
 /// Users and a group that need no entry anywhere.
@@ -157,8 +157,8 @@ impl Surroundings {
         Ok(())
     }
 
-    /// Copies the log until `cp` does not complain of files that went meanwhile: who gets that error has
-    /// no copy.
+    /// Copies the log until `cp` does not complain of files that went meanwhile: who gets that
+    /// error has no copy.
     fn copy_living(&self) {
         let to = self.base.join("copy");
         for _ in 0..COPIES_MAX {
@@ -226,8 +226,8 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     run(Command::new("cp").arg("-a").arg(from).arg(to))
 }
 
-/// Gives the newest file of a text log a name ten years ahead, as if it had been made while the clock
-/// was wrong; its words go, as with a reboot.
+/// Gives the newest file of a text log a name ten years ahead, as if it had been made while the
+/// clock was wrong; its words go, as with a reboot.
 fn name_ahead(log: &Path, shape: Shape) -> anyhow::Result<()> {
     if shape.layout() == vellum::Layout::Framed {
         return Ok(());

@@ -1,8 +1,11 @@
-//! What puts a process into a world, ends it, and hears of its end; the `unsafe` code of this command.
+//! What puts a process into a world, ends it, and hears of its end; the `unsafe` code of this
+//! module.
 //!
 //! # Safety
 //!
 //! Every call here is a thin one to the C library, with numbers or with strings that outlive it.
+
+#![allow(unsafe_code)]
 
 use std::ffi::CString;
 use std::fs;

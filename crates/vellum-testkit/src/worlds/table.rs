@@ -1,7 +1,7 @@
 //! The worlds: what each is called and promises. `docs/worlds.md` has the same table.
 
-use crate::ledger::Keeps;
-use crate::shape::Shape;
+use super::ledger::Keeps;
+use super::shape::Shape;
 
 /// A world that logs have to live in.
 #[derive(Debug)]
@@ -184,7 +184,8 @@ pub(crate) const WORLDS: &[World] = &[
     world(
         "copy-of-living-log",
         Kind::CopyLiving,
-        "a copy made while others write, without an error of `cp`, opens with what was committed before",
+        "a copy made while others write, without an error of `cp`, opens with what was committed \
+         before",
     ),
     world(
         "older-image-put-back",

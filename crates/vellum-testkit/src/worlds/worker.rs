@@ -1,8 +1,8 @@
 //! A process of a campaign: it enters its worlds, works on the log, and says what it was promised.
 //!
-//! In worlds with forks it becomes two processes, with a side each: a letter, under which it reports
-//! and appends. What a side has done before it lingers is its share; it keeps the log open until its
-//! standard input ends, so that whatever it holds others up with is noticed.
+//! In worlds with forks it becomes two processes, with a side each: a letter, under which it
+//! reports and appends. What a side has done before it lingers is its share; it keeps the log open
+//! until its standard input ends, so that whatever it holds others up with is noticed.
 
 use std::io::{self, Read};
 use std::os::fd::AsFd;
@@ -15,14 +15,14 @@ use std::thread;
 use anyhow::{Context, bail};
 use clap::Args;
 use vellum::Log;
-use vellum_testkit::random::Random;
 
-use crate::enter::enter;
-use crate::operations::Side;
-use crate::report::{Report, say};
-use crate::shape::Shape;
-use crate::sys::{self, End};
-use crate::table::{self, First, Kind, World};
+use super::enter::enter;
+use super::operations::Side;
+use super::report::{Report, say};
+use super::shape::Shape;
+use super::sys::{self, End};
+use super::table::{self, First, Kind, World};
+use crate::random::Random;
 
 /// What a worker is told.
 #[derive(Args, Clone, Debug)]

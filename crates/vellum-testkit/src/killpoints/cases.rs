@@ -1,0 +1,130 @@
+//! Every case of the test: which operation, in which log, and who goes on.
+
+use vellum::{Fill, Layout, Preallocate};
+
+use super::scenario::{Case, Operation, Survivor};
+
+/// Every case, in the order in which they are run.
+pub fn all_cases() -> Vec<Case> {
+    let mut cases = cases_in_memory();
+    cases.extend(cases_on_the_device());
+    cases.extend(cases_on_full_disks());
+    cases
+}
+
+/// Those that are about processes.
+fn cases_in_memory() -> Vec<Case> {
+    use Operation::*;
+    use Survivor::*;
+    let mut cases = Vec::new();
+    let mut add = |operations: &[Operation], survivors: &[Survivor], preallocate: Preallocate| {
+        for operation in operations {
+            for survivor in survivors {
+                for layout in [Layout::Framed, Layout::Text] {
+                    let (operation, survivor) = (*operation, *survivor);
+                    let is_refused = layout == Layout::Text
+                        && matches!(preallocate, Preallocate::Recycle | Preallocate::Zeros);
+                    if !is_refused {
+                        cases.push(Case { operation, layout, preallocate, fill: None, survivor });
+                    }
+                }
+            }
+        }
+    };
+    let appends = [FirstRecord, ColdAppend, Append, LargeAppend, RollOver, LongRecord];
+    let in_place = [Batch, Publish, Abandon];
+    let repairs = [RepairAtEnd, RepairInside, RepairLong, RepairByReader];
+    let auto = Preallocate::Auto;
+    add(&appends, &[Opener, Attached], auto);
+    add(&[Append, LargeAppend, RollOver, LongRecord], &[Holding], auto);
+    add(&[Append, RollOver], &[Follower], auto);
+    add(&in_place, &[Opener, Attached], auto);
+    add(&[Trim, AttachDetach], &[Opener, Attached], auto);
+    add(&[Create], &[Opener], auto);
+    add(&repairs, &[Opener, Attached], auto);
+    add(&[RepairAtEnd, RepairByReader], &[Holding], auto);
+    add(&[FirstRecord, Append, RollOver, Trim, AttachDetach, Create], &[Waiting], auto);
+    add(&[RepairAtEnd, RepairByReader], &[Waiting], auto);
+    add(&[ForkedAppend], &[Attached], auto);
+    add(&[DetachBesideChild], &[Opener, Attached], auto);
+    add(&[FirstRecord, RollOver, LongRecord], &[Opener, Attached], Preallocate::Off);
+    // Sparse logs take every record by `pwrite`.
+    add(&[ColdAppend, RollOver, LongRecord], &[Opener, Attached], Preallocate::Sparse);
+    add(&[Batch, Publish], &[Opener, Attached], Preallocate::Sparse);
+    add(&[RollOver, RepairAtEnd], &[Opener], Preallocate::Zeros);
+    add(&[RollOver, LongRecord, Trim], &[Opener, Attached], Preallocate::Recycle);
+    cases.extend(cases_of_text_files());
+    cases
+}
+
+/// Those that are about the files of text logs.
+fn cases_of_text_files() -> Vec<Case> {
+    use Operation::*;
+    use Survivor::*;
+    let mut cases = Vec::new();
+    for preallocate in [Preallocate::Auto, Preallocate::Sparse] {
+        for operation in [Rotate, Retain, SetPolicy] {
+            for survivor in [Opener, Attached, Waiting] {
+                let (layout, fill) = (Layout::Text, None);
+                cases.push(Case { operation, layout, preallocate, fill, survivor });
+            }
+        }
+    }
+    cases
+}
+
+/// Those that are about power cuts.
+fn cases_on_the_device() -> Vec<Case> {
+    use Operation::*;
+    use Survivor::*;
+    let mut cases = Vec::new();
+    let mut add = |layout: Layout, operations: &[Operation], survivors: &[Survivor], fill: Fill| {
+        for operation in operations {
+            for survivor in survivors {
+                let (operation, survivor) = (*operation, *survivor);
+                let (fill, preallocate) = (Some(fill), Preallocate::Auto);
+                cases.push(Case { operation, layout, preallocate, fill, survivor });
+            }
+        }
+    };
+    let framed = Layout::Framed;
+    let long = [FirstCommit, CommitLong, CommitBehindDead];
+    let ahead = [Prepare, SetCheckpoint, Close];
+    for fill in [Fill::Staged, Fill::Mapped, Fill::Pwrite] {
+        add(framed, &[Commit], &[Opener, Attached, Waiting, Committing], fill);
+        add(framed, &[CommitRollOver], &[Opener, Attached, Waiting, Committing], fill);
+        add(framed, &long, &[Opener, Attached], fill);
+        add(framed, &[CommitBehindDead], &[Waiting, Committing], fill);
+        add(framed, &ahead, &[Opener, Attached, Waiting], fill);
+        add(framed, &[Truncate, Recover], &[Opener, Waiting], fill);
+        add(framed, &[Trim], &[Opener, Attached, Waiting], fill);
+        add(framed, &[Trim, SetCheckpoint, Close], &[Committing], fill);
+    }
+    let staged = Fill::Staged;
+    add(framed, &[AttachDetach], &[Opener, Attached, Waiting], staged);
+    add(framed, &[Create, RecoverStage], &[Opener, Waiting], staged);
+    add(framed, &[FirstRecord, RollOver, LongRecord, Batch], &[Opener, Attached], staged);
+    add(framed, &[Abandon, RepairAtEnd, RepairInside], &[Opener, Attached], staged);
+    let text = Layout::Text;
+    add(text, &[Commit, FirstCommit, CommitRollOver], &[Opener, Attached, Waiting], Fill::Mapped);
+    add(text, &[Truncate, Recover, Close], &[Opener, Waiting], Fill::Mapped);
+    cases
+}
+
+/// Those that are about a full disk; framed logs drop nothing, and wait in the same way.
+fn cases_on_full_disks() -> Vec<Case> {
+    use Operation::*;
+    use Survivor::*;
+    let mut cases = Vec::new();
+    let mut add = |operations: &[Operation], fill: Option<Fill>| {
+        for operation in operations {
+            for survivor in [Opener, Attached, Waiting] {
+                let (layout, preallocate) = (Layout::Text, Preallocate::Auto);
+                cases.push(Case { operation: *operation, layout, preallocate, fill, survivor });
+            }
+        }
+    };
+    add(&[Drop, DropAgain, Tell, TellRollOver, Block, BlockRetain], None);
+    add(&[DropAgain, Tell, TellRollOver], Some(Fill::Pwrite));
+    cases
+}

@@ -1,0 +1,228 @@
+//! A campaign on one filesystem: record, cut at many moments, have each one checked, count.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use super::command::{Runner, Template};
+use super::cut::{Cut, Walk, exhaustive_cuts, random_cuts};
+use super::disk::Failure;
+use super::filesystem::Filesystem;
+use super::image::Image;
+use super::recording::Recording;
+use super::report::{Progress, Totals};
+use super::sandbox::Sandbox;
+use super::trial::Trial;
+use super::verdict::Promise;
+use crate::random::Random;
+
+/// Violations of one filesystem that are told and whose images are kept; the others are counted.
+const TOLD_MAX: u64 = 5;
+
+/// What is to be done on each filesystem.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Where the recordings come from.
+    pub source: Source,
+    /// Says what is there after a cut.
+    pub check: Template,
+    /// Random cuts per recording.
+    pub points: usize,
+    /// Instead of random cuts: every image that dropped writes can leave.
+    pub is_exhaustive: bool,
+    /// Cuts during each recovery.
+    pub nested: usize,
+    /// Whether what is there must have no gap.
+    pub is_prefix: bool,
+    /// Bytes of the disk, at least.
+    pub size: u64,
+    /// Decides the cuts.
+    pub seed: u64,
+    /// Where recordings and images of violations are kept.
+    pub keep: PathBuf,
+    /// How long a command may take.
+    pub timeout: Duration,
+}
+
+/// Where recordings come from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// From a workload, which may meet a failure of the disk.
+    Work {
+        /// The workload.
+        work: Template,
+        /// What the disk does wrong.
+        failure: Option<Failure>,
+        /// Where to save the recording.
+        save: Option<PathBuf>,
+    },
+    /// From a file.
+    Replay(Recording),
+}
+
+/// A campaign that is under way.
+struct Campaign<'a> {
+    plan: &'a Plan,
+    filesystem: Filesystem,
+    sandbox: &'a mut Sandbox,
+    trial: Trial,
+    totals: Totals,
+    progress: Progress,
+    deadline: Option<Instant>,
+}
+
+/// Runs the campaign on one filesystem; with a time, further recordings follow until it is over.
+pub fn run(
+    plan: &Plan,
+    filesystem: Filesystem,
+    time: Option<Duration>,
+    sandbox: &mut Sandbox,
+) -> anyhow::Result<Totals> {
+    let dir = sandbox.dir(&format!("{filesystem}-{}", plan.seed))?;
+    let empty = match &plan.source {
+        Source::Work { .. } => filesystem.make(&dir.join("new"), plan.size)?,
+        Source::Replay(recording) => recording.start.clone(),
+    };
+    let runner = Runner::new(&dir, plan.timeout);
+    let trial = Trial::new(filesystem, empty.clone(), &dir, runner)?;
+    let mut campaign = Campaign {
+        plan,
+        filesystem,
+        sandbox,
+        trial,
+        totals: Totals::new(filesystem),
+        progress: Progress::new(),
+        deadline: time.map(|time| Instant::now() + time),
+    };
+    for round in 0.. {
+        campaign.round(&empty, plan.seed.wrapping_add(round))?;
+        let is_replay = matches!(plan.source, Source::Replay(_));
+        if is_replay || campaign.deadline.is_none() || campaign.is_time_over() {
+            break;
+        }
+    }
+    Ok(campaign.totals)
+}
+
+impl Campaign<'_> {
+    fn is_time_over(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// One recording and its cuts.
+    fn round(&mut self, empty: &Image, seed: u64) -> anyhow::Result<()> {
+        let recording = match &self.plan.source {
+            Source::Replay(recording) => recording.clone(),
+            Source::Work { work, failure, save } => {
+                let recording = self.trial.record(empty, work, *failure)?;
+                if let Some(path) = save {
+                    recording.save(path, self.filesystem.name()).context("cannot save")?;
+                }
+                recording
+            }
+        };
+        self.totals.add_recording(&recording);
+        let mut random = Random::new(seed);
+        let cuts = match self.plan.is_exhaustive {
+            true => exhaustive_cuts(&recording),
+            false => random_cuts(&recording, self.plan.points, &mut random),
+        };
+        let start = Instant::now();
+        let result = self.examine(&recording, &cuts, seed);
+        self.totals.add_time(start.elapsed());
+        result
+    }
+
+    fn examine(&mut self, recording: &Recording, cuts: &[Cut], seed: u64) -> anyhow::Result<()> {
+        let mut walk = Walk::new(recording, self.filesystem.superblocks());
+        let prefix_from = recording.origin().filter(|_| self.plan.is_prefix);
+        for cut in cuts {
+            if self.is_time_over() {
+                break;
+            }
+            walk.advance_to(cut.position);
+            let promise = Promise {
+                required: walk.acknowledged.without(&walk.dropped),
+                dropped: walk.dropped.clone(),
+                prefix_from,
+            };
+            let image = walk.image(cut);
+            let place = cut.to_string();
+            let recovery = self.check(recording, image, &promise, &place, seed)?;
+            if let Some(recovery) = recovery {
+                self.cut_recovery(recording, &recovery, cut, &promise, seed)?;
+            }
+            self.totals.cuts += 1;
+            self.progress.tell(&self.totals);
+        }
+        Ok(())
+    }
+
+    /// Cuts while the recovery from a cut is under way; the same promise holds.
+    fn cut_recovery(
+        &mut self,
+        recording: &Recording,
+        recovery: &Recording,
+        first: &Cut,
+        promise: &Promise,
+        seed: u64,
+    ) -> anyhow::Result<()> {
+        let mut random = Random::new(first.seed ^ seed);
+        let mut walk = Walk::new(recovery, self.filesystem.superblocks());
+        if self.filesystem.trusts_blocks() {
+            walk = walk.torn_by_blocks();
+        }
+        for second in random_cuts(recovery, self.plan.nested, &mut random) {
+            walk.advance_to(second.position);
+            let place = format!("{first}; then during recovery {second}");
+            self.check(recording, walk.image(&second), promise, &place, seed)?;
+            self.totals.nested += 1;
+        }
+        Ok(())
+    }
+
+    /// Has an image recovered and judged. Returns what the recovery did to the disk, if cuts are
+    /// to be made there and the promise was kept so far.
+    fn check(
+        &mut self,
+        recording: &Recording,
+        image: Image,
+        promise: &Promise,
+        place: &str,
+        seed: u64,
+    ) -> anyhow::Result<Option<Recording>> {
+        let is_recorded = self.plan.nested > 0 && !place.contains("during recovery");
+        let check = &self.plan.check;
+        let (found, recovery) =
+            self.trial.recover(self.sandbox, image.clone(), check, is_recorded)?;
+        let violations = promise.violations(&found);
+        if violations.is_empty() {
+            return Ok(recovery);
+        }
+        self.totals.violations += 1;
+        if self.totals.violations <= TOLD_MAX {
+            let kept = self.keep(recording, &image, seed)?;
+            println!(
+                "VIOLATION: {} --seed {seed}, {place}: {}; {}",
+                self.filesystem,
+                violations.join("; "),
+                kept
+            );
+        }
+        Ok(None)
+    }
+
+    /// Keeps what is needed to look into a violation; says where.
+    fn keep(&self, recording: &Recording, image: &Image, seed: u64) -> anyhow::Result<String> {
+        std::fs::create_dir_all(&self.plan.keep)?;
+        let name = format!("{}-{seed}", self.filesystem);
+        let recording_path = self.plan.keep.join(format!("{name}.recording"));
+        let image_path = self.plan.keep.join(format!("{name}-{}.img", self.totals.violations));
+        if !recording_path.exists() {
+            recording.save(&recording_path, self.filesystem.name())?;
+        }
+        image.to_file(&image_path)?;
+        Ok(format!("image {}, --replay {}", image_path.display(), recording_path.display()))
+    }
+}

@@ -1,0 +1,239 @@
+//! The disk that a filesystem lies on: it answers, keeps a record of what it was asked, and fails
+//! when it is told to.
+//!
+//! # Why an acknowledgement in the recording is a sound one
+//!
+//! Before a request is put into the recording, all that the workload has said is. A line that a
+//! thread says *after* a flush has come back stands behind that flush, as the flush was recorded
+//! before it was answered; so nothing is asked for that was not promised in time. And it stands
+//! before anything that this thread writes later; so no promise is counted late.
+
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::str::FromStr;
+
+use rustix::io::Errno;
+
+use super::cut::Walk;
+use super::image::Image;
+use super::recording::{Event, Recording};
+use super::verdict::Announcement;
+
+/// What goes wrong with a disk, counted from the beginning of the recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// This write fails and leaves nothing.
+    Write(u64),
+    /// This flush fails; what it should have covered stays in the cache.
+    Flush(u64),
+    /// This flush fails and what it should have covered is gone.
+    Lose(u64),
+}
+
+impl FromStr for Failure {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Failure, String> {
+        let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
+        match text.split_once(':').map(|(kind, count)| (kind, number(count))) {
+            Some(("write", Some(count))) => Ok(Failure::Write(count)),
+            Some(("flush", Some(count))) => Ok(Failure::Flush(count)),
+            Some(("lose", Some(count))) => Ok(Failure::Lose(count)),
+            _ => Err("give write:K, flush:K or lose:K, with K from 1".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Write(count) => write!(f, "write:{count}"),
+            Failure::Flush(count) => write!(f, "flush:{count}"),
+            Failure::Lose(count) => write!(f, "lose:{count}"),
+        }
+    }
+}
+
+/// A disk and its record.
+#[derive(Debug)]
+pub struct Disk {
+    image: Image,
+    recording: Option<Recording>,
+    failure: Option<Failure>,
+    writes: u64,
+    flushes: u64,
+    /// What the workload says comes out here; never waited for.
+    announcements: OwnedFd,
+    /// The beginning of a line.
+    unfinished: Vec<u8>,
+    /// An announcement that cannot be understood.
+    misunderstood: Option<String>,
+}
+
+impl Disk {
+    /// A disk that hears what the workload says through `announcements`, which must not block.
+    pub fn new(image: Image, announcements: OwnedFd) -> Disk {
+        Disk {
+            image,
+            recording: None,
+            failure: None,
+            writes: 0,
+            flushes: 0,
+            announcements,
+            unfinished: Vec::new(),
+            misunderstood: None,
+        }
+    }
+
+    /// Exchanges the content.
+    pub fn insert(&mut self, image: Image) {
+        self.image = image;
+    }
+
+    /// Bytes of the disk.
+    pub fn len_bytes(&self) -> u64 {
+        self.image.len_bytes()
+    }
+
+    /// Begins a recording; all that is there counts as flushed.
+    pub fn start_recording(&mut self, failure: Option<Failure>) {
+        self.listen();
+        self.recording = Some(Recording::new(self.image.clone()));
+        (self.failure, self.writes, self.flushes) = (failure, 0, 0);
+        self.unfinished.clear();
+    }
+
+    /// Ends the recording, and takes in what the workload has said to the last.
+    pub fn stop_recording(&mut self) -> anyhow::Result<Recording> {
+        self.listen();
+        self.failure = None;
+        if let Some(complaint) = self.misunderstood.take() {
+            anyhow::bail!(complaint);
+        }
+        self.recording.take().ok_or_else(|| anyhow::anyhow!("nothing was recorded"))
+    }
+
+    /// A copy of the end that the workload is heard through, to wait on.
+    pub fn announcements(&self) -> io::Result<OwnedFd> {
+        self.announcements.try_clone()
+    }
+
+    /// Takes in what the workload has said until now.
+    pub fn listen(&mut self) {
+        let mut bytes = [0; 4096];
+        while let Ok(count @ 1..) = rustix::io::read(&self.announcements, &mut bytes) {
+            self.unfinished.extend_from_slice(&bytes[..count]);
+        }
+        while let Some(end) = self.unfinished.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.unfinished.drain(..=end).collect();
+            match Announcement::parse(&String::from_utf8_lossy(&line)) {
+                Ok(Some(Announcement::Acknowledged(range))) => {
+                    self.record(Event::Acknowledged(range));
+                }
+                Ok(Some(Announcement::Dropped(range))) => self.record(Event::Dropped(range)),
+                Ok(None) => {}
+                Err(complaint) => self.misunderstood = Some(complaint.to_string()),
+            }
+        }
+    }
+
+    /// Answers a read.
+    pub fn read(&self, offset: u64, len: usize) -> Vec<u8> {
+        let rest = self.image.len_bytes().saturating_sub(offset);
+        let mut bytes = vec![0; len.min(usize::try_from(rest).unwrap_or(usize::MAX))];
+        self.image.read(offset, &mut bytes);
+        bytes
+    }
+
+    /// Answers a write.
+    pub fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
+        self.listen();
+        self.writes += 1;
+        if self.failure == Some(Failure::Write(self.writes)) {
+            return Err(Errno::IO);
+        }
+        self.record(Event::Write(offset, bytes.to_vec()));
+        self.image.write(offset, bytes);
+        Ok(())
+    }
+
+    /// Answers a flush.
+    pub fn flush(&mut self) -> Result<(), Errno> {
+        self.listen();
+        self.flushes += 1;
+        if self.failure == Some(Failure::Lose(self.flushes)) {
+            self.lose_cache();
+            return Err(Errno::IO);
+        }
+        if self.failure == Some(Failure::Flush(self.flushes)) {
+            return Err(Errno::IO);
+        }
+        self.record(Event::Flush);
+        Ok(())
+    }
+
+    /// Goes back to what the last flush left.
+    fn lose_cache(&mut self) {
+        if let Some(recording) = &self.recording {
+            let mut walk = Walk::new(recording, &[]);
+            walk.advance_to(recording.events.len());
+            self.image = walk.into_medium();
+        }
+        self.record(Event::Lost);
+    }
+
+    fn record(&mut self, event: Event) {
+        if let Some(recording) = &mut self.recording {
+            recording.events.push(event);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::pipe::{PipeFlags, pipe_with};
+
+    #[test]
+    fn what_is_said_stands_before_what_is_written_later() {
+        let (out, say) = pipe_with(PipeFlags::NONBLOCK).unwrap();
+        let mut disk = Disk::new(Image::new(4096), out);
+        disk.start_recording(None);
+        disk.write(0, b"one").unwrap();
+        disk.flush().unwrap();
+        rustix::io::write(&say, b"hello\nACK 1\nDROP 1-").unwrap();
+        disk.write(1, b"two").unwrap();
+        rustix::io::write(&say, b"2\n").unwrap();
+        let events = disk.stop_recording().unwrap().events;
+        let expected = [
+            Event::Write(0, b"one".to_vec()),
+            Event::Flush,
+            Event::Acknowledged(1..=1),
+            Event::Write(1, b"two".to_vec()),
+            Event::Dropped(1..=2),
+        ];
+        assert_eq!(events, expected);
+    }
+
+    #[test]
+    fn a_failing_disk_fails_once_and_may_forget() {
+        let (out, _say) = pipe_with(PipeFlags::NONBLOCK).unwrap();
+        let mut disk = Disk::new(Image::new(4096), out);
+        disk.start_recording(Some(Failure::Lose(2)));
+        disk.write(0, b"a").unwrap();
+        disk.flush().unwrap();
+        disk.write(0, b"b").unwrap();
+        assert_eq!(disk.flush(), Err(Errno::IO));
+        assert_eq!(disk.read(0, 1), b"a");
+        assert_eq!(disk.flush(), Ok(()));
+        assert_eq!(disk.stop_recording().unwrap().events[3..], [Event::Lost, Event::Flush]);
+    }
+
+    #[test]
+    fn failures_are_read_strictly() {
+        assert_eq!("write:61".parse(), Ok(Failure::Write(61)));
+        assert!("write:0".parse::<Failure>().is_err());
+        assert!("write".parse::<Failure>().is_err());
+    }
+}

@@ -1,0 +1,40 @@
+//! `vellum-powercut`: what a log promised to keep must be there, wherever the writes are cut off.
+//!
+//! A workload runs once on a real filesystem, on a disk that this process serves. Each write, each
+//! flush and each promise of the workload is recorded in one order. Then, for many moments of that
+//! recording, the disk is built as a power cut would have left it, the filesystem is mounted,
+//! and a check command says which records it finds.
+//!
+//! What it cannot see: a disk that lies about flushes or decays; a write that is on its way while a
+//! flush is (it counts as flushed); a write with its own flush bit, which here flushes all others
+//! too; a directory that was not synced after a file was created in it, which ext4, XFS and btrfs
+//! forgive.
+//!
+//! ```text
+//!   campaign    records, cuts, has it checked, counts       report    what it came to
+//!   trial       one workload, one recovery, on one disk     command   the commands under test
+//!   medium      the block device in front of the disk       fuse      the protocol behind it
+//!   disk        answers, records and fails                  verdict   promises against findings
+//!   cut         moments, and what is on the disk then       recording, image, ranges
+//!   sandbox     namespaces, so that nothing remains         filesystem
+//!   reference   workloads with known faults                 sys (all of the unsafe code)
+//!   cli         the command line
+//! ```
+
+pub mod campaign;
+pub mod cli;
+pub mod command;
+pub mod cut;
+pub mod disk;
+pub mod filesystem;
+pub mod fuse;
+pub mod image;
+pub mod medium;
+pub mod ranges;
+pub mod recording;
+pub mod reference;
+pub mod report;
+pub mod sandbox;
+pub mod sys;
+pub mod trial;
+pub mod verdict;

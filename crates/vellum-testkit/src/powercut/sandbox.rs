@@ -1,0 +1,118 @@
+//! A world of its own for the harness: whatever happens to it, nothing of it remains.
+//!
+//! All mounts are made in a private namespace, all files of the harness lie on a memory filesystem
+//! in it, and all processes live below one whose death kills them. To the commands under test,
+//! each power cut looks like a reboot: the boot id is another, and shared memory is empty.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
+};
+
+use super::filesystem::Filesystem;
+use super::sys;
+use crate::random::Random;
+
+/// Where the harness keeps its files; hidden from everyone else, and there on every Linux.
+const ROOT: &str = "/mnt";
+
+const SHARED_MEMORY: &str = "/dev/shm";
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// What a machine lacks that the harness needs, in one line.
+#[derive(Debug)]
+pub struct Missing(pub String);
+
+impl std::fmt::Display for Missing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Missing {}
+
+/// What a machine lacks, if it does not allow or know something; otherwise a failure.
+pub fn missing_if_forbidden(what: &str, error: io::Error) -> anyhow::Error {
+    let text = format!("{what}: {error}");
+    match Errno::from_io_error(&error) {
+        Some(Errno::PERM | Errno::ACCESS | Errno::NODEV | Errno::NOSYS | Errno::NXIO) => {
+            Missing(text).into()
+        }
+        _ => anyhow::Error::msg(text),
+    }
+}
+
+/// Fails with [`Missing`] where something is missing.
+pub fn look_for_needs(filesystems: &[Filesystem]) -> Result<(), Missing> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Missing("root is needed, to mount filesystems".to_owned()));
+    }
+    for device in ["/dev/fuse", "/dev/loop-control"] {
+        fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(device)
+            .map_err(|error| Missing(format!("{device} cannot be opened: {error}")))?;
+    }
+    filesystems.iter().try_for_each(|filesystem| filesystem.look_for_maker())
+}
+
+/// The private world.
+#[derive(Debug)]
+pub struct Sandbox {
+    random: Random,
+}
+
+impl Sandbox {
+    /// Enters it; the calling process has one thread and is the first of its process namespace.
+    pub fn enter(seed: u64) -> anyhow::Result<Sandbox> {
+        furnish().map_err(|error| missing_if_forbidden("no mounts of our own", error))?;
+        let mut sandbox = Sandbox { random: Random::new(seed) };
+        sandbox.reboot()?;
+        Ok(sandbox)
+    }
+
+    /// A directory of the memory filesystem.
+    pub fn dir(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let dir = Path::new(ROOT).join(name);
+        fs::create_dir_all(&dir)?;
+        Ok(dir)
+    }
+
+    /// Forgets what no reboot leaves.
+    pub fn reboot(&mut self) -> anyhow::Result<()> {
+        if fs::read_dir(SHARED_MEMORY).is_ok_and(|mut entries| entries.next().is_some()) {
+            unmount(SHARED_MEMORY, UnmountFlags::DETACH)?;
+            mount_shared_memory()?;
+        }
+        let (high, low) = (self.random.next_u64(), self.random.next_u64());
+        let text = format!("{high:016x}{low:016x}");
+        let parts = [&text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..]];
+        fs::write(Path::new(ROOT).join("boot_id"), format!("{}\n", parts.join("-")))?;
+        Ok(())
+    }
+}
+
+/// Makes the mounts of the private world.
+fn furnish() -> io::Result<()> {
+    sys::leave_mounts()?;
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    mount("tmpfs", ROOT, "tmpfs", MountFlags::NOSUID, Some(c"mode=0700,size=100%"))?;
+    // A process finds itself in /proc only if that is of its own namespace.
+    mount("proc", "/proc", "proc", MountFlags::NOSUID, None)?;
+    let boot_id = Path::new(ROOT).join("boot_id");
+    fs::write(&boot_id, "")?;
+    mount_bind(&boot_id, BOOT_ID)?;
+    mount_shared_memory()
+}
+
+fn mount_shared_memory() -> io::Result<()> {
+    if Path::new(SHARED_MEMORY).is_dir() {
+        mount("tmpfs", SHARED_MEMORY, "tmpfs", MountFlags::NOSUID, Some(c"mode=1777"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! Opening the log that the workload appends to.
+
+use vellum::{ErrorKind, Layout, Log, Options};
+
+use super::args::Args;
+
+/// Opens the log as it is, or a new one that suits commits where nothing else is asked for.
+pub(super) fn open(args: &Args) -> vellum::Result<Log> {
+    // The defaults of a new log must not contradict one that is there.
+    match asked(Options::new(), args).create(false).open(&args.log) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        answer => return answer,
+    }
+    let new = match args.shape.layout {
+        // The staged way is for framed logs.
+        Some(Layout::Text) => Options::new(),
+        _ => Options::wal(),
+    };
+    asked(new, args).open(&args.log)
+}
+
+/// `options` with what the command line asks for.
+fn asked(mut options: Options, args: &Args) -> Options {
+    if let Some(layout) = args.shape.layout {
+        options = options.layout(layout);
+    }
+    if let Some(bytes) = args.shape.segment_bytes {
+        options = options.segment_capacity_bytes(bytes);
+    }
+    if let Some(preallocate) = args.shape.preallocate {
+        options = options.preallocate(preallocate);
+    }
+    if let Some(fill) = args.shape.fill {
+        options = options.fill(fill);
+    }
+    if let Some(bytes) = args.rotate_bytes {
+        options = options.rotate_bytes(bytes);
+    }
+    if let Some(count) = args.retain_files {
+        options = options.retain_files(count);
+    }
+    if let Some(compress) = args.compress {
+        options = options.compress(compress);
+    }
+    options
+}
