@@ -126,7 +126,7 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Advised> {
         fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
         let cores = surroundings.cores;
         let field = field(*purpose, dir, space, cores, config.is_quick(), &mut warnings);
-        races.push(Race::new(*purpose, field, progress));
+        races.push(Race::new(*purpose, field));
     }
     let turns: usize = races.iter().map(Race::runners).sum();
     progress.event(&Event::Started { steps: turns as u64 * u64::from(config.rounds() + 1) });
@@ -158,9 +158,9 @@ struct Race {
 }
 
 impl Race {
-    fn new(purpose: Purpose, field: Result<Box<dyn Field>>, progress: &mut dyn Progress) -> Race {
+    fn new(purpose: Purpose, field: Result<Box<dyn Field>>) -> Race {
         let enter = |mut field: Box<dyn Field>| {
-            let entrants = enter(field.as_mut(), progress);
+            let entrants = enter(field.as_mut());
             (field, entrants)
         };
         Race { purpose, lanes: field.map(enter).map_err(|error| error.to_string()) }
@@ -194,7 +194,7 @@ fn field(
 ) -> Result<Box<dyn Field>> {
     let mut shorter = |bytes: Option<u64>| {
         let note = |bytes| {
-            let size = crate::report::size(bytes);
+            let size = crate::bytes::size(bytes);
             format!("{purpose}: measured with short segments, of {size}, for want of time or space")
         };
         warnings.extend(bytes.map(note));

@@ -7,7 +7,7 @@ use super::Purpose;
 use super::choice::{Choice, Evidence, choose};
 use super::measure::Entrant;
 use super::way::{FileWay, LogWay, Way};
-use crate::report::size;
+use crate::bytes::size;
 
 /// How sure a recommendation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

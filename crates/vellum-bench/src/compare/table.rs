@@ -4,7 +4,7 @@ use super::{Change, Compared, Comparison, Verdict};
 use crate::report::group::Group;
 use crate::report::markdown::{cell, line, list};
 use crate::report::table::{Align, number, titled, wrapped};
-use crate::report::{Better, Row};
+use crate::report::{Better, Case};
 
 /// What is shown as a table, in whatever form.
 struct Table<'a> {
@@ -106,7 +106,7 @@ impl Comparison {
             });
         }
         for suite in self.rows.chunk_by(|one, other| one.suite == other.suite) {
-            let bare: Vec<Row> = suite.iter().map(bare).collect();
+            let bare: Vec<Case> = suite.iter().map(bare).collect();
             for group in Group::all(&bare) {
                 tables.extend(figure_tables(suite, &bare, &group, changed_only));
             }
@@ -116,18 +116,18 @@ impl Comparison {
 }
 
 /// The row without its numbers.
-fn bare(row: &Compared) -> Row {
-    Row { keys: row.keys.clone(), ..Row::new(&row.table) }
+fn bare(row: &Compared) -> Case {
+    Case { keys: row.keys.clone(), ..Case::new(&row.table) }
 }
 
 /// A table for each figure of a group.
 fn figure_tables<'a>(
     suite: &'a [Compared],
-    bare: &[Row],
+    bare: &[Case],
     group: &Group<'_>,
     changed_only: bool,
 ) -> Vec<Table<'a>> {
-    let is_in = |row: &Row| group.rows.iter().any(|other| std::ptr::eq(*other, row));
+    let is_in = |row: &Case| group.rows.iter().any(|other| std::ptr::eq(*other, row));
     let rows: Vec<&Compared> =
         suite.iter().zip(bare).filter(|(_, bare)| is_in(bare)).map(|(row, _)| row).collect();
     let mut figures: Vec<(&str, &str)> = Vec::new();

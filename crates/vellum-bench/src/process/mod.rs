@@ -28,13 +28,13 @@ use rustix::thread::futex;
 use rustix::time::{ClockId, clock_gettime};
 use zerocopy::FromZeros;
 
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, ErrorKind, Result};
 use crate::shared::Shared;
 
 mod alone;
 mod child;
 
-pub(crate) use alone::alone;
+pub(crate) use alone::figures;
 use child::page_faults;
 pub(crate) use child::{Child, fork_child};
 
@@ -81,6 +81,8 @@ pub(crate) struct Slot {
 
 const DONE: u32 = 1;
 const FAILED: u32 = 2;
+/// What failed is something that the system can't do.
+const UNSUPPORTED: u32 = 3;
 
 /// A child's side of the race.
 pub(crate) struct Runner<'a> {
@@ -207,7 +209,9 @@ pub(crate) fn report(slot: &Slot, work: impl FnOnce() -> Result<()>) -> i32 {
         room.store(*byte, Ordering::Relaxed);
     }
     slot.text_len.store(len as u32, Ordering::Relaxed);
-    slot.outcome.store(FAILED, Ordering::Relaxed);
+    let is_unsupported = error.kind() == ErrorKind::Unsupported;
+    let outcome = if is_unsupported { UNSUPPORTED } else { FAILED };
+    slot.outcome.store(outcome, Ordering::Relaxed);
     1
 }
 
@@ -300,7 +304,7 @@ impl Team<'_> {
         }
         match slot.outcome.load(Ordering::Relaxed) {
             DONE => Ok(Ok(())),
-            FAILED => said(format!("failed: {}", slot.text())),
+            FAILED | UNSUPPORTED => said(format!("failed: {}", slot.text())),
             _ => said(format!("exited without a report, {:?}", status.exit_status())),
         }
     }

@@ -1,19 +1,17 @@
 //! A report as Markdown, for an issue or a page of documentation.
 
-use super::document::Document;
+use super::Report;
+use super::case::Case;
 use super::group::{Figure, Group};
-use super::row::Row;
 use super::table::{median_as, range_as};
 
-impl Document {
+impl Report {
     /// The report as Markdown: conditions, a table for each filesystem and heading, the reasons of
     /// what has no numbers, the warnings.
     pub fn to_markdown(&self) -> String {
         let groups = Group::all(&self.cases);
         let tables: String = groups.iter().map(table).collect();
-        let notes = groups.iter().flat_map(Group::notes);
-        let warnings = self.warnings.iter().map(|warning| format!("warning: {warning}"));
-        let mut foot = list(notes.chain(warnings));
+        let mut foot = list(self.notes().into_iter());
         if !foot.is_empty() {
             foot.insert(0, '\n');
         }
@@ -22,13 +20,9 @@ impl Document {
     }
 
     fn conditions(&self) -> Vec<String> {
-        let conditions = &self.conditions;
-        let mut lines = conditions.lines();
-        lines.push(format!(
-            "{}, vellum {}, {} rounds and a warm-up; shown are medians",
-            conditions.date, conditions.vellum, self.rounds
-        ));
-        if let Some([load, ..]) = conditions.load_average {
+        let mut lines = self.lines();
+        lines.push(String::from("shown are medians"));
+        if let Some([load, ..]) = self.conditions.load_average {
             lines.push(format!("load average {load:.2} before the start"));
         }
         lines
@@ -55,7 +49,7 @@ fn table(group: &Group<'_>) -> String {
     format!("\n## {}\n\n{}{}{rows}", cell(&group.title()), line(&headings), line(&rules))
 }
 
-fn cells(group: &Group<'_>, row: &Row, keys: &[&str]) -> Vec<String> {
+fn cells(group: &Group<'_>, row: &Case, keys: &[&str]) -> Vec<String> {
     let mut cells: Vec<String> =
         keys.iter().map(|name| cell(row.value(name).unwrap_or("–"))).collect();
     for (index, figure) in group.figures().iter().enumerate() {
@@ -65,7 +59,7 @@ fn cells(group: &Group<'_>, row: &Row, keys: &[&str]) -> Vec<String> {
             cells.push(range_as(number, samples));
         }
     }
-    cells.push(row.outcome().verdict().into());
+    cells.push(row.verdict().into());
     cells
 }
 

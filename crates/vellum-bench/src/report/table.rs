@@ -18,44 +18,20 @@ pub(crate) enum Align {
 /// Heading and alignment of each column.
 pub(crate) type Columns<'a> = &'a [(&'a str, Align)];
 
-/// A filesystem as titles and keys name it: one that was made for the run says so.
-pub(crate) fn place_name(filesystem: &str, is_scratch: bool) -> String {
-    let has_device = is_scratch && filesystem != "tmpfs";
-    let medium = if has_device { ", loop device in memory" } else { "" };
-    format!("{filesystem}{medium}")
-}
-
-/// A size in the largest binary unit of which it is a whole number: `4 KiB`, `1000 B`.
-pub(crate) fn size(bytes: u64) -> String {
-    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let whole = units.iter().find(|(shift, _)| bytes > 0 && bytes.trailing_zeros() >= *shift);
-    whole.map_or_else(|| format!("{bytes} B"), |(shift, unit)| format!("{} {unit}", bytes >> shift))
-}
-
 /// A cell with nothing in it.
-pub(crate) fn dash() -> String {
+fn dash() -> String {
     String::from("–")
 }
 
 /// How a number is written.
 pub(crate) type Writing = fn(f64) -> String;
 
-/// The middle of `samples`.
-pub(crate) fn median(samples: &[f64]) -> String {
-    median_as(number, samples)
-}
-
-/// The same, with the number written by `number`.
+/// The middle of `samples`, written by `number`.
 pub(crate) fn median_as(number: Writing, samples: &[f64]) -> String {
     Spread::of(samples).map_or_else(dash, |spread| number(spread.median))
 }
 
-/// The smallest and the largest of `samples`.
-pub(crate) fn range(samples: &[f64]) -> String {
-    range_as(number, samples)
-}
-
-/// The same, with the numbers written by `number`.
+/// The smallest and the largest of `samples`, written by `number`.
 pub(crate) fn range_as(number: Writing, samples: &[f64]) -> String {
     let text = |spread: Spread| format!("{} … {}", number(spread.min), number(spread.max));
     Spread::of(samples).map_or_else(dash, text)
@@ -103,21 +79,26 @@ pub(crate) fn count(value: f64) -> String {
 
 /// The text in lines that fit, those after the first indented.
 pub(crate) fn wrapped(text: &str) -> String {
+    lines(text, WIDTH, "    ") + "\n"
+}
+
+/// The text in lines of at most `width`, as far as its words allow, those after the first indented.
+pub(crate) fn lines(text: &str, width: usize, indent: &str) -> String {
     let mut lines = String::new();
-    let mut width = 0;
+    let mut filled = 0;
     for word in text.split_whitespace() {
         let len = word.chars().count();
-        if width > 0 && width + 1 + len > WIDTH {
-            lines.push_str("\n    ");
-            width = 4;
-        } else if width > 0 {
+        if filled > 0 && filled + 1 + len > width {
+            lines.push('\n');
+            lines.push_str(indent);
+            filled = indent.len();
+        } else if filled > 0 {
             lines.push(' ');
-            width += 1;
+            filled += 1;
         }
         lines.push_str(word);
-        width += len;
+        filled += len;
     }
-    lines.push('\n');
     lines
 }
 
@@ -130,13 +111,6 @@ mod tests {
         let numbers = [0.0, 0.000_02, 0.0123, 0.921, 15.04, 123.4, 65_000.0];
         let texts = ["0", "0.000020", "0.0123", "0.92", "15.0", "123", "65000"];
         assert_eq!(numbers.map(number), texts);
-    }
-
-    #[test]
-    fn sizes_are_whole_numbers_of_their_unit() {
-        let sizes = [0, 128, 4095, 4096, 5 << 20, 10 << 30, (1 << 20) + 1024];
-        let texts = ["0 B", "128 B", "4095 B", "4 KiB", "5 MiB", "10 GiB", "1025 KiB"];
-        assert_eq!(sizes.map(size), texts);
     }
 
     #[test]

@@ -1,25 +1,23 @@
-//! Tables for a terminal from cases in the common form.
+//! The tables of a report for a terminal.
 
-use super::case::{Outcome, ToRow};
+use super::Report;
 use super::group::{Figure, Group};
-use super::row::Row;
-use super::table::{Align, WIDTH, Writing, median_as, range_as, titled};
+use super::table::{Align, WIDTH, Writing, lines, median_as, range_as, titled, wrapped};
 
-impl ToRow for Row {
-    fn to_row(&self) -> Row {
-        self.clone()
-    }
+/// A heading is broken where it gets longer than this: figures are narrow.
+const HEADING_WIDTH: usize = 16;
 
-    fn outcome(&self) -> Outcome<'_> {
-        Row::outcome(self)
-    }
-
-    fn tables(cases: &[Row]) -> String {
-        Group::all(cases).iter().map(table).collect()
-    }
-
-    fn notes(cases: &[Row]) -> Vec<String> {
-        Group::all(cases).iter().flat_map(Group::notes).collect()
+impl Report {
+    /// Tables for a terminal, at most 100 columns wide, with the conditions above and the warnings
+    /// and reasons below.
+    pub fn table(&self) -> String {
+        let all = |lines: &[String]| lines.iter().map(|line| wrapped(line)).collect::<String>();
+        let tables: String = Group::all(&self.cases).iter().map(table).collect();
+        let mut foot = all(&self.notes());
+        if !foot.is_empty() {
+            foot.insert(0, '\n');
+        }
+        [all(&self.lines()), tables, foot].concat()
     }
 }
 
@@ -108,8 +106,8 @@ fn columns(group: &Group<'_>) -> Vec<Column> {
     let mut columns = Vec::new();
     for (index, figure) in group.figures().iter().enumerate() {
         let heading = match figure.unit {
-            "" => figure.name.to_string(),
-            unit => format!("{}\n{unit}", figure.name),
+            "" => lines(figure.name, HEADING_WIDTH, ""),
+            unit => lines(figure.name, HEADING_WIDTH, "") + "\n" + unit,
         };
         columns.push(Column::new(heading, Align::Right, cells(figure, median_as)));
         if index == 0 {
@@ -121,7 +119,7 @@ fn columns(group: &Group<'_>) -> Vec<Column> {
 
 /// What became of the rows, if there is one of which it has to be said.
 fn verdicts(group: &Group<'_>) -> Option<Column> {
-    let verdicts = group.rows.iter().map(|row| row.outcome().verdict().to_string());
+    let verdicts = group.rows.iter().map(|row| row.verdict().to_string());
     let column = || Column::new("verified", Align::Left, verdicts.collect());
     (!group.is_verified()).then(column)
 }

@@ -51,14 +51,11 @@ pub(super) struct Entrant {
 }
 
 /// The ways of `field`, before their first turn; those that can't be gone here say why.
-pub(super) fn enter(field: &mut dyn Field, progress: &mut dyn Progress) -> Vec<Entrant> {
+pub(super) fn enter(field: &mut dyn Field) -> Vec<Entrant> {
     let count = field.figures().len();
     let ways = field.ways();
     let mut enter = |(index, way): (usize, Way)| {
         let skipped = field.probe(index).err();
-        if let Some(reason) = &skipped {
-            progress.event(&Event::Skipped { way: &way.to_string(), reason });
-        }
         Entrant { way, figures: vec![Vec::new(); count], skipped, failed: None }
     };
     ways.into_iter().enumerate().map(&mut enter).collect()

@@ -13,6 +13,7 @@ use crate::process::{Runner, race};
 use crate::record::Records;
 use crate::setting::Setting;
 use crate::shared::Shared;
+use crate::suite::settle;
 use crate::verify::{Ledger, Splitter};
 use crate::ways::{plain, vellum_text};
 
@@ -47,6 +48,12 @@ pub(super) struct Sample {
     pub(super) dropped: u64,
 }
 
+impl Sample {
+    pub(super) fn wall_ns(&self) -> f64 {
+        self.wall_ns as f64
+    }
+}
+
 /// What the process tells beside its time. It writes, the parent reads when it has ended, which
 /// orders everything.
 struct Told {
@@ -61,6 +68,7 @@ pub(super) fn measure(
     dir: &Path,
     limit: Duration,
 ) -> Result<Sample> {
+    settle(dir)?;
     let told = Told { calls_ns: Shared::new(1)?, dropped: Shared::new(1)? };
     let race = race(1, limit, &|runner| log_in_process(runner, contender, cell, dir, &told))?;
     let dropped = told.dropped[0].load(Ordering::Relaxed);

@@ -16,7 +16,7 @@ pub(super) const STAMP_BYTES: u64 = 1 << 10;
 const PATTERN_BYTES: usize = 256 << 10;
 
 /// Makes the pieces of one round.
-pub(super) struct Source {
+pub(crate) struct Source {
     /// The pattern, and a piece more of it.
     buffer: AlignedBuffer,
     round: u32,
@@ -24,7 +24,7 @@ pub(super) struct Source {
 
 impl Source {
     /// Makes pieces of `piece_bytes` at most.
-    pub(super) fn new(piece_bytes: usize, round: u32) -> Source {
+    pub(crate) fn new(piece_bytes: usize, round: u32) -> Source {
         let mut buffer = AlignedBuffer::new(memory_bytes(piece_bytes));
         draw(buffer.as_mut_slice(), round);
         Source { buffer, round }
@@ -32,7 +32,7 @@ impl Source {
 
     /// The `len` bytes that belong at `offset`. They begin at the boundary of a page if `offset`
     /// does.
-    pub(super) fn piece(&mut self, offset: u64, len: usize) -> &[u8] {
+    pub(crate) fn piece(&mut self, offset: u64, len: usize) -> &[u8] {
         let memory = self.buffer.as_mut_slice();
         let piece = stamp(memory, offset, len, self.round);
         &memory[piece]
