@@ -33,6 +33,9 @@ fn baseline<'a>(
     entrants.iter().find(|entrant| of.table == Table::Parallel && is_baseline(entrant.way))
 }
 
+/// A time of a sample.
+type Time = fn(&Sample) -> f64;
+
 fn with_costs(case: Case, entrant: &Entrant<&Entry, Sample>, bytes: u64) -> Case {
     let (lower, gib) = (Better::Lower, gib(bytes));
     let percent = |sample: &Sample| 100.0 * sample.allocated / bytes as f64;
@@ -48,7 +51,7 @@ fn with_speeds(
     baseline: Option<&Entrant<&Entry, Sample>>,
     bytes: u64,
 ) -> Case {
-    let times: [(&str, fn(&Sample) -> f64); 3] =
+    let times: [(&str, Time); 3] =
         [("write", |sample| sample.write), ("write and sync", synced), ("in all", in_all)];
     for (name, time) in times {
         let speeds = entrant.figures(|sample| bytes as f64 / time(sample));
