@@ -1,4 +1,5 @@
-//! How long single calls took: the columns of a latency table.
+//! How long single calls took: the columns of a latency table. Written by hand, because the exact
+//! samples are there, and a histogram would round them.
 
 /// What many latencies come to, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::conditions::filesystem_of;
+use crate::conditions::{filesystem_of, free_bytes};
 use crate::error::{Context, Error, Result};
 use crate::progress::{Event, Progress};
 use crate::scratch::{Room, ScratchKind};
@@ -36,8 +36,7 @@ impl Place<'_> {
     /// How much a suite may write here: a tenth stays free, for other programs live there too, and
     /// filesystems that are nearly full are slow.
     pub(crate) fn usable_bytes(&self) -> u64 {
-        let stat = rustix::fs::statvfs(self.dir);
-        let free = stat.map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize));
+        let free = free_bytes(self.dir).unwrap_or(u64::MAX);
         free - free / FREE_SHARE
     }
 }

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Context, Result};
+
 pub(crate) mod mount;
 
 /// Where, when and on what a measurement was made.
@@ -224,6 +226,13 @@ impl Writeback {
 /// The filesystem that `directory` is on.
 pub(crate) fn filesystem_of(directory: &Path) -> Option<Filesystem> {
     mount::of(&directory.canonicalize().ok()?).map(|mount| mount.filesystem)
+}
+
+/// How many bytes of the filesystem of `directory` anybody may use.
+pub(crate) fn free_bytes(directory: &Path) -> Result<u64> {
+    let stat = rustix::fs::statvfs(directory)
+        .context(|| format!("ask for the free space of {}", directory.display()))?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
 /// A line of `/proc/meminfo`, in bytes.

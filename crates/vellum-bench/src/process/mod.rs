@@ -18,7 +18,9 @@
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -109,7 +111,34 @@ impl Runner<'_> {
                 Err(error) => return Err(error).context(|| "wait at the start"),
             }
         }
-        Ok(Standing { faults_before })
+        Ok(Standing { faults_before, begun: Instant::now() })
+    }
+
+    /// Has `count` threads do `work`. Each gets ready and then waits at its [`Start`]; the clock starts
+    /// when all threads of all processes do so. Returns what they came to when all have ended.
+    pub(crate) fn with_threads<T: Send>(
+        &self,
+        count: u32,
+        work: impl Fn(u32, &Start) -> Result<T> + Sync,
+    ) -> Result<(Standing, Vec<T>)> {
+        let start = Start {
+            ready: Barrier::new(count as usize + 1),
+            open: Barrier::new(count as usize + 1),
+        };
+        let (work, start) = (&work, &start);
+        thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..count).map(|thread| scope.spawn(move || work(thread, start))).collect();
+            start.ready.wait();
+            let standing = self.stand_ready();
+            // Whatever came of that, the threads must not wait for ever.
+            start.open.wait();
+            let panicked = || Error::failed("a thread panicked");
+            let results =
+                threads.into_iter().map(|thread| thread.join().map_err(|_| panicked())?);
+            let results = results.collect::<Result<Vec<T>>>();
+            Ok((standing?, results?))
+        })
     }
 
     /// The work is done but for what only the last one has to do: is this the last one?
@@ -132,6 +161,28 @@ impl Runner<'_> {
 #[derive(Clone, Copy)]
 pub(crate) struct Standing {
     faults_before: u64,
+    begun: Instant,
+}
+
+impl Standing {
+    /// How long the clock has run.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+}
+
+/// Where the threads of a process wait for the clock.
+pub(crate) struct Start {
+    ready: Barrier,
+    open: Barrier,
+}
+
+impl Start {
+    /// This thread is ready; returns when the clock has started.
+    pub(crate) fn wait(&self) {
+        self.ready.wait();
+        self.open.wait();
+    }
 }
 
 /// Has `count` processes do `work` at the same time, and waits for all of them.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::conditions::Conditions;
-use crate::report::Better;
+use crate::report::{Better, Case};
 
 fn row(filesystem: &str, way: &str) -> Case {
     Case { verified: true, ..Case::new("writes") }

@@ -1,12 +1,18 @@
-//! Tables for a terminal, never wider than 100 columns.
+//! A table: for a terminal, never wider than 100 columns, and as Markdown.
+
+use std::ops::Range;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
+use super::markdown::{cell, line};
 use crate::stats::Spread;
 
 /// The width that everything fits in.
 pub(crate) const WIDTH: usize = 100;
+
+/// A heading is broken where it gets longer than this.
+const HEADING_WIDTH: usize = 16;
 
 /// Where a column's cells stand.
 #[derive(Clone, Copy, Debug)]
@@ -15,8 +21,100 @@ pub(crate) enum Align {
     Right,
 }
 
-/// Heading and alignment of each column.
-pub(crate) type Columns<'a> = &'a [(&'a str, Align)];
+/// What stands above a column.
+pub(crate) struct Heading {
+    name: String,
+    unit: String,
+    align: Align,
+}
+
+impl Heading {
+    pub(crate) fn new(name: &str, unit: &str, align: Align) -> Heading {
+        Heading { name: name.into(), unit: unit.into(), align }
+    }
+
+    /// In lines, for figures are narrow.
+    fn text(&self) -> String {
+        let name = lines(&self.name, HEADING_WIDTH, "");
+        if self.unit.is_empty() { name } else { name + "\n" + &self.unit }
+    }
+}
+
+/// A table, whatever it is shown as.
+pub(crate) struct Sheet {
+    pub(crate) title: String,
+    pub(crate) headings: Vec<Heading>,
+    pub(crate) rows: Vec<Vec<String>>,
+    /// So many columns tell the rows apart: they come first.
+    pub(crate) keys: usize,
+    /// So many columns stand at the end of what is seen first.
+    pub(crate) ends: usize,
+}
+
+impl Sheet {
+    /// For a terminal. What does not fit beside the rest stands in further blocks, with the keys
+    /// again.
+    pub(crate) fn to_text(&self) -> String {
+        let blocks = self.blocks();
+        let titles = [self.title.as_str()].into_iter().chain(std::iter::repeat(""));
+        let texts = blocks.iter().zip(titles).map(|(block, title)| self.block(title, block));
+        texts.collect()
+    }
+
+    /// Which columns each block has.
+    fn blocks(&self) -> Vec<Vec<usize>> {
+        let sum = |columns: Range<usize>| columns.map(|column| self.width(column)).sum::<usize>();
+        let (keys, ends) = (0..self.keys, self.headings.len() - self.ends..self.headings.len());
+        let mut blocks: Vec<Vec<usize>> = vec![keys.clone().collect()];
+        let mut width = sum(keys.clone()) + sum(ends.clone());
+        for column in keys.end..ends.start {
+            if width + self.width(column) > WIDTH && blocks[blocks.len() - 1].len() > self.keys {
+                blocks.push(keys.clone().collect());
+                width = sum(keys.clone());
+            }
+            width += self.width(column);
+            blocks.last_mut().into_iter().for_each(|block| block.push(column));
+        }
+        blocks[0].extend(ends);
+        blocks
+    }
+
+    /// With the blanks on both sides.
+    fn width(&self, column: usize) -> usize {
+        let heading = self.headings[column].text();
+        let texts = heading.lines().chain(self.rows.iter().map(|row| row[column].as_str()));
+        texts.map(|text| text.chars().count()).max().unwrap_or(0) + 2
+    }
+
+    fn block(&self, title: &str, columns: &[usize]) -> String {
+        let mut table = Table::new();
+        // Dynamic, so that a cell that is too long breaks instead of the line.
+        table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(WIDTH as u16);
+        table.set_header(columns.iter().map(|column| self.headings[*column].text()));
+        table.add_rows(self.rows.iter().map(|row| columns.iter().map(|column| &row[*column])));
+        for (shown, column) in table.column_iter_mut().zip(columns) {
+            shown.set_cell_alignment(match self.headings[*column].align {
+                Align::Left => CellAlignment::Left,
+                Align::Right => CellAlignment::Right,
+            });
+        }
+        let title = if title.is_empty() { String::new() } else { wrapped(title) };
+        format!("\n{title}{}\n", table.trim_fmt())
+    }
+
+    /// As Markdown, with a heading.
+    pub(crate) fn to_markdown(&self) -> String {
+        let heading = |heading: &Heading| cell(&format!("{} {}", heading.name, heading.unit));
+        let rule = |heading: &Heading| match heading.align {
+            Align::Left => String::from(":--"),
+            Align::Right => String::from("--:"),
+        };
+        let head = line(self.headings.iter().map(heading)) + &line(self.headings.iter().map(rule));
+        let rows = self.rows.iter().map(|row| line(row.iter().map(|text| cell(text))));
+        format!("\n## {}\n\n{head}{}", cell(&self.title), rows.collect::<String>())
+    }
+}
 
 /// A cell with nothing in it.
 fn dash() -> String {
@@ -37,36 +135,14 @@ pub(crate) fn range_as(number: Writing, samples: &[f64]) -> String {
     Spread::of(samples).map_or_else(dash, text)
 }
 
-/// A title, unless it is empty, and a table under it.
-pub(crate) fn titled(
-    title: &str,
-    columns: Columns<'_>,
-    rows: impl Iterator<Item = Vec<String>>,
-) -> String {
-    let mut table = Table::new();
-    // Dynamic, so that a cell that is too long breaks instead of the line.
-    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(WIDTH as u16);
-    table.set_header(columns.iter().map(|(heading, _)| *heading));
-    table.add_rows(rows);
-    for (column, (_, align)) in table.column_iter_mut().zip(columns) {
-        column.set_cell_alignment(match align {
-            Align::Left => CellAlignment::Left,
-            Align::Right => CellAlignment::Right,
-        });
-    }
-    let title = if title.is_empty() { String::new() } else { wrapped(title) };
-    format!("\n{title}{}\n", table.trim_fmt())
-}
-
 /// A number with about three digits that count.
 pub(crate) fn number(value: f64) -> String {
     let decimals = match value.abs() {
         0.0 => 0,
-        size if size >= 100.0 => 0,
-        size if size >= 10.0 => 1,
-        size if size >= 0.1 => 2,
-        size if size >= 0.001 => 4,
+        size if size >= 99.95 => 0,
+        size if size >= 9.995 => 1,
+        size if size >= 0.0995 => 2,
+        size if size >= 0.000_995 => 4,
         _ => 6,
     };
     format!("{value:.decimals$}")

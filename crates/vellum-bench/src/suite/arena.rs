@@ -1,4 +1,4 @@
-//! One place of a run, and the entrants that take turns in it.
+//! One place of a run, and the entrants that take turns there.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::report::Case;
 /// One of the places of a run.
 pub(crate) struct Arena<'a> {
     pub(crate) place: &'a Place<'a>,
-    /// How many are counted, after one that is not.
+    /// How many rounds are counted. A warm-up precedes them.
     pub(crate) rounds: u32,
     progress: &'a mut dyn Progress,
     warnings: &'a mut Vec<String>,
@@ -21,11 +21,11 @@ pub(crate) struct Arena<'a> {
 /// A turn of an entrant.
 #[derive(Clone, Copy)]
 pub(crate) struct Turn<'a> {
-    /// An empty directory, which is removed afterwards.
+    /// An empty directory. It is removed after the turn.
     pub(crate) dir: &'a Path,
-    /// The warm-up is 0.
+    /// 0 is the warm-up.
     pub(crate) round: u32,
-    /// The number of the entrant.
+    /// Which entrant it is.
     pub(crate) index: usize,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Arena<'a> {
         Arena { place, rounds, progress, warnings }
     }
 
-    /// Says why the numbers should be taken with care; once, however often it is noticed.
+    /// Adds a warning to the report, unless it is there already.
     pub(crate) fn warn(&mut self, warning: String) {
         if !self.warnings.contains(&warning) {
             self.progress.event(&Event::Warning(&warning));
@@ -52,9 +52,10 @@ impl<'a> Arena<'a> {
         Case::new(table).key("filesystem", self.place.name())
     }
 
-    /// Does something in an empty directory, which is gone afterwards, and all that was done in it
-    /// settled. The inner result is that of `work`; the outer one, that of the place, would meet
-    /// everybody else as well.
+    /// Runs `work` in an empty directory, then removes the directory and syncs the filesystem.
+    ///
+    /// The inner result is that of `work`. The outer result is an error of the place, which would
+    /// affect every other entrant too.
     pub(crate) fn aside<T>(&self, work: impl FnOnce(&Path) -> Result<T>) -> Result<Result<T>> {
         let dir = self.place.dir.join("turn");
         fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
@@ -64,7 +65,8 @@ impl<'a> Arena<'a> {
         Ok(result)
     }
 
-    /// Has all entrants take turns, in a warm-up and in each round. Who can't go on is left out.
+    /// All entrants take turns, in a warm-up and in each round. An entrant that was skipped or has
+    /// failed takes no more turns.
     pub(crate) fn rounds<W, S>(
         &mut self,
         entrants: &mut [Entrant<W, S>],
@@ -91,24 +93,24 @@ impl<'a> Arena<'a> {
     }
 }
 
-/// A way to do it that takes part in a contest, and how it did.
+/// A participant of a contest, and its results.
 pub(crate) struct Entrant<W, S> {
     pub(crate) way: W,
     name: String,
-    /// One for each counted round, unless there is a reason why not.
+    /// One for each counted round; empty if the entrant was skipped or has failed.
     samples: Vec<S>,
     end: Option<End>,
 }
 
-/// Why an entrant takes part no more.
+/// Why an entrant takes no more turns.
 enum End {
-    /// It can't be done here.
+    /// This system can't do it.
     Skipped(String),
     Failed(String),
 }
 
 impl<W, S> Entrant<W, S> {
-    /// `name` is for whoever watches; `probed` says if it can be done here.
+    /// `name` is shown as progress. An error in `probed` skips the entrant, or fails it.
     pub(crate) fn new(name: impl Into<String>, way: W, probed: Result<()>) -> Entrant<W, S> {
         let end = probed.err().map(|error| End::of(&error));
         Entrant { way, name: name.into(), samples: Vec::new(), end }
@@ -120,14 +122,13 @@ impl<W, S> Entrant<W, S> {
             Ok(_) => {}
             Err(error) => {
                 self.samples.clear();
-                // What could be done in a round can be done.
-                let is_first = round == 0;
-                self.end = Some(if is_first { End::of(&error) } else { End::failed(&error) });
+                // The warm-up worked, so this system can do it.
+                self.end = Some(if round == 0 { End::of(&error) } else { End::failed(&error) });
             }
         }
     }
 
-    /// One sample for each round; none unless all were good.
+    /// One sample for each counted round; empty unless all rounds were good.
     pub(crate) fn samples(&self) -> &[S] {
         &self.samples
     }
@@ -137,7 +138,7 @@ impl<W, S> Entrant<W, S> {
         self.samples.iter().map(figure).collect()
     }
 
-    /// `case`, with what became of the entrant.
+    /// `case` with the outcome of this entrant.
     pub(crate) fn case(&self, case: Case) -> Case {
         let (skipped, failed) = match &self.end {
             None => (None, None),

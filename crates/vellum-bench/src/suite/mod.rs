@@ -1,14 +1,14 @@
 //! The suites: what is compared, and how a run goes.
 //!
 //! ```text
-//! Suite::run              the conditions, then for each place of the scope
-//!   Plan::compete         the entrants meet: in one contest, or in one for each setting
-//!     Arena::rounds       all take turns, A B C … A B C …: a warm-up, then the rounds that count
-//!   Entrant::case         what became of each, in the one form of all suites
+//! Suite::run          records the conditions, then visits each place of the scope:
+//!   Plan::compete     runs one contest, or one contest for each setting
+//!     Arena::rounds   all entrants take turns (A B C … A B C …): a warm-up, then counted rounds
+//!   Entrant::case     turns the samples of an entrant into a case of the report
 //! ```
 //!
-//! A suite is a module with a `Config`, which says what is to be measured and is the [`Suite`]. A new
-//! one needs that and a line in [`suites`].
+//! A suite is a module with a `Config` that implements [`Suite`]. A new suite needs such a module
+//! and an entry in [`suites`].
 
 pub mod append;
 mod arena;
@@ -31,45 +31,44 @@ use crate::progress::{Event, Progress};
 use crate::report::{Case, Report};
 use crate::scratch::ScratchKind;
 
-/// Above this load on the machine, something else is running.
+/// A load average above this means that other programs are running.
 const LOAD_MAX: f64 = 0.5;
 
 /// Something that can be measured.
 pub trait Suite {
-    /// The name, as reports have it.
+    /// The name in reports.
     fn name(&self) -> &'static str;
 
     /// Where it is measured, and how often.
     fn scope(&self) -> &Scope;
 
-    /// The same, to be changed.
+    /// The scope, to be changed.
     fn scope_mut(&mut self) -> &mut Scope;
 
-    /// What is going to be done.
+    /// Checks the configuration and decides what to do.
     ///
     /// # Errors
     ///
-    /// What is asked for makes no sense, or disk and memory would not hold it.
+    /// The configuration makes no sense, or disk and memory would not hold it.
     fn plan(&self) -> Result<Plan<'_>>;
 
-    /// Measures and tells `progress` how it goes.
+    /// Measures and reports to `progress`.
     ///
-    /// Forks: best called from a process with no other thread. A case that fails, or that disk or
-    /// memory would not hold, is in the report with the reason and does not end the run. A run that
-    /// is killed leaves its directory, `vellum-bench-` and some letters.
+    /// Forks, so the calling process should have no other thread. A case that fails does not end the
+    /// run: the report has the reason. A run that is killed leaves its directory behind; the name of
+    /// the directory begins with `vellum-bench-`.
     ///
     /// # Errors
     ///
-    /// Nothing was run if the configuration makes no sense. A run ends early if its directory can't
-    /// be used.
+    /// The configuration makes no sense; then nothing was run. The directory can't be used.
     fn run(&self, progress: &mut dyn Progress) -> Result<Report> {
         self.scope().check()?;
         run(self.name(), self.scope(), self.plan()?, progress)
     }
 }
 
-/// All suites that `vellum bench all` runs, in that order, in `directory`: as they are usually, or
-/// quickly.
+/// The suites of `vellum bench all`, in the order in which they run, with their usual or their quick
+/// settings.
 pub fn suites(directory: &Path, is_quick: bool) -> [Box<dyn Suite>; 6] {
     if is_quick {
         return [
@@ -95,19 +94,19 @@ pub fn suites(directory: &Path, is_quick: bool) -> [Box<dyn Suite>; 6] {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Scope {
-    /// A directory that exists, on the filesystem of interest. Everything is made in a new directory
-    /// inside it, which is removed in the end.
+    /// A directory that exists, on the filesystem of interest. A run makes a new directory in it and
+    /// removes that at the end.
     pub directory: PathBuf,
     /// Is the filesystem of that directory measured? The default is yes.
     pub in_directory: bool,
     /// Filesystems to make for the run and to measure too; the default is none. Needs root.
     pub scratch: Vec<ScratchKind>,
-    /// How many rounds are counted, after one that is not.
+    /// How many rounds are counted. A warm-up precedes them.
     pub rounds: u32,
 }
 
 impl Scope {
-    /// So many rounds in `directory`.
+    /// `rounds` rounds in `directory`.
     pub(crate) fn new(directory: impl Into<PathBuf>, rounds: u32) -> Scope {
         Scope { directory: directory.into(), in_directory: true, scratch: Vec::new(), rounds }
     }
@@ -125,23 +124,23 @@ impl Scope {
     }
 }
 
-/// What a suite is going to do: made by [`Suite::plan`] and carried out by [`Suite::run`].
+/// What a suite will do. [`Suite::plan`] makes it, [`Suite::run`] carries it out.
 pub struct Plan<'a> {
     /// The options of the Vellum logs, for the conditions.
     pub(crate) options: vellum::Options,
-    /// Libraries of others that take part.
+    /// Other libraries that take part.
     pub(crate) software: Vec<String>,
-    /// What has to have room in each place.
+    /// How many bytes must fit in each place.
     pub(crate) bytes: u64,
-    /// How many turns there are in each round, in each place.
+    /// How many turns a round has, in each place.
     pub(crate) turns: usize,
     /// Why the numbers should be taken with care.
     pub(crate) warnings: Vec<String>,
-    /// What is done in each place.
+    /// Runs the contests of one place.
     pub(crate) compete: Compete<'a>,
 }
 
-/// Has all entrants take their turns in a place.
+/// Runs the contests of one place and returns their cases.
 type Compete<'a> = Box<dyn Fn(&mut Arena<'_>) -> Result<Vec<Case>> + 'a>;
 
 impl<'a> Plan<'a> {
@@ -178,7 +177,7 @@ fn run(name: &str, scope: &Scope, plan: Plan<'_>, progress: &mut dyn Progress) -
     Ok(Report::new(name, conditions, scope.rounds, warnings, cases))
 }
 
-/// Refuses what is given twice.
+/// Returns an error if a value is given twice.
 pub(crate) fn check_unique<T: PartialEq + std::fmt::Display>(all: &[T], what: &str) -> Result<()> {
     let is_second = |(index, one): &(usize, &T)| all[..*index].contains(one);
     match all.iter().enumerate().find(is_second) {
@@ -187,7 +186,7 @@ pub(crate) fn check_unique<T: PartialEq + std::fmt::Display>(all: &[T], what: &s
     }
 }
 
-/// Refuses names that are not `known`; `is_none` says what they are not.
+/// Returns an error if a name is not `known`; `is_none` is the verb of its message.
 pub(crate) fn check_known(names: &[String], known: &[&str], is_none: &str) -> Result<()> {
     match names.iter().find(|name| !known.contains(&name.as_str())) {
         Some(name) => {
@@ -198,7 +197,7 @@ pub(crate) fn check_known(names: &[String], known: &[&str], is_none: &str) -> Re
     }
 }
 
-/// Says so if other work shares the machine.
+/// A warning if other programs share the machine.
 pub(crate) fn load_warning(conditions: &Conditions) -> Vec<String> {
     let load = conditions.load_average.map(|[load, ..]| load).filter(|load| *load > LOAD_MAX);
     let warning = load.map(|load| {
@@ -210,8 +209,7 @@ pub(crate) fn load_warning(conditions: &Conditions) -> Vec<String> {
     warning.into_iter().collect()
 }
 
-/// Waits until the filesystem of `dir` has written everything, so that no round pays for what was
-/// done before it.
+/// Syncs the filesystem of `dir`, so that no round pays for earlier writes.
 pub(crate) fn settle(dir: &Path) -> Result<()> {
     let dir_file = File::open(dir).context(|| format!("open {}", dir.display()))?;
     rustix::fs::syncfs(&dir_file).context(|| format!("sync the filesystem of {}", dir.display()))

@@ -1,5 +1,6 @@
 //! Numbers as they are read: about three digits, large ones in groups.
 
+use super::super::table;
 use crate::stats::Spread;
 
 /// A blank that is narrow and never broken, between groups of digits.
@@ -14,15 +15,7 @@ pub(super) fn number(value: f64) -> String {
     if size != 0.0 && !(1e-6..1e10).contains(&size) {
         return format!("{value:.2e}");
     }
-    let decimals = match size {
-        0.0 => 0,
-        size if size >= 99.95 => 0,
-        size if size >= 9.995 => 1,
-        size if size >= 0.0995 => 2,
-        size if size >= 0.000_995 => 4,
-        _ => 6,
-    };
-    grouped(&format!("{value:.decimals$}"))
+    grouped(&table::number(value))
 }
 
 /// Puts the digits of a whole number of five or more in groups of three.

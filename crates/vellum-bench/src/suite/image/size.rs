@@ -3,8 +3,8 @@
 use super::Config;
 use super::content::BLOCK_BYTES;
 use super::load::CLUSTER_BYTES;
-use crate::conditions::{filesystem_of, memory_bytes};
-use crate::error::{Context, Result};
+use crate::conditions::{filesystem_of, free_bytes, memory_bytes};
+use crate::error::Result;
 use crate::scratch::ScratchKind;
 
 /// No image is smaller: with less there is not even room for the writes on their way.
@@ -54,9 +54,7 @@ pub(super) fn fitting(config: &Config) -> Result<Size> {
 /// What can be used of the filesystem of the directory, and whether it keeps old blocks beside the
 /// new ones for a while.
 fn directory(config: &Config) -> Result<(u64, bool)> {
-    let stat = rustix::fs::statvfs(&config.scope.directory)
-        .context(|| format!("ask for the free space of {}", config.scope.directory.display()))?;
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    let free = free_bytes(&config.scope.directory)?;
     let kind = filesystem_of(&config.scope.directory).map(|filesystem| filesystem.kind);
     let usable = match kind.as_deref() {
         Some("tmpfs" | "ramfs") => free.min(available() / 2),

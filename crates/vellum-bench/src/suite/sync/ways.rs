@@ -25,11 +25,8 @@ use rustix::io::ReadWriteFlags;
 
 use crate::names::named;
 use crate::suite::commit::write_zeros;
-use crate::sys::FileMap;
+use crate::sys::{self, FileMap};
 use crate::ways::direct::AlignedBuffer;
-
-/// `FALLOC_FL_WRITE_ZEROES`: the device writes zeros, and the blocks count as written.
-const WRITE_ZEROES: FallocateFlags = FallocateFlags::from_bits_retain(0x80);
 
 named! {
     /// The name of a way.
@@ -79,7 +76,7 @@ impl SyncWay {
                 fallocate(&file, FallocateFlags::ZERO_RANGE, 0, bytes)?;
             }
             SyncWay::KeepSize => fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes)?,
-            SyncWay::WriteZeroes => fallocate(&file, WRITE_ZEROES, 0, bytes)?,
+            SyncWay::WriteZeroes => fallocate(&file, sys::WRITE_ZEROES, 0, bytes)?,
             SyncWay::Overwrite
             | SyncWay::ODsync
             | SyncWay::ODirect

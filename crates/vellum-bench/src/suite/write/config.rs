@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::source::STAMP_BYTES;
 use super::state::State;
 use crate::bytes::size;
-use crate::conditions::memory_bytes;
-use crate::error::{Context, Error, Result};
+use crate::conditions::{free_bytes, memory_bytes};
+use crate::error::{Error, Result};
 use crate::names::named;
 use crate::suite::Scope;
 
@@ -154,9 +154,7 @@ impl Config {
             reason = format!("a quarter of the {} MiB of memory available", memory >> 20);
         }
         if self.scope.in_directory {
-            let stat = rustix::fs::statvfs(home)
-                .context(|| format!("ask for the free space of {}", home.display()))?;
-            let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+            let free = free_bytes(home)?;
             if Config::needed(bytes) > free {
                 let usable = free.saturating_sub(SPARE_BYTES);
                 bytes = usable - usable.div_ceil(SPARE_SHARE + 1);

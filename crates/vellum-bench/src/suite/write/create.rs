@@ -18,8 +18,6 @@ use crate::error::{Context, Result};
 use crate::sys;
 use crate::ways::direct::AlignedBuffer;
 
-/// `FALLOC_FL_WRITE_ZEROES`: the device writes zeros, and the blocks count as written.
-const WRITE_ZEROES: FallocateFlags = FallocateFlags::from_bits_retain(0x80);
 /// So many zeros are written at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -84,7 +82,7 @@ impl Create {
             Create::Fallocate => FallocateFlags::empty(),
             Create::KeepSize => FallocateFlags::KEEP_SIZE,
             Create::ZeroRange => FallocateFlags::ZERO_RANGE,
-            Create::WriteZeroes => WRITE_ZEROES,
+            Create::WriteZeroes => sys::WRITE_ZEROES,
         };
         Ok(fallocate(file, flags, 0, len)?)
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::clock::Span;
 use super::config::Table;
+use super::verify::stamped;
 use crate::error::{Error, Result};
 use crate::process;
 
@@ -26,7 +27,9 @@ pub(super) trait Job {
     fn run(&self, site: &Site<'_>) -> Result<Sample>;
 
     /// Is all of it there? Called in another process, after that one has ended.
-    fn verify(&self, site: &Site<'_>) -> Result<()>;
+    fn verify(&self, site: &Site<'_>) -> Result<()> {
+        stamped(&site.file(), 0, site.bytes, site.round)
+    }
 }
 
 /// Where and what a case writes in one round.

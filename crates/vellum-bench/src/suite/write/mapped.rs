@@ -11,7 +11,6 @@ use super::config::{Config, Table};
 use super::entry::{Entry, Job, Sample, Site};
 use super::source::Source;
 use super::state::State;
-use super::verify;
 use crate::error::{Context, Error, Result};
 use crate::sys::{FileMap, MapPart};
 
@@ -71,10 +70,6 @@ impl Job for Mapped {
             file.sync_all().trying("fsync")
         })?;
         Ok(Sample::new(preparation + mapping.time.as_nanos() as u64, write, sync))
-    }
-
-    fn verify(&self, site: &Site<'_>) -> Result<()> {
-        verify::stamped(&site.file(), 0, site.bytes, site.round)
     }
 }
 

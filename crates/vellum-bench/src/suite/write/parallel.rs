@@ -12,7 +12,6 @@ use super::ring::Ring;
 use super::source::Source;
 use super::state::State;
 use super::vellum_parallel::VellumParallel;
-use super::verify;
 use crate::bytes::size;
 use crate::error::{Context, Result};
 
@@ -47,10 +46,6 @@ impl Job for OneFile {
         let write = together(workers.collect())?;
         let sync = once(|| made.sync_all().trying("fsync"))?;
         Ok(Sample::new(preparation, write, sync))
-    }
-
-    fn verify(&self, site: &Site<'_>) -> Result<()> {
-        verify::stamped(&site.file(), 0, site.bytes, site.round)
     }
 }
 

@@ -5,7 +5,6 @@ use super::clock::once;
 use super::entry::{Job, Sample, Site};
 use super::source;
 use super::state::State;
-use super::verify;
 use crate::error::{Context, Error, Result};
 use crate::queue::{UringQueue, WriteQueue};
 
@@ -28,10 +27,6 @@ impl Job for Ring {
         let write = once(|| self.write_all(&mut queue, site).map_err(in_ring))?;
         let sync = once(|| made.sync_all().trying("fsync"))?;
         Ok(Sample::new(preparation, write, sync))
-    }
-
-    fn verify(&self, site: &Site<'_>) -> Result<()> {
-        verify::stamped(&site.file(), 0, site.bytes, site.round)
     }
 }
 

@@ -10,7 +10,6 @@ use super::config::{Config, Table};
 use super::entry::{Entry, Job, Sample, Site};
 use super::source::Source;
 use super::state::State;
-use super::verify;
 use crate::bytes::size;
 use crate::error::{Context, Result};
 use crate::ways::stdio::Stream;
@@ -69,10 +68,6 @@ impl Job for Simple {
         })?;
         let sync = once(|| writer.file.sync_all().trying("fsync"))?;
         Ok(Sample::new(preparation, write, sync))
-    }
-
-    fn verify(&self, site: &Site<'_>) -> Result<()> {
-        verify::stamped(&site.file(), 0, site.bytes, site.round)
     }
 }
 

@@ -46,14 +46,7 @@ pub(super) fn memory_bytes(piece_bytes: usize) -> usize {
 
 /// Fills `memory` with the pattern of a round, of which [`stamp`] makes pieces.
 pub(super) fn draw(memory: &mut [u8], round: u32) {
-    // Xorshift; another pattern each round.
-    let mut state = 0x9e37_79b9_7f4a_7c15 ^ u64::from(round);
-    for word in memory[..PATTERN_BYTES].chunks_exact_mut(8) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        word.copy_from_slice(&state.to_le_bytes());
-    }
+    fastrand::Rng::with_seed(round.into()).fill(&mut memory[..PATTERN_BYTES]);
     for start in (PATTERN_BYTES..memory.len()).step_by(PATTERN_BYTES) {
         let len = PATTERN_BYTES.min(memory.len() - start);
         memory.copy_within(..len, start);

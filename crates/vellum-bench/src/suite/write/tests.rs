@@ -124,10 +124,6 @@ impl Job for Writes {
         self.write(&file.trying("create")?, site).trying("write")?;
         Ok(Sample { write: 1.0, ..Sample::default() })
     }
-
-    fn verify(&self, site: &Site<'_>) -> Result<()> {
-        verify::stamped(&site.file(), 0, site.bytes, site.round)
-    }
 }
 
 impl Writes {

@@ -9,7 +9,6 @@ use vellum::parallel::FileOptions;
 use super::clock::{Span, once, together};
 use super::entry::{Job, Sample, Site};
 use super::source::Source;
-use super::verify;
 use crate::error::{Context, Error, Result};
 
 pub(super) struct VellumParallel {
@@ -48,10 +47,6 @@ impl Job for VellumParallel {
         let file = File::open(site.file()).trying("open the file")?;
         let sync = once(|| file.sync_all().trying("fsync"))?;
         Ok(Sample::new(preparation, write, sync))
-    }
-
-    fn verify(&self, site: &Site<'_>) -> Result<()> {
-        verify::stamped(&site.file(), 0, site.bytes, site.round)
     }
 }
 
