@@ -19,7 +19,7 @@ impl Report {
 
     fn conditions(&self) -> Vec<String> {
         let mut lines = self.lines();
-        lines.push(String::from("shown are medians"));
+        lines.iter_mut().last().into_iter().for_each(|about| about.push_str("; shown are medians"));
         if let Some([load, ..]) = self.conditions.load_average {
             lines.push(format!("load average {load:.2} before the start"));
         }
