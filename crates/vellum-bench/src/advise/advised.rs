@@ -137,8 +137,9 @@ impl Measured {
     /// Says so if the machine was faster at one time and slower at another: if the default, which
     /// does the same in each round, was not as fast in each.
     fn noise(&self) -> Option<String> {
-        let base = self.entrants.as_ref().ok()?.iter().find(|entrant| entrant.runs())?;
-        let spreads = base.figures.iter().filter_map(|figure| Spread::of(figure));
+        let base = self.entrants.as_ref().ok()?.iter().find(|entrant| entrant.is_good())?;
+        let figure = |index: usize| base.figures(|sample| sample[index]);
+        let spreads = (0..self.figures.len()).filter_map(|index| Spread::of(&figure(index)));
         let most = spreads.map(|spread| spread.max / spread.min).max_by(f64::total_cmp)?;
         (most > STEADY_MAX).then(|| {
             format!(
@@ -161,15 +162,12 @@ impl Measured {
         };
         let complete = |(entrant, scores): (&Entrant, Option<Vec<f64>>)| {
             let scores = scores.unwrap_or_default();
-            let mut row =
+            let case =
                 row().key("way", entrant.way).metric("to default", "x", Better::Higher, scores);
-            for ((name, unit), samples) in self.figures.iter().zip(&entrant.figures) {
-                row = row.metric(name, unit, Better::Higher, samples.clone());
-            }
-            row.verified = entrant.runs();
-            row.skipped.clone_from(&entrant.skipped);
-            row.failed.clone_from(&entrant.failed);
-            row
+            let with_figure = |case: Case, (index, (name, unit)): (usize, &(String, &str))| {
+                case.metric(name, unit, Better::Higher, entrant.figures(|sample| sample[index]))
+            };
+            entrant.case(self.figures.iter().enumerate().fold(case, with_figure))
         };
         entrants.iter().zip(scores(entrants)).map(complete).collect()
     }

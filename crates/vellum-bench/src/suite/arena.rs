@@ -65,35 +65,43 @@ impl<'a> Arena<'a> {
         Ok(result)
     }
 
-    /// All entrants take turns, in a warm-up and in each round. An entrant that was skipped or has
-    /// failed takes no more turns.
+    /// All entrants take turns, in a warm-up and in each round.
     pub(crate) fn rounds<W, S>(
         &mut self,
         entrants: &mut [Entrant<W, S>],
         mut measure: impl FnMut(&mut W, Turn<'_>) -> Result<S>,
     ) -> Result<()> {
-        for round in 0..=self.rounds {
-            for (index, entrant) in entrants.iter_mut().enumerate() {
-                if entrant.end.is_some() {
-                    self.progress.event(&Event::Omitted { steps: 1 });
-                    continue;
-                }
-                let stage = if round == 0 { "warm-up".into() } else { format!("round {round}") };
-                let what = format!("{}, {}, {stage}", self.place.filesystem, entrant.name);
-                self.progress.event(&Event::Measuring { what: &what });
-                let way = &mut entrant.way;
-                let sample = self.aside(|dir| measure(way, Turn { dir, round, index }))?;
-                if let Err(error) = &sample {
-                    self.progress.event(&Event::Warning(&format!("{what} failed: {error}")));
-                }
-                entrant.take(sample, round);
+        (0..=self.rounds).try_for_each(|round| self.round(round, entrants, &mut measure))
+    }
+
+    /// Each entrant takes a turn, unless it was skipped or has failed.
+    pub(crate) fn round<W, S>(
+        &mut self,
+        round: u32,
+        entrants: &mut [Entrant<W, S>],
+        mut measure: impl FnMut(&mut W, Turn<'_>) -> Result<S>,
+    ) -> Result<()> {
+        for (index, entrant) in entrants.iter_mut().enumerate() {
+            if !entrant.is_good() {
+                self.progress.event(&Event::Omitted { steps: 1 });
+                continue;
             }
+            let stage = if round == 0 { "warm-up".into() } else { format!("round {round}") };
+            let what = format!("{}, {}, {stage}", self.place.filesystem, entrant.name);
+            self.progress.event(&Event::Measuring { what: &what });
+            let way = &mut entrant.way;
+            let sample = self.aside(|dir| measure(way, Turn { dir, round, index }))?;
+            if let Err(error) = &sample {
+                self.progress.event(&Event::Warning(&format!("{what} failed: {error}")));
+            }
+            entrant.take(sample, round);
         }
         Ok(())
     }
 }
 
 /// A participant of a contest, and its results.
+#[derive(Clone, Debug)]
 pub(crate) struct Entrant<W, S> {
     pub(crate) way: W,
     name: String,
@@ -103,6 +111,7 @@ pub(crate) struct Entrant<W, S> {
 }
 
 /// Why an entrant takes no more turns.
+#[derive(Clone, Debug)]
 enum End {
     /// This system can't do it.
     Skipped(String),
@@ -116,7 +125,19 @@ impl<W, S> Entrant<W, S> {
         Entrant { way, name: name.into(), samples: Vec::new(), end }
     }
 
-    fn take(&mut self, sample: Result<S>, round: u32) {
+    pub(crate) fn is_good(&self) -> bool {
+        self.end.is_none()
+    }
+
+    /// Why it takes no more turns.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        match &self.end {
+            Some(End::Skipped(reason) | End::Failed(reason)) => Some(reason),
+            None => None,
+        }
+    }
+
+    pub(crate) fn take(&mut self, sample: Result<S>, round: u32) {
         match sample {
             Ok(sample) if round > 0 => self.samples.push(sample),
             Ok(_) => {}
