@@ -64,12 +64,17 @@ impl Error {
     pub(crate) fn os_or_unsupported(what: impl fmt::Display, error: impl Into<io::Error>) -> Error {
         let error = error.into();
         let kind = match error.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS | Errno::NOTTY) => {
+            Some(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS | Errno::NOTTY | Errno::NODEV) => {
                 ErrorKind::Unsupported
             }
             _ => ErrorKind::Failed,
         };
         Error::new(kind, format!("{what}: {error}"))
+    }
+
+    /// The same failure, with what it was met in before it.
+    pub(crate) fn within(&self, what: &str) -> Error {
+        Error::new(self.kind(), format!("{what}: {self}"))
     }
 
     fn new(kind: ErrorKind, text: String) -> Error {
@@ -96,28 +101,21 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
-/// The one of `all` that is called `text`, as the command line and reports write it; the error ends
-/// with the names that there are. `is_none` says what another name is not.
-pub(crate) fn named<T: Copy, const N: usize>(
-    all: [T; N],
-    name: fn(T) -> &'static str,
-    text: &str,
-    is_none: &str,
-) -> Result<T> {
-    all.into_iter().find(|one| name(*one) == text).ok_or_else(|| {
-        let names = all.map(name).join(", ");
-        Error::invalid(format!("\"{text}\" {is_none}; there are {names}"))
-    })
-}
-
 /// Says what was tried when a call to the system failed.
 pub(crate) trait Context<T> {
     /// Turns the system's error into ours; `what` is asked for only then.
     fn context<D: fmt::Display>(self, what: impl FnOnce() -> D) -> Result<T>;
+
+    /// The same for a call that this kernel or this filesystem may not have.
+    fn trying(self, what: impl fmt::Display) -> Result<T>;
 }
 
 impl<T, E: Into<io::Error>> Context<T> for std::result::Result<T, E> {
     fn context<D: fmt::Display>(self, what: impl FnOnce() -> D) -> Result<T> {
         self.map_err(|error| Error::os(what(), error))
+    }
+
+    fn trying(self, what: impl fmt::Display) -> Result<T> {
+        self.map_err(|error| Error::os_or_unsupported(what, error))
     }
 }

@@ -1,23 +1,24 @@
-//! How long single calls took: the columns of a latency table.
+//! How long single calls took: the columns of a latency table. Written by hand, because the exact
+//! samples are there, and a histogram would round them.
 
 /// What many latencies come to, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Latency {
+pub(crate) struct Latency {
     /// The mean.
-    pub avg: f64,
+    pub(crate) avg: f64,
     /// The shortest.
-    pub min: f64,
+    pub(crate) min: f64,
     /// The longest.
-    pub max: f64,
+    pub(crate) max: f64,
     /// The standard deviation, of all samples as the whole population.
-    pub stddev: f64,
+    pub(crate) stddev: f64,
     /// How many of a hundred samples are outliers in Tukey's sense: more than one and a half times
     /// the distance between the quartiles below the lower or above the upper one.
-    pub outlier_percent: f64,
+    pub(crate) outlier_percent: f64,
     /// Half of the samples are not longer than this.
-    pub p50: f64,
+    pub(crate) p50: f64,
     /// 99 of a hundred samples are not longer than this.
-    pub p99: f64,
+    pub(crate) p99: f64,
 }
 
 /// Tukey's fences stand so many times the distance between the quartiles away from them.

@@ -4,15 +4,19 @@
 //! byte behind it was read back and found whole. Nothing here touches a terminal: a caller hands in
 //! a [`Progress`] and gets a [`Report`] that it may print as a table or as JSON.
 //!
+//! What is measured is a [`Suite`]: `bench all`, the reports and the command know the suites only
+//! through it. Its result, whatever was measured, is a list of [`Case`]s.
+//!
 //! The house, from the ground up; a module uses only what stands above it in this list:
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `error` | the one error type |
+//! | `error`, `names` | the one error type; values that have a name |
 //! | `shared` | words that processes share: an anonymous shared mapping |
 //! | `process` | fork, the start gate, the clock, reports of the children |
 //! | `trace` | counts the syscalls of a process |
 //! | `setting`, `record`, `verify` | how much is appended, what it looks like, is it all there |
+//! | `bytes` | numbers of bytes, written and read |
 //! | `stats`, `latency` | minimum, median, maximum; what single calls took |
 //! | `sys` | extents of files, loop devices, mount namespaces |
 //! | `ways` | one file for each way to append |
@@ -29,21 +33,22 @@
 //! the ways are Linux interfaces.
 //!
 //! ```no_run
-//! use vellum_bench::{Silent, append};
+//! use vellum_bench::{Silent, Suite, append};
 //!
-//! let config = append::Config::new("/var/tmp");
-//! let report = append::run(&config, &mut Silent)?;
+//! let report = append::Config::new("/var/tmp").run(&mut Silent)?;
 //! println!("{}", report.table());
 //! # Ok::<(), vellum_bench::Error>(())
 //! ```
 #![deny(unsafe_code)]
 
 pub mod advise;
+mod bytes;
 mod compare;
 mod conditions;
 mod error;
 mod footprint;
 mod latency;
+mod names;
 mod place;
 mod process;
 mod progress;
@@ -63,14 +68,11 @@ mod ways;
 pub use compare::{Change, Compared, Comparison, Difference, Verdict};
 pub use conditions::{Conditions, Device, Filesystem, Machine, Writeback};
 pub use error::{Error, ErrorKind, Result};
-pub use latency::Latency;
-pub use progress::{Event, Progress, Silent, Stage};
-pub use report::{
-    Better, Document, Key, Metric, Outcome, Report, ReportView, Row, Series, ToRow, html,
-    html_with_recommendation,
-};
+pub use progress::{Event, Progress, Silent};
+pub use report::{Better, Case, Key, Metric, Report, Series, html, html_with_recommendation};
 pub use scratch::{ScratchKind, give_back};
 pub use setting::Setting;
 pub use stats::Spread;
+pub use suite::{Plan, Scope, Suite, suites};
 pub use suite::{append, commit, image, loggers, saturate, sync, write};
 pub use ways::WayName;

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::conditions::filesystem_of;
+use crate::conditions::{filesystem_of, free_bytes};
 use crate::error::{Context, Error, Result};
 use crate::progress::{Event, Progress};
 use crate::scratch::{Room, ScratchKind};
+use crate::suite::Scope;
 use crate::sys;
 
 /// So many times as much as stays free.
@@ -25,11 +26,17 @@ pub(crate) struct Place<'a> {
 }
 
 impl Place<'_> {
+    /// The filesystem as titles and keys name it: one that was made for the run says so.
+    pub(crate) fn name(&self) -> String {
+        let has_device = self.is_scratch && self.filesystem != "tmpfs";
+        let medium = if has_device { ", loop device in memory" } else { "" };
+        format!("{}{medium}", self.filesystem)
+    }
+
     /// How much a suite may write here: a tenth stays free, for other programs live there too, and
     /// filesystems that are nearly full are slow.
     pub(crate) fn usable_bytes(&self) -> u64 {
-        let stat = rustix::fs::statvfs(self.dir);
-        let free = stat.map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize));
+        let free = free_bytes(self.dir).unwrap_or(u64::MAX);
         free - free / FREE_SHARE
     }
 }
@@ -40,31 +47,16 @@ pub(crate) fn home(directory: &Path) -> Result<TempDir> {
     home.context(|| format!("make a directory in {}", directory.display()))
 }
 
-/// Which places are wanted.
+/// The places of a run.
 pub(crate) struct Places<'a> {
     /// A new directory, where the places are made.
     pub(crate) home: &'a Path,
-    /// Is the filesystem of that directory one of them?
-    pub(crate) in_directory: bool,
-    pub(crate) scratch: &'a [ScratchKind],
+    pub(crate) scope: &'a Scope,
     /// What has to have room in each.
     pub(crate) bytes: u64,
 }
 
 impl Places<'_> {
-    /// How many there are.
-    pub(crate) fn count(&self) -> u64 {
-        u64::from(self.in_directory) + self.scratch.len() as u64
-    }
-
-    /// Refuses no place at all. What has no room in one of them, the suite tells in its rows.
-    pub(crate) fn check(&self) -> Result<()> {
-        if self.count() == 0 {
-            return Err(Error::invalid("a directory or a filesystem is needed"));
-        }
-        Ok(())
-    }
-
     /// Goes to one place after the other. One that can't be made, or where the suite can't go on, is
     /// left out with a warning, unless there is no other.
     pub(crate) fn visit(
@@ -80,7 +72,7 @@ impl Places<'_> {
                 good += 1;
                 Ok(())
             }
-            Err(error) if self.count() == 1 => Err(error),
+            Err(error) if self.scope.places() == 1 => Err(error),
             Err(error) => {
                 let warning = format!("{name} is left out: {error}");
                 progress.event(&Event::Warning(&warning));
@@ -88,13 +80,13 @@ impl Places<'_> {
                 Ok(())
             }
         };
-        if self.in_directory {
+        if self.scope.in_directory {
             let result = self.visit_directory(progress, run);
             judge("the directory", result, progress)?;
         }
-        if !self.scratch.is_empty() {
+        if !self.scope.scratch.is_empty() {
             let room = Room::new(&self.home.join("room"), Room::bytes_for(self.bytes));
-            for kind in self.scratch {
+            for kind in &self.scope.scratch {
                 let result = match &room {
                     Ok(room) => self.visit_scratch(room, *kind, progress, run),
                     Err(error) => Err(error.clone()),

@@ -167,15 +167,8 @@ fn fill_body(template: &mut [u8], process: u32, turn: usize) {
     if template.len() < STAMPED_BYTES_MIN {
         template.fill(tag(process));
     } else {
-        // Any odd multiplier spreads neighbouring seeds; the state must not be 0.
-        let seed = (u64::from(process) << 8 | turn as u64) + 1;
-        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        for byte in template.iter_mut() {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            *byte = ALPHABET[(state >> 58) as usize];
-        }
+        let mut random = fastrand::Rng::with_seed(u64::from(process) << 8 | turn as u64);
+        template.fill_with(|| ALPHABET[random.usize(..ALPHABET.len())]);
     }
     if let [_, .., last] = template {
         *last = b'\n';

@@ -29,6 +29,11 @@ impl Spread {
     }
 }
 
+/// How many times as much `of` is as `to`, round by round; nothing if one of them has no rounds.
+pub(crate) fn ratios(of: &[f64], to: &[f64]) -> Vec<f64> {
+    of.iter().zip(to).map(|(of, to)| of / to).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

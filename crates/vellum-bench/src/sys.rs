@@ -12,11 +12,15 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::PathBuf;
 
+use rustix::fs::FallocateFlags;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 mod map;
 
 pub(crate) use map::{FileMap, MapPart};
+
+/// `FALLOC_FL_WRITE_ZEROES`: the device writes zeros, and the blocks count as written.
+pub(crate) const WRITE_ZEROES: FallocateFlags = FallocateFlags::from_bits_retain(0x80);
 
 /// `FS_IOC_FIEMAP`: `_IOWR('f', 11, struct fiemap)`.
 const FIEMAP: u64 = 0xc020_660b;

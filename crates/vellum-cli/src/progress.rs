@@ -1,7 +1,7 @@
 //! How far a long command has come, on standard error if that is a terminal.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use vellum_bench::{Event, Progress, Stage};
+use vellum_bench::{Event, Progress};
 
 /// A bar of `len` steps, drawn only when it is told to move: no thread runs behind it.
 pub(crate) fn bar(len: u64) -> ProgressBar {
@@ -37,14 +37,6 @@ impl Progress for BenchBar {
             self.bar.get_or_insert_with(|| bar(*steps));
         }
         match event {
-            Event::Step { setting, way, stage } => {
-                let stage = match stage {
-                    Stage::Trace => "counting syscalls".to_string(),
-                    Stage::WarmUp => "warm-up".into(),
-                    Stage::Round(number) => format!("round {number}"),
-                };
-                self.begin(&format!("{setting} {way}, {stage}"));
-            }
             Event::Measuring { what } => self.begin(what),
             Event::Omitted { steps } => {
                 self.steps = self.steps.saturating_sub(*steps);

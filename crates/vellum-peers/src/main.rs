@@ -4,10 +4,11 @@
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::rc::Rc;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use vellum_bench::{Error, Event, Progress, Report, ScratchKind, ToRow, commit, loggers};
+use vellum_bench::{Error, Event, Progress, ScratchKind, Suite, commit, loggers};
 
 /// One engine prints what it does unless this is set, and a report on standard output is all that
 /// should be there.
@@ -21,14 +22,14 @@ const QUIET: &str = "WALRUS_QUIET";
 #[command(version, max_term_width = 100, args_conflicts_with_subcommands = true)]
 struct Args {
     #[command(subcommand)]
-    suite: Option<Suite>,
+    suite: Option<Kind>,
     #[command(flatten)]
     commit: CommitArgs,
 }
 
 /// What else can be compared.
 #[derive(Subcommand)]
-enum Suite {
+enum Kind {
     /// What does a log record cost in a program with many threads, here and with other loggers?
     ///
     /// The clock runs until all records are in the file; they are read back and verified.
@@ -118,17 +119,9 @@ fn restart_quietly() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode, Error> {
-    let progress = &mut Lines::default();
     match &args.suite {
-        Some(Suite::Append(args)) => {
-            let report =
-                loggers::run_with(&args.config(), &vellum_peers::loggers::all(), progress)?;
-            deliver(args.json.as_deref(), &report)
-        }
-        None => {
-            let report = commit::run_with(&args.commit.config(), &vellum_peers::all(), progress)?;
-            deliver(args.commit.json.as_deref(), &report)
-        }
+        Some(Kind::Append(args)) => measure(&args.config(), args.json.as_deref()),
+        None => measure(&args.commit.config(), args.commit.json.as_deref()),
     }
 }
 
@@ -139,7 +132,8 @@ impl AppendArgs {
         config.threads.clone_from(&self.threads);
         config.records = self.records;
         config.cases.clone_from(&self.cases);
-        config.rounds = self.rounds;
+        config.others = vellum_peers::loggers::all().into_iter().map(Rc::from).collect();
+        config.scope.rounds = self.rounds;
         config
     }
 }
@@ -149,21 +143,23 @@ impl CommitArgs {
         let is_in_directory = self.dir.is_some() || self.fs.is_empty();
         let usual = if is_in_directory { PathBuf::from(".") } else { std::env::temp_dir() };
         let mut config = commit::Config::new(self.dir.clone().unwrap_or(usual));
-        config.in_directory = is_in_directory;
-        config.scratch.clone_from(&self.fs);
+        config.scope.in_directory = is_in_directory;
+        config.scope.scratch.clone_from(&self.fs);
         config.bytes.clone_from(&self.bytes);
         config.threads.clone_from(&self.threads);
         config.processes.clone_from(&self.processes);
         config.prepared = self.prepared.iter().map(|word| word == "yes").collect();
         config.cases.clone_from(&self.cases);
-        config.rounds = self.rounds;
+        config.others = vellum_peers::all().into_iter().map(Rc::from).collect();
+        config.scope.rounds = self.rounds;
         config.slice = Duration::from_millis(self.slice_ms);
         config
     }
 }
 
-/// Hands out the result; the exit code tells whether a case failed.
-fn deliver<C: ToRow>(json: Option<&Path>, report: &Report<C>) -> Result<ExitCode, Error> {
+/// Runs a suite and hands out the result; the exit code tells whether a case failed.
+fn measure(suite: &dyn Suite, json: Option<&Path>) -> Result<ExitCode, Error> {
+    let report = suite.run(&mut Lines::default())?;
     match json {
         Some(path) if path.as_os_str() == "-" => print!("{}", report.to_json()?),
         Some(path) => {

@@ -9,14 +9,11 @@ use super::recommend::{self, Recommendation, scores};
 use super::traps::{Trap, traps};
 use crate::conditions::Conditions;
 use crate::error::Result;
-use crate::report::{self, Better, Document, Row};
+use crate::report::{self, Better, Case, Report};
 use crate::stats::Spread;
 
 /// Who does the same again and is so many times as fast was disturbed.
 const STEADY_MAX: f64 = 2.0;
-
-/// What was measured.
-type Report = crate::report::Report<Row>;
 
 /// What was found, measured, and is recommended.
 #[derive(Clone, Debug)]
@@ -35,7 +32,7 @@ pub struct Advised {
 #[derive(Serialize)]
 struct AdvisedDocument<'a> {
     #[serde(flatten)]
-    report: Document,
+    report: &'a Report,
     recommendations: &'a [Recommendation],
     traps: &'a [Trap],
     surroundings: &'a Surroundings,
@@ -54,7 +51,7 @@ impl Advised {
         warnings.extend(measured.iter().filter_map(Measured::noise));
         let rows = measured.iter().flat_map(|measured| measured.rows(surroundings.kind()));
         let cases = rows.collect();
-        let report = Report { suite: "advise", conditions, rounds, warnings, cases };
+        let report = Report::new("advise", conditions, rounds, warnings, cases);
         Advised {
             report,
             recommendations: measured.iter().map(Measured::recommendation).collect(),
@@ -70,7 +67,7 @@ impl Advised {
     /// None in practice: all of it can be written as JSON.
     pub fn to_json(&self) -> Result<String> {
         report::json_text(&AdvisedDocument {
-            report: self.report.document(),
+            report: &self.report,
             recommendations: &self.recommendations,
             traps: &self.traps,
             surroundings: &self.surroundings,
@@ -110,7 +107,7 @@ impl Advised {
         for trap in &self.traps {
             text.push_str(&format!("Beware: {}\n", trap.line()));
         }
-        report::html_with_recommendation(&[self.report.document()], &text)
+        report::html_with_recommendation(std::slice::from_ref(&self.report), &text)
     }
 
     /// As Markdown: the recommendations, the traps, and the report.
@@ -140,8 +137,9 @@ impl Measured {
     /// Says so if the machine was faster at one time and slower at another: if the default, which
     /// does the same in each round, was not as fast in each.
     fn noise(&self) -> Option<String> {
-        let base = self.entrants.as_ref().ok()?.iter().find(|entrant| entrant.runs())?;
-        let spreads = base.figures.iter().filter_map(|figure| Spread::of(figure));
+        let base = self.entrants.as_ref().ok()?.iter().find(|entrant| entrant.is_good())?;
+        let figure = |index: usize| base.figures(|sample| sample[index]);
+        let spreads = (0..self.figures.len()).filter_map(|index| Spread::of(&figure(index)));
         let most = spreads.map(|spread| spread.max / spread.min).max_by(f64::total_cmp)?;
         (most > STEADY_MAX).then(|| {
             format!(
@@ -153,26 +151,23 @@ impl Measured {
     }
 
     /// A row for each way. The first metric is what ways are compared by.
-    fn rows(&self, filesystem: &str) -> Vec<Row> {
-        let row = || Row::new(self.purpose.title()).key("filesystem", filesystem);
+    fn rows(&self, filesystem: &str) -> Vec<Case> {
+        let row = || Case::new(self.purpose.title()).key("filesystem", filesystem);
         let entrants = match &self.entrants {
             Ok(entrants) => entrants,
             Err(reason) => {
                 let skipped = Some(reason.clone());
-                return vec![Row { skipped, ..row().key("way", "all") }];
+                return vec![Case { skipped, ..row().key("way", "all") }];
             }
         };
         let complete = |(entrant, scores): (&Entrant, Option<Vec<f64>>)| {
             let scores = scores.unwrap_or_default();
-            let mut row =
+            let case =
                 row().key("way", entrant.way).metric("to default", "x", Better::Higher, scores);
-            for ((name, unit), samples) in self.figures.iter().zip(&entrant.figures) {
-                row = row.metric(name, unit, Better::Higher, samples.clone());
-            }
-            row.verified = entrant.runs();
-            row.skipped.clone_from(&entrant.skipped);
-            row.failed.clone_from(&entrant.failed);
-            row
+            let with_figure = |case: Case, (index, (name, unit)): (usize, &(String, &str))| {
+                case.metric(name, unit, Better::Higher, entrant.figures(|sample| sample[index]))
+            };
+            entrant.case(self.figures.iter().enumerate().fold(case, with_figure))
         };
         entrants.iter().zip(scores(entrants)).map(complete).collect()
     }

@@ -37,12 +37,12 @@ fn a_run_says_something_for_each_purpose_and_leaves_nothing() {
 fn what_is_recommended_agrees_with_the_rows_in_the_json() {
     let advised = small_run(&[Purpose::Log, Purpose::File]);
     let json = advised.to_json().unwrap();
-    let document = Document::from_json(&json).unwrap().remove(0);
+    let document = Report::from_json(&json).unwrap().remove(0);
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     for it in value["recommendations"].as_array().unwrap() {
         let purpose: Purpose = it["purpose"].as_str().unwrap().parse().unwrap();
         let rows = document.cases.iter().filter(|row| row.table == purpose.title());
-        let rows: Vec<&Row> = rows.filter(|row| !row.metrics.is_empty()).collect();
+        let rows: Vec<&Case> = rows.filter(|row| !row.metrics.is_empty()).collect();
         let chosen = rows.iter().find(|row| row.value("way") == it["way"].as_str()).unwrap();
         for row in &rows {
             let pairs = row.metrics[0].samples.iter().zip(&chosen.metrics[0].samples);

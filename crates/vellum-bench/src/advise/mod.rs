@@ -17,7 +17,9 @@ use std::time::Duration;
 
 use crate::conditions::Conditions;
 use crate::error::{Context, Error, Result};
+use crate::place::Place;
 use crate::progress::{Event, Progress};
+use crate::suite::Arena;
 
 mod advised;
 mod choice;
@@ -126,15 +128,17 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Advised> {
         fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
         let cores = surroundings.cores;
         let field = field(*purpose, dir, space, cores, config.is_quick(), &mut warnings);
-        races.push(Race::new(*purpose, field, progress));
+        races.push(Race::new(*purpose, field));
     }
     let turns: usize = races.iter().map(Race::runners).sum();
     progress.event(&Event::Started { steps: turns as u64 * u64::from(config.rounds() + 1) });
     let budget = config.time / config.purposes.len() as u32;
     let mut measured = Vec::new();
+    let place = Place { dir: home.path(), filesystem: surroundings.kind(), is_scratch: false };
+    let mut arena = Arena::new(&place, config.rounds(), progress, &mut warnings);
     for race in races {
         let purpose = race.purpose;
-        measured.push(race.run(config.rounds(), budget, progress));
+        measured.push(race.run(budget, &mut arena)?);
         let dir = home.path().join(purpose.as_str());
         fs::remove_dir_all(&dir).context(|| format!("remove {}", dir.display()))?;
         crate::suite::settle(home.path())?;
@@ -158,9 +162,9 @@ struct Race {
 }
 
 impl Race {
-    fn new(purpose: Purpose, field: Result<Box<dyn Field>>, progress: &mut dyn Progress) -> Race {
+    fn new(purpose: Purpose, field: Result<Box<dyn Field>>) -> Race {
         let enter = |mut field: Box<dyn Field>| {
-            let entrants = enter(field.as_mut(), progress);
+            let entrants = enter(field.as_mut());
             (field, entrants)
         };
         Race { purpose, lanes: field.map(enter).map_err(|error| error.to_string()) }
@@ -168,18 +172,18 @@ impl Race {
 
     fn runners(&self) -> usize {
         let entrants = self.lanes.iter().flat_map(|(_, entrants)| entrants);
-        entrants.filter(|entrant| entrant.runs()).count()
+        entrants.filter(|entrant| entrant.is_good()).count()
     }
 
-    fn run(self, rounds: u32, budget: Duration, progress: &mut dyn Progress) -> Measured {
+    fn run(self, budget: Duration, arena: &mut Arena<'_>) -> Result<Measured> {
         let purpose = self.purpose;
-        match self.lanes {
+        Ok(match self.lanes {
             Ok((mut field, mut entrants)) => {
-                contest(field.as_mut(), &mut entrants, rounds, budget, progress);
+                contest(field.as_mut(), &mut entrants, budget, arena)?;
                 Measured { purpose, figures: field.figures(), entrants: Ok(entrants) }
             }
             Err(reason) => Measured { purpose, figures: Vec::new(), entrants: Err(reason) },
-        }
+        })
     }
 }
 
@@ -194,7 +198,7 @@ fn field(
 ) -> Result<Box<dyn Field>> {
     let mut shorter = |bytes: Option<u64>| {
         let note = |bytes| {
-            let size = crate::report::size(bytes);
+            let size = crate::bytes::size(bytes);
             format!("{purpose}: measured with short segments, of {size}, for want of time or space")
         };
         warnings.extend(bytes.map(note));

@@ -7,7 +7,8 @@ use super::Purpose;
 use super::choice::{Choice, Evidence, choose};
 use super::measure::Entrant;
 use super::way::{FileWay, LogWay, Way};
-use crate::report::size;
+use crate::bytes::size;
+use crate::stats::ratios;
 
 /// How sure a recommendation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -84,25 +85,19 @@ pub struct Rival {
 /// How many times as fast each way was as the first that has numbers, in each round: over all its
 /// figures, which count alike (their geometric mean).
 pub(super) fn scores(entrants: &[Entrant]) -> Vec<Option<Vec<f64>>> {
-    let Some(base) = entrants.iter().find(|entrant| has_numbers(entrant)) else {
-        return entrants.iter().map(|_| None).collect();
-    };
-    let rounds = entrants.iter().filter(|entrant| has_numbers(entrant));
-    let rounds = rounds.filter_map(|entrant| entrant.figures.iter().map(Vec::len).min()).min();
-    let score = |entrant: &Entrant, round: usize| {
-        let figures = entrant.figures.iter().zip(&base.figures);
-        let logs = figures.map(|(figure, base)| (figure[round] / base[round]).ln());
-        (logs.sum::<f64>() / entrant.figures.len() as f64).exp()
+    let samples = |entrant: &Entrant| entrant.samples().to_vec();
+    let measured = || entrants.iter().map(samples).filter(|samples| !samples.is_empty());
+    let base = measured().next().unwrap_or_default();
+    let rounds = measured().map(|samples| samples.len()).min().unwrap_or(0);
+    let score = |(sample, base): (&Vec<f64>, &Vec<f64>)| {
+        let logs = ratios(sample, base).into_iter().map(f64::ln);
+        (logs.sum::<f64>() / sample.len() as f64).exp()
     };
     let scores = |entrant: &Entrant| {
-        let rounds = 0..rounds.unwrap_or(0);
-        has_numbers(entrant).then(|| rounds.map(|round| score(entrant, round)).collect())
+        let pairs = entrant.samples().iter().zip(&base).take(rounds);
+        (!entrant.samples().is_empty()).then(|| pairs.map(score).collect())
     };
     entrants.iter().map(scores).collect()
-}
-
-fn has_numbers(entrant: &Entrant) -> bool {
-    entrant.runs() && entrant.figures.iter().all(|figure| !figure.is_empty())
 }
 
 /// What to do for `purpose`, after `entrants` were measured; the first of them is the default.
@@ -110,9 +105,7 @@ pub(super) fn recommend(purpose: Purpose, entrants: &[Entrant]) -> Recommendatio
     let scores = scores(entrants);
     let lists: Vec<Option<&[f64]>> = scores.iter().map(Option::as_deref).collect();
     let Some(choice) = choose(&lists) else {
-        let first = entrants
-            .iter()
-            .find_map(|entrant| entrant.failed.as_deref().or(entrant.skipped.as_deref()));
+        let first = entrants.iter().find_map(Entrant::reason);
         return nothing(purpose, first.unwrap_or("there was no time"));
     };
     let evidence = |other: usize| Evidence::of(lists[choice.chosen]?, lists[other]?);
@@ -186,8 +179,8 @@ impl Recommendation {
             return next;
         }
         let Some(evidence) = &self.against_default else {
-            let reason = default.failed.as_deref().or(default.skipped.as_deref());
-            return format!("the default does not work here ({}); {next}", reason.unwrap_or("?"));
+            let reason = default.reason().unwrap_or("?");
+            return format!("the default does not work here ({reason}); {next}");
         };
         let is_next =
             self.next_best.as_ref().is_some_and(|next| next.way == default.way.to_string());
@@ -238,14 +231,15 @@ fn log_settings(purpose: Purpose, way: LogWay, entrant: &Entrant) -> Vec<Setting
 
 /// Is it worth to commit from several threads?
 fn threads(entrant: &Entrant) -> String {
-    match &entrant.figures[..] {
-        [one, several] => match Evidence::of(several, one) {
-            Some(gain) if gain.is_sure => {
-                format!("several: together {:.1} × as much as one", gain.ratio.median)
-            }
-            _ => "one commits as much as several".into(),
-        },
-        _ => "any".into(),
+    if entrant.samples().iter().any(|sample| sample.len() != 2) {
+        return "any".into();
+    }
+    let (one, several) = (entrant.figures(|sample| sample[0]), entrant.figures(|sample| sample[1]));
+    match Evidence::of(&several, &one) {
+        Some(gain) if gain.is_sure => {
+            format!("several: together {:.1} × as much as one", gain.ratio.median)
+        }
+        _ => "one commits as much as several".into(),
     }
 }
 

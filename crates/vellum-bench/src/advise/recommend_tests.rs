@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use vellum::Preallocate;
 
 use super::*;
+use crate::Error;
 
 const WAYS: [Way; 4] = [
     Way::Log(LogWay { is_default: true, ..LogWay::new(Fill::Staged, Preallocate::Auto) }),
@@ -12,13 +13,18 @@ const WAYS: [Way; 4] = [
     Way::Log(LogWay::new(Fill::Mapped, Preallocate::Fallocate)),
 ];
 
+/// `figures` are the rounds of each figure.
 fn entrant(way: Way, figures: Vec<Vec<f64>>) -> Entrant {
-    Entrant { way, figures, skipped: None, failed: None }
+    let mut entrant = Entrant::new("", way, Ok(()));
+    for round in 0..figures[0].len() {
+        let sample = figures.iter().map(|figure| figure[round]).collect();
+        entrant.take(Ok(sample), 1);
+    }
+    entrant
 }
 
 fn without_numbers(way: Way, reason: &str) -> Entrant {
-    let skipped = Some(reason.to_string());
-    Entrant { way, figures: vec![Vec::new(); 2], skipped, failed: None }
+    Entrant::new("", way, Err(Error::unsupported(reason)))
 }
 
 fn steady(speeds: [[f64; 2]; 4]) -> Vec<Entrant> {
@@ -78,7 +84,7 @@ fn nothing_measured_is_nothing_recommended() {
 #[test]
 fn a_way_that_failed_in_the_middle_has_no_say() {
     let mut measured = steady([[1.0, 1.0], [5.0, 5.0], [9.0, 9.0], [5.0, 5.0]]);
-    measured[2].failed = Some("lost a record".into());
+    measured[2].take(Err(Error::failed("lost a record")), 9);
     let it = recommend(Purpose::Wal, &measured);
     assert_eq!(it.way.as_deref(), Some("pwrite, off"));
 }
@@ -103,10 +109,11 @@ fn measurements() -> impl Strategy<Value = Vec<Entrant>> {
 /// How often, and how many times as fast in the middle, `fast` was faster than `slow`: from the
 /// figures themselves.
 fn advantage(fast: &Entrant, slow: &Entrant) -> (usize, usize, f64) {
-    let rounds = fast.figures[0].len();
+    let rounds = fast.samples().len();
     let mut ratios: Vec<f64> = (0..rounds)
         .map(|round| {
-            let gain = |figure: usize| fast.figures[figure][round] / slow.figures[figure][round];
+            let gain =
+                |figure: usize| fast.samples()[round][figure] / slow.samples()[round][figure];
             (gain(0) * gain(1)).sqrt()
         })
         .collect();
@@ -122,12 +129,12 @@ proptest! {
     fn what_is_recommended_is_not_slower_than_another_in_every_round(measured in measurements()) {
         let it = recommend(Purpose::Wal, &measured);
         let Some(way) = &it.way else {
-            prop_assert!(measured.iter().all(|entrant| !entrant.runs()));
+            prop_assert!(measured.iter().all(|entrant| !entrant.is_good()));
             return Ok(());
         };
         let chosen = measured.iter().find(|entrant| entrant.way.to_string() == *way).unwrap();
-        prop_assert!(chosen.runs());
-        for other in measured.iter().filter(|other| other.runs()) {
+        prop_assert!(chosen.is_good());
+        for other in measured.iter().filter(|other| other.is_good()) {
             let (wins, rounds, ratio) = advantage(other, chosen);
             prop_assert!(wins < rounds || ratio < 1.05, "{} beats {}", other.way, chosen.way);
         }
@@ -136,7 +143,7 @@ proptest! {
     #[test]
     fn a_change_is_only_made_for_a_clear_gain(measured in measurements()) {
         let it = recommend(Purpose::Wal, &measured);
-        if it.is_change() && measured[0].runs() {
+        if it.is_change() && measured[0].is_good() {
             let chosen = measured.iter().find(|one| Some(one.way.to_string()) == it.way).unwrap();
             let (wins, rounds, ratio) = advantage(chosen, &measured[0]);
             prop_assert!(ratio >= 1.05 && wins * 10 >= rounds * 8, "{wins} of {rounds}, {ratio}");

@@ -10,7 +10,9 @@ use crate::advise::{Config, Measured, Surroundings};
 use crate::conditions::Conditions;
 
 fn entrant(way: Way, speed: f64) -> Entrant {
-    Entrant { way, figures: vec![vec![speed; 9]], skipped: None, failed: None }
+    let mut entrant = Entrant::new("", way, Ok(()));
+    (0..9).for_each(|_| entrant.take(Ok(vec![speed]), 1));
+    entrant
 }
 
 fn log_way(fill: Fill, preallocate: Preallocate, is_default: bool) -> Way {

@@ -1,39 +1,27 @@
 //! What is recommended: a purpose, and ways to serve it.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 use vellum::{Fill, Options, Preallocate};
 use vellum_parallel::Method;
 
-use crate::error::{Error, Result, named};
-use crate::report::size;
+use crate::bytes::size;
+use crate::names::named;
 
-/// What files are written for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// A log whose records are committed: [`Options::wal`].
-    Wal,
-    /// A log that several processes append to, without commits: [`Options::new`].
-    Log,
-    /// One large file, written once and synced: [`vellum_parallel`].
-    File,
+named! {
+    /// What files are written for.
+    pub enum Purpose, "is not a purpose" {
+        /// A log whose records are committed: [`Options::wal`].
+        Wal = "wal",
+        /// A log that several processes append to, without commits: [`Options::new`].
+        Log = "log",
+        /// One large file, written once and synced: [`vellum_parallel`].
+        File = "file",
+    }
 }
 
 impl Purpose {
-    /// All of them, in the order in which they are measured.
-    pub const ALL: [Purpose; 3] = [Purpose::Wal, Purpose::Log, Purpose::File];
-
-    /// The name on a command line, in a report and in `vellum.toml`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Purpose::Wal => "wal",
-            Purpose::Log => "log",
-            Purpose::File => "file",
-        }
-    }
-
     /// What it is, for people.
     pub const fn title(self) -> &'static str {
         match self {
@@ -41,20 +29,6 @@ impl Purpose {
             Purpose::Log => "a log that processes share",
             Purpose::File => "one large file",
         }
-    }
-}
-
-impl fmt::Display for Purpose {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for Purpose {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Purpose> {
-        named(Purpose::ALL, Purpose::as_str, text, "is not a purpose")
     }
 }
 

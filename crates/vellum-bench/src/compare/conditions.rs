@@ -5,7 +5,7 @@ use std::fmt::Display;
 use serde::Serialize;
 
 use crate::conditions::Conditions;
-use crate::report::Document;
+use crate::report::Report;
 
 /// Loads that differ by less are alike.
 const LOAD_APART: f64 = 0.5;
@@ -22,7 +22,7 @@ pub struct Difference {
 }
 
 /// What differs between documents of the same suites, each condition once.
-pub(super) fn differences(before: &[Document], after: &[Document]) -> Vec<Difference> {
+pub(super) fn differences(before: &[Report], after: &[Report]) -> Vec<Difference> {
     let mut differences = Vec::new();
     for before in before {
         let Some(after) = after.iter().find(|after| after.suite == before.suite) else { continue };

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::report::{Better, Document, Key, Metric, Row};
+use crate::report::{Better, Case, Key, Metric, Report};
 
 mod conditions;
 mod pair;
@@ -97,7 +97,7 @@ pub enum Verdict {
 
 impl Comparison {
     /// Compares the reports of two runs, each with the name that it is to be called by.
-    pub fn of(before: (&str, &[Document]), after: (&str, &[Document])) -> Comparison {
+    pub fn of(before: (&str, &[Report]), after: (&str, &[Report])) -> Comparison {
         let Pairs { pairs, only_before, only_after } = Pairs::of(before.1, after.1);
         let mut notes = singles(&format!("only in {}", before.0), &only_before);
         notes.extend(singles(&format!("only in {}", after.0), &only_after));
@@ -121,7 +121,7 @@ impl Comparison {
                  tells how they vary"
             ));
         }
-        let date = |documents: &[Document]| {
+        let date = |documents: &[Report]| {
             documents.first().map_or_else(String::new, |first| first.conditions.date.clone())
         };
         Comparison {
@@ -222,7 +222,7 @@ fn compared(pairs: &[Pair<'_>]) -> Vec<Compared> {
             }
             figures.push(change);
         }
-        let Row { table, keys, .. } = pair.before.clone();
+        let Case { table, keys, .. } = pair.before.clone();
         rows.push(Compared { suite: pair.suite.into(), table, keys, figures });
     }
     let figures = rows.iter_mut().flat_map(|row| &mut row.figures);
@@ -238,9 +238,9 @@ fn has_single_value((before, after): &(&Metric, &Metric)) -> bool {
 }
 
 /// Says so if `row`, of the run called `name`, has no numbers where `other` has.
-fn lost(name: &str, row: &Row, other: &Row) -> Option<String> {
-    let reason = row.outcome().note(&format!("in {name}: {}", label(row)))?;
-    other.outcome().verified.then_some(reason)
+fn lost(name: &str, row: &Case, other: &Case) -> Option<String> {
+    let reason = row.reason().filter(|_| other.verified)?;
+    Some(format!("{} in {name}: {}: {reason}", row.verdict(), label(row)))
 }
 
 fn singles(what: &str, singles: &[Single<'_>]) -> Vec<String> {
@@ -254,7 +254,7 @@ fn singles(what: &str, singles: &[Single<'_>]) -> Vec<String> {
 }
 
 /// A row in a line.
-fn label(row: &Row) -> String {
+fn label(row: &Case) -> String {
     let keys = row.keys.iter().map(|key| format!("{} {}", key.name, key.value));
     let parts: Vec<String> = std::iter::once(row.table.clone()).chain(keys).collect();
     parts.join(", ")

@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::report::{Better, Document, Key, Metric, Row};
+use crate::report::{Better, Case, Key, Metric, Report};
 
 /// A row of one run and the same of another.
 pub(super) struct Pair<'a> {
     pub(super) suite: &'a str,
-    pub(super) before: &'a Row,
-    pub(super) after: &'a Row,
+    pub(super) before: &'a Case,
+    pub(super) after: &'a Case,
 }
 
 impl<'a> Pair<'a> {
@@ -26,7 +26,7 @@ impl<'a> Pair<'a> {
 /// A row with nobody to be compared with.
 pub(super) struct Single<'a> {
     pub(super) suite: &'a str,
-    pub(super) row: &'a Row,
+    pub(super) row: &'a Case,
 }
 
 pub(super) struct Pairs<'a> {
@@ -43,9 +43,9 @@ type Known<'a> = (&'a str, &'a str, Vec<(&'a str, &'a str)>);
 type Name<'a> = (Known<'a>, usize);
 
 impl<'a> Pairs<'a> {
-    pub(super) fn of(before: &'a [Document], after: &'a [Document]) -> Pairs<'a> {
+    pub(super) fn of(before: &'a [Report], after: &'a [Report]) -> Pairs<'a> {
         let (before, after) = (named(before), named(after));
-        let by_name: HashMap<&Name<'_>, &'a Row> =
+        let by_name: HashMap<&Name<'_>, &'a Case> =
             after.iter().map(|(name, single)| (name, single.row)).collect();
         let names: HashSet<&Name<'_>> = before.iter().map(|(name, _)| name).collect();
         let only_after = after
@@ -64,7 +64,7 @@ impl<'a> Pairs<'a> {
     }
 }
 
-fn named(documents: &[Document]) -> Vec<(Name<'_>, Single<'_>)> {
+fn named(documents: &[Report]) -> Vec<(Name<'_>, Single<'_>)> {
     let mut counts: HashMap<Known<'_>, usize> = HashMap::new();
     let mut rows = Vec::new();
     for document in documents {

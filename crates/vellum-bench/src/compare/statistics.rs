@@ -10,6 +10,8 @@
 //!   share of the ways to deal would *any* figure stand out as much as this one does? So a run of 800
 //!   figures has no more false alarms than one of a single figure.
 //!
+//! Written by hand: no crate has both for samples of so few rounds, and they are short.
+//!
 //! Both see only how rounds differ within a run. What changed on the machine between two runs is a
 //! difference to them.
 

@@ -2,48 +2,27 @@
 
 use super::{Change, Compared, Comparison, Verdict};
 use crate::report::group::Group;
-use crate::report::markdown::{cell, line, list};
-use crate::report::table::{Align, number, titled, wrapped};
-use crate::report::{Better, Row};
-
-/// What is shown as a table, in whatever form.
-struct Table<'a> {
-    title: String,
-    columns: Vec<(&'a str, Align)>,
-    rows: Vec<Vec<String>>,
-}
+use crate::report::markdown::list;
+use crate::report::table::{Align, Heading, Sheet, number, wrapped};
+use crate::report::{Better, Case};
 
 impl Comparison {
     /// The comparison in at most 100 columns. With `changed_only`, figures without a difference are
     /// counted, not shown.
     pub fn table(&self, changed_only: bool) -> String {
-        let mut text: String = self.head().iter().map(|line| wrapped(line)).collect();
-        for Table { title, columns, rows } in self.tables(changed_only) {
-            text.push_str(&titled(&title, &columns, rows.into_iter()));
-        }
-        text.push('\n');
-        let notes =
-            self.notes.iter().chain(&self.reading()).map(|note| wrapped(note)).collect::<String>();
-        text + &notes
+        let head = self.head().into_iter().map(|line| wrapped(&line));
+        let tables = self.sheets(changed_only).into_iter().map(|sheet| sheet.to_text());
+        let notes = self.notes.iter().chain(&self.reading()).map(|note| wrapped(note)).collect();
+        head.chain(tables).chain(["\n".into(), notes]).collect()
     }
 
     /// The same as Markdown.
     pub fn to_markdown(&self, changed_only: bool) -> String {
-        let mut text = format!("# vellum bench compare\n\n{}", list(self.head().into_iter()));
-        for Table { title, columns, rows } in self.tables(changed_only) {
-            let rule = |(_, align): &(&str, Align)| match align {
-                Align::Left => String::from(":--"),
-                Align::Right => String::from("--:"),
-            };
-            let headings: Vec<String> = columns.iter().map(|(heading, _)| cell(heading)).collect();
-            let rules: Vec<String> = columns.iter().map(rule).collect();
-            let rows = rows.iter().map(|row| row.iter().map(|text| cell(text)).collect::<Vec<_>>());
-            let rows: String = rows.map(|row| line(&row)).collect();
-            text.push_str(&format!("\n## {}\n\n", cell(&title)));
-            text.push_str(&[line(&headings), line(&rules), rows].concat());
-        }
-        let notes = self.notes.iter().cloned().chain(self.reading());
-        text + "\n" + &list(notes)
+        let head = list(self.head().into_iter());
+        let sheets = self.sheets(changed_only);
+        let tables: String = sheets.iter().map(Sheet::to_markdown).collect();
+        let notes = list(self.notes.iter().cloned().chain(self.reading()));
+        format!("# vellum bench compare\n\n{head}{tables}\n{notes}")
     }
 
     /// Which runs, and what it comes to.
@@ -93,41 +72,50 @@ impl Comparison {
         lines
     }
 
-    fn tables(&self, changed_only: bool) -> Vec<Table<'_>> {
-        let mut tables = Vec::new();
+    fn sheets(&self, changed_only: bool) -> Vec<Sheet> {
+        let mut sheets = Vec::new();
         if !self.conditions.is_empty() {
             let row = |it: &super::Difference| {
                 vec![it.what.to_string(), it.before.clone(), it.after.clone()]
             };
-            tables.push(Table {
-                title: "Conditions that differ".into(),
-                columns: ["", "before", "after"].map(|heading| (heading, Align::Left)).to_vec(),
-                rows: self.conditions.iter().map(row).collect(),
-            });
+            let headings = ["", "before", "after"].map(|name| (name, Align::Left));
+            let rows = self.conditions.iter().map(row).collect();
+            sheets.push(sheet("Conditions that differ".into(), headings, rows));
         }
         for suite in self.rows.chunk_by(|one, other| one.suite == other.suite) {
-            let bare: Vec<Row> = suite.iter().map(bare).collect();
+            let bare: Vec<Case> = suite.iter().map(bare).collect();
             for group in Group::all(&bare) {
-                tables.extend(figure_tables(suite, &bare, &group, changed_only));
+                sheets.extend(figure_sheets(suite, &bare, &group, changed_only));
             }
         }
-        tables
+        sheets
     }
 }
 
+/// A table in one block, however wide its cells.
+fn sheet<'a>(
+    title: String,
+    headings: impl IntoIterator<Item = (&'a str, Align)>,
+    rows: Vec<Vec<String>>,
+) -> Sheet {
+    let heading = |(name, align): (&str, Align)| Heading::new(name, "", align);
+    let headings: Vec<Heading> = headings.into_iter().map(heading).collect();
+    Sheet { title, keys: headings.len(), headings, rows, ends: 0 }
+}
+
 /// The row without its numbers.
-fn bare(row: &Compared) -> Row {
-    Row { keys: row.keys.clone(), ..Row::new(&row.table) }
+fn bare(row: &Compared) -> Case {
+    Case { keys: row.keys.clone(), ..Case::new(&row.table) }
 }
 
 /// A table for each figure of a group.
-fn figure_tables<'a>(
-    suite: &'a [Compared],
-    bare: &[Row],
+fn figure_sheets(
+    suite: &[Compared],
+    bare: &[Case],
     group: &Group<'_>,
     changed_only: bool,
-) -> Vec<Table<'a>> {
-    let is_in = |row: &Row| group.rows.iter().any(|other| std::ptr::eq(*other, row));
+) -> Vec<Sheet> {
+    let is_in = |row: &Case| group.rows.iter().any(|other| std::ptr::eq(*other, row));
     let rows: Vec<&Compared> =
         suite.iter().zip(bare).filter(|(_, bare)| is_in(bare)).map(|(row, _)| row).collect();
     let mut figures: Vec<(&str, &str)> = Vec::new();
@@ -136,7 +124,7 @@ fn figure_tables<'a>(
             figures.push((&change.name, &change.unit));
         }
     }
-    let keys: Vec<&'a str> = rows.first().map_or_else(Vec::new, |row| {
+    let keys: Vec<&str> = rows.first().map_or_else(Vec::new, |row| {
         let names = row.keys.iter().map(|key| key.name.as_str());
         names.filter(|name| group.key_columns().contains(name)).collect()
     });
@@ -147,7 +135,7 @@ fn figure_tables<'a>(
         let figures = ["before", "after", "ratio"].map(|heading| (heading, Align::Right));
         let columns = columns.chain(figures).chain([("", Align::Left)]);
         let title = format!("{}: {name}, {unit}: {}", suite[0].suite, group.title());
-        (!rows.is_empty()).then(|| Table { title, columns: columns.collect(), rows })
+        (!rows.is_empty()).then(|| sheet(title, columns, rows))
     };
     figures.into_iter().filter_map(table).collect()
 }

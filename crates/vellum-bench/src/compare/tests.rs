@@ -8,10 +8,10 @@ use crate::report::Report;
 
 const NOISE: [f64; 7] = [1.0, 1.02, 0.99, 1.01, 0.985, 1.03, 1.005];
 
-fn row(way: &str, rounds: usize, factor: f64) -> Row {
+fn row(way: &str, rounds: usize, factor: f64) -> Case {
     let speeds = NOISE[..rounds].iter().map(|noise| 2.0 * noise * factor).collect();
     let times = NOISE[..rounds].iter().map(|noise| 50.0 * noise / factor).collect();
-    Row { verified: true, ..Row::new("writes") }
+    Case { verified: true, ..Case::new("writes") }
         .key("filesystem", "ext4")
         .key("way", way)
         .metric("speed", "GB/s", Better::Higher, speeds)
@@ -19,17 +19,16 @@ fn row(way: &str, rounds: usize, factor: f64) -> Row {
         .metric("extents", "", Better::Neither, vec![factor; rounds])
 }
 
-fn run(cases: Vec<Row>) -> Vec<Document> {
+fn run(cases: Vec<Case>) -> Vec<Report> {
     let conditions = Conditions::now(Path::new("/"), &vellum::Options::new());
-    let report = Report { suite: "write", conditions, rounds: 7, warnings: Vec::new(), cases };
-    vec![report.document()]
+    vec![Report::new("write", conditions, 7, Vec::new(), cases)]
 }
 
-fn compare(before: &[Document], after: &[Document]) -> Comparison {
+fn compare(before: &[Report], after: &[Report]) -> Comparison {
     Comparison::of(("A.json", before), ("B.json", after))
 }
 
-fn ways(factor_of_mmap: f64, rounds: usize) -> Vec<Document> {
+fn ways(factor_of_mmap: f64, rounds: usize) -> Vec<Report> {
     run(vec![row("pwrite", rounds, 1.0), row("mmap", rounds, factor_of_mmap)])
 }
 
@@ -105,7 +104,7 @@ fn what_is_missing_on_one_side_is_told() {
 #[test]
 fn figures_of_one_value_or_with_zeros_are_not_judged() {
     let row = |zero: f64| {
-        Row { verified: true, ..Row::new("writes") }
+        Case { verified: true, ..Case::new("writes") }
             .key("way", "pwrite")
             .metric("faults", "per record", Better::Lower, vec![zero, 1.0, 1.0, 1.0])
             .metric("syscalls", "per record", Better::Lower, vec![1.0])

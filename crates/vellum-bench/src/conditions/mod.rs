@@ -5,9 +5,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+
+use crate::error::{Context, Result};
 
 pub(crate) mod mount;
 
@@ -105,7 +107,7 @@ impl Conditions {
         let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
         let mount = mount::of(&directory);
         Conditions {
-            date: rfc3339(SystemTime::now()),
+            date: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             vellum: env!("CARGO_PKG_VERSION").to_string(),
             software: Vec::new(),
             command_line: std::env::args_os()
@@ -179,7 +181,8 @@ impl Device {
 }
 
 impl Writeback {
-    fn now() -> Writeback {
+    /// The settings as they are now.
+    pub(crate) fn now() -> Writeback {
         let setting = |name: &str| {
             read_word(&Path::new("/proc/sys/vm").join(name)).and_then(|text| text.parse().ok())
         };
@@ -225,6 +228,13 @@ pub(crate) fn filesystem_of(directory: &Path) -> Option<Filesystem> {
     mount::of(&directory.canonicalize().ok()?).map(|mount| mount.filesystem)
 }
 
+/// How many bytes of the filesystem of `directory` anybody may use.
+pub(crate) fn free_bytes(directory: &Path) -> Result<u64> {
+    let stat = rustix::fs::statvfs(directory)
+        .context(|| format!("ask for the free space of {}", directory.display()))?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
 /// A line of `/proc/meminfo`, in bytes.
 pub(crate) fn memory_bytes(name: &str) -> Option<u64> {
     let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
@@ -263,46 +273,9 @@ fn read_word(path: &Path) -> Option<String> {
     (!text.is_empty()).then(|| text.to_string())
 }
 
-/// UTC in the form `2026-11-20T09:30:00Z`.
-fn rfc3339(time: SystemTime) -> String {
-    let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let (year, month, day) = civil(seconds / 86_400);
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
-/// The date that is `days` after 1970-01-01. Years are counted from March, so that the day that
-/// comes and goes is the last of a year; 400 of them always have the same number of days.
-fn civil(days: u64) -> (u64, u64, u64) {
-    const DAYS_TO_1970: u64 = 719_468; // from 0000-03-01
-    const DAYS_IN_400_YEARS: u64 = 146_097;
-    let days = days + DAYS_TO_1970;
-    let (era, day_of_era) = (days / DAYS_IN_400_YEARS, days % DAYS_IN_400_YEARS);
-    let leap_days = day_of_era / 1460 - day_of_era / 36_524 + day_of_era / 146_096;
-    let year_of_era = (day_of_era - leap_days) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (400 * era + year_of_era + u64::from(month <= 2), month, day)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-
-    #[test]
-    fn dates_are_right_around_leap_days() {
-        let at = |seconds| rfc3339(UNIX_EPOCH + Duration::from_secs(seconds));
-        assert_eq!(at(0), "1970-01-01T00:00:00Z");
-        assert_eq!(at(951_782_399), "2000-02-28T23:59:59Z");
-        assert_eq!(at(951_782_400), "2000-02-29T00:00:00Z");
-        assert_eq!(at(951_868_800), "2000-03-01T00:00:00Z");
-        assert_eq!(at(1_735_689_599), "2024-12-31T23:59:59Z");
-        assert_eq!(at(4_107_542_400), "2100-03-01T00:00:00Z");
-    }
 
     #[test]
     fn the_scheduler_in_use_is_the_one_in_brackets() {
@@ -318,5 +291,7 @@ mod tests {
         assert!(conditions.machine.memory_bytes.unwrap() > 1 << 20);
         assert!(conditions.writeback.dirty_background_ratio.is_some());
         assert!(conditions.load_average.is_some());
+        let date: Timestamp = conditions.date.parse().unwrap();
+        assert!(conditions.date.len() == 20 && date <= Timestamp::now(), "{}", conditions.date);
     }
 }

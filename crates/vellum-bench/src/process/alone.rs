@@ -1,12 +1,12 @@
 //! One process that does one thing: what kills it costs no more than itself.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::{Child, DONE, FAILED, Slot, fork_child, report};
+use super::{Child, DONE, FAILED, Slot, UNSUPPORTED, fork_child, report};
 use crate::error::{Context, Error, Result};
 use crate::shared::Shared;
 
@@ -14,9 +14,9 @@ use crate::shared::Shared;
 ///
 /// # Errors
 ///
-/// What `work` returned; that it panicked; the signal that killed it; or that it had not finished
+/// What `work` returned, of the same kind if the system can't do it; that it panicked; the signal that killed it; or that it had not finished
 /// after `limit`, when it is killed.
-pub(crate) fn alone(limit: Duration, work: impl FnOnce() -> Result<()>) -> Result<()> {
+fn alone(limit: Duration, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let slots = Shared::<Slot>::new(1)?;
     let slot = &slots[0];
     let mut child = fork_child(|| report(slot, work)).context(|| "start a process")?;
@@ -28,8 +28,30 @@ pub(crate) fn alone(limit: Duration, work: impl FnOnce() -> Result<()>) -> Resul
     match slot.outcome.load(Ordering::Relaxed) {
         DONE => Ok(()),
         FAILED => Err(Error::failed(slot.text())),
+        UNSUPPORTED => Err(Error::unsupported(slot.text())),
         _ => Err(Error::failed(format!("exited without a report, {:?}", status.exit_status()))),
     }
+}
+
+/// The same for work that comes to `count` numbers at most; a number that is not told is 0.
+///
+/// # Errors
+///
+/// As for [`alone`].
+pub(crate) fn figures(
+    limit: Duration,
+    count: usize,
+    work: impl FnOnce() -> Result<Vec<f64>>,
+) -> Result<Vec<f64>> {
+    // The child writes, and the parent reads after it has ended, which orders everything.
+    let words = Shared::<AtomicU64>::new(count)?;
+    alone(limit, || {
+        for (word, figure) in words.iter().zip(work()?) {
+            word.store(figure.to_bits(), Ordering::Relaxed);
+        }
+        Ok(())
+    })?;
+    Ok(words.iter().map(|word| f64::from_bits(word.load(Ordering::Relaxed))).collect())
 }
 
 /// Sleeps until the child has ended.
@@ -88,6 +110,14 @@ mod tests {
             Ok(())
         });
         assert_eq!(killed.unwrap_err().to_string(), "killed by SIGKILL");
+    }
+
+    #[test]
+    fn numbers_and_what_the_system_can_not_do_arrive() {
+        assert_eq!(figures(LIMIT, 3, || Ok(vec![1.5, -0.5])).unwrap(), [1.5, -0.5, 0.0]);
+        let error = figures(LIMIT, 1, || Err(Error::unsupported("no such call"))).unwrap_err();
+        assert_eq!(error.kind(), crate::ErrorKind::Unsupported);
+        assert_eq!(error.to_string(), "no such call");
     }
 
     #[test]

@@ -18,7 +18,9 @@
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -28,13 +30,13 @@ use rustix::thread::futex;
 use rustix::time::{ClockId, clock_gettime};
 use zerocopy::FromZeros;
 
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, ErrorKind, Result};
 use crate::shared::Shared;
 
 mod alone;
 mod child;
 
-pub(crate) use alone::alone;
+pub(crate) use alone::figures;
 use child::page_faults;
 pub(crate) use child::{Child, fork_child};
 
@@ -81,6 +83,8 @@ pub(crate) struct Slot {
 
 const DONE: u32 = 1;
 const FAILED: u32 = 2;
+/// What failed is something that the system can't do.
+const UNSUPPORTED: u32 = 3;
 
 /// A child's side of the race.
 pub(crate) struct Runner<'a> {
@@ -107,7 +111,34 @@ impl Runner<'_> {
                 Err(error) => return Err(error).context(|| "wait at the start"),
             }
         }
-        Ok(Standing { faults_before })
+        Ok(Standing { faults_before, begun: Instant::now() })
+    }
+
+    /// Has `count` threads do `work`. Each gets ready and then waits at its [`Start`]; the clock starts
+    /// when all threads of all processes do so. Returns what they came to when all have ended.
+    pub(crate) fn with_threads<T: Send>(
+        &self,
+        count: u32,
+        work: impl Fn(u32, &Start) -> Result<T> + Sync,
+    ) -> Result<(Standing, Vec<T>)> {
+        let start = Start {
+            ready: Barrier::new(count as usize + 1),
+            open: Barrier::new(count as usize + 1),
+        };
+        let (work, start) = (&work, &start);
+        thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..count).map(|thread| scope.spawn(move || work(thread, start))).collect();
+            start.ready.wait();
+            let standing = self.stand_ready();
+            // Whatever came of that, the threads must not wait for ever.
+            start.open.wait();
+            let panicked = || Error::failed("a thread panicked");
+            let results =
+                threads.into_iter().map(|thread| thread.join().map_err(|_| panicked())?);
+            let results = results.collect::<Result<Vec<T>>>();
+            Ok((standing?, results?))
+        })
     }
 
     /// The work is done but for what only the last one has to do: is this the last one?
@@ -130,6 +161,28 @@ impl Runner<'_> {
 #[derive(Clone, Copy)]
 pub(crate) struct Standing {
     faults_before: u64,
+    begun: Instant,
+}
+
+impl Standing {
+    /// How long the clock has run.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+}
+
+/// Where the threads of a process wait for the clock.
+pub(crate) struct Start {
+    ready: Barrier,
+    open: Barrier,
+}
+
+impl Start {
+    /// This thread is ready; returns when the clock has started.
+    pub(crate) fn wait(&self) {
+        self.ready.wait();
+        self.open.wait();
+    }
 }
 
 /// Has `count` processes do `work` at the same time, and waits for all of them.
@@ -207,7 +260,9 @@ pub(crate) fn report(slot: &Slot, work: impl FnOnce() -> Result<()>) -> i32 {
         room.store(*byte, Ordering::Relaxed);
     }
     slot.text_len.store(len as u32, Ordering::Relaxed);
-    slot.outcome.store(FAILED, Ordering::Relaxed);
+    let is_unsupported = error.kind() == ErrorKind::Unsupported;
+    let outcome = if is_unsupported { UNSUPPORTED } else { FAILED };
+    slot.outcome.store(outcome, Ordering::Relaxed);
     1
 }
 
@@ -300,7 +355,7 @@ impl Team<'_> {
         }
         match slot.outcome.load(Ordering::Relaxed) {
             DONE => Ok(Ok(())),
-            FAILED => said(format!("failed: {}", slot.text())),
+            FAILED | UNSUPPORTED => said(format!("failed: {}", slot.text())),
             _ => said(format!("exited without a report, {:?}", status.exit_status())),
         }
     }
@@ -313,74 +368,4 @@ fn now_ns() -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use rustix::process::{Signal, getpid, kill_process};
-
-    use super::*;
-
-    const LIMIT: Duration = Duration::from_secs(60);
-
-    #[test]
-    fn every_process_runs_and_reports() {
-        let race = race(5, LIMIT, &|runner| {
-            let standing = runner.stand_ready()?;
-            runner.finish(standing, u64::from(runner.index()) * 10)
-        });
-        assert_eq!(race.unwrap().acknowledged, [0, 10, 20, 30, 40]);
-    }
-
-    #[test]
-    fn exactly_one_process_is_the_last() {
-        let race = race(5, LIMIT, &|runner| {
-            let standing = runner.stand_ready()?;
-            runner.finish(standing, u64::from(runner.is_last()))
-        });
-        assert_eq!(race.unwrap().acknowledged.iter().sum::<u64>(), 1);
-    }
-
-    #[test]
-    fn a_process_that_fails_before_the_start_fails_the_race() {
-        let race = race(3, LIMIT, &|runner| {
-            if runner.index() == 1 {
-                return Err(Error::failed("no bread"));
-            }
-            runner.stand_ready().map(drop)
-        });
-        assert_eq!(race.unwrap_err().to_string(), "process 1 failed: no bread");
-    }
-
-    #[test]
-    fn a_process_that_fails_after_the_start_fails_the_race() {
-        let race = race(3, LIMIT, &|runner| {
-            let standing = runner.stand_ready()?;
-            if runner.index() == 2 {
-                return Err(Error::failed("no butter"));
-            }
-            runner.finish(standing, 1)
-        });
-        assert_eq!(race.unwrap_err().to_string(), "process 2 failed: no butter");
-    }
-
-    #[test]
-    fn a_process_that_is_killed_fails_the_race() {
-        let race = race(3, LIMIT, &|runner| {
-            let standing = runner.stand_ready()?;
-            if runner.index() == 0 {
-                let _ = kill_process(getpid(), Signal::KILL);
-            }
-            runner.finish(standing, 1)
-        });
-        assert_eq!(race.unwrap_err().to_string(), "process 0 was killed by signal 9");
-    }
-
-    #[test]
-    fn a_process_that_does_not_end_is_killed_at_the_limit() {
-        let race = race(2, Duration::from_millis(1), &|runner| {
-            let standing = runner.stand_ready()?;
-            let never = AtomicU32::new(0);
-            let _ = futex::wait(&never, futex::Flags::empty(), 0, None);
-            runner.finish(standing, 1)
-        });
-        assert!(race.unwrap_err().to_string().contains("had not finished"));
-    }
-}
+mod tests;

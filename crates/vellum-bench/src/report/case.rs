@@ -1,51 +1,169 @@
-//! What the cases of all suites have in common, whatever else is in them.
+//! A case: what was measured in one way, in one setting, in one place. All suites share this form; it
+//! is what terminal, JSON, Markdown and HTML show, and what two runs are compared by.
 
-use super::row::Row;
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 
-/// A case of a suite.
-pub trait ToRow: Sized {
-    /// The same in the common form.
-    fn to_row(&self) -> Row;
+use crate::stats::Spread;
 
-    /// Was it run, and well?
-    fn outcome(&self) -> Outcome<'_>;
-
-    /// The tables for a terminal, at most 100 columns wide, each after an empty line.
-    fn tables(cases: &[Self]) -> String;
-
-    /// What can't be said in a cell: why cases were not run, or failed. What is in the list twice
-    /// is told once.
-    fn notes(cases: &[Self]) -> Vec<String>;
-}
-
-/// What became of a case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome<'a> {
+/// What was measured in one way, in one setting, in one place.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Case {
+    /// The heading of the table that it stands in. The rows of a table have keys and metrics of the
+    /// same names, and are there to be compared with each other.
+    pub table: String,
+    /// What tells it from the other rows of its table, in the order of the columns: where it was
+    /// measured, in what way, with how many threads. Two runs are matched by these.
+    pub keys: Vec<Key>,
+    /// What came out, the most telling first. Empty if the row has no numbers.
+    pub metrics: Vec<Metric>,
+    /// How a figure went over time or over something else, for charts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<Series>,
     /// Was everything that should be there found after each round?
     pub verified: bool,
-    /// Why it can't be done here.
-    pub skipped: Option<&'a str>,
-    /// What went wrong.
-    pub failed: Option<&'a str>,
+    /// Why it can't be done here. Such a row has no numbers.
+    pub skipped: Option<String>,
+    /// What went wrong. Such a row has no numbers.
+    pub failed: Option<String>,
 }
 
-impl Outcome<'_> {
+/// One of the names that a row has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Key {
+    /// Of the column: `filesystem`, `way`, `threads`.
+    pub name: String,
+    /// As it is to be read: `ext4`, `pwrite`, `4`.
+    pub value: String,
+}
+
+/// A figure of which there is one for each round, or one for all. In JSON, `min`, `median` and `max`
+/// stand beside the samples: people read it too.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Metric {
+    /// What is counted: `write`, `write and sync`, `p99`.
+    pub name: String,
+    /// In what: `GB/s`, `ms`, `us`, `x`.
+    pub unit: String,
+    /// Which way is good.
+    pub better: Better,
+    /// The figures, in the order of the rounds.
+    pub samples: Vec<f64>,
+}
+
+/// Which of two figures is the better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// Speeds, ratios of speeds.
+    Higher,
+    /// Times, costs.
+    Lower,
+    /// Neither: counts that describe.
+    Neither,
+}
+
+/// A figure against another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// What it shows: `IOPS over time`, `latency percentiles`.
+    pub name: String,
+    /// The unit of the first number of each point.
+    pub x: String,
+    /// The unit of the second.
+    pub y: String,
+    /// In ascending order of x.
+    pub points: Vec<[f64; 2]>,
+}
+
+impl Case {
     /// The verdict on a case that was run, and well.
     pub(crate) const VERIFIED: &'static str = "yes";
 
-    /// The same in a word, for a column `verified`.
+    /// A case without numbers yet.
+    pub(crate) fn new(table: impl Into<String>) -> Case {
+        Case { table: table.into(), ..Case::default() }
+    }
+
+    /// Adds a key.
+    pub(crate) fn key(mut self, name: &str, value: impl ToString) -> Case {
+        self.keys.push(Key { name: name.into(), value: value.to_string() });
+        self
+    }
+
+    /// Adds a metric; one without samples, or with one that is no number, is left out.
+    pub(crate) fn metric(
+        mut self,
+        name: &str,
+        unit: &str,
+        better: Better,
+        samples: Vec<f64>,
+    ) -> Case {
+        if !samples.is_empty() && samples.iter().all(|sample| sample.is_finite()) {
+            let (name, unit) = (name.into(), unit.into());
+            self.metrics.push(Metric { name, unit, better, samples });
+        }
+        self
+    }
+
+    /// The value of the key of this name.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.keys.iter().find(|key| key.name == name).map(|key| key.value.as_str())
+    }
+
+    /// The metric of this name.
+    pub fn figure(&self, name: &str) -> Option<&Metric> {
+        self.metrics.iter().find(|metric| metric.name == name)
+    }
+
+    /// What it is called among the cases of its suite: its way, or all its keys.
+    pub fn name(&self) -> String {
+        let way = ["way", "case", "logger"].into_iter().find_map(|key| self.value(key));
+        let keys = || self.keys.iter().map(|key| key.value.as_str()).collect::<Vec<&str>>();
+        way.map_or_else(|| keys().join(" "), String::from)
+    }
+
+    /// What became of it in a word, for a column `verified`.
     pub fn verdict(&self) -> &'static str {
         match self {
-            Outcome { failed: Some(_), .. } => "FAILED",
-            Outcome { skipped: Some(_), .. } => "skipped",
-            Outcome { verified: true, .. } => Outcome::VERIFIED,
+            Case { failed: Some(_), .. } => "FAILED",
+            Case { skipped: Some(_), .. } => "skipped",
+            Case { verified: true, .. } => Case::VERIFIED,
             _ => "no",
         }
     }
 
-    /// The reason, if there is one, in a line about `name`.
-    pub(crate) fn note(&self, name: &str) -> Option<String> {
-        let reason = self.failed.or(self.skipped)?;
-        Some(format!("{} {name}: {reason}", self.verdict()))
+    /// Why it has no numbers.
+    pub fn reason(&self) -> Option<&str> {
+        self.failed.as_deref().or(self.skipped.as_deref())
+    }
+}
+
+impl Series {
+    /// One that shows `y` over `x`, each named by its unit.
+    pub(crate) fn new(name: &str, x: &str, y: &str, points: Vec<[f64; 2]>) -> Series {
+        Series { name: name.into(), x: x.into(), y: y.into(), points }
+    }
+}
+
+impl Metric {
+    /// Minimum, median and maximum of the rounds.
+    pub fn spread(&self) -> Option<Spread> {
+        Spread::of(&self.samples)
+    }
+}
+
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let spread = self.spread();
+        let mut metric = serializer.serialize_struct("Metric", 7)?;
+        metric.serialize_field("name", &self.name)?;
+        metric.serialize_field("unit", &self.unit)?;
+        metric.serialize_field("better", &self.better)?;
+        metric.serialize_field("min", &spread.map(|spread| spread.min))?;
+        metric.serialize_field("median", &spread.map(|spread| spread.median))?;
+        metric.serialize_field("max", &spread.map(|spread| spread.max))?;
+        metric.serialize_field("samples", &self.samples)?;
+        metric.end()
     }
 }

@@ -1,7 +1,6 @@
 //! Rows that are shown together: those of one table on one filesystem.
 
-use super::case::Outcome;
-use super::row::{Key, Metric, Row};
+use super::case::{Case, Key, Metric};
 use super::table::{Writing, count, number};
 
 /// The key that every row has first.
@@ -9,7 +8,7 @@ const FILESYSTEM: &str = "filesystem";
 
 /// Rows with the same heading and filesystem.
 pub(crate) struct Group<'a> {
-    pub(crate) rows: Vec<&'a Row>,
+    pub(crate) rows: Vec<&'a Case>,
 }
 
 /// A metric as a column.
@@ -21,7 +20,7 @@ pub(crate) struct Figure<'a> {
 
 impl<'a> Group<'a> {
     /// All rows, in the order in which their tables begin.
-    pub(crate) fn all(rows: &'a [Row]) -> Vec<Group<'a>> {
+    pub(crate) fn all(rows: &'a [Case]) -> Vec<Group<'a>> {
         let mut groups: Vec<Group<'a>> = Vec::new();
         for row in rows {
             let heading = heading(row);
@@ -88,32 +87,31 @@ impl<'a> Group<'a> {
 
     /// Was every row run, and everything found that should be there?
     pub(crate) fn is_verified(&self) -> bool {
-        self.rows.iter().all(|row| row.outcome().verdict() == Outcome::VERIFIED)
+        self.rows.iter().all(|row| row.verdict() == Case::VERIFIED)
     }
 
     /// Why rows have no numbers; rows with the same reason in one note.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let mut reasons: Vec<(&str, &str, Vec<&Row>)> = Vec::new();
+        let mut reasons: Vec<(&str, &str, Vec<&Case>)> = Vec::new();
         for row in &self.rows {
-            let outcome = row.outcome();
-            let Some(reason) = outcome.failed.or(outcome.skipped) else { continue };
-            let verdict = outcome.verdict();
+            let Some(reason) = row.reason() else { continue };
+            let verdict = row.verdict();
             match reasons.iter_mut().find(|known| (known.0, known.1) == (verdict, reason)) {
                 Some((.., rows)) => rows.push(row),
                 None => reasons.push((verdict, reason, vec![row])),
             }
         }
-        let note = |(verdict, reason, rows): (&str, &str, Vec<&Row>)| {
+        let note = |(verdict, reason, rows): (&str, &str, Vec<&Case>)| {
             format!("{verdict} {}: {reason}", self.names(&rows))
         };
         reasons.into_iter().map(note).collect()
     }
 
     /// `table, ext4: pwrite 4 KiB; pwrite 64 KiB`, or how many there are.
-    fn names(&self, rows: &[&Row]) -> String {
+    fn names(&self, rows: &[&Case]) -> String {
         const NAMED_MAX: usize = 4;
         let columns = self.key_columns();
-        let name = |row: &&Row| {
+        let name = |row: &&Case| {
             let values = columns.iter().map(|name| row.value(name).unwrap_or("–"));
             values.collect::<Vec<&str>>().join(" ")
         };
@@ -127,18 +125,18 @@ impl<'a> Group<'a> {
 
 impl Figure<'_> {
     /// This metric of `row`.
-    pub(crate) fn of<'a>(&self, row: &'a Row) -> Option<&'a Metric> {
+    pub(crate) fn of<'a>(&self, row: &'a Case) -> Option<&'a Metric> {
         row.metrics
             .iter()
             .find(|metric| (metric.name.as_str(), metric.unit.as_str()) == (self.name, self.unit))
     }
 
     /// The samples of `row`; empty where it has no such metric.
-    pub(crate) fn samples<'a>(&self, row: &'a Row) -> &'a [f64] {
+    pub(crate) fn samples<'a>(&self, row: &'a Case) -> &'a [f64] {
         self.of(row).map_or(&[], |metric| &metric.samples)
     }
 }
 
-fn heading(row: &Row) -> (&str, &str) {
+fn heading(row: &Case) -> (&str, &str) {
     (row.value(FILESYSTEM).unwrap_or(""), &row.table)
 }

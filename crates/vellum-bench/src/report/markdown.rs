@@ -1,19 +1,15 @@
 //! A report as Markdown, for an issue or a page of documentation.
 
-use super::document::Document;
-use super::group::{Figure, Group};
-use super::row::Row;
-use super::table::{median_as, range_as};
+use super::Report;
+use super::group::Group;
 
-impl Document {
+impl Report {
     /// The report as Markdown: conditions, a table for each filesystem and heading, the reasons of
     /// what has no numbers, the warnings.
     pub fn to_markdown(&self) -> String {
         let groups = Group::all(&self.cases);
-        let tables: String = groups.iter().map(table).collect();
-        let notes = groups.iter().flat_map(Group::notes);
-        let warnings = self.warnings.iter().map(|warning| format!("warning: {warning}"));
-        let mut foot = list(notes.chain(warnings));
+        let tables: String = groups.iter().map(|group| group.sheet(true).to_markdown()).collect();
+        let mut foot = list(self.notes().into_iter());
         if !foot.is_empty() {
             foot.insert(0, '\n');
         }
@@ -22,56 +18,18 @@ impl Document {
     }
 
     fn conditions(&self) -> Vec<String> {
-        let conditions = &self.conditions;
-        let mut lines = conditions.lines();
-        lines.push(format!(
-            "{}, vellum {}, {} rounds and a warm-up; shown are medians",
-            conditions.date, conditions.vellum, self.rounds
-        ));
-        if let Some([load, ..]) = conditions.load_average {
+        let mut lines = self.lines();
+        lines.iter_mut().last().into_iter().for_each(|about| about.push_str("; shown are medians"));
+        if let Some([load, ..]) = self.conditions.load_average {
             lines.push(format!("load average {load:.2} before the start"));
         }
         lines
     }
 }
 
-fn table(group: &Group<'_>) -> String {
-    let (keys, figures) = (group.key_columns(), group.figures());
-    let mut headings: Vec<String> = keys.iter().map(|name| cell(name)).collect();
-    let mut rules = vec![":--"; keys.len()];
-    for (index, Figure { name, unit }) in figures.iter().enumerate() {
-        headings.push(cell(&[*name, *unit].join(" ")));
-        rules.push("--:");
-        if index == 0 {
-            headings.push("min … max".into());
-            rules.push("--:");
-        }
-    }
-    headings.push("verified".into());
-    rules.push(":--");
-    let rules: Vec<String> = rules.into_iter().map(String::from).collect();
-    let rows = group.rows.iter().map(|row| line(&cells(group, row, &keys)));
-    let rows: String = rows.collect();
-    format!("\n## {}\n\n{}{}{rows}", cell(&group.title()), line(&headings), line(&rules))
-}
-
-fn cells(group: &Group<'_>, row: &Row, keys: &[&str]) -> Vec<String> {
-    let mut cells: Vec<String> =
-        keys.iter().map(|name| cell(row.value(name).unwrap_or("–"))).collect();
-    for (index, figure) in group.figures().iter().enumerate() {
-        let (number, samples) = (group.number(figure), figure.samples(row));
-        cells.push(median_as(number, samples));
-        if index == 0 {
-            cells.push(range_as(number, samples));
-        }
-    }
-    cells.push(row.outcome().verdict().into());
-    cells
-}
-
 /// A row of a table.
-pub(crate) fn line(cells: &[String]) -> String {
-    format!("| {} |\n", cells.join(" | "))
+pub(super) fn line(cells: impl Iterator<Item = String>) -> String {
+    format!("| {} |\n", cells.collect::<Vec<String>>().join(" | "))
 }
 
 /// A list.
@@ -80,7 +38,7 @@ pub(crate) fn list(items: impl Iterator<Item = String>) -> String {
 }
 
 /// Text that Markdown shows as it is: no sign in it breaks a table or becomes a style.
-pub(crate) fn cell(text: &str) -> String {
+pub(super) fn cell(text: &str) -> String {
     let mut cell = String::new();
     for sign in text.trim().chars() {
         if matches!(sign, '|' | '\\' | '`' | '*' | '_' | '<' | '>' | '[' | ']' | '#') {

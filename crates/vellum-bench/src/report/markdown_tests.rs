@@ -4,10 +4,10 @@ use std::path::Path;
 
 use super::*;
 use crate::conditions::Conditions;
-use crate::report::{Better, Report};
+use crate::report::{Better, Case};
 
-fn row(filesystem: &str, way: &str) -> Row {
-    Row { verified: true, ..Row::new("writes") }
+fn row(filesystem: &str, way: &str) -> Case {
+    Case { verified: true, ..Case::new("writes") }
         .key("filesystem", filesystem)
         .key("file", "emptied")
         .key("way", way)
@@ -15,16 +15,15 @@ fn row(filesystem: &str, way: &str) -> Row {
         .metric("speed", "x", Better::Higher, vec![0.5])
 }
 
-fn markdown(cases: Vec<Row>) -> String {
+fn markdown(cases: Vec<Case>) -> String {
     let conditions = Conditions::now(Path::new("/"), &vellum::Options::new());
-    let warnings = vec![String::from("it rains")];
-    Report { suite: "write", conditions, rounds: 3, warnings, cases }.document().to_markdown()
+    Report::new("write", conditions, 3, vec!["it rains".into()], cases).to_markdown()
 }
 
 #[test]
 fn every_table_has_its_rows_and_the_reasons_stand_below() {
-    let skipped = Row { verified: false, metrics: Vec::new(), ..row("ext4", "b|c") };
-    let skipped = Row { skipped: Some("no O_DIRECT".into()), ..skipped };
+    let skipped = Case { verified: false, metrics: Vec::new(), ..row("ext4", "b|c") };
+    let skipped = Case { skipped: Some("no O_DIRECT".into()), ..skipped };
     let text = markdown(vec![row("ext4", "a"), skipped, row("xfs", "a")]);
     let expected = "
 ## writes, ext4, file emptied

@@ -1,37 +1,38 @@
-//! The result of a run: data, JSON, Markdown and a table.
+//! The result of a run: data, JSON, Markdown, HTML and tables for a terminal.
 //!
-//! A report is the same for every suite but for its cases, which each suite defines: what one case
-//! is, and which tables show several. Everything but the tables for a terminal is made from the
-//! common form of a case, [`Row`].
+//! All suites write the same form, so that one program reads them all: `compare`, the HTML page, and
+//! whatever reads the JSON. Its number, `format`, grows when an older program would misunderstand
+//! what a newer one writes.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::conditions::Conditions;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
-pub(crate) mod append;
 mod case;
-pub(crate) mod commit;
-mod document;
 pub(crate) mod group;
 pub(crate) mod html;
 mod json;
 pub(crate) mod markdown;
-mod row;
-pub(crate) mod sync;
 pub(crate) mod table;
 mod tables;
 
-pub use case::{Outcome, ToRow};
-pub use document::Document;
+pub use case::{Better, Case, Key, Metric, Series};
 pub use html::{html, html_with_recommendation};
 pub(crate) use json::text as json_text;
-pub use row::{Better, Key, Metric, Row, Series};
-pub(crate) use table::{place_name, size, wrapped};
+pub(crate) use table::wrapped;
 
-/// The result of a run of a suite whose cases are `C`.
-#[derive(Clone, Debug)]
-pub struct Report<C> {
+/// The form that this version writes and reads.
+const FORMAT: u32 = 1;
+
+/// The result of a run of a suite.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// The form of the rest: 1.
+    pub format: u32,
     /// The name of the suite.
-    pub suite: &'static str,
+    pub suite: String,
     /// What the numbers were taken under.
     pub conditions: Conditions,
     /// How many rounds were counted, after one that was not.
@@ -39,38 +40,51 @@ pub struct Report<C> {
     /// Why the numbers should be taken with care; empty if nothing was noticed.
     pub warnings: Vec<String>,
     /// What was measured.
-    pub cases: Vec<C>,
+    pub cases: Vec<Case>,
 }
 
-/// A report of any suite, for whoever hands it out.
-pub trait ReportView {
-    /// See [`Report::table`].
-    fn table(&self) -> String;
-
-    /// See [`Report::document`].
-    fn document(&self) -> Document;
-}
-
-impl<C: ToRow> ReportView for Report<C> {
-    fn table(&self) -> String {
-        Report::table(self)
+impl Report {
+    pub(crate) fn new(
+        suite: &str,
+        conditions: Conditions,
+        rounds: u32,
+        warnings: Vec<String>,
+        cases: Vec<Case>,
+    ) -> Report {
+        Report { format: FORMAT, suite: suite.into(), conditions, rounds, warnings, cases }
     }
 
-    fn document(&self) -> Document {
-        Report::document(self)
+    /// Reads what [`Report::to_json`] or [`Report::all_to_json`] wrote: one report, or a list of
+    /// them.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with `text`: it is not JSON, not a report, or one in another form.
+    pub fn from_json(text: &str) -> Result<Vec<Report>> {
+        let value: Value = serde_json::from_str(text)
+            .map_err(|error| Error::failed(format!("it is not JSON: {error}")))?;
+        let values = match value {
+            Value::Array(values) if values.is_empty() => {
+                return Err(Error::failed("it is an empty list and has no report"));
+            }
+            Value::Array(values) => values,
+            value => vec![value],
+        };
+        values.into_iter().map(Report::from_value).collect()
     }
-}
 
-impl<C: ToRow> Report<C> {
-    /// The cases in the common form.
-    pub fn rows(&self) -> Vec<Row> {
-        self.cases.iter().map(ToRow::to_row).collect()
-    }
-
-    /// The report as it is kept in a file.
-    pub fn document(&self) -> Document {
-        let Report { suite, conditions, rounds, warnings, .. } = self;
-        Document::new(suite, conditions, *rounds, warnings, self.rows())
+    fn from_value(value: Value) -> Result<Report> {
+        let format = value.get("format").and_then(Value::as_u64);
+        if format.is_none() || value.get("suite").is_none() {
+            return Err(Error::failed("it is JSON, but not a report of `vellum bench`"));
+        }
+        if let Some(format) = format.filter(|format| *format != u64::from(FORMAT)) {
+            return Err(Error::failed(format!(
+                "it is a report in form {format}, and this version reads form {FORMAT}"
+            )));
+        }
+        serde_json::from_value(value)
+            .map_err(|error| Error::failed(format!("it is a damaged report: {error}")))
     }
 
     /// The report as JSON, with a newline at the end.
@@ -79,46 +93,43 @@ impl<C: ToRow> Report<C> {
     ///
     /// None in practice: everything in a report can be written as JSON.
     pub fn to_json(&self) -> Result<String> {
-        self.document().to_json()
+        json::text(self)
     }
 
-    /// The report as Markdown: see [`Document::to_markdown`].
-    pub fn to_markdown(&self) -> String {
-        self.document().to_markdown()
+    /// Several reports as a list; one stands for itself.
+    ///
+    /// # Errors
+    ///
+    /// None in practice.
+    pub fn all_to_json(reports: &[Report]) -> Result<String> {
+        match reports {
+            [report] => report.to_json(),
+            reports => json::text(&reports),
+        }
     }
 
     /// The cases that failed. A program that finds any should say so by its exit code.
-    pub fn failures(&self) -> impl Iterator<Item = &C> {
-        self.cases.iter().filter(|case| case.outcome().failed.is_some())
+    pub fn failures(&self) -> impl Iterator<Item = &Case> {
+        self.cases.iter().filter(|case| case.failed.is_some())
     }
 
-    /// Tables for a terminal, at most 100 columns wide, with the conditions above and the warnings
-    /// and reasons below.
-    pub fn table(&self) -> String {
-        let notes = C::notes(&self.cases);
-        [self.head(), C::tables(&self.cases), self.foot(notes)].concat()
+    /// Conditions and rounds, one fact a line.
+    fn lines(&self) -> Vec<String> {
+        let Conditions { date, vellum, .. } = &self.conditions;
+        let about = format!("{date}, vellum {vellum}, {} rounds and a warm-up", self.rounds);
+        self.conditions.lines().into_iter().chain([about]).collect()
     }
 
-    /// The conditions, in lines that fit.
-    fn head(&self) -> String {
-        let lines = self.conditions.lines();
-        let about = format!(
-            "{}, vellum {}, {} rounds and a warm-up",
-            self.conditions.date, self.conditions.vellum, self.rounds
-        );
-        lines.iter().chain([&about]).map(|line| table::wrapped(line)).collect()
-    }
-
-    /// The reasons and the warnings, each once, below an empty line.
-    fn foot(&self, reasons: Vec<String>) -> String {
+    /// Why cases have no numbers, then the warnings; each once.
+    fn notes(&self) -> Vec<String> {
+        let groups = group::Group::all(&self.cases);
         let warnings = self.warnings.iter().map(|warning| format!("warning: {warning}"));
         let mut notes: Vec<String> = Vec::new();
-        for note in reasons.into_iter().chain(warnings) {
+        for note in groups.iter().flat_map(group::Group::notes).chain(warnings) {
             if !notes.contains(&note) {
                 notes.push(note);
             }
         }
-        let lines: String = notes.iter().map(|note| table::wrapped(note)).collect();
-        if lines.is_empty() { lines } else { format!("\n{lines}") }
+        notes
     }
 }

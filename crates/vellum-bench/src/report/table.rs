@@ -1,12 +1,18 @@
-//! Tables for a terminal, never wider than 100 columns.
+//! A table: for a terminal, never wider than 100 columns, and as Markdown.
+
+use std::ops::Range;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
+use super::markdown::{cell, line};
 use crate::stats::Spread;
 
 /// The width that everything fits in.
 pub(crate) const WIDTH: usize = 100;
+
+/// A heading is broken where it gets longer than this.
+const HEADING_WIDTH: usize = 16;
 
 /// Where a column's cells stand.
 #[derive(Clone, Copy, Debug)]
@@ -15,82 +21,128 @@ pub(crate) enum Align {
     Right,
 }
 
-/// Heading and alignment of each column.
-pub(crate) type Columns<'a> = &'a [(&'a str, Align)];
-
-/// A filesystem as titles and keys name it: one that was made for the run says so.
-pub(crate) fn place_name(filesystem: &str, is_scratch: bool) -> String {
-    let has_device = is_scratch && filesystem != "tmpfs";
-    let medium = if has_device { ", loop device in memory" } else { "" };
-    format!("{filesystem}{medium}")
+/// What stands above a column.
+pub(crate) struct Heading {
+    name: String,
+    unit: String,
+    align: Align,
 }
 
-/// A size in the largest binary unit of which it is a whole number: `4 KiB`, `1000 B`.
-pub(crate) fn size(bytes: u64) -> String {
-    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let whole = units.iter().find(|(shift, _)| bytes > 0 && bytes.trailing_zeros() >= *shift);
-    whole.map_or_else(|| format!("{bytes} B"), |(shift, unit)| format!("{} {unit}", bytes >> shift))
+impl Heading {
+    pub(crate) fn new(name: &str, unit: &str, align: Align) -> Heading {
+        Heading { name: name.into(), unit: unit.into(), align }
+    }
+
+    /// In lines, for figures are narrow.
+    fn text(&self) -> String {
+        let name = lines(&self.name, HEADING_WIDTH, "");
+        if self.unit.is_empty() { name } else { name + "\n" + &self.unit }
+    }
+}
+
+/// A table, whatever it is shown as.
+pub(crate) struct Sheet {
+    pub(crate) title: String,
+    pub(crate) headings: Vec<Heading>,
+    pub(crate) rows: Vec<Vec<String>>,
+    /// So many columns tell the rows apart: they come first.
+    pub(crate) keys: usize,
+    /// So many columns stand at the end of what is seen first.
+    pub(crate) ends: usize,
+}
+
+impl Sheet {
+    /// For a terminal. What does not fit beside the rest stands in further blocks, with the keys
+    /// again.
+    pub(crate) fn to_text(&self) -> String {
+        let blocks = self.blocks();
+        let titles = [self.title.as_str()].into_iter().chain(std::iter::repeat(""));
+        let texts = blocks.iter().zip(titles).map(|(block, title)| self.block(title, block));
+        texts.collect()
+    }
+
+    /// Which columns each block has.
+    fn blocks(&self) -> Vec<Vec<usize>> {
+        let sum = |columns: Range<usize>| columns.map(|column| self.width(column)).sum::<usize>();
+        let (keys, ends) = (0..self.keys, self.headings.len() - self.ends..self.headings.len());
+        let mut blocks: Vec<Vec<usize>> = vec![keys.clone().collect()];
+        let mut width = sum(keys.clone()) + sum(ends.clone());
+        for column in keys.end..ends.start {
+            if width + self.width(column) > WIDTH && blocks[blocks.len() - 1].len() > self.keys {
+                blocks.push(keys.clone().collect());
+                width = sum(keys.clone());
+            }
+            width += self.width(column);
+            blocks.last_mut().into_iter().for_each(|block| block.push(column));
+        }
+        blocks[0].extend(ends);
+        blocks
+    }
+
+    /// With the blanks on both sides.
+    fn width(&self, column: usize) -> usize {
+        let heading = self.headings[column].text();
+        let texts = heading.lines().chain(self.rows.iter().map(|row| row[column].as_str()));
+        texts.map(|text| text.chars().count()).max().unwrap_or(0) + 2
+    }
+
+    fn block(&self, title: &str, columns: &[usize]) -> String {
+        let mut table = Table::new();
+        // Dynamic, so that a cell that is too long breaks instead of the line.
+        table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(WIDTH as u16);
+        table.set_header(columns.iter().map(|column| self.headings[*column].text()));
+        table.add_rows(self.rows.iter().map(|row| columns.iter().map(|column| &row[*column])));
+        for (shown, column) in table.column_iter_mut().zip(columns) {
+            shown.set_cell_alignment(match self.headings[*column].align {
+                Align::Left => CellAlignment::Left,
+                Align::Right => CellAlignment::Right,
+            });
+        }
+        let title = if title.is_empty() { String::new() } else { wrapped(title) };
+        format!("\n{title}{}\n", table.trim_fmt())
+    }
+
+    /// As Markdown, with a heading.
+    pub(crate) fn to_markdown(&self) -> String {
+        let heading = |heading: &Heading| cell(&format!("{} {}", heading.name, heading.unit));
+        let rule = |heading: &Heading| match heading.align {
+            Align::Left => String::from(":--"),
+            Align::Right => String::from("--:"),
+        };
+        let head = line(self.headings.iter().map(heading)) + &line(self.headings.iter().map(rule));
+        let rows = self.rows.iter().map(|row| line(row.iter().map(|text| cell(text))));
+        format!("\n## {}\n\n{head}{}", cell(&self.title), rows.collect::<String>())
+    }
 }
 
 /// A cell with nothing in it.
-pub(crate) fn dash() -> String {
+fn dash() -> String {
     String::from("–")
 }
 
 /// How a number is written.
 pub(crate) type Writing = fn(f64) -> String;
 
-/// The middle of `samples`.
-pub(crate) fn median(samples: &[f64]) -> String {
-    median_as(number, samples)
-}
-
-/// The same, with the number written by `number`.
+/// The middle of `samples`, written by `number`.
 pub(crate) fn median_as(number: Writing, samples: &[f64]) -> String {
     Spread::of(samples).map_or_else(dash, |spread| number(spread.median))
 }
 
-/// The smallest and the largest of `samples`.
-pub(crate) fn range(samples: &[f64]) -> String {
-    range_as(number, samples)
-}
-
-/// The same, with the numbers written by `number`.
+/// The smallest and the largest of `samples`, written by `number`.
 pub(crate) fn range_as(number: Writing, samples: &[f64]) -> String {
     let text = |spread: Spread| format!("{} … {}", number(spread.min), number(spread.max));
     Spread::of(samples).map_or_else(dash, text)
-}
-
-/// A title, unless it is empty, and a table under it.
-pub(crate) fn titled(
-    title: &str,
-    columns: Columns<'_>,
-    rows: impl Iterator<Item = Vec<String>>,
-) -> String {
-    let mut table = Table::new();
-    // Dynamic, so that a cell that is too long breaks instead of the line.
-    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(WIDTH as u16);
-    table.set_header(columns.iter().map(|(heading, _)| *heading));
-    table.add_rows(rows);
-    for (column, (_, align)) in table.column_iter_mut().zip(columns) {
-        column.set_cell_alignment(match align {
-            Align::Left => CellAlignment::Left,
-            Align::Right => CellAlignment::Right,
-        });
-    }
-    let title = if title.is_empty() { String::new() } else { wrapped(title) };
-    format!("\n{title}{}\n", table.trim_fmt())
 }
 
 /// A number with about three digits that count.
 pub(crate) fn number(value: f64) -> String {
     let decimals = match value.abs() {
         0.0 => 0,
-        size if size >= 100.0 => 0,
-        size if size >= 10.0 => 1,
-        size if size >= 0.1 => 2,
-        size if size >= 0.001 => 4,
+        size if size >= 99.95 => 0,
+        size if size >= 9.995 => 1,
+        size if size >= 0.0995 => 2,
+        size if size >= 0.000_995 => 4,
         _ => 6,
     };
     format!("{value:.decimals$}")
@@ -103,21 +155,26 @@ pub(crate) fn count(value: f64) -> String {
 
 /// The text in lines that fit, those after the first indented.
 pub(crate) fn wrapped(text: &str) -> String {
+    lines(text, WIDTH, "    ") + "\n"
+}
+
+/// The text in lines of at most `width`, as far as its words allow, those after the first indented.
+pub(crate) fn lines(text: &str, width: usize, indent: &str) -> String {
     let mut lines = String::new();
-    let mut width = 0;
+    let mut filled = 0;
     for word in text.split_whitespace() {
         let len = word.chars().count();
-        if width > 0 && width + 1 + len > WIDTH {
-            lines.push_str("\n    ");
-            width = 4;
-        } else if width > 0 {
+        if filled > 0 && filled + 1 + len > width {
+            lines.push('\n');
+            lines.push_str(indent);
+            filled = indent.len();
+        } else if filled > 0 {
             lines.push(' ');
-            width += 1;
+            filled += 1;
         }
         lines.push_str(word);
-        width += len;
+        filled += len;
     }
-    lines.push('\n');
     lines
 }
 
@@ -130,13 +187,6 @@ mod tests {
         let numbers = [0.0, 0.000_02, 0.0123, 0.921, 15.04, 123.4, 65_000.0];
         let texts = ["0", "0.000020", "0.0123", "0.92", "15.0", "123", "65000"];
         assert_eq!(numbers.map(number), texts);
-    }
-
-    #[test]
-    fn sizes_are_whole_numbers_of_their_unit() {
-        let sizes = [0, 128, 4095, 4096, 5 << 20, 10 << 30, (1 << 20) + 1024];
-        let texts = ["0 B", "128 B", "4095 B", "4 KiB", "5 MiB", "10 GiB", "1025 KiB"];
-        assert_eq!(sizes.map(size), texts);
     }
 
     #[test]

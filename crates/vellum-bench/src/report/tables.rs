@@ -1,129 +1,74 @@
-//! Tables for a terminal from cases in the common form.
+//! The tables of a report.
 
-use super::case::{Outcome, ToRow};
+use super::Report;
 use super::group::{Figure, Group};
-use super::row::Row;
-use super::table::{Align, WIDTH, Writing, median_as, range_as, titled};
+use super::table::{Align, Heading, Sheet, Writing, median_as, range_as, wrapped};
 
-impl ToRow for Row {
-    fn to_row(&self) -> Row {
-        self.clone()
-    }
-
-    fn outcome(&self) -> Outcome<'_> {
-        Row::outcome(self)
-    }
-
-    fn tables(cases: &[Row]) -> String {
-        Group::all(cases).iter().map(table).collect()
-    }
-
-    fn notes(cases: &[Row]) -> Vec<String> {
-        Group::all(cases).iter().flat_map(Group::notes).collect()
-    }
-}
-
-/// A column with all its cells.
-struct Column {
-    heading: String,
-    align: Align,
-    cells: Vec<String>,
-}
-
-impl Column {
-    fn new(heading: impl Into<String>, align: Align, cells: Vec<String>) -> Column {
-        Column { heading: heading.into(), align, cells }
-    }
-
-    /// With the blanks on both sides.
-    fn width(&self) -> usize {
-        let texts = self.heading.lines().chain(self.cells.iter().map(String::as_str));
-        texts.map(|text| text.chars().count()).max().unwrap_or(0) + 2
-    }
-}
-
-/// The rows of a group: what doesn't fit beside the rest stands in further blocks, with the keys
-/// again.
-fn table(group: &Group<'_>) -> String {
-    let keys = key_columns(group);
-    let columns = columns(group);
-    let verdicts = verdicts(group);
-    let blocks = blocks(&keys, &columns, verdicts.as_ref());
-    let block = |(index, block): (usize, &Vec<&Column>)| {
-        let title = match (index, &verdicts) {
-            (0, None) => format!("{}, all verified", group.title()),
-            (0, Some(_)) => group.title(),
-            _ => String::new(),
-        };
-        let headings: Vec<(&str, Align)> =
-            block.iter().map(|column| (column.heading.as_str(), column.align)).collect();
-        let row = |row: usize| block.iter().map(|column| column.cells[row].clone()).collect();
-        titled(&title, &headings, (0..group.rows.len()).map(row))
-    };
-    blocks.iter().enumerate().map(block).collect()
-}
-
-/// Shares out the columns to blocks that fit. The verdicts stand at the end of the first.
-fn blocks<'a>(
-    keys: &'a [Column],
-    columns: &'a [Column],
-    verdicts: Option<&'a Column>,
-) -> Vec<Vec<&'a Column>> {
-    let key_width: usize = keys.iter().map(Column::width).sum();
-    let mut width = key_width + verdicts.map_or(0, Column::width);
-    let mut blocks: Vec<Vec<&Column>> = Vec::new();
-    let mut block: Vec<&Column> = keys.iter().collect();
-    let end_of_first = |blocks: &[Vec<&Column>]| verdicts.filter(|_| blocks.is_empty());
-    for column in columns {
-        if width + column.width() > WIDTH && block.len() > keys.len() {
-            block.extend(end_of_first(&blocks));
-            blocks.push(std::mem::replace(&mut block, keys.iter().collect()));
-            width = key_width;
+impl Report {
+    /// Tables for a terminal, at most 100 columns wide, with the conditions above and the warnings
+    /// and reasons below.
+    pub fn table(&self) -> String {
+        let all = |lines: &[String]| lines.iter().map(|line| wrapped(line)).collect::<String>();
+        let tables: String = Group::all(&self.cases).iter().map(text).collect();
+        let mut foot = all(&self.notes());
+        if !foot.is_empty() {
+            foot.insert(0, '\n');
         }
-        width += column.width();
-        block.push(column);
+        [all(&self.lines()), tables, foot].concat()
     }
-    block.extend(end_of_first(&blocks));
-    blocks.push(block);
-    blocks
 }
 
-fn key_columns(group: &Group<'_>) -> Vec<Column> {
-    let column = |name: &str| {
-        let values: Vec<&str> =
-            group.rows.iter().map(|row| row.value(name).unwrap_or("–")).collect();
-        let is_number = |value: &&str| value.starts_with(|first: char| first.is_ascii_digit());
-        let align = if values.iter().all(is_number) { Align::Right } else { Align::Left };
-        Column::new(name, align, values.iter().map(|value| value.to_string()).collect())
-    };
-    group.key_columns().into_iter().map(column).collect()
+/// That all is well is said once, and not in each row.
+fn text(group: &Group<'_>) -> String {
+    if !group.is_verified() {
+        return group.sheet(true).to_text();
+    }
+    let mut sheet = group.sheet(false);
+    sheet.title.push_str(", all verified");
+    sheet.to_text()
 }
 
-/// The metrics: the first with its range, the others without.
-fn columns(group: &Group<'_>) -> Vec<Column> {
-    let cells = |figure: &Figure<'_>, cell: fn(Writing, &[f64]) -> String| {
-        let number = group.number(figure);
-        group.rows.iter().map(|row| cell(number, figure.samples(row))).collect()
-    };
-    let mut columns = Vec::new();
-    for (index, figure) in group.figures().iter().enumerate() {
-        let heading = match figure.unit {
-            "" => figure.name.to_string(),
-            unit => format!("{}\n{unit}", figure.name),
+impl Group<'_> {
+    /// The keys that differ, then the metrics: the first with its range, the others without.
+    pub(crate) fn sheet(&self, has_verdicts: bool) -> Sheet {
+        let keys = self.key_columns();
+        let key = |name: &&str| Heading::new(name, "", self.key_align(name));
+        let mut headings: Vec<Heading> = keys.iter().map(key).collect();
+        let value = |name: &&str, row: usize| self.rows[row].value(name).unwrap_or("–").to_string();
+        let mut rows: Vec<Vec<String>> = (0..self.rows.len())
+            .map(|row| keys.iter().map(|name| value(name, row)).collect())
+            .collect();
+        let mut column = |heading: Heading, cells: Vec<String>| {
+            headings.push(heading);
+            rows.iter_mut().zip(cells).for_each(|(row, cell)| row.push(cell));
         };
-        columns.push(Column::new(heading, Align::Right, cells(figure, median_as)));
-        if index == 0 {
-            columns.push(Column::new("min … max", Align::Right, cells(figure, range_as)));
+        for (index, figure) in self.figures().iter().enumerate() {
+            let Figure { name, unit } = figure;
+            column(Heading::new(name, unit, Align::Right), self.cells(figure, median_as));
+            if index == 0 {
+                let heading = Heading::new("min … max", "", Align::Right);
+                column(heading, self.cells(figure, range_as));
+            }
         }
+        if has_verdicts {
+            let verdicts = self.rows.iter().map(|row| row.verdict().to_string());
+            column(Heading::new("verified", "", Align::Left), verdicts.collect());
+        }
+        let ends = usize::from(has_verdicts);
+        Sheet { title: self.title(), headings, rows, keys: keys.len(), ends }
     }
-    columns
-}
 
-/// What became of the rows, if there is one of which it has to be said.
-fn verdicts(group: &Group<'_>) -> Option<Column> {
-    let verdicts = group.rows.iter().map(|row| row.outcome().verdict().to_string());
-    let column = || Column::new("verified", Align::Left, verdicts.collect());
-    (!group.is_verified()).then(column)
+    /// Numbers stand at the right.
+    fn key_align(&self, name: &str) -> Align {
+        let is_number = |value: &str| value.starts_with(|first: char| first.is_ascii_digit());
+        let all = self.rows.iter().all(|row| row.value(name).is_some_and(is_number));
+        if all { Align::Right } else { Align::Left }
+    }
+
+    fn cells(&self, figure: &Figure<'_>, cell: fn(Writing, &[f64]) -> String) -> Vec<String> {
+        let number = self.number(figure);
+        self.rows.iter().map(|row| cell(number, figure.samples(row))).collect()
+    }
 }
 
 #[cfg(test)]

@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use super::super::Report;
 use super::*;
 use crate::conditions::Conditions;
-use crate::report::{Better, Document};
+use crate::report::{Better, Case};
 
-fn row(filesystem: &str, way: &str, threads: u32) -> Row {
-    Row { verified: true, ..Row::new("parallel writes") }
+fn row(filesystem: &str, way: &str, threads: u32) -> Case {
+    Case { verified: true, ..Case::new("parallel writes") }
         .key("filesystem", filesystem)
         .key("file", "emptied")
         .key("way", way)
@@ -17,9 +16,9 @@ fn row(filesystem: &str, way: &str, threads: u32) -> Row {
         .metric("write and sync", "GB/s", Better::Higher, vec![0.5])
 }
 
-fn report(cases: Vec<Row>) -> Report<Row> {
+fn report(cases: Vec<Case>) -> Report {
     let conditions = Conditions::now(Path::new("/"), &vellum::Options::new());
-    Report { suite: "write", conditions, rounds: 3, warnings: vec!["it rains".into()], cases }
+    Report::new("write", conditions, 3, vec!["it rains".into()], cases)
 }
 
 #[test]
@@ -73,11 +72,11 @@ fn surplus_columns_stand_in_a_second_block_and_everything_fits() {
 #[test]
 fn only_what_is_counted_has_no_decimals() {
     let row = |way: &str, extents: &[f64]| {
-        Row { verified: true, ..Row::new("images").key("filesystem", "ext4").key("way", way) }
+        Case { verified: true, ..Case::new("images").key("filesystem", "ext4").key("way", way) }
             .metric("extents", "", Better::Neither, extents.to_vec())
             .metric("time", "s", Better::Lower, vec![8.0])
     };
-    let line = |rows: &[Row]| words(report(rows.to_vec()).table().lines().rev().nth(2).unwrap());
+    let line = |rows: &[Case]| words(report(rows.to_vec()).table().lines().rev().nth(2).unwrap());
     assert_eq!(line(&[row("off", &[8.0, 9.0, 123_456.0])]), "off 9 8 … 123456 8.00");
     assert_eq!(line(&[row("off", &[8.0, 9.0])]), "off 8.50 8 … 9 8.00");
     assert_eq!(line(&[row("on", &[0.5]), row("off", &[8.0])]), "off 8.00 8.00 … 8.00 8.00");
@@ -85,14 +84,14 @@ fn only_what_is_counted_has_no_decimals() {
 
 #[test]
 fn rows_without_numbers_say_why_and_equal_reasons_are_told_once() {
-    let without = |threads, skipped: Option<&str>, failed: Option<&str>| Row {
+    let without = |threads, skipped: Option<&str>, failed: Option<&str>| Case {
         verified: false,
         metrics: Vec::new(),
         skipped: skipped.map(String::from),
         failed: failed.map(String::from),
         ..row("ext4", "pwrite", threads)
     };
-    let mut rows: Vec<Row> = (1..=6).map(|n| without(n, Some("not here"), None)).collect();
+    let mut rows: Vec<Case> = (1..=6).map(|n| without(n, Some("not here"), None)).collect();
     rows.push(without(7, None, Some("the disk is full")));
     let report = report(rows);
     let table = report.table();
@@ -109,16 +108,16 @@ fn rows_without_numbers_say_why_and_equal_reasons_are_told_once() {
 fn what_is_written_as_json_is_read_as_it_was() {
     let report = report(vec![row("ext4", "pwrite", 1)]);
     let json = report.to_json().unwrap();
-    let read = Document::from_json(&json).unwrap();
-    assert_eq!(read[0].cases, report.rows());
+    let read = Report::from_json(&json).unwrap();
+    assert_eq!(read[0].cases, report.cases);
     assert_eq!((read[0].format, read[0].suite.as_str(), read[0].rounds), (1, "write", 3));
     assert_eq!(read[0].conditions.kernel, report.conditions.kernel);
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     let metric = &value["cases"][0]["metrics"][0];
     let spread = ["min", "median", "max"].map(|part| metric[part].as_f64().unwrap());
     assert_eq!((spread, metric["better"].as_str()), ([1.5, 2.5, 123.0], Some("higher")));
-    let both = Document::all_to_json(&[read[0].clone(), report.document()]).unwrap();
-    assert_eq!(Document::from_json(&both).unwrap().len(), 2);
+    let both = Report::all_to_json(&[read[0].clone(), report.clone()]).unwrap();
+    assert_eq!(Report::from_json(&both).unwrap().len(), 2);
 }
 
 #[test]
@@ -134,7 +133,7 @@ fn what_is_no_report_is_refused_with_the_reason() {
         (&newer, "it is a report in form 2, and this version reads form 1"),
         (&damaged, "it is a damaged report: invalid type: string \"many\""),
     ] {
-        let error = Document::from_json(text).unwrap_err().to_string();
+        let error = Report::from_json(text).unwrap_err().to_string();
         assert!(error.contains(reason), "{error}");
     }
 }

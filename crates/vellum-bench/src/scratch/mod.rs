@@ -13,34 +13,34 @@
 //! forked, for nobody else has them; so a device has no user left, and an image no name. An array
 //! does not go by itself: [`give_back`] is for whoever outlives the process.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::str::FromStr;
 
-use crate::error::{Context, Error, Result, named};
+use crate::error::{Context, Error, Result};
+use crate::names::named;
 
 mod array;
 mod room;
 
 pub(crate) use room::Room;
 
-/// A kind of filesystem that can be made for a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ScratchKind {
-    /// ext4 on a loop device.
-    Ext4,
-    /// XFS on a loop device.
-    Xfs,
-    /// btrfs on a loop device.
-    Btrfs,
-    /// Memory without a device.
-    Tmpfs,
-    /// ext4 on a RAID 0 of md over four loop devices, in chunks of 512 KiB.
-    Raid0Ext4,
-    /// btrfs over two loop devices: data striped, metadata on both.
-    BtrfsRaid0,
+named! {
+    /// A kind of filesystem that can be made for a run.
+    #[non_exhaustive]
+    pub enum ScratchKind, "can't be made for a run" {
+        /// ext4 on a loop device.
+        Ext4 = "ext4",
+        /// XFS on a loop device.
+        Xfs = "xfs",
+        /// btrfs on a loop device.
+        Btrfs = "btrfs",
+        /// Memory without a device.
+        Tmpfs = "tmpfs",
+        /// ext4 on a RAID 0 of md over four loop devices, in chunks of 512 KiB.
+        Raid0Ext4 = "raid0-ext4",
+        /// btrfs over two loop devices: data striped, metadata on both.
+        BtrfsRaid0 = "btrfs-raid0",
+    }
 }
 
 /// How a kind is made.
@@ -59,28 +59,6 @@ struct Maker {
 }
 
 impl ScratchKind {
-    /// All of them.
-    pub const ALL: [ScratchKind; 6] = [
-        ScratchKind::Ext4,
-        ScratchKind::Xfs,
-        ScratchKind::Btrfs,
-        ScratchKind::Tmpfs,
-        ScratchKind::Raid0Ext4,
-        ScratchKind::BtrfsRaid0,
-    ];
-
-    /// The name as it is written on a command line and in a report.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            ScratchKind::Ext4 => "ext4",
-            ScratchKind::Xfs => "xfs",
-            ScratchKind::Btrfs => "btrfs",
-            ScratchKind::Tmpfs => "tmpfs",
-            ScratchKind::Raid0Ext4 => "raid0-ext4",
-            ScratchKind::BtrfsRaid0 => "btrfs-raid0",
-        }
-    }
-
     /// Is there what it takes to make any of `kinds`? Best asked before anything else is done. What
     /// only one kind lacks in the kernel shows when it is made; then it is left out.
     ///
@@ -148,20 +126,6 @@ impl ScratchKind {
                 ..btrfs
             }),
         }
-    }
-}
-
-impl fmt::Display for ScratchKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for ScratchKind {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<ScratchKind> {
-        named(ScratchKind::ALL, ScratchKind::as_str, text, "can't be made for a run")
     }
 }
 

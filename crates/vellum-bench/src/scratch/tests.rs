@@ -9,14 +9,6 @@ use super::*;
 use crate::conditions::filesystem_of;
 use crate::process::fork_child;
 
-#[test]
-fn names_are_read_as_they_are_written() {
-    for kind in ScratchKind::ALL {
-        assert_eq!(kind.to_string().parse::<ScratchKind>().unwrap(), kind);
-    }
-    assert!("ntfs".parse::<ScratchKind>().unwrap_err().to_string().contains("btrfs"));
-}
-
 /// Free memory in the room, in bytes.
 fn free(dir: &Path) -> u64 {
     let stat = rustix::fs::statvfs(dir).unwrap();

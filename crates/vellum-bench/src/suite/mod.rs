@@ -1,9 +1,17 @@
 //! The suites: what is compared, and how a run goes.
 //!
-//! A suite has a module with `Config`, `Case` and `run`, and builds on the same ground as the
-//! others: [`crate::ways`], [`crate::process::race`], [`crate::verify`] and [`crate::report`].
+//! ```text
+//! Suite::run          records the conditions, then visits each place of the scope:
+//!   Plan::compete     runs one contest, or one contest for each setting
+//!     Arena::rounds   all entrants take turns (A B C … A B C …): a warm-up, then counted rounds
+//!   Entrant::case     turns the samples of an entrant into a case of the report
+//! ```
+//!
+//! A suite is a module with a `Config` that implements [`Suite`]. A new suite needs such a module
+//! and an entry in [`suites`].
 
 pub mod append;
+mod arena;
 pub mod commit;
 pub mod image;
 pub mod loggers;
@@ -12,15 +20,184 @@ pub mod sync;
 pub mod write;
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+pub(crate) use arena::{Arena, Entrant, Turn};
 
 use crate::conditions::Conditions;
-use crate::error::{Context, Result};
+use crate::error::{Context, Error, Result};
+use crate::place::{self, Places};
+use crate::progress::{Event, Progress};
+use crate::report::{Case, Report};
+use crate::scratch::ScratchKind;
 
-/// Above this load on the machine, something else is running.
+/// A load average above this means that other programs are running.
 const LOAD_MAX: f64 = 0.5;
 
-/// Says so if other work shares the machine.
+/// Something that can be measured.
+pub trait Suite {
+    /// The name in reports.
+    fn name(&self) -> &'static str;
+
+    /// Where it is measured, and how often.
+    fn scope(&self) -> &Scope;
+
+    /// The scope, to be changed.
+    fn scope_mut(&mut self) -> &mut Scope;
+
+    /// Checks the configuration and decides what to do.
+    ///
+    /// # Errors
+    ///
+    /// The configuration makes no sense, or disk and memory would not hold it.
+    fn plan(&self) -> Result<Plan<'_>>;
+
+    /// Measures and reports to `progress`.
+    ///
+    /// Forks, so the calling process should have no other thread. A case that fails does not end the
+    /// run: the report has the reason. A run that is killed leaves its directory behind; the name of
+    /// the directory begins with `vellum-bench-`.
+    ///
+    /// # Errors
+    ///
+    /// The configuration makes no sense; then nothing was run. The directory can't be used.
+    fn run(&self, progress: &mut dyn Progress) -> Result<Report> {
+        self.scope().check()?;
+        run(self.name(), self.scope(), self.plan()?, progress)
+    }
+}
+
+/// The suites of `vellum bench all`, in the order in which they run, with their usual or their quick
+/// settings.
+pub fn suites(directory: &Path, is_quick: bool) -> [Box<dyn Suite>; 6] {
+    if is_quick {
+        return [
+            Box::new(append::Config::quick(directory)),
+            Box::new(commit::Config::quick(directory)),
+            Box::new(sync::Config::quick(directory)),
+            Box::new(write::Config::quick(directory)),
+            Box::new(image::Config::quick(directory)),
+            Box::new(saturate::Config::quick(directory)),
+        ];
+    }
+    [
+        Box::new(append::Config::new(directory)),
+        Box::new(commit::Config::new(directory)),
+        Box::new(sync::Config::new(directory)),
+        Box::new(write::Config::new(directory)),
+        Box::new(image::Config::new(directory)),
+        Box::new(saturate::Config::new(directory)),
+    ]
+}
+
+/// Where a suite is measured, and how often.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Scope {
+    /// A directory that exists, on the filesystem of interest. A run makes a new directory in it and
+    /// removes that at the end.
+    pub directory: PathBuf,
+    /// Is the filesystem of that directory measured? The default is yes.
+    pub in_directory: bool,
+    /// Filesystems to make for the run and to measure too; the default is none. Needs root.
+    pub scratch: Vec<ScratchKind>,
+    /// How many rounds are counted. A warm-up precedes them.
+    pub rounds: u32,
+}
+
+impl Scope {
+    /// `rounds` rounds in `directory`.
+    pub(crate) fn new(directory: impl Into<PathBuf>, rounds: u32) -> Scope {
+        Scope { directory: directory.into(), in_directory: true, scratch: Vec::new(), rounds }
+    }
+
+    /// How many filesystems are measured.
+    pub(crate) fn places(&self) -> u64 {
+        u64::from(self.in_directory) + self.scratch.len() as u64
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.places() == 0 || self.rounds == 0 {
+            return Err(Error::invalid("a directory or a filesystem and one round are needed"));
+        }
+        ScratchKind::check(&self.scratch)
+    }
+}
+
+/// What a suite will do. [`Suite::plan`] makes it, [`Suite::run`] carries it out.
+pub struct Plan<'a> {
+    /// The options of the Vellum logs, for the conditions.
+    pub(crate) options: vellum::Options,
+    /// Other libraries that take part.
+    pub(crate) software: Vec<String>,
+    /// How many bytes must fit in each place.
+    pub(crate) bytes: u64,
+    /// How many turns a round has, in each place.
+    pub(crate) turns: usize,
+    /// Why the numbers should be taken with care.
+    pub(crate) warnings: Vec<String>,
+    /// Runs the contests of one place.
+    pub(crate) compete: Compete<'a>,
+}
+
+/// Runs the contests of one place and returns their cases.
+type Compete<'a> = Box<dyn Fn(&mut Arena<'_>) -> Result<Vec<Case>> + 'a>;
+
+impl<'a> Plan<'a> {
+    pub(crate) fn new(
+        bytes: u64,
+        turns: usize,
+        compete: impl Fn(&mut Arena<'_>) -> Result<Vec<Case>> + 'a,
+    ) -> Plan<'a> {
+        let (software, warnings) = (Vec::new(), Vec::new());
+        let (options, compete) = (vellum::Options::new(), Box::new(compete));
+        Plan { options, software, bytes, turns, warnings, compete }
+    }
+}
+
+fn run(name: &str, scope: &Scope, plan: Plan<'_>, progress: &mut dyn Progress) -> Result<Report> {
+    let mut conditions = Conditions::now(&scope.directory, &plan.options);
+    conditions.software = plan.software;
+    let home = place::home(&scope.directory)?;
+    let mut warnings = load_warning(&conditions);
+    warnings.extend(plan.warnings);
+    warnings.iter().for_each(|warning| progress.event(&Event::Warning(warning)));
+    let steps = scope.places() * plan.turns as u64 * u64::from(scope.rounds + 1);
+    progress.event(&Event::Started { steps });
+    let places = Places { home: home.path(), scope, bytes: plan.bytes };
+    let (mut cases, mut noticed) = (Vec::new(), Vec::new());
+    places.visit(&mut warnings, progress, &mut |place, progress| {
+        let mut arena = Arena::new(place, scope.rounds, progress, &mut noticed);
+        cases.extend((plan.compete)(&mut arena)?);
+        Ok(())
+    })?;
+    progress.event(&Event::Finished);
+    warnings.extend(noticed);
+    home.close().context(|| "remove the directory of the run")?;
+    Ok(Report::new(name, conditions, scope.rounds, warnings, cases))
+}
+
+/// Returns an error if a value is given twice.
+pub(crate) fn check_unique<T: PartialEq + std::fmt::Display>(all: &[T], what: &str) -> Result<()> {
+    let is_second = |(index, one): &(usize, &T)| all[..*index].contains(one);
+    match all.iter().enumerate().find(is_second) {
+        Some((_, one)) => Err(Error::invalid(format!("the {what} {one} is given twice"))),
+        None => Ok(()),
+    }
+}
+
+/// Returns an error if a name is not `known`; `is_none` is the verb of its message.
+pub(crate) fn check_known(names: &[String], known: &[&str], is_none: &str) -> Result<()> {
+    match names.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => {
+            let known = known.join(", ");
+            Err(Error::invalid(format!("\"{name}\" {is_none}; there are {known}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A warning if other programs share the machine.
 pub(crate) fn load_warning(conditions: &Conditions) -> Vec<String> {
     let load = conditions.load_average.map(|[load, ..]| load).filter(|load| *load > LOAD_MAX);
     let warning = load.map(|load| {
@@ -32,8 +209,7 @@ pub(crate) fn load_warning(conditions: &Conditions) -> Vec<String> {
     warning.into_iter().collect()
 }
 
-/// Waits until the filesystem of `dir` has written everything, so that no round pays for what was
-/// done before it.
+/// Syncs the filesystem of `dir`, so that no round pays for earlier writes.
 pub(crate) fn settle(dir: &Path) -> Result<()> {
     let dir_file = File::open(dir).context(|| format!("open {}", dir.display()))?;
     rustix::fs::syncfs(&dir_file).context(|| format!("sync the filesystem of {}", dir.display()))

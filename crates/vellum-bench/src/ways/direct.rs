@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::{Context, Result};
 use crate::setting::Setting;
 use crate::shared::Shared;
-use crate::ways::plain::{read_pieces, whole};
+use crate::ways::plain::{read_records, whole};
 use crate::ways::{Appender, Prepared, Way};
 
 /// Rounded up to this: the block of the usual filesystems. A device's own block may be smaller,
@@ -28,15 +28,7 @@ pub(crate) struct Direct;
 
 impl Way for Direct {
     fn probe(&self, dir: &Path) -> std::result::Result<(), String> {
-        let path = dir.join("probe");
-        let result = open_direct(&path, true)
-            .and_then(|file| file.write_at(AlignedBuffer::new(BLOCK_BYTES).as_slice(), 0));
-        let _ = std::fs::remove_file(&path);
-        match result {
-            Ok(BLOCK_BYTES) => Ok(()),
-            Ok(_) => Err(format!("O_DIRECT does not write a block of {BLOCK_BYTES} bytes here")),
-            Err(error) => Err(format!("O_DIRECT does not work here: {error}")),
-        }
+        probe(dir, 0)
     }
 
     fn disk_bytes(&self, setting: &Setting) -> u64 {
@@ -61,23 +53,14 @@ struct BlockFile {
 
 impl Prepared for BlockFile {
     fn open(&self, _process: u32) -> Result<Box<dyn Appender>> {
-        let file = open_direct(&self.path, false)
+        let file = open_direct(&self.path, 0)
             .context(|| format!("open {} with O_DIRECT", self.path.display()))?;
         let buffer = AlignedBuffer::new(rounded(self.bytes));
         Ok(Box::new(DirectAppender { file, buffer, cursor: Rc::clone(&self.cursor) }))
     }
 
     fn read_back(&self, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
-        let mut slots = crate::verify::Splitter::new(rounded(self.bytes));
-        let mut check = |slot: &[u8]| {
-            let (record, padding) = slot.split_at(self.bytes.min(slot.len()));
-            let is_padded = padding.iter().all(|byte| *byte == 0);
-            // A slot with dirt in its padding is shown whole, which is no record's length.
-            visit(if is_padded { record } else { slot });
-        };
-        read_pieces(&self.path, u64::MAX, &mut |piece| slots.feed(piece, &mut check))?;
-        slots.finish(&mut check);
-        Ok(())
+        read_padded(&self.path, self.bytes, visit)
     }
 }
 
@@ -100,8 +83,33 @@ impl Appender for DirectAppender {
     }
 }
 
-fn open_direct(path: &Path, create: bool) -> std::io::Result<File> {
-    OpenOptions::new().write(true).create(create).custom_flags(libc::O_DIRECT).open(path)
+/// Opens an existing file with `O_DIRECT` and `more_flags`.
+pub(crate) fn open_direct(path: &Path, more_flags: i32) -> std::io::Result<File> {
+    OpenOptions::new().write(true).custom_flags(libc::O_DIRECT | more_flags).open(path)
+}
+
+/// `Err` with the reason if such files do not work in the directory `dir`.
+pub(crate) fn probe(dir: &Path, more_flags: i32) -> std::result::Result<(), String> {
+    let path = dir.join("probe");
+    let block = AlignedBuffer::new(BLOCK_BYTES);
+    let written = File::create_new(&path)
+        .and_then(|_| open_direct(&path, more_flags)?.write_at(block.as_slice(), 0));
+    let _ = std::fs::remove_file(&path);
+    match written {
+        Ok(BLOCK_BYTES) => Ok(()),
+        Ok(_) => Err(format!("O_DIRECT does not write a block of {BLOCK_BYTES} bytes here")),
+        Err(error) => Err(format!("O_DIRECT does not work here: {error}")),
+    }
+}
+
+/// Shows `visit` the records of a file in which each has whole blocks, without their padding.
+pub(crate) fn read_padded(path: &Path, bytes: usize, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
+    read_records(path, u64::MAX, rounded(bytes), &mut |slot| {
+        let (record, padding) = slot.split_at(bytes.min(slot.len()));
+        let is_padded = padding.iter().all(|byte| *byte == 0);
+        // A slot with dirt in its padding is shown whole, which is no record's length.
+        visit(if is_padded { record } else { slot });
+    })
 }
 
 fn rounded(bytes: usize) -> usize {

@@ -13,11 +13,10 @@
 //! A suite that also commits or syncs asks more of an appender; that is another trait beside
 //! [`Appender`], for the ways that can.
 
-use std::fmt;
 use std::path::Path;
-use std::str::FromStr;
 
-use crate::error::{Error, Result, named};
+use crate::error::Result;
+use crate::names::named;
 use crate::record::Records;
 use crate::setting::Setting;
 
@@ -102,62 +101,35 @@ pub(crate) trait Appender {
     }
 }
 
-/// The name of a way to append.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum WayName {
-    /// A Vellum log of framed records, with a checksum each.
-    VellumFramed,
-    /// A Vellum text log: the bytes and nothing else.
-    VellumText,
-    /// `write` on a file opened with `O_APPEND`; what the others are compared with.
-    Write,
-    /// `writev` with `O_APPEND`, each record in two parts.
-    Writev,
-    /// C standard I/O, append mode: `fwrite` and `fflush` for each record.
-    Stdio,
-    /// `O_DIRECT`, each record in aligned blocks of its own.
-    Direct,
-    /// Linux AIO, one request at a time.
-    Aio,
-    /// io_uring, one request at a time.
-    IoUring,
-    /// [`VellumFramed`](WayName::VellumFramed) through the C interface.
-    VellumC,
+named! {
+    /// The name of a way to append.
+    #[non_exhaustive]
+    pub enum WayName, "is not a way to append" {
+        /// A Vellum log of framed records, with a checksum each.
+        VellumFramed = "vellum-framed",
+        /// A Vellum text log: the bytes and nothing else.
+        VellumText = "vellum-text",
+        /// `write` on a file opened with `O_APPEND`; what the others are compared with.
+        Write = "write",
+        /// `writev` with `O_APPEND`, each record in two parts.
+        Writev = "writev",
+        /// C standard I/O, append mode: `fwrite` and `fflush` for each record.
+        Stdio = "stdio",
+        /// `O_DIRECT`, each record in aligned blocks of its own.
+        Direct = "direct",
+        /// Linux AIO, one request at a time.
+        Aio = "aio",
+        /// io_uring, one request at a time.
+        IoUring = "io_uring",
+        /// [`VellumFramed`](WayName::VellumFramed) through the C interface.
+        VellumC = "vellum-c",
+    }
 }
 
 impl WayName {
-    /// All ways, in the order in which they take their turns.
-    pub const ALL: [WayName; 9] = [
-        WayName::VellumFramed,
-        WayName::VellumText,
-        WayName::Write,
-        WayName::Writev,
-        WayName::Stdio,
-        WayName::Direct,
-        WayName::Aio,
-        WayName::IoUring,
-        WayName::VellumC,
-    ];
-
     /// The ways that run when none is named: those that write differently.
     pub fn usual() -> Vec<WayName> {
         WayName::ALL.into_iter().filter(|name| *name != WayName::VellumC).collect()
-    }
-
-    /// The name as it is written on a command line and in a report.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            WayName::VellumFramed => "vellum-framed",
-            WayName::VellumText => "vellum-text",
-            WayName::Write => "write",
-            WayName::Writev => "writev",
-            WayName::Stdio => "stdio",
-            WayName::Direct => "direct",
-            WayName::Aio => "aio",
-            WayName::IoUring => "io_uring",
-            WayName::VellumC => "vellum-c",
-        }
     }
 
     /// The way of this name. `options` are for the logs of the vellum ways.
@@ -173,20 +145,6 @@ impl WayName {
             WayName::IoUring => Box::new(io_uring::Uring),
             WayName::VellumC => Box::new(vellum_c::VellumC::new(options)),
         }
-    }
-}
-
-impl fmt::Display for WayName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for WayName {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<WayName> {
-        named(WayName::ALL, WayName::as_str, text, "is not a way to append")
     }
 }
 

@@ -41,11 +41,21 @@ impl Prepared for PlainFile {
     }
 
     fn read_back(&self, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
-        let mut splitter = Splitter::new(self.bytes);
-        read_pieces(&self.path, u64::MAX, &mut |piece| splitter.feed(piece, visit))?;
-        splitter.finish(visit);
-        Ok(())
+        read_records(&self.path, u64::MAX, self.bytes, visit)
     }
+}
+
+/// Shows `visit` the records of `bytes` in the first `limit` bytes of the file at `path`.
+pub(crate) fn read_records(
+    path: &Path,
+    limit: u64,
+    bytes: usize,
+    visit: &mut dyn FnMut(&[u8]),
+) -> Result<()> {
+    let mut splitter = Splitter::new(bytes);
+    read_pieces(path, limit, &mut |piece| splitter.feed(piece, visit))?;
+    splitter.finish(visit);
+    Ok(())
 }
 
 /// Shows `visit` the first `limit` bytes of the file at `path`, or all if there are fewer.

@@ -15,10 +15,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use vellum_bench::{Document, ScratchKind};
+use vellum_bench::{Report, Scope, ScratchKind, Suite};
 
 use crate::lowargs::{BenchOutputArgs, BenchPlaceArgs};
 use crate::outcome::{Outcome, Result};
+use crate::progress::BenchBar;
 use crate::scratch::Scratch;
 
 use outputs::deliver;
@@ -30,11 +31,34 @@ impl BenchPlaceArgs {
         self.dir.is_some() || self.fs.is_empty()
     }
 
+    /// Has a suite run there.
+    fn apply_to(&self, scope: &mut Scope) {
+        scope.in_directory = self.is_in_directory();
+        scope.scratch.clone_from(&self.fs);
+    }
+
     /// Where the directory of the run is made.
     fn home(&self) -> PathBuf {
         let usual = if self.is_in_directory() { PathBuf::from(".") } else { std::env::temp_dir() };
         self.dir.clone().unwrap_or(usual)
     }
+}
+
+/// Runs the suite that `suite` makes for a directory, with so many rounds if that is asked for.
+fn measure<S: Suite>(
+    place: &BenchPlaceArgs,
+    output: &BenchOutputArgs,
+    rounds: Option<u32>,
+    suite: impl FnOnce(&Path) -> Result<S>,
+) -> Result<Outcome> {
+    let (outputs, scratch) = begin(place, output)?;
+    let mut suite = suite(scratch.path())?;
+    place.apply_to(suite.scope_mut());
+    suite.scope_mut().rounds = rounds.unwrap_or(suite.scope().rounds);
+    let report = suite.run(&mut BenchBar::default())?;
+    let failures = report.failures().map(|case| case.name()).collect();
+    deliver(outputs, &[report])?;
+    judge(failures)
 }
 
 /// What every suite needs before it runs; what is missing is told before minutes are spent.
@@ -56,15 +80,16 @@ fn take<T: Clone>(into: &mut Vec<T>, asked: &[T]) {
 }
 
 /// The reports in a file that `--json` wrote.
-fn saved(path: &Path) -> Result<Vec<Document>> {
+fn saved(path: &Path) -> Result<Vec<Report>> {
     let cannot = || format!("cannot read {}", path.display());
     // Bytes first: what is no text is no JSON either, and that is the clearer complaint.
     let bytes = fs::read(path).with_context(cannot)?;
-    Document::from_json(&String::from_utf8_lossy(&bytes)).with_context(cannot)
+    Report::from_json(&String::from_utf8_lossy(&bytes)).with_context(cannot)
 }
 
 /// A case that failed fails the run: its records were lost, torn or doubled, or it could not go on.
 fn judge(mut failures: Vec<String>) -> Result<Outcome> {
+    failures.sort();
     failures.dedup();
     if failures.is_empty() {
         return Ok(Outcome::Good);

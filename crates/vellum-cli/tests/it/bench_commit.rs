@@ -46,7 +46,12 @@ fn the_log_of_the_house_runs_prepared_or_not() {
     assert_eq!(prepared(&[]), ["yes", "no"]);
     assert_eq!(prepared(&["--prepared", "no"]), ["no"]);
     let table = bench(&place, &one).good();
-    assert!(table.contains("256 B, 2 threads") && table.contains("no ratios"), "{table}");
+    assert!(
+        table.contains("records of 256 B")
+            && table.contains("threads 2")
+            && table.contains("no ratios"),
+        "{table}"
+    );
 }
 
 #[test]

@@ -94,11 +94,13 @@ impl Core {
     }
 
     /// The error of something that failed, or what explains it. A file that is missing may be the
-    /// first of all to go: then it takes up to a second until the rest has followed.
+    /// first of all to go: then it takes up to a second until the rest has followed. Where it did
+    /// not, the next calls do not wait for it again.
     #[cold]
     pub(crate) fn explain(&self, error: Error) -> Error {
         let may_be_first = matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound)
-            && self.is_told_missing(&error);
+            && self.is_told_missing(&error)
+            && self.watch.may_wait();
         for _ in 0..if may_be_first { LOOKS } else { 1 } {
             if let Err(removed) = self.require_place() {
                 return removed;

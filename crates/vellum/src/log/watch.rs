@@ -1,11 +1,16 @@
 //! What one process remembers to know its log again: see `removal`.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::{fs, io};
 
 use crate::sys::clock;
+
+/// Seconds from one wait for a removal to the next.
+const WAITS_EVERY_SECONDS: u64 = 60;
+/// How long after a wait began others begin one.
+const MOMENT_SECONDS: u64 = 2;
 
 /// What one process remembers to know its log again.
 #[derive(Debug, Default)]
@@ -14,6 +19,8 @@ pub(crate) struct Watch {
     pub(crate) files: Option<Files>,
     /// The second in which somebody looked last.
     pub(crate) looked_at: AtomicU64,
+    /// Until when nobody waits for a removal to be completed, after it was waited for once.
+    waits_again_at: AtomicU64,
 }
 
 /// Device and inode of the files that a process has open as long as it is in the log.
@@ -27,7 +34,23 @@ impl Watch {
     pub(crate) fn new(control: &OwnedFd, lock: &OwnedFd) -> io::Result<Watch> {
         let identity = |fd| fs::fstat(fd).map(|status| (status.st_dev, status.st_ino));
         let files = Some(Files { control: identity(control)?, lock: identity(lock)? });
-        Ok(Watch { files, looked_at: AtomicU64::new(clock::uptime()) })
+        Ok(Watch {
+            files,
+            looked_at: AtomicU64::new(clock::uptime()),
+            waits_again_at: AtomicU64::new(0),
+        })
+    }
+
+    /// Whether to wait for a removal to be completed: calls of the same moment do, and then none for
+    /// a minute.
+    pub(crate) fn may_wait(&self) -> bool {
+        let now = clock::uptime();
+        let again = self.waits_again_at.load(Ordering::Relaxed);
+        if now < again {
+            return now + WAITS_EVERY_SECONDS < again + MOMENT_SECONDS;
+        }
+        self.waits_again_at.store(now + WAITS_EVERY_SECONDS, Ordering::Relaxed);
+        true
     }
 }
 

@@ -5,7 +5,6 @@
 use std::fs::{self, File};
 use std::io::IoSlice;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, FallocateFlags, StatxFlags, fallocate, statx};
@@ -13,13 +12,10 @@ use rustix::io::{ReadWriteFlags, pwritev2};
 use serde::Serialize;
 
 use crate::error::{Context, Result};
-use crate::process::race;
-use crate::shared::Shared;
-use crate::sys::FileMap;
+use crate::process::figures;
+use crate::sys::{FileMap, WRITE_ZEROES};
 use crate::ways::{Way, direct::Direct};
 
-/// `FALLOC_FL_WRITE_ZEROES`: the device writes zeros, and the blocks count as written.
-const WRITE_ZEROES: FallocateFlags = FallocateFlags::from_bits_retain(0x80);
 /// `RWF_DONTCACHE`: through the page cache, which forgets it once it is written.
 const DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
 
@@ -56,28 +52,14 @@ const PROBES: [(&str, Probe); 10] = [
 
 /// Tries everything in the directory `dir`, which is empty and is so again then.
 pub(super) fn probe(dir: &Path) -> Result<Vec<Feature>> {
-    // Words that the children set, so that what worked is known even if one of them dies.
-    let works = Shared::<AtomicU32>::new(PROBES.len())?;
     let mut features = Vec::new();
-    for (index, (name, probe)) in PROBES.iter().enumerate() {
-        let tried = race(1, LIMIT, &|runner| {
-            let standing = runner.stand_ready()?;
-            probe(dir)?;
-            works[index].store(1, Ordering::Relaxed);
-            runner.finish(standing, 0)
-        });
+    for (name, probe) in PROBES {
+        let tried = figures(LIMIT, 1, || probe(dir).map(|()| Vec::new()));
         let _ = fs::remove_file(dir.join(FILE_NAME));
-        let is_good = works[index].load(Ordering::Relaxed) == 1;
-        let reason = tried.err().filter(|_| !is_good).map(|error| in_short(&error.to_string()));
-        features.push(Feature { name, works: is_good, reason });
+        let reason = tried.err().map(|error| error.to_string());
+        features.push(Feature { name, works: reason.is_none(), reason });
     }
     Ok(features)
-}
-
-/// What a child of a race said, without who said it.
-pub(in crate::advise) fn in_short(text: &str) -> String {
-    let text = text.strip_prefix("process 0 ").unwrap_or(text);
-    text.strip_prefix("failed: ").unwrap_or(text).to_string()
 }
 
 /// The largest of the units that direct writes must be multiples of; `None` where nobody says.
@@ -141,11 +123,5 @@ mod tests {
         assert!(features.iter().find(|feature| feature.name == "mmap").unwrap().works);
         assert!(features.iter().all(|feature| feature.works != feature.reason.is_some()));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn a_reason_does_not_name_who_found_it() {
-        assert_eq!(in_short("process 0 failed: mmap: no such device"), "mmap: no such device");
-        assert_eq!(in_short("process 0 was killed by signal 7"), "was killed by signal 7");
     }
 }

@@ -18,7 +18,6 @@ mod feature;
 
 pub use disk::Disk;
 pub use feature::Feature;
-pub(super) use feature::in_short;
 
 /// What there is around a directory.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use vellum::{Fill, Log, Lsn, Options, Preallocate};
 
-use crate::advise::detect::in_short;
 use crate::advise::way::LogWay;
 use crate::error::{Error, Result};
-use crate::process::race;
+use crate::process::figures;
 use crate::ways::vellum_log::failed;
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -73,19 +72,16 @@ impl Default {
 fn try_log(dir: &Path, options: &Options) -> std::result::Result<Fill, String> {
     const FILLS: [Fill; 3] = [Fill::Mapped, Fill::Pwrite, Fill::Staged];
     let dir = dir.join("probe");
-    let tried = race(1, LIMIT, &|runner| {
-        let standing = runner.stand_ready()?;
+    let tried = figures(LIMIT, 1, || {
         let log = options.open(&dir).map_err(|error| failed(&error))?;
         use_it(&log)?;
         let fill = log.stat().map_err(|error| failed(&error))?.fill;
         let index = FILLS.iter().position(|one| *one == fill).unwrap_or(FILLS.len());
-        // The one number that a process can report.
-        runner.finish(standing, index as u64)
+        Ok(vec![index as f64])
     });
     let _ = fs::remove_dir_all(&dir);
-    let race = tried.map_err(|error| in_short(&error.to_string()))?;
-    let index = race.acknowledged.first().copied().unwrap_or(u64::MAX);
-    FILLS.get(index as usize).copied().ok_or_else(|| "it is filled in an unknown way".into())
+    let told = tried.map_err(|error| error.to_string())?;
+    FILLS.get(told[0] as usize).copied().ok_or_else(|| "it is filled in an unknown way".into())
 }
 
 /// Appends, commits and reads back.

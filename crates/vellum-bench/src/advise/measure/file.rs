@@ -1,31 +1,28 @@
 //! One large file: how many bytes a second, from nothing to a file that survives a power cut.
 //!
 //! The clock runs from before the file is made until it is synced, for that is what a user waits
-//! for. Every page carries its number and the round's, so that one in a wrong place, or one of an
+//! for. Every page carries its place and the round, so that one in a wrong place, or one of an
 //! earlier round, is found. The writing is done in a process of its own, for it may be killed by
 //! what it maps.
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use vellum::Advice;
 use vellum_parallel::{FileOptions, Method, ResultFile};
 
 use super::Field;
 use crate::advise::Purpose;
-use crate::advise::detect::in_short;
 use crate::advise::way::{FileWay, Way};
 use crate::error::{Context, Error, Result};
-use crate::process::race;
+use crate::process::figures;
 use crate::suite::settle;
-use crate::ways::direct::AlignedBuffer;
+use crate::suite::write::{Source, stamped};
 use crate::ways::vellum_log::failed;
 
-const PAGE_BYTES: usize = 4096;
 const PIECES: [u64; 3] = [1 << 20, 256 << 10, 8 << 20];
 const METHODS: [Method; 3] = [Method::Buffered, Method::Direct, Method::Mapped];
 
@@ -77,31 +74,26 @@ impl FileField {
     /// The method that is used in the end.
     fn method_of(&self, way: FileWay) -> Result<Method> {
         let path = self.path();
-        let used = AtomicMethod::new()?;
-        let tried = race(1, LIMIT, &|runner| {
-            let mut pieces = pieces(way);
-            let standing = runner.stand_ready()?;
-            used.set(write(&path, way, UNIT_BYTES, 0, &mut pieces)?);
-            runner.finish(standing, 0)
-        });
-        let checked = tried.and_then(|_| check(&path, UNIT_BYTES, 0));
+        let tried = measure(&path, way, UNIT_BYTES, 0);
         let _ = fs::remove_file(&path);
-        checked.map_err(|error| Error::failed(in_short(&error.to_string())))?;
-        Ok(used.get())
+        tried.map(|(_, method)| method)
     }
+}
 
-    fn measure(&self, way: FileWay, round: u32) -> Result<f64> {
-        let path = self.path();
-        settle(&self.dir)?;
-        let race = race(1, LIMIT, &|runner| {
-            let mut pieces = pieces(way);
-            let standing = runner.stand_ready()?;
-            write(&path, way, self.bytes, round, &mut pieces)?;
-            runner.finish(standing, 0)
-        })?;
-        check(&path, self.bytes, round)?;
-        Ok(self.bytes as f64 / race.wall_ns.max(1) as f64)
-    }
+/// Writes the file at `path`, and looks whether all of it is there. Returns how many seconds it
+/// took, and the method that was used.
+fn measure(path: &Path, way: FileWay, bytes: u64, round: u32) -> Result<(f64, Method)> {
+    let told = figures(LIMIT, 2, || {
+        // Whoever writes a file has the bytes already.
+        let source = |_| Source::new(way.piece_bytes as usize, round);
+        let mut sources: Vec<Source> = (0..way.threads).map(source).collect();
+        let begun = Instant::now();
+        let method = write(path, way, bytes, &mut sources)?;
+        let index = METHODS.iter().position(|one| *one == method).unwrap_or(0);
+        Ok(vec![begun.elapsed().as_secs_f64(), index as f64])
+    })?;
+    stamped(path, 0, bytes, round)?;
+    Ok((told[0], METHODS[told[1] as usize]))
 }
 
 /// All ways, the simplest first.
@@ -138,13 +130,15 @@ impl Field for FileField {
     }
 
     fn turn(&mut self, way: usize, round: u32) -> Result<Vec<f64>> {
-        let speed = self.measure(self.ways[way], round);
         let path = self.path();
+        settle(&self.dir)?;
+        let measured = measure(&path, self.ways[way], self.bytes, round);
         if path.exists() {
             fs::remove_file(&path).context(|| format!("remove {}", path.display()))?;
         }
         settle(&self.dir)?;
-        Ok(vec![speed?])
+        let (seconds, _) = measured?;
+        Ok(vec![self.bytes as f64 / 1e9 / seconds])
     }
 
     fn fit(&mut self, spent: Duration, budget: Duration) {
@@ -154,43 +148,8 @@ impl Field for FileField {
     }
 }
 
-/// A method that a child tells its parent.
-struct AtomicMethod(crate::shared::Shared<AtomicU64>);
-
-impl AtomicMethod {
-    fn new() -> Result<AtomicMethod> {
-        Ok(AtomicMethod(crate::shared::Shared::new(1)?))
-    }
-
-    fn set(&self, method: Method) {
-        let index = METHODS.iter().position(|one| *one == method).unwrap_or(0);
-        self.0[0].store(index as u64, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> Method {
-        METHODS[self.0[0].load(Ordering::Relaxed) as usize]
-    }
-}
-
-/// Memory for a piece of each thread, as a direct write takes it. Made before the clock starts:
-/// whoever writes a file has the bytes already.
-fn pieces(way: FileWay) -> Vec<AlignedBuffer> {
-    let piece = |_| {
-        let mut piece = AlignedBuffer::new(way.piece_bytes as usize);
-        piece.as_mut_slice().fill(b'v');
-        piece
-    };
-    (0..way.threads).map(piece).collect()
-}
-
 /// Makes the file at `path`, has each thread write pieces, and syncs it.
-fn write(
-    path: &Path,
-    way: FileWay,
-    bytes: u64,
-    round: u32,
-    pieces: &mut [AlignedBuffer],
-) -> Result<Method> {
+fn write(path: &Path, way: FileWay, bytes: u64, sources: &mut [Source]) -> Result<Method> {
     let method = if way.is_default { Method::Auto } else { way.method };
     let options = FileOptions::new().len(bytes).method(method).sync(true);
     let file = options.create(path).map_err(|error| failed(&error))?;
@@ -198,12 +157,8 @@ fn write(
     let next = AtomicU64::new(0);
     thread::scope(|scope| {
         let (file, next) = (&file, &next);
-        let threads: Vec<_> = pieces
-            .iter_mut()
-            .map(|piece| {
-                scope.spawn(move || write_pieces(file, next, piece.as_mut_slice(), bytes, round))
-            })
-            .collect();
+        let spawn = |source| scope.spawn(move || write_pieces(file, next, source, way, bytes));
+        let threads: Vec<_> = sources.iter_mut().map(spawn).collect();
         threads.into_iter().try_for_each(|thread| {
             thread.join().unwrap_or_else(|_| Err(Error::failed("a thread panicked")))
         })
@@ -216,51 +171,18 @@ fn write(
 fn write_pieces(
     file: &ResultFile,
     next: &AtomicU64,
-    piece: &mut [u8],
+    source: &mut Source,
+    way: FileWay,
     bytes: u64,
-    round: u32,
 ) -> Result<()> {
-    let piece_bytes = piece.len() as u64;
     loop {
-        let offset = next.fetch_add(piece_bytes, Ordering::Relaxed);
+        let offset = next.fetch_add(way.piece_bytes, Ordering::Relaxed);
         if offset >= bytes {
             return Ok(());
         }
-        let len = piece_bytes.min(bytes - offset) as usize;
-        stamp(&mut piece[..len], offset, round);
-        file.write_at(offset, &piece[..len]).map_err(|error| failed(&error))?;
+        let len = way.piece_bytes.min(bytes - offset) as usize;
+        file.write_at(offset, source.piece(offset, len)).map_err(|error| failed(&error))?;
     }
-}
-
-/// Marks each page with its number in the file and in the run.
-fn stamp(piece: &mut [u8], offset: u64, round: u32) {
-    for (index, page) in piece.chunks_mut(PAGE_BYTES).enumerate() {
-        let number = offset / PAGE_BYTES as u64 + index as u64;
-        page[..8].copy_from_slice(&number.to_le_bytes());
-        page[8..12].copy_from_slice(&round.to_le_bytes());
-    }
-}
-
-/// Is all of it there, and nothing else?
-fn check(path: &Path, bytes: u64, round: u32) -> Result<()> {
-    const READ_BYTES: usize = 1 << 20;
-    let cannot = || format!("read {}", path.display());
-    let mut file = File::open(path).context(cannot)?;
-    let len = file.metadata().context(cannot)?.len();
-    if len != bytes {
-        return Err(Error::failed(format!("the file has {len} bytes instead of {bytes}")));
-    }
-    let mut expected = vec![b'v'; READ_BYTES];
-    let mut found = vec![0; READ_BYTES];
-    for offset in (0..bytes).step_by(READ_BYTES) {
-        let len = (bytes - offset).min(READ_BYTES as u64) as usize;
-        file.read_exact(&mut found[..len]).context(cannot)?;
-        stamp(&mut expected[..len], offset, round);
-        if found[..len] != expected[..len] {
-            return Err(Error::failed(format!("what was written at {offset} is not there")));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -272,14 +194,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         let way = FileWay::new(Method::Auto, 256 << 10, 3);
-        write(&path, way, 2 << 20, 7, &mut pieces(way)).unwrap();
-        check(&path, 2 << 20, 7).unwrap();
-        assert!(check(&path, 2 << 20, 8).unwrap_err().to_string().contains("written at 0"));
-        assert!(check(&path, 1 << 20, 7).unwrap_err().to_string().contains("bytes instead"));
+        measure(&path, way, 2 << 20, 7).unwrap();
+        let said = |bytes, round| stamped(&path, 0, bytes, round).unwrap_err().to_string();
+        assert!(said(2 << 20, 8).contains("at byte 0 is not there"));
+        assert!(said(1 << 20, 7).contains("bytes and not"));
         let mut bytes = fs::read(&path).unwrap();
         bytes[(1 << 20) + 5000] ^= 1;
         fs::write(&path, bytes).unwrap();
-        assert!(check(&path, 2 << 20, 7).unwrap_err().to_string().contains("1048576"));
+        assert!(said(2 << 20, 7).contains("at byte 1052672 is not there"));
     }
 
     #[test]

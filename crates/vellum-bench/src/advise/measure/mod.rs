@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::Purpose;
 use super::way::Way;
-use crate::error::Result;
-use crate::progress::{Event, Progress};
+use crate::error::{Error, Result};
+use crate::suite::Arena;
 
 mod default;
 pub(super) mod file;
@@ -40,71 +40,33 @@ pub(super) trait Field {
     fn fit(&mut self, spent: Duration, budget: Duration);
 }
 
-/// How a way did.
-#[derive(Clone, Debug)]
-pub(super) struct Entrant {
-    pub(super) way: Way,
-    /// For each figure a sample for each round; empty without numbers.
-    pub(super) figures: Vec<Vec<f64>>,
-    pub(super) skipped: Option<String>,
-    pub(super) failed: Option<String>,
-}
+/// A way, and for each round one number for each figure.
+pub(super) type Entrant = crate::suite::Entrant<Way, Vec<f64>>;
 
-/// The ways of `field`, before their first turn; those that can't be gone here say why.
-pub(super) fn enter(field: &mut dyn Field, progress: &mut dyn Progress) -> Vec<Entrant> {
-    let count = field.figures().len();
-    let ways = field.ways();
+/// The ways of `field`, before their first turn.
+pub(super) fn enter(field: &mut dyn Field) -> Vec<Entrant> {
+    let (title, ways) = (field.purpose().title(), field.ways());
     let mut enter = |(index, way): (usize, Way)| {
-        let skipped = field.probe(index).err();
-        if let Some(reason) = &skipped {
-            progress.event(&Event::Skipped { way: &way.to_string(), reason });
-        }
-        Entrant { way, figures: vec![Vec::new(); count], skipped, failed: None }
+        let probed = field.probe(index).map_err(Error::unsupported);
+        Entrant::new(format!("{title}: {way}"), way, probed)
     };
     ways.into_iter().enumerate().map(&mut enter).collect()
 }
 
-/// Has all that entered take a turn in each of `rounds`, in about `budget`.
+/// All ways take a turn in each round of `arena`, in about `budget`.
 pub(super) fn contest(
     field: &mut dyn Field,
     entrants: &mut [Entrant],
-    rounds: u32,
     budget: Duration,
-    progress: &mut dyn Progress,
-) {
+    arena: &mut Arena<'_>,
+) -> Result<()> {
     let begun = Instant::now();
-    for round in 0..=rounds {
-        for (index, entrant) in entrants.iter_mut().enumerate() {
-            if entrant.runs() {
-                let stage = if round == 0 { "warm-up".into() } else { format!("round {round}") };
-                let what = format!("{}: {}, {stage}", field.purpose().title(), entrant.way);
-                progress.event(&Event::Measuring { what: &what });
-                entrant.take(field.turn(index, round), round);
-            }
-        }
+    for round in 0..=arena.rounds {
+        arena.round(round, entrants, |_, turn| field.turn(turn.index, turn.round))?;
         if round == 0 {
             let left = budget.saturating_sub(begun.elapsed()).mul_f64(PLANNED_SHARE);
-            field.fit(begun.elapsed(), left / rounds);
+            field.fit(begun.elapsed(), left / arena.rounds);
         }
     }
-}
-
-impl Entrant {
-    pub(super) fn runs(&self) -> bool {
-        self.skipped.is_none() && self.failed.is_none()
-    }
-
-    fn take(&mut self, turn: Result<Vec<f64>>, round: u32) {
-        match turn {
-            Ok(_) if round == 0 => {}
-            Ok(samples) => {
-                let figures = self.figures.iter_mut().zip(samples);
-                figures.for_each(|(figure, sample)| figure.push(sample));
-            }
-            Err(error) => {
-                self.figures.iter_mut().for_each(Vec::clear);
-                self.failed = Some(error.to_string());
-            }
-        }
-    }
+    Ok(())
 }

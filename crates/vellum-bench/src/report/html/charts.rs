@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::super::group::{Figure, Group};
-use super::super::{Better, Row, Series};
+use super::super::{Better, Case, Series};
 use super::chart::{Bar, Bars, Chart, LOOKS, Line, Lines, Point, XAxis, spans_decades, wants_log};
 use super::names::{WAYS, row_name};
-use super::number::quantity;
+use crate::bytes::quantity;
 use crate::stats::Spread;
 
 /// The keys that lines go over.
@@ -63,19 +63,16 @@ pub(super) fn better(group: &Group<'_>, figure: &Figure<'_>) -> Better {
 }
 
 /// The spread of those samples that are numbers.
-pub(super) fn spread(row: &Row, figure: &Figure<'_>) -> Option<Spread> {
+pub(super) fn spread(row: &Case, figure: &Figure<'_>) -> Option<Spread> {
     let samples = figure.samples(row).iter().copied();
     Spread::of(&samples.filter(|sample| sample.is_finite()).collect::<Vec<f64>>())
 }
 
 fn bars(group: &Group<'_>, figure: &Figure<'_>) -> Option<Chart> {
     let keys = group.key_columns();
-    let bar = |row: &&Row| {
-        let outcome = row.outcome();
-        let why = |reason: Option<&str>| Some(format!("{}: {}", outcome.verdict(), reason?));
-        let why = why(outcome.failed).or_else(|| why(outcome.skipped));
-        let outcome = match why {
-            Some(why) => Err(why),
+    let bar = |row: &&Case| {
+        let outcome = match row.reason() {
+            Some(reason) => Err(format!("{}: {reason}", row.verdict())),
             None => Ok(spread(row, figure)?),
         };
         Some(Bar { name: row_name(row, &keys), outcome })
@@ -124,8 +121,8 @@ impl<'a> Layout<'a> {
     }
 
     /// The rows of each chart, with what they have in common.
-    fn charts(&self, group: &Group<'a>) -> Vec<(String, Vec<&'a Row>)> {
-        let mut charts: Vec<(String, Vec<&Row>)> = Vec::new();
+    fn charts(&self, group: &Group<'a>) -> Vec<(String, Vec<&'a Case>)> {
+        let mut charts: Vec<(String, Vec<&Case>)> = Vec::new();
         for row in &group.rows {
             let name = row_name(row, &self.chart_keys);
             match charts.iter_mut().find(|(known, _)| *known == name) {
@@ -137,7 +134,7 @@ impl<'a> Layout<'a> {
     }
 
     /// One line for each name; its points are those of all rows of that name.
-    fn lines(&self, rows: &[&Row], points: impl Fn(&Row) -> Vec<Point>) -> Vec<Line> {
+    fn lines(&self, rows: &[&Case], points: impl Fn(&Case) -> Vec<Point>) -> Vec<Line> {
         let mut lines: Vec<Line> = Vec::new();
         for row in rows {
             let name = row_name(row, &self.line_keys);
@@ -181,7 +178,7 @@ fn looks(group: &Group<'_>, keys: &[&str], figure: Option<&Figure<'_>>) -> Vec<S
     names.into_iter().map(|(name, _)| name).take(LOOKS).collect()
 }
 
-fn merit(group: &Group<'_>, row: &Row, figure: &Figure<'_>) -> Option<f64> {
+fn merit(group: &Group<'_>, row: &Case, figure: &Figure<'_>) -> Option<f64> {
     let median = spread(row, figure)?.median;
     Some(if better(group, figure) == Better::Lower { -median } else { median })
 }
@@ -196,12 +193,12 @@ fn by_key(
     first: Option<&Figure<'_>>,
 ) -> Vec<Chart> {
     let layout = Layout::new(group, Some(key), first);
-    let chart = |(name, rows): (String, Vec<&Row>)| {
+    let chart = |(name, rows): (String, Vec<&Case>)| {
         let steps = steps(&rows, key);
         if steps.len() < 2 {
             return None;
         }
-        let point = |row: &Row| {
+        let point = |row: &Case| {
             let (x, spread) = (quantity(row.value(key)?)?, spread(row, figure)?);
             Some(Point { x, y: spread.median, range: Some((spread.min, spread.max)) })
         };
@@ -221,7 +218,7 @@ fn by_key(
 }
 
 /// The values of the key that are numbers, each once, in order.
-fn steps(rows: &[&Row], key: &str) -> Vec<(f64, String)> {
+fn steps(rows: &[&Case], key: &str) -> Vec<(f64, String)> {
     let words = rows.iter().filter_map(|row| row.value(key));
     let mut steps: Vec<(f64, String)> =
         words.filter_map(|word| Some((quantity(word)?, word.to_string()))).collect();
@@ -242,13 +239,13 @@ fn series_names<'a>(group: &Group<'a>) -> Vec<&'a str> {
 
 /// What rows brought under this name, over each other.
 fn by_series(group: &Group<'_>, name: &str) -> Vec<Chart> {
-    let find = |row: &Row| row.series.iter().find(|series| series.name == name).cloned();
+    let find = |row: &Case| row.series.iter().find(|series| series.name == name).cloned();
     let Some(sample) = group.rows.iter().find_map(|row| find(row)) else { return Vec::new() };
     let headlines = headlines(group);
     let layout = Layout::new(group, None, headlines.first());
-    let points = |row: &Row| find(row).map(|series| points(&series)).unwrap_or_default();
+    let points = |row: &Case| find(row).map(|series| points(&series)).unwrap_or_default();
     let is_percentiles = name.contains("percentile");
-    let chart = |(common, rows): (String, Vec<&Row>)| {
+    let chart = |(common, rows): (String, Vec<&Case>)| {
         let lines = layout.lines(&rows, points);
         let wants_log =
             is_percentiles || is_time(&sample.y) && wants_log(&lines, LOG_FACTOR_OF_TIMES);

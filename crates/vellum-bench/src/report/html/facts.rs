@@ -2,7 +2,7 @@
 //!
 //! A page of several reports tells what they have in common once.
 
-use super::super::Document;
+use super::super::Report;
 use super::number::number;
 use crate::conditions::{Conditions, Device};
 
@@ -15,7 +15,7 @@ pub(super) struct Fact {
 }
 
 /// What reads a fact from a report.
-type Reader = fn(&Document) -> Option<String>;
+type Reader = fn(&Report) -> Option<String>;
 
 const READERS: [(&str, Reader); 11] = [
     ("Date", |document| Some(date(&document.conditions))),
@@ -34,7 +34,7 @@ const READERS: [(&str, Reader); 11] = [
 ];
 
 /// The facts of these reports.
-pub(super) fn facts(documents: &[Document]) -> Vec<Fact> {
+pub(super) fn facts(documents: &[Report]) -> Vec<Fact> {
     let facts = READERS.iter().map(|(name, read)| {
         let mut values: Vec<(String, String)> = Vec::new();
         for document in documents {
@@ -104,7 +104,7 @@ fn load(conditions: &Conditions) -> Option<String> {
     Some(format!("{one:.2} over 1 minute, {five:.2} over 5, {fifteen:.2} over 15"))
 }
 
-fn rounds(document: &Document) -> String {
+fn rounds(document: &Report) -> String {
     match document.rounds {
         1 => String::from("1, after a warm-up that is not counted"),
         count => format!("{count}, after a warm-up that is not counted"),

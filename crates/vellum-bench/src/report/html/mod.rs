@@ -4,7 +4,7 @@
 //! little script sorts tables, switches between light and dark, and shows figures under the
 //! pointer.
 
-use super::Document;
+use super::Report;
 
 mod chart;
 mod charts;
@@ -16,13 +16,13 @@ mod summary;
 mod tables;
 
 /// The reports as one HTML page.
-pub fn html(documents: &[Document]) -> String {
+pub fn html(documents: &[Report]) -> String {
     page::page(documents, None).into_string()
 }
 
 /// The same with a recommendation in words above everything that the figures say by themselves.
 /// It is plain text; its line breaks are kept.
-pub fn html_with_recommendation(documents: &[Document], recommendation: &str) -> String {
+pub fn html_with_recommendation(documents: &[Report], recommendation: &str) -> String {
     page::page(documents, Some(recommendation)).into_string()
 }
 

@@ -1,12 +1,12 @@
 //! What a row is called: the keys that tell it from its neighbours, in words.
 
-use super::super::Row;
+use super::super::Case;
 
 /// The keys that say how, and not where or how much: they come first.
 pub(super) const WAYS: [&str; 4] = ["way", "case", "method", "name"];
 
 /// `pwrite, 64 KiB, 4 threads, prepared`.
-pub(super) fn row_name(row: &Row, keys: &[&str]) -> String {
+pub(super) fn row_name(row: &Case, keys: &[&str]) -> String {
     let (ways, others): (Vec<&str>, Vec<&str>) = keys.iter().partition(|key| WAYS.contains(key));
     let values = ways.iter().chain(&others).filter_map(|key| Some((*key, row.value(key)?)));
     values.map(|(key, value)| word(key, value)).collect::<Vec<String>>().join(", ")
@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn names_say_what_their_numbers_are_of() {
-        let row = Row::new("t").key("chunk", "64 KiB").key("way", "pwrite").key("threads", 1);
+        let row = Case::new("t").key("chunk", "64 KiB").key("way", "pwrite").key("threads", 1);
         let row = row.key("processes", 4).key("depth", 32).key("prepared", "no");
         let name =
             row_name(&row, &["chunk", "way", "threads", "processes", "depth", "prepared", "x"]);

@@ -1,19 +1,10 @@
-//! Numbers as they are read: about three digits, large ones in groups, and words that stand for
-//! numbers, as `64 KiB`.
+//! Numbers as they are read: about three digits, large ones in groups.
 
+use super::super::table;
 use crate::stats::Spread;
 
 /// A blank that is narrow and never broken, between groups of digits.
 const GROUP: char = '\u{202f}';
-
-/// The same name for a kibibyte and so on as the suites use.
-const UNITS: [(&str, f64); 5] = [
-    ("TiB", 1_099_511_627_776.0),
-    ("GiB", 1_073_741_824.0),
-    ("MiB", 1_048_576.0),
-    ("KiB", 1024.0),
-    ("B", 1.0),
-];
 
 /// A number with about three digits that count; `–` for what is none.
 pub(super) fn number(value: f64) -> String {
@@ -24,15 +15,7 @@ pub(super) fn number(value: f64) -> String {
     if size != 0.0 && !(1e-6..1e10).contains(&size) {
         return format!("{value:.2e}");
     }
-    let decimals = match size {
-        0.0 => 0,
-        size if size >= 99.95 => 0,
-        size if size >= 9.995 => 1,
-        size if size >= 0.0995 => 2,
-        size if size >= 0.000_995 => 4,
-        _ => 6,
-    };
-    grouped(&format!("{value:.decimals$}"))
+    grouped(&table::number(value))
 }
 
 /// Puts the digits of a whole number of five or more in groups of three.
@@ -72,19 +55,6 @@ pub(super) fn range(spread: &Spread) -> Option<String> {
     (min != max).then(|| format!("{min} … {max}"))
 }
 
-/// The number that a word stands for: `4`, `1.5`, `64 KiB`, `512B`.
-pub(super) fn quantity(word: &str) -> Option<f64> {
-    let word = word.trim();
-    let unit = UNITS.iter().find(|(unit, _)| word.ends_with(unit));
-    let (digits, factor) = match unit {
-        Some((unit, factor)) => (word.strip_suffix(unit)?.trim_end(), *factor),
-        None => (word, 1.0),
-    };
-    let starts_well = digits.starts_with(|first: char| first.is_ascii_digit());
-    let number: f64 = digits.parse().ok().filter(|_| starts_well)?;
-    Some(number * factor)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,14 +82,6 @@ mod tests {
         let numbers = [0.0, 0.1 + 0.2, 2.5, 1000.0, 20_000.0, 1.5e6, 2e9, 1e-6, 1e18];
         let texts = ["0", "0.3", "2.5", "1000", "20k", "1.5M", "2G", "1e-6", "1e18"];
         assert_eq!(numbers.map(short), texts);
-    }
-
-    #[test]
-    fn words_stand_for_numbers() {
-        let words = ["4", "64 KiB", "1.5MiB", "512 B", "infinite", "nan", "KiB", "-1", "4 KiB, 2"];
-        let numbers = [Some(4.0), Some(65_536.0), Some(1_572_864.0), Some(512.0)];
-        let numbers = numbers.into_iter().chain([None; 5]).collect::<Vec<_>>();
-        assert_eq!(words.map(quantity).to_vec(), numbers);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::super::Document;
+use super::super::Report;
 use super::super::group::Group;
 use super::charts::charts;
 use super::facts::facts;
@@ -18,7 +18,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
                       img-src data:";
 
 /// Everything, from the first byte to the last.
-pub(super) fn page(documents: &[Document], recommendation: Option<&str>) -> Markup {
+pub(super) fn page(documents: &[Report], recommendation: Option<&str>) -> Markup {
     let title = title(documents);
     html! {
         (DOCTYPE)
@@ -47,7 +47,7 @@ pub(super) fn page(documents: &[Document], recommendation: Option<&str>) -> Mark
     }
 }
 
-fn title(documents: &[Document]) -> String {
+fn title(documents: &[Report]) -> String {
     let mut suites: Vec<&str> = Vec::new();
     for document in documents {
         if !suites.contains(&document.suite.as_str()) {
@@ -58,7 +58,7 @@ fn title(documents: &[Document]) -> String {
 }
 
 /// The title, and the conditions under it.
-fn top(title: &str, documents: &[Document]) -> Markup {
+fn top(title: &str, documents: &[Report]) -> Markup {
     html! {
         header {
             div .title-line {
@@ -83,7 +83,7 @@ fn top(title: &str, documents: &[Document]) -> Markup {
 }
 
 /// Somebody's recommendation if there is one, then what the rules find.
-fn conclusions(documents: &[Document], recommendation: Option<&str>) -> Markup {
+fn conclusions(documents: &[Report], recommendation: Option<&str>) -> Markup {
     html! {
         @if let Some(recommendation) = recommendation {
             section #recommendation {
@@ -101,7 +101,7 @@ fn conclusions(documents: &[Document], recommendation: Option<&str>) -> Markup {
     }
 }
 
-fn warnings(documents: &[Document]) -> Markup {
+fn warnings(documents: &[Report]) -> Markup {
     let mut warnings: Vec<String> = Vec::new();
     for document in documents {
         let failed = document.cases.iter().filter(|row| row.failed.is_some()).count();
@@ -135,7 +135,7 @@ struct Section<'a> {
     groups: Vec<Group<'a>>,
 }
 
-fn sections(documents: &[Document]) -> Vec<Section<'_>> {
+fn sections(documents: &[Report]) -> Vec<Section<'_>> {
     let mut sections: Vec<Section<'_>> = Vec::new();
     for document in documents {
         let first = sections.len();
@@ -157,7 +157,7 @@ fn sections(documents: &[Document]) -> Vec<Section<'_>> {
     sections
 }
 
-fn results(documents: &[Document]) -> Markup {
+fn results(documents: &[Report]) -> Markup {
     let sections = sections(documents);
     let counter = Cell::new(0);
     html! {
@@ -208,7 +208,7 @@ fn heading(group: &Group<'_>) -> (String, String) {
 }
 
 /// The reports themselves, to be taken out again.
-fn data(documents: &[Document]) -> Markup {
+fn data(documents: &[Report]) -> Markup {
     html! {
         section #data {
             h2 { "Data" }
@@ -230,13 +230,13 @@ fn data(documents: &[Document]) -> Markup {
     }
 }
 
-fn file_name(document: &Document) -> String {
+fn file_name(document: &Report) -> String {
     let date = document.conditions.date.get(..10).unwrap_or_default();
     let safe = |name: char| if name.is_ascii_alphanumeric() { name } else { '-' };
     format!("{}-{date}.json", document.suite.chars().map(safe).collect::<String>())
 }
 
 /// JSON that can't end the element that it stands in: `<` is only found within strings.
-fn json(document: &Document) -> PreEscaped<String> {
+fn json(document: &Report) -> PreEscaped<String> {
     PreEscaped(document.to_json().unwrap_or_default().replace('<', "\\u003c"))
 }

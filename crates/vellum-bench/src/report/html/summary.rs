@@ -4,8 +4,7 @@
 use maud::{Markup, html};
 
 use super::super::group::{Figure, Group};
-use super::super::row::Metric;
-use super::super::{Better, Document, Row};
+use super::super::{Better, Case, Metric, Report};
 use super::charts::{better, headlines, spread};
 use super::names::row_name;
 use super::number::number;
@@ -59,7 +58,7 @@ impl Verdict {
 }
 
 /// The findings of all tables; nothing if there are none.
-pub(super) fn summary(documents: &[Document]) -> Option<Markup> {
+pub(super) fn summary(documents: &[Report]) -> Option<Markup> {
     let findings: Vec<Finding> = documents
         .iter()
         .flat_map(|document| {
@@ -117,7 +116,7 @@ fn comparable<'a>(suite: &str, mut group: Group<'a>) -> Vec<(String, Group<'a>)>
     if suite != "commit" {
         return vec![(String::new(), group)];
     }
-    let load = |row: &Row| row_name(row, &["processes", "threads"]);
+    let load = |row: &Case| row_name(row, &["processes", "threads"]);
     let ends = [group.rows.first(), group.rows.last()].into_iter().flatten();
     let mut loads: Vec<String> = ends.map(|row| load(row)).collect();
     loads.dedup();
@@ -128,7 +127,7 @@ fn comparable<'a>(suite: &str, mut group: Group<'a>) -> Vec<(String, Group<'a>)>
 
 /// Did it make a file without most of its blocks? That is next to no work, and whoever writes there
 /// later pays for it.
-fn is_hollow(row: &Row) -> bool {
+fn is_hollow(row: &Case) -> bool {
     let allocated = row.metrics.iter().find(|metric| metric.name == "allocated");
     let spread = allocated.filter(|metric| metric.unit == "%").and_then(Metric::spread);
     spread.is_some_and(|spread| spread.median < ALLOCATED_PERCENT_MIN)
@@ -136,7 +135,7 @@ fn is_hollow(row: &Row) -> bool {
 
 /// A row with its figures.
 struct Rival<'a> {
-    row: &'a Row,
+    row: &'a Case,
     spread: Spread,
 }
 
@@ -215,7 +214,7 @@ fn alike(names: &[String]) -> Option<String> {
 }
 
 /// The row's own ratio, if it has one: that to what the suite compares with.
-fn baseline(row: &Row) -> Option<String> {
+fn baseline(row: &Case) -> Option<String> {
     let ratio = row.metrics.iter().find(|metric| metric.unit == "x")?;
     Some(format!("{}: {} ×", ratio.name, number(ratio.spread()?.median)))
 }
@@ -224,12 +223,12 @@ fn baseline(row: &Row) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn row(way: &str, samples: &[f64]) -> Row {
-        let row = Row::new("t").key("filesystem", "xfs").key("way", way);
+    fn row(way: &str, samples: &[f64]) -> Case {
+        let row = Case::new("t").key("filesystem", "xfs").key("way", way);
         row.metric("write", "GB/s", Better::Higher, samples.to_vec())
     }
 
-    fn found(rows: &[Row]) -> Finding {
+    fn found(rows: &[Case]) -> Finding {
         finding("s", "", &Group::all(rows)[0]).unwrap()
     }
 
@@ -248,7 +247,7 @@ mod tests {
     #[test]
     fn less_is_better_where_it_is() {
         let row = |way: &str, ms: f64| {
-            let row = Row::new("t").key("filesystem", "xfs").key("way", way);
+            let row = Case::new("t").key("filesystem", "xfs").key("way", way);
             row.metric("time", "ms", Better::Lower, vec![ms, ms])
         };
         let found = found(&[row("a", 9.0), row("b", 3.0)]);
@@ -268,7 +267,7 @@ mod tests {
     #[test]
     fn a_length_without_blocks_is_not_the_best_way_to_make_a_file() {
         let row = |way: &str, ms: f64, percent: f64| {
-            let row = Row::new("create").key("filesystem", "xfs").key("way", way);
+            let row = Case::new("create").key("filesystem", "xfs").key("way", way);
             row.metric("make", "ms", Better::Lower, vec![ms, ms]).metric(
                 "allocated",
                 "%",

@@ -2,10 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::super::Row;
+use super::super::Case;
 use super::super::group::{Figure, Group};
 use super::charts::spread;
-use super::number::{number, quantity, range};
+use super::number::{number, range};
+use crate::bytes::quantity;
 
 /// A table longer than this scrolls in its box.
 const LONG: usize = 24;
@@ -51,25 +52,24 @@ fn non_empty(class: &str) -> Option<&str> {
     (!class.is_empty()).then_some(class)
 }
 
-fn line(group: &Group<'_>, row: &Row, keys: &[&str], figures: &[Figure<'_>]) -> Markup {
-    let outcome = row.outcome();
-    let class = if outcome.failed.is_some() { "failed" } else { "skipped" };
+fn line(group: &Group<'_>, row: &Case, keys: &[&str], figures: &[Figure<'_>]) -> Markup {
+    let class = if row.failed.is_some() { "failed" } else { "skipped" };
     html! {
-        @match outcome.failed.or(outcome.skipped) {
+        @match row.reason() {
             Some(reason) => tr class=(class) {
                 (key_cells(group, row, keys))
-                td .reason colspan=(figures.len() + 1) { strong { (outcome.verdict()) } " " (reason) }
+                td .reason colspan=(figures.len() + 1) { strong { (row.verdict()) } " " (reason) }
             },
             None => tr {
                 (key_cells(group, row, keys))
                 @for figure in figures { (cell(row, figure)) }
-                td data-sort=(outcome.verdict()) { (outcome.verdict()) }
+                td data-sort=(row.verdict()) { (row.verdict()) }
             },
         }
     }
 }
 
-fn key_cells(group: &Group<'_>, row: &Row, keys: &[&str]) -> Markup {
+fn key_cells(group: &Group<'_>, row: &Case, keys: &[&str]) -> Markup {
     html! {
         @for (index, key) in keys.iter().enumerate() {
             @let value = row.value(key).unwrap_or("–");
@@ -84,7 +84,7 @@ fn key_cells(group: &Group<'_>, row: &Row, keys: &[&str]) -> Markup {
 }
 
 /// The median, and the range where there is one.
-fn cell(row: &Row, figure: &Figure<'_>) -> Markup {
+fn cell(row: &Case, figure: &Figure<'_>) -> Markup {
     let Some(spread) = spread(row, figure) else {
         return html! { td .number data-sort="" { "–" } };
     };

@@ -1,11 +1,11 @@
 use std::path::Path;
 
-use super::super::{Better, Document, Row, Series};
+use super::super::{Better, Case, Report, Series};
 use super::*;
 use crate::conditions::Conditions;
 
-fn document(cases: Vec<Row>) -> Document {
-    Document {
+fn document(cases: Vec<Case>) -> Report {
+    Report {
         format: 1,
         suite: "write".into(),
         conditions: Conditions::now(Path::new("/"), &vellum::Options::new()),
@@ -15,14 +15,14 @@ fn document(cases: Vec<Row>) -> Document {
     }
 }
 
-fn row(way: &str, samples: &[f64]) -> Row {
-    let row = Row::new("simple").key("filesystem", "xfs").key("way", way);
+fn row(way: &str, samples: &[f64]) -> Case {
+    let row = Case::new("simple").key("filesystem", "xfs").key("way", way);
     let mut row = row.metric("write", "GB/s", Better::Higher, samples.to_vec());
     row.verified = true;
     row
 }
 
-fn page(cases: Vec<Row>) -> String {
+fn page(cases: Vec<Case>) -> String {
     let page = html(&[document(cases)]);
     assert!(!page.contains("=\"NaN") && !page.contains("=\"inf"), "{page}");
     page
@@ -39,7 +39,7 @@ fn hostile_text_stays_text() {
     document.suite = evil.into();
     document.warnings.push(evil.into());
     document.conditions.command_line.push(evil.into());
-    let mut failed = Row::new(evil).key("filesystem", evil).key(evil, evil);
+    let mut failed = Case::new(evil).key("filesystem", evil).key(evil, evil);
     failed.failed = Some(evil.into());
     failed.series.push(Series {
         name: evil.into(),
@@ -62,7 +62,7 @@ fn the_data_are_inside_as_they_were() {
     let page = html(std::slice::from_ref(&document));
     let (_, rest) = page.split_once("id=\"data-0\">").unwrap();
     let (json, _) = rest.split_once("</script>").unwrap();
-    let read = Document::from_json(json).unwrap();
+    let read = Report::from_json(json).unwrap();
     assert_eq!(read[0].cases, document.cases);
 }
 
@@ -93,7 +93,7 @@ fn what_has_no_figures_has_a_reason_and_no_chart() {
 #[test]
 fn strange_numbers_do_no_harm() {
     let strange = [f64::NAN, f64::INFINITY, -f64::INFINITY, 0.0, -1.0, 1e-300, 1e300, 7.0];
-    let mut rows: Vec<Row> =
+    let mut rows: Vec<Case> =
         strange.iter().map(|value| row(&value.to_string(), &[*value])).collect();
     rows.push(row("mixed", &strange));
     for name in ["latency percentiles", "IOPS over time"] {
@@ -158,7 +158,7 @@ fn series_lie_over_each_other() {
 #[test]
 fn two_hundred_rows_and_long_names_stay_in_bounds() {
     let name = |index| format!("way-{index:03}-{}", "of-a-very-long-name".repeat(6));
-    let rows: Vec<Row> = (0..200)
+    let rows: Vec<Case> = (0..200)
         .map(|index| row(&name(index / 4), &[f64::from(index)]).key("threads", 1 << (index % 4)))
         .collect();
     let page = page(rows);

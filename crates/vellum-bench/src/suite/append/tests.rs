@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::*;
 use crate::Silent;
 use crate::error::ErrorKind;
+use crate::report::Report;
 use crate::ways::{Appender, Prepared};
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -31,14 +32,16 @@ fn run_small(ways: &[WayName]) -> Report {
     let mut config = Config::new(dir.path());
     config.settings = SMALL.to_vec();
     config.ways = ways.to_vec();
-    config.rounds = 2;
+    config.scope.rounds = 2;
     config.limit = LIMIT;
-    let report = run(&config, &mut Silent).unwrap();
+    let report = config.run(&mut Silent).unwrap();
     assert_eq!(report.cases.len(), ways.len() * SMALL.len());
     for case in report.cases.iter().filter(|case| case.skipped.is_none()) {
         assert_eq!(case.failed, None, "{case:?}");
-        assert!(case.verified && case.ns_per_record.len() == 2, "{case:?}");
-        assert!(case.page_faults_per_record.len() == 2, "{case:?}");
+        assert!(case.verified, "{case:?}");
+        for name in ["time", "page faults"] {
+            assert_eq!(case.figure(name).unwrap().samples.len(), 2, "{case:?}");
+        }
     }
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "the run leaves nothing");
     report
@@ -52,10 +55,10 @@ fn all_but_vellum() -> Vec<WayName> {
 fn every_way_but_vellum_appends_and_verifies() {
     let report = run_small(&all_but_vellum());
     for case in &report.cases {
-        let ratio = case.ratio_to_write.as_slice();
-        assert_eq!(ratio.is_empty(), case.skipped.is_some(), "{case:?}");
-        if case.name == WayName::Write {
-            assert_eq!(ratio, [1.0, 1.0]);
+        let ratio = case.figure("speed against write");
+        assert_eq!(ratio.is_none(), case.skipped.is_some(), "{case:?}");
+        if case.name() == "write" {
+            assert_eq!(ratio.unwrap().samples, [1.0, 1.0]);
         }
     }
     report.to_json().unwrap();
@@ -72,12 +75,15 @@ fn syscalls_are_what_each_way_is_known_to_make() {
     let report = run_small(&[WayName::Write, WayName::Writev, WayName::Stdio, WayName::Aio]);
     for case in report.cases.iter().filter(|case| case.skipped.is_none()) {
         // Where tracing is forbidden there is a reason in place of the count.
-        assert_ne!(case.syscalls_per_record.is_some(), case.syscalls_reason.is_some());
-        if let Some(syscalls) = case.syscalls_per_record {
+        let uncounted = format!("no syscalls of {}", case.name());
+        let is_told = report.warnings.iter().any(|warning| warning.starts_with(&uncounted));
+        let syscalls = case.figure("syscalls");
+        assert!(syscalls.is_some() || is_told, "{case:?}");
+        if let Some(syscalls) = syscalls {
             // A little more is fine: a C library may ask about its file at the first write.
-            let known = known[case.name.as_str()];
-            let setting = case.records as f64;
-            assert!(syscalls >= known && syscalls <= known + 4.0 / setting, "{case:?}");
+            let (known, syscalls) = (known[case.name().as_str()], syscalls.samples[0]);
+            let records: f64 = case.value("records").unwrap().parse().unwrap();
+            assert!(syscalls >= known && syscalls <= known + 4.0 / records, "{case:?}");
         }
     }
 }
@@ -218,48 +224,16 @@ fn a_process_that_can_not_append_fails_the_case() {
 }
 
 #[test]
-fn a_failed_way_has_no_numbers_and_does_not_stop_the_others() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut config = Config::new(dir.path());
-    config.rounds = 1;
-    let good = WayName::Write.way(&config.vellum);
-    let entries = [
-        Entry { name: WayName::Aio, way: Box::new(Broken), skipped: None },
-        Entry { name: WayName::Write, way: good, skipped: None },
-        Entry { name: WayName::IoUring, way: Box::new(Broken), skipped: Some("no".into()) },
-    ];
-    let mut events = Vec::new();
-    struct Listener<'a>(&'a mut Vec<String>);
-    impl Progress for Listener<'_> {
-        fn event(&mut self, event: &Event<'_>) {
-            self.0.push(format!("{event:?}"));
-        }
-    }
-    let mut listener = Listener(&mut events);
-    let place = &Place { dir: dir.path(), filesystem: "some", is_scratch: false };
-    let warnings = &mut Vec::new();
-    let mut run = Run { config: &config, place, progress: &mut listener, warnings };
-    let cases = run.contest(&Setting::new(2, 10, 64), &entries).unwrap();
-    assert!(cases[0].failed.is_some() && !cases[0].verified && cases[0].ns_per_record.is_empty());
-    assert!(cases[1].verified && !cases[1].ratio_to_write.is_empty());
-    assert!(cases[2].skipped.is_some() && !cases[2].verified && cases[2].failed.is_none());
-    assert_eq!(events.iter().filter(|event| event.starts_with("Failed")).count(), 1);
-    assert_eq!(events.iter().filter(|event| event.starts_with("Step")).count(), 5);
-    // Of three stages each: the broken way fails in the second.
-    assert_eq!(events.iter().filter(|event| event.starts_with("Omitted")).count(), 1 + 3);
-}
-
-#[test]
 fn a_configuration_without_sense_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let mut configs = vec![Config::new(dir.path()); 5];
     configs[0].settings.clear();
     configs[1].ways.clear();
-    configs[2].rounds = 0;
+    configs[2].scope.rounds = 0;
     configs[3].settings[0].bytes = 0;
     configs[4].ways.push(WayName::Write);
     for config in configs {
-        let error = run(&config, &mut Silent).unwrap_err();
+        let error = config.run(&mut Silent).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidOption, "{error}");
     }
 }
@@ -267,6 +241,6 @@ fn a_configuration_without_sense_is_refused() {
 #[test]
 fn a_directory_that_is_not_there_is_an_error_that_names_it() {
     let config = Config::new("/no/such/directory");
-    let error = run(&config, &mut Silent).unwrap_err().to_string();
+    let error = config.run(&mut Silent).unwrap_err().to_string();
     assert!(error.contains("/no/such/directory"), "{error}");
 }

@@ -18,7 +18,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use super::contender::{Cell, Committer, Contender, Prepared, Session};
 use crate::error::{Context, Result};
 use crate::shared::Shared;
-use crate::ways::plain::{read_pieces, whole};
+use crate::ways::plain::{read_records, whole};
 
 /// Zeros are written in pieces of this size.
 const ZEROS_BYTES: usize = 1 << 20;
@@ -117,10 +117,7 @@ impl Prepared for BareFile {
 
     fn read_back(&self, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
         let end = self.words[0].next.load(Ordering::Relaxed);
-        let mut splitter = crate::verify::Splitter::new(self.bytes);
-        read_pieces(&self.path, end, &mut |piece| splitter.feed(piece, visit))?;
-        splitter.finish(visit);
-        Ok(())
+        read_records(&self.path, end, self.bytes, visit)
     }
 }
 

@@ -1,101 +1,74 @@
-//! All contenders against each other in one cell: A B C … A B C …, so that whatever changes on the
-//! machine meanwhile meets all of them.
+//! All contenders against each other in one cell, and the cases that come of it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use super::contender::{Cell, Contender, Prepared};
 use super::round::{Sample, Times, measure};
-use crate::error::{Context, Result};
+use crate::error::{Context, Error, Result};
 use crate::footprint::{self, Footprint};
 use crate::latency::Latency;
-use crate::place::Place;
-use crate::progress::{Event, Progress};
-use crate::report::commit::Case;
-use crate::stats::Spread;
-use crate::suite::settle;
+use crate::report::{Better, Case};
+use crate::stats::{Spread, ratios};
+use crate::suite::{Arena, Entrant, Turn, settle};
 
-/// What the ratios are to.
+/// What the ratios are to …
 pub(super) const LIMIT: &str = "direct-dsync";
+/// … and what they are called.
+pub(super) const RATIO: &str = "speed against direct-dsync";
 
-/// A contender in one cell.
-struct Entrant<'a> {
-    contender: &'a dyn Contender,
+/// The log of a contender, which may be used in several rounds.
+struct Keeper {
+    contender: Rc<dyn Contender>,
     dir: PathBuf,
     log: Option<Box<dyn Prepared>>,
-    samples: Vec<Sample>,
+    /// What the last round left.
     footprint: Option<Footprint>,
-    skipped: Option<String>,
-    failed: Option<String>,
 }
 
-/// Runs a warm-up, which is not counted, and so many rounds.
+/// Runs a warm-up, which is not counted, and the rounds of `arena`.
 pub(super) fn run(
-    place: &Place<'_>,
     cell: &Cell,
-    contenders: &[&dyn Contender],
-    rounds: u32,
+    contenders: &[Rc<dyn Contender>],
     times: Times,
-    progress: &mut dyn Progress,
+    arena: &mut Arena<'_>,
 ) -> Result<Vec<Case>> {
-    let mut entrants = Vec::new();
+    let Cell { bytes, threads, processes, .. } = cell;
+    let mut entrants: Vec<Entrant<Keeper, Sample>> = Vec::new();
     for (index, contender) in contenders.iter().enumerate() {
-        let dir = place.dir.join(format!("{}-{index}", contender.name()));
-        let mut entrant = Entrant::probe(*contender, dir, cell)?;
-        if cell.commits_max == 0 {
-            entrant.skipped = Some("not even a few commits of each thread fit the disk".into());
-        }
-        entrants.push(entrant);
+        let probed = arena.aside(|dir| probe(&**contender, dir, cell))?;
+        let name = format!("{bytes} B {processes}x{threads} {}", contender.name());
+        let dir = arena.place.dir.join(format!("log-{index}"));
+        let contender = Rc::clone(contender);
+        let keeper = Keeper { contender, dir, log: None, footprint: None };
+        entrants.push(Entrant::new(name, keeper, probed));
     }
-    for round in 0..=rounds {
-        for entrant in &mut entrants {
-            if !entrant.is_good() {
-                progress.event(&Event::Omitted { steps: 1 });
-                continue;
-            }
-            let name = entrant.contender.name();
-            let filesystem = place.filesystem;
-            let Cell { bytes, threads, processes, .. } = cell;
-            let what = format!("{filesystem} {bytes} B {processes}x{threads} {name} {round}");
-            progress.event(&Event::Measuring { what: &what });
-            let is_last = round == rounds;
-            let result = entrant.round(cell, round, is_last, times);
-            settle(place.dir)?;
-            if let Err(error) = result {
-                progress.event(&Event::Warning(&format!("{what} failed: {error}")));
-                entrant.failed = Some(error.to_string());
-            }
+    let rounds = arena.rounds;
+    arena.rounds(&mut entrants, |keeper, Turn { round, .. }| {
+        let sample = measure(keeper.ready(cell)?, cell, round, times)?;
+        if round == rounds {
+            settle(&keeper.dir)?;
+            keeper.footprint = Some(footprint::of(&keeper.dir)?);
         }
-    }
+        Ok(sample)
+    })?;
     for entrant in &mut entrants {
-        entrant.clear()?;
+        entrant.way.clear()?;
     }
-    Ok(cases(place, cell, &mut entrants))
+    Ok(cases(cell, &entrants, arena))
 }
 
-impl<'a> Entrant<'a> {
-    fn probe(contender: &'a dyn Contender, dir: PathBuf, cell: &Cell) -> Result<Entrant<'a>> {
-        fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
-        let skipped = contender.probe(&dir, cell).err();
-        let mut entrant = Entrant {
-            contender,
-            dir,
-            log: None,
-            samples: Vec::new(),
-            footprint: None,
-            skipped,
-            failed: None,
-        };
-        entrant.clear()?;
-        Ok(entrant)
+fn probe(contender: &dyn Contender, dir: &Path, cell: &Cell) -> Result<()> {
+    if cell.commits_max == 0 {
+        return Err(Error::unsupported("not even a few commits of each thread fit the disk"));
     }
+    contender.probe(dir, cell).map_err(Error::unsupported)
+}
 
-    fn is_good(&self) -> bool {
-        self.skipped.is_none() && self.failed.is_none()
-    }
-
-    /// One round; what it leaves is looked at after the last.
-    fn round(&mut self, cell: &Cell, round: u32, is_last: bool, times: Times) -> Result<()> {
+impl Keeper {
+    /// The log, ready for another round.
+    fn ready(&mut self, cell: &Cell) -> Result<&dyn Prepared> {
         let is_kept = match &mut self.log {
             Some(log) => log.renew()?,
             None => false,
@@ -106,17 +79,7 @@ impl<'a> Entrant<'a> {
             self.log = Some(self.contender.prepare(&self.dir, cell)?);
         }
         settle(&self.dir)?;
-        let Some(log) = &self.log else { return Ok(()) };
-        let sample = measure(log.as_ref(), cell, round, times)?;
-        // The first one warms up.
-        if round > 0 {
-            self.samples.push(sample);
-        }
-        if is_last {
-            settle(&self.dir)?;
-            self.footprint = Some(footprint::of(&self.dir)?);
-        }
-        Ok(())
+        self.log.as_deref().ok_or_else(|| Error::failed("there is no log"))
     }
 
     /// Removes the log.
@@ -129,64 +92,82 @@ impl<'a> Entrant<'a> {
             _ => Ok(()),
         }
     }
-
-    /// Commits a second, round by round; nothing unless all rounds were good.
-    fn speeds(&self) -> Vec<f64> {
-        let samples = if self.is_good() { self.samples.as_slice() } else { &[] };
-        samples.iter().map(|sample| sample.commits_per_second).collect()
-    }
 }
 
-fn cases(place: &Place<'_>, cell: &Cell, entrants: &mut [Entrant<'_>]) -> Vec<Case> {
-    let speeds = |entrant: &Entrant<'_>| entrant.speeds();
-    let limit = entrants.iter().find(|entrant| entrant.contender.name() == LIMIT).map(speeds);
-    let peers = entrants.iter().filter(|entrant| entrant.contender.is_peer());
+fn speeds(entrant: &Entrant<Keeper, Sample>) -> Vec<f64> {
+    entrant.figures(|sample| sample.commits_per_second)
+}
+
+fn cases(cell: &Cell, entrants: &[Entrant<Keeper, Sample>], arena: &Arena<'_>) -> Vec<Case> {
+    let limit = entrants.iter().find(|entrant| entrant.way.contender.name() == LIMIT).map(speeds);
+    let peers = entrants.iter().filter(|entrant| entrant.way.contender.is_peer());
     let median = |speeds: &Vec<f64>| Spread::of(speeds).map_or(0.0, |speeds| speeds.median);
     let best = peers.map(speeds).max_by(|one, two| median(one).total_cmp(&median(two)));
     let (limit, best) = (limit.unwrap_or_default(), best.unwrap_or_default());
-    entrants.iter_mut().map(|entrant| case(place, cell, entrant, &limit, &best)).collect()
+    let yes_or_no = |is: bool| if is { "yes" } else { "no" };
+    let case = |entrant: &Entrant<Keeper, Sample>| {
+        let contender = &entrant.way.contender;
+        let case = arena
+            .case(format!("records of {} B", cell.bytes))
+            .key("bytes", cell.bytes)
+            .key("processes", cell.processes)
+            .key("threads", cell.threads)
+            .key("case", contender.name())
+            .key("prepared", yes_or_no(contender.is_prepared()))
+            .key("peer", yes_or_no(contender.is_peer()));
+        let case = with_speeds(case, entrant, &limit, &best);
+        entrant.case(with_latencies(with_files(case, entrant), entrant.samples()))
+    };
+    entrants.iter().map(case).collect()
 }
 
-fn case(
-    place: &Place<'_>,
-    cell: &Cell,
-    entrant: &mut Entrant<'_>,
+fn with_speeds(
+    case: Case,
+    entrant: &Entrant<Keeper, Sample>,
     limit: &[f64],
     best_peer: &[f64],
 ) -> Case {
-    let is_good = entrant.is_good();
-    let speeds = entrant.speeds();
-    let ratios = |to: &[f64]| speeds.iter().zip(to).map(|(speed, to)| speed / to).collect();
-    let footprint = entrant.footprint.filter(|_| is_good);
-    let mut samples = std::mem::take(&mut entrant.samples);
-    if !is_good {
-        samples.clear();
-    }
-    let syncs_per_commit = samples.iter().filter_map(|sample| sample.syncs_per_commit).collect();
-    let rounds = samples.iter_mut().filter_map(|sample| Latency::of(&mut sample.nanos)).collect();
-    let mut nanos: Vec<u64> = samples.into_iter().flat_map(|sample| sample.nanos).collect();
-    Case {
-        case: entrant.contender.name().to_string(),
-        prepared: entrant.contender.is_prepared(),
-        peer: entrant.contender.is_peer(),
-        filesystem: place.filesystem.to_string(),
-        scratch: place.is_scratch,
-        bytes: cell.bytes,
-        threads: cell.threads,
-        processes: cell.processes,
-        commits: nanos.len() as u64,
-        ratio_to_limit: ratios(limit),
-        ratio_to_best_peer: ratios(best_peer),
-        commits_per_second: speeds,
-        latency_us: Latency::of(&mut nanos),
-        round_latencies_us: rounds,
-        syncs_per_commit,
-        files: footprint.map(|footprint| footprint.files),
-        file_bytes: footprint.map(|footprint| footprint.file_bytes),
-        extents: footprint.and_then(|footprint| footprint.extents),
-        cold_read_mib_per_second: footprint.and_then(|files| files.cold_read_mib_per_second),
-        verified: is_good,
-        skipped: entrant.skipped.clone(),
-        failed: entrant.failed.clone(),
-    }
+    let (higher, speeds) = (Better::Higher, speeds(entrant));
+    let syncs = entrant.samples().iter().filter_map(|sample| sample.syncs_per_commit).collect();
+    case.metric("speed", "commits/s", higher, speeds.clone())
+        .metric(RATIO, "x", higher, ratios(&speeds, limit))
+        .metric("speed against the best peer", "x", higher, ratios(&speeds, best_peer))
+        .metric("syncs", "per commit", Better::Neither, syncs)
+}
+
+/// What the last round left, unless the contender has failed.
+fn with_files(case: Case, entrant: &Entrant<Keeper, Sample>) -> Case {
+    let neither = Better::Neither;
+    let footprint = entrant.way.footprint.filter(|_| !entrant.samples().is_empty());
+    let Some(Footprint { files, file_bytes, extents, cold_read_mib_per_second }) = footprint else {
+        return case;
+    };
+    case.metric("files", "", neither, vec![files as f64])
+        .metric("file bytes", "bytes", neither, vec![file_bytes as f64])
+        .metric("extents", "", neither, extents.iter().map(|count| *count as f64).collect())
+        .metric("cold read", "MiB/s", Better::Higher, Vec::from_iter(cold_read_mib_per_second))
+}
+
+/// Those of the rounds, which can be compared, and those of all taken together.
+fn with_latencies(case: Case, samples: &[Sample]) -> Case {
+    let (lower, neither) = (Better::Lower, Better::Neither);
+    let of = |nanos: &[u64]| Latency::of(&mut nanos.to_vec());
+    let rounds: Vec<Latency> = samples.iter().filter_map(|sample| of(&sample.nanos)).collect();
+    let each = |part: fn(&Latency) -> f64| rounds.iter().map(part).collect();
+    let case = case.metric("latency p50", "us", lower, each(|latency| latency.p50)).metric(
+        "latency p99",
+        "us",
+        lower,
+        each(|latency| latency.p99),
+    );
+    let nanos: Vec<u64> = samples.iter().flat_map(|sample| sample.nanos.iter().copied()).collect();
+    let Some(all) = of(&nanos) else { return case };
+    case.metric("all commits", "", neither, vec![nanos.len() as f64])
+        .metric("all latencies, avg", "us", lower, vec![all.avg])
+        .metric("all latencies, min", "us", lower, vec![all.min])
+        .metric("all latencies, max", "us", lower, vec![all.max])
+        .metric("all latencies, stddev", "us", lower, vec![all.stddev])
+        .metric("all latencies, outliers", "%", neither, vec![all.outlier_percent])
+        .metric("all latencies, p50", "us", lower, vec![all.p50])
+        .metric("all latencies, p99", "us", lower, vec![all.p99])
 }

@@ -4,8 +4,8 @@
 //! A record is rounded up to whole blocks. Each thread goes round and round in a ring of slots, so
 //! only its newest records are left to be verified.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,8 +14,8 @@ use super::bare::write_zeros;
 use super::contender::{Cell, Committer, Contender, Prepared, Session};
 use crate::error::{Context, Result};
 use crate::shared::Shared;
-use crate::ways::direct::{AlignedBuffer, BLOCK_BYTES};
-use crate::ways::plain::{read_pieces, whole};
+use crate::ways::direct::{AlignedBuffer, BLOCK_BYTES, open_direct, probe, read_padded};
+use crate::ways::plain::whole;
 
 /// All rings together, unless that left less than [`SLOTS_MIN`] to one.
 const RINGS_BYTES: usize = 32 << 20;
@@ -34,14 +34,7 @@ impl Contender for Direct {
     }
 
     fn probe(&self, dir: &Path, _cell: &Cell) -> std::result::Result<(), String> {
-        let path = dir.join("probe");
-        File::create_new(&path).map_err(|error| error.to_string())?;
-        let block = AlignedBuffer::new(BLOCK_BYTES);
-        match open_direct(&path).and_then(|file| file.write_at(block.as_slice(), 0)) {
-            Ok(BLOCK_BYTES) => Ok(()),
-            Ok(_) => Err(format!("O_DIRECT does not write a block of {BLOCK_BYTES} bytes here")),
-            Err(error) => Err(format!("O_DIRECT does not work here: {error}")),
-        }
+        probe(dir, libc::O_DSYNC)
     }
 
     fn prepare(&self, dir: &Path, cell: &Cell) -> Result<Box<dyn Prepared>> {
@@ -69,7 +62,7 @@ struct Rings {
 
 impl Prepared for Rings {
     fn open(&self) -> Result<Box<dyn Committer>> {
-        let file = open_direct(&self.path)
+        let file = open_direct(&self.path, libc::O_DSYNC)
             .context(|| format!("open {} with O_DIRECT and O_DSYNC", self.path.display()))?;
         let (slot_bytes, slots) = (self.slot_bytes, self.slots);
         Ok(Box::new(RingsWriter { file, slot_bytes, slots, writes: Arc::clone(&self.writes) }))
@@ -88,24 +81,13 @@ impl Prepared for Rings {
     }
 
     fn read_back(&self, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
-        let mut splitter = crate::verify::Splitter::new(self.slot_bytes);
-        let mut show = |slot: &[u8]| {
-            let (record, padding) = slot.split_at(self.bytes.min(slot.len()));
-            let is_padded = padding.iter().all(|byte| *byte == 0);
-            let is_unused = is_padded && record.iter().all(|byte| *byte == 0);
-            // A slot with dirt in its padding is shown whole, which is no record's length.
+        read_padded(&self.path, self.bytes, &mut |record| {
+            let is_unused = record.iter().all(|byte| *byte == 0);
             if !is_unused {
-                visit(if is_padded { record } else { slot });
+                visit(record);
             }
-        };
-        read_pieces(&self.path, u64::MAX, &mut |piece| splitter.feed(piece, &mut show))?;
-        splitter.finish(&mut show);
-        Ok(())
+        })
     }
-}
-
-fn open_direct(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new().write(true).custom_flags(libc::O_DIRECT | libc::O_DSYNC).open(path)
 }
 
 struct RingsWriter {

@@ -12,14 +12,12 @@
 //! minutes: ratios are taken within a round, and their median over the rounds.
 
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
-use crate::conditions::Conditions;
-use crate::error::{Context, Error, Result};
-use crate::place::{self, Places};
-use crate::progress::{Event, Progress};
-pub use crate::report::commit::Case;
-use crate::scratch::ScratchKind;
+use super::{Arena, Plan, Scope, Suite, check_known, check_unique};
+use crate::error::{Error, Result};
+use crate::report::Case;
 
 mod bare;
 mod contender;
@@ -32,9 +30,6 @@ pub(crate) mod vellum_log;
 pub(crate) use bare::write_zeros;
 pub use contender::{Cell, Committer, Contender, Prepared, Session};
 use round::Times;
-
-/// The report of this suite.
-pub type Report = crate::report::Report<Case>;
 
 /// Records name their writer and their number in so many bytes.
 const BYTES_MIN: usize = crate::record::STAMPED_BYTES_MIN;
@@ -52,16 +47,11 @@ const WRITER_COMMITS_MIN: u64 = 4;
 const COMMITS_PER_SECOND_MAX: f64 = 100_000.0;
 
 /// What is to be measured.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Config {
-    /// Where: a directory that exists, on the filesystem of interest. The logs are made in a new
-    /// directory inside it, which is removed in the end.
-    pub directory: PathBuf,
-    /// Is the filesystem of that directory measured? The default is yes.
-    pub in_directory: bool,
-    /// Filesystems to make for the run and to measure too; the default is none. Needs root.
-    pub scratch: Vec<ScratchKind>,
+    /// Where, and how many rounds; the default is 5.
+    pub scope: Scope,
     /// How long a record is; the default is 256, 1024, 4096 and 1048576.
     pub bytes: Vec<usize>,
     /// How many threads each process has; the default is 1, 2, 4, 8 and 16.
@@ -73,8 +63,8 @@ pub struct Config {
     /// The names of the cases, in the order of their turns; empty for all. There are ratios only if
     /// `direct-dsync` is among them.
     pub cases: Vec<String>,
-    /// How many rounds are counted, after one that is not; the default is 5.
-    pub rounds: u32,
+    /// Other engines, after the cases of this crate; the default is none.
+    pub others: Vec<Rc<dyn Contender>>,
     /// How long each case commits in a round; the default is 0.3 seconds.
     pub slice: Duration,
     /// The options of the Vellum logs; the default is [`vellum::Options::wal`], whatever is advised
@@ -89,15 +79,13 @@ impl Config {
     /// The whole matrix of one process, in `directory`.
     pub fn new(directory: impl Into<PathBuf>) -> Config {
         Config {
-            directory: directory.into(),
-            in_directory: true,
-            scratch: Vec::new(),
+            scope: Scope::new(directory, 5),
             bytes: vec![256, 1024, 4096, 1 << 20],
             threads: vec![1, 2, 4, 8, 16],
             processes: vec![1],
             prepared: vec![true, false],
             cases: Vec::new(),
-            rounds: 5,
+            others: Vec::new(),
             slice: Duration::from_millis(300),
             vellum: vellum::Options::wal().advice(false),
             limit: Duration::from_secs(60),
@@ -110,7 +98,7 @@ impl Config {
         config.bytes = vec![256, 4096];
         config.threads = vec![1, 4];
         config.prepared = vec![true];
-        config.rounds = 2;
+        config.scope.rounds = 2;
         config.slice = Duration::from_millis(100);
         config
     }
@@ -120,10 +108,10 @@ impl Config {
             || self.threads.is_empty()
             || self.processes.is_empty()
             || self.prepared.is_empty();
-        if is_empty || self.rounds == 0 || self.slice.is_zero() {
+        if is_empty || self.slice.is_zero() {
             return Err(Error::invalid(
-                "at least one length, one count of threads and of processes, one round and some \
-                 time are needed",
+                "at least one length, one count of threads and of processes and some time are \
+                 needed",
             ));
         }
         if let Some(bytes) = self.bytes.iter().find(|b| !(BYTES_MIN..=BYTES_MAX).contains(b)) {
@@ -157,52 +145,41 @@ impl Config {
         cells
     }
 
-    /// The contenders that `self` asks for, in the order in which it names them.
-    fn chosen<'a>(&self, all: &[&'a dyn Contender]) -> Result<Vec<&'a dyn Contender>> {
-        let mut names: Vec<&str> = self.cases.iter().map(String::as_str).collect();
-        if names.is_empty() {
-            names = all.iter().map(|contender| contender.name()).collect();
-            names.dedup();
-        }
-        let mut chosen = Vec::new();
-        for (index, name) in names.iter().enumerate() {
-            if names[..index].contains(name) {
-                return Err(Error::invalid(format!("the case {name} is given twice")));
-            }
-            let variants: Vec<_> = all.iter().filter(|one| one.name() == *name).collect();
-            if variants.is_empty() {
-                return Err(Error::invalid(format!(
-                    "\"{name}\" is not a case; there are {}",
-                    names_of(all).join(", ")
-                )));
-            }
-            // Only what can be either has a choice.
-            let has_choice = variants.len() > 1;
-            let fits =
-                |one: &&&&dyn Contender| !has_choice || self.prepared.contains(&one.is_prepared());
-            chosen.extend(variants.iter().filter(fits).map(|one| **one));
-        }
-        Ok(chosen)
+    /// All that there are: the cases of this crate, then the others.
+    fn known(&self) -> Vec<Rc<dyn Contender>> {
+        let vellum = |is_prepared| vellum_log::Vellum { options: self.vellum.clone(), is_prepared };
+        let own: [Rc<dyn Contender>; 6] = [
+            Rc::new(vellum(true)),
+            Rc::new(vellum(false)),
+            Rc::new(bare::Bare::Append),
+            Rc::new(bare::Bare::Fallocate),
+            Rc::new(bare::Bare::Overwrite),
+            Rc::new(direct::Direct),
+        ];
+        own.into_iter().chain(self.others.iter().cloned()).collect()
     }
-}
 
-fn names_of<'a>(all: &[&'a dyn Contender]) -> Vec<&'a str> {
-    let mut names: Vec<&str> = all.iter().map(|contender| contender.name()).collect();
-    names.dedup();
-    names
-}
+    /// Those that are asked for, in the order in which they are named.
+    fn chosen(&self) -> Result<Vec<Rc<dyn Contender>>> {
+        let all = self.known();
+        let mut names: Vec<&str> = all.iter().map(|contender| contender.name()).collect();
+        names.dedup();
+        check_unique(&self.cases, "case")?;
+        check_known(&self.cases, &names, "is not a case")?;
+        if !self.cases.is_empty() {
+            names = self.cases.iter().map(String::as_str).collect();
+        }
+        Ok(names.iter().flat_map(|name| self.variants(name, &all)).collect())
+    }
 
-/// The cases of this crate.
-fn built_in(options: &vellum::Options) -> Vec<Box<dyn Contender>> {
-    let vellum = |is_prepared| vellum_log::Vellum { options: options.clone(), is_prepared };
-    vec![
-        Box::new(vellum(true)),
-        Box::new(vellum(false)),
-        Box::new(bare::Bare::Append),
-        Box::new(bare::Bare::Fallocate),
-        Box::new(bare::Bare::Overwrite),
-        Box::new(direct::Direct),
-    ]
+    /// The contenders of this name: only one that comes prepared and not prepared has a choice.
+    fn variants(&self, name: &str, all: &[Rc<dyn Contender>]) -> Vec<Rc<dyn Contender>> {
+        let mut variants: Vec<_> = all.iter().filter(|one| one.name() == name).cloned().collect();
+        if variants.len() > 1 {
+            variants.retain(|one| self.prepared.contains(&one.is_prepared()));
+        }
+        variants
+    }
 }
 
 /// The same cell with so few commits that each log fits `bytes`; none if not even a few do.
@@ -213,84 +190,63 @@ fn fitted(cell: &Cell, bytes: u64) -> Cell {
     Cell { commits_max, ..*cell }
 }
 
-/// Measures what `config` says and tells `progress` how it goes.
-///
-/// Forks: best called from a process with no other thread. A case that fails is in the report
-/// ([`Report::failures`]) and does not end the run.
-///
-/// # Errors
-///
-/// Nothing was run if the configuration makes no sense, or if the disk would not hold it. A run
-/// ends early if its directory can't be used.
-///
-/// # Cost
-///
-/// Each case takes a slice and about a tenth of a second more in each round of each cell: the whole
-/// matrix about five minutes, and up to 1.5 GiB of disk.
-pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Report> {
-    run_with(config, &[], progress)
+impl Config {
+    /// All of `chosen` against each other in a cell.
+    fn contest(
+        &self,
+        cell: &Cell,
+        chosen: &[Rc<dyn Contender>],
+        arena: &mut Arena<'_>,
+    ) -> Result<Vec<Case>> {
+        let fitted = fitted(cell, arena.place.usable_bytes() / chosen.len() as u64);
+        if fitted.commits_max < cell.commits_max {
+            arena.warn(format!(
+                "{}, {} B, {} threads: {} commits at most in a round, for the logs of all cases \
+                 have to fit the disk",
+                arena.place.filesystem,
+                cell.bytes,
+                cell.writers(),
+                fitted.commits_max
+            ));
+        }
+        let times = Times { slice: self.slice, limit: self.slice + self.limit };
+        contest::run(&fitted, chosen, times, arena)
+    }
 }
 
-/// The same with `others` after the cases of this crate.
-///
-/// # Errors
-///
-/// As for [`run`].
-pub fn run_with(
-    config: &Config,
-    others: &[Box<dyn Contender>],
-    progress: &mut dyn Progress,
-) -> Result<Report> {
-    config.check()?;
-    ScratchKind::check(&config.scratch)?;
-    let own = built_in(&config.vellum);
-    let all: Vec<&dyn Contender> = own.iter().chain(others).map(Box::as_ref).collect();
-    let chosen = config.chosen(&all)?;
-    let cells = config.cells();
-    let conditions = Conditions::now(&config.directory, &config.vellum);
-    let home = place::home(&config.directory)?;
-    // All logs of a cell are there at once.
-    let bytes = cells.iter().map(|cell| cell.bytes_max(BLOCK_BYTES)).max().unwrap_or(0);
-    let places = Places {
-        home: home.path(),
-        in_directory: config.in_directory,
-        scratch: &config.scratch,
-        bytes: bytes * chosen.len() as u64,
-    };
-    places.check()?;
-    let mut warnings = crate::suite::load_warning(&conditions);
-    for warning in &warnings {
-        progress.event(&Event::Warning(warning));
+impl Suite for Config {
+    fn name(&self) -> &'static str {
+        "commit"
     }
-    let steps =
-        places.count() * cells.len() as u64 * chosen.len() as u64 * u64::from(config.rounds + 1);
-    progress.event(&Event::Started { steps });
-    let times = Times { slice: config.slice, limit: config.slice + config.limit };
-    let (mut cases, mut noticed) = (Vec::new(), Vec::new());
-    places.visit(&mut warnings, progress, &mut |place, progress| {
-        for cell in &cells {
-            let fitted = fitted(cell, place.usable_bytes() / chosen.len() as u64);
-            if fitted.commits_max < cell.commits_max {
-                let warning = format!(
-                    "{}, {} B, {} threads: {} commits at most in a round, for the logs of all cases have to \
-                     fit the disk",
-                    place.filesystem, cell.bytes, cell.writers(), fitted.commits_max
-                );
-                progress.event(&Event::Warning(&warning));
-                noticed.push(warning);
+
+    fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    fn scope_mut(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
+
+    /// # Cost
+    ///
+    /// Each case takes a slice and about a tenth of a second more in each round of each cell: the
+    /// whole matrix about five minutes, and up to 1.5 GiB of disk.
+    fn plan(&self) -> Result<Plan<'_>> {
+        self.check()?;
+        let (chosen, cells) = (self.chosen()?, self.cells());
+        // All logs of a cell are there at once.
+        let bytes = cells.iter().map(|cell| cell.bytes_max(BLOCK_BYTES)).max().unwrap_or(0);
+        let (bytes, turns) = (bytes * chosen.len() as u64, cells.len() * chosen.len());
+        let plan = Plan::new(bytes, turns, move |arena: &mut Arena<'_>| {
+            let contests = cells.iter().map(|cell| self.contest(cell, &chosen, arena));
+            let cases = contests.collect::<Result<Vec<_>>>()?.concat();
+            if cases.iter().all(|case| case.figure(contest::RATIO).is_none()) {
+                arena.warn(format!("no ratios: {} did not run", contest::LIMIT));
             }
-            let cell = &fitted;
-            cases.extend(contest::run(place, cell, &chosen, config.rounds, times, progress)?);
-        }
-        Ok(())
-    })?;
-    warnings.extend(noticed);
-    progress.event(&Event::Finished);
-    if !cases.iter().any(|case| !case.ratio_to_limit.is_empty()) {
-        warnings.push(format!("no ratios: {} did not run", contest::LIMIT));
+            Ok(cases)
+        });
+        Ok(Plan { options: self.vellum.clone(), ..plan })
     }
-    home.close().context(|| "remove the directory of the run")?;
-    Ok(Report { suite: "commit", conditions, rounds: config.rounds, warnings, cases })
 }
 
 #[cfg(test)]

@@ -1,14 +1,12 @@
 //! One contender, one cell, one time: commit under the clock, then verify.
 
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::contender::{Cell, Committer, Prepared};
 use super::tally::{Tally, first_writer};
 use crate::error::{Error, Result};
-use crate::process::{Runner, race};
+use crate::process::{Runner, Start, race};
 use crate::record::Records;
 use crate::shared::Shared;
 
@@ -116,30 +114,11 @@ fn commit_in_process(
     slice: Duration,
 ) -> Result<()> {
     let committer = prepared.open()?;
-    let committer = committer.as_ref();
-    let (ready, start) =
-        (Barrier::new(cell.threads as usize + 1), Barrier::new(cell.threads as usize + 1));
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..cell.threads)
-            .map(|thread| {
-                let index = runner.index() * cell.threads + thread;
-                let writer = Writer { index, first_writer, cell, book, slice };
-                let (ready, start) = (&ready, &start);
-                scope.spawn(move || writer.run(committer, ready, start))
-            })
-            .collect();
-        ready.wait();
-        let standing = runner.stand_ready();
-        // Whatever came of that, the threads must not wait for ever.
-        start.wait();
-        let standing = standing?;
-        let mut acknowledged = 0;
-        for thread in threads {
-            let result = thread.join().unwrap_or_else(|_| Err(Error::failed("a thread panicked")));
-            acknowledged += result?;
-        }
-        runner.finish(standing, acknowledged)
-    })
+    let (standing, acknowledged) = runner.with_threads(cell.threads, |thread, start| {
+        let index = runner.index() * cell.threads + thread;
+        Writer { index, first_writer, cell, book, slice }.run(&*committer, start)
+    })?;
+    runner.finish(standing, acknowledged.iter().sum())
 }
 
 /// A thread that commits.
@@ -154,10 +133,9 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     /// Returns how many commits were acknowledged.
-    fn run(&self, committer: &dyn Committer, ready: &Barrier, start: &Barrier) -> Result<u64> {
+    fn run(&self, committer: &dyn Committer, start: &Start) -> Result<u64> {
         let mut records = Records::new(self.first_writer + self.index, self.cell.bytes);
         let session = committer.session(self.index);
-        ready.wait();
         start.wait();
         let mut session = session?;
         let begun = Instant::now();

@@ -10,7 +10,7 @@ fn config(dir: &Path) -> Config {
     let mut config = Config::new(dir);
     config.bytes = vec![256];
     config.threads = vec![2];
-    config.rounds = 2;
+    config.scope.rounds = 2;
     config.slice = Duration::from_millis(20);
     config
 }
@@ -20,17 +20,19 @@ fn all_cases_run_and_are_verified_and_nothing_is_left() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = config(dir.path());
     config.processes = vec![1, 2];
-    let report = run(&config, &mut Silent).unwrap();
+    let report = config.run(&mut Silent).unwrap();
     assert_eq!(report.cases.len(), 2 * 6);
     for case in &report.cases {
-        assert_eq!(case.failed, None, "{}", case.case);
+        assert_eq!(case.failed, None, "{case:?}");
         if case.skipped.is_none() {
-            assert!(case.verified && case.commits > 0, "{}", case.case);
-            assert!(case.files.is_some_and(|files| files > 0));
+            assert!(case.verified, "{case:?}");
+            for name in ["all commits", "files"] {
+                assert!(case.figure(name).unwrap().samples[0] > 0.0, "{case:?}");
+            }
         }
     }
-    let bare = report.cases.iter().find(|case| case.case == "bare-overwrite").unwrap();
-    assert_eq!(bare.syncs_per_commit, [1.0, 1.0]);
+    let bare = report.cases.iter().find(|case| case.name() == "bare-overwrite").unwrap();
+    assert_eq!(bare.figure("syncs").unwrap().samples, [1.0, 1.0]);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
@@ -38,9 +40,7 @@ fn all_cases_run_and_are_verified_and_nothing_is_left() {
 fn the_choice_of_preparation_concerns_only_who_has_it() {
     let mut config = config(Path::new("."));
     config.prepared = vec![false];
-    let own = built_in(&config.vellum);
-    let all: Vec<&dyn Contender> = own.iter().map(Box::as_ref).collect();
-    let chosen = config.chosen(&all).unwrap();
+    let chosen = config.chosen().unwrap();
     let chosen: Vec<_> = chosen.iter().map(|one| (one.name(), one.is_prepared())).collect();
     let expected = [
         ("vellum", false),
@@ -57,12 +57,12 @@ fn what_makes_no_sense_is_refused() {
     let refused = |change: fn(&mut Config)| {
         let mut config = config(Path::new("."));
         change(&mut config);
-        assert_eq!(run(&config, &mut Silent).unwrap_err().kind(), crate::ErrorKind::InvalidOption);
+        assert_eq!(config.run(&mut Silent).unwrap_err().kind(), crate::ErrorKind::InvalidOption);
     };
     refused(|config| config.bytes = vec![8]);
     refused(|config| config.threads = vec![0]);
     refused(|config| config.processes = vec![1 << 20]);
-    refused(|config| config.rounds = 0);
+    refused(|config| config.scope.rounds = 0);
     refused(|config| config.cases = vec!["magic".into()]);
     refused(|config| config.cases = vec!["vellum".into(), "vellum".into()]);
 }
@@ -118,11 +118,11 @@ fn a_case_that_loses_or_breaks_a_record_has_failed_and_has_no_numbers() {
         let dir = tempfile::tempdir().unwrap();
         let mut config = config(dir.path());
         config.cases = vec!["liar".into(), "direct-dsync".into()];
-        let report = run_with(&config, &[Box::new(Liar { breaks })], &mut Silent).unwrap();
+        config.others = vec![Rc::new(Liar { breaks })];
+        let report = config.run(&mut Silent).unwrap();
         let case = report.failures().next().unwrap();
-        assert_eq!((case.case.as_str(), case.verified), ("liar", false));
+        assert_eq!((case.name().as_str(), case.verified), ("liar", false));
         assert!(case.failed.as_ref().unwrap().contains(complaint), "{:?}", case.failed);
-        assert!(case.commits_per_second.is_empty() && case.latency_us.is_none());
-        assert!(case.files.is_none() && case.ratio_to_limit.is_empty());
+        assert!(case.metrics.is_empty(), "{case:?}");
     }
 }

@@ -1,12 +1,10 @@
 //! What one run of a case comes to, and how it gets from the process that ran to its parent.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
 use crate::error::{Error, Result};
-use crate::shared::Shared;
 
 /// Latencies are told for these.
 pub(super) const PERCENTILES: [f64; 12] =
@@ -93,6 +91,31 @@ pub(super) struct Figures {
 }
 
 impl Figures {
+    /// How many numbers tell the figures of such a run.
+    pub(super) fn count(duration: Duration) -> usize {
+        3 + PERCENTILES.len() + step_count(duration)
+    }
+
+    /// As numbers. One more than the extents is told, and 0 for none.
+    pub(super) fn tell(&self) -> Vec<f64> {
+        let extents = self.extents.map_or(0, |extents| extents + 1);
+        let first = [self.making_ms, extents as f64, self.rate];
+        first.iter().chain(&self.latency_us).chain(&self.rates).copied().collect()
+    }
+
+    /// From such numbers.
+    pub(super) fn told(numbers: &[f64]) -> Figures {
+        let (first, rest) = numbers.split_at(3);
+        let (latencies, rates) = rest.split_at(PERCENTILES.len());
+        Figures {
+            making_ms: first[0],
+            extents: (first[1] as u64).checked_sub(1),
+            rate: first[2],
+            latency_us: std::array::from_fn(|index| latencies[index]),
+            rates: rates.to_vec(),
+        }
+    }
+
     /// Writes per second in the first and in the last tenth of the run.
     pub(super) fn ends(&self) -> (f64, f64) {
         let tenth = (self.rates.len() / 10).max(1).min(self.rates.len());
@@ -110,68 +133,6 @@ fn mean(rates: &[f64]) -> f64 {
     rates.iter().sum::<f64>() / rates.len().max(1) as f64
 }
 
-/// Where a child leaves its figures for its parent. Only the child writes, and the parent reads
-/// after it has ended, so all accesses are relaxed.
-pub(super) struct Note {
-    words: Shared<AtomicU64>,
-}
-
-/// Is what failed something that the system can't do?
-const UNSUPPORTED: usize = 0;
-const MAKING: usize = 1;
-/// One more than the extents; 0 for none.
-const EXTENTS: usize = 2;
-const RATE: usize = 3;
-const LATENCY: usize = 4;
-const RATES: usize = LATENCY + PERCENTILES.len();
-
-impl Note {
-    /// Room for the figures of a run.
-    pub(super) fn new(duration: Duration) -> Result<Note> {
-        Ok(Note { words: Shared::new(RATES + step_count(duration))? })
-    }
-
-    fn set(&self, index: usize, word: u64) {
-        self.words[index].store(word, Ordering::Relaxed);
-    }
-
-    fn number(&self, index: usize) -> f64 {
-        f64::from_bits(self.words[index].load(Ordering::Relaxed))
-    }
-
-    /// Says that the system can't do it.
-    pub(super) fn set_unsupported(&self) {
-        self.set(UNSUPPORTED, 1);
-    }
-
-    /// Was that said?
-    pub(super) fn is_unsupported(&self) -> bool {
-        self.words[UNSUPPORTED].load(Ordering::Relaxed) != 0
-    }
-
-    /// Leaves the figures.
-    pub(super) fn leave(&self, figures: &Figures) {
-        self.set(MAKING, figures.making_ms.to_bits());
-        self.set(EXTENTS, figures.extents.map_or(0, |extents| extents + 1));
-        self.set(RATE, figures.rate.to_bits());
-        let numbers = figures.latency_us.iter().chain(&figures.rates);
-        for (index, number) in (LATENCY..self.words.len()).zip(numbers) {
-            self.set(index, number.to_bits());
-        }
-    }
-
-    /// Takes them up.
-    pub(super) fn take(&self) -> Figures {
-        Figures {
-            making_ms: self.number(MAKING),
-            extents: self.words[EXTENTS].load(Ordering::Relaxed).checked_sub(1),
-            rate: self.number(RATE),
-            latency_us: std::array::from_fn(|index| self.number(LATENCY + index)),
-            rates: (RATES..self.words.len()).map(|index| self.number(index)).collect(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,10 +146,10 @@ mod tests {
             latency_us: std::array::from_fn(|index| index as f64),
             rates: (0..40).map(f64::from).collect(),
         };
-        let note = Note::new(Duration::from_secs(1)).unwrap();
-        note.leave(&figures);
-        assert_eq!(note.take(), figures);
-        assert!(!note.is_unsupported());
+        assert_eq!(figures.tell().len(), Figures::count(Duration::from_secs(1)));
+        assert_eq!(Figures::told(&figures.tell()), figures);
+        let unknown = Figures { extents: None, ..figures.clone() };
+        assert_eq!(Figures::told(&unknown.tell()), unknown);
         assert_eq!(figures.ends(), (1.5, 37.5));
         assert_eq!(figures.latency_at(50.0), 3.0);
     }

@@ -10,12 +10,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::conditions::Conditions;
-use crate::error::{Context, Error, ErrorKind, Result};
-use crate::place::{self, Place, Places};
-use crate::progress::{Event, Progress};
-use crate::report::Row;
-use crate::scratch::ScratchKind;
+use super::{Arena, Entrant, Plan, Scope, Suite};
+use crate::error::{Error, Result};
+use crate::report::Case;
 
 mod content;
 mod engine;
@@ -36,30 +33,23 @@ pub use state::ImageState;
 use content::BLOCK_BYTES;
 use figures::Figures;
 use load::{CLUSTER_BYTES, Load};
-use round::{Case, Tool, measure};
+use round::{Tool, Way, measure};
 use state::FirstTouch;
-
-/// The report of this suite.
-pub type Report = crate::report::Report<Row>;
 
 /// The warm-up is so many times shorter than a round that counts.
 const WARM_UP_SHARE: u32 = 10;
 /// What can be done here is found out with an image of this length and so many writes.
 const PROBE_BYTES: u64 = 1 << 20;
 const PROBE_WRITES: u64 = 64;
+const PROBE_DEPTH: usize = 16;
 const DEPTH_MAX: usize = 256;
 
 /// What is to be measured.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {
-    /// Where: a directory that exists, on the filesystem of interest. The images are made in a new
-    /// directory inside it, which is removed in the end.
-    pub directory: PathBuf,
-    /// Is the filesystem of that directory measured? The default is yes.
-    pub in_directory: bool,
-    /// Filesystems to make for the run and to measure too; the default is none. Needs root.
-    pub scratch: Vec<ScratchKind>,
+    /// Where, and how many rounds; the default is 3.
+    pub scope: Scope,
     /// Which states of the image, in the order of their turns; the default is all. There are
     /// ratios only if [`ImageState::Metadata`] is among them.
     pub states: Vec<ImageState>,
@@ -72,8 +62,6 @@ pub struct Config {
     /// How long each case writes in a round; the default is 10 s. Rates change within a run, so
     /// runs of different length can't be compared.
     pub duration: Duration,
-    /// How many rounds are counted, after one that is not; the default is 3.
-    pub rounds: u32,
     /// Runs fio beside us, in the states that it can be asked for; the default is no.
     pub check_with_fio: bool,
 }
@@ -82,15 +70,12 @@ impl Config {
     /// All states, both engines, three rounds, in `directory`.
     pub fn new(directory: impl Into<PathBuf>) -> Config {
         Config {
-            directory: directory.into(),
-            in_directory: true,
-            scratch: Vec::new(),
+            scope: Scope::new(directory, 3),
             states: ImageState::ALL.to_vec(),
             engines: ImageEngine::ALL.to_vec(),
             bytes: 2 << 30,
             depth: 32,
             duration: Duration::from_secs(10),
-            rounds: 3,
             check_with_fio: false,
         }
     }
@@ -100,17 +85,14 @@ impl Config {
         let mut config = Config::new(directory);
         config.bytes = 256 << 20;
         config.duration = Duration::from_secs(1);
-        config.rounds = 2;
+        config.scope.rounds = 2;
         config.engines = vec![ImageEngine::Uring];
         config
     }
 
     fn check(&self) -> Result<()> {
-        if self.states.is_empty() || self.engines.is_empty() || self.rounds == 0 {
-            return Err(Error::invalid("at least one state, one engine and one round are needed"));
-        }
-        if !self.in_directory && self.scratch.is_empty() {
-            return Err(Error::invalid("a directory or a filesystem is needed"));
+        if self.states.is_empty() || self.engines.is_empty() {
+            return Err(Error::invalid("at least one state and one engine are needed"));
         }
         let (min, max) = (size::BYTES_MIN, size::BYTES_MAX);
         if !(min..=max).contains(&self.bytes) || !self.bytes.is_multiple_of(CLUSTER_BYTES as u64) {
@@ -132,135 +114,78 @@ impl Config {
     }
 
     /// In the order of their turns: the same state together, fio beside us.
-    fn cases(&self) -> Vec<Case> {
-        let mut cases = Vec::new();
+    fn ways(&self) -> Vec<Way> {
+        let mut ways = Vec::new();
         for &state in &self.states {
             for &engine in &self.engines {
-                cases.push(Case { state, engine, tool: Tool::Vellum });
+                ways.push(Way { state, engine, tool: Tool::Vellum });
                 if self.check_with_fio && state.first_touch() == FirstTouch::Plain {
-                    cases.push(Case { state, engine, tool: Tool::Fio });
+                    ways.push(Way { state, engine, tool: Tool::Fio });
                 }
             }
         }
-        cases
+        ways
     }
-}
 
-/// Measures what `config` says and tells `progress` how it goes.
-///
-/// # Errors
-///
-/// Nothing was run if the configuration makes no sense. A run ends early if its directory can't be
-/// used. A disk that is full is no error of the run but of its cases.
-pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Report> {
-    config.check()?;
-    ScratchKind::check(&config.scratch)?;
-    let conditions = Conditions::now(&config.directory, &vellum::Options::new());
-    let size = size::fitting(config)?;
-    let home = place::home(&config.directory)?;
-    let places = Places {
-        home: home.path(),
-        in_directory: config.in_directory,
-        scratch: &config.scratch,
-        bytes: size.room_bytes,
-    };
-    let mut warnings = crate::suite::load_warning(&conditions);
-    warnings.extend(size.warning);
-    for warning in &warnings {
-        progress.event(&Event::Warning(warning));
-    }
-    let steps = places.count() * config.cases().len() as u64 * u64::from(config.rounds + 1);
-    progress.event(&Event::Started { steps });
-    let mut cases = Vec::new();
-    places.visit(&mut warnings, progress, &mut |place, progress| {
-        let entrants = contest(config, size.bytes, place, progress)?;
-        cases.extend(rows::of(config, size.bytes, place, &entrants));
-        Ok(())
-    })?;
-    progress.event(&Event::Finished);
-    home.close().context(|| "remove the directory of the run")?;
-    Ok(Report { suite: "image", conditions, rounds: config.rounds, warnings, cases })
-}
-
-/// A case in one place.
-struct Entrant {
-    case: Case,
-    /// One for each round.
-    figures: Vec<Figures>,
-    skipped: Option<String>,
-    failed: Option<String>,
-}
-
-impl Entrant {
-    fn is_good(&self) -> bool {
-        self.skipped.is_none() && self.failed.is_none()
-    }
-}
-
-fn contest(
-    config: &Config,
-    bytes: u64,
-    place: &Place<'_>,
-    progress: &mut dyn Progress,
-) -> Result<Vec<Entrant>> {
-    let mut entrants = Vec::new();
-    for case in config.cases() {
-        let (skipped, failed) = probe(config, case, place.dir)?;
-        entrants.push(Entrant { case, figures: Vec::new(), skipped, failed });
-    }
-    for round in 0..=config.rounds {
-        for (turn, entrant) in entrants.iter_mut().enumerate().filter(|(_, one)| one.is_good()) {
-            let Case { state, engine, tool } = entrant.case;
-            let tool = tool.as_str();
-            let what = format!("{} {state} {engine} {tool}, round {round}", place.filesystem);
-            progress.event(&Event::Measuring { what: &what });
-            let share = if round == 0 { WARM_UP_SHARE } else { 1 };
+    fn contest(&self, bytes: u64, arena: &mut Arena<'_>) -> Result<Vec<Case>> {
+        let mut entrants: Vec<Entrant<Way, Figures>> = Vec::new();
+        for way in self.ways() {
+            let probed = arena.aside(|dir| self.probe(way, dir))?;
+            let Way { state, engine, tool } = way;
+            let name = format!("{state} {engine} {}", tool.as_str());
+            entrants.push(Entrant::new(name, way, probed));
+        }
+        arena.rounds(&mut entrants, |way, turn| {
+            let share = if turn.round == 0 { WARM_UP_SHARE } else { 1 };
             let load = Load {
-                duration: config.duration / share,
+                duration: self.duration / share,
                 // No block of one turn is like one of another.
-                run: u64::from(round) << 32 | turn as u64,
-                ..load(config, entrant.case, bytes)
+                run: u64::from(turn.round) << 32 | turn.index as u64,
+                ..self.load(*way, bytes)
             };
-            match take_turn(entrant.case, &load, place.dir)? {
-                Ok(figures) if round > 0 => entrant.figures.push(figures),
-                Ok(_) => {}
-                Err(error) => entrant.failed = Some(error.to_string()),
-            }
+            measure(*way, &load, turn.dir)
+        })?;
+        Ok(rows::of(self, bytes, arena, &entrants))
+    }
+
+    fn load(&self, way: Way, bytes: u64) -> Load {
+        Load {
+            blocks: (bytes / BLOCK_BYTES as u64) as u32,
+            depth: self.depth,
+            first_touch: way.state.first_touch(),
+            duration: self.duration,
+            writes_max: u64::MAX,
+            run: 0,
         }
     }
-    Ok(entrants)
-}
 
-fn load(config: &Config, case: Case, bytes: u64) -> Load {
-    Load {
-        blocks: (bytes / BLOCK_BYTES as u64) as u32,
-        depth: config.depth,
-        first_touch: case.state.first_touch(),
-        duration: config.duration,
-        writes_max: u64::MAX,
-        run: 0,
+    /// Tries the way with a small image; by ourselves for fio too.
+    fn probe(&self, way: Way, dir: &Path) -> Result<()> {
+        let way = Way { tool: Tool::Vellum, ..way };
+        let depth = self.depth.min(PROBE_DEPTH);
+        let load = Load { depth, writes_max: PROBE_WRITES, ..self.load(way, PROBE_BYTES) };
+        measure(way, &load, dir).map(drop)
     }
 }
 
-/// Measures and removes what is left of it. The inner result is that of the case.
-fn take_turn(case: Case, load: &Load, dir: &Path) -> Result<Result<Figures>> {
-    let result = measure(case, load, dir);
-    for entry in std::fs::read_dir(dir).context(|| format!("list {}", dir.display()))? {
-        let path = entry.context(|| format!("list {}", dir.display()))?.path();
-        std::fs::remove_file(&path).context(|| format!("remove {}", path.display()))?;
+impl Suite for Config {
+    fn name(&self) -> &'static str {
+        "image"
     }
-    super::settle(dir)?;
-    Ok(result)
-}
 
-/// Why the case can't be done here, or does not work; tried by ourselves for fio too.
-fn probe(config: &Config, case: Case, dir: &Path) -> Result<(Option<String>, Option<String>)> {
-    let case = Case { tool: Tool::Vellum, ..case };
-    let mut load = load(config, case, PROBE_BYTES);
-    (load.depth, load.writes_max) = (config.depth.min(16), PROBE_WRITES);
-    Ok(match take_turn(case, &load, dir)? {
-        Ok(_) => (None, None),
-        Err(error) if error.kind() == ErrorKind::Unsupported => (Some(error.to_string()), None),
-        Err(error) => (None, Some(error.to_string())),
-    })
+    fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    fn scope_mut(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
+
+    fn plan(&self) -> Result<Plan<'_>> {
+        self.check()?;
+        let size = size::fitting(self)?;
+        let compete = move |arena: &mut Arena<'_>| self.contest(size.bytes, arena);
+        let plan = Plan::new(size.room_bytes, self.ways().len(), compete);
+        Ok(Plan { warnings: Vec::from_iter(size.warning), ..plan })
+    }
 }

@@ -7,19 +7,17 @@ use std::time::{Duration, Instant};
 
 use super::content;
 use super::engine::ImageEngine;
-use super::figures::{Figures, Note};
+use super::figures::Figures;
 use super::fio;
 use super::load::Load;
 use super::state::ImageState;
-use crate::error::{Error, ErrorKind, Result};
-use crate::process::race;
+use crate::error::Result;
+use crate::process;
 use crate::suite::settle;
 use crate::sys;
 
 /// For making an image and reading it back, on a slow disk; beside the run itself.
 const LIMIT: Duration = Duration::from_secs(900);
-/// What the one process of a race is called when it fails.
-const CHILD: &str = "process 0 failed: ";
 
 /// Who writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,43 +42,29 @@ impl Tool {
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Case {
+pub(super) struct Way {
     pub(super) state: ImageState,
     pub(super) engine: ImageEngine,
     pub(super) tool: Tool,
 }
 
 /// Measures in an empty directory, which is left with the image in it. An error is of the kind
-/// [`ErrorKind::Unsupported`] if it is a call that the system has not.
-pub(super) fn measure(case: Case, load: &Load, dir: &Path) -> Result<Figures> {
-    let note = Note::new(load.duration)?;
-    let result = race(1, LIMIT + load.duration, &|runner| {
-        let standing = runner.stand_ready()?;
-        let figures = run(case, load, dir).inspect_err(|error| {
-            if error.kind() == ErrorKind::Unsupported {
-                note.set_unsupported();
-            }
-        })?;
-        note.leave(&figures);
-        runner.finish(standing, 0)
-    });
-    result.map_err(|error| {
-        let text = error.to_string();
-        let text = text.strip_prefix(CHILD).unwrap_or(&text);
-        if note.is_unsupported() { Error::unsupported(text) } else { Error::failed(text) }
-    })?;
-    Ok(note.take())
+/// [`Unsupported`](crate::ErrorKind::Unsupported) if it is a call that the system has not.
+pub(super) fn measure(way: Way, load: &Load, dir: &Path) -> Result<Figures> {
+    let count = Figures::count(load.duration);
+    let told = process::figures(LIMIT + load.duration, count, || Ok(run(way, load, dir)?.tell()))?;
+    Ok(Figures::told(&told))
 }
 
-fn run(case: Case, load: &Load, dir: &Path) -> Result<Figures> {
+fn run(way: Way, load: &Load, dir: &Path) -> Result<Figures> {
     let path = dir.join("image");
     let begun = Instant::now();
-    case.state.make(&path, load.blocks as u64 * content::BLOCK_BYTES as u64)?;
+    way.state.make(&path, load.blocks as u64 * content::BLOCK_BYTES as u64)?;
     let making_ms = begun.elapsed().as_secs_f64() * 1e3;
     settle(dir)?;
-    let mut figures = match case.tool {
-        Tool::Vellum => write_and_verify(case.engine, load, &path)?,
-        Tool::Fio => fio::run(case.engine, load, dir)?,
+    let mut figures = match way.tool {
+        Tool::Vellum => write_and_verify(way.engine, load, &path)?,
+        Tool::Fio => fio::run(way.engine, load, dir)?,
     };
     figures.making_ms = making_ms;
     figures.extents = File::open(&path).and_then(|file| sys::extents(&file)).ok();

@@ -17,11 +17,7 @@ impl Sequence {
     /// For an image of so many blocks.
     pub(super) fn new(blocks: u32) -> Sequence {
         let mut order: Vec<u32> = (0..blocks).collect();
-        // Fisher and Yates: each block changes places with one of those before it, or stays.
-        for place in (1..order.len()).rev() {
-            let other = mix(SEED.wrapping_add(place as u64)) % (place as u64 + 1);
-            order.swap(place, other as usize);
-        }
+        fastrand::Rng::with_seed(SEED).shuffle(&mut order);
         Sequence { order, position: 0 }
     }
 

@@ -3,8 +3,8 @@
 use super::Config;
 use super::content::BLOCK_BYTES;
 use super::load::CLUSTER_BYTES;
-use crate::conditions::{filesystem_of, memory_bytes};
-use crate::error::{Context, Result};
+use crate::conditions::{filesystem_of, free_bytes, memory_bytes};
+use crate::error::Result;
 use crate::scratch::ScratchKind;
 
 /// No image is smaller: with less there is not even room for the writes on their way.
@@ -28,13 +28,13 @@ pub(super) struct Size {
 pub(super) fn fitting(config: &Config) -> Result<Size> {
     let mut room = u64::MAX;
     let mut copies = 1;
-    if config.in_directory {
+    if config.scope.in_directory {
         let (free, is_copying) = directory(config)?;
         copies = copies.max(1 + u64::from(is_copying));
         room = room.min(free / copies);
     }
-    if !config.scratch.is_empty() {
-        copies = copies.max(1 + u64::from(config.scratch.contains(&ScratchKind::Btrfs)));
+    if !config.scope.scratch.is_empty() {
+        copies = copies.max(1 + u64::from(config.scope.scratch.contains(&ScratchKind::Btrfs)));
         // The filesystem itself takes a quarter more, and half of the memory can be used.
         room = room.min(available() / 2 / copies * 3 / 4);
     }
@@ -54,10 +54,8 @@ pub(super) fn fitting(config: &Config) -> Result<Size> {
 /// What can be used of the filesystem of the directory, and whether it keeps old blocks beside the
 /// new ones for a while.
 fn directory(config: &Config) -> Result<(u64, bool)> {
-    let stat = rustix::fs::statvfs(&config.directory)
-        .context(|| format!("ask for the free space of {}", config.directory.display()))?;
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-    let kind = filesystem_of(&config.directory).map(|filesystem| filesystem.kind);
+    let free = free_bytes(&config.scope.directory)?;
+    let kind = filesystem_of(&config.scope.directory).map(|filesystem| filesystem.kind);
     let usable = match kind.as_deref() {
         Some("tmpfs" | "ramfs") => free.min(available() / 2),
         _ => free - free / FREE_SHARE,

@@ -12,40 +12,40 @@
 //! The first five are what QEMU does for a qcow2 image of that `preallocation`, without the tables
 //! that such an image also has. The last two are hints that only XFS takes.
 
-use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use std::str::FromStr;
 
 use rustix::fs::{FallocateFlags, fallocate};
 
-use crate::error::{Context, Error, Result, named};
+use crate::error::{Context, Error, Result};
+use crate::names::named;
 use crate::sys;
 use crate::ways::direct::AlignedBuffer;
 
 /// Zeros are written in pieces of this size.
 const ZEROS_BYTES: u64 = 4 << 20;
 
-/// How the space of an image was allocated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ImageState {
-    /// By clusters, each with a call that makes it zero before it is first written.
-    Off,
-    /// By clusters, each written whole when it is first written.
-    OffWithoutZeroRange,
-    /// By the filesystem, block by block, as they are written.
-    Metadata,
-    /// All of it, by `fallocate`.
-    Falloc,
-    /// All of it, by writing zeros.
-    Full,
-    /// By the filesystem, in pieces of 64 KiB.
-    Extsize64K,
-    /// By the filesystem, in pieces of 1 MiB.
-    Extsize1M,
+named! {
+    /// How the space of an image was allocated.
+    #[non_exhaustive]
+    pub enum ImageState, "is not a state of an image" {
+        /// By clusters, each with a call that makes it zero before it is first written.
+        Off = "off",
+        /// By clusters, each written whole when it is first written.
+        OffWithoutZeroRange = "off-without-zero-range",
+        /// By the filesystem, block by block, as they are written.
+        Metadata = "metadata",
+        /// All of it, by `fallocate`.
+        Falloc = "falloc",
+        /// All of it, by writing zeros.
+        Full = "full",
+        /// By the filesystem, in pieces of 64 KiB.
+        Extsize64K = "extsize-64k",
+        /// By the filesystem, in pieces of 1 MiB.
+        Extsize1M = "extsize-1m",
+    }
 }
 
 /// What the first write to a cluster does.
@@ -60,30 +60,6 @@ pub(super) enum FirstTouch {
 }
 
 impl ImageState {
-    /// All states, in the order in which they take their turns.
-    pub const ALL: [ImageState; 7] = [
-        ImageState::Off,
-        ImageState::OffWithoutZeroRange,
-        ImageState::Metadata,
-        ImageState::Falloc,
-        ImageState::Full,
-        ImageState::Extsize64K,
-        ImageState::Extsize1M,
-    ];
-
-    /// The name as it is written on a command line and in a report.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            ImageState::Off => "off",
-            ImageState::OffWithoutZeroRange => "off-without-zero-range",
-            ImageState::Metadata => "metadata",
-            ImageState::Falloc => "falloc",
-            ImageState::Full => "full",
-            ImageState::Extsize64K => "extsize-64k",
-            ImageState::Extsize1M => "extsize-1m",
-        }
-    }
-
     pub(super) fn first_touch(self) -> FirstTouch {
         match self {
             ImageState::Off => FirstTouch::ZeroRange,
@@ -99,8 +75,9 @@ impl ImageState {
             ImageState::Off | ImageState::OffWithoutZeroRange | ImageState::Metadata => {
                 lengthen(&file, bytes)?;
             }
-            ImageState::Falloc => fallocate(&file, FallocateFlags::empty(), 0, bytes)
-                .map_err(|error| Error::os_or_unsupported("fallocate", error))?,
+            ImageState::Falloc => {
+                fallocate(&file, FallocateFlags::empty(), 0, bytes).trying("fallocate")?
+            }
             ImageState::Full => write_zeros(path, bytes)?,
             ImageState::Extsize64K => hint(&file, 64 << 10, bytes)?,
             ImageState::Extsize1M => hint(&file, 1 << 20, bytes)?,
@@ -115,8 +92,7 @@ fn lengthen(file: &File, bytes: u64) -> Result<()> {
 
 /// The hint is for what is not allocated yet, so it comes first.
 fn hint(file: &File, hint_bytes: u32, bytes: u64) -> Result<()> {
-    sys::set_extent_size_hint(file, hint_bytes)
-        .map_err(|error| Error::os_or_unsupported("set an extent size hint", error))?;
+    sys::set_extent_size_hint(file, hint_bytes).trying("set an extent size hint")?;
     lengthen(file, bytes)
 }
 
@@ -124,7 +100,7 @@ fn hint(file: &File, hint_bytes: u32, bytes: u64) -> Result<()> {
 fn write_zeros(path: &Path, bytes: u64) -> Result<()> {
     let flags = libc::O_DIRECT;
     let file = OpenOptions::new().write(true).custom_flags(flags).open(path);
-    let file = file.map_err(|error| Error::os_or_unsupported("open with O_DIRECT", error))?;
+    let file = file.trying("open with O_DIRECT")?;
     let zeros = AlignedBuffer::new(ZEROS_BYTES as usize);
     let mut offset = 0;
     while offset < bytes {
@@ -137,18 +113,4 @@ fn write_zeros(path: &Path, bytes: u64) -> Result<()> {
         }
     }
     Ok(())
-}
-
-impl fmt::Display for ImageState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for ImageState {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<ImageState> {
-        named(ImageState::ALL, ImageState::as_str, text, "is not a state of an image")
-    }
 }

@@ -3,12 +3,13 @@
 use std::ops::Range;
 
 use super::*;
+use crate::ErrorKind;
 use crate::progress::Silent;
 use crate::queue::{WriteQueue, Zero};
 
 fn small(dir: &Path) -> Config {
     let mut config = Config::new(dir);
-    (config.bytes, config.rounds) = (8 << 20, 2);
+    (config.bytes, config.scope.rounds) = (8 << 20, 2);
     config.duration = Duration::from_millis(40);
     config
 }
@@ -21,7 +22,7 @@ fn a_load(first_touch: FirstTouch, blocks: u32, writes_max: u64) -> Load {
 #[test]
 fn all_states_and_engines_run_and_are_verified_and_nothing_is_left() {
     let dir = tempfile::tempdir().unwrap();
-    let report = run(&small(dir.path()), &mut Silent).unwrap();
+    let report = small(dir.path()).run(&mut Silent).unwrap();
     assert_eq!(report.cases.len(), ImageState::ALL.len() * ImageEngine::ALL.len());
     for row in &report.cases {
         assert_eq!(row.failed, None, "{row:?}");
@@ -43,7 +44,7 @@ fn all_states_and_engines_run_and_are_verified_and_nothing_is_left() {
 fn a_case_that_can_not_be_made_says_why_and_the_others_go_on() {
     let dir = tempfile::tempdir().unwrap();
     let gone = dir.path().join("gone");
-    let case = |state| Case { state, engine: ImageEngine::Aio, tool: Tool::Vellum };
+    let case = |state| Way { state, engine: ImageEngine::Aio, tool: Tool::Vellum };
     let load = a_load(FirstTouch::Plain, 256, 1);
     let error = measure(case(ImageState::Falloc), &load, &gone).unwrap_err();
     assert_eq!(error.to_string(), "create the image: No such file or directory (os error 2)");
@@ -55,29 +56,18 @@ fn what_makes_no_sense_is_refused() {
     let refused = |change: fn(&mut Config)| {
         let mut config = Config::new(".");
         change(&mut config);
-        assert_eq!(run(&config, &mut Silent).unwrap_err().kind(), ErrorKind::InvalidOption);
+        assert_eq!(config.run(&mut Silent).unwrap_err().kind(), ErrorKind::InvalidOption);
     };
     refused(|config| config.bytes = (8 << 20) + 4096);
     refused(|config| config.bytes = 1 << 20);
     refused(|config| config.bytes = 1 << 60);
     refused(|config| config.states.clear());
     refused(|config| config.engines.clear());
-    refused(|config| config.rounds = 0);
+    refused(|config| config.scope.rounds = 0);
     refused(|config| config.depth = 0);
     refused(|config| config.depth = 1000);
     refused(|config| config.duration = Duration::ZERO);
-    refused(|config| config.in_directory = false);
-}
-
-#[test]
-fn names_are_read_as_they_are_written() {
-    for state in ImageState::ALL {
-        assert_eq!(state.to_string().parse::<ImageState>().unwrap(), state);
-    }
-    for engine in ImageEngine::ALL {
-        assert_eq!(engine.to_string().parse::<ImageEngine>().unwrap(), engine);
-    }
-    assert!("thin".parse::<ImageState>().is_err() && "threads".parse::<ImageEngine>().is_err());
+    refused(|config| config.scope.in_directory = false);
 }
 
 /// A disk in memory that does what is on its way in an order of its own, and checks that the order

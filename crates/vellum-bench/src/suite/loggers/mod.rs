@@ -10,25 +10,21 @@
 //! may drop records if it counts them: they are told too, and the rest has to be there.
 
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
-use crate::conditions::Conditions;
-use crate::error::{Context, Error, Result};
-use crate::place::{self, Places};
-use crate::progress::{Event, Progress};
+use super::{Arena, Entrant, Plan, Scope, Suite, check_known};
+use crate::error::{Error, Result};
 use crate::record;
-use crate::report::Row;
+use crate::report::{Better, Case};
+use crate::stats::ratios;
 
 mod contender;
-mod contest;
 mod own;
 mod round;
 
 pub use contender::{Contender, Kept, Logger, Session, VELLUM_DIR};
-use round::Cell;
-
-/// The report of this suite.
-pub type Report = crate::report::Report<Row>;
+use round::{Cell, Sample, measure};
 
 /// What the ratios are to.
 const BASELINE: &str = "write";
@@ -37,12 +33,11 @@ const BASELINE: &str = "write";
 const THREADS_MAX: u32 = 1024;
 
 /// What is to be measured.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Config {
-    /// Where: a directory that exists, on the filesystem of interest. The logs are made in a new
-    /// directory inside it, which is removed in the end.
-    pub directory: PathBuf,
+    /// Where, and how many rounds; the default is 5.
+    pub scope: Scope,
     /// How long a record is, with its newline; the default is 128.
     pub bytes: Vec<usize>,
     /// How many threads log; the default is 1, 2 and 4.
@@ -52,8 +47,8 @@ pub struct Config {
     /// The names of the loggers, in the order of their turns; empty for all. There are ratios only
     /// if `write` is among them.
     pub cases: Vec<String>,
-    /// How many rounds are counted, after one that is not; the default is 5.
-    pub rounds: u32,
+    /// Other loggers, after those of this crate; the default is none.
+    pub others: Vec<Rc<dyn Contender>>,
     /// The options of the Vellum log; the layout is text.
     pub vellum: vellum::Options,
     /// No single round may take longer; the default is two minutes. Then its process is killed and
@@ -65,22 +60,20 @@ impl Config {
     /// Records of 128 bytes from one, two and four threads, all loggers, in `directory`.
     pub fn new(directory: impl Into<PathBuf>) -> Config {
         Config {
-            directory: directory.into(),
+            scope: Scope::new(directory, 5),
             bytes: vec![128],
             threads: vec![1, 2, 4],
             records: 400_000,
             cases: Vec::new(),
-            rounds: 5,
+            others: Vec::new(),
             vellum: vellum::Options::new().advice(false),
             limit: Duration::from_secs(120),
         }
     }
 
     fn check(&self) -> Result<()> {
-        if self.bytes.is_empty() || self.threads.is_empty() || self.rounds == 0 {
-            return Err(Error::invalid(
-                "at least one length, one count of threads and one round are needed",
-            ));
+        if self.bytes.is_empty() || self.threads.is_empty() {
+            return Err(Error::invalid("at least one length and one count of threads are needed"));
         }
         if let Some(threads) = self.threads.iter().find(|one| !(1..=THREADS_MAX).contains(*one)) {
             return Err(Error::invalid(format!(
@@ -108,70 +101,97 @@ impl Config {
         cells
     }
 
-    /// The loggers that `self` asks for, in the order in which it names them.
-    fn chosen<'a>(&self, all: &[&'a dyn Contender]) -> Result<Vec<&'a dyn Contender>> {
+    /// The loggers that are asked for, in the order in which they are named.
+    fn chosen(&self) -> Result<Vec<Rc<dyn Contender>>> {
+        let own: [Rc<dyn Contender>; 2] =
+            [Rc::new(own::VellumText { options: self.vellum.clone() }), Rc::new(own::Write)];
+        let all: Vec<_> = own.into_iter().chain(self.others.iter().cloned()).collect();
         if self.cases.is_empty() {
-            return Ok(all.to_vec());
+            return Ok(all);
         }
-        let named = |name: &String| {
-            all.iter().copied().find(|one| one.name() == name).ok_or_else(|| {
-                let names: Vec<&str> = all.iter().map(|one| one.name()).collect();
-                Error::invalid(format!(
-                    "\"{name}\" is not a logger; there are {}",
-                    names.join(", ")
-                ))
-            })
+        let known: Vec<&str> = all.iter().map(|one| one.name()).collect();
+        check_known(&self.cases, &known, "is not a logger")?;
+        let named = |name: &String| all.iter().find(|one| one.name() == name).cloned();
+        Ok(self.cases.iter().filter_map(named).collect())
+    }
+
+    /// All of `chosen` against each other in a cell.
+    fn contest(
+        &self,
+        cell: Cell,
+        chosen: &[Rc<dyn Contender>],
+        arena: &mut Arena<'_>,
+    ) -> Result<Vec<Case>> {
+        let entrant = |contender: &Rc<dyn Contender>| {
+            let Cell { threads, bytes, .. } = cell;
+            let name = format!("{threads} threads {bytes} B {}", contender.name());
+            let missing = contender.missing().map_or(Ok(()), |why| Err(Error::unsupported(why)));
+            Entrant::new(name, Rc::clone(contender), missing)
         };
-        self.cases.iter().map(named).collect()
+        let mut entrants: Vec<Entrant<_, Sample>> = chosen.iter().map(entrant).collect();
+        arena.rounds(&mut entrants, |contender, turn| {
+            measure(&**contender, cell, turn.dir, self.limit)
+        })?;
+        let base = entrants.iter().find(|entrant| entrant.way.name() == BASELINE);
+        let base = base.map_or_else(Vec::new, |entrant| entrant.figures(Sample::wall_ns));
+        Ok(entrants.iter().map(|entrant| case(entrant, cell, &base, arena)).collect())
     }
 }
 
-/// Measures what `config` says, with `others` after the loggers of this crate, and tells `progress`
-/// how it goes.
-///
-/// Forks: best called from a process with no other thread. A logger that fails is in the report
-/// ([`Report::failures`]) and does not end the run.
-///
-/// # Errors
-///
-/// Nothing was run if the configuration makes no sense. A run ends early if its directory can't be
-/// used.
-pub fn run_with(
-    config: &Config,
-    others: &[Box<dyn Contender>],
-    progress: &mut dyn Progress,
-) -> Result<Report> {
-    config.check()?;
-    let own: [Box<dyn Contender>; 2] =
-        [Box::new(own::VellumText { options: config.vellum.clone() }), Box::new(own::Write)];
-    let all: Vec<&dyn Contender> = own.iter().chain(others).map(Box::as_ref).collect();
-    let chosen = config.chosen(&all)?;
-    let mut conditions = Conditions::now(&config.directory, &config.vellum);
-    conditions.software = software(&chosen);
-    let home = place::home(&config.directory)?;
-    let bytes = config.cells().iter().map(|cell| cell.setting().total_bytes()).max().unwrap_or(0);
-    let places = Places { home: home.path(), in_directory: true, scratch: &[], bytes };
-    let mut warnings = crate::suite::load_warning(&conditions);
-    for warning in &warnings {
-        progress.event(&Event::Warning(warning));
+impl Suite for Config {
+    fn name(&self) -> &'static str {
+        "loggers"
     }
-    let turns = config.cells().len() as u64 * chosen.len() as u64;
-    progress.event(&Event::Started { steps: turns * u64::from(config.rounds + 1) });
-    let mut cases = Vec::new();
-    places.visit(&mut warnings, progress, &mut |place, progress| {
-        for cell in config.cells() {
-            let mut run = contest::Run { place, cell, limit: config.limit, progress };
-            cases.extend(run.contest(&chosen, config.rounds)?);
-        }
-        Ok(())
-    })?;
-    progress.event(&Event::Finished);
-    home.close().context(|| "remove the directory of the run")?;
-    Ok(Report { suite: "loggers", conditions, rounds: config.rounds, warnings, cases })
+
+    fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    fn scope_mut(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
+
+    fn plan(&self) -> Result<Plan<'_>> {
+        self.check()?;
+        let (chosen, cells) = (self.chosen()?, self.cells());
+        let software = software(&chosen);
+        let bytes = cells.iter().map(|cell| cell.setting().total_bytes()).max().unwrap_or(0);
+        let turns = cells.len() * chosen.len();
+        let plan = Plan::new(bytes, turns, move |arena: &mut Arena<'_>| {
+            let contests = cells.iter().map(|cell| self.contest(*cell, &chosen, arena));
+            Ok(contests.collect::<Result<Vec<_>>>()?.concat())
+        });
+        Ok(Plan { options: self.vellum.clone(), software, ..plan })
+    }
+}
+
+/// `base` is what `write` needed, round by round, if it ran well.
+fn case(
+    entrant: &Entrant<Rc<dyn Contender>, Sample>,
+    cell: Cell,
+    base: &[f64],
+    arena: &Arena<'_>,
+) -> Case {
+    let Cell { threads, records, bytes } = cell;
+    let (lower, total) = (Better::Lower, cell.total_records() as f64);
+    let wall = entrant.figures(Sample::wall_ns);
+    let calls = entrant.figures(|sample| sample.calls_ns as f64 / total);
+    let dropped = entrant.figures(|sample| sample.dropped as f64 / total * 100.0);
+    let case = arena
+        .case(format!("{threads} threads × {records} records × {bytes} B"))
+        .key("threads", threads)
+        .key("records", records)
+        .key("bytes", bytes)
+        .key("logger", entrant.way.name())
+        .metric("time", "ns/record", lower, wall.iter().map(|ns| ns / total).collect())
+        .metric("speed against write", "x", Better::Higher, ratios(base, &wall))
+        .metric("until the calls returned", "ns/record", lower, calls)
+        .metric("dropped", "%", lower, dropped);
+    entrant.case(case)
 }
 
 /// Of those that take part, each once.
-fn software(chosen: &[&dyn Contender]) -> Vec<String> {
+fn software(chosen: &[Rc<dyn Contender>]) -> Vec<String> {
     let mut software: Vec<String> = chosen.iter().filter_map(|one| one.software()).collect();
     software.sort();
     software.dedup();

@@ -2,17 +2,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::contender::{Contender, Kept, Logger, VELLUM_DIR};
 use crate::error::{Context, Error, Result};
-use crate::process::{Runner, race};
+use crate::process::{Runner, Start, race};
 use crate::record::Records;
 use crate::setting::Setting;
 use crate::shared::Shared;
+use crate::suite::settle;
 use crate::verify::{Ledger, Splitter};
 use crate::ways::{plain, vellum_text};
 
@@ -47,6 +46,12 @@ pub(super) struct Sample {
     pub(super) dropped: u64,
 }
 
+impl Sample {
+    pub(super) fn wall_ns(&self) -> f64 {
+        self.wall_ns as f64
+    }
+}
+
 /// What the process tells beside its time. It writes, the parent reads when it has ended, which
 /// orders everything.
 struct Told {
@@ -61,6 +66,7 @@ pub(super) fn measure(
     dir: &Path,
     limit: Duration,
 ) -> Result<Sample> {
+    settle(dir)?;
     let told = Told { calls_ns: Shared::new(1)?, dropped: Shared::new(1)? };
     let race = race(1, limit, &|runner| log_in_process(runner, contender, cell, dir, &told))?;
     let dropped = told.dropped[0].load(Ordering::Relaxed);
@@ -79,24 +85,9 @@ fn log_in_process(
     told: &Told,
 ) -> Result<()> {
     let logger = contender.open(dir, cell.bytes)?;
-    let (ready, start) = (Gate::new(cell), Gate::new(cell));
-    let (standing, calls_ns) = thread::scope(|scope| {
-        let threads: Vec<_> = (0..cell.threads)
-            .map(|thread| {
-                let (logger, ready, start) = (logger.as_ref(), &ready, &start);
-                scope.spawn(move || log_in_thread(logger, cell, thread, ready, start))
-            })
-            .collect();
-        ready.wait();
-        let standing = runner.stand_ready();
-        let begun = Instant::now();
-        // Whatever came of that, the threads must not wait for ever.
-        start.wait();
-        for thread in threads {
-            thread.join().unwrap_or_else(|_| Err(Error::failed("a thread panicked")))?;
-        }
-        Ok::<_, Error>((standing?, begun.elapsed().as_nanos() as u64))
-    })?;
+    let (standing, _) = runner
+        .with_threads(cell.threads, |thread, start| log_in_thread(&*logger, cell, thread, start))?;
+    let calls_ns = standing.elapsed().as_nanos() as u64;
     let dropped = logger.finish()?;
     runner.finish(standing, cell.total_records())?;
     told.calls_ns[0].store(calls_ns, Ordering::Relaxed);
@@ -104,29 +95,9 @@ fn log_in_process(
     Ok(())
 }
 
-/// Where the threads and the one that started them meet.
-struct Gate(Barrier);
-
-impl Gate {
-    fn new(cell: Cell) -> Gate {
-        Gate(Barrier::new(cell.threads as usize + 1))
-    }
-
-    fn wait(&self) {
-        self.0.wait();
-    }
-}
-
-fn log_in_thread(
-    logger: &dyn Logger,
-    cell: Cell,
-    thread: u32,
-    ready: &Gate,
-    start: &Gate,
-) -> Result<()> {
+fn log_in_thread(logger: &dyn Logger, cell: Cell, thread: u32, start: &Start) -> Result<()> {
     let mut records = Records::new(thread, cell.bytes);
     let session = logger.session();
-    ready.wait();
     start.wait();
     let mut session = session?;
     for logged in 0..cell.records {

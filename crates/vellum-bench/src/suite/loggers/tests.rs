@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use super::*;
+use crate::error::Context;
 use crate::progress::Silent;
+use crate::report::Report;
 
 /// Appends under a lock, but for every third record.
 struct Leaky {
@@ -62,14 +64,15 @@ fn run(leaky: Leaky) -> Report {
     let dir = tempfile::tempdir().unwrap();
     let mut config = Config::new(dir.path());
     (config.threads, config.bytes, config.records) = (vec![1, 3], vec![64, 4096], 900);
-    config.rounds = 2;
-    let report = run_with(&config, &[Box::new(leaky)], &mut Silent).unwrap();
+    config.scope.rounds = 2;
+    config.others = vec![Rc::new(leaky)];
+    let report = config.run(&mut Silent).unwrap();
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "a run leaves nothing");
     assert_eq!(report.cases.len(), 4 * 3);
     report
 }
 
-fn leaky(report: &Report) -> impl Iterator<Item = &Row> {
+fn leaky(report: &Report) -> impl Iterator<Item = &Case> {
     report.cases.iter().filter(|row| row.value("logger") == Some("leaky"))
 }
 
@@ -107,10 +110,10 @@ fn what_makes_no_sense_is_refused() {
     let mut configs = vec![Config::new("."); 5];
     configs[0].bytes = vec![15];
     configs[1].threads = vec![0];
-    configs[2].rounds = 0;
+    configs[2].scope.rounds = 0;
     configs[3].cases = vec!["pigeon".into()];
     configs[4].records = 2;
     for config in configs {
-        assert!(run_with(&config, &[], &mut Silent).is_err(), "{config:?}");
+        assert_eq!(config.run(&mut Silent).unwrap_err().kind(), crate::ErrorKind::InvalidOption);
     }
 }

@@ -21,29 +21,30 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::conditions::{Conditions, memory_bytes};
-use crate::error::{Context, Error, Result};
-use crate::place::{self, Place, Places};
-use crate::progress::{Event, Progress};
+use super::{Arena, Entrant, Plan, Scope, Suite, check_unique};
+use crate::conditions::{Writeback, memory_bytes};
+use crate::error::{Error, Result};
+use crate::place::Place;
 use crate::record::STAMPED_BYTES_MIN;
-use crate::report::Row;
-use crate::scratch::ScratchKind;
+use crate::report::Case;
 use crate::ways::WayName;
 
 mod book;
-mod contest;
 mod kept;
+mod load;
 mod round;
 mod rows;
 
-/// The report of this suite.
-pub type Report = crate::report::Report<Row>;
+use load::{Racer, disk_bytes, kept_bytes};
+use round::Sample;
 
 const PROCESSES_MAX: u32 = 256;
 const BYTES_MAX: usize = 16 << 20;
 const SECONDS_MAX: u64 = 24 * 3600;
 /// No log is kept shorter: a segment of a Vellum log has 64 MiB, and several are in use.
 const KEPT_BYTES_MIN: u64 = 64 << 20;
+/// The warm-up is so many times shorter than a round.
+const WARM_UP_SHARE: u32 = 10;
 /// Filesystems made for the run are memory: of what is available a log may take this share.
 const SCRATCH_SHARE: u64 = 8;
 
@@ -51,13 +52,8 @@ const SCRATCH_SHARE: u64 = 8;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {
-    /// Where: a directory that exists, on the filesystem of interest. The logs are made in a new
-    /// directory inside it, which is removed in the end.
-    pub directory: PathBuf,
-    /// Is the filesystem of that directory measured? The default is yes.
-    pub in_directory: bool,
-    /// Filesystems to make for the run and to measure too; the default is none. Needs root.
-    pub scratch: Vec<ScratchKind>,
+    /// Where, and how many rounds; the default is 1, after a short one that is not counted.
+    pub scope: Scope,
     /// Which ways, in the order of their turns; the default is all but Linux AIO and io_uring.
     /// There are ratios only if [`WayName::Write`] is among them.
     pub ways: Vec<WayName>,
@@ -71,8 +67,6 @@ pub struct Config {
     pub bytes_max: Option<u64>,
     /// How much of a log is kept; the default is twice the dirty limit, as far as there is room.
     pub kept_bytes: Option<u64>,
-    /// How many rounds are counted, after a short one that is not; the default is 1.
-    pub rounds: u32,
     /// The options of the Vellum logs; layout and creation are set by the ways.
     pub vellum: vellum::Options,
 }
@@ -82,16 +76,13 @@ impl Config {
     pub fn new(directory: impl Into<PathBuf>) -> Config {
         use WayName::{Direct, Stdio, VellumFramed, VellumText, Write, Writev};
         Config {
-            directory: directory.into(),
-            in_directory: true,
-            scratch: Vec::new(),
+            scope: Scope::new(directory, 1),
             ways: vec![VellumFramed, VellumText, Write, Writev, Stdio, Direct],
             processes: 4,
             bytes: 4096,
             duration: Duration::from_secs(20),
             bytes_max: None,
             kept_bytes: None,
-            rounds: 1,
             vellum: vellum::Options::new(),
         }
     }
@@ -107,17 +98,13 @@ impl Config {
     }
 
     fn check(&self) -> Result<()> {
-        if self.ways.is_empty() || self.rounds == 0 || self.duration.is_zero() {
-            return Err(Error::invalid("at least one way, one round and some time are needed"));
+        if self.ways.is_empty() || self.duration.is_zero() {
+            return Err(Error::invalid("at least one way and some time are needed"));
         }
         if self.duration.as_secs() > SECONDS_MAX {
             return Err(Error::invalid(format!("at most {SECONDS_MAX} seconds")));
         }
-        for (index, way) in self.ways.iter().enumerate() {
-            if self.ways[..index].contains(way) {
-                return Err(Error::invalid(format!("the way {way} is given twice")));
-            }
-        }
+        check_unique(&self.ways, "way")?;
         if !(1..=PROCESSES_MAX).contains(&self.processes) {
             return Err(Error::invalid(format!("from 1 to {PROCESSES_MAX} processes can append")));
         }
@@ -137,64 +124,56 @@ impl Config {
     }
 }
 
-/// Measures what `config` says and tells `progress` how it goes.
-///
-/// Forks: best called from a process with no other thread. A way that fails is in the report with
-/// the reason and does not end the run.
-///
-/// # Errors
-///
-/// Nothing was run if the configuration makes no sense, or if there is no place to run in.
-///
-/// # Cost
-///
-/// Each way takes the time asked for, and about as long again to write everything out and read it
-/// back. Disk: twice what is kept. The device is written to as fast as it can.
-pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Report> {
-    config.check()?;
-    ScratchKind::check(&config.scratch)?;
-    let conditions = Conditions::now(&config.directory, &config.vellum);
-    let home = place::home(&config.directory)?;
-    let available = memory_bytes("MemAvailable").unwrap_or(1 << 30);
-    let limit = Limit {
-        bytes: conditions.writeback.limit_bytes(available),
-        slowing_bytes: conditions.writeback.slowing_bytes(available),
-        wanted: config.kept_bytes,
-        scratch_max: available / SCRATCH_SHARE,
-    };
-    let places = Places {
-        home: home.path(),
-        in_directory: config.in_directory,
-        scratch: &config.scratch,
-        bytes: contest::disk_bytes(limit.wanted_in(true)),
-    };
-    places.check()?;
-    let mut warnings = crate::suite::load_warning(&conditions);
-    for warning in &warnings {
-        progress.event(&Event::Warning(warning));
-    }
-    let steps = places.count() * config.ways.len() as u64 * u64::from(config.rounds + 1);
-    progress.event(&Event::Started { steps });
-    let (mut rows, mut noticed) = (Vec::new(), Vec::new());
-    places.visit(&mut warnings, progress, &mut |place, progress| {
-        let kept_bytes = match limit.fit(place, &mut noticed) {
-            Some(bytes) => bytes,
-            None => {
-                let steps = config.ways.len() as u64 * u64::from(config.rounds + 1);
-                progress.event(&Event::Omitted { steps });
-                rows.extend(rows::without_room(config, place));
-                return Ok(());
+impl Config {
+    /// All ways in one place, one after the other.
+    fn contest(&self, limit: &Limit, arena: &mut Arena<'_>) -> Result<Vec<Case>> {
+        let kept_bytes = limit.fit(arena);
+        let no_room = || Error::unsupported("there is too little room for a log that goes on");
+        let mut entrants: Vec<Entrant<Racer, Sample>> = Vec::new();
+        for name in &self.ways {
+            let racer = Racer { name: *name, way: name.way(&self.vellum) };
+            let probed = arena.aside(|dir| racer.way.probe(dir).map_err(Error::unsupported))?;
+            let probed = kept_bytes.map(drop).ok_or_else(no_room).and(probed);
+            entrants.push(Entrant::new(format!("saturate {name}"), racer, probed));
+        }
+        arena.rounds(&mut entrants, |racer, turn| {
+            let mut load = racer.load(self, kept_bytes.unwrap_or(KEPT_BYTES_MIN));
+            if turn.round == 0 {
+                load.duration /= WARM_UP_SHARE;
             }
-        };
-        let (cases, seen) = contest::run(config, place, kept_bytes, limit.slowing_bytes, progress)?;
-        noticed.extend(seen);
-        rows.extend(cases);
-        Ok(())
-    })?;
-    progress.event(&Event::Finished);
-    warnings.extend(noticed);
-    home.close().context(|| "remove the directory of the run")?;
-    Ok(Report { suite: "saturate", conditions, rounds: config.rounds, warnings, cases: rows })
+            round::measure(&*racer.way, turn.dir, &load)
+        })?;
+        if let Some(warning) = limit.unreached(arena.place, &entrants) {
+            arena.warn(warning);
+        }
+        Ok(rows::of(self, arena, kept_bytes, &entrants))
+    }
+}
+
+impl Suite for Config {
+    fn name(&self) -> &'static str {
+        "saturate"
+    }
+
+    fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    fn scope_mut(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
+
+    /// # Cost
+    ///
+    /// Each way takes the time asked for, and about as long again to write everything out and read
+    /// it back. Disk: twice what is kept. The device is written to as fast as it can.
+    fn plan(&self) -> Result<Plan<'_>> {
+        self.check()?;
+        let limit = Limit::now(self.kept_bytes);
+        let bytes = disk_bytes(limit.wanted_in(true));
+        let compete = move |arena: &mut Arena<'_>| self.contest(&limit, arena);
+        Ok(Plan { options: self.vellum.clone(), ..Plan::new(bytes, self.ways.len(), compete) })
+    }
 }
 
 /// How much of a log is to be kept.
@@ -209,6 +188,17 @@ struct Limit {
 }
 
 impl Limit {
+    fn now(wanted: Option<u64>) -> Limit {
+        let available = memory_bytes("MemAvailable").unwrap_or(1 << 30);
+        let writeback = Writeback::now();
+        Limit {
+            bytes: writeback.limit_bytes(available),
+            slowing_bytes: writeback.slowing_bytes(available),
+            wanted,
+            scratch_max: available / SCRATCH_SHARE,
+        }
+    }
+
     fn wanted_in(&self, is_scratch: bool) -> u64 {
         let usual = self.bytes.map_or(KEPT_BYTES_MIN, |bytes| bytes * 2);
         let usual = if is_scratch { usual.min(self.scratch_max) } else { usual };
@@ -217,19 +207,37 @@ impl Limit {
 
     /// What is kept in a place: less than was wanted if that has no room, and then it says so.
     /// `None` if there is too little room for a log that goes on.
-    fn fit(&self, place: &Place<'_>, warnings: &mut Vec<String>) -> Option<u64> {
+    fn fit(&self, arena: &mut Arena<'_>) -> Option<u64> {
+        let place = arena.place;
         let wanted = self.wanted_in(place.is_scratch);
-        let room = contest::kept_bytes(place.usable_bytes());
+        let room = kept_bytes(place.usable_bytes());
         if wanted <= room || room < KEPT_BYTES_MIN {
             return (wanted <= room).then_some(wanted);
         }
-        warnings.push(format!(
+        arena.warn(format!(
             "{}: {} MiB of each log are kept and not {} MiB, which have no room",
             place.filesystem,
             room >> 20,
             wanted >> 20
         ));
         Some(room)
+    }
+
+    /// Says if the kernel never had reason to slow a writer down.
+    fn unreached(&self, place: &Place<'_>, entrants: &[Entrant<Racer, Sample>]) -> Option<String> {
+        let slowing = self.slowing_bytes?;
+        let samples = entrants.iter().flat_map(|entrant| entrant.samples());
+        let peak = samples.flat_map(|sample| &sample.dirty_bytes).max().copied()?;
+        (peak < slowing).then(|| {
+            format!(
+                "{}: the kernel slows writers down from about {} MiB of dirty memory on, and the \
+                 most was {} MiB; a longer run, more that is kept or a lower vm.dirty_bytes would \
+                 reach it",
+                place.filesystem,
+                slowing >> 20,
+                peak >> 20
+            )
+        })
     }
 }
 

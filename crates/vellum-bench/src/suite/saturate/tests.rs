@@ -20,7 +20,7 @@ fn small(dir: &std::path::Path) -> Config {
 #[test]
 fn every_way_is_cut_from_behind_and_what_is_kept_is_verified() {
     let dir = tempfile::tempdir().unwrap();
-    let report = run(&small(dir.path()), &mut Silent).unwrap();
+    let report = small(dir.path()).run(&mut Silent).unwrap();
     assert_eq!(report.cases.len(), 4);
     for row in report.cases.iter().filter(|row| row.skipped.is_none()) {
         assert!(row.verified && row.failed.is_none(), "{row:?}");
@@ -46,6 +46,6 @@ fn a_configuration_without_sense_is_refused() {
     configs[4].kept_bytes = Some(1);
     configs[5].ways.push(WayName::Write);
     for config in configs {
-        assert_eq!(run(&config, &mut Silent).unwrap_err().kind(), ErrorKind::InvalidOption);
+        assert_eq!(config.run(&mut Silent).unwrap_err().kind(), ErrorKind::InvalidOption);
     }
 }

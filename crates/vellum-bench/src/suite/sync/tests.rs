@@ -5,25 +5,29 @@ use std::os::unix::fs::FileExt;
 use super::*;
 use crate::progress::Silent;
 
-const BYTES: u64 = 16 * PIECE_BYTES as u64;
+const BYTES: u64 = 16 * PIECE_BYTES;
 
 #[test]
 fn all_ways_run_and_are_verified_and_nothing_is_left() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = Config::new(dir.path());
-    (config.bytes, config.big_bytes, config.rounds) = (BYTES, Some(2 * BYTES), 2);
-    let report = run(&config, &mut Silent).unwrap();
+    (config.bytes, config.big_bytes, config.scope.rounds) = (BYTES, Some(2 * BYTES), 2);
+    let report = config.run(&mut Silent).unwrap();
     assert_eq!(report.cases.len(), SyncWay::ALL.len() + 1);
+    let samples = |case: &Case, name: &str| {
+        case.figure(name).map_or_else(Vec::new, |figure| figure.samples.clone())
+    };
     for case in &report.cases {
-        assert_eq!(case.failed, None, "{}", case.case);
+        assert_eq!(case.failed, None, "{case:?}");
         assert_eq!(case.verified, case.skipped.is_none());
         let counted = if case.verified { 2 } else { 0 };
-        assert_eq!(case.milliseconds.len(), counted, "no number without verification");
+        assert_eq!(samples(case, "time").len(), counted, "no number without verification");
     }
-    let big = report.cases.last().unwrap();
-    assert_eq!((big.bytes, big.syncs, big.time_ratio_to_growing.len()), (2 * BYTES, 1, 0));
-    let growing = &report.cases[0];
-    assert_eq!((growing.syncs, growing.time_ratio_to_growing.as_slice()), (16, &[1.0, 1.0][..]));
+    let (growing, big) = (&report.cases[0], report.cases.last().unwrap());
+    assert_eq!((big.value("bytes"), big.value("syncs")), (Some("131072"), Some("1")));
+    assert_eq!(samples(big, "time against growing").len(), 0);
+    assert_eq!(growing.value("syncs"), Some("16"));
+    assert_eq!(samples(growing, "time against growing"), [1.0, 1.0]);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
@@ -31,28 +35,22 @@ fn all_ways_run_and_are_verified_and_nothing_is_left() {
 fn a_flipped_byte_and_a_wrong_length_are_found() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("file");
-    write(SyncWay::Growing, &path, BYTES, 1).unwrap();
-    verify(&path, BYTES, 1).unwrap();
-    assert!(verify(&path, BYTES, 2).is_err(), "the pieces of another round");
-    let file = File::options().write(true).open(&path).unwrap();
-    file.write_all_at(b"~", 3 * PIECE_BYTES as u64 + 100).unwrap();
-    assert!(verify(&path, BYTES, 1).unwrap_err().to_string().contains("piece 3"));
+    let verify = |round| stamped(&path, 0, BYTES, round).map_err(|error| error.to_string());
+    let pieces = Pieces { way: SyncWay::Growing, bytes: BYTES, is_big: false };
+    pieces.write_to(&path, 1).unwrap();
+    verify(1).unwrap();
+    assert!(verify(2).is_err(), "the pieces of another round");
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    file.write_all_at(b"~", 3 * PIECE_BYTES + 100).unwrap();
+    assert!(verify(1).unwrap_err().contains("at byte 12288 is not there"));
     file.set_len(BYTES - 1).unwrap();
-    assert!(verify(&path, BYTES, 1).unwrap_err().to_string().contains("bytes and not"));
-}
-
-#[test]
-fn names_are_read_as_they_are_written() {
-    for way in SyncWay::ALL {
-        assert_eq!(way.to_string().parse::<SyncWay>().unwrap(), way);
-    }
-    assert!("fast".parse::<SyncWay>().is_err());
+    assert!(verify(1).unwrap_err().contains("bytes and not"));
 }
 
 #[test]
 fn what_makes_no_sense_is_refused() {
     let mut config = Config::new(".");
     config.big_bytes = Some(5000);
-    let error = run(&config, &mut Silent).unwrap_err();
+    let error = config.run(&mut Silent).unwrap_err();
     assert_eq!(error.kind(), crate::ErrorKind::InvalidOption);
 }

@@ -15,89 +15,51 @@
 //! | `one-write` | empty | all in one `pwrite`, one `fsync` |
 //! | `one-sync` | empty | `pwrite`; one `fsync` in the end |
 
-use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use std::str::FromStr;
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::ReadWriteFlags;
 
-use crate::error::{Error, Result, named};
+use crate::names::named;
 use crate::suite::commit::write_zeros;
-use crate::sys::FileMap;
+use crate::sys::{self, FileMap};
 use crate::ways::direct::AlignedBuffer;
 
-/// `FALLOC_FL_WRITE_ZEROES`: the device writes zeros, and the blocks count as written.
-const WRITE_ZEROES: FallocateFlags = FallocateFlags::from_bits_retain(0x80);
-
-/// The name of a way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SyncWay {
-    /// The file grows by each piece.
-    Growing,
-    /// Onto zeros that were written before.
-    Overwrite,
-    /// Into blocks that are allocated, but not written.
-    Fallocate,
-    /// The same, after a call that makes them zero without writing.
-    ZeroRange,
-    /// Into blocks allocated beyond the end of the file, which grows.
-    KeepSize,
-    /// Onto zeros that the device wrote.
-    WriteZeroes,
-    /// `O_DSYNC`, onto written zeros.
-    ODsync,
-    /// `O_DIRECT`, onto written zeros.
-    ODirect,
-    /// `RWF_DSYNC`, onto written zeros.
-    RwfDsync,
-    /// A store into a mapping and `msync`, onto written zeros.
-    MmapMsync,
-    /// All pieces in one write, with one sync.
-    OneWrite,
-    /// All pieces, then one sync.
-    OneSync,
+named! {
+    /// The name of a way.
+    #[non_exhaustive]
+    pub enum SyncWay, "is not a way to sync" {
+        /// The file grows by each piece.
+        Growing = "growing",
+        /// Onto zeros that were written before.
+        Overwrite = "overwrite",
+        /// Into blocks that are allocated, but not written.
+        Fallocate = "fallocate",
+        /// The same, after a call that makes them zero without writing.
+        ZeroRange = "fallocate-zero-range",
+        /// Into blocks allocated beyond the end of the file, which grows.
+        KeepSize = "keep-size",
+        /// Onto zeros that the device wrote.
+        WriteZeroes = "write-zeroes",
+        /// `O_DSYNC`, onto written zeros.
+        ODsync = "o-dsync",
+        /// `O_DIRECT`, onto written zeros.
+        ODirect = "o-direct",
+        /// `RWF_DSYNC`, onto written zeros.
+        RwfDsync = "rwf-dsync",
+        /// A store into a mapping and `msync`, onto written zeros.
+        MmapMsync = "mmap-msync",
+        /// All pieces in one write, with one sync.
+        OneWrite = "one-write",
+        /// All pieces, then one sync.
+        OneSync = "one-sync",
+    }
 }
 
 impl SyncWay {
-    /// All ways, in the order in which they take their turns.
-    pub const ALL: [SyncWay; 12] = [
-        SyncWay::Growing,
-        SyncWay::Overwrite,
-        SyncWay::Fallocate,
-        SyncWay::ZeroRange,
-        SyncWay::KeepSize,
-        SyncWay::WriteZeroes,
-        SyncWay::ODsync,
-        SyncWay::ODirect,
-        SyncWay::RwfDsync,
-        SyncWay::MmapMsync,
-        SyncWay::OneWrite,
-        SyncWay::OneSync,
-    ];
-
-    /// The name as it is written on a command line and in a report.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            SyncWay::Growing => "growing",
-            SyncWay::Overwrite => "overwrite",
-            SyncWay::Fallocate => "fallocate",
-            SyncWay::ZeroRange => "fallocate-zero-range",
-            SyncWay::KeepSize => "keep-size",
-            SyncWay::WriteZeroes => "write-zeroes",
-            SyncWay::ODsync => "o-dsync",
-            SyncWay::ODirect => "o-direct",
-            SyncWay::RwfDsync => "rwf-dsync",
-            SyncWay::MmapMsync => "mmap-msync",
-            SyncWay::OneWrite => "one-write",
-            SyncWay::OneSync => "one-sync",
-        }
-    }
-
     /// Is there one sync for all pieces?
     pub(super) fn syncs_once(self) -> bool {
         matches!(self, SyncWay::OneWrite | SyncWay::OneSync)
@@ -114,7 +76,7 @@ impl SyncWay {
                 fallocate(&file, FallocateFlags::ZERO_RANGE, 0, bytes)?;
             }
             SyncWay::KeepSize => fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes)?,
-            SyncWay::WriteZeroes => fallocate(&file, WRITE_ZEROES, 0, bytes)?,
+            SyncWay::WriteZeroes => fallocate(&file, sys::WRITE_ZEROES, 0, bytes)?,
             SyncWay::Overwrite
             | SyncWay::ODsync
             | SyncWay::ODirect
@@ -208,19 +170,5 @@ struct Mapped {
 impl Writer for Mapped {
     fn write(&mut self, piece: &[u8], offset: u64) -> io::Result<()> {
         self.map.store_and_sync(offset as usize, piece)
-    }
-}
-
-impl fmt::Display for SyncWay {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for SyncWay {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<SyncWay> {
-        named(SyncWay::ALL, SyncWay::as_str, text, "is not a way to sync")
     }
 }

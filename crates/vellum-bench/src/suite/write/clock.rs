@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::trouble::{Tried, Trying};
+use crate::error::{Context, Result};
 
 /// What something took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,9 +23,9 @@ pub(super) struct Span {
 /// # Errors
 ///
 /// That of the first worker, by number, that has one.
-pub(super) fn together<W>(workers: Vec<W>) -> Tried<Span>
+pub(super) fn together<W>(workers: Vec<W>) -> Result<Span>
 where
-    W: FnOnce() -> Tried<()> + Send,
+    W: FnOnce() -> Result<()> + Send,
 {
     let gate = Gate::default();
     let count = workers.len();
@@ -50,14 +50,14 @@ where
 }
 
 /// The same for work that is not divided: it is done by this thread.
-pub(super) fn once(work: impl FnOnce() -> Tried<()>) -> Tried<Span> {
+pub(super) fn once(work: impl FnOnce() -> Result<()>) -> Result<Span> {
     let (begun, cpu) = (Instant::now(), cpu_time());
     work()?;
     Ok(Span { time: begun.elapsed(), cpu: cpu_time().saturating_sub(cpu) })
 }
 
 /// When the thread was done.
-fn join(thread: ScopedJoinHandle<'_, Tried<Instant>>) -> Tried<Instant> {
+fn join(thread: ScopedJoinHandle<'_, Result<Instant>>) -> Result<Instant> {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
@@ -84,7 +84,7 @@ enum Sign {
 
 impl Gate {
     /// A thread's life: waits for the sign, works, and says when it was done.
-    fn pass<W: FnOnce() -> Tried<()>>(&self, worker: W) -> Tried<Instant> {
+    fn pass<W: FnOnce() -> Result<()>>(&self, worker: W) -> Result<Instant> {
         let mut waiting = self.lock();
         waiting.0 += 1;
         self.changed.notify_all();
@@ -146,7 +146,7 @@ mod tests {
                 _ => Ok(()),
             }
         };
-        let trouble = together((0..4).map(worker).collect()).unwrap_err();
-        assert_eq!(trouble.what, "write");
+        let error = together((0..4).map(worker).collect()).unwrap_err();
+        assert!(error.to_string().starts_with("write: "), "{error}");
     }
 }

@@ -1,16 +1,15 @@
 //! What is to be measured, and how much of it has room.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
 use super::source::STAMP_BYTES;
 use super::state::State;
-use crate::conditions::memory_bytes;
-use crate::error::{Context, Error, Result, named};
-use crate::report::size;
-use crate::scratch::ScratchKind;
+use crate::bytes::size;
+use crate::conditions::{free_bytes, memory_bytes};
+use crate::error::{Error, Result};
+use crate::names::named;
+use crate::suite::Scope;
 
 /// Files are made of whole blocks of this size, for `O_DIRECT` takes no less.
 const BLOCK_BYTES: u64 = 4096;
@@ -24,45 +23,17 @@ const THREADS_MAX: u32 = 256;
 /// One call takes no more.
 const CHUNK_BYTES_MAX: u64 = 1 << 30;
 
-/// A question, and the table that answers it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Table {
-    /// What does it cost to make a file of a size?
-    Create,
-    /// How fast are stores into a mapped file, by several threads?
-    Mmap,
-    /// How fast does one thread write, by the call and the size of its pieces?
-    Simple,
-    /// How fast do several threads write one file, or one each?
-    Parallel,
-}
-
-impl Table {
-    /// All of them.
-    pub const ALL: [Table; 4] = [Table::Create, Table::Mmap, Table::Simple, Table::Parallel];
-
-    /// The name as it is written on a command line and in a report.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Table::Create => "create",
-            Table::Mmap => "mmap",
-            Table::Simple => "simple",
-            Table::Parallel => "parallel",
-        }
-    }
-}
-
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for Table {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Table> {
-        named(Table::ALL, Table::as_str, text, "is not a table")
+named! {
+    /// A question, and the table that answers it.
+    pub enum Table, "is not a table" {
+        /// What does it cost to make a file of a size?
+        Create = "create",
+        /// How fast are stores into a mapped file, by several threads?
+        Mmap = "mmap",
+        /// How fast does one thread write, by the call and the size of its pieces?
+        Simple = "simple",
+        /// How fast do several threads write one file, or one each?
+        Parallel = "parallel",
     }
 }
 
@@ -70,13 +41,8 @@ impl FromStr for Table {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {
-    /// Where: a directory that exists, on the filesystem of interest. The files are made in a new
-    /// directory inside it, which is removed in the end.
-    pub directory: PathBuf,
-    /// Is the filesystem of that directory measured? The default is yes.
-    pub in_directory: bool,
-    /// Filesystems to make for the run and to measure too; the default is none. Needs root.
-    pub scratch: Vec<ScratchKind>,
+    /// Where, and how many rounds; the default is 3.
+    pub scope: Scope,
     /// How long the file is, or the files together; the default is 1 GiB. Less is taken, with a
     /// warning, where disk or memory would not hold it.
     pub bytes: u64,
@@ -94,8 +60,6 @@ pub struct Config {
     /// Which ways, by their names in the report; the default is all. There are ratios in
     /// [`Table::Parallel`] only if `files` is among them.
     pub ways: Vec<String>,
-    /// How many rounds are counted, after one that is not; the default is 3.
-    pub rounds: u32,
     /// No single measurement may take longer; the default is ten minutes. Then its process is
     /// killed and the case has failed.
     pub limit: Duration,
@@ -105,9 +69,7 @@ impl Config {
     /// All of it, in `directory`.
     pub fn new(directory: impl Into<PathBuf>) -> Config {
         Config {
-            directory: directory.into(),
-            in_directory: true,
-            scratch: Vec::new(),
+            scope: Scope::new(directory, 3),
             bytes: 1 << 30,
             tables: Table::ALL.to_vec(),
             chunks: [1, 4, 8, 16, 64, 1 << 10, 16 << 10, 64 << 10, 512 << 10, 1 << 20]
@@ -117,7 +79,6 @@ impl Config {
             threads: vec![1, 2, 4, 8, 16],
             states: State::ALL.to_vec(),
             ways: Vec::new(),
-            rounds: 3,
             limit: Duration::from_secs(600),
         }
     }
@@ -130,8 +91,8 @@ impl Config {
             chunks: vec![4 << 10, 1 << 20],
             threads: vec![1, 2],
             states: vec![State::Emptied, State::Preallocated],
-            rounds: 2,
-            ..Config::new(directory)
+            scope: Scope::new(directory, 2),
+            ..Config::new("")
         }
     }
 
@@ -142,10 +103,9 @@ impl Config {
             self.chunks.is_empty(),
             self.threads.is_empty(),
             self.states.is_empty(),
-            self.rounds == 0,
         ];
         if lists.contains(&true) {
-            let text = "at least one table, chunk, number of threads, state and round are needed";
+            let text = "at least one table, chunk, number of threads and state are needed";
             return Err(Error::invalid(text));
         }
         if self.bytes < BYTES_MIN || !self.bytes.is_multiple_of(BLOCK_BYTES) {
@@ -193,10 +153,8 @@ impl Config {
             bytes = memory / 4;
             reason = format!("a quarter of the {} MiB of memory available", memory >> 20);
         }
-        if self.in_directory {
-            let stat = rustix::fs::statvfs(home)
-                .context(|| format!("ask for the free space of {}", home.display()))?;
-            let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+        if self.scope.in_directory {
+            let free = free_bytes(home)?;
             if Config::needed(bytes) > free {
                 let usable = free.saturating_sub(SPARE_BYTES);
                 bytes = usable - usable.div_ceil(SPARE_SHARE + 1);
@@ -220,14 +178,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_as_they_are_written() {
-        for table in Table::ALL {
-            assert_eq!(table.to_string().parse::<Table>().unwrap(), table);
-        }
-        assert!("tables".parse::<Table>().is_err());
-    }
-
-    #[test]
     fn what_makes_no_sense_is_refused() {
         let refused = |change: fn(&mut Config)| {
             let mut config = Config::new(".");
@@ -241,7 +191,6 @@ mod tests {
         refused(|config| config.threads = vec![0]);
         refused(|config| config.threads = vec![1000]);
         refused(|config| config.tables.clear());
-        refused(|config| config.rounds = 0);
     }
 
     #[test]

@@ -10,17 +10,14 @@ use std::path::Path;
 
 use rustix::fs::{FallocateFlags, fallocate};
 
-use super::case::{Case, Job, Sample, Site};
 use super::clock::once;
 use super::config::Table;
-use super::trouble::{Tried, Trying};
+use super::entry::{Entry, Job, Sample, Site};
 use super::verify;
-use crate::error::Result;
+use crate::error::{Context, Result};
 use crate::sys;
 use crate::ways::direct::AlignedBuffer;
 
-/// `FALLOC_FL_WRITE_ZEROES`: the device writes zeros, and the blocks count as written.
-const WRITE_ZEROES: FallocateFlags = FallocateFlags::from_bits_retain(0x80);
 /// So many zeros are written at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -85,7 +82,7 @@ impl Create {
             Create::Fallocate => FallocateFlags::empty(),
             Create::KeepSize => FallocateFlags::KEEP_SIZE,
             Create::ZeroRange => FallocateFlags::ZERO_RANGE,
-            Create::WriteZeroes => WRITE_ZEROES,
+            Create::WriteZeroes => sys::WRITE_ZEROES,
         };
         Ok(fallocate(file, flags, 0, len)?)
     }
@@ -100,13 +97,13 @@ fn write(file: &File, len: u64, zeros: &[u8]) -> io::Result<()> {
 }
 
 impl Job for Create {
-    fn run(&self, site: &Site<'_>) -> Tried<Sample> {
+    fn run(&self, site: &Site<'_>) -> Result<Sample> {
         let file = self.open(&site.file()).trying("create the file")?;
         let zeros = AlignedBuffer::new(PIECE_BYTES);
         let write = once(|| self.make(&file, site.bytes, &zeros).trying(self.call()))?;
         let sync = once(|| file.sync_all().trying("fsync"))?;
         let blocks = file.metadata().trying("fstat")?.blocks();
-        Ok(Sample { allocated: blocks * 512, ..Sample::new(0, write, sync) })
+        Ok(Sample { allocated: (blocks * 512) as f64, ..Sample::new(0, write, sync) })
     }
 
     fn verify(&self, site: &Site<'_>) -> Result<()> {
@@ -118,7 +115,7 @@ impl Job for Create {
 }
 
 /// The cases of the table.
-pub(super) fn cases() -> Vec<Case> {
-    let case = |create: Create| Case::new(Table::Create, create).key("way", create.as_str());
+pub(super) fn entries() -> Vec<Entry> {
+    let case = |create: Create| Entry::new(Table::Create, create).key("way", create.as_str());
     Create::ALL.into_iter().map(case).collect()
 }

@@ -1,82 +1,89 @@
-//! From what the rounds took to the rows of the report.
+//! From what the rounds took to the cases of the report.
 
-use super::case::Sample;
 use super::config::Table;
-use super::rounds::{Ended, Entrant};
-use crate::report::{Better, Row, size};
+use super::entry::{Entry, Sample};
+use super::{Arena, Entrant};
+use crate::bytes::size;
+use crate::report::{Better, Case};
+use crate::stats::ratios;
 
-/// The rows of a table in one place; `bytes` is how long each file was.
-pub(super) fn rows(entrants: &[Entrant<'_>], filesystem: &str, bytes: u64) -> Vec<Row> {
-    let row = |entrant: &Entrant<'_>| {
-        let mut row = Row::new(entrant.case.table.as_str()).key("filesystem", filesystem);
-        for (name, value) in &entrant.case.keys {
-            row = row.key(name, value);
-        }
-        row = row.key("bytes", size(bytes));
-        match &entrant.ended {
-            Some(Ended::Unsupported(reason)) => row.skipped = Some(reason.clone()),
-            Some(Ended::Failed(reason)) => row.failed = Some(reason.clone()),
-            None => return figures(row, entrant, baseline(entrants, entrant), bytes),
-        }
-        row
-    };
-    entrants.iter().map(row).collect()
+/// The case of an entry; `bytes` is how long each file was.
+pub(super) fn case(
+    entrants: &[Entrant<&Entry, Sample>],
+    entrant: &Entrant<&Entry, Sample>,
+    bytes: u64,
+    arena: &Arena<'_>,
+) -> Case {
+    let entry = entrant.way;
+    let case = arena.case(entry.table.as_str());
+    let case = entry.keys.iter().fold(case, |case, (name, value)| case.key(name, value));
+    let case = case.key("bytes", size(bytes));
+    entrant.case(match entry.table {
+        Table::Create => with_costs(case, entrant, bytes),
+        _ => with_speeds(case, entrant, baseline(entrants, entry), bytes),
+    })
 }
 
-/// What the others are compared with that write with as many threads; nothing if it failed.
-fn baseline<'a>(entrants: &'a [Entrant<'_>], of: &Entrant<'_>) -> &'a [Sample] {
-    let is_baseline = |entrant: &&Entrant<'_>| {
-        let case = entrant.case;
-        case.is_baseline && case.threads == of.case.threads && entrant.ended.is_none()
-    };
-    entrants.iter().find(is_baseline).map_or(&[], |entrant| &entrant.samples)
+/// What the others are compared with that write with as many threads.
+fn baseline<'a>(
+    entrants: &'a [Entrant<&Entry, Sample>],
+    of: &Entry,
+) -> Option<&'a Entrant<&'a Entry, Sample>> {
+    let is_baseline = |entry: &Entry| entry.is_baseline && entry.threads == of.threads;
+    entrants.iter().find(|entrant| of.table == Table::Parallel && is_baseline(entrant.way))
 }
 
-fn figures(mut row: Row, entrant: &Entrant<'_>, baseline: &[Sample], bytes: u64) -> Row {
-    let samples = &entrant.samples;
-    let all = |figure: &dyn Fn(&Sample) -> f64| samples.iter().map(figure).collect::<Vec<f64>>();
-    let gib = bytes as f64 / f64::from(1 << 30);
-    row.verified = true;
-    if entrant.case.table == Table::Create {
-        let percent = |sample: &Sample| 100.0 * sample.allocated as f64 / bytes as f64;
-        return row
-            .metric("make", "ms", Better::Lower, all(&|sample| ms(sample.write)))
-            .metric("make per GiB", "ms", Better::Lower, all(&|sample| ms(sample.write) / gib))
-            .metric("make and sync", "ms", Better::Lower, all(&|sample| ms(synced(sample))))
-            .metric("allocated", "%", Better::Neither, all(&percent));
+/// A time of a sample.
+type Time = fn(&Sample) -> f64;
+
+fn with_costs(case: Case, entrant: &Entrant<&Entry, Sample>, bytes: u64) -> Case {
+    let (lower, gib) = (Better::Lower, gib(bytes));
+    let percent = |sample: &Sample| 100.0 * sample.allocated / bytes as f64;
+    case.metric("make", "ms", lower, entrant.figures(|sample| ms(sample.write)))
+        .metric("make per GiB", "ms", lower, entrant.figures(|sample| ms(sample.write) / gib))
+        .metric("make and sync", "ms", lower, entrant.figures(|sample| ms(synced(sample))))
+        .metric("allocated", "%", Better::Neither, entrant.figures(percent))
+}
+
+fn with_speeds(
+    mut case: Case,
+    entrant: &Entrant<&Entry, Sample>,
+    baseline: Option<&Entrant<&Entry, Sample>>,
+    bytes: u64,
+) -> Case {
+    let times: [(&str, Time); 3] =
+        [("write", |sample| sample.write), ("write and sync", synced), ("in all", in_all)];
+    for (name, time) in times {
+        let speeds = entrant.figures(|sample| bytes as f64 / time(sample));
+        case = case.metric(name, "GB/s", Better::Higher, speeds);
     }
-    let speed = |time: fn(&Sample) -> u64| all(&|sample| bytes as f64 / time(sample) as f64);
-    let ratio = |time: fn(&Sample) -> u64| {
-        let pairs = samples.iter().zip(baseline);
-        pairs.map(|(sample, other)| time(other) as f64 / time(sample) as f64).collect()
-    };
-    let higher = Better::Higher;
-    row = row
-        .metric("write", "GB/s", higher, speed(|sample| sample.write))
-        .metric("write and sync", "GB/s", higher, speed(synced))
-        .metric("in all", "GB/s", higher, speed(in_all));
-    if entrant.case.table == Table::Parallel {
-        row = row
-            .metric("write / files", "x", higher, ratio(|sample| sample.write))
-            .metric("write and sync / files", "x", higher, ratio(synced))
-            .metric("in all / files", "x", higher, ratio(in_all));
+    for (name, time) in times {
+        let base = baseline.map_or_else(Vec::new, |baseline| baseline.figures(time));
+        let ratios = ratios(&base, &entrant.figures(time));
+        case = case.metric(&format!("{name} / files"), "x", Better::Higher, ratios);
     }
-    row.metric("preparation", "ms", Better::Lower, all(&|sample| ms(sample.preparation))).metric(
+    let preparation = entrant.figures(|sample| ms(sample.preparation));
+    let cpu = entrant.figures(|sample| sample.cpu / 1e9 / gib(bytes));
+    case.metric("preparation", "ms", Better::Lower, preparation).metric(
         "cpu per GiB",
         "s",
         Better::Lower,
-        all(&|sample| sample.cpu as f64 / 1e9 / gib),
+        cpu,
     )
 }
 
-fn ms(nanos: u64) -> f64 {
-    nanos as f64 / 1e6
+fn gib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 30)
 }
 
-fn synced(sample: &Sample) -> u64 {
+fn ms(nanos: f64) -> f64 {
+    nanos / 1e6
+}
+
+fn synced(sample: &Sample) -> f64 {
     sample.write + sample.sync
 }
 
-fn in_all(sample: &Sample) -> u64 {
+fn in_all(sample: &Sample) -> f64 {
     sample.preparation + synced(sample)
 }

@@ -4,14 +4,13 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use super::cache::Cache;
-use super::case::{Job, Sample, Site};
 use super::clock::together;
+use super::entry::{Job, Sample, Site};
 use super::mapped::shares;
 use super::source::Source;
 use super::state::State;
-use super::trouble::{Tried, Trying};
 use super::verify;
-use crate::error::Result;
+use crate::error::{Context, Result};
 
 pub(super) struct Files {
     pub(super) cache: Cache,
@@ -28,7 +27,7 @@ struct Part {
 }
 
 impl Job for Files {
-    fn run(&self, site: &Site<'_>) -> Tried<Sample> {
+    fn run(&self, site: &Site<'_>) -> Result<Sample> {
         let mut preparation = 0;
         let mut parts = Vec::new();
         for (index, (first, len)) in shares(site.bytes, self.threads).into_iter().enumerate() {
@@ -58,7 +57,7 @@ impl Job for Files {
 }
 
 impl Files {
-    fn write(&self, part: &Part, source: &mut Source) -> Tried<()> {
+    fn write(&self, part: &Part, source: &mut Source) -> Result<()> {
         for offset in (0..part.len).step_by(self.piece_bytes) {
             let len = (part.len - offset).min(self.piece_bytes as u64) as usize;
             let piece = source.piece(part.first + offset, len);

@@ -6,14 +6,12 @@
 use std::fs::File;
 use std::io;
 
-use super::case::{Case, Job, Sample, Site};
 use super::clock::{once, together};
 use super::config::{Config, Table};
+use super::entry::{Entry, Job, Sample, Site};
 use super::source::Source;
 use super::state::State;
-use super::trouble::{Tried, Trouble, Trying};
-use super::verify;
-use crate::error::Result;
+use crate::error::{Context, Error, Result};
 use crate::sys::{FileMap, MapPart};
 
 /// Shares are whole pages.
@@ -50,11 +48,11 @@ struct Mapped {
 }
 
 impl Job for Mapped {
-    fn run(&self, site: &Site<'_>) -> Tried<Sample> {
+    fn run(&self, site: &Site<'_>) -> Result<Sample> {
         let (file, preparation) = self.state.make(&site.file(), site.bytes)?;
         let mut maps = Vec::new();
         let mapping = once(|| {
-            maps = self.map(&file, site).map_err(trouble)?;
+            maps = self.map(&file, site).map_err(unmapped)?;
             Ok(())
         })?;
         let shares = shares(site.bytes, self.threads);
@@ -72,10 +70,6 @@ impl Job for Mapped {
             file.sync_all().trying("fsync")
         })?;
         Ok(Sample::new(preparation + mapping.time.as_nanos() as u64, write, sync))
-    }
-
-    fn verify(&self, site: &Site<'_>) -> Result<()> {
-        verify::stamped(&site.file(), 0, site.bytes, site.round)
     }
 }
 
@@ -98,17 +92,17 @@ impl Mapped {
 
 /// Where a file can't be mapped shared, as on many FUSE mounts, the kernel says that there is no
 /// such device.
-fn trouble(error: io::Error) -> Trouble {
+fn unmapped(error: io::Error) -> Error {
     let is_unmappable = error.raw_os_error() == Some(libc::ENODEV);
     let what = if is_unmappable { "files can't be mapped shared here" } else { "mmap" };
-    Trouble { what: what.into(), error }
+    Error::os_or_unsupported(what, error)
 }
 
 /// A page that is not to be had kills who stores to it; the call says "bad address" instead.
-fn unpopulated(error: io::Error) -> Trouble {
+fn unpopulated(error: io::Error) -> Error {
     let is_no_page = error.raw_os_error() == Some(libc::EFAULT);
     let what = if is_no_page { "no page was to be had (MADV_POPULATE_WRITE)" } else { "madvise" };
-    Trouble { what: what.into(), error }
+    Error::os_or_unsupported(what, error)
 }
 
 /// What one thread does.
@@ -118,7 +112,7 @@ fn store(
     len: usize,
     source: &mut Source,
     populate: bool,
-) -> Tried<()> {
+) -> Result<()> {
     for offset in (0..len).step_by(PIECE_BYTES) {
         let len = PIECE_BYTES.min(len - offset);
         if populate {
@@ -137,23 +131,23 @@ pub(super) fn shares(bytes: u64, threads: u32) -> Vec<(u64, u64)> {
 }
 
 /// The cases of the table. With one thread a map for each is the one map.
-pub(super) fn cases(config: &Config) -> Vec<Case> {
-    let mut cases = Vec::new();
+pub(super) fn entries(config: &Config) -> Vec<Entry> {
+    let mut entries = Vec::new();
     for state in [State::Sparse, State::Preallocated] {
         for maps in Maps::ALL {
             for populate in [false, true] {
                 let counts = config.threads.iter().copied();
                 for threads in counts.filter(|threads| maps == Maps::One || *threads > 1) {
-                    let case = Case::new(Table::Mmap, Mapped { maps, populate, state, threads })
+                    let case = Entry::new(Table::Mmap, Mapped { maps, populate, state, threads })
                         .key("way", maps.as_str())
                         .key("populate", if populate { "yes" } else { "no" })
                         .key("state", state);
-                    cases.push(case.threads(threads));
+                    entries.push(case.threads(threads));
                 }
             }
         }
     }
-    cases
+    entries
 }
 
 #[cfg(test)]

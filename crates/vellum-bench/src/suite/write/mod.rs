@@ -22,125 +22,105 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `trouble`, `source`, `verify`, `clock` | errors; what is written; is it there; how long it took |
+//! | `source`, `verify`, `clock` | what is written; is it there; how long it took |
 //! | `state`, `cache`, `config` | what the file is before; the page cache; what is asked for |
-//! | `case` | one way to write |
+//! | `entry` | one way to write |
 //! | `create`, `mapped`, `simple` | the ways of three tables |
 //! | `files`, `ring`, `vellum_parallel`, `parallel` | those of the fourth |
-//! | `rounds`, `figures` | all of them in turn; from times to rows |
+//! | `figures` | from times to cases |
 
-use crate::conditions::Conditions;
-use crate::error::{Context, Error, Result};
-use crate::place::{self, Place, Places};
-use crate::progress::{Event, Progress};
-use crate::report::place_name;
-use crate::scratch::ScratchKind;
+use std::time::Duration;
+
+use super::{Arena, Entrant, Plan, Scope, Suite, check_known};
+use crate::error::{Error, Result};
+use crate::report::Case;
 
 mod cache;
-mod case;
 mod clock;
 mod config;
 mod create;
+mod entry;
 mod figures;
 mod files;
 mod mapped;
 mod parallel;
 mod ring;
-mod rounds;
 mod simple;
 mod source;
 mod state;
-mod trouble;
 mod vellum_parallel;
 mod verify;
 
-use case::Case;
 pub use config::{Config, Table};
-use rounds::Contest;
+use entry::{Entry, Sample, Site};
+pub(crate) use source::Source;
 pub use state::State;
+pub(crate) use verify::stamped;
 
-/// The report of this suite.
-pub type Report = crate::report::Report<crate::report::Row>;
-
-/// Measures what `config` says and tells `progress` how it goes.
-///
-/// Forks: best called from a process with no other thread. A case that fails is in the report and
-/// does not end the run.
-///
-/// # Errors
-///
-/// Nothing was run if the configuration makes no sense, or if the disk holds no file at all. A run
-/// ends early if its directory can't be used.
-///
-/// # Cost
-///
-/// The default writes and reads 330 GiB in each of four rounds, in as many cases: half an hour
-/// to an hour on each filesystem, by its speed. [`Config::quick`] takes less than half a minute.
-pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Report> {
-    config.check()?;
-    ScratchKind::check(&config.scratch)?;
-    let conditions = Conditions::now(&config.directory, &vellum::Options::new());
-    let home = place::home(&config.directory)?;
-    let (bytes, reason) = config.fit(home.path())?;
-    let tables = tables(config, bytes)?;
-    let places = Places {
-        home: home.path(),
-        in_directory: config.in_directory,
-        scratch: &config.scratch,
-        bytes: Config::needed(bytes),
-    };
-    places.check()?;
-    let mut warnings = crate::suite::load_warning(&conditions);
-    warnings.extend(reason);
-    for warning in &warnings {
-        progress.event(&Event::Warning(warning));
+impl Suite for Config {
+    fn name(&self) -> &'static str {
+        "write"
     }
-    let count: usize = tables.iter().map(Vec::len).sum();
-    let steps = places.count() * count as u64 * u64::from(config.rounds + 1);
-    progress.event(&Event::Started { steps });
-    let mut cases = Vec::new();
-    places.visit(&mut warnings, progress, &mut |place, progress| {
-        let contest = contest(config, place, bytes);
-        for table in &tables {
-            let entrants = contest.run(table, progress)?;
-            let name = place_name(place.filesystem, place.is_scratch);
-            cases.extend(figures::rows(&entrants, &name, bytes));
-        }
-        Ok(())
+
+    fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    fn scope_mut(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
+
+    /// # Cost
+    ///
+    /// The default writes and reads 330 GiB in each of four rounds, in as many cases: half an hour
+    /// to an hour on each filesystem, by its speed. [`Config::quick`] takes less than half a minute.
+    fn plan(&self) -> Result<Plan<'_>> {
+        self.check()?;
+        let (bytes, reason) = self.fit(&self.scope.directory)?;
+        let tables = tables(self, bytes)?;
+        let turns = tables.iter().map(Vec::len).sum();
+        let plan = Plan::new(Config::needed(bytes), turns, move |arena: &mut Arena<'_>| {
+            let contests = tables.iter().map(|table| contest(table, bytes, self.limit, arena));
+            Ok(contests.collect::<Result<Vec<_>>>()?.concat())
+        });
+        Ok(Plan { warnings: Vec::from_iter(reason), ..plan })
+    }
+}
+
+/// All ways of a table against each other, each in a process of its own.
+fn contest(
+    entries: &[Entry],
+    bytes: u64,
+    limit: Duration,
+    arena: &mut Arena<'_>,
+) -> Result<Vec<Case>> {
+    let entrants = entries.iter().map(|entry| Entrant::new(entry.title(), entry, Ok(())));
+    let mut entrants: Vec<Entrant<&Entry, Sample>> = entrants.collect();
+    arena.rounds(&mut entrants, |entry, turn| {
+        let site = Site { dir: turn.dir, bytes, round: turn.round };
+        let sample = Sample::told_by(limit, || entry.job.run(&site))?;
+        entry.job.verify(&site)?;
+        Ok(sample)
     })?;
-    progress.event(&Event::Finished);
-    home.close().context(|| "remove the directory of the run")?;
-    Ok(Report { suite: "write", conditions, rounds: config.rounds, warnings, cases })
+    let case = |entrant| figures::case(&entrants, entrant, bytes, arena);
+    Ok(entrants.iter().map(case).collect())
 }
 
-fn contest<'a>(config: &Config, place: &'a Place<'_>, bytes: u64) -> Contest<'a> {
-    Contest {
-        dir: place.dir,
-        filesystem: place.filesystem,
-        bytes,
-        rounds: config.rounds,
-        limit: config.limit,
-    }
-}
-
-/// The cases that are asked for, by table.
-fn tables(config: &Config, bytes: u64) -> Result<Vec<Vec<Case>>> {
-    let cases = |table: &Table| match table {
-        Table::Create => create::cases(),
-        Table::Mmap => mapped::cases(config),
-        Table::Simple => simple::cases(config, bytes),
-        Table::Parallel => parallel::cases(config),
+/// The ways that are asked for, by table.
+fn tables(config: &Config, bytes: u64) -> Result<Vec<Vec<Entry>>> {
+    let entries = |table: &Table| match table {
+        Table::Create => create::entries(),
+        Table::Mmap => mapped::entries(config),
+        Table::Simple => simple::entries(config, bytes),
+        Table::Parallel => parallel::entries(config),
     };
-    let tables: Vec<Vec<Case>> = config.tables.iter().map(cases).collect();
-    for way in &config.ways {
-        let known: Vec<&str> = tables.iter().flat_map(|table| case::ways(table)).collect();
-        if !known.contains(&way.as_str()) {
-            let known = known.join(", ");
-            return Err(Error::invalid(format!("\"{way}\" is not a way here; there are {known}")));
-        }
+    let mut tables: Vec<Vec<Entry>> = config.tables.iter().map(entries).collect();
+    let known: Vec<&str> = tables.iter().flat_map(|table| entry::ways(table)).collect();
+    check_known(&config.ways, &known, "is not a way here")?;
+    if !config.ways.is_empty() {
+        let is_asked = |entry: &Entry| config.ways.iter().any(|way| way == entry.way());
+        tables.iter_mut().for_each(|table| table.retain(is_asked));
     }
-    let tables: Vec<Vec<Case>> =
-        tables.into_iter().map(|table| case::select(table, config)).collect();
     if tables.iter().all(Vec::is_empty) {
         return Err(Error::invalid("no case is left of what is asked for"));
     }

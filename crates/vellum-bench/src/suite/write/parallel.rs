@@ -4,18 +4,16 @@
 //! first, through the page cache.
 
 use super::cache::Cache;
-use super::case::{Case, Job, Sample, Site};
 use super::clock::{once, together};
 use super::config::{Config, Table};
+use super::entry::{Entry, Job, Sample, Site};
 use super::files::Files;
 use super::ring::Ring;
 use super::source::Source;
 use super::state::State;
-use super::trouble::{Tried, Trying};
 use super::vellum_parallel::VellumParallel;
-use super::verify;
-use crate::error::Result;
-use crate::report::size;
+use crate::bytes::size;
+use crate::error::{Context, Result};
 
 /// How many writes a ring has under way.
 const DEPTHS: [usize; 2] = [8, 32];
@@ -29,7 +27,7 @@ struct OneFile {
 }
 
 impl Job for OneFile {
-    fn run(&self, site: &Site<'_>) -> Tried<Sample> {
+    fn run(&self, site: &Site<'_>) -> Result<Sample> {
         let (made, preparation) = self.state.make(&site.file(), site.bytes)?;
         let file = self.cache.open(&site.file()).trying("open the file")?;
         let file = &file;
@@ -49,10 +47,6 @@ impl Job for OneFile {
         let sync = once(|| made.sync_all().trying("fsync"))?;
         Ok(Sample::new(preparation, write, sync))
     }
-
-    fn verify(&self, site: &Site<'_>) -> Result<()> {
-        verify::stamped(&site.file(), 0, site.bytes, site.round)
-    }
 }
 
 impl OneFile {
@@ -63,25 +57,25 @@ impl OneFile {
 }
 
 /// The cases of the table.
-pub(super) fn cases(config: &Config) -> Vec<Case> {
-    let mut cases = Vec::new();
+pub(super) fn entries(config: &Config) -> Vec<Entry> {
+    let mut entries = Vec::new();
     for threads in config.threads.iter().copied() {
         for cache in [Cache::Buffered, Cache::Direct] {
             for state in states(config, cache) {
-                cases.push(files(config, cache, state, threads));
+                entries.push(files(config, cache, state, threads));
             }
         }
         for cache in [Cache::Buffered, Cache::Direct, Cache::Dropped] {
             for state in states(config, cache) {
-                cases.push(one_file(config, cache, state, threads));
+                entries.push(one_file(config, cache, state, threads));
             }
         }
-        cases.extend([false, true].map(|sync| vellum(config, sync, threads)));
+        entries.extend([false, true].map(|sync| vellum(config, sync, threads)));
     }
     for depth in DEPTHS {
-        cases.extend(states(config, Cache::Direct).map(|state| ring(config, depth, state)));
+        entries.extend(states(config, Cache::Direct).map(|state| ring(config, depth, state)));
     }
-    cases
+    entries
 }
 
 /// What goes past the cache meets the same blocks in a sparse file as in an empty one, and what
@@ -95,33 +89,33 @@ fn states(config: &Config, cache: Cache) -> impl Iterator<Item = State> {
     config.states.clone().into_iter().filter(is_asked)
 }
 
-fn one_file(config: &Config, cache: Cache, state: State, threads: u32) -> Case {
+fn one_file(config: &Config, cache: Cache, state: State, threads: u32) -> Entry {
     let piece_bytes = config.piece_bytes as usize;
     let job = OneFile { cache, state, threads, piece_bytes };
     case(config, job, &format!("pwrite{}", cache.suffix()), state).threads(threads)
 }
 
-fn files(config: &Config, cache: Cache, state: State, threads: u32) -> Case {
+fn files(config: &Config, cache: Cache, state: State, threads: u32) -> Entry {
     let piece_bytes = config.piece_bytes as usize;
     let job = Files { cache, state, threads, piece_bytes };
     let case = case(config, job, &format!("files{}", cache.suffix()), state);
     let is_baseline = cache == Cache::Buffered && Some(&state) == config.states.first();
-    Case { is_baseline, ..case.threads(threads) }
+    Entry { is_baseline, ..case.threads(threads) }
 }
 
-fn ring(config: &Config, depth: usize, state: State) -> Case {
+fn ring(config: &Config, depth: usize, state: State) -> Entry {
     let job = Ring { depth, state, piece_bytes: config.piece_bytes as usize };
     case(config, job, &format!("io_uring depth {depth}"), state).threads(1)
 }
 
-fn vellum(config: &Config, sync: bool, threads: u32) -> Case {
+fn vellum(config: &Config, sync: bool, threads: u32) -> Entry {
     let job = VellumParallel { sync, threads, piece_bytes: config.piece_bytes as usize };
     let way = if sync { "vellum-parallel sync" } else { "vellum-parallel" };
     case(config, job, way, "prepared").threads(threads)
 }
 
-fn case(config: &Config, job: impl Job + 'static, way: &str, state: impl ToString) -> Case {
-    Case::new(Table::Parallel, job)
+fn case(config: &Config, job: impl Job + 'static, way: &str, state: impl ToString) -> Entry {
+    Entry::new(Table::Parallel, job)
         .key("way", way)
         .key("state", state)
         .key("chunk", size(config.piece_bytes))

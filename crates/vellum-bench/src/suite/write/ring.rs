@@ -1,13 +1,11 @@
 //! io_uring with several writes under way, past the page cache, by one thread.
 
 use super::cache::Cache;
-use super::case::{Job, Sample, Site};
 use super::clock::once;
+use super::entry::{Job, Sample, Site};
 use super::source;
 use super::state::State;
-use super::trouble::{Tried, Trouble, Trying};
-use super::verify;
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::queue::{UringQueue, WriteQueue};
 
 pub(super) struct Ring {
@@ -17,22 +15,18 @@ pub(super) struct Ring {
 }
 
 impl Job for Ring {
-    fn run(&self, site: &Site<'_>) -> Tried<Sample> {
+    fn run(&self, site: &Site<'_>) -> Result<Sample> {
         let (made, preparation) = self.state.make(&site.file(), site.bytes)?;
         let file = Cache::Direct.open(&site.file()).trying("open the file")?;
         let memory_bytes = source::memory_bytes(self.piece_bytes);
-        let queue = UringQueue::new(file, self.depth, memory_bytes).map_err(trouble)?;
+        let queue = UringQueue::new(file, self.depth, memory_bytes).map_err(in_ring)?;
         let mut queue = queue.registered();
         for slot in 0..self.depth {
             source::draw(queue.buffer(slot), site.round);
         }
-        let write = once(|| self.write_all(&mut queue, site).map_err(trouble))?;
+        let write = once(|| self.write_all(&mut queue, site).map_err(in_ring))?;
         let sync = once(|| made.sync_all().trying("fsync"))?;
         Ok(Sample::new(preparation, write, sync))
-    }
-
-    fn verify(&self, site: &Site<'_>) -> Result<()> {
-        verify::stamped(&site.file(), 0, site.bytes, site.round)
     }
 }
 
@@ -56,6 +50,6 @@ impl Ring {
     }
 }
 
-fn trouble(error: Error) -> Trouble {
-    Trouble::of("io_uring", error)
+fn in_ring(error: Error) -> Error {
+    error.within("io_uring")
 }

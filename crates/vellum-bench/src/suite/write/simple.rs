@@ -5,15 +5,13 @@ use std::io::{self, IoSlice, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::case::{Case, Job, Sample, Site};
 use super::clock::once;
 use super::config::{Config, Table};
+use super::entry::{Entry, Job, Sample, Site};
 use super::source::Source;
 use super::state::State;
-use super::trouble::{Tried, Trying};
-use super::verify;
-use crate::error::Result;
-use crate::report::size;
+use crate::bytes::size;
+use crate::error::{Context, Result};
 use crate::ways::stdio::Stream;
 
 /// A vectored call takes so many chunks.
@@ -56,7 +54,7 @@ struct Simple {
 }
 
 impl Job for Simple {
-    fn run(&self, site: &Site<'_>) -> Tried<Sample> {
+    fn run(&self, site: &Site<'_>) -> Result<Sample> {
         let (file, preparation) = self.state.make(&site.file(), site.bytes)?;
         let call_bytes = self.call_bytes().min(site.bytes);
         let mut writer = Writer::new(self.call, self.chunk, file, &site.file())?;
@@ -70,10 +68,6 @@ impl Job for Simple {
         })?;
         let sync = once(|| writer.file.sync_all().trying("fsync"))?;
         Ok(Sample::new(preparation, write, sync))
-    }
-
-    fn verify(&self, site: &Site<'_>) -> Result<()> {
-        verify::stamped(&site.file(), 0, site.bytes, site.round)
     }
 }
 
@@ -94,7 +88,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(call: Call, chunk: usize, file: File, path: &Path) -> Tried<Writer> {
+    fn new(call: Call, chunk: usize, file: File, path: &Path) -> Result<Writer> {
         let stream = match call {
             Call::Stdio => Some(Stream::overwriting(path).trying("fopen")?),
             _ => None,
@@ -145,20 +139,20 @@ impl Writer {
 }
 
 /// The cases of the table.
-pub(super) fn cases(config: &Config, bytes: u64) -> Vec<Case> {
-    let mut cases = Vec::new();
+pub(super) fn entries(config: &Config, bytes: u64) -> Vec<Entry> {
+    let mut entries = Vec::new();
     for state in config.states.iter().copied() {
         for call in Call::ALL {
             let max = if call.is_vectored() { VECTOR_CHUNK_BYTES_MAX.min(bytes) } else { bytes };
             for chunk in config.chunks.iter().copied().filter(|chunk| *chunk <= max) {
                 let job = Simple { call, state, chunk: chunk as usize };
-                let case = Case::new(Table::Simple, job)
+                let case = Entry::new(Table::Simple, job)
                     .key("way", call.as_str())
                     .key("state", state)
                     .key("chunk", size(chunk));
-                cases.push(case);
+                entries.push(case);
             }
         }
     }
-    cases
+    entries
 }

@@ -16,7 +16,7 @@ pub(super) const STAMP_BYTES: u64 = 1 << 10;
 const PATTERN_BYTES: usize = 256 << 10;
 
 /// Makes the pieces of one round.
-pub(super) struct Source {
+pub(crate) struct Source {
     /// The pattern, and a piece more of it.
     buffer: AlignedBuffer,
     round: u32,
@@ -24,7 +24,7 @@ pub(super) struct Source {
 
 impl Source {
     /// Makes pieces of `piece_bytes` at most.
-    pub(super) fn new(piece_bytes: usize, round: u32) -> Source {
+    pub(crate) fn new(piece_bytes: usize, round: u32) -> Source {
         let mut buffer = AlignedBuffer::new(memory_bytes(piece_bytes));
         draw(buffer.as_mut_slice(), round);
         Source { buffer, round }
@@ -32,7 +32,7 @@ impl Source {
 
     /// The `len` bytes that belong at `offset`. They begin at the boundary of a page if `offset`
     /// does.
-    pub(super) fn piece(&mut self, offset: u64, len: usize) -> &[u8] {
+    pub(crate) fn piece(&mut self, offset: u64, len: usize) -> &[u8] {
         let memory = self.buffer.as_mut_slice();
         let piece = stamp(memory, offset, len, self.round);
         &memory[piece]
@@ -46,14 +46,7 @@ pub(super) fn memory_bytes(piece_bytes: usize) -> usize {
 
 /// Fills `memory` with the pattern of a round, of which [`stamp`] makes pieces.
 pub(super) fn draw(memory: &mut [u8], round: u32) {
-    // Xorshift; another pattern each round.
-    let mut state = 0x9e37_79b9_7f4a_7c15 ^ u64::from(round);
-    for word in memory[..PATTERN_BYTES].chunks_exact_mut(8) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        word.copy_from_slice(&state.to_le_bytes());
-    }
+    fastrand::Rng::with_seed(round.into()).fill(&mut memory[..PATTERN_BYTES]);
     for start in (PATTERN_BYTES..memory.len()).step_by(PATTERN_BYTES) {
         let len = PATTERN_BYTES.min(memory.len() - start);
         memory.copy_within(..len, start);

@@ -9,14 +9,13 @@ use std::time::Duration;
 
 use rustix::process::{Signal, getpid, kill_process};
 
-use super::case::{Case, Job, Sample, Site};
-use super::rounds::Contest;
+use super::entry::{Entry, Job, Sample, Site};
 use super::source::Source;
-use super::trouble::{Tried, Trying};
 use super::*;
 use crate::ErrorKind;
+use crate::error::Context;
+use crate::place::Place;
 use crate::progress::Silent;
-use crate::report::Row;
 use crate::sys::FileMap;
 
 const BYTES: u64 = 1 << 20;
@@ -24,19 +23,19 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 fn small(dir: &Path) -> Config {
     let mut config = Config::new(dir);
-    (config.bytes, config.piece_bytes, config.rounds) = (BYTES, 64 << 10, 1);
+    (config.bytes, config.piece_bytes, config.scope.rounds) = (BYTES, 64 << 10, 1);
     (config.threads, config.chunks) = (vec![1, 3], vec![1 << 10, 96 << 10]);
     config
 }
 
-fn keys(row: &Row) -> BTreeSet<&str> {
+fn keys(row: &Case) -> BTreeSet<&str> {
     row.keys.iter().map(|key| key.name.as_str()).collect()
 }
 
 #[test]
 fn all_tables_are_made_and_verified_and_nothing_is_left() {
     let dir = tempfile::tempdir().unwrap();
-    let report = run(&small(dir.path()), &mut Silent).unwrap();
+    let report = small(dir.path()).run(&mut Silent).unwrap();
     for row in &report.cases {
         assert_eq!(row.failed, None, "{row:?}");
         assert_eq!(row.verified, row.skipped.is_none(), "{row:?}");
@@ -63,7 +62,7 @@ fn others_are_compared_with_one_file_for_each_of_as_many_threads() {
     config.tables = vec![Table::Parallel];
     config.states = vec![State::Emptied];
     config.ways = vec!["files".into(), "pwrite".into()];
-    let report = run(&config, &mut Silent).unwrap();
+    let report = config.run(&mut Silent).unwrap();
     assert_eq!(report.cases.len(), 4);
     for row in &report.cases {
         let ratio = row.metrics.iter().find(|metric| metric.name == "write and sync / files");
@@ -80,8 +79,8 @@ fn how_much_of_a_new_file_is_allocated_stands_beside_its_time() {
     let mut config = small(dir.path());
     config.tables = vec![Table::Create];
     config.ways = vec!["ftruncate".into(), "write zeros".into()];
-    let report = run(&config, &mut Silent).unwrap();
-    let allocated = |row: &Row| {
+    let report = config.run(&mut Silent).unwrap();
+    let allocated = |row: &Case| {
         let metric = row.metrics.iter().find(|metric| metric.name == "allocated").unwrap();
         (row.value("way").unwrap().to_string(), metric.samples[0] >= 100.0)
     };
@@ -90,13 +89,13 @@ fn how_much_of_a_new_file_is_allocated_stands_beside_its_time() {
 }
 
 /// What is not in the report of a case that went wrong: numbers.
-fn reason(job: impl Job + 'static) -> Row {
+fn reason(job: impl Job + 'static) -> Case {
     let dir = tempfile::tempdir().unwrap();
-    let contest =
-        Contest { dir: dir.path(), filesystem: "here", bytes: BYTES, rounds: 1, limit: LIMIT };
-    let cases = [Case::new(Table::Simple, job), Case::new(Table::Simple, Writes(Fault::None))];
-    let entrants = contest.run(&cases, &mut Silent).unwrap();
-    let mut rows = figures::rows(&entrants, "here", BYTES);
+    let place = Place { dir: dir.path(), filesystem: "here", is_scratch: false };
+    let (mut silent, mut warnings) = (Silent, Vec::new());
+    let mut arena = Arena::new(&place, 1, &mut silent, &mut warnings);
+    let entries = [Entry::new(Table::Simple, job), Entry::new(Table::Simple, Writes(Fault::None))];
+    let mut rows = contest(&entries, BYTES, LIMIT, &mut arena).unwrap();
     let good = rows.pop().unwrap();
     assert!(good.verified && !good.metrics.is_empty(), "the run goes on: {good:?}");
     let row = rows.pop().unwrap();
@@ -120,14 +119,10 @@ enum Fault {
 }
 
 impl Job for Writes {
-    fn run(&self, site: &Site<'_>) -> Tried<Sample> {
+    fn run(&self, site: &Site<'_>) -> Result<Sample> {
         let file = File::options().read(true).write(true).create_new(true).open(site.file());
         self.write(&file.trying("create")?, site).trying("write")?;
-        Ok(Sample { write: 1, ..Sample::default() })
-    }
-
-    fn verify(&self, site: &Site<'_>) -> Result<()> {
-        verify::stamped(&site.file(), 0, site.bytes, site.round)
+        Ok(Sample { write: 1.0, ..Sample::default() })
     }
 }
 
@@ -171,10 +166,10 @@ fn what_is_not_in_the_file_as_it_was_written_is_found() {
 }
 
 /// A case that does something else than write.
-struct Does(fn(&Site<'_>) -> Tried<Sample>);
+struct Does(fn(&Site<'_>) -> Result<Sample>);
 
 impl Job for Does {
-    fn run(&self, site: &Site<'_>) -> Tried<Sample> {
+    fn run(&self, site: &Site<'_>) -> Result<Sample> {
         (self.0)(site)
     }
 
@@ -222,7 +217,7 @@ fn what_makes_no_sense_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = small(dir.path());
     config.ways = vec!["fly".into()];
-    let error = run(&config, &mut Silent).unwrap_err();
+    let error = config.run(&mut Silent).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidOption);
     assert!(error.to_string().contains("pwritev x128"), "{error}");
 }

@@ -1,18 +1,15 @@
 //! `vellum_parallel`: one file by several threads, in the way that it takes here by itself.
 
 use std::fs::File;
-use std::io;
 use std::time::Instant;
 
 use vellum::ErrorKind;
 use vellum_parallel::FileOptions;
 
-use super::case::{Job, Sample, Site};
 use super::clock::{Span, once, together};
+use super::entry::{Job, Sample, Site};
 use super::source::Source;
-use super::trouble::{Tried, Trouble, Trying};
-use super::verify;
-use crate::error::Result;
+use crate::error::{Context, Error, Result};
 
 pub(super) struct VellumParallel {
     /// Is the file made to be synced, or only synced when it is finished, as any file can be?
@@ -22,11 +19,11 @@ pub(super) struct VellumParallel {
 }
 
 impl Job for VellumParallel {
-    fn run(&self, site: &Site<'_>) -> Tried<Sample> {
+    fn run(&self, site: &Site<'_>) -> Result<Sample> {
         let begun = Instant::now();
         let options = FileOptions::new().len(site.bytes).sync(self.sync);
-        let file = options.create(site.file()).map_err(trouble)?;
-        file.prepare().map_err(trouble)?;
+        let file = options.create(site.file()).map_err(failed)?;
+        file.prepare().map_err(failed)?;
         let preparation = begun.elapsed().as_nanos() as u64;
         let ours = &file;
         let workers = (0..self.threads).map(|thread| {
@@ -36,13 +33,13 @@ impl Job for VellumParallel {
                 let first = self.piece_bytes as u64 * u64::from(thread);
                 for offset in (first..site.bytes).step_by(step) {
                     let len = (site.bytes - offset).min(self.piece_bytes as u64) as usize;
-                    ours.write_at(offset, source.piece(offset, len)).map_err(trouble)?;
+                    ours.write_at(offset, source.piece(offset, len)).map_err(failed)?;
                 }
                 Ok(())
             }
         });
         let written = together(workers.collect())?;
-        let finished = once(|| file.finish().map(drop).map_err(trouble))?;
+        let finished = once(|| file.finish().map(drop).map_err(failed))?;
         if self.sync {
             return Ok(Sample::new(preparation, written, finished));
         }
@@ -51,17 +48,10 @@ impl Job for VellumParallel {
         let sync = once(|| file.sync_all().trying("fsync"))?;
         Ok(Sample::new(preparation, write, sync))
     }
-
-    fn verify(&self, site: &Site<'_>) -> Result<()> {
-        verify::stamped(&site.file(), 0, site.bytes, site.round)
-    }
 }
 
-fn trouble(error: vellum::Error) -> Trouble {
-    let kind = match error.kind() {
-        ErrorKind::Unsupported => io::ErrorKind::Unsupported,
-        ErrorKind::NoSpace => io::ErrorKind::StorageFull,
-        _ => io::ErrorKind::Other,
-    };
-    Trouble { what: "vellum".into(), error: io::Error::new(kind, error) }
+fn failed(error: vellum::Error) -> Error {
+    let text = format!("vellum: {error}");
+    let is_unsupported = error.kind() == ErrorKind::Unsupported;
+    if is_unsupported { Error::unsupported(text) } else { Error::failed(text) }
 }

@@ -15,7 +15,7 @@ use crate::error::{Context, Error, Result};
 const READ_BYTES: usize = 1 << 20;
 
 /// The file holds what a round wrote into it: `len` bytes, the first of which belongs at `first`.
-pub(super) fn stamped(path: &Path, first: u64, len: u64, round: u32) -> Result<()> {
+pub(crate) fn stamped(path: &Path, first: u64, len: u64, round: u32) -> Result<()> {
     let mut source = Source::new(READ_BYTES, round);
     let what = |at: u64| format!("what was written at byte {} is not there", first + at);
     compared(path, len, &mut |at, piece| {

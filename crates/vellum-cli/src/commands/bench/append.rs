@@ -3,31 +3,22 @@
 use std::path::Path;
 
 use vellum_bench::Setting;
-use vellum_bench::append::{self, Config};
+use vellum_bench::append::Config;
 
-use super::{begin, deliver, judge, take};
+use super::{measure, take};
 use crate::lowargs::BenchAppendArgs;
 use crate::outcome::{Outcome, Result};
-use crate::progress::BenchBar;
 
 /// Runs the suite.
-pub(in crate::commands) fn run(args: BenchAppendArgs) -> Result<Outcome> {
+pub(in crate::commands) fn run(args: &BenchAppendArgs) -> Result<Outcome> {
     if args.saturate {
-        return super::saturate::run(&args);
+        return super::saturate::run(args);
     }
-    let (outputs, scratch) = begin(&args.place, &args.output)?;
-    let report = append::run(&config(&args, scratch.path()), &mut BenchBar::default())?;
-    deliver(outputs, &[&report])?;
-    judge(report.failures().map(|case| case.name.to_string()).collect())
+    measure(&args.place, &args.output, args.rounds, |dir| Ok(config(args, dir)))
 }
 
 fn config(args: &BenchAppendArgs, dir: &Path) -> Config {
     let mut config = if args.quick { Config::quick(dir) } else { Config::new(dir) };
-    config.in_directory = args.place.is_in_directory();
-    config.scratch.clone_from(&args.place.fs);
-    if let Some(rounds) = args.rounds {
-        config.rounds = rounds;
-    }
     take(&mut config.ways, &args.ways);
     if !args.settings.is_empty() {
         config.settings.clone_from(&args.settings);

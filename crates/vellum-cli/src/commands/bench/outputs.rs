@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use vellum_bench::{Document, ReportView};
+use vellum_bench::Report;
 
 use crate::lowargs::BenchOutputArgs;
 use crate::outcome::Result;
@@ -105,20 +105,19 @@ fn overwrite(mut file: &File, text: &str) -> io::Result<()> {
 }
 
 /// Hands out reports: their tables, unless another form is printed, and the files.
-pub(super) fn deliver(outputs: Outputs<'_>, reports: &[&dyn ReportView]) -> Result<()> {
-    let tables: Vec<String> = reports.iter().map(|report| report.table()).collect();
-    let documents: Vec<Document> = reports.iter().map(|report| report.document()).collect();
-    outputs.write(&tables.join("\n"), |form| written(form, &documents))
+pub(super) fn deliver(outputs: Outputs<'_>, reports: &[Report]) -> Result<()> {
+    let tables: Vec<String> = reports.iter().map(Report::table).collect();
+    outputs.write(&tables.join("\n"), |form| written(form, reports))
 }
 
 /// The reports in a form.
-pub(super) fn written(form: Form, documents: &[Document]) -> Result<String> {
+pub(super) fn written(form: Form, reports: &[Report]) -> Result<String> {
     match form {
-        Form::Json => Ok(Document::all_to_json(documents)?),
+        Form::Json => Ok(Report::all_to_json(reports)?),
         Form::Markdown => {
-            let texts: Vec<String> = documents.iter().map(Document::to_markdown).collect();
+            let texts: Vec<String> = reports.iter().map(Report::to_markdown).collect();
             Ok(texts.join("\n"))
         }
-        Form::Html => Ok(vellum_bench::html(documents)),
+        Form::Html => Ok(vellum_bench::html(reports)),
     }
 }

@@ -9,13 +9,12 @@ use crate::outcome::{Outcome, Result};
 /// failure of this.
 pub(in crate::commands) fn run(args: &BenchReportArgs) -> Result<Outcome> {
     // Before the files are opened for writing: one of them may be among those that are read.
-    let mut documents = Vec::new();
+    let mut reports = Vec::new();
     for path in &args.results {
-        documents.extend(saved(path)?);
+        reports.extend(saved(path)?);
     }
     let outputs = Outputs::open(&args.outputs)?;
-    let text =
-        if outputs.is_empty() { written(Form::Markdown, &documents)? } else { String::new() };
-    outputs.write(&text, |form| written(form, &documents))?;
+    let text = if outputs.is_empty() { written(Form::Markdown, &reports)? } else { String::new() };
+    outputs.write(&text, |form| written(form, &reports))?;
     Ok(Outcome::Good)
 }

@@ -5,26 +5,19 @@ use std::time::Duration;
 
 use anyhow::Context;
 use vellum_bench::Error;
-use vellum_bench::saturate::{self, Config};
+use vellum_bench::saturate::Config;
 
-use super::{begin, deliver, judge, take};
+use super::{measure, take};
 use crate::lowargs::BenchAppendArgs;
 use crate::outcome::{Outcome, Result};
-use crate::progress::BenchBar;
 
 /// Runs the suite.
 pub(super) fn run(args: &BenchAppendArgs) -> Result<Outcome> {
-    let (outputs, scratch) = begin(&args.place, &args.output)?;
-    let report = saturate::run(&config(args, scratch.path())?, &mut BenchBar::default())?;
-    deliver(outputs, &[&report])?;
-    let name = |row: &vellum_bench::Row| row.value("way").unwrap_or_default().to_string();
-    judge(report.failures().map(name).collect())
+    measure(&args.place, &args.output, args.rounds, |dir| config(args, dir))
 }
 
 fn config(args: &BenchAppendArgs, dir: &Path) -> Result<Config> {
     let mut config = if args.quick { Config::quick(dir) } else { Config::new(dir) };
-    config.in_directory = args.place.is_in_directory();
-    config.scratch.clone_from(&args.place.fs);
     take(&mut config.ways, &args.ways);
     if let Some(processes) = only(&args.processes, "--processes")? {
         config.processes = processes;
@@ -33,7 +26,6 @@ fn config(args: &BenchAppendArgs, dir: &Path) -> Result<Config> {
         config.bytes = usize::try_from(bytes).context("--bytes is too large")?;
     }
     config.duration = args.seconds.map_or(config.duration, Duration::from_secs);
-    config.rounds = args.rounds.unwrap_or(config.rounds);
     config.bytes_max = args.bytes_max;
     config.kept_bytes = args.keep.or(config.kept_bytes);
     Ok(config)

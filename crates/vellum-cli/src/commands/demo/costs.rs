@@ -3,14 +3,17 @@
 use std::path::Path;
 
 use anyhow::bail;
-use vellum_bench::append::{self, Case, Config, Report};
-use vellum_bench::{Setting, Spread, WayName};
+use vellum_bench::append::Config;
+use vellum_bench::{Case, Report, Setting, Suite, WayName};
 
 use crate::outcome::Result;
 use crate::progress::BenchBar;
 use crate::table::{Align, HEADING, Table};
 
 const ROUNDS: u32 = 5;
+/// The figures that are shown.
+const NS: &str = "time";
+const RATIO: &str = "speed against write";
 const RECORDS: u64 = 50_000;
 const RECORD_BYTES: usize = 128;
 
@@ -25,10 +28,10 @@ const WAYS: [(WayName, &str); 5] = [
 /// Measures in `dir` with as many processes as the demo has writers.
 pub(super) fn measure(dir: &Path, processes: u32) -> Result<Report> {
     let mut config = Config::new(dir);
-    config.rounds = ROUNDS;
+    config.scope.rounds = ROUNDS;
     config.settings = vec![Setting::new(processes, RECORDS, RECORD_BYTES)];
     config.ways = WAYS.map(|(name, _)| name).to_vec();
-    let report = append::run(&config, &mut BenchBar::default())?;
+    let report = config.run(&mut BenchBar::default())?;
     let failures: Vec<String> = report.failures().map(failure).collect();
     if !failures.is_empty() {
         bail!("the measurement failed: {}", failures.join("; "));
@@ -37,7 +40,7 @@ pub(super) fn measure(dir: &Path, processes: u32) -> Result<Report> {
 }
 
 fn failure(case: &Case) -> String {
-    format!("{}: {}", case.name, case.failed.as_deref().unwrap_or_default())
+    format!("{}: {}", case.name(), case.failed.as_deref().unwrap_or_default())
 }
 
 /// The table, with what it was measured under.
@@ -50,8 +53,8 @@ pub(super) fn table(report: &Report, processes: u32) -> String {
     ]);
     for (name, what) in WAYS {
         let Some(case) = case(report, name) else { continue };
-        let ns = median(&case.ns_per_record).map_or_else(dash, |ns| format!("{ns:.0}"));
-        let ratio = median(&case.ratio_to_write).map_or_else(dash, |ratio| format!("{ratio:.1}"));
+        let ns = median(case, NS).map_or_else(dash, |ns| format!("{ns:.0}"));
+        let ratio = median(case, RATIO).map_or_else(dash, |ratio| format!("{ratio:.1}"));
         table.row([name.to_string(), what.into(), ns, ratio]);
     }
     let filesystem = report.conditions.filesystem.as_ref().map(|filesystem| &filesystem.kind);
@@ -63,8 +66,8 @@ pub(super) fn table(report: &Report, processes: u32) -> String {
     )
 }
 
-fn median(samples: &[f64]) -> Option<f64> {
-    Spread::of(samples).map(|spread| spread.median)
+fn median(case: &Case, figure: &str) -> Option<f64> {
+    Some(case.figure(figure)?.spread()?.median)
 }
 
 fn dash() -> String {
@@ -74,7 +77,7 @@ fn dash() -> String {
 /// One sentence: ours against `write`, if both were measured.
 pub(super) fn sentence(report: &Report) -> Option<String> {
     let ours = case(report, WayName::VellumFramed)?;
-    let (ns, ratio) = (median(&ours.ns_per_record)?, median(&ours.ratio_to_write)?);
+    let (ns, ratio) = (median(ours, NS)?, median(ours, RATIO)?);
     Some(format!(
         "Appending is {ratio:.1} times as fast here as write with O_APPEND: {ns:.0} ns a record, \
          checksum included."
@@ -82,5 +85,5 @@ pub(super) fn sentence(report: &Report) -> Option<String> {
 }
 
 fn case(report: &Report, name: WayName) -> Option<&Case> {
-    report.cases.iter().find(|case| case.name == name)
+    report.cases.iter().find(|case| case.value("way") == Some(name.as_str()))
 }

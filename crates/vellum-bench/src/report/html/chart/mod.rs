@@ -1,4 +1,5 @@
-//! Charts as SVG, drawn here, so that a page has them without a program in it.
+//! Charts as SVG. They are written by hand: a chart crate would bring fonts or a script, and its
+//! colours could not follow the page.
 //!
 //! All are as wide as a phone and stand beside each other on a larger screen, so that their text
 //! has the same size everywhere. Colours are classes, so that they follow the page's; no chart

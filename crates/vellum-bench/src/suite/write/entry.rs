@@ -1,14 +1,16 @@
-//! A case: a way to write a file, in a state, with so many threads.
+//! An entry of a table: a way to write a file, in a state, with so many threads.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::clock::Span;
-use super::config::{Config, Table};
-use super::trouble::Tried;
-use crate::error::Result;
+use super::config::Table;
+use super::verify::stamped;
+use crate::error::{Error, Result};
+use crate::process;
 
-/// One of the cases of a table.
-pub(super) struct Case {
+/// One way of a table.
+pub(super) struct Entry {
     pub(super) table: Table,
     /// What tells it from the others, as the report has it.
     pub(super) keys: Vec<(&'static str, String)>,
@@ -22,10 +24,12 @@ pub(super) struct Case {
 pub(super) trait Job {
     /// Makes the file, writes it and syncs it. Called in a process of its own, which may be killed
     /// by what it tries.
-    fn run(&self, site: &Site<'_>) -> Tried<Sample>;
+    fn run(&self, site: &Site<'_>) -> Result<Sample>;
 
     /// Is all of it there? Called in another process, after that one has ended.
-    fn verify(&self, site: &Site<'_>) -> Result<()>;
+    fn verify(&self, site: &Site<'_>) -> Result<()> {
+        stamped(&site.file(), 0, site.bytes, site.round)
+    }
 }
 
 /// Where and what a case writes in one round.
@@ -41,31 +45,31 @@ pub(super) struct Site<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
     /// Until the file was ready to be written into.
-    pub(super) preparation: u64,
+    pub(super) preparation: f64,
     /// Until the last write returned.
-    pub(super) write: u64,
+    pub(super) write: f64,
     /// From then until all of it was synced.
-    pub(super) sync: u64,
+    pub(super) sync: f64,
     /// Of the processors' time for writing and syncing; the kernel's own threads are not in it.
-    pub(super) cpu: u64,
+    pub(super) cpu: f64,
     /// How many bytes of blocks the file had in the end, in the table `create`.
-    pub(super) allocated: u64,
+    pub(super) allocated: f64,
 }
 
-impl Case {
-    pub(super) fn new(table: Table, job: impl Job + 'static) -> Case {
+impl Entry {
+    pub(super) fn new(table: Table, job: impl Job + 'static) -> Entry {
         let (keys, job) = (Vec::new(), Box::new(job));
-        Case { table, keys, job, threads: 1, is_baseline: false }
+        Entry { table, keys, job, threads: 1, is_baseline: false }
     }
 
     /// Adds a key.
-    pub(super) fn key(mut self, name: &'static str, value: impl ToString) -> Case {
+    pub(super) fn key(mut self, name: &'static str, value: impl ToString) -> Entry {
         self.keys.push((name, value.to_string()));
         self
     }
 
     /// Adds the number of threads, as a key too.
-    pub(super) fn threads(mut self, threads: u32) -> Case {
+    pub(super) fn threads(mut self, threads: u32) -> Entry {
         self.threads = threads;
         self.key("threads", threads)
     }
@@ -76,7 +80,7 @@ impl Case {
         std::iter::once(self.table.as_str()).chain(values).collect::<Vec<_>>().join(", ")
     }
 
-    fn way(&self) -> &str {
+    pub(super) fn way(&self) -> &str {
         self.keys.iter().find(|(name, _)| *name == "way").map_or("", |(_, value)| value)
     }
 }
@@ -92,29 +96,37 @@ impl Sample {
     /// Of the preparation, of the writing, of the syncing.
     pub(super) fn new(preparation: u64, write: Span, sync: Span) -> Sample {
         Sample {
-            preparation,
-            write: write.time.as_nanos() as u64,
-            sync: sync.time.as_nanos() as u64,
-            cpu: (write.cpu + sync.cpu).as_nanos() as u64,
-            allocated: 0,
+            preparation: preparation as f64,
+            write: write.time.as_nanos() as f64,
+            sync: sync.time.as_nanos() as f64,
+            cpu: (write.cpu + sync.cpu).as_nanos() as f64,
+            allocated: 0.0,
         }
+    }
+
+    /// What a process of its own comes to that does `work`.
+    pub(super) fn told_by(
+        limit: Duration,
+        work: impl FnOnce() -> Result<Sample>,
+    ) -> Result<Sample> {
+        let told = process::figures(limit, 5, || {
+            let Sample { preparation, write, sync, cpu, allocated } = work()?;
+            Ok(vec![preparation, write, sync, cpu, allocated])
+        })?;
+        let [preparation, write, sync, cpu, allocated] = told[..] else {
+            return Err(Error::failed("a process did not tell all of its figures"));
+        };
+        Ok(Sample { preparation, write, sync, cpu, allocated })
     }
 }
 
-/// The ways that `cases` have, each once.
-pub(super) fn ways(cases: &[Case]) -> Vec<&str> {
+/// The ways of `entries`, each once.
+pub(super) fn ways(entries: &[Entry]) -> Vec<&str> {
     let mut ways: Vec<&str> = Vec::new();
-    for case in cases {
-        if !ways.contains(&case.way()) {
-            ways.push(case.way());
+    for entry in entries {
+        if !ways.contains(&entry.way()) {
+            ways.push(entry.way());
         }
     }
     ways
-}
-
-/// Leaves only the ways that are asked for.
-pub(super) fn select(cases: Vec<Case>, config: &Config) -> Vec<Case> {
-    let is_wanted =
-        |case: &Case| config.ways.is_empty() || config.ways.iter().any(|way| way == case.way());
-    cases.into_iter().filter(is_wanted).collect()
 }

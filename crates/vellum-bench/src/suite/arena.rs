@@ -1,0 +1,188 @@
+//! One place of a run, and the entrants that take turns there.
+
+use std::fs;
+use std::path::Path;
+
+use super::settle;
+use crate::error::{Context, Error, ErrorKind, Result};
+use crate::place::Place;
+use crate::progress::{Event, Progress};
+use crate::report::Case;
+
+/// One of the places of a run.
+pub(crate) struct Arena<'a> {
+    pub(crate) place: &'a Place<'a>,
+    /// How many rounds are counted. A warm-up precedes them.
+    pub(crate) rounds: u32,
+    progress: &'a mut dyn Progress,
+    warnings: &'a mut Vec<String>,
+}
+
+/// A turn of an entrant.
+#[derive(Clone, Copy)]
+pub(crate) struct Turn<'a> {
+    /// An empty directory. It is removed after the turn.
+    pub(crate) dir: &'a Path,
+    /// 0 is the warm-up.
+    pub(crate) round: u32,
+    /// Which entrant it is.
+    pub(crate) index: usize,
+}
+
+impl<'a> Arena<'a> {
+    pub(crate) fn new(
+        place: &'a Place<'a>,
+        rounds: u32,
+        progress: &'a mut dyn Progress,
+        warnings: &'a mut Vec<String>,
+    ) -> Arena<'a> {
+        Arena { place, rounds, progress, warnings }
+    }
+
+    /// Adds a warning to the report, unless it is there already.
+    pub(crate) fn warn(&mut self, warning: String) {
+        if !self.warnings.contains(&warning) {
+            self.progress.event(&Event::Warning(&warning));
+            self.warnings.push(warning);
+        }
+    }
+
+    /// A case of this place, without numbers yet.
+    pub(crate) fn case(&self, table: impl Into<String>) -> Case {
+        Case::new(table).key("filesystem", self.place.name())
+    }
+
+    /// Runs `work` in an empty directory, then removes the directory and syncs the filesystem.
+    ///
+    /// The inner result is that of `work`. The outer result is an error of the place, which would
+    /// affect every other entrant too.
+    pub(crate) fn aside<T>(&self, work: impl FnOnce(&Path) -> Result<T>) -> Result<Result<T>> {
+        let dir = self.place.dir.join("turn");
+        fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
+        let result = work(&dir);
+        fs::remove_dir_all(&dir).context(|| format!("remove {}", dir.display()))?;
+        settle(self.place.dir)?;
+        Ok(result)
+    }
+
+    /// All entrants take turns, in a warm-up and in each round.
+    pub(crate) fn rounds<W, S>(
+        &mut self,
+        entrants: &mut [Entrant<W, S>],
+        mut measure: impl FnMut(&mut W, Turn<'_>) -> Result<S>,
+    ) -> Result<()> {
+        (0..=self.rounds).try_for_each(|round| self.round(round, entrants, &mut measure))
+    }
+
+    /// Each entrant takes a turn, unless it was skipped or has failed.
+    pub(crate) fn round<W, S>(
+        &mut self,
+        round: u32,
+        entrants: &mut [Entrant<W, S>],
+        mut measure: impl FnMut(&mut W, Turn<'_>) -> Result<S>,
+    ) -> Result<()> {
+        for (index, entrant) in entrants.iter_mut().enumerate() {
+            if !entrant.is_good() {
+                self.progress.event(&Event::Omitted { steps: 1 });
+                continue;
+            }
+            let stage = if round == 0 { "warm-up".into() } else { format!("round {round}") };
+            let what = format!("{}, {}, {stage}", self.place.filesystem, entrant.name);
+            self.progress.event(&Event::Measuring { what: &what });
+            let way = &mut entrant.way;
+            let sample = self.aside(|dir| measure(way, Turn { dir, round, index }))?;
+            if let Err(error) = &sample {
+                self.progress.event(&Event::Warning(&format!("{what} failed: {error}")));
+            }
+            entrant.take(sample, round);
+        }
+        Ok(())
+    }
+}
+
+/// A participant of a contest, and its results.
+#[derive(Clone, Debug)]
+pub(crate) struct Entrant<W, S> {
+    pub(crate) way: W,
+    name: String,
+    /// One for each counted round; empty if the entrant was skipped or has failed.
+    samples: Vec<S>,
+    end: Option<End>,
+}
+
+/// Why an entrant takes no more turns.
+#[derive(Clone, Debug)]
+enum End {
+    /// This system can't do it.
+    Skipped(String),
+    Failed(String),
+}
+
+impl<W, S> Entrant<W, S> {
+    /// `name` is shown as progress. An error in `probed` skips the entrant, or fails it.
+    pub(crate) fn new(name: impl Into<String>, way: W, probed: Result<()>) -> Entrant<W, S> {
+        let end = probed.err().map(|error| End::of(&error));
+        Entrant { way, name: name.into(), samples: Vec::new(), end }
+    }
+
+    pub(crate) fn is_good(&self) -> bool {
+        self.end.is_none()
+    }
+
+    /// Why it takes no more turns.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        match &self.end {
+            Some(End::Skipped(reason) | End::Failed(reason)) => Some(reason),
+            None => None,
+        }
+    }
+
+    pub(crate) fn take(&mut self, sample: Result<S>, round: u32) {
+        match sample {
+            Ok(sample) if round > 0 => self.samples.push(sample),
+            Ok(_) => {}
+            Err(error) => {
+                self.samples.clear();
+                // The warm-up worked, so this system can do it.
+                self.end = Some(if round == 0 { End::of(&error) } else { End::failed(&error) });
+            }
+        }
+    }
+
+    /// One sample for each counted round; empty unless all rounds were good.
+    pub(crate) fn samples(&self) -> &[S] {
+        &self.samples
+    }
+
+    /// A figure of each sample.
+    pub(crate) fn figures(&self, figure: impl Fn(&S) -> f64) -> Vec<f64> {
+        self.samples.iter().map(figure).collect()
+    }
+
+    /// `case` with the outcome of this entrant.
+    pub(crate) fn case(&self, case: Case) -> Case {
+        let (skipped, failed) = match &self.end {
+            None => (None, None),
+            Some(End::Skipped(reason)) => (Some(reason.clone()), None),
+            Some(End::Failed(reason)) => (None, Some(reason.clone())),
+        };
+        Case { verified: self.end.is_none(), skipped, failed, ..case }
+    }
+}
+
+impl End {
+    fn of(error: &Error) -> End {
+        match error.kind() {
+            ErrorKind::Unsupported => End::Skipped(error.to_string()),
+            _ => End::failed(error),
+        }
+    }
+
+    fn failed(error: &Error) -> End {
+        End::Failed(error.to_string())
+    }
+}
+
+#[cfg(test)]
+#[path = "arena_tests.rs"]
+mod tests;
