@@ -1,4 +1,4 @@
-//! The only system calls of Vellum's library, and its only mappings of files.
+//! System calls, and mappings of files.
 //!
 //! `vellum` and `vellum-parallel` share this crate. It has no interface for others: any release may
 //! change it. Nothing here knows what a log is.
