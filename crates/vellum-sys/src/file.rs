@@ -1,8 +1,8 @@
 //! Positioned reads and writes that finish what they began, and what a file occupies.
 //!
-//! What goes beyond the process's own file-size limit is an error here, and not the signal that ends
-//! a process. The exception is the one write on the way of short records, whose caller asks once for
-//! a segment.
+//! What goes beyond the process's own file-size limit is an error here, and not the signal that
+//! ends a process. The exception is the one write on the way of short records, whose caller asks
+//! once for a segment.
 
 use std::io::IoSlice;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -186,14 +186,15 @@ pub fn sync_data(fd: impl AsFd) -> io::Result<()> {
     retry(|| fs::fdatasync(&fd))
 }
 
-/// Reports if the kernel could not write back what was in a range of a file, whose pages it may have
-/// thrown away since. Waits only for what is on its way to the device at this moment.
+/// Reports if the kernel could not write back what was in a range of a file, whose pages it may
+/// have thrown away since. Waits only for what is on its way to the device at this moment.
 #[allow(unsafe_code)]
 pub fn check_written_back(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
     let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE;
     let (offset, len) = (offset as libc::off64_t, len as libc::off64_t);
     let checked = retry(|| {
-        // SAFETY: the descriptor is open for the length of the borrow, and the call takes no memory.
+        // SAFETY: the descriptor is open for the length of the borrow, and the call takes no
+        // memory.
         match unsafe { libc::sync_file_range(fd.as_fd().as_raw_fd(), offset, len, flags) } {
             0 => Ok(()),
             _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)),

@@ -22,7 +22,8 @@ pub enum Filesystem {
     Overlay,
     /// A filesystem of a process of the user.
     Fuse,
-    /// Shared with other machines, whose page caches and locks know nothing of ours, or not soon enough.
+    /// Shared with other machines, whose page caches and locks know nothing of ours, or not soon
+    /// enough.
     Network(&'static str),
     /// Any other, by its magic number.
     Other(u64),

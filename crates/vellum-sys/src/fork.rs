@@ -8,7 +8,8 @@
 //!
 //! # Safety
 //!
-//! Inherited values are never freed, and the newest is freed when the `PerProcess` is dropped, so a reference handed out stays valid as long as the borrow of the `PerProcess`.
+//! Inherited values are never freed, and the newest is freed when the `PerProcess` is dropped, so a
+//! reference handed out stays valid as long as the borrow of the `PerProcess`.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -19,8 +20,8 @@ use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 /// A value that a forked child must not use as its own.
 pub trait Inherit {
     /// Lets go of what the kernel shares with the parent. Called in the child, once, on the value
-    /// it inherited, which is left alone afterwards: another thread of the parent may have been in the
-    /// middle of changing it when the process was forked.
+    /// it inherited, which is left alone afterwards: another thread of the parent may have been in
+    /// the middle of changing it when the process was forked.
     fn disown(&self);
 }
 
@@ -45,8 +46,8 @@ struct Left {
     _next: *mut Left,
 }
 
-/// All of them. Nobody reads this, but who looks for leaks when the child ends: nothing is lost that
-/// can be reached.
+/// All of them. Nobody reads this, but who looks for leaks when the child ends: nothing is lost
+/// that can be reached.
 static LEFT: AtomicPtr<Left> = AtomicPtr::new(ptr::null_mut());
 
 /// Leaves a value where it is for good.

@@ -1,12 +1,12 @@
 //! Descriptors with locks, and what becomes of a forked child's copies of them.
 //!
-//! A child shares its parent's open files, and with them the locks. [`Marked`] is for what a child keeps
-//! until it knows better, and then closes; [`Brief`] for what no child may keep.
+//! A child shares its parent's open files, and with them the locks. [`Marked`] is for what a child
+//! keeps until it knows better, and then closes; [`Brief`] for what no child may keep.
 //!
 //! # Safety
 //!
-//! A descriptor is closed by its number in two places: by [`Marked::close_inherited`], whose owner is
-//! leaked, and by `close_brief`, in a child whose only thread owns none of them.
+//! A descriptor is closed by its number in two places: by [`Marked::close_inherited`], whose owner
+//! is leaked, and by `close_brief`, in a child whose only thread owns none of them.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -57,12 +57,12 @@ impl Marked {
 /// Brief descriptors of this process, so that a child can close its copies; -1 where there is none.
 static BRIEF: [AtomicI32; 64] = [const { AtomicI32::new(-1) }; 64];
 
-/// A file opened to hold locks for a moment. A forked child's copy is closed at once, so that it holds
-/// them for nobody, not even if the parent dies at that moment; and the locks end when this is
-/// dropped, not when the last copy is closed.
+/// A file opened to hold locks for a moment. A forked child's copy is closed at once, so that it
+/// holds them for nobody, not even if the parent dies at that moment; and the locks end when this
+/// is dropped, not when the last copy is closed.
 ///
-/// What remains: a child that is forked between `open` and the note of it, by a process that is killed
-/// before it has dropped this; and children that the C library does not know of (`clone`).
+/// What remains: a child that is forked between `open` and the note of it, by a process that is
+/// killed before it has dropped this; and children that the C library does not know of (`clone`).
 pub struct Brief {
     fd: OwnedFd,
     /// Where it is noted; nowhere if many are open.
@@ -74,8 +74,8 @@ impl Brief {
     pub fn open(dir: &Dir, path: &Path) -> io::Result<Brief> {
         static HANDLER: Once = Once::new();
         HANDLER.call_once(|| {
-            // SAFETY: the handler does what a child of a process with threads may do. Without it, for
-            // want of memory, locks end when they are given up, as they do otherwise.
+            // SAFETY: the handler does what a child of a process with threads may do. Without it,
+            // for want of memory, locks end when they are given up, as they do otherwise.
             unsafe { libc::pthread_atfork(None, None, Some(close_brief)) };
         });
         let fd = dir.open_file(path, OFlags::RDWR)?;

@@ -5,9 +5,10 @@
 //!
 //! # Safety
 //!
-//! The modules with `unsafe` code are named below, and `file` has one function; the compiler refuses
-//! it in all others. What must hold here: a mapping stays in place as long as its [`Map`] lives, it is reached only through the
-//! `Map`, and every access is checked against its length first.
+//! The modules with `unsafe` code are named below, and `file` has one function; the compiler
+//! refuses it in all others. What must hold here: a mapping stays in place as long as its [`Map`]
+//! lives, it is reached only through the `Map`, and every access is checked against its length
+//! first.
 
 #![deny(unsafe_code)]
 

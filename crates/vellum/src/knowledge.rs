@@ -2,8 +2,8 @@
 //!
 //! One place for [`Preallocate::Auto`], for the way to fill that nobody chose, and for
 //! [`Advice::known`](crate::Advice::known); each with the reason. The figures were taken on Linux
-//! 6.18 with 2 cores, ext4, XFS and btrfs on loop devices in memory and ext4 on a virtio disk, to be
-//! read as ratios (`docs/benchmarks.md` has the method, `docs/decisions` the decisions); `vellum
+//! 6.18 with 2 cores, ext4, XFS and btrfs on loop devices in memory and ext4 on a virtio disk, to
+//! be read as ratios (`docs/benchmarks.md` has the method, `docs/decisions` the decisions); `vellum
 //! bench sync`, `commit` and `write` repeat them elsewhere.
 //!
 //! | | ext4, XFS | btrfs | tmpfs | overlay, FUSE, others |
@@ -67,8 +67,8 @@ pub(crate) fn preparation(filesystem: Filesystem, chosen: Preallocate, fill: Fil
     }
 }
 
-/// Whether a file gets its blocks in steps, as records come to it, and not all of them when it is made:
-/// so a small log takes little. What is written with zeros, or used again, is made whole.
+/// Whether a file gets its blocks in steps, as records come to it, and not all of them when it is
+/// made: so a small log takes little. What is written with zeros, or used again, is made whole.
 pub(crate) fn goes_in_steps(layout: Layout, chosen: Preallocate, fill: Fill) -> bool {
     let is_wanted = matches!(chosen, Preallocate::Auto | Preallocate::Fallocate);
     layout == Layout::Text || (is_wanted && fill != Fill::Staged)
