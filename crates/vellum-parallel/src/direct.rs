@@ -8,14 +8,14 @@
 //! ```
 //!
 //! The file is a row of cells. A cell that one piece covers wholly is written straight away. A cell
-//! that several pieces share is put together in memory. It is written once, when it is full, or at the
-//! end. So no block is ever written twice, none is read back, and no block has a direct and a buffered
-//! writer.
+//! that several pieces share is put together in memory. It is written once, when it is full, or at
+//! the end. So no block is ever written twice, none is read back, and no block has a direct and a
+//! buffered writer.
 //!
-//! **Invariant**: every byte of a cell takes the same path: straight to the device, through the cell's
-//! memory, or (where too many cells are open, or direct writes are refused) through the page cache. A
-//! cell is a whole number of pages and of blocks. So the page cache never holds a page that a direct
-//! write changes on the device.
+//! **Invariant**: every byte of a cell takes the same path: straight to the device, through the
+//! cell's memory, or (where too many cells are open, or direct writes are refused) through the page
+//! cache. A cell is a whole number of pages and of blocks. So the page cache never holds a page
+//! that a direct write changes on the device.
 
 use std::collections::HashMap;
 use std::io::IoSlice;

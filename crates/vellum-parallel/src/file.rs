@@ -103,9 +103,9 @@ impl ResultFile {
     ///
     /// # Cost
     ///
-    /// On disk filesystems about a millisecond. On tmpfs about 0.1 s for a GiB; without it the pages
-    /// are allocated by the threads that write, which in all takes about as long. A
-    /// thread may prepare while others write already.
+    /// On disk filesystems about a millisecond. On tmpfs about 0.1 s for a GiB; without it the
+    /// pages are allocated by the threads that write, which in all takes about as long. A thread
+    /// may prepare while others write already.
     pub fn prepare(&self) -> Result<()> {
         let Some(len) = self.options.len.filter(|len| *len > 0) else { return Ok(()) };
         let prepared = self.write_path.prepare(self.fd.as_fd(), len);
@@ -116,8 +116,9 @@ impl ResultFile {
     ///
     /// # Cost
     ///
-    /// Direct writes take aligned memory; a piece in other memory, such as a `Vec`, is copied first,
-    /// a mebibyte at a time. Dropped buffers are used again, so their pages are there already.
+    /// Direct writes take aligned memory; a piece in other memory, such as a `Vec`, is copied
+    /// first, a mebibyte at a time. Dropped buffers are used again, so their pages are there
+    /// already.
     pub fn buffer(&self, len: usize) -> Buffer<'_> {
         Buffer::new(&self.pool, len)
     }

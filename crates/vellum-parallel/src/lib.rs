@@ -1,8 +1,8 @@
 //! One result file, written by several threads: disjoint pieces, in any order.
 //!
 //! The kernel locks a file for each buffered write, so threads that write one file wait for each
-//! other. A [`ResultFile`] avoids that lock in the way that its filesystem allows. The finished file
-//! has the exact length, whatever the method needed meanwhile.
+//! other. A [`ResultFile`] avoids that lock in the way that its filesystem allows. The finished
+//! file has the exact length, whatever the method needed meanwhile.
 //!
 //! ```
 //! # let dir = tempfile::tempdir().unwrap();

@@ -1,15 +1,15 @@
 //! Two write paths into the page cache at the same time: `pwrite`, and stores through a mapping.
 //!
-//! The kernel locks a file for each buffered write. So one of several threads writes, and the others
-//! would wait. Here they store through a shared mapping instead, which takes no such lock.
+//! The kernel locks a file for each buffered write. So one of several threads writes, and the
+//! others would wait. Here they store through a shared mapping instead, which takes no such lock.
 //!
-//! A write is faster than a store: it needs no zeroed page and no page fault. So the permit to write
-//! goes first. No more threads store than there are processors beside the writer's: one more would
-//! take the processor away from the writer.
+//! A write is faster than a store: it needs no zeroed page and no page fault. So the permit to
+//! write goes first. No more threads store than there are processors beside the writer's: one more
+//! would take the processor away from the writer.
 //!
-//! Pages are faulted in before anything is stored into them. So a full disk is an error, and does not
-//! kill the process. A batch of pages is small enough that their zeros are still in the processor's
-//! cache when the bytes follow.
+//! Pages are faulted in before anything is stored into them. So a full disk is an error, and does
+//! not kill the process. A batch of pages is small enough that their zeros are still in the
+//! processor's cache when the bytes follow.
 
 use std::os::fd::BorrowedFd;
 use std::sync::{Condvar, Mutex, PoisonError};

@@ -30,8 +30,8 @@ pub(super) struct Preallocation {
     len: Option<u64>,
     stretch_bytes: u64,
     maps: bool,
-    /// Whether the blocks are pages of memory. Then one thread does not allocate them faster ahead of
-    /// the writers than the writers do themselves, so only [`Preallocation::prepare`] allocates.
+    /// Whether the blocks are pages of memory. Then one thread does not allocate them faster ahead
+    /// of the writers than the writers do themselves, so only [`Preallocation::prepare`] allocates.
     is_memory: bool,
     /// Those that are allocated, by number.
     stretches: RwLock<HashMap<u64, Arc<Stretch>>>,
@@ -114,11 +114,11 @@ impl Preallocation {
         Ok(Stretch { begin, len: end - begin, map })
     }
 
-    /// Allocates the blocks of a stretch; false where that cannot be done ahead, and the writes will
-    /// allocate or fail.
+    /// Allocates the blocks of a stretch; false where that cannot be done ahead, and the writes
+    /// will allocate or fail.
     fn allocate(&self, fd: BorrowedFd<'_>, begin: u64, end: u64) -> io::Result<bool> {
-        // To allocate the last byte makes the file long enough for a mapping. To set the length could
-        // cut off what another thread writes behind it at this moment.
+        // To allocate the last byte makes the file long enough for a mapping. To set the length
+        // could cut off what another thread writes behind it at this moment.
         let from = if self.is_memory { end - 1 } else { begin };
         let allocated = sys::file::check_size_limit(end)
             .and_then(|()| sys::file::allocate_range(fd, from, end - from));

@@ -1,7 +1,8 @@
 //! The reorder buffer: numbered pieces whose sizes are not known ahead.
 //!
-//! A piece has its place as soon as all pieces before it have been handed in, because their sizes are
-//! known then. It is written there at once. So nothing is moved where pieces come nearly in order.
+//! A piece has its place as soon as all pieces before it have been handed in, because their sizes
+//! are known then. It is written there at once. So nothing is moved where pieces come nearly in
+//! order.
 //!
 //! A piece that comes too early is parked. A copy stays in memory, or in a nameless file beside the
 //! result where the memory for that is used up. The thread that hands in the missing piece also
@@ -93,8 +94,8 @@ impl ReorderBuffer {
         Ok(Placement::Park { in_memory })
     }
 
-    /// Keeps the copy of a piece, or drops it and returns the place of the piece if all before it have
-    /// come meanwhile. Then the caller writes the piece itself.
+    /// Keeps the copy of a piece, or drops it and returns the place of the piece if all before it
+    /// have come meanwhile. Then the caller writes the piece itself.
     pub(super) fn park(&self, index: u64, parked: Parked) -> Option<u64> {
         let mut state = lock(&self.state);
         if index > state.next {
@@ -126,8 +127,8 @@ impl ReorderBuffer {
         }
     }
 
-    /// Writes a copy of a piece to the nameless file, which the first one creates; `beside` is the path
-    /// of the result.
+    /// Writes a copy of a piece to the nameless file, which the first one creates; `beside` is the
+    /// path of the result.
     pub(super) fn spill(&self, beside: &Path, bytes: &[u8]) -> io::Result<Parked> {
         let len = bytes.len() as u64;
         let (fd, offset) = lock(&self.spill).reserve(beside, len)?;

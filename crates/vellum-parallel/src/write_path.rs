@@ -22,7 +22,8 @@ pub(super) enum WritePath {
 }
 
 impl WritePath {
-    /// Chooses for the new file at `path`, open as `fd`, which will have `len` bytes if that is known.
+    /// Chooses for the new file at `path`, open as `fd`, which will have `len` bytes if that is
+    /// known.
     pub(super) fn choose(
         fd: &OwnedFd,
         path: &Path,

@@ -122,8 +122,8 @@ impl Dir {
     }
 
     /// Whether nothing else is at its path and it is where it was: its path leads to it, or a
-    /// directory above was renamed. What cannot be looked at is taken to be there, and so is another
-    /// inode unless inodes are `steady`.
+    /// directory above was renamed. What cannot be looked at is taken to be there, and so is
+    /// another inode unless inodes are `steady`.
     pub fn is_in_place(&self, steady: bool) -> bool {
         match fs::stat(&self.0.absolute_path) {
             Ok(found) => (found.st_dev, found.st_ino) == self.0.identity || !steady,
@@ -143,8 +143,8 @@ impl Dir {
         Ok(Some(parent) == self.0.parent && looked(&Path::new("..").join(name))? == self.0.identity)
     }
 
-    /// Takes a lock on the directory itself, held until what this returns is dropped. A child that is
-    /// forked meanwhile holds it too.
+    /// Takes a lock on the directory itself, held until what this returns is dropped. A child that
+    /// is forked meanwhile holds it too.
     pub fn lock(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let own = retry(|| fs::openat(self.handle()?, ".", flags, Mode::empty()))?;

@@ -186,8 +186,8 @@ pub fn sync_data(fd: impl AsFd) -> io::Result<()> {
     retry(|| fs::fdatasync(&fd))
 }
 
-/// Reports if the kernel could not write back what was in a range of a file, whose pages it may have
-/// thrown away since. Waits only for what is on its way to the device at this moment.
+/// Reports if the kernel could not write back what was in a range of a file, whose pages it may
+/// have thrown away since. Waits only for what is on its way to the device at this moment.
 #[allow(unsafe_code)]
 pub fn check_written_back(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
     let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE;

@@ -5,8 +5,8 @@
 //!
 //! # Safety
 //!
-//! A descriptor is closed by its number in two places: by [`Marked::close_inherited`], whose owner is
-//! leaked, and by `close_brief`, in a child whose only thread owns none of them.
+//! A descriptor is closed by its number in two places: by [`Marked::close_inherited`], whose owner
+//! is leaked, and by `close_brief`, in a child whose only thread owns none of them.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -61,8 +61,8 @@ static BRIEF: [AtomicI32; 64] = [const { AtomicI32::new(-1) }; 64];
 /// holds them for nobody, not even if the parent dies at that moment; and the locks end when this
 /// is dropped, not when the last copy is closed.
 ///
-/// What remains: a child that is forked between `open` and the note of it, by a process that is killed
-/// before it has dropped this; and children that the C library does not know of (`clone`).
+/// What remains: a child that is forked between `open` and the note of it, by a process that is
+/// killed before it has dropped this; and children that the C library does not know of (`clone`).
 pub struct Brief {
     fd: OwnedFd,
     /// Where it is noted; nowhere if many are open.

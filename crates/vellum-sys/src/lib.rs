@@ -1,13 +1,14 @@
-//! The only system calls of Vellum's library, and its only mappings of files.
+//! System calls, and mappings of files.
 //!
 //! `vellum` and `vellum-parallel` share this crate. It has no interface for others: any release may
 //! change it. Nothing here knows what a log is.
 //!
 //! # Safety
 //!
-//! The modules with `unsafe` code are named below, and `file` has one function; the compiler refuses
-//! it in all others. What must hold here: a mapping stays in place as long as its [`Map`] lives, it is reached only through the
-//! `Map`, and every access is checked against its length first.
+//! The modules with `unsafe` code are named below, and `file` has one function; the compiler
+//! refuses it in all others. What must hold here: a mapping stays in place as long as its [`Map`]
+//! lives, it is reached only through the `Map`, and every access is checked against its length
+//! first.
 
 #![deny(unsafe_code)]
 

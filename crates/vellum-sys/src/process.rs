@@ -143,8 +143,8 @@ fn read_stat(pid: u32) -> Option<ProcessStat> {
     Some(ProcessStat { state, start_ticks })
 }
 
-/// The kernel's name for this boot, or zeros where it is not told. That it cannot be read now is an error:
-/// it must not pass for another boot.
+/// The kernel's name for this boot, or zeros where it is not told. That it cannot be read now is an
+/// error: it must not pass for another boot.
 pub fn boot_id() -> io::Result<[u8; 16]> {
     let mut id = [0; 16];
     let text = match fs::read(BOOT_ID_PATH) {

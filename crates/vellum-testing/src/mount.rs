@@ -101,8 +101,8 @@ impl Mount {
         run("mount", &["-o", "loop", text(&image), text(&self.at)]).unwrap();
     }
 
-    /// In a mount namespace of its own: lets go of what tests have mounted elsewhere, which could not be
-    /// unmounted otherwise.
+    /// In a mount namespace of its own: lets go of what tests have mounted elsewhere, which could
+    /// not be unmounted otherwise.
     pub fn forget_all() {
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
         let places = mounts.lines().filter_map(|line| line.split(' ').nth(1));
@@ -112,9 +112,9 @@ impl Mount {
         }
     }
 
-    /// Takes away from the device what it has stored of a file beyond `offset`: it needs room on its
-    /// own disk, where `image` is, to store that again. `offset` is a multiple of 4096: a loop device
-    /// takes a write for whole that has found room for its first bytes.
+    /// Takes away from the device what it has stored of a file beyond `offset`: it needs room on
+    /// its own disk, where `image` is, to store that again. `offset` is a multiple of 4096: a loop
+    /// device takes a write for whole that has found room for its first bytes.
     pub fn forget_blocks(image: &Path, file: &Path, offset: u64) {
         let image = std::fs::File::options().write(true).open(image).unwrap();
         let flags = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;

@@ -62,8 +62,8 @@ pub use options::policy::{OnFull, Policy};
 
 pub(crate) use vellum_sys as sys;
 
-/// What `vellum-parallel` shares with this crate, beside the hidden functions of [`Error`]. It is no
-/// part of the interface: any release may change it.
+/// What `vellum-parallel` shares with this crate, beside the hidden functions of [`Error`]. It is
+/// no part of the interface: any release may change it.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::error::OsResult;
