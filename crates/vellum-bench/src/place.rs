@@ -57,8 +57,8 @@ pub(crate) struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// Goes to one place after the other. One that can't be made, or where the suite can't go on, is
-    /// left out with a warning, unless there is no other.
+    /// Goes to one place after the other. One that can't be made, or where the suite can't go on,
+    /// is left out with a warning, unless there is no other.
     pub(crate) fn visit(
         &self,
         warnings: &mut Vec<String>,

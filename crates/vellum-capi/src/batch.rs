@@ -13,7 +13,8 @@ use crate::status::vellum_status::VELLUM_OK;
 /// Records that are appended together: readers see all of them or none, one after the other with
 /// nothing between, whoever dies when.
 ///
-/// From vellum_batch_begin, until vellum_batch_append or vellum_batch_discard. One thread at a time.
+/// From vellum_batch_begin, until vellum_batch_append or vellum_batch_discard. One thread at a
+/// time.
 pub struct vellum_batch {
     // Dropped before what it borrows from.
     batch: Batch<'static>,

@@ -64,16 +64,16 @@ pub unsafe extern "C" fn vellum_open(
     })
 }
 
-/// Opens the log at the path of `log` once more: joins the one that is there, or makes one with the same
-/// layout, way to fill and policy. To go on after VELLUM_REMOVED.
+/// Opens the log at the path of `log` once more: joins the one that is there, or makes one with the
+/// same layout, way to fill and policy. To go on after VELLUM_REMOVED.
 ///
 /// All processes that do so are in the same new log. `log` stays as it is, for what still reads or
-/// commits, until it is closed. A relative path is meant from where it was opened. Where the directory is
-/// still there without its file `lock`, as in the middle of `rm -rf`, it is renamed to
+/// commits, until it is closed. A relative path is meant from where it was opened. Where the
+/// directory is still there without its file `lock`, as in the middle of `rm -rf`, it is renamed to
 /// NAME.removed-TIME-PID first. `*reopened` is to be closed by vellum_close.
 ///
-/// Errors: as for vellum_open; VELLUM_NOT_FOUND if the log was opened for reading, or not to be created,
-/// and there is none.
+/// Errors: as for vellum_open; VELLUM_NOT_FOUND if the log was opened for reading, or not to be
+/// created, and there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_reopen(
     log: Option<&vellum_log>,

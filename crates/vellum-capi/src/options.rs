@@ -96,9 +96,9 @@ pub enum vellum_on_full {
     VELLUM_ON_FULL_ERROR = 0,
     /// It waits until there is space again.
     VELLUM_ON_FULL_BLOCK = 1,
-    /// It drops the record, counts it, and returns VELLUM_OK with position 0. Text logs only. Space is
-    /// looked for 20 times a second by all processes together, so records go in again 50 ms after
-    /// somebody made some.
+    /// It drops the record, counts it, and returns VELLUM_OK with position 0. Text logs only. Space
+    /// is looked for 20 times a second by all processes together, so records go in again 50 ms
+    /// after somebody made some.
     VELLUM_ON_FULL_DROP = 2,
 }
 

@@ -58,7 +58,8 @@ pub extern "C" fn vellum_reservation_remaining(reservation: Option<&vellum_reser
 /// Writes the next `len` bytes of the record.
 ///
 /// Errors: VELLUM_OUT_OF_RANGE for more than remain, then nothing is written; VELLUM_IO and
-/// VELLUM_NO_SPACE where the operating system refuses; VELLUM_ABANDONED in a child forked meanwhile.
+/// VELLUM_NO_SPACE where the operating system refuses; VELLUM_ABANDONED in a child forked
+/// meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vellum_reservation_write(
     reservation: Option<&mut vellum_reservation>,

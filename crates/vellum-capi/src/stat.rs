@@ -25,8 +25,8 @@ use crate::status::vellum_status::VELLUM_OK;
 
 /// The state of a log at one moment: positions, files, processes.
 ///
-/// From vellum_stat_take, until vellum_stat_free, which ends everything borrowed from it. Any number
-/// of threads may look at it at once.
+/// From vellum_stat_take, until vellum_stat_free, which ends everything borrowed from it. Any
+/// number of threads may look at it at once.
 pub struct vellum_stat {
     stat: Stat,
     texts: Texts,

@@ -65,9 +65,9 @@ pub unsafe extern "C" fn vellum_trim(
 /// Positions from there on are given out again. Everything before is committed first; on return,
 /// what was dropped stays dropped.
 ///
-/// Errors: VELLUM_OUT_OF_RANGE for a position outside of the log or (framed) where no record starts;
-/// VELLUM_BUSY while another process has the log open for writing, or an append of this process is
-/// in progress; otherwise as for vellum_commit.
+/// Errors: VELLUM_OUT_OF_RANGE for a position outside of the log or (framed) where no record
+/// starts; VELLUM_BUSY while another process has the log open for writing, or an append of this
+/// process is in progress; otherwise as for vellum_commit.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_truncate(log: Option<&vellum_log>, from: u64) -> c_int {
     guard(|| {
@@ -94,8 +94,8 @@ pub extern "C" fn vellum_prepare(
     })
 }
 
-/// Gives back the files that stand ready beyond what is written; `*released` is how many those were.
-/// `released` may be NULL.
+/// Gives back the files that stand ready beyond what is written; `*released` is how many those
+/// were. `released` may be NULL.
 ///
 /// Errors: VELLUM_BUSY as for vellum_truncate.
 #[unsafe(no_mangle)]

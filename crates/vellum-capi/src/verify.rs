@@ -93,8 +93,8 @@ unsafe impl Growing for vellum_repair_report {}
 
 /// Reads every byte of the log from its beginning to the published end. Changes nothing.
 ///
-/// `report` and `damage` may be NULL; `*damage` is to be freed by vellum_damage_list_free. Damage is
-/// no error but part of the report: look at report.damage_count.
+/// `report` and `damage` may be NULL; `*damage` is to be freed by vellum_damage_list_free. Damage
+/// is no error but part of the report: look at report.damage_count.
 ///
 /// Errors: VELLUM_IO where files cannot be read.
 #[unsafe(no_mangle)]
@@ -130,8 +130,9 @@ pub unsafe extern "C" fn vellum_verify(
 /// No process may have `from` open. Records get new positions. `report` and `damage` may be NULL;
 /// `*damage` is to be freed by vellum_damage_list_free.
 ///
-/// Errors: VELLUM_NOT_FOUND where there is no log; VELLUM_ALREADY_EXISTS where there is one in `to`;
-/// VELLUM_CORRUPT where nothing is left to tell records from garbage; otherwise as vellum_append.
+/// Errors: VELLUM_NOT_FOUND where there is no log; VELLUM_ALREADY_EXISTS where there is one in
+/// `to`; VELLUM_CORRUPT where nothing is left to tell records from garbage; otherwise as
+/// vellum_append.
 ///
 /// Durable: on return the new log survives a power cut.
 #[unsafe(no_mangle)]

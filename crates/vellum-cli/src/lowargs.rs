@@ -48,8 +48,8 @@ pub(crate) fn parse() -> Command {
     command
 }
 
-/// The words with `--compress` as it is meant: a flag, unless `yes` or `no` follows. The parser alone
-/// would take the log's name for its value.
+/// The words with `--compress` as it is meant: a flag, unless `yes` or `no` follows. The parser
+/// alone would take the log's name for its value.
 fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
@@ -103,9 +103,9 @@ pub(crate) enum Command {
 /// it are refused. In a framed log the newline is not part of the record, and a record may be
 /// empty; in a text log every record ends in a newline, which a last line without one gets.
 ///
-/// SIGTERM, SIGINT and SIGHUP end it as the end of the input does: what has come is appended, and the
-/// log is closed; an append that has to wait is given up after two seconds. Then the signal takes its
-/// course.
+/// SIGTERM, SIGINT and SIGHUP end it as the end of the input does: what has come is appended, and
+/// the log is closed; an append that has to wait is given up after two seconds. Then the signal
+/// takes its course.
 ///
 /// A record that was appended survives the death of every process. Once it is committed, it
 /// survives a power cut too. A new log whose records are committed is made for that: framed,
@@ -174,8 +174,9 @@ pub(crate) struct ShapeArgs {
 
 /// Print the records of a log
 ///
-/// Needs no more than read permission and changes nothing. Framed records are printed with a newline
-/// each, lines of a text log as they are. What a killed writer left unfinished is passed over.
+/// Needs no more than read permission and changes nothing. Framed records are printed with a
+/// newline each, lines of a text log as they are. What a killed writer left unfinished is passed
+/// over.
 ///
 /// With --json, each line is an object {"lsn", "next_lsn", "payload"}; a payload that is not
 /// UTF-8 comes as "payload_base64" instead. The newline that ends a text record is not part of
@@ -195,7 +196,8 @@ pub(crate) struct CatArgs {
     pub(crate) to: Option<Lsn>,
     /// At the end, wait for more, until killed
     ///
-    /// The log is looked at 50 times a second. Nothing is written, and nobody waits for who follows.
+    /// The log is looked at 50 times a second. Nothing is written, and nobody waits for who
+    /// follows.
     #[arg(short, long)]
     pub(crate) follow: bool,
     /// Print JSON Lines
@@ -204,8 +206,8 @@ pub(crate) struct CatArgs {
     /// End each record with a NUL byte instead of a newline
     #[arg(short = '0', long)]
     pub(crate) null: bool,
-    /// Go on behind what is damaged or missing of a framed log, and say what it is, instead of stopping
-    /// there; readers of text logs always do. The exit code is 3 either way
+    /// Go on behind what is damaged or missing of a framed log, and say what it is, instead of
+    /// stopping there; readers of text logs always do. The exit code is 3 either way
     #[arg(long)]
     pub(crate) skip_damage: bool,
 }

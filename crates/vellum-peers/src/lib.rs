@@ -1,7 +1,7 @@
 //! Other engines as cases of the suite `commit`, and other [`loggers`].
 //!
-//! Each engine makes a record durable in its own way, with the settings under which it does that best
-//! and still keeps its promise.
+//! Each engine makes a record durable in its own way, with the settings under which it does that
+//! best and still keeps its promise.
 //!
 //! | case | a commit | prepared | not prepared |
 //! |---|---|---|---|

@@ -1,5 +1,5 @@
-//! `vellum-bench-peers`: `vellum bench commit` with other engines among the cases, and with the word
-//! `append`, loggers against each other.
+//! `vellum-bench-peers`: `vellum bench commit` with other engines among the cases, and with the
+//! word `append`, loggers against each other.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};

@@ -129,8 +129,9 @@ impl Log {
         self.run(py, vellum::Log::sync).map(Lsn::get)
     }
 
-    /// Opens the log at this one's path once more, and returns it: joins the one that is there, or makes
-    /// one like this. To go on after `Removed`. With `create`, also where this one was not to be created.
+    /// Opens the log at this one's path once more, and returns it: joins the one that is there, or
+    /// makes one like this. To go on after `Removed`. With `create`, also where this one was not to
+    /// be created.
     #[pyo3(signature = (create=false))]
     fn reopen(&self, py: Python<'_>, create: bool) -> PyResult<Log> {
         let reopened = self.run(py, |log| match create {

@@ -140,8 +140,8 @@ impl Comparison {
         self.rows.iter().flat_map(|row| &row.figures)
     }
 
-    /// The figures that are worse, beyond chance, and by more than `percent` even at the good end of
-    /// their interval.
+    /// The figures that are worse, beyond chance, and by more than `percent` even at the good end
+    /// of their interval.
     pub fn worse_by(&self, percent: f64) -> impl Iterator<Item = (&Compared, &Change)> {
         let most = 1.0 / (1.0 + percent / 100.0);
         let is_worse = move |change: &Change| {

@@ -39,7 +39,8 @@ pub(super) struct Pairs<'a> {
 /// What a row is known by: suite, heading and keys.
 type Known<'a> = (&'a str, &'a str, Vec<(&'a str, &'a str)>);
 
-/// The number is for rows that are known by the same: the first of one run is the first of the other.
+/// The number is for rows that are known by the same: the first of one run is the first of the
+/// other.
 type Name<'a> = (Known<'a>, usize);
 
 impl<'a> Pairs<'a> {

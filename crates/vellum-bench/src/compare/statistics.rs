@@ -1,14 +1,14 @@
 //! Are two series of rounds different, or only noisy?
 //!
 //! Rounds are few and their figures have no shape that could be relied on, so nothing here supposes
-//! one. Both answers come from the same thought: if nothing changed, every way to deal the rounds of
-//! both runs out to two sides was as likely as the one that was seen.
+//! one. Both answers come from the same thought: if nothing changed, every way to deal the rounds
+//! of both runs out to two sides was as likely as the one that was seen.
 //!
-//! - [`interval`] is the interval of a rank test (Mann and Whitney's, exact): by what factor could one
-//!   side be multiplied so that the test would see no difference? It holds 1 if there is none.
-//! - [`chances`] takes all figures of a comparison together (Westfall and Young's largest t): in which
-//!   share of the ways to deal would *any* figure stand out as much as this one does? So a run of 800
-//!   figures has no more false alarms than one of a single figure.
+//! - [`interval`] is the interval of a rank test (Mann and Whitney's, exact): by what factor could
+//!   one side be multiplied so that the test would see no difference? It holds 1 if there is none.
+//! - [`chances`] takes all figures of a comparison together (Westfall and Young's largest t): in
+//!   which share of the ways to deal would *any* figure stand out as much as this one does? So a
+//!   run of 800 figures has no more false alarms than one of a single figure.
 //!
 //! Written by hand: no crate has both for samples of so few rounds, and they are short.
 //!
@@ -54,8 +54,8 @@ fn left_out(before: usize, after: usize) -> Option<usize> {
     left_out
 }
 
-/// With which probability U is 0, 1, … if both sides are alike: the ways to deal are counted by where
-/// the largest of all rounds is, on one side (above all rounds of the other) or on the other.
+/// With which probability U is 0, 1, … if both sides are alike: the ways to deal are counted by
+/// where the largest of all rounds is, on one side (above all rounds of the other) or on the other.
 fn distribution(before: usize, after: usize) -> Vec<f64> {
     let mut shares = vec![vec![1.0]; after + 1];
     for one in 1..=before {

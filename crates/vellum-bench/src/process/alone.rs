@@ -14,8 +14,8 @@ use crate::shared::Shared;
 ///
 /// # Errors
 ///
-/// What `work` returned, of the same kind if the system can't do it; that it panicked; the signal that killed it; or that it had not finished
-/// after `limit`, when it is killed.
+/// What `work` returned, of the same kind if the system can't do it; that it panicked; the signal
+/// that killed it; or that it had not finished after `limit`, when it is killed.
 fn alone(limit: Duration, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let slots = Shared::<Slot>::new(1)?;
     let slot = &slots[0];

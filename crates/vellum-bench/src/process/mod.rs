@@ -114,8 +114,9 @@ impl Runner<'_> {
         Ok(Standing { faults_before, begun: Instant::now() })
     }
 
-    /// Has `count` threads do `work`. Each gets ready and then waits at its [`Start`]; the clock starts
-    /// when all threads of all processes do so. Returns what they came to when all have ended.
+    /// Has `count` threads do `work`. Each gets ready and then waits at its [`Start`]; the clock
+    /// starts when all threads of all processes do so. Returns what they came to when all have
+    /// ended.
     pub(crate) fn with_threads<T: Send>(
         &self,
         count: u32,

@@ -5,10 +5,10 @@
 //!
 //! # Safety
 //!
-//! A room for unsafe code: pushing requests and registering buffers. The kernel reads the buffers until their completions
-//! have come. They belong to the queue, nobody gets at one that is on its way ([`Slots`] sees to
-//! that), and when the queue is dropped it waits for everything on its way; should that fail, the
-//! buffers are never freed.
+//! A room for unsafe code: pushing requests and registering buffers. The kernel reads the buffers
+//! until their completions have come. They belong to the queue, nobody gets at one that is on its
+//! way ([`Slots`] sees to that), and when the queue is dropped it waits for everything on its way;
+//! should that fail, the buffers are never freed.
 #![allow(unsafe_code)]
 
 use std::fs::File;

@@ -1,5 +1,5 @@
-//! A case: what was measured in one way, in one setting, in one place. All suites share this form; it
-//! is what terminal, JSON, Markdown and HTML show, and what two runs are compared by.
+//! A case: what was measured in one way, in one setting, in one place. All suites share this form;
+//! it is what terminal, JSON, Markdown and HTML show, and what two runs are compared by.
 
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
@@ -37,8 +37,8 @@ pub struct Key {
     pub value: String,
 }
 
-/// A figure of which there is one for each round, or one for all. In JSON, `min`, `median` and `max`
-/// stand beside the samples: people read it too.
+/// A figure of which there is one for each round, or one for all. In JSON, `min`, `median` and
+/// `max` stand beside the samples: people read it too.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Metric {
     /// What is counted: `write`, `write and sync`, `p99`.

@@ -1,8 +1,8 @@
 //! The result of a run: data, JSON, Markdown, HTML and tables for a terminal.
 //!
-//! All suites write the same form, so that one program reads them all: `compare`, the HTML page, and
-//! whatever reads the JSON. Its number, `format`, grows when an older program would misunderstand
-//! what a newer one writes.
+//! All suites write the same form, so that one program reads them all: `compare`, the HTML page,
+//! and whatever reads the JSON. Its number, `format`, grows when an older program would
+//! misunderstand what a newer one writes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

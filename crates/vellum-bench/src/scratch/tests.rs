@@ -24,8 +24,8 @@ fn has_device(kind: ScratchKind) -> bool {
     names.any(|name| name.starts_with(kind.as_str()) && name.contains(&end))
 }
 
-/// One test for all kinds, for it moves its thread to mounts of its own, and there is memory for one
-/// at a time.
+/// One test for all kinds, for it moves its thread to mounts of its own, and there is memory for
+/// one at a time.
 #[test]
 fn each_kind_is_there_takes_what_was_promised_and_is_given_back() {
     let home = tempfile::tempdir().unwrap();

@@ -54,9 +54,9 @@ pub trait Suite {
 
     /// Measures and reports to `progress`.
     ///
-    /// Forks, so the calling process should have no other thread. A case that fails does not end the
-    /// run: the report has the reason. A run that is killed leaves its directory behind; the name of
-    /// the directory begins with `vellum-bench-`.
+    /// Forks, so the calling process should have no other thread. A case that fails does not end
+    /// the run: the report has the reason. A run that is killed leaves its directory behind; the
+    /// name of the directory begins with `vellum-bench-`.
     ///
     /// # Errors
     ///
@@ -67,8 +67,8 @@ pub trait Suite {
     }
 }
 
-/// The suites of `vellum bench all`, in the order in which they run, with their usual or their quick
-/// settings.
+/// The suites of `vellum bench all`, in the order in which they run, with their usual or their
+/// quick settings.
 pub fn suites(directory: &Path, is_quick: bool) -> [Box<dyn Suite>; 6] {
     if is_quick {
         return [
@@ -94,8 +94,8 @@ pub fn suites(directory: &Path, is_quick: bool) -> [Box<dyn Suite>; 6] {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Scope {
-    /// A directory that exists, on the filesystem of interest. A run makes a new directory in it and
-    /// removes that at the end.
+    /// A directory that exists, on the filesystem of interest. A run makes a new directory in it
+    /// and removes that at the end.
     pub directory: PathBuf,
     /// Is the filesystem of that directory measured? The default is yes.
     pub in_directory: bool,

@@ -6,7 +6,8 @@ use std::process::Command;
 use crate::programs::shared;
 use crate::tools::{crate_dir, have, prefix, run, scratch};
 
-/// Builds and runs the first program in C behind `heading` on a page, which leaves a record in `log`.
+/// Builds and runs the first program in C behind `heading` on a page, which leaves a record in
+/// `log`.
 fn build_and_run_program_of(page: &str, heading: &str, log: &str) {
     if !have(&["cc", "pkg-config"]) {
         return;

@@ -24,8 +24,8 @@ pub(super) enum AtTrimmed {
     GoOn,
 }
 
-/// How long to wait for a record of a process that may have been stopped or killed, but may as well be
-/// about to publish it.
+/// How long to wait for a record of a process that may have been stopped or killed, but may as well
+/// be about to publish it.
 const LOOK_TWICE: Duration = Duration::from_millis(200);
 
 pub(super) fn run(args: &CatArgs) -> Result<Outcome> {
@@ -101,7 +101,8 @@ fn is_stuck(reader: &Reader) -> bool {
     true
 }
 
-/// A reader that goes on behind what is missing of a text log; of a framed log, where the user asks for it.
+/// A reader that goes on behind what is missing of a text log; of a framed log, where the user asks
+/// for it.
 pub(super) fn reader(log: &Log, args: &CatArgs, from: Lsn) -> vellum::Result<Reader> {
     let mut reader = log.reader(from)?;
     reader.skip_damage(args.skip_damage || log.layout() == Layout::Text);

@@ -47,8 +47,8 @@ pub(crate) struct PolicyArgs {
 /// Print the newest records of a log, and new ones as they come
 ///
 /// Needs no more than read permission and changes nothing. Like tail(1), for the log as a whole: it
-/// goes on over the log's files, and never shows what is not written yet. Where files are removed before they were printed, it says so and goes on with
-/// the oldest there is.
+/// goes on over the log's files, and never shows what is not written yet. Where files are removed
+/// before they were printed, it says so and goes on with the oldest there is.
 #[derive(Args, Debug)]
 #[command(after_help = examples::TAIL)]
 pub(crate) struct TailArgs {
@@ -61,8 +61,8 @@ pub(crate) struct TailArgs {
     /// At the end, wait for more, until killed
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// Follow whatever log is there: wait for it to appear, and go on with one that is made anew at the
-    /// same path, when nothing more comes from the one before
+    /// Follow whatever log is there: wait for it to appear, and go on with one that is made anew at
+    /// the same path, when nothing more comes from the one before
     #[arg(short = 'F', long)]
     pub(crate) retry: bool,
     /// Print JSON Lines, as `vellum cat` does
@@ -71,8 +71,8 @@ pub(crate) struct TailArgs {
     /// End each record with a NUL byte instead of a newline
     #[arg(short = '0', long)]
     pub(crate) null: bool,
-    /// Go on behind what is damaged or missing of a framed log, and say what it is, instead of stopping
-    /// there; readers of text logs always do. The exit code is 3 either way
+    /// Go on behind what is damaged or missing of a framed log, and say what it is, instead of
+    /// stopping there; readers of text logs always do. The exit code is 3 either way
     #[arg(long)]
     pub(crate) skip_damage: bool,
 }

@@ -173,7 +173,8 @@ fn ended(mut running: Running) -> std::process::ExitStatus {
     running.child.wait().unwrap()
 }
 
-/// Whether who started the tests has a signal ignored, as `nohup` does: then the command leaves it so.
+/// Whether who started the tests has a signal ignored, as `nohup` does: then the command leaves it
+/// so.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();

@@ -1,4 +1,5 @@
-//! A file of a log that somebody removed, moved away, emptied, cut short or packed is a gap, not the end.
+//! A file of a log that somebody removed, moved away, emptied, cut short or packed is a gap, not
+//! the end.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};

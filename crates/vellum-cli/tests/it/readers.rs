@@ -11,12 +11,12 @@ use super::support::{Place, Ran, Running, vellum};
 
 /// Who owns nothing.
 const NOBODY: u32 = 65534;
-/// Where a participant's namespaces stand in the control file: behind the header, the words before, and
-/// generation, number and start time of the first one.
+/// Where a participant's namespaces stand in the control file: behind the header, the words before,
+/// and generation, number and start time of the first one.
 const NAMESPACE_OFFSET: usize = 4096 + 1024 + 24;
 
-/// Name, length, blocks, time of the last change and of the last change of rights, of every file and of
-/// the directory.
+/// Name, length, blocks, time of the last change and of the last change of rights, of every file
+/// and of the directory.
 fn state(log: &Path) -> Vec<(PathBuf, u64, u64, i64, i64)> {
     let entries = fs::read_dir(log).unwrap().map(|entry| entry.unwrap().path());
     let mut all: Vec<_> = entries.chain([log.to_path_buf()]).collect();

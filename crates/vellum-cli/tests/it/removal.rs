@@ -5,8 +5,8 @@ use std::fs;
 
 use super::support::{Place, Running, run};
 
-/// Has each writer append lines, until both have one in the log at the path; returns how many each has
-/// appended.
+/// Has each writer append lines, until both have one in the log at the path; returns how many each
+/// has appended.
 fn feed_until_both_are_there(place: &Place, writers: &mut [Running; 2], counts: &mut [usize; 2]) {
     let is_there = |name: &str| {
         let text = fs::read_to_string(place.log().join("current")).unwrap_or_default();

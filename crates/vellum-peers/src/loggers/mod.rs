@@ -1,5 +1,5 @@
-//! Other loggers as cases of the suite `loggers`: each is told to write the message alone, so that a
-//! line is the record that it was given.
+//! Other loggers as cases of the suite `loggers`: each is told to write the message alone, so that
+//! a line is the record that it was given.
 //!
 //! | case | who writes | a call that returned has |
 //! |---|---|---|

@@ -8,8 +8,8 @@ use super::message;
 
 /// The attributes of a record.
 ///
-/// They are asked for one by one: to ask for `__dict__` has Python make a dictionary for the record,
-/// which costs more than all that is looked up in it here.
+/// They are asked for one by one: to ask for `__dict__` has Python make a dictionary for the
+/// record, which costs more than all that is looked up in it here.
 pub(crate) struct Fields<'record, 'py>(pub(crate) &'record Bound<'py, PyAny>);
 
 impl<'py> Fields<'_, 'py> {

@@ -105,8 +105,8 @@ impl<'a> Crew<'a> {
         Ok(())
     }
 
-    /// What is tried of a case. In a sample it gets its share of the time that is left: what earlier
-    /// cases did not need, later ones get.
+    /// What is tried of a case. In a sample it gets its share of the time that is left: what
+    /// earlier cases did not need, later ones get.
     fn share_of(&self, case: &Case) -> Extent {
         let Extent::Sample(total) = self.work.extent else { return self.work.extent };
         let rest = total.saturating_sub(self.totals.start.elapsed());

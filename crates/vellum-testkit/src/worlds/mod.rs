@@ -1,13 +1,13 @@
 //! `vellum-worlds`: has logs live in worlds that are unlike the one their tests live in.
 //!
 //! ```text
-//!   table          the worlds, and what each promises      shape       the kinds of logs
-//!   campaign       workers in some worlds, and the check   check       what must be true afterwards
+//!   table          the worlds, and what each promises     shape       the kinds of logs
+//!   campaign       workers in some worlds, and the check  check       what must be true afterwards
 //!   crew           starts workers, hears, kills, stops
-//!   surroundings   what is around the log, and changes     enter       how a worker gets into a world
-//!   worker         one process, or a fork's two            operations  what it does to the log
-//!   report         what workers say                        ledger      what they were promised
-//!   sys            system calls and the unsafe code        cli         the command line
+//!   surroundings   what is around the log, and changes    enter       how a worker gets into a world
+//!   worker         one process, or a fork's two           operations  what it does to the log
+//!   report         what workers say                       ledger      what they were promised
+//!   sys            system calls and the unsafe code       cli         the command line
 //! ```
 
 mod campaign;

@@ -2,7 +2,8 @@
 //!
 //! What may be done only while it is held are methods of [`Prepare`].
 //!
-//! **If the process dies here**: the next one takes the lock over, and does what was half done again.
+//! **If the process dies here**: the next one takes the lock over, and does what was half done
+//! again.
 
 use std::ops::Deref;
 

@@ -4,8 +4,9 @@
 //! skipped is padded (framed) or cut off the file (text). So every segment starts with a record,
 //! unless it continues one that is longer than a segment.
 //!
-//! **Ready** is what may be stored to (`space`). Records that are written by `pwrite` anyway need no
-//! zeros: they are reserved beyond `ready_end` under the prepare lock, and take `ready_end` along.
+//! **Ready** is what may be stored to (`space`). Records that are written by `pwrite` anyway need
+//! no zeros: they are reserved beyond `ready_end` under the prepare lock, and take `ready_end`
+//! along.
 //!
 //! **In hand**: who reserves has open what filling takes, because nobody else can fill the range
 //! while it lives. So a range that would lie in a segment that is not open is refused, the segment

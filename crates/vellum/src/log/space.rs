@@ -1,5 +1,5 @@
-//! Making space ready before it may be reserved: segments, blocks, zeros. All of it happens under the
-//! prepare lock.
+//! Making space ready before it may be reserved: segments, blocks, zeros. All of it happens under
+//! the prepare lock.
 //!
 //! **Ready**: space below `ready_end` lies in segments that exist and, where the log fills by
 //! mapping, holds written zeros. Space between there and `allocated_end` lies in segments that

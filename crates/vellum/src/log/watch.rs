@@ -41,8 +41,8 @@ impl Watch {
         })
     }
 
-    /// Whether to wait for a removal to be completed: calls of the same moment do, and then none for
-    /// a minute.
+    /// Whether to wait for a removal to be completed: calls of the same moment do, and then none
+    /// for a minute.
     pub(crate) fn may_wait(&self) -> bool {
         let now = clock::uptime();
         let again = self.waits_again_at.load(Ordering::Relaxed);

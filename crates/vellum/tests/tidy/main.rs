@@ -19,7 +19,7 @@ const ROOMS: [&str; 13] = [
     "lsn",
     "error",
     "options",
-    "sys",
+    "method",
     "format",
     "shared",
     "knowledge",
@@ -32,10 +32,15 @@ const ROOMS: [&str; 13] = [
 ];
 
 /// Where `unsafe` may stand: of a crate that is not named, nowhere.
-const UNSAFE_ROOMS: [(&str, &[&str]); 2] =
-    [("crates/vellum/src/", &["sys/", "shared/"]), ("crates/vellum-cli/src/", &[])];
+const UNSAFE_ROOMS: [(&str, &[&str]); 3] = [
+    ("crates/vellum/src/", &["shared/exclusive.rs", "shared/region.rs"]),
+    ("crates/vellum-parallel/src/", &[]),
+    ("crates/vellum-cli/src/", &[]),
+];
 
+/// Of comments. `rustfmt` breaks code there too, but for strings and templates of macros.
 const COLUMNS_MAX: usize = 100;
+const TEMPLATE_COLUMNS_MAX: usize = 120;
 
 fn report(what: &str, faults: &[String]) {
     assert!(faults.is_empty(), "{what}:\n{}", faults.join("\n"));
@@ -81,13 +86,21 @@ fn unsafe_stands_in_the_rooms_for_it_alone() {
 fn no_line_of_code_is_too_long() {
     let mut faults = Vec::new();
     for source in Source::all() {
-        // A row of a table cannot be broken.
-        let is_row = |line: &str| line.trim_start().starts_with("//! |");
-        let is_long = |line: &&str| line.chars().count() > COLUMNS_MAX && !is_row(line);
-        let long = source.text.lines().zip(1..).filter(|(line, _)| is_long(line));
+        let long = source.text.lines().zip(1..).filter(|(line, _)| is_too_long(line));
         faults.extend(long.map(|(_, number)| format!("{}:{number}", source.name)));
     }
     report(&format!("lines of more than {COLUMNS_MAX} columns"), &faults);
+}
+
+fn is_too_long(line: &str) -> bool {
+    let start = line.trim_start();
+    let most = match start.starts_with("//") {
+        // A row of a table cannot be broken.
+        true if start.starts_with("//! |") => return false,
+        true => COLUMNS_MAX,
+        false => TEMPLATE_COLUMNS_MAX,
+    };
+    line.chars().count() > most
 }
 
 #[test]

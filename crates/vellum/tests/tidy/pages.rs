@@ -33,8 +33,16 @@ pub(crate) fn dead_references() -> Vec<String> {
 }
 
 /// Pages name sources from the root, or as those who know the crate do.
-const BASES: [&str; 5] =
-    ["", "crates/vellum/src/", "crates/vellum/", "crates/vellum/tests/", "crates/vellum-cli/src/"];
+const BASES: [&str; 8] = [
+    "",
+    "crates/",
+    "crates/vellum/src/",
+    "crates/vellum/",
+    "crates/vellum/tests/",
+    "crates/vellum-cli/src/",
+    "crates/vellum-parallel/",
+    "crates/vellum-testkit/src/",
+];
 
 fn exists(path: &str) -> bool {
     BASES.iter().any(|base| root().join(base).join(path).exists())

@@ -92,7 +92,8 @@ impl Config {
         }
     }
 
-    /// The same for two lengths, one thread and four, prepared, and two short rounds: half a minute.
+    /// The same for two lengths, one thread and four, prepared, and two short rounds: half a
+    /// minute.
     pub fn quick(directory: impl Into<PathBuf>) -> Config {
         let mut config = Config::new(directory);
         config.bytes = vec![256, 4096];

@@ -1,11 +1,11 @@
 //! Suite `image`: random writes of 4 KiB into a disk image, direct, many at a time. What does it
 //! cost how the space of the image was allocated?
 //!
-//! The image is a plain file that is treated as QEMU treats a qcow2 image: see the states. All cases
-//! take turns in rounds (A B C … A B C …), each with a new image, and write the same blocks in the
-//! same order; the first round is short and not counted. After each, the image is read back: each
-//! block must hold what was written there last, and zeros if nothing was. What this system can't do
-//! is told with the reason.
+//! The image is a plain file that is treated as QEMU treats a qcow2 image: see the states. All
+//! cases take turns in rounds (A B C … A B C …), each with a new image, and write the same blocks
+//! in the same order; the first round is short and not counted. After each, the image is read back:
+//! each block must hold what was written there last, and zeros if nothing was. What this system
+//! can't do is told with the reason.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -6,13 +6,13 @@
 //! long a writer stands still, and that memory and disk stay bounded.
 //!
 //! One way after the other, with everything written and settled in between; in rounds (A B C … A B
-//! C …) if there are several. The warm-up is a tenth as long: what happens from an idle beginning to
-//! saturation is what is looked for, and the series show where it begins.
+//! C …) if there are several. The warm-up is a tenth as long: what happens from an idle beginning
+//! to saturation is what is looked for, and the series show where it begins.
 //!
-//! **What is kept.** A log that goes on for ever is cut from behind. Every way keeps the same amount:
-//! the Vellum ways trim, the others go on in a new file and remove the oldest, as with logrotate.
-//! The default is twice the dirty limit if the disk has room for it; a log that kept less could be
-//! removed before it was ever written, and would meet no device at all.
+//! **What is kept.** A log that goes on for ever is cut from behind. Every way keeps the same
+//! amount: the Vellum ways trim, the others go on in a new file and remove the oldest, as with
+//! logrotate. The default is twice the dirty limit if the disk has room for it; a log that kept
+//! less could be removed before it was ever written, and would meet no device at all.
 //!
 //! **The dirty limit** is a share of memory (`vm.dirty_ratio`) or a number (`vm.dirty_bytes`), on a
 //! machine with much memory gigabytes. If it is not reached the report says so. An administrator

@@ -73,7 +73,8 @@ impl Suite for Config {
     /// # Cost
     ///
     /// The default writes and reads 330 GiB in each of four rounds, in as many cases: half an hour
-    /// to an hour on each filesystem, by its speed. [`Config::quick`] takes less than half a minute.
+    /// to an hour on each filesystem, by its speed. [`Config::quick`] takes less than half a
+    /// minute.
     fn plan(&self) -> Result<Plan<'_>> {
         self.check()?;
         let (bytes, reason) = self.fit(&self.scope.directory)?;

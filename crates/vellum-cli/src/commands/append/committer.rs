@@ -63,7 +63,8 @@ impl Committer {
         self.log.borrow()
     }
 
-    /// Goes on in the log that is at the path now, or makes one there: the old one was removed or moved.
+    /// Goes on in the log that is at the path now, or makes one there: the old one was removed or
+    /// moved.
     pub(super) fn reopen(&self) -> Result<()> {
         let new = self.log().reopen()?;
         // What was appended before is where the old log went, and is made to stay there.

@@ -2,7 +2,8 @@
 //! signal takes its course, so that the parent sees it.
 //!
 //! An append that waits, for space or for a process that is stopped, does not go on for being asked
-//! to end. So a thread gives it a moment, and then lets the signal end the process as it would have.
+//! to end. So a thread gives it a moment, and then lets the signal end the process as it would
+//! have.
 
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter};

@@ -59,7 +59,8 @@ pub(crate) struct BenchAppendArgs {
     /// With --saturate: a way ends earlier when it has appended so much
     #[arg(long, value_name = "BYTES", requires = "saturate", value_parser = values::bytes)]
     pub(crate) bytes_max: Option<u64>,
-    /// With --saturate: how much of a log is kept [default: twice the dirty limit, if there is room]
+    /// With --saturate: how much of a log is kept [default: twice the dirty limit, if there is
+    /// room]
     #[arg(long, value_name = "BYTES", requires = "saturate", value_parser = values::bytes)]
     pub(crate) keep: Option<u64>,
     #[command(flatten)]

@@ -10,9 +10,9 @@ use crate::lowargs::{examples, values};
 ///
 /// A file that grows, one that is written with zeros first, one that is allocated in different
 /// ways; several ways to sync; and all at once with a single sync. All take turns in rounds, the
-/// first of which is not counted; after each, the file is read back and compared. Times are compared
-/// with the file that grows, in the same round: below 1 is faster. What this system can't do is
-/// told with the reason.
+/// first of which is not counted; after each, the file is read back and compared. Times are
+/// compared with the file that grows, in the same round: below 1 is faster. What this system can't
+/// do is told with the reason.
 #[derive(Args, Debug)]
 #[command(after_help = examples::BENCH_SYNC)]
 pub(crate) struct BenchSyncArgs {

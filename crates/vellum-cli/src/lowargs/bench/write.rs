@@ -8,9 +8,9 @@ use crate::lowargs::{examples, values};
 
 /// Every way to make a file and to fill it: how fast, with and without a sync?
 ///
-/// Four tables: `create`, what it costs to make a file of a size; `mmap`, stores into a mapped file;
-/// `simple`, one thread, by the call and the size of its pieces; `parallel`, several threads and
-/// one file, or one each. All cases of a table take turns in rounds, the first of which is not
+/// Four tables: `create`, what it costs to make a file of a size; `mmap`, stores into a mapped
+/// file; `simple`, one thread, by the call and the size of its pieces; `parallel`, several threads
+/// and one file, or one each. All cases of a table take turns in rounds, the first of which is not
 /// counted; after each, the file is read back and compared. What this system can't do is told with
 /// the reason.
 ///
