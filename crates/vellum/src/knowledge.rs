@@ -42,7 +42,7 @@ pub(crate) struct Preparation {
     /// What [`Preallocate::Auto`] comes to; anything else is itself.
     pub(crate) preallocate: Preallocate,
     /// Whether to go on where the filesystem cannot allocate.
-    pub(crate) is_wish: bool,
+    pub(crate) is_best_effort: bool,
     /// Whether the blocks are written with zeros.
     pub(crate) writes_zeros: bool,
     /// Whether trimmed segments are used again.
@@ -61,7 +61,7 @@ pub(crate) fn preparation(filesystem: Filesystem, chosen: Preallocate, fill: Fil
     let recycles = preallocate == Preallocate::Recycle;
     Preparation {
         preallocate,
-        is_wish: chosen == Preallocate::Auto || (recycles && is_staged),
+        is_best_effort: chosen == Preallocate::Auto || (recycles && is_staged),
         writes_zeros: preallocate == Preallocate::Zeros || (recycles && is_staged),
         recycles,
     }
@@ -135,13 +135,13 @@ mod tests {
     fn only_what_was_asked_for_by_name_has_to_be_had() {
         let preparation = |chosen, fill| preparation(Filesystem::Ext, chosen, fill);
         let auto = preparation(Preallocate::Auto, Fill::Mapped);
-        assert!(auto.is_wish && !auto.writes_zeros && !auto.recycles);
+        assert!(auto.is_best_effort && !auto.writes_zeros && !auto.recycles);
         let staged = preparation(Preallocate::Auto, Fill::Staged);
         assert_eq!(staged, preparation(Preallocate::Recycle, Fill::Staged));
-        assert!(staged.is_wish && staged.writes_zeros && staged.recycles);
+        assert!(staged.is_best_effort && staged.writes_zeros && staged.recycles);
         let recycle = preparation(Preallocate::Recycle, Fill::Mapped);
-        assert!(!recycle.is_wish && !recycle.writes_zeros && recycle.recycles);
-        assert!(!preparation(Preallocate::Zeros, Fill::Staged).is_wish);
+        assert!(!recycle.is_best_effort && !recycle.writes_zeros && recycle.recycles);
+        assert!(!preparation(Preallocate::Zeros, Fill::Staged).is_best_effort);
     }
 
     #[test]

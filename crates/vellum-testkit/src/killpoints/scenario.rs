@@ -160,7 +160,7 @@ impl Operation {
         }
     }
 
-    /// Bytes of log per segment: as few as can be, so that everything is small and rolls over.
+    /// Bytes of log per segment: as few as can be, so that everything is small and rotates.
     pub fn segment_capacity(self) -> u64 {
         if self == Operation::LargeAppend { 16 << 10 } else { 4096 }
     }

@@ -12,7 +12,7 @@ use crate::log::fill::Filler;
 use crate::log::pad::{self, Reason};
 use crate::log::writer::Writer;
 use crate::shared::cursor::Range;
-use crate::shared::{bell, cursor};
+use crate::shared::{cursor, event_count};
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
 impl Core {
@@ -80,7 +80,7 @@ impl Writer<'_> {
     #[inline]
     pub(crate) fn publish(self, slot: &mut LocalSlot) {
         cursor::publish(self.words(), slot.index);
-        bell::ring(&self.words().bell, self.attachment.is_registered);
+        event_count::notify(&self.words().event_count, self.attachment.is_registered);
         self.end_use(slot);
     }
 

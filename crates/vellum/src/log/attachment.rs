@@ -77,7 +77,7 @@ pub(crate) struct LocalSlot {
     pub(crate) glance: Glance,
     /// Whether its last reservation went on in a new text file, whose predecessors are to be looked
     /// after.
-    pub(crate) has_rolled: bool,
+    pub(crate) has_rotated: bool,
 }
 
 impl LocalSlot {

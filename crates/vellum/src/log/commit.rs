@@ -18,7 +18,7 @@ use crate::log::writer::Writer;
 use crate::shared::commit::{self, Batch, Operation, Step};
 use crate::shared::lock::Until;
 use crate::shared::primitive::{self, Ordering};
-use crate::shared::{bell, cursor};
+use crate::shared::{cursor, event_count};
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
 /// How long those sleep at most who have found another one looking.
@@ -162,13 +162,13 @@ impl Writer<'_> {
     /// append, or died there.
     pub(crate) fn wait_for_writers(self, end: Lsn, wanted: Lsn, until: Until) -> Result<()> {
         let words = self.words();
-        let (rings, _) = bell::arm(&words.bell);
+        let (rings, _) = event_count::prepare_wait(&words.event_count);
         // Nobody rings for what others have sealed meanwhile.
         if self.is_sealed(end) || cursor::published(words) >= wanted {
             return Ok(());
         }
         let since = Instant::now();
-        bell::wait(&words.bell, rings, LOOK_FOR_THE_DEAD);
+        event_count::wait(&words.event_count, rings, LOOK_FOR_THE_DEAD);
         if since.elapsed() < LOOK_FOR_THE_DEAD {
             return Ok(());
         }
@@ -198,9 +198,9 @@ impl Writer<'_> {
 
     /// Does what others were about to do and will not: they died, or have handed it back.
     fn replace(self, until: Until) -> Result<()> {
-        let census = self.census();
+        let liveness = self.liveness();
         let Ok(sealer) = self.sealer(until) else { return Ok(()) };
-        let (left, is_stuck) = (sealer.take_over(&census), sealer.is_stuck());
+        let (left, is_stuck) = (sealer.take_over(&liveness), sealer.is_stuck());
         drop(sealer);
         if is_stuck {
             let what = "batches are sealed that nobody writes, behind what is durable";
@@ -209,7 +209,7 @@ impl Writer<'_> {
         match left {
             Some(batch) => self.write_left_batch(batch, until),
             None => {
-                commit::advance(&self.words().commits, self.attachment.me(), &census, until);
+                commit::advance(&self.words().commits, self.attachment.me(), &liveness, until);
                 Ok(())
             }
         }

@@ -188,8 +188,8 @@ impl Writer<'_> {
             return self.fail(batch, fault);
         }
         self.count(batch, since.elapsed());
-        let census = self.census();
-        commit::finish(&self.words().commits, self.attachment.me(), &census, batch, until);
+        let liveness = self.liveness();
+        commit::finish(&self.words().commits, self.attachment.me(), &liveness, batch, until);
         self.retire_stages();
         Ok(())
     }
@@ -213,7 +213,7 @@ impl Writer<'_> {
             }
             Fault::Device(failure) => {
                 // Whoever waits for the batch finds that out, this process too.
-                commit::poison(words, self.attachment.me(), &self.census(), failure);
+                commit::poison(words, self.attachment.me(), &self.liveness(), failure);
                 Ok(())
             }
         }

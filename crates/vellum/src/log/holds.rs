@@ -196,7 +196,7 @@ fn hold(
 pub(crate) fn state_of(core: &Core, owner: Owner, who: &Incarnation) -> ProcessState {
     let attachment = core.writer.as_ref().filter(|writer| writer.is_own());
     let is_alive = match attachment {
-        Some(writer) => Writer { core, attachment: writer.newest() }.census().is_alive(owner),
+        Some(writer) => Writer { core, attachment: writer.newest() }.liveness().is_alive(owner),
         None => core.outsider().standing(owner) != Standing::Gone,
     };
     if is_alive { state(who) } else { ProcessState::Dead }

@@ -15,10 +15,10 @@ use crate::log::core::Core;
 use crate::log::holds::HoldKind;
 use crate::log::writer::Writer;
 use crate::segment::file::Segment;
-use crate::shared::bell;
 use crate::shared::cursor::{self, Range};
+use crate::shared::event_count;
 use crate::shared::lock::Until;
-use crate::shared::participants::{self, Owner, Remembering};
+use crate::shared::participants::{self, CachedLiveness, Owner};
 use crate::shared::primitive::Ordering;
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
@@ -105,8 +105,8 @@ pub(crate) fn repair(writer: Writer<'_>) -> Result<u64> {
 pub(crate) fn repair_until(writer: Writer<'_>, until: Until) -> Result<u64> {
     let core = writer.core;
     let words = core.words();
-    let census = writer.census();
-    let who = Remembering::new(&census);
+    let liveness = writer.liveness();
+    let who = CachedLiveness::new(&liveness);
     if participants::orphaned_slots(words, &who).is_empty() {
         return Ok(0);
     }
@@ -119,7 +119,7 @@ pub(crate) fn repair_until(writer: Writer<'_>, until: Until) -> Result<u64> {
             Err(error) => answer = answer.and(Err(error)),
         }
     }
-    bell::ring(&words.bell, false);
+    event_count::notify(&words.event_count, false);
     answer
 }
 
@@ -210,7 +210,7 @@ pub(crate) fn is_held_back_by_the_dead(writer: Writer<'_>) -> bool {
     let words = core.words();
     cursor::oldest_in_flight(words, cursor::load(words))
         .and_then(|(slot, _)| participants::owner_of(words, slot))
-        .is_some_and(|owner| owner.is_gone(&writer.census()))
+        .is_some_and(|owner| owner.is_gone(&writer.liveness()))
 }
 
 /// Refuses to pad what cannot have been reserved.

@@ -98,10 +98,10 @@ impl Writer<'_> {
 
     /// Whether another participant is attached.
     fn has_company(self) -> bool {
-        let census = self.census();
+        let liveness = self.liveness();
         let mut others = participants::attached(self.core.words())
             .filter(|(owner, _)| *owner != self.attachment.me());
-        others.any(|(owner, _)| census.is_alive(owner))
+        others.any(|(owner, _)| liveness.is_alive(owner))
     }
 
     fn be_present(self) -> Result<()> {

@@ -22,7 +22,7 @@ use crate::log::window::Window;
 use crate::log::{open, pad};
 use crate::shared::participants::Standing;
 use crate::shared::primitive::Ordering;
-use crate::shared::{bell, cursor};
+use crate::shared::{cursor, event_count};
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
 /// How often to ask whether the writer in the way still lives: nobody rings for the dead.
@@ -30,7 +30,7 @@ const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
 /// How long to sleep when nothing is in flight, in case a writer died between publishing and
 /// ringing.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// The same for a reader that may not arm the bell.
+/// The same for a reader that may not note that it waits.
 const LOOK_AGAIN_UNARMED: Duration = Duration::from_millis(20);
 
 /// A record, borrowed from its reader until the next call.
@@ -269,8 +269,8 @@ impl Reader {
         let core = &self.core;
         let words = core.words();
         let (rings, is_armed) = match core.writer {
-            Some(_) => bell::arm(&words.bell),
-            None => (bell::listen(&words.bell), false),
+            Some(_) => event_count::prepare_wait(&words.event_count),
+            None => (event_count::listen(&words.event_count), false),
         };
         let end = Sight::of(core).end;
         if end > self.position {
@@ -283,7 +283,7 @@ impl Reader {
         } else {
             LOOK_AGAIN_UNARMED
         };
-        bell::wait(&words.bell, rings, remaining.map_or(pause, |r| r.min(pause)));
+        event_count::wait(&words.event_count, rings, remaining.map_or(pause, |r| r.min(pause)));
         if core.writer.is_some() && cursor::published(words) == end {
             cursor::note_wait(words);
         }

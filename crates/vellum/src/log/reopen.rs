@@ -17,7 +17,7 @@ use crate::log::names::LOCK_NAME;
 use crate::log::open;
 use crate::log::removal::Found;
 use crate::log::watch::Files;
-use crate::options::policy::PolicyWish;
+use crate::options::policy::PolicyUpdate;
 use crate::sys::clock;
 use crate::{Error, ErrorKind, Layout, Options, Result};
 
@@ -125,7 +125,7 @@ fn joining(core: &Core) -> Options {
         never_create: true,
         create_new: false,
         needs_lock: true,
-        policy: PolicyWish::default(),
+        policy: PolicyUpdate::default(),
         ..(*core.options).clone()
     }
 }
@@ -142,7 +142,7 @@ fn making(core: &Core) -> Options {
         never_create: false,
         create_new: true,
         needs_lock: false,
-        policy: if is_text { PolicyWish::of(core.policy()) } else { PolicyWish::default() },
+        policy: if is_text { PolicyUpdate::of(core.policy()) } else { PolicyUpdate::default() },
         ..joining(core)
     }
 }

@@ -229,7 +229,7 @@ impl Writer<'_> {
                 let message = "the log has used up its 16 PiB of positions; start a new one";
                 return Err(Error::new(ErrorKind::Exhausted, message).at_path(&self.dir));
             }
-            slot.has_rolled |= prepare.allocate_to(end, len)?;
+            slot.has_rotated |= prepare.allocate_to(end, len)?;
             let (limit, ready) = prepare.make_room(tail, end, len, is_ready)?;
             let opened = self.take_in_hand(slot, range);
             if let Ok(grant) = self.reserve_in_hand(slot, limit, len) {

@@ -87,7 +87,7 @@ fn refuse_more(writer: Writer<'_>, from: Lsn, error: &Error) {
         segment: core.segment_of(from),
         operation: Operation::Cut,
     };
-    commit::poison(&core.words().commits, writer.attachment.me(), &writer.census(), failure);
+    commit::poison(&core.words().commits, writer.attachment.me(), &writer.liveness(), failure);
 }
 
 /// Refuses to cut a file that has been compressed.

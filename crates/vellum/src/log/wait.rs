@@ -62,15 +62,15 @@ impl<'a> Writer<'a> {
     /// Takes the lock that `what` is about, by `until`.
     pub(crate) fn hold_until(self, what: HoldKind, until: Until) -> Result<Held<'a>> {
         let lock = self.core.lock_of(what).expect("a kind of lock");
-        let (me, census) = (self.attachment.me(), self.census());
-        let held = lock::acquire_within(lock, me, &census, Patience::from(until));
+        let (me, liveness) = (self.attachment.me(), self.liveness());
+        let held = lock::acquire_within(lock, me, &liveness, Patience::from(until));
         held.ok_or_else(|| self.timed_out(holds::of_lock(&self, what)))
     }
 
     /// Takes the right to seal, by `until`.
     pub(crate) fn sealer(self, until: Until) -> Result<Sealer<'a>> {
         let words = &self.core.words().commits;
-        let sealer = Sealer::within(words, self.attachment.me(), &self.census(), until);
+        let sealer = Sealer::within(words, self.attachment.me(), &self.liveness(), until);
         sealer.ok_or_else(|| self.timed_out(holds::of_lock(&self, HoldKind::Commit)))
     }
 }

@@ -8,7 +8,7 @@ use std::ops::Deref;
 use crate::Result;
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
-use crate::shared::participants::Census;
+use crate::shared::participants::LockLiveness;
 
 /// A log, and the place that the calling process has in it.
 #[derive(Clone, Copy)]
@@ -27,9 +27,9 @@ impl Core {
 
 impl<'a> Writer<'a> {
     /// What this process can find out about the other participants.
-    pub(crate) fn census(self) -> Census<'a> {
+    pub(crate) fn liveness(self) -> LockLiveness<'a> {
         let Writer { core, attachment } = self;
-        Census { words: core.words(), lock_file: attachment.lock_file(), me: attachment.me() }
+        LockLiveness { words: core.words(), lock_file: attachment.lock_file(), me: attachment.me() }
     }
 }
 

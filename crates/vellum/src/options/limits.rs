@@ -3,7 +3,7 @@
 use crate::options::choice::{Fill, Preallocate};
 use crate::{Error, ErrorKind, Result};
 
-/// Capacity of a segment unless chosen otherwise: long enough that rolling over costs nothing
+/// Capacity of a segment unless chosen otherwise: long enough that rotating costs nothing
 /// measurable, short enough that one prepared segment ahead is no burden.
 pub(crate) const SEGMENT_CAPACITY_BYTES_DEFAULT: u64 = 64 << 20;
 /// The same of a log that stages records: two or three segments of it are in memory.

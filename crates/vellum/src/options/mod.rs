@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::Result;
 use crate::options::choice::{Fill, Layout, OnStageFull, Preallocate};
 use crate::options::limits::{check_prefault, check_segment_capacity, check_sparse, invalid};
-use crate::options::policy::{OnFull, PolicyWish};
+use crate::options::policy::{OnFull, PolicyUpdate};
 
 /// How to open a log: a builder.
 ///
@@ -52,7 +52,7 @@ pub struct Options {
     pub(crate) create_new: bool,
     pub(crate) read_only: bool,
     pub(crate) ignores_advice: bool,
-    pub(crate) policy: PolicyWish,
+    pub(crate) policy: PolicyUpdate,
     pub(crate) on_full: OnFull,
     pub(crate) timeout: Option<Duration>,
     pub(crate) staged_segments_max: Option<u64>,

@@ -92,7 +92,7 @@ impl Policy {
 
 /// What a program says about the policy; what it leaves alone stays as the log has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PolicyWish {
+pub(crate) struct PolicyUpdate {
     pub(crate) rotate_bytes: Option<u64>,
     pub(crate) rotate_every: Option<Duration>,
     pub(crate) rotate_offset: Option<Duration>,
@@ -102,10 +102,10 @@ pub(crate) struct PolicyWish {
     pub(crate) compresses: Option<bool>,
 }
 
-impl PolicyWish {
+impl PolicyUpdate {
     /// The wish for exactly `policy`.
-    pub(crate) fn of(policy: Policy) -> PolicyWish {
-        PolicyWish {
+    pub(crate) fn of(policy: Policy) -> PolicyUpdate {
+        PolicyUpdate {
             rotate_bytes: policy.rotate_bytes,
             rotate_every: policy.rotate_every,
             rotate_offset: policy.rotate_every.map(|_| policy.rotate_offset),
@@ -118,7 +118,7 @@ impl PolicyWish {
 
     /// Whether the program leaves everything alone.
     pub(crate) fn is_empty(&self) -> bool {
-        *self == PolicyWish::default()
+        *self == PolicyUpdate::default()
     }
 
     /// What the options that are not left alone are called.
@@ -137,14 +137,14 @@ impl PolicyWish {
 
     /// The policy of a log that has `stored`; zeros stand for no limit.
     pub(crate) fn applied_to(&self, stored: Policy) -> Policy {
-        fn limit(wish: Option<u64>, stored: Option<u64>) -> Option<u64> {
-            wish.map_or(stored, |limit| (limit != 0).then_some(limit))
+        fn limit(update: Option<u64>, stored: Option<u64>) -> Option<u64> {
+            update.map_or(stored, |limit| (limit != 0).then_some(limit))
         }
         fn whole(span: Duration) -> Duration {
             Duration::from_secs(span.as_secs())
         }
-        fn span(wish: Option<Duration>, stored: Option<Duration>) -> Option<Duration> {
-            wish.map_or(stored, |span| Some(whole(span)).filter(|span| !span.is_zero()))
+        fn span(update: Option<Duration>, stored: Option<Duration>) -> Option<Duration> {
+            update.map_or(stored, |span| Some(whole(span)).filter(|span| !span.is_zero()))
         }
         Policy {
             rotate_bytes: limit(self.rotate_bytes, stored.rotate_bytes),

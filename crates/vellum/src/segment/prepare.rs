@@ -165,7 +165,7 @@ impl Preparer<'_> {
             answer => answer,
         };
         match allocated {
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) if preparation.is_wish => {}
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) if preparation.is_best_effort => {}
             answer => answer?,
         }
         if preparation.writes_zeros && !in_steps {
@@ -186,7 +186,7 @@ impl Preparer<'_> {
         let offset = header_len + begin.get() % self.geometry.segment_capacity;
         let len = limit.get() - begin.get();
         match sys::file::allocate_beyond(&fd, offset, len) {
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) if preparation.is_wish => Ok(()),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) if preparation.is_best_effort => Ok(()),
             Err(errno) => {
                 let what = &format!("find room for {len} bytes in");
                 Err(Error::os(errno, what, path))

@@ -203,7 +203,8 @@ impl<'a> Sealer<'a> {
     pub(crate) fn is_crowded(&self) -> bool {
         let ends = &self.words.ends;
         lanes_in_use(self.words).next().is_some()
-            || ends.next_batch.load(Ordering::Relaxed) < ends.crowded_until.load(Ordering::Relaxed)
+            || ends.next_batch.load(Ordering::Relaxed)
+                < ends.pad_until_batch.load(Ordering::Relaxed)
     }
 
     /// End of the newest seal, which may lie behind what is published, or in a batch already.
@@ -406,7 +407,7 @@ pub(crate) fn reset(words: &CommitWords, durable: Lsn) {
 
 /// Lets batches end on block boundaries for a while, because one had to wait for another's block.
 fn end_on_blocks(words: &CommitWords, next: u64) {
-    words.ends.crowded_until.store(next + CROWDED_BATCHES, Ordering::Relaxed);
+    words.ends.pad_until_batch.store(next + CROWDED_BATCHES, Ordering::Relaxed);
 }
 
 /// A batch that is being written and covers the block in which `start` lies.

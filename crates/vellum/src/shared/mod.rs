@@ -9,9 +9,9 @@
 //! The room of this crate with `unsafe` code, in two modules: [`region`] turns a mapping into
 //! [`words::Words`], and [`exclusive`] lends a value to one thread at a time.
 
-pub(crate) mod bell;
 pub(crate) mod commit;
 pub(crate) mod cursor;
+pub(crate) mod event_count;
 #[allow(unsafe_code)]
 pub(crate) mod exclusive;
 pub(crate) mod files;
@@ -19,7 +19,7 @@ pub(crate) mod lock;
 #[cfg(all(test, shuttle))]
 mod model;
 #[cfg(shuttle)]
-pub(crate) mod mortal;
+pub(crate) mod model_atomics;
 pub(crate) mod notice;
 pub(crate) mod participants;
 pub(crate) mod primitive;

@@ -1,10 +1,10 @@
 //! The protocol under a model checker: every order of steps, and death at any of them.
 //!
-//! The functions of [`cursor`], [`lock`], [`bell`] and [`participants`] that are shipped run here
-//! as processes of [`explore`](explore::explore), over words whose every operation is a step
-//! (`mortal`). The file is an array that says who wrote each byte. Beside it the model keeps what
-//! it knows by omniscience, noted in the same step as the exchange or the store that decides: who
-//! was granted which byte, and what each slot really has in flight.
+//! The functions of [`cursor`], [`lock`], [`event_count`] and [`participants`] that are shipped run
+//! here as processes of [`explore`](explore::explore), over words whose every operation is a step
+//! (`model_atomics`). The file is an array that says who wrote each byte. Beside it the model keeps
+//! what it knows by omniscience, noted in the same step as the exchange or the store that decides:
+//! who was granted which byte, and what each slot really has in flight.
 //!
 //! What is checked: no byte is granted twice; a verdict is what was really granted, neither more
 //! nor less; the published end never passes a byte that is not filled; what was acknowledged stays;
@@ -31,11 +31,11 @@ use shuttle::thread::{self, JoinHandle};
 
 use self::explore::{Deaths, Extent, explore};
 use super::cursor::{self, Grant, Packed, Range};
-use super::mortal::{self, Fate};
-use super::participants::{self, Liveness, Owner, Remembering};
+use super::model_atomics::{self, Fate};
+use super::participants::{self, CachedLiveness, Liveness, Owner};
 use super::primitive::{AtomicU64, Ordering};
 use super::words::{SLOT_COUNT, Words};
-use super::{bell, lock};
+use super::{event_count, lock};
 use crate::Lsn;
 
 /// Bytes of the file.
@@ -66,7 +66,7 @@ struct Kernel;
 
 impl Liveness for Kernel {
     fn is_alive(&self, owner: Owner) -> bool {
-        mortal::is_alive(owner.index())
+        model_atomics::is_alive(owner.index())
     }
 }
 
@@ -77,8 +77,11 @@ struct KernelAtLock {
 
 impl Liveness for KernelAtLock {
     fn is_alive(&self, owner: Owner) -> bool {
-        let is_alive = mortal::is_alive(owner.index());
-        mortal::forget(mortal::mix(self.before, owner.to_word() << 1 | u64::from(is_alive)));
+        let is_alive = model_atomics::is_alive(owner.index());
+        model_atomics::forget(model_atomics::mix(
+            self.before,
+            owner.to_word() << 1 | u64::from(is_alive),
+        ));
         is_alive
     }
 }
@@ -89,7 +92,7 @@ fn tag(process: usize, append: u64) -> u64 {
 }
 
 fn me() -> Owner {
-    Owner::new(mortal::me(), 1)
+    Owner::new(model_atomics::me(), 1)
 }
 
 fn index(lsn: u64) -> usize {
@@ -108,7 +111,7 @@ impl World {
     /// An empty log.
     fn begin() -> Arc<World> {
         let world = Arc::new(World::default());
-        mortal::begin(std::ptr::from_ref(&*world).addr());
+        model_atomics::begin(std::ptr::from_ref(&*world).addr());
         world.words.cursor.poke(Packed::new(Lsn::new(BEGIN), 0).to_word());
         world.words.ready_end.poke(BEGIN + FILE_LEN as u64);
         world
@@ -144,15 +147,15 @@ impl World {
 
     fn reserve(&self, slot: usize, tag: u64, len: u64) -> Range {
         let words = &self.words;
-        mortal::forget(tag);
+        model_atomics::forget(tag);
         let len_at = |start: Lsn| {
-            mortal::forget(tag << 16 | start.get());
+            model_atomics::forget(tag << 16 | start.get());
             len
         };
         let Ok(Grant { range, .. }) = cursor::reserve(words, slot, &words.ready_end, len_at) else {
             panic!("the file has room for all")
         };
-        mortal::forget(tag << 16 | 1 << 15 | range.start.get());
+        model_atomics::forget(tag << 16 | 1 << 15 | range.start.get());
         for granted in &self.granted[indices(range)] {
             assert_eq!(granted.poke(tag), 0, "a byte was granted twice");
         }
@@ -161,16 +164,16 @@ impl World {
     }
 
     fn lock(&self) -> lock::Held<'_> {
-        let before = mortal::memory();
+        let before = model_atomics::memory();
         let held = lock::acquire(&self.words.repair, me(), &KernelAtLock { before });
-        mortal::forget(before);
+        model_atomics::forget(before);
         held
     }
 
     /// As `log::pad::repair`.
     fn repair(&self) {
         let words = &self.words;
-        let who = Remembering::new(&Kernel);
+        let who = CachedLiveness::new(&Kernel);
         if participants::orphaned_slots(words, &who).is_empty() {
             return;
         }
@@ -188,7 +191,7 @@ impl World {
             self.in_flight[slot].poke(0);
             participants::release_slot(words, slot);
         }
-        bell::ring(&words.bell, false);
+        event_count::notify(&words.event_count, false);
     }
 
     /// Looks at the published end as a reader does.
@@ -229,7 +232,7 @@ impl World {
 /// Starts a process; they are numbered from 1.
 fn start(world: &Arc<World>, body: impl FnOnce(&World) + Send + 'static) -> JoinHandle<Fate> {
     let world = Arc::clone(world);
-    thread::spawn(move || mortal::live(|| body(&world)))
+    thread::spawn(move || model_atomics::live(|| body(&world)))
 }
 
 fn wait_for_all(processes: Vec<JoinHandle<Fate>>) {
@@ -257,7 +260,7 @@ fn write_and_repair(writers: usize, appends: u64, repairers: usize, looks: usize
     let read = move |world: &World| {
         let mut seen = Lsn::ZERO;
         for look in 0..looks {
-            mortal::forget(mortal::mix(seen.get(), look as u64));
+            model_atomics::forget(model_atomics::mix(seen.get(), look as u64));
             let published = world.observe();
             assert!(published >= seen, "the published end went back");
             seen = published;
@@ -322,17 +325,17 @@ fn take_turns(count: usize, turns: u64) {
         let held = world.lock();
         // Stays behind where the holder dies; the next one asks who it was.
         let inside = world.inside.peek() as usize;
-        assert!(inside == 0 || mortal::is_killed(inside), "two hold the lock");
-        world.inside.poke(mortal::me() as u64);
+        assert!(inside == 0 || model_atomics::is_killed(inside), "two hold the lock");
+        world.inside.poke(model_atomics::me() as u64);
         world.file[0].load(Ordering::Relaxed);
-        assert_eq!(world.inside.poke(0), mortal::me() as u64, "the lock was taken away");
+        assert_eq!(world.inside.poke(0), model_atomics::me() as u64, "the lock was taken away");
         drop(held);
     };
     let processes = (0..count)
         .map(|_| {
             start(&world, move |world| {
                 for number in 0..turns {
-                    mortal::forget(number);
+                    model_atomics::forget(number);
                     turn(world);
                 }
             })
@@ -345,16 +348,16 @@ fn take_turns(count: usize, turns: u64) {
 /// As `log::Reader::follow`: returns when `end` is published.
 fn follow(world: &World, end: u64) {
     let look = |seen: Lsn, rings: u64| {
-        mortal::forget(mortal::mix(seen.get(), rings));
+        model_atomics::forget(model_atomics::mix(seen.get(), rings));
         seen.max(world.observe())
     };
     let mut position = look(Lsn::new(BEGIN), 0);
     while position.get() < end {
-        mortal::forget(position.get());
-        let (rings, _) = bell::arm(&world.words.bell);
+        model_atomics::forget(position.get());
+        let (rings, _) = event_count::prepare_wait(&world.words.event_count);
         let published = look(position, 1 + u64::from(rings));
         if published == position {
-            bell::wait(&world.words.bell, rings, Duration::MAX);
+            event_count::wait(&world.words.event_count, rings, Duration::MAX);
         }
         position = look(published, 0);
     }
@@ -369,7 +372,7 @@ fn write_and_follow(writers: usize, appends: u64, followers: usize) {
             start(&world, move |world| {
                 for append in 0..appends {
                     world.append(writer - 1, tag(writer, append), 1);
-                    bell::ring(&world.words.bell, true);
+                    event_count::notify(&world.words.event_count, true);
                 }
             })
         })
@@ -457,11 +460,11 @@ fn a_release_wakes_who_waits() {
 
 #[test]
 fn nobody_sleeps_through_news() {
-    let name = "bell, 2 writers × 1 append, follower";
+    let name = "event_count, 2 writers × 1 append, follower";
     let one = explore(name, deaths(0, 0), Extent::All, || write_and_follow(2, 1, 1));
-    let name = "bell, 1 writer × 1 append, 2 followers";
+    let name = "event_count, 1 writer × 1 append, 2 followers";
     let two = explore(name, deaths(0, 0), Extent::All, || write_and_follow(1, 1, 2));
-    let name = "bell, 2 writers × 2 appends, 2 followers";
+    let name = "event_count, 2 writers × 2 appends, 2 followers";
     let many = Extent::Random(50_000);
     let many = explore(name, deaths(0, 0), many, || write_and_follow(2, 2, 2));
     let timeouts = [one, two, many].map(|counts| counts.timeouts_without_death());

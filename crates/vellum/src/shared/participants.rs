@@ -69,14 +69,14 @@ pub(crate) trait Liveness {
 }
 
 /// What the kernel knows of the participants of one log.
-pub(crate) struct Census<'a> {
+pub(crate) struct LockLiveness<'a> {
     pub(crate) words: &'a Words,
     /// The lock file, through the open file that holds the caller's own lock.
     pub(crate) lock_file: &'a OwnedFd,
     pub(crate) me: Owner,
 }
 
-impl Liveness for Census<'_> {
+impl Liveness for LockLiveness<'_> {
     fn is_alive(&self, owner: Owner) -> bool {
         if owner == self.me {
             return true;
@@ -126,18 +126,18 @@ impl Outsider<'_> {
 }
 
 /// Remembers answers, for a look at many slots of few participants.
-pub(crate) struct Remembering<'a, L> {
+pub(crate) struct CachedLiveness<'a, L> {
     who: &'a L,
     answers: RefCell<HashMap<Owner, bool>>,
 }
 
-impl<'a, L: Liveness> Remembering<'a, L> {
-    pub(crate) fn new(who: &'a L) -> Remembering<'a, L> {
-        Remembering { who, answers: RefCell::default() }
+impl<'a, L: Liveness> CachedLiveness<'a, L> {
+    pub(crate) fn new(who: &'a L) -> CachedLiveness<'a, L> {
+        CachedLiveness { who, answers: RefCell::default() }
     }
 }
 
-impl<L: Liveness> Liveness for Remembering<'_, L> {
+impl<L: Liveness> Liveness for CachedLiveness<'_, L> {
     fn is_alive(&self, owner: Owner) -> bool {
         *self.answers.borrow_mut().entry(owner).or_insert_with(|| self.who.is_alive(owner))
     }

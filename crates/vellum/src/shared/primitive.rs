@@ -4,7 +4,7 @@
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 
 #[cfg(shuttle)]
-pub(crate) use super::mortal::{AtomicU32, AtomicU64, fence};
+pub(crate) use super::model_atomics::{AtomicU32, AtomicU64, fence};
 #[cfg(shuttle)]
 pub(crate) use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -18,7 +18,7 @@ pub(crate) fn wait(word: &AtomicU32, seen: u32, timeout: Duration) {
     #[cfg(shuttle)]
     {
         let _ = timeout;
-        super::mortal::wait(word, seen);
+        super::model_atomics::wait(word, seen);
     }
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn wake_all(word: &AtomicU32) {
     #[cfg(not(shuttle))]
     crate::sys::wait::wake_all(word);
     #[cfg(shuttle)]
-    super::mortal::wake_all(word);
+    super::model_atomics::wake_all(word);
 }
 
 /// Wakes one of those who wait on `word`.
@@ -35,7 +35,7 @@ pub(crate) fn wake_one(word: &AtomicU32) {
     #[cfg(not(shuttle))]
     crate::sys::wait::wake_one(word);
     #[cfg(shuttle)]
-    super::mortal::wake_one(word);
+    super::model_atomics::wake_one(word);
 }
 
 /// Makes every registered process pass a full barrier; false where that cannot be had.
@@ -51,5 +51,5 @@ pub(crate) fn spin_loop() {
     #[cfg(not(shuttle))]
     std::hint::spin_loop();
     #[cfg(shuttle)]
-    super::mortal::spin_loop();
+    super::model_atomics::spin_loop();
 }

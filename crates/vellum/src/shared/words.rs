@@ -1,7 +1,7 @@
 //! Every word that participants share, in one structure laid over the control file.
 //!
 //! ```text
-//!  cursor ─ ready_end ─ allocated_end ─ begin ─ locks ─ bell ─ counts   one pair of lines each
+//!  cursor ─ ready_end ─ allocated_end ─ begin ─ locks ─ event_count ─ counts   one pair of lines each
 //!  participants[1024]   who is attached: one line each
 //!  slots[1024]          appends in flight: two lines each
 //!  commits              what is durable, what is on its way there, and what went wrong
@@ -76,7 +76,7 @@ pub(crate) struct Words {
     /// Held by who pads what dead participants left.
     pub(crate) repair: Alone<WatchedLockWords>,
     /// Rung when something was published and somebody waits for it.
-    pub(crate) bell: Alone<BellWords>,
+    pub(crate) event_count: Alone<EventCountWords>,
     pub(crate) counts: Alone<CountWords>,
     pub(crate) participants: [ParticipantWords; PARTICIPANT_COUNT],
     pub(crate) slots: [SlotWords; SLOT_COUNT],
@@ -184,7 +184,7 @@ pub(crate) struct CommitEndWords {
     /// Number of the batch that will be sealed next.
     pub(crate) next_batch: AtomicU64,
     /// Batches before this number end on a block boundary, so that the next need not wait.
-    pub(crate) crowded_until: AtomicU64,
+    pub(crate) pad_until_batch: AtomicU64,
     /// Positions below this lie in segments whose names survive a power cut.
     pub(crate) named_end: AtomicU64,
     /// The user's own mark.
@@ -310,10 +310,10 @@ pub(crate) struct NoticeWords {
     pub(crate) since: std::sync::atomic::AtomicU64,
 }
 
-/// How writers wake readers (`bell`).
+/// How writers wake readers (`event_count`).
 #[derive(Default)]
 #[repr(C)]
-pub(crate) struct BellWords {
+pub(crate) struct EventCountWords {
     /// Counts rings; slept on.
     pub(crate) rings: AtomicU32,
     /// 1 if somebody may be asleep.

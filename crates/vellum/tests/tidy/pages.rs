@@ -4,7 +4,20 @@ use crate::files::{self, Source, named, root};
 
 /// Words that were replaced, and by which. Letters around them count: `roll` does not find
 /// `scroll`.
-const BANNED: [(&str, &str); 0] = [];
+const BANNED: [(&str, &str); 9] = [
+    ("bell", "event count"),
+    ("census", "liveness"),
+    ("mortal", "model atomics"),
+    ("roll", "rotate"),
+    ("rolls", "rotates"),
+    ("crowded", "pad until"),
+    ("moods", "variation"),
+    ("e.g", "for example"),
+    ("i.e", "that is"),
+];
+
+/// The page that tells what was replaced.
+const VOCABULARY: &str = "docs/vocabulary.md";
 
 /// Pages that tell of earlier times and keep their words.
 const HISTORY: [&str; 2] = ["CHANGELOG.md", "docs/decisions/"];

@@ -25,7 +25,7 @@ use crate::shared::commit::{self, Sealer};
 use crate::shared::cursor::Range;
 use crate::shared::lock::Until;
 use crate::shared::primitive::{self, Ordering};
-use crate::shared::{bell, cursor};
+use crate::shared::{cursor, event_count};
 use crate::{Layout, Lsn, Result};
 
 /// How long to sleep before asking whether those who write are alive: nobody rings for the dead.
@@ -252,7 +252,8 @@ impl<'a> Writer<'a> {
 
     /// Waits until the seal that ends at `seal_end` is published, for a while.
     ///
-    /// The bell stays unarmed: those who append without a pause would ring it for every record.
+    /// The event count stays unarmed: those who append without a pause would ring it for every
+    /// record.
     fn wait_for_seal(self, end: Lsn, seal_end: Lsn, until: Until) -> Result<()> {
         let words = self.words();
         let is_there = || self.is_sealed(end) || cursor::published(words) >= seal_end;
@@ -267,7 +268,11 @@ impl<'a> Writer<'a> {
             if since.elapsed() >= LOOK_FOR_THE_DEAD {
                 return self.repair_what_holds_back(until);
             }
-            bell::wait(&words.bell, bell::listen(&words.bell), SEAL_LOOK_AGAIN);
+            event_count::wait(
+                &words.event_count,
+                event_count::listen(&words.event_count),
+                SEAL_LOOK_AGAIN,
+            );
         }
         Ok(())
     }

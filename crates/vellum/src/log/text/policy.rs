@@ -13,7 +13,7 @@ use crate::log::core::Core;
 use crate::log::names::GEOMETRY_NAME;
 use crate::log::prepare_lock::Prepare;
 use crate::log::writer::Writer;
-use crate::options::policy::PolicyWish;
+use crate::options::policy::PolicyUpdate;
 use crate::segment::listing::Listing;
 use crate::shared::files::Newest;
 use crate::shared::primitive::Ordering;
@@ -34,9 +34,9 @@ impl Core {
     }
 
     /// Refuses to read a log with a wish to change its policy.
-    pub(crate) fn check_policy(&self, wish: &PolicyWish) -> Result<()> {
+    pub(crate) fn check_policy(&self, update: &PolicyUpdate) -> Result<()> {
         let policy = self.policy();
-        if wish.applied_to(policy) == policy {
+        if update.applied_to(policy) == policy {
             return Ok(());
         }
         let message = "a policy cannot be changed by who opens the log for reading only";
@@ -95,16 +95,16 @@ impl Prepare<'_> {
 
 impl Writer<'_> {
     /// Changes the policy as `wish` says, for everybody, and sees to it that the words tell it.
-    pub(crate) fn join_policy(self, wish: &PolicyWish) -> Result<()> {
+    pub(crate) fn join_policy(self, update: &PolicyUpdate) -> Result<()> {
         let words = self.words();
         let followed = words.files.policy.load();
-        let is_settled = followed.is_some_and(|policy| wish.applied_to(policy) == policy);
+        let is_settled = followed.is_some_and(|policy| update.applied_to(policy) == policy);
         if self.geometry.layout == Layout::Framed || is_settled {
             return Ok(());
         }
         let prepare = self.lock_prepare()?;
         let stored = self.stored_policy();
-        let policy = wish.applied_to(stored);
+        let policy = update.applied_to(stored);
         words.files.policy.unload();
         if policy != stored {
             self.store_policy(&policy)?;

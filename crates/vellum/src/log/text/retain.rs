@@ -102,8 +102,8 @@ impl Writer<'_> {
     /// published is published.
     #[inline]
     pub(crate) fn tidy_after(self, slot: &mut LocalSlot) {
-        if slot.has_rolled {
-            slot.has_rolled = false;
+        if slot.has_rotated {
+            slot.has_rotated = false;
             self.tidy();
         }
     }

@@ -87,10 +87,10 @@ impl<'a> Writer<'a> {
             pauses = if now == seen { pauses + 1 } else { 0 };
             seen = now;
             if pauses == PAUSES_MAX {
-                let census = self.census();
+                let liveness = self.liveness();
                 let most = self.timeout.map_or(u128::MAX, |time| time.as_millis() / SLEEP_MILLIS);
                 let patience = Patience::Sleeps(most.min(SLEEPS_MAX.into()) as u32);
-                break lock::acquire_within(words, self.attachment.me(), &census, patience);
+                break lock::acquire_within(words, self.attachment.me(), &liveness, patience);
             }
         };
         let given_up = if held.is_some() { 0 } else { seen.0 };

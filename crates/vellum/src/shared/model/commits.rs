@@ -25,7 +25,7 @@ use super::explore::{Extent, explore};
 use super::{BEGIN, deaths, index, tag};
 use crate::Lsn;
 use crate::shared::cursor::{self, Packed};
-use crate::shared::mortal;
+use crate::shared::model_atomics;
 use crate::shared::participants::Owner;
 use crate::shared::primitive::AtomicU64;
 use crate::shared::words::{LANE_COUNT, LaneWords, Words};
@@ -60,7 +60,7 @@ pub(super) struct Plan {
 impl World {
     fn begin(plan: Plan) -> Arc<World> {
         let world = Arc::new(World { lanes: plan.lanes, lack: plan.lack, ..World::default() });
-        mortal::begin(std::ptr::from_ref(&*world).addr());
+        model_atomics::begin(std::ptr::from_ref(&*world).addr());
         let words = &world.words;
         words.cursor.poke(Packed::new(Lsn::new(BEGIN), 0).to_word());
         words.ready_end.poke(BEGIN + LOG_LEN as u64);
@@ -73,7 +73,7 @@ impl World {
         world.append_first(&plan.appends[..plan.appended]);
         world.device.failing.poke(plan.failing.map_or(0, |number| number + 1));
         let (watched, seen) = (Arc::clone(&world), Cell::new((0, 0)));
-        mortal::watch(move || watched.check(&seen));
+        model_atomics::watch(move || watched.check(&seen));
         world
     }
 
@@ -129,7 +129,9 @@ impl World {
 
     /// Where the first record of the calling process ends, which others have appended.
     pub(super) fn end_of_first(&self, appends: &[&[u64]]) -> Lsn {
-        Lsn::new(BEGIN + appends[..mortal::me()].iter().map(|appends| appends[0]).sum::<u64>())
+        Lsn::new(
+            BEGIN + appends[..model_atomics::me()].iter().map(|appends| appends[0]).sum::<u64>(),
+        )
     }
 }
 
@@ -138,7 +140,7 @@ fn run(plan: Plan) {
     let world = World::begin(plan);
     let start = |_| {
         let world = Arc::clone(&world);
-        thread::spawn(move || mortal::live(|| world.live(plan)))
+        thread::spawn(move || model_atomics::live(|| world.live(plan)))
     };
     let processes: Vec<_> = plan.appends.iter().map(start).collect();
     for process in processes {

@@ -9,7 +9,7 @@ use crate::Lsn;
 use crate::shared::commit::{self, Batch, Failure, Operation, Sealer, Step};
 use crate::shared::cursor::Grant;
 use crate::shared::primitive::{self, Ordering};
-use crate::shared::{bell, cursor, lock, mortal, participants};
+use crate::shared::{cursor, event_count, lock, model_atomics, participants};
 
 /// The log is poisoned, or this process cannot commit.
 pub(super) struct Refused;
@@ -26,10 +26,10 @@ pub(super) enum Lack {
 impl World {
     /// What one process does.
     pub(super) fn live(&self, plan: Plan) {
-        for (append, len) in (0..).zip(plan.appends[mortal::me() - 1]) {
-            let tag = tag(mortal::me(), append);
-            mortal::forget(tag);
-            let end = match append == 0 && mortal::me() <= plan.appended {
+        for (append, len) in (0..).zip(plan.appends[model_atomics::me() - 1]) {
+            let tag = tag(model_atomics::me(), append);
+            model_atomics::forget(tag);
+            let end = match append == 0 && model_atomics::me() <= plan.appended {
                 true => self.end_of_first(plan.appends),
                 false => self.append(tag, *len),
             };
@@ -41,31 +41,31 @@ impl World {
 
     /// As `log::append`. Returns where the record ends.
     fn append(&self, tag: u64, len: u64) -> Lsn {
-        let (words, slot) = (&self.words, mortal::me() - 1);
+        let (words, slot) = (&self.words, model_atomics::me() - 1);
         let len_at = |start: Lsn| {
-            mortal::forget(tag << 16 | start.get());
+            model_atomics::forget(tag << 16 | start.get());
             len
         };
         let Ok(Grant { range, .. }) = cursor::reserve(words, slot, &words.ready_end, len_at) else {
             panic!("the log has room for all")
         };
-        mortal::forget(tag << 16 | 1 << 15 | range.start.get());
+        model_atomics::forget(tag << 16 | 1 << 15 | range.start.get());
         // One step for all: what matters is before or after a write of the block.
         self.stage[index(range.start.get())].store(tag, Ordering::Relaxed);
         for byte in &self.stage[indices(range)] {
             byte.poke(tag);
         }
         cursor::publish(words, slot);
-        bell::ring(&words.bell, true);
+        event_count::notify(&words.event_count, true);
         range.end()
     }
 
     /// As `log::commit::commit_to`. `label` says how far the process is.
     pub(super) fn commit_to(&self, end: Lsn, label: u64) -> Result<(), Refused> {
         let words = &self.words.commits;
-        let label = mortal::mix(label, end.get());
+        let label = model_atomics::mix(label, end.get());
         loop {
-            mortal::forget(label);
+            model_atomics::forget(label);
             match commit::next_step(words, end, BLOCK, self.lanes) {
                 Step::Done => return Ok(self.check_device(BEGIN, end.get())),
                 Step::Poisoned => return Err(Refused),
@@ -74,9 +74,12 @@ impl World {
                 Step::Lead => self.wait_for_writers(end, label),
                 Step::Wait(word, seen) => {
                     let place = std::ptr::from_ref(word).addr() - std::ptr::from_ref(self).addr();
-                    mortal::forget(mortal::mix(label, (place as u64) << 32 | u64::from(seen)));
+                    model_atomics::forget(model_atomics::mix(
+                        label,
+                        (place as u64) << 32 | u64::from(seen),
+                    ));
                     primitive::wait(word, seen, Duration::MAX);
-                    if mortal::was_late() {
+                    if model_atomics::was_late() {
                         self.replace(label)?;
                     }
                 }
@@ -85,15 +88,15 @@ impl World {
     }
 
     fn sealer(&self) -> Sealer<'_> {
-        let before = mortal::memory();
+        let before = model_atomics::memory();
         let sealer = Sealer::new(&self.words.commits, me(), &KernelAtLock { before });
-        mortal::forget(before);
+        model_atomics::forget(before);
         sealer
     }
 
     /// As `log::commit::lead`, without a seal.
     fn lead(&self, end: Lsn, label: u64) -> Result<bool, Refused> {
-        mortal::forget(mortal::mix(label, 1));
+        model_atomics::forget(model_atomics::mix(label, 1));
         let sealer = self.sealer();
         let Some(start) = sealer.next_start(BLOCK, self.lanes) else { return Ok(true) };
         let published = cursor::published(&self.words);
@@ -105,14 +108,14 @@ impl World {
             commit::pass_on(&self.words.commits);
             return Err(Refused);
         }
-        mortal::forget(mortal::mix(label, published.get() << 16 | start.get() << 8));
+        model_atomics::forget(model_atomics::mix(label, published.get() << 16 | start.get() << 8));
         let Some(batch) = sealer.seal(start, published) else { return Ok(true) };
         drop(sealer);
         self.write_batch(batch, label).map(|()| true)
     }
 
     fn lacks(&self, lack: Lack) -> bool {
-        self.lack == Some((mortal::me(), lack))
+        self.lack == Some((model_atomics::me(), lack))
     }
 
     /// As `log::device::write_batch`.
@@ -124,10 +127,10 @@ impl World {
         }
         let (start, end) = (batch.start.get(), batch.end.get());
         let what = batch.number << 24 | (batch.lane as u64) << 16 | end << 8 | start;
-        mortal::forget(mortal::mix(label, what << 8 | 2));
+        model_atomics::forget(model_atomics::mix(label, what << 8 | 2));
         let is_hopeless = || words.poison.errno.peek() != 0;
         let is_written = self.device.write(&self.stage, batch, is_hopeless);
-        let before = mortal::memory();
+        let before = model_atomics::memory();
         let who = KernelAtLock { before };
         if is_written {
             commit::finish(words, me(), &who, batch, None);
@@ -144,29 +147,29 @@ impl World {
     /// As `log::commit::wait_for_writers`.
     fn wait_for_writers(&self, end: Lsn, label: u64) {
         let words = &self.words;
-        mortal::forget(mortal::mix(label, 3));
-        let (rings, _) = bell::arm(&words.bell);
+        model_atomics::forget(model_atomics::mix(label, 3));
+        let (rings, _) = event_count::prepare_wait(&words.event_count);
         let sealed = words.commits.ends.sealed.load(Ordering::Acquire);
         if sealed >= end.get() || cursor::published(words).get() > sealed {
             return;
         }
-        mortal::forget(mortal::mix(label, u64::from(rings) << 8 | 4));
-        bell::wait(&words.bell, rings, Duration::MAX);
-        if mortal::was_late() {
-            mortal::forget(mortal::mix(label, 5));
+        model_atomics::forget(model_atomics::mix(label, u64::from(rings) << 8 | 4));
+        event_count::wait(&words.event_count, rings, Duration::MAX);
+        if model_atomics::was_late() {
+            model_atomics::forget(model_atomics::mix(label, 5));
             self.repair();
         }
     }
 
     /// As `log::commit::replace`.
     fn replace(&self, label: u64) -> Result<(), Refused> {
-        mortal::forget(mortal::mix(label, 6));
+        model_atomics::forget(model_atomics::mix(label, 6));
         let left = self.sealer().take_over(&Kernel);
         match left {
             Some(batch) => self.write_batch(batch, label),
             None => {
-                mortal::forget(mortal::mix(label, 7));
-                let who = KernelAtLock { before: mortal::memory() };
+                model_atomics::forget(model_atomics::mix(label, 7));
+                let who = KernelAtLock { before: model_atomics::memory() };
                 commit::advance(&self.words.commits, me(), &who, None);
                 Ok(())
             }
@@ -187,6 +190,6 @@ impl World {
             cursor::publish(words, slot);
             participants::release_slot(words, slot);
         }
-        bell::ring(&words.bell, false);
+        event_count::notify(&words.event_count, false);
     }
 }

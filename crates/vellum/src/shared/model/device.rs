@@ -7,7 +7,7 @@
 //! cut at that moment, whichever blocks of which write arrived.
 
 use super::super::commit::Batch;
-use super::super::mortal::{self, TASK_COUNT};
+use super::super::model_atomics::{self, TASK_COUNT};
 use super::super::primitive::{AtomicU64, Ordering};
 use super::index;
 
@@ -39,7 +39,7 @@ impl Device {
     ) -> bool {
         let start = batch.start.get() / BLOCK * BLOCK;
         let end = batch.end.get().next_multiple_of(BLOCK);
-        let write = &self.writes[mortal::me()];
+        let write = &self.writes[model_atomics::me()];
         write.store(start << 8 | end, Ordering::Relaxed);
         self.check_alone(start, end);
         let is_failing = self.failing.peek() == batch.number + 1;
@@ -69,7 +69,7 @@ impl Device {
         for (task, write) in self.writes.iter().enumerate() {
             let (other_start, other_end) = (write.peek() >> 8, write.peek() & 0xff);
             let is_apart = end <= other_start || other_end <= start;
-            let is_over = task == mortal::me() || mortal::is_killed(task);
+            let is_over = task == model_atomics::me() || model_atomics::is_killed(task);
             assert!(is_over || is_apart, "two writes cover the same block");
         }
     }

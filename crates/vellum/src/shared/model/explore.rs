@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 
-use crate::shared::mortal;
+use crate::shared::model_atomics;
 
 /// Which deaths are possible.
 #[derive(Clone, Copy)]
@@ -131,7 +131,7 @@ impl Explorer {
 
     /// Steps that can come next and are worth trying.
     fn choices(&self, runnable: &[&Task]) -> Vec<Choice> {
-        let awake = |task: &&&Task| !mortal::is_asleep(task.id().into());
+        let awake = |task: &&&Task| !model_atomics::is_asleep(task.id().into());
         let mut choices: Vec<_> =
             runnable.iter().filter(awake).map(|task| Choice::step(task.id())).collect();
         if self.died < self.deaths.count {
@@ -146,7 +146,7 @@ impl Explorer {
     /// The next step on a path that is tried for the first time.
     fn choose_new(&mut self, choices: Vec<Choice>) -> Choice {
         let first = choices[0];
-        if self.is_known || !self.seen.insert(mortal::digest()) {
+        if self.is_known || !self.seen.insert(model_atomics::digest()) {
             self.is_known = true;
             return first;
         }
@@ -169,14 +169,14 @@ impl Explorer {
 
     fn next_random(&mut self) -> u64 {
         self.random = self.random.wrapping_add(1);
-        mortal::mix(self.random, 7)
+        model_atomics::mix(self.random, 7)
     }
 
     /// Answers a process's question, of which there are `count` answers.
     fn answer(&mut self, task: TaskId, count: usize) {
         let answers = |answer| Choice { answer, ..Choice::step(task) };
         let choice = self.choose(|_| (0..count).map(answers).collect());
-        mortal::answer(choice.answer);
+        model_atomics::answer(choice.answer);
     }
 
     /// The next step, on a path that is tried for the first time or one that is tried again.
@@ -198,7 +198,7 @@ impl Explorer {
             self.counts.timeouts_without_death.fetch_add(1, Ordering::Relaxed);
         }
         for task in runnable {
-            mortal::time_out(task.id().into());
+            model_atomics::time_out(task.id().into());
         }
     }
 }
@@ -227,26 +227,26 @@ impl Scheduler for Explorer {
         current: Option<TaskId>,
         _is_yielding: bool,
     ) -> Option<TaskId> {
-        if let (count @ 1.., Some(task)) = (mortal::question(), current) {
+        if let (count @ 1.., Some(task)) = (model_atomics::question(), current) {
             self.answer(task, count);
             return Some(task);
         }
         // The first process only starts the others, waits for them and looks at what is left.
         let is_private = |task: &&&Task| {
             let index = task.id().into();
-            index == 0 || mortal::is_private(index)
+            index == 0 || model_atomics::is_private(index)
         };
         if let Some(task) = runnable.iter().find(is_private) {
             return Some(task.id());
         }
-        if runnable.iter().all(|task| mortal::is_asleep(task.id().into())) {
+        if runnable.iter().all(|task| model_atomics::is_asleep(task.id().into())) {
             self.pass_timeouts(runnable);
         }
         let choice = self.choose(|explorer| explorer.choices(runnable));
         if choice.dies {
             self.died += 1;
             self.counts.deaths.fetch_add(1, Ordering::Relaxed);
-            mortal::kill(choice.task.into());
+            model_atomics::kill(choice.task.into());
         }
         Some(choice.task)
     }

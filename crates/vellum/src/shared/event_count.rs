@@ -1,0 +1,63 @@
+//! How a writer wakes those who wait for records.
+//!
+//! A reader that has seen everything prepares to wait, looks once more, and sleeps on `rings`. A
+//! writer that has published looks whether the event count is armed; the first to see it disarms
+//! it, rings and wakes everybody. So a log that nobody follows costs its writers one load per
+//! record, and a reader that dies while it sleeps costs one wake, once.
+//!
+//! Between publishing and looking stands a full barrier, or the two could miss each other. It is
+//! the reader that makes the writers pass it (`sys::barrier`); writers that the kernel does not let
+//! register for that bring their own.
+//!
+//! A reader that may not write to the control file cannot note that it waits; it sleeps for a short
+//! while instead and is woken early where somebody else has armed it.
+
+use std::time::Duration;
+
+use super::primitive::{self, Ordering, fence};
+use super::words::EventCountWords;
+
+/// Says that somebody is about to sleep; returns what to pass to [`wait`], and whether the event
+/// count will ring for everything that is not published yet.
+///
+/// The caller looks for news after this and before it waits.
+pub(crate) fn prepare_wait(event_count: &EventCountWords) -> (u32, bool) {
+    let rings = event_count.rings.load(Ordering::Acquire);
+    event_count.armed.store(1, Ordering::SeqCst);
+    // Pairs with the fence in `notify`: either the writer sees the event count armed, or this
+    // reader's next look sees what the writer published.
+    fence(Ordering::SeqCst);
+    (rings, primitive::make_others_fence())
+}
+
+/// What to pass to [`wait`] where the event count cannot be armed.
+pub(crate) fn listen(event_count: &EventCountWords) -> u32 {
+    event_count.rings.load(Ordering::Acquire)
+}
+
+/// Sleeps until the event count rings, at most for `timeout`.
+pub(crate) fn wait(event_count: &EventCountWords, rings: u32, timeout: Duration) {
+    primitive::wait(&event_count.rings, rings, timeout);
+}
+
+/// Wakes whoever sleeps; to be called after publishing. `is_registered` says that the caller's
+/// process passes the barriers of `sys::barrier`.
+#[inline]
+pub(crate) fn notify(event_count: &EventCountWords, is_registered: bool) {
+    if is_registered {
+        primitive::compiler_fence(Ordering::SeqCst);
+    } else {
+        fence(Ordering::SeqCst);
+    }
+    if event_count.armed.load(Ordering::Relaxed) != 0 {
+        notify_armed(event_count);
+    }
+}
+
+#[cold]
+fn notify_armed(event_count: &EventCountWords) {
+    if event_count.armed.swap(0, Ordering::SeqCst) != 0 {
+        event_count.rings.fetch_add(1, Ordering::SeqCst);
+        primitive::wake_all(&event_count.rings);
+    }
+}
