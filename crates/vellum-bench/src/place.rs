@@ -1,7 +1,7 @@
 //! Where a suite is run: in the directory given, and on filesystems made for the run.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -9,11 +9,44 @@ use crate::conditions::{filesystem_of, free_bytes};
 use crate::error::{Context, Error, Result};
 use crate::progress::{Event, Progress};
 use crate::scratch::{Room, ScratchKind};
-use crate::suite::Scope;
 use crate::sys;
 
 /// So many times as much as stays free.
 const FREE_SHARE: u64 = 10;
+
+/// Where a suite is measured, and how often.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Scope {
+    /// A directory that exists, on the filesystem of interest. A run makes a new directory in it
+    /// and removes that at the end.
+    pub directory: PathBuf,
+    /// Is the filesystem of that directory measured? The default is yes.
+    pub in_directory: bool,
+    /// Filesystems to make for the run and to measure too; the default is none. Needs root.
+    pub scratch: Vec<ScratchKind>,
+    /// How many rounds are counted. A warm-up precedes them.
+    pub rounds: u32,
+}
+
+impl Scope {
+    /// `rounds` rounds in `directory`.
+    pub(crate) fn new(directory: impl Into<PathBuf>, rounds: u32) -> Scope {
+        Scope { directory: directory.into(), in_directory: true, scratch: Vec::new(), rounds }
+    }
+
+    /// How many filesystems are measured.
+    pub(crate) fn places(&self) -> u64 {
+        u64::from(self.in_directory) + self.scratch.len() as u64
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.places() == 0 || self.rounds == 0 {
+            return Err(Error::invalid("a directory or a filesystem and one round are needed"));
+        }
+        ScratchKind::check(&self.scratch)
+    }
+}
 
 /// One of the places.
 pub(crate) struct Place<'a> {

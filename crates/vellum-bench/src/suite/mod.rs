@@ -20,16 +20,15 @@ pub mod sync;
 pub mod write;
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub(crate) use arena::{Arena, Entrant, Turn};
 
 use crate::conditions::Conditions;
 use crate::error::{Context, Error, Result};
-use crate::place::{self, Places};
+use crate::place::{self, Places, Scope};
 use crate::progress::{Event, Progress};
 use crate::report::{Case, Report};
-use crate::scratch::ScratchKind;
 
 /// A load average above this means that other programs are running.
 const LOAD_MAX: f64 = 0.5;
@@ -88,40 +87,6 @@ pub fn suites(directory: &Path, is_quick: bool) -> [Box<dyn Suite>; 6] {
         Box::new(image::Config::new(directory)),
         Box::new(saturate::Config::new(directory)),
     ]
-}
-
-/// Where a suite is measured, and how often.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Scope {
-    /// A directory that exists, on the filesystem of interest. A run makes a new directory in it
-    /// and removes that at the end.
-    pub directory: PathBuf,
-    /// Is the filesystem of that directory measured? The default is yes.
-    pub in_directory: bool,
-    /// Filesystems to make for the run and to measure too; the default is none. Needs root.
-    pub scratch: Vec<ScratchKind>,
-    /// How many rounds are counted. A warm-up precedes them.
-    pub rounds: u32,
-}
-
-impl Scope {
-    /// `rounds` rounds in `directory`.
-    pub(crate) fn new(directory: impl Into<PathBuf>, rounds: u32) -> Scope {
-        Scope { directory: directory.into(), in_directory: true, scratch: Vec::new(), rounds }
-    }
-
-    /// How many filesystems are measured.
-    pub(crate) fn places(&self) -> u64 {
-        u64::from(self.in_directory) + self.scratch.len() as u64
-    }
-
-    fn check(&self) -> Result<()> {
-        if self.places() == 0 || self.rounds == 0 {
-            return Err(Error::invalid("a directory or a filesystem and one round are needed"));
-        }
-        ScratchKind::check(&self.scratch)
-    }
 }
 
 /// What a suite will do. [`Suite::plan`] makes it, [`Suite::run`] carries it out.

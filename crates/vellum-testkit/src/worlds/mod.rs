@@ -4,7 +4,7 @@
 //!   table          the worlds, and what each promises     shape       the kinds of logs
 //!   campaign       workers in some worlds, and the check  check       what must be true afterwards
 //!   crew           starts workers, hears, kills, stops
-//!   surroundings   what is around the log, and changes    enter       how a worker gets into a world
+//!   surroundings   what is around the log, and changes    enter       how a worker gets there
 //!   worker         one process, or a fork's two           operations  what it does to the log
 //!   report         what workers say                       ledger      what they were promised
 //!   sys            system calls and the unsafe code       cli         the command line

@@ -1,7 +1,7 @@
 //! Every word that participants share, in one structure laid over the control file.
 //!
 //! ```text
-//!  cursor ─ ready_end ─ allocated_end ─ begin ─ locks ─ event_count ─ counts   one pair of lines each
+//!  cursor ─ ready_end ─ allocated_end ─ begin ─ locks ─ event_count ─ counts  pairs of lines
 //!  participants[1024]   who is attached: one line each
 //!  slots[1024]          appends in flight: two lines each
 //!  commits              what is durable, what is on its way there, and what went wrong

@@ -105,6 +105,7 @@ pub(crate) fn banned_words() -> Vec<String> {
     for source in texts() {
         if HISTORY.iter().any(|name| source.name.starts_with(name))
             || source.name.contains("/tidy/")
+            || source.name == VOCABULARY
         {
             continue;
         }

@@ -4,8 +4,8 @@
 //! their space made ready ahead. All logs have segments of the same size: the one of a staged log,
 //! or less where space is short.
 
-use std::fs;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
 use vellum::{Fill, Options, Preallocate};
@@ -14,11 +14,11 @@ use super::Field;
 use super::default::{Default, unadvised};
 use crate::advise::Purpose;
 use crate::advise::way::{LogWay, Way};
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, Result};
+use crate::suite::commit::Cell;
+use crate::suite::commit::keeper::Keeper;
 use crate::suite::commit::round::{Times, measure};
 use crate::suite::commit::vellum_log::Vellum;
-use crate::suite::commit::{Cell, Contender, Prepared};
-use crate::suite::settle;
 
 /// A short record, as most logs that commit have.
 const RECORD_BYTES: usize = 256;
@@ -54,7 +54,7 @@ pub(in crate::advise) struct WalField {
     ways: Vec<LogWay>,
     threads: [u32; 2],
     segment_bytes: u64,
-    logs: Vec<Option<Box<dyn Prepared>>>,
+    logs: Vec<Keeper>,
     slice: Duration,
 }
 
@@ -74,16 +74,15 @@ impl WalField {
         }
         let several = u32::try_from(2 * cores).unwrap_or(u32::MAX).clamp(2, 4);
         let default = Default::of(&dir, &unadvised(Options::wal()))?;
+        let segment_bytes = segment_bytes.min(usual);
         let ways = default.and(&OTHERS);
-        Ok(WalField {
-            dir,
-            default,
-            threads: [1, several],
-            segment_bytes: segment_bytes.min(usual),
-            logs: ways.iter().map(|_| None).collect(),
-            ways,
-            slice: SLICE_FIRST,
-        })
+        let log = |(index, way): (usize, &LogWay)| {
+            let vellum = Vellum { options: options(*way, segment_bytes), is_prepared: true };
+            Keeper::new(Rc::new(vellum), dir.join(index.to_string()))
+        };
+        let logs = ways.iter().enumerate().map(log).collect();
+        let threads = [1, several];
+        Ok(WalField { dir, default, ways, threads, segment_bytes, logs, slice: SLICE_FIRST })
     }
 
     /// Whether space or time is too short for the usual segments; then how long they are.
@@ -91,35 +90,14 @@ impl WalField {
         (self.segment_bytes < SEGMENT_BYTES).then_some(self.segment_bytes)
     }
 
-    fn options(&self, way: usize) -> Options {
-        let options = unadvised(Options::wal());
-        self.ways[way].on(options.segment_capacity_bytes(self.segment_bytes))
-    }
-
     fn cell(&self, threads: u32) -> Cell {
         let commits_max = SEGMENTS * self.segment_bytes / (BLOCK_BYTES * 2);
         Cell { bytes: RECORD_BYTES, threads, processes: 1, commits_max }
     }
+}
 
-    /// The log of `way`, empty and ready.
-    fn ready(&mut self, way: usize) -> Result<&dyn Prepared> {
-        let is_ready = match &mut self.logs[way] {
-            Some(log) => log.renew()?,
-            None => false,
-        };
-        if !is_ready {
-            self.logs[way] = None;
-            let dir = self.dir.join(way.to_string());
-            if dir.exists() {
-                fs::remove_dir_all(&dir).context(|| format!("remove {}", dir.display()))?;
-            }
-            fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
-            let contender = Vellum { options: self.options(way), is_prepared: true };
-            self.logs[way] = Some(contender.prepare(&dir, &self.cell(1))?);
-        }
-        settle(&self.dir)?;
-        self.logs[way].as_deref().ok_or_else(|| Error::failed("there is no log"))
-    }
+fn options(way: LogWay, segment_bytes: u64) -> Options {
+    way.on(unadvised(Options::wal()).segment_capacity_bytes(segment_bytes))
 }
 
 impl Field for WalField {
@@ -138,7 +116,8 @@ impl Field for WalField {
     }
 
     fn probe(&mut self, way: usize) -> std::result::Result<(), String> {
-        self.default.probe(&self.dir, &self.options(way), self.ways[way])
+        let way = self.ways[way];
+        self.default.probe(&self.dir, &options(way, self.segment_bytes), way)
     }
 
     fn turn(&mut self, way: usize, round: u32) -> Result<Vec<f64>> {
@@ -146,14 +125,16 @@ impl Field for WalField {
         let mut speeds = Vec::new();
         for threads in self.threads {
             let cell = self.cell(threads);
-            let sample = measure(self.ready(way)?, &cell, round, times)?;
+            let one = self.cell(1);
+            let sample = measure(self.logs[way].ready(&one)?, &cell, round, times)?;
             speeds.push(sample.commits_per_second);
         }
         Ok(speeds)
     }
 
     fn fit(&mut self, spent: Duration, budget: Duration) {
-        let turns = self.logs.iter().flatten().count().max(1) * self.threads.len();
+        let turns =
+            self.logs.iter().filter(|log| log.has_log()).count().max(1) * self.threads.len();
         let overhead = spent.saturating_sub(self.slice * turns as u32);
         let slice = budget.saturating_sub(overhead) / turns as u32;
         self.slice = slice.clamp(SLICE_MIN, SLICE_MAX);

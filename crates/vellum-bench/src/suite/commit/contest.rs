@@ -1,31 +1,22 @@
 //! All contenders against each other in one cell, and the cases that come of it.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
-use super::contender::{Cell, Contender, Prepared};
+use super::contender::{Cell, Contender};
+use super::keeper::Keeper;
 use super::round::{Sample, Times, measure};
-use crate::error::{Context, Error, Result};
-use crate::footprint::{self, Footprint};
+use crate::error::{Error, Result};
+use crate::footprint::Footprint;
 use crate::latency::Latency;
 use crate::report::{Better, Case};
 use crate::stats::{Spread, ratios};
-use crate::suite::{Arena, Entrant, Turn, settle};
+use crate::suite::{Arena, Entrant, Turn};
 
 /// What the ratios are to …
 pub(super) const LIMIT: &str = "direct-dsync";
 /// … and what they are called.
 pub(super) const RATIO: &str = "speed against direct-dsync";
-
-/// The log of a contender, which may be used in several rounds.
-struct Keeper {
-    contender: Rc<dyn Contender>,
-    dir: PathBuf,
-    log: Option<Box<dyn Prepared>>,
-    /// What the last round left.
-    footprint: Option<Footprint>,
-}
 
 /// Runs a warm-up, which is not counted, and the rounds of `arena`.
 pub(super) fn run(
@@ -40,16 +31,13 @@ pub(super) fn run(
         let probed = arena.aside(|dir| probe(&**contender, dir, cell))?;
         let name = format!("{bytes} B {processes}x{threads} {}", contender.name());
         let dir = arena.place.dir.join(format!("log-{index}"));
-        let contender = Rc::clone(contender);
-        let keeper = Keeper { contender, dir, log: None, footprint: None };
-        entrants.push(Entrant::new(name, keeper, probed));
+        entrants.push(Entrant::new(name, Keeper::new(Rc::clone(contender), dir), probed));
     }
     let rounds = arena.rounds;
     arena.rounds(&mut entrants, |keeper, Turn { round, .. }| {
         let sample = measure(keeper.ready(cell)?, cell, round, times)?;
         if round == rounds {
-            settle(&keeper.dir)?;
-            keeper.footprint = Some(footprint::of(&keeper.dir)?);
+            keeper.look_at_files()?;
         }
         Ok(sample)
     })?;
@@ -64,34 +52,6 @@ fn probe(contender: &dyn Contender, dir: &Path, cell: &Cell) -> Result<()> {
         return Err(Error::unsupported("not even a few commits of each thread fit the disk"));
     }
     contender.probe(dir, cell).map_err(Error::unsupported)
-}
-
-impl Keeper {
-    /// The log, ready for another round.
-    fn ready(&mut self, cell: &Cell) -> Result<&dyn Prepared> {
-        let is_kept = match &mut self.log {
-            Some(log) => log.renew()?,
-            None => false,
-        };
-        if !is_kept {
-            self.clear()?;
-            fs::create_dir(&self.dir).context(|| format!("make {}", self.dir.display()))?;
-            self.log = Some(self.contender.prepare(&self.dir, cell)?);
-        }
-        settle(&self.dir)?;
-        self.log.as_deref().ok_or_else(|| Error::failed("there is no log"))
-    }
-
-    /// Removes the log.
-    fn clear(&mut self) -> Result<()> {
-        self.log = None;
-        match fs::remove_dir_all(&self.dir) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(error).context(|| format!("remove {}", self.dir.display()))
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 fn speeds(entrant: &Entrant<Keeper, Sample>) -> Vec<f64> {

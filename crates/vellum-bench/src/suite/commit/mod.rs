@@ -23,6 +23,7 @@ mod bare;
 mod contender;
 mod contest;
 mod direct;
+pub(crate) mod keeper;
 pub(crate) mod round;
 mod tally;
 pub(crate) mod vellum_log;

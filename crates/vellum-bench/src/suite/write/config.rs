@@ -9,7 +9,7 @@ use crate::bytes::size;
 use crate::conditions::{free_bytes, memory_bytes};
 use crate::error::{Error, Result};
 use crate::names::named;
-use crate::suite::Scope;
+use crate::place::Scope;
 
 /// Files are made of whole blocks of this size, for `O_DIRECT` takes no less.
 const BLOCK_BYTES: u64 = 4096;
