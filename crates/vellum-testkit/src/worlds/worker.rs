@@ -136,6 +136,8 @@ impl Life<'_> {
 
     /// Two processes, of which `first` closes the log before the other goes on.
     fn forked(&self, first: First, opens_before: bool) -> anyhow::Result<()> {
+        // Before the log takes the last descriptors that the world allows.
+        let (mut turn, closing) = io::pipe()?;
         let mut side = self.begin(0);
         let mut log = None;
         if opens_before {
@@ -143,7 +145,6 @@ impl Life<'_> {
             log.iter().for_each(|log| side.work(log, self.args.operations / 2));
             log.iter().for_each(|log| side.commit(log));
         }
-        let (mut turn, closing) = io::pipe()?;
         let child = sys::fork_both()?;
         let me = if child.is_none() { First::Child } else { First::Parent };
         if me == First::Child {
