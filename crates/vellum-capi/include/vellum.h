@@ -250,9 +250,9 @@ typedef enum {
     VELLUM_ON_FULL_ERROR = 0,
     // It waits until there is space again.
     VELLUM_ON_FULL_BLOCK = 1,
-    // It drops the record, counts it, and returns VELLUM_OK with position 0. Text logs only. Space is
-    // looked for 20 times a second by all processes together, so records go in again 50 ms after
-    // somebody made some.
+    // It drops the record, counts it, and returns VELLUM_OK with position 0. Text logs only. Space
+    // is looked for 20 times a second by all processes together, so records go in again 50 ms
+    // after somebody made some.
     VELLUM_ON_FULL_DROP = 2,
 } vellum_on_full;
 
@@ -366,18 +366,17 @@ typedef struct {
 // Cost: a dozen system calls; two syncs where the log is created.
 int vellum_open(const char *path, const vellum_options *options, vellum_log **log);
 
-// Opens the log at the path of `log` once more: joins the one that is there, or makes one with the same
-// layout, way to fill and policy. To go on after VELLUM_REMOVED.
+// Opens the log at the path of `log` once more: joins the one that is there, or makes one with the
+// same layout, way to fill and policy. To go on after VELLUM_REMOVED.
 //
 // All processes that do so are in the same new log. `log` stays as it is, for what still reads or
-// commits, until it is closed. A relative path is meant from where it was opened. Where the directory is
-// still there without its file `lock`, as in the middle of `rm -rf`, it is renamed to
+// commits, until it is closed. A relative path is meant from where it was opened. Where the
+// directory is still there without its file `lock`, as in the middle of `rm -rf`, it is renamed to
 // NAME.removed-TIME-PID first. `*reopened` is to be closed by vellum_close.
 //
-// Errors: as for vellum_open; VELLUM_NOT_FOUND if the log was opened for reading, or not to be created,
-// and there is none.
-int vellum_reopen(const vellum_log *log,
-                  vellum_log **reopened);
+// Errors: as for vellum_open; VELLUM_NOT_FOUND if the log was opened for reading, or not to be
+// created, and there is none.
+int vellum_reopen(const vellum_log *log, vellum_log **reopened);
 
 // Closes a log; NULL is fine.
 //
@@ -442,7 +441,8 @@ int vellum_append_durable(const vellum_log *log, const void *data, size_t len, u
 // Records that are appended together: readers see all of them or none, one after the other with
 // nothing between, whoever dies when.
 //
-// From vellum_batch_begin, until vellum_batch_append or vellum_batch_discard. One thread at a time.
+// From vellum_batch_begin, until vellum_batch_append or vellum_batch_discard. One thread at a
+// time.
 typedef struct vellum_batch vellum_batch;
 
 // Begins an empty batch. Costs an allocation.
@@ -489,7 +489,8 @@ size_t vellum_reservation_remaining(const vellum_reservation *reservation);
 // Writes the next `len` bytes of the record.
 //
 // Errors: VELLUM_OUT_OF_RANGE for more than remain, then nothing is written; VELLUM_IO and
-// VELLUM_NO_SPACE where the operating system refuses; VELLUM_ABANDONED in a child forked meanwhile.
+// VELLUM_NO_SPACE where the operating system refuses; VELLUM_ABANDONED in a child forked
+// meanwhile.
 int vellum_reservation_write(vellum_reservation *reservation, const void *data, size_t len);
 
 // Changes `len` bytes that were written already, `offset` bytes from the start of the record.
@@ -702,9 +703,9 @@ int vellum_trim(const vellum_log *log, uint64_t before, vellum_trim_report *repo
 // Positions from there on are given out again. Everything before is committed first; on return,
 // what was dropped stays dropped.
 //
-// Errors: VELLUM_OUT_OF_RANGE for a position outside of the log or (framed) where no record starts;
-// VELLUM_BUSY while another process has the log open for writing, or an append of this process is
-// in progress; otherwise as for vellum_commit.
+// Errors: VELLUM_OUT_OF_RANGE for a position outside of the log or (framed) where no record
+// starts; VELLUM_BUSY while another process has the log open for writing, or an append of this
+// process is in progress; otherwise as for vellum_commit.
 int vellum_truncate(const vellum_log *log, uint64_t from);
 
 // Makes sure that `segments` files are ready beyond the one being written; `*made` is how many had
@@ -714,8 +715,8 @@ int vellum_truncate(const vellum_log *log, uint64_t from);
 // log open.
 int vellum_prepare(const vellum_log *log, uint64_t segments, uint64_t *made);
 
-// Gives back the files that stand ready beyond what is written; `*released` is how many those were.
-// `released` may be NULL.
+// Gives back the files that stand ready beyond what is written; `*released` is how many those
+// were. `released` may be NULL.
 //
 // Errors: VELLUM_BUSY as for vellum_truncate.
 int vellum_release_prepared(const vellum_log *log, uint64_t *released);
@@ -732,8 +733,8 @@ void vellum_keeper_stop(vellum_keeper *keeper);
 
 // The state of a log at one moment: positions, files, processes.
 //
-// From vellum_stat_take, until vellum_stat_free, which ends everything borrowed from it. Any number
-// of threads may look at it at once.
+// From vellum_stat_take, until vellum_stat_free, which ends everything borrowed from it. Any
+// number of threads may look at it at once.
 typedef struct vellum_stat vellum_stat;
 
 // What can be told of a log in a word each. Texts are borrowed from the vellum_stat.
@@ -1062,8 +1063,8 @@ typedef struct {
 
 // Reads every byte of the log from its beginning to the published end. Changes nothing.
 //
-// `report` and `damage` may be NULL; `*damage` is to be freed by vellum_damage_list_free. Damage is
-// no error but part of the report: look at report.damage_count.
+// `report` and `damage` may be NULL; `*damage` is to be freed by vellum_damage_list_free. Damage
+// is no error but part of the report: look at report.damage_count.
 //
 // Errors: VELLUM_IO where files cannot be read.
 int vellum_verify(const vellum_log *log, vellum_verify_report *report, vellum_damage_list **damage);
@@ -1073,8 +1074,9 @@ int vellum_verify(const vellum_log *log, vellum_verify_report *report, vellum_da
 // No process may have `from` open. Records get new positions. `report` and `damage` may be NULL;
 // `*damage` is to be freed by vellum_damage_list_free.
 //
-// Errors: VELLUM_NOT_FOUND where there is no log; VELLUM_ALREADY_EXISTS where there is one in `to`;
-// VELLUM_CORRUPT where nothing is left to tell records from garbage; otherwise as vellum_append.
+// Errors: VELLUM_NOT_FOUND where there is no log; VELLUM_ALREADY_EXISTS where there is one in
+// `to`; VELLUM_CORRUPT where nothing is left to tell records from garbage; otherwise as
+// vellum_append.
 //
 // Durable: on return the new log survives a power cut.
 int vellum_repair(const char *from,

@@ -27,6 +27,8 @@ pub(crate) struct Appended {
     pub(crate) lsn: u64,
     /// A truncation dropped it.
     pub(crate) is_cut: bool,
+    /// It was not committed when a recovery found the end of the log before it.
+    may_be_gone: bool,
 }
 
 /// An error that a worker got.
@@ -52,7 +54,16 @@ impl Ledger {
         match report {
             Report::Begun | Report::Opened | Report::Done => {}
             Report::Appended { number, len, lsn } => {
-                self.appended.insert((side, number), Appended { len, lsn, is_cut: false });
+                self.appended.insert(
+                    (side, number),
+                    Appended { len, lsn, is_cut: false, may_be_gone: false },
+                );
+            }
+            Report::Recovered(end) => {
+                let committed = self.committed;
+                let behind = |record: &&mut Appended| record.lsn >= end && record.lsn > committed;
+                let behind = self.appended.values_mut().filter(behind);
+                behind.for_each(|record| record.may_be_gone = true);
             }
             Report::Committed(lsn) => self.committed = self.committed.max(lsn),
             Report::Trimming(lsn) => self.trimmed = self.trimmed.max(lsn),
@@ -74,9 +85,10 @@ impl Ledger {
     /// Records that must be there.
     pub(crate) fn owed(&self, keeps: Keeps) -> impl Iterator<Item = (Payload, u64)> {
         self.appended.iter().filter_map(move |((writer, number), record)| {
-            let Appended { len, lsn, is_cut } = *record;
+            let Appended { len, lsn, is_cut, may_be_gone } = *record;
             let is_kept = lsn >= self.trimmed
                 && !is_cut
+                && !may_be_gone
                 && self.cutting.is_none_or(|cut| lsn < cut)
                 && (keeps == Keeps::Appended || lsn <= self.committed);
             is_kept.then(|| (Payload::new(*writer, *number, len), lsn))

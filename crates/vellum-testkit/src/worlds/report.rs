@@ -12,6 +12,8 @@ pub(crate) enum Report {
     Begun,
     /// It has opened the log.
     Opened,
+    /// Opening had to recover the log, which ended here then. Positions behind are given out again.
+    Recovered(u64),
     /// Its record with this number and length was appended at this position or, in a batch, behind
     /// it.
     Appended {
@@ -44,6 +46,7 @@ pub(crate) fn say(side: char, report: &Report) {
     let line = match report {
         Report::Begun => "begun".to_string(),
         Report::Opened => "opened".to_string(),
+        Report::Recovered(lsn) => format!("recovered {lsn}"),
         Report::Appended { number, len, lsn } => format!("appended {number} {len} {lsn}"),
         Report::Committed(lsn) => format!("committed {lsn}"),
         Report::Trimming(lsn) => format!("trimming {lsn}"),
@@ -85,6 +88,7 @@ pub(crate) fn parse(line: &str) -> Option<(char, Report)> {
     let report = match word {
         "begun" => Report::Begun,
         "opened" => Report::Opened,
+        "recovered" => Report::Recovered(lsn()?),
         "appended" => {
             let numbers: Vec<u64> = rest.split(' ').filter_map(|word| word.parse().ok()).collect();
             let [number, len, lsn] = numbers[..] else { return None };

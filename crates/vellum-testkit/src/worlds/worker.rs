@@ -122,6 +122,9 @@ impl Life<'_> {
             std::env::set_current_dir("/").expect("the root can be entered");
         }
         if log.is_some() {
+            if let Some(recovery) = log.as_ref().and_then(Log::recovery) {
+                say(side.letter, &Report::Recovered(recovery.end.get()));
+            }
             say(side.letter, &Report::Opened);
         }
         log
