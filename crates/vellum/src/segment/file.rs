@@ -277,6 +277,10 @@ fn is_compressed(path: &Path) -> bool {
 }
 
 /// The text of a compressed segment, in memory: no more than a segment holds.
+/// What zstd returns where it found no memory: `ZSTD_error_memory_allocation` in `zstd_errors.h`.
+#[cfg(feature = "zstd")]
+const OUT_OF_MEMORY: usize = 64_usize.wrapping_neg();
+
 #[cfg(feature = "zstd")]
 fn decompressed(fd: OwnedFd, path: &Path, capacity: u64) -> Result<OwnedFd> {
     use std::io::Read;
@@ -293,6 +297,9 @@ fn decompressed(fd: OwnedFd, path: &Path, capacity: u64) -> Result<OwnedFd> {
     let text = zstd::stream::read::Decoder::with_context(file, &mut context);
     let copied = std::io::copy(&mut text.take(capacity + 1), &mut target);
     copied.map_err(|error| {
+        if error.to_string() == zstd::zstd_safe::get_error_name(OUT_OF_MEMORY) {
+            return Error::os(Errno::NOMEM, "decompress the segment", path);
+        }
         if let Some(errno @ (Errno::FBIG | Errno::NOMEM | Errno::NOSPC | Errno::IO)) =
             Errno::from_io_error(&error)
         {
@@ -342,5 +349,16 @@ fn not_opened(errno: Errno, path: &Path, first: Lsn) -> Error {
             Error::new(ErrorKind::Corrupt, message).at_path(path).at_lsn(first)
         }
         errno => Error::os(errno, "open the segment", path),
+    }
+}
+
+#[cfg(all(test, feature = "zstd"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_for_want_of_memory_is_that_of_zstd() {
+        let name = zstd::zstd_safe::get_error_name(OUT_OF_MEMORY);
+        assert!(name.contains("not enough memory"), "{name}");
     }
 }

@@ -149,11 +149,22 @@ impl Prepare<'_> {
         files.rule.limit.store(policy.rotate_bytes.map_or(0, left), Ordering::SeqCst);
     }
 
+    /// Removes the files behind the one at `newest` up to `last`: somebody made them for a longer
+    /// record and died. They would get a second name when they are needed.
+    fn remove_left_over(&self, newest: Lsn, last: Lsn) {
+        let mut first = self.segment_end(newest);
+        while first <= last {
+            let _ = self.preparer().remove(first);
+            first = self.segment_end(first);
+        }
+    }
+
     /// Creates text segments from `allocated` until `end` is allocated, for a record of `len` bytes
     /// that ends there; all or none.
     #[cold]
     pub(crate) fn allocate_text(&self, allocated: u64, end: Lsn, len: u64) -> Result<()> {
         let words = self.words();
+        let left_over = words.files.names.newest().map_or(Lsn::ZERO, |newest| newest.first);
         let mut next = self.next_name(allocated, len)?;
         let is_continuation = next.is_continuation;
         loop {
@@ -172,6 +183,7 @@ impl Prepare<'_> {
             let group_bytes = next.group_bytes.saturating_add(self.capacity());
             next = Newest { first: segment_end, is_continuation: true, group_bytes, ..next };
         }
+        self.remove_left_over(next.first, left_over);
         if !is_continuation {
             // The limit will be that of the new file, where the one before may have room.
             words.files.rule.closed_before.fetch_max(allocated, Ordering::SeqCst);
