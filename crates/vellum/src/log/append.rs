@@ -38,14 +38,13 @@ impl Core {
             self.check_size_limit()?;
         }
         let turn = writer.take_turn();
-        let reserved =
-            self.glance(&mut slot.glance).and_then(|()| writer.reserve(&mut slot, len, is_mapped));
+        let reserved = match self.glance(&mut slot.glance) {
+            Ok(()) => writer.reserve(&mut slot, len, is_mapped),
+            Err(error) => Err(error),
+        };
         let placement = match reserved {
             Ok(placement) => placement,
-            Err(error) => {
-                writer.end_use(&mut slot);
-                return Err(self.explain(error));
-            }
+            Err(error) => return Err(writer.refused(&mut slot, error)),
         };
         if turn.is_some() {
             writer.pad_before(placement.grant);
@@ -82,6 +81,13 @@ impl Writer<'_> {
         cursor::publish(self.words(), slot.index);
         event_count::notify(&self.words().event_count, self.attachment.is_registered);
         self.end_use(slot);
+    }
+
+    /// Ends the use of a slot that got no reservation; returns the error for the caller.
+    #[cold]
+    fn refused(self, slot: &mut LocalSlot, error: Error) -> Error {
+        self.end_use(slot);
+        self.explain(error)
     }
 
     /// Pads a reservation that will not be filled; where even that fails, leaves it to whoever can.

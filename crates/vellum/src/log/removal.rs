@@ -60,6 +60,11 @@ impl Core {
             glance.left -= 1;
             return Ok(());
         }
+        self.glance_now(glance)
+    }
+
+    #[inline(never)]
+    fn glance_now(&self, glance: &mut Glance) -> Result<()> {
         let is_same_second = self.watch.looked_at.load(Ordering::Relaxed) == clock::uptime();
         glance.step = if is_same_second { (2 * glance.step + 1).min(LEFT_OUT_MAX) } else { 0 };
         glance.left = glance.step;
