@@ -16,6 +16,7 @@ mod commit;
 mod demo;
 mod gaps;
 mod help;
+mod pages;
 mod policy;
 mod readers;
 mod removal;
