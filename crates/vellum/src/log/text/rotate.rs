@@ -149,16 +149,6 @@ impl Prepare<'_> {
         files.rule.limit.store(policy.rotate_bytes.map_or(0, left), Ordering::SeqCst);
     }
 
-    /// Removes the files behind the one at `newest` up to `last`: somebody made them for a longer
-    /// record and died. They would get a second name when they are needed.
-    fn remove_left_over(&self, newest: Lsn, last: Lsn) {
-        let mut first = self.segment_end(newest);
-        while first <= last {
-            let _ = self.preparer().remove(first);
-            first = self.segment_end(first);
-        }
-    }
-
     /// Creates text segments from `allocated` until `end` is allocated, for a record of `len` bytes
     /// that ends there; all or none.
     #[cold]
@@ -183,7 +173,8 @@ impl Prepare<'_> {
             let group_bytes = next.group_bytes.saturating_add(self.capacity());
             next = Newest { first: segment_end, is_continuation: true, group_bytes, ..next };
         }
-        self.remove_left_over(next.first, left_over);
+        // Somebody made them for a longer record and died: they would get a second name later.
+        self.unallocate(self.segment_end(next.first).get(), self.segment_end(left_over).get());
         if !is_continuation {
             // The limit will be that of the new file, where the one before may have room.
             words.files.rule.closed_before.fetch_max(allocated, Ordering::SeqCst);
