@@ -25,7 +25,7 @@ impl Lsn {
     /// Position 0, where no record ever stands. As a place to read from it means "the oldest".
     pub const ZERO: Lsn = Lsn(0);
 
-    /// The largest position a log can reach: 2^54 − 1 (16 PiB), because the shared cursor packs
+    /// The largest position a log can reach: 2^54 − 1 (16 PiB), because the tail word packs
     /// the position with the number of a slot.
     pub const MAX: Lsn = Lsn((1 << 54) - 1);
 

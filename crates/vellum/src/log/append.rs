@@ -11,8 +11,8 @@ use crate::log::core::Core;
 use crate::log::fill::Filler;
 use crate::log::pad::{self, Reason};
 use crate::log::writer::Writer;
-use crate::shared::cursor::Range;
-use crate::shared::{cursor, event_count};
+use crate::shared::tail_word::Range;
+use crate::shared::{event_count, tail_word};
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
 impl Core {
@@ -78,7 +78,7 @@ impl Writer<'_> {
     /// Makes a filled reservation visible and wakes who waits for it.
     #[inline]
     pub(crate) fn publish(self, slot: &mut LocalSlot) {
-        cursor::publish(self.words(), slot.index);
+        tail_word::publish(self.words(), slot.index);
         event_count::notify(&self.words().event_count, self.attachment.is_registered);
         self.end_use(slot);
     }

@@ -18,7 +18,7 @@ use crate::log::writer::Writer;
 use crate::shared::commit::{self, Batch, Operation, Step};
 use crate::shared::lock::Until;
 use crate::shared::primitive::{self, Ordering};
-use crate::shared::{cursor, event_count};
+use crate::shared::{event_count, tail_word};
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
 /// How long those sleep at most who have found another one looking.
@@ -34,7 +34,7 @@ impl Core {
 
     /// Up to where the log must be durable for the record at `lsn` to be.
     pub(crate) fn end_of_commit(&self, lsn: Lsn) -> Result<Lsn> {
-        let tail = cursor::tail(self.words());
+        let tail = tail_word::tail(self.words());
         if lsn >= tail {
             let message = format!("cannot commit {lsn}: the log ends at {tail}");
             return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&self.dir).at_lsn(lsn));
@@ -45,7 +45,7 @@ impl Core {
 
     /// Makes everything durable that is published now.
     pub(crate) fn sync(&self) -> Result<Lsn> {
-        let published = cursor::published(self.words());
+        let published = tail_word::published(self.words());
         self.commit_to(published)?;
         Ok(commit::durable(&self.words().commits))
     }
@@ -93,7 +93,7 @@ impl Core {
             return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.dir));
         }
         let words = self.words();
-        let (begin, tail) = (words.begin.load(Ordering::Acquire), cursor::tail(words));
+        let (begin, tail) = (words.begin.load(Ordering::Acquire), tail_word::tail(words));
         if lsn.get() < begin || lsn > tail {
             let message = format!("checkpoint {lsn} lies outside of the log, {begin} to {tail}");
             return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&self.dir).at_lsn(lsn));
@@ -164,7 +164,7 @@ impl Writer<'_> {
         let words = self.words();
         let (rings, _) = event_count::prepare_wait(&words.event_count);
         // Nobody rings for what others have sealed meanwhile.
-        if self.is_sealed(end) || cursor::published(words) >= wanted {
+        if self.is_sealed(end) || tail_word::published(words) >= wanted {
             return Ok(());
         }
         let since = Instant::now();
@@ -177,7 +177,7 @@ impl Writer<'_> {
 
     /// Pads what a dead writer left in front of everything; notes that a living one is waited for.
     pub(crate) fn repair_what_holds_back(self, until: Until) -> Result<()> {
-        cursor::note_wait(self.words());
+        tail_word::note_wait(self.words());
         if pad::is_held_back_by_the_dead(self) {
             pad::repair_until(self, until)?;
         }

@@ -28,9 +28,9 @@ use crate::log::writer::Writer;
 use crate::segment::file::Segment;
 use crate::segment::list;
 use crate::shared::commit::{self, Batch, Failure, Operation};
-use crate::shared::cursor;
 use crate::shared::lock::Until;
 use crate::shared::primitive::Ordering;
+use crate::shared::tail_word;
 use crate::sys::dir::NamesToSync;
 use crate::sys::{self, Dir};
 use crate::{Error, Layout, Lsn, Result};
@@ -81,7 +81,7 @@ impl Core {
 
     fn is_closed_text(&self, first: Lsn) -> bool {
         self.geometry.layout == Layout::Text
-            && self.segment_end(first) <= cursor::published(self.words())
+            && self.segment_end(first) <= tail_word::published(self.words())
     }
 
     /// Whether nothing of the segment at `first` is kept.

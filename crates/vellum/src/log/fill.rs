@@ -11,7 +11,7 @@ use crate::log::core::Core;
 use crate::log::pad;
 use crate::log::reserve::Placement;
 use crate::log::writer::Writer;
-use crate::shared::cursor::Grant;
+use crate::shared::tail_word::Grant;
 use crate::{Layout, Lsn, Result};
 
 /// Records up to this long are stored through the mapping, longer ones written by `pwrite`:

@@ -24,8 +24,8 @@ use crate::log::core::Core;
 use crate::log::holds::HoldKind;
 use crate::log::writer::Writer;
 use crate::log::{pad, wait};
-use crate::shared::cursor;
 use crate::shared::primitive::{self, Ordering};
+use crate::shared::tail_word;
 use crate::sys::clock;
 use crate::{Error, ErrorKind, Layout, Lsn, OnFull, OnStageFull, Result};
 
@@ -64,7 +64,7 @@ impl Core {
                     filler.record(at, parts, is_mapped)
                 })
             }
-            Layout::Text if len == 0 => self.attachment().map(|_| cursor::tail(self.words())),
+            Layout::Text if len == 0 => self.attachment().map(|_| tail_word::tail(self.words())),
             Layout::Text => self.append_text(parts, len),
         }
     }
@@ -208,7 +208,7 @@ impl Core {
     /// Whether `line` stands at `at`; what cannot be read is told once more.
     fn has_line(&self, at: Lsn, line: &str) -> bool {
         let end = at.get().saturating_add(line.len() as u64);
-        if at < self.begin() || end > cursor::published(self.words()).get() {
+        if at < self.begin() || end > tail_word::published(self.words()).get() {
             return false;
         }
         let mut bytes = vec![0; line.len()];
@@ -218,7 +218,7 @@ impl Core {
     }
 
     fn tail(&self) -> Lsn {
-        cursor::tail(self.words())
+        tail_word::tail(self.words())
     }
 }
 

@@ -18,7 +18,7 @@ use crate::log::core::Core;
 use crate::log::sight::Sight;
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::segment::names;
-use crate::shared::cursor;
+use crate::shared::tail_word;
 use crate::{Layout, Lsn, Result};
 
 /// A change of a file later than this after the next one was begun is not that of its writers. The
@@ -78,7 +78,7 @@ impl fmt::Display for Gap {
 pub(crate) fn gaps(core: &Core) -> Result<Vec<Gap>> {
     let begin = core.begin();
     // What the dead had reserved may be all that a file was to hold.
-    let (end, filled_end) = (Sight::of(core).end, cursor::published(core.words()));
+    let (end, filled_end) = (Sight::of(core).end, tail_word::published(core.words()));
     // After that: files are there before anything is reserved in them.
     let listing = Listing::read(&core.dir)?;
     let mut gaps = Vec::new();

@@ -13,10 +13,10 @@ use crate::Lsn;
 use crate::log::core::Core;
 use crate::log::names::LOCK_NAME;
 use crate::log::writer::Writer;
-use crate::shared::cursor::Range;
 use crate::shared::lock::Watched;
 use crate::shared::participants::{self, COMPRESS_BYTE, GATE_BYTE, Liveness, Owner, Standing};
-use crate::shared::{commit, cursor};
+use crate::shared::tail_word::Range;
+use crate::shared::{commit, tail_word};
 use crate::sys::process::{Incarnation, Life};
 use crate::sys::{clock, lock};
 
@@ -123,28 +123,28 @@ pub(crate) fn batches(core: &Core) -> impl Iterator<Item = Hold> {
 
 fn appends(core: &Core) -> impl Iterator<Item = Hold> {
     let words = core.words();
-    let seen = cursor::load(words);
-    let granted = move |slot| Some((slot, cursor::granted(words, slot, seen)?));
-    let granted = (0..cursor::used_slots(words)).filter_map(granted);
+    let seen = tail_word::load(words);
+    let granted = move |slot| Some((slot, tail_word::granted(words, slot, seen)?));
+    let granted = (0..tail_word::used_slots(words)).filter_map(granted);
     granted.filter_map(|(slot, range)| append(core, slot, range))
 }
 
 /// The reservation that holds the published end back.
 pub(crate) fn oldest_append(core: &Core) -> Option<Hold> {
     let words = core.words();
-    let (slot, range) = cursor::oldest_in_flight(words, cursor::load(words))?;
+    let (slot, range) = tail_word::oldest_in_flight(words, tail_word::load(words))?;
     append(core, slot, range)
 }
 
 /// The reservation in flight in a slot.
 pub(crate) fn append_in(core: &Core, slot: usize) -> Option<Hold> {
-    let range = cursor::granted(core.words(), slot, cursor::load(core.words()))?;
+    let range = tail_word::granted(core.words(), slot, tail_word::load(core.words()))?;
     append(core, slot, range)
 }
 
 fn append(core: &Core, slot: usize, range: Range) -> Option<Hold> {
     let owner = participants::owner_of(core.words(), slot)?;
-    let since = cursor::waited_since(core.words(), slot, range);
+    let since = tail_word::waited_since(core.words(), slot, range);
     let range = InFlight { first_lsn: range.start, bytes: range.len };
     Some(hold(core, HoldKind::Append, owner, Some(range), since))
 }

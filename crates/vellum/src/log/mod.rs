@@ -57,8 +57,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::shared::cursor;
 use crate::shared::primitive::Ordering;
+use crate::shared::tail_word;
 use crate::{Layout, Lsn, Options, Result};
 
 pub use batch::Batch;
@@ -410,7 +410,7 @@ impl Log {
 
     /// End of what is reserved.
     pub fn tail(&self) -> Lsn {
-        cursor::tail(self.core.words())
+        tail_word::tail(self.core.words())
     }
 
     /// Drops what lies before `before`: whole segments are removed, the rest is no longer shown.

@@ -5,8 +5,8 @@ use std::sync::{Arc, PoisonError};
 use crate::log::attachment::{Attachment, LocalSlot};
 use crate::log::writer::Writer;
 use crate::segment::file::Segment;
-use crate::shared::cursor::Range;
 use crate::shared::exclusive::Exclusive;
+use crate::shared::tail_word::Range;
 use crate::{Layout, Lsn, Result};
 
 /// Text segments that a process keeps open, beside those that its appends are busy with: the

@@ -15,11 +15,11 @@ use crate::log::core::Core;
 use crate::log::holds::HoldKind;
 use crate::log::writer::Writer;
 use crate::segment::file::Segment;
-use crate::shared::cursor::{self, Range};
 use crate::shared::event_count;
 use crate::shared::lock::Until;
 use crate::shared::participants::{self, CachedLiveness, Owner};
 use crate::shared::primitive::Ordering;
+use crate::shared::tail_word::{self, Range};
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
 /// Markers are written this much at a time.
@@ -136,7 +136,7 @@ pub(crate) fn repair_with_space(writer: Writer<'_>) -> Result<()> {
 /// held.
 fn repair_slot(core: &Core, slot: usize) -> Result<u64> {
     let words = core.words();
-    let granted = cursor::granted(words, slot, cursor::load(words));
+    let granted = tail_word::granted(words, slot, tail_word::load(words));
     if let Some(range) = granted {
         let is_given_up = participants::owner_of(words, slot) == Some(Owner::GIVEN_UP);
         check_range(core, range)?;
@@ -148,7 +148,7 @@ fn repair_slot(core: &Core, slot: usize) -> Result<u64> {
             words.counts.repaired_bytes.fetch_add(range.len, Ordering::Relaxed);
         }
     }
-    cursor::publish(words, slot);
+    tail_word::publish(words, slot);
     participants::release_slot(words, slot);
     Ok(u64::from(granted.is_some()))
 }
@@ -208,14 +208,14 @@ fn is_skipped(core: &Core, range: Range) -> bool {
 pub(crate) fn is_held_back_by_the_dead(writer: Writer<'_>) -> bool {
     let core = writer.core;
     let words = core.words();
-    cursor::oldest_in_flight(words, cursor::load(words))
+    tail_word::oldest_in_flight(words, tail_word::load(words))
         .and_then(|(slot, _)| participants::owner_of(words, slot))
         .is_some_and(|owner| owner.is_gone(&writer.liveness()))
 }
 
 /// Refuses to pad what cannot have been reserved.
 fn check_range(core: &Core, range: Range) -> Result<(), Error> {
-    let tail = cursor::tail(core.words());
+    let tail = tail_word::tail(core.words());
     let begin = core.words().begin.load(Ordering::Acquire);
     if range.start.get() < begin || range.end() > tail {
         return Err(core.nonsense(format!(

@@ -1,8 +1,8 @@
 //! Where a log begins and ends, as it is found out from its segments.
 
 use crate::format::control::Geometry;
-use crate::shared::cursor::Packed;
 use crate::shared::primitive::Ordering;
+use crate::shared::tail_word::TailWord;
 use crate::shared::words::Words;
 use crate::{Fill, Lsn};
 
@@ -33,7 +33,7 @@ impl Positions {
     }
 
     pub(crate) fn store(self, words: &Words) {
-        words.cursor.store(Packed::new(self.tail, 0).to_word(), Ordering::Relaxed);
+        words.tail.store(TailWord::new(self.tail, 0).to_word(), Ordering::Relaxed);
         words.ready_end.store(self.tail.get(), Ordering::Relaxed);
         words.allocated_end.store(self.allocated_end.get(), Ordering::Relaxed);
         words.begin.store(self.begin.get(), Ordering::Relaxed);

@@ -8,8 +8,8 @@
 
 use crate::log::core::Core;
 use crate::log::writer::Writer;
-use crate::shared::cursor;
 use crate::shared::primitive::Ordering;
+use crate::shared::tail_word;
 use crate::{Error, ErrorKind, Layout, Result};
 
 /// Makes `segments` ready, as [`Core::prepare`] does, and gives back what it has made if it fails
@@ -48,7 +48,7 @@ fn release_alone(writer: Writer<'_>, most: u64) -> Result<Option<u64>> {
     }
     core.check_words()?;
     writer.attachment.forget_all_segments(&mut slots);
-    let used = words.ready_end.load(Ordering::Acquire).max(cursor::tail(words).get());
+    let used = words.ready_end.load(Ordering::Acquire).max(tail_word::tail(words).get());
     let kept = used.next_multiple_of(core.capacity());
     let mut end = words.allocated_end.load(Ordering::Acquire);
     let mut released = 0;

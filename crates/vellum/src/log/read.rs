@@ -22,7 +22,7 @@ use crate::log::window::Window;
 use crate::log::{open, pad};
 use crate::shared::participants::Standing;
 use crate::shared::primitive::Ordering;
-use crate::shared::{cursor, event_count};
+use crate::shared::{event_count, tail_word};
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
 /// How often to ask whether the writer in the way still lives: nobody rings for the dead.
@@ -79,7 +79,7 @@ impl Reader {
         if position < begin {
             return Err(trimmed(&core, position, begin));
         }
-        let tail = cursor::tail(core.words());
+        let tail = tail_word::tail(core.words());
         if position > tail {
             let message = format!("position {position} is beyond the end of the log, {tail}");
             return Err(Error::new(ErrorKind::OutOfRange, message)
@@ -228,11 +228,11 @@ impl Reader {
             return Ok(true);
         }
         let core = &self.core;
-        let tail = cursor::tail(core.words());
+        let tail = tail_word::tail(core.words());
         if tail < self.position {
             return Err(truncated(&self.core, self.position, tail));
         }
-        if self.sight.end < cursor::tail(core.words())
+        if self.sight.end < tail_word::tail(core.words())
             && core.writer.is_some()
             && pad::is_held_back_by_the_dead(core.writer()?)
         {
@@ -276,7 +276,7 @@ impl Reader {
         if end > self.position {
             return;
         }
-        let pause = if end < cursor::tail(words) {
+        let pause = if end < tail_word::tail(words) {
             LOOK_FOR_THE_DEAD
         } else if is_armed {
             LOOK_AGAIN
@@ -284,8 +284,8 @@ impl Reader {
             LOOK_AGAIN_UNARMED
         };
         event_count::wait(&words.event_count, rings, remaining.map_or(pause, |r| r.min(pause)));
-        if core.writer.is_some() && cursor::published(words) == end {
-            cursor::note_wait(words);
+        if core.writer.is_some() && tail_word::published(words) == end {
+            tail_word::note_wait(words);
         }
     }
 
@@ -419,7 +419,7 @@ impl Reader {
     fn unless_trimmed(&self, error: Error) -> Error {
         let words = self.core.words();
         let begin = Lsn::new(words.begin.load(Ordering::SeqCst));
-        let tail = cursor::tail(words);
+        let tail = tail_word::tail(words);
         if self.position < begin {
             trimmed(&self.core, self.position, begin)
         } else if tail < self.sight.end {
@@ -440,7 +440,7 @@ impl std::fmt::Debug for Reader {
 ///
 /// A text log has no marks between its bytes, so any position in it will do.
 pub(crate) fn starts_record(core: &Core, window: &mut Window, lsn: Lsn) -> Result<bool> {
-    starts_record_before(core, window, lsn, cursor::published(core.words()))
+    starts_record_before(core, window, lsn, tail_word::published(core.words()))
 }
 
 /// The same, where everything is published before `published`.

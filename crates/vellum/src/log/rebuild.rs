@@ -16,8 +16,8 @@ use crate::log::wipe;
 use crate::log::{framed, text};
 use crate::segment::list;
 use crate::shared::commit;
-use crate::shared::cursor;
 use crate::shared::primitive::Ordering;
+use crate::shared::tail_word;
 use crate::sys::Dir;
 use crate::{Layout, Lsn, Result};
 
@@ -51,7 +51,7 @@ pub(crate) fn find_end_behind_newest(core: &Core) -> Result<Positions> {
     let positions = Positions {
         begin: core.begin(),
         durable: commit::durable(&words.commits),
-        tail: cursor::tail(words).max(found.tail),
+        tail: tail_word::tail(words).max(found.tail),
         allocated_end: Lsn::new(words.allocated_end.load(Ordering::Acquire))
             .max(found.allocated_end),
         ..found

@@ -11,8 +11,8 @@ use crate::log::pad::Reason;
 use crate::log::reserve::Placement;
 use crate::log::writer::Writer;
 use crate::segment::file::ReadSegment;
-use crate::shared::cursor::Range;
 use crate::shared::exclusive::Taken;
+use crate::shared::tail_word::Range;
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
 /// Space at the tail that belongs to the caller until it is published or abandoned.

@@ -26,8 +26,8 @@ use crate::format::frame::ALIGNMENT;
 use crate::log::attachment::LocalSlot;
 use crate::log::core::Core;
 use crate::log::writer::Writer;
-use crate::shared::cursor::{self, Grant, Range, Refused};
 use crate::shared::primitive::{AtomicU64, Ordering};
+use crate::shared::tail_word::{self, Grant, Range, Refused};
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
 /// Records that space is kept ready for, where that is more than the prefault window.
@@ -68,7 +68,7 @@ impl Core {
             let range = Range { start, len: self.len_at(start, len) };
             if slot.has_in_hand(range) { range.len } else { NOT_IN_HAND }
         };
-        cursor::reserve(self.words(), slot.index, limit, len_at)
+        tail_word::reserve(self.words(), slot.index, limit, len_at)
     }
 
     /// Bytes that a reservation of `len` takes at `start`.
@@ -104,7 +104,7 @@ impl Core {
             let prepare = writer.lock_prepare()?;
             self.check_words()?;
             let wanted = segments.saturating_mul(self.capacity());
-            let wanted = self.segment_end(cursor::tail(words)).get().saturating_add(wanted);
+            let wanted = self.segment_end(tail_word::tail(words)).get().saturating_add(wanted);
             let allocated = words.allocated_end.load(Ordering::Acquire);
             if allocated >= wanted.min(Lsn::MAX.get() - self.capacity()) {
                 return Ok(());
@@ -128,7 +128,7 @@ impl Core {
         let has_spare = || self.preparer().spare().is_ok_and(|spare| spare.is_some());
         let words = self.words();
         while self.stage.is_some() && has_spare() {
-            let tail = cursor::tail(words);
+            let tail = tail_word::tail(words);
             let allocated = words.allocated_end.load(Ordering::Acquire);
             let ahead = allocated.saturating_sub(self.segment_end(tail).get()) / self.capacity();
             if ahead >= SEGMENTS_AHEAD || self.prepare(ahead + 1).is_err() {
@@ -142,7 +142,7 @@ impl Core {
         let words = self.words();
         // Read in this order, because each may grow meanwhile, the later ones first.
         let begin = words.begin.load(Ordering::Acquire);
-        let tail = cursor::tail(words).get();
+        let tail = tail_word::tail(words).get();
         let allocated = words.allocated_end.load(Ordering::Acquire);
         let order_holds = begin != 0 && begin <= tail && tail <= allocated;
         if !order_holds || !allocated.is_multiple_of(self.capacity()) {
@@ -185,7 +185,7 @@ impl Writer<'_> {
             }
             NOT_IN_HAND
         };
-        let grant = match cursor::reserve(words, slot.index, &words.ready_end, len_at) {
+        let grant = match tail_word::reserve(words, slot.index, &words.ready_end, len_at) {
             Ok(grant) => grant,
             Err(_) => self.reserve_further(slot, len, is_ready)?,
         };
@@ -199,7 +199,7 @@ impl Writer<'_> {
     fn reserve_further(self, slot: &mut LocalSlot, len: u64, is_ready: bool) -> Result<Grant> {
         let words = self.words();
         loop {
-            let start = cursor::tail(words);
+            let start = tail_word::tail(words);
             let range = Range { start, len: self.len_at(start, len) };
             if range.end() > self.ready_end() {
                 return self.reserve_beyond(slot, len, is_ready);
@@ -209,7 +209,7 @@ impl Writer<'_> {
                 return Ok(grant);
             }
             // Unless others went on meanwhile, and what was to be opened has gone.
-            if self.segment_of(start) == self.segment_of(cursor::tail(words)) {
+            if self.segment_of(start) == self.segment_of(tail_word::tail(words)) {
                 opened?;
             }
         }
@@ -222,7 +222,7 @@ impl Writer<'_> {
             let prepare = self.lock_prepare()?;
             self.check_words()?;
             // What decides where a record goes does not change under the lock.
-            let tail = cursor::tail(words);
+            let tail = tail_word::tail(words);
             let range = Range { start: tail, len: self.len_at(tail, len) };
             let end = range.end();
             if end > Lsn::MAX {
@@ -238,7 +238,7 @@ impl Writer<'_> {
                 return Ok(grant);
             }
             // Unless others have reserved what was made ready.
-            if tail == cursor::tail(words) {
+            if tail == tail_word::tail(words) {
                 opened?;
             }
         }
@@ -266,7 +266,7 @@ impl Writer<'_> {
 
     /// Makes the first space ready, so that the first record does not pay for it.
     pub(crate) fn prepare_first(self) {
-        let tail = cursor::tail(self.words());
+        let tail = tail_word::tail(self.words());
         self.prepare_ahead(tail, 0, self.has_mapping());
     }
 
@@ -275,7 +275,7 @@ impl Writer<'_> {
         let words = self.words();
         let Some(prepare) = self.try_lock_prepare() else { return };
         // Others may have gone on meanwhile: what is wanted follows the tail, not `end`.
-        let tail = cursor::tail(words).max(end);
+        let tail = tail_word::tail(words).max(end);
         let wanted = Lsn::new(tail.get() + ahead.min(self.capacity()));
         if wanted > Lsn::MAX || self.attachment.is_discouraged(tail) {
             return;

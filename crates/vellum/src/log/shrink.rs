@@ -11,8 +11,8 @@ use crate::log::prepare_lock::Prepare;
 use crate::log::writer::Writer;
 use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::list;
-use crate::shared::cursor;
 use crate::shared::primitive::Ordering;
+use crate::shared::tail_word;
 use crate::{Layout, Lsn, Result, sys};
 
 /// Cuts the active segment of a text log to its data and removes the prepared one; gives blocks of
@@ -23,8 +23,8 @@ pub(crate) fn to_data(writer: Writer<'_>) -> Result<()> {
     let core = writer.core;
     pad::repair(writer)?;
     let words = core.words();
-    let tail = cursor::tail(words);
-    if !core.goes_in_steps() || cursor::published(words) != tail {
+    let tail = tail_word::tail(words);
+    if !core.goes_in_steps() || tail_word::published(words) != tail {
         return Ok(());
     }
     core.check_words()?;

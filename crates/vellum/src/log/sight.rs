@@ -11,8 +11,8 @@
 use crate::Lsn;
 use crate::log::core::Core;
 use crate::log::pad;
-use crate::shared::cursor::{self, Range};
 use crate::shared::participants::{self, Owner, Standing};
+use crate::shared::tail_word::{self, Range};
 
 /// What a reader sees of a log at one moment.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +40,7 @@ impl Hole {
     /// it.
     pub(crate) fn is_there(&self, core: &Core) -> bool {
         let words = core.words();
-        let granted = cursor::granted(words, self.slot, cursor::load(words));
+        let granted = tail_word::granted(words, self.slot, tail_word::load(words));
         granted == Some(self.range) && participants::owner_of(words, self.slot) == Some(self.owner)
     }
 
@@ -59,7 +59,7 @@ impl Sight {
     /// is in its way.
     pub(crate) fn of(core: &Core) -> Sight {
         match core.writer {
-            Some(_) => Sight { end: cursor::published(core.words()), ..Sight::default() },
+            Some(_) => Sight { end: tail_word::published(core.words()), ..Sight::default() },
             None => past_the_dead(core),
         }
     }
@@ -72,14 +72,14 @@ impl Sight {
 
 fn past_the_dead(core: &Core) -> Sight {
     let words = core.words();
-    // The cursor first: a reservation that moves it later starts at or beyond what is read here.
-    let seen = cursor::load(words);
+    // The tail word first: a reservation that moves it later starts at or beyond what is read here.
+    let seen = tail_word::load(words);
     let in_flight = |slot| {
         // The owner first, because a slot in flight stays with its owner.
         let owner = participants::owner_of(words, slot);
-        Some((slot, owner, cursor::granted(words, slot, seen)?))
+        Some((slot, owner, tail_word::granted(words, slot, seen)?))
     };
-    let mut in_flight: Vec<_> = (0..cursor::used_slots(words)).filter_map(in_flight).collect();
+    let mut in_flight: Vec<_> = (0..tail_word::used_slots(words)).filter_map(in_flight).collect();
     in_flight.sort_unstable_by_key(|(_, _, range)| range.start);
     let mut holes = Vec::new();
     let outsider = (!in_flight.is_empty()).then(|| core.outsider());

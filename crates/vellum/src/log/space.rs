@@ -14,8 +14,8 @@ use crate::log::core::Core;
 use crate::log::prepare_lock::Prepare;
 use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::prepare::{STEP_BYTES_MAX, STEP_BYTES_MIN};
-use crate::shared::cursor;
 use crate::shared::primitive::{AtomicU64, Ordering};
+use crate::shared::tail_word;
 use crate::{Layout, Lsn, Preallocate, Result};
 
 impl Core {
@@ -157,7 +157,7 @@ impl<'a> Prepare<'a> {
         let words = self.words();
         // A dead owner may have reserved beyond `ready_end` without taking it along; nothing
         // that is reserved may be zeroed.
-        let mut ready = words.ready_end.load(Ordering::Acquire).max(cursor::tail(words).get());
+        let mut ready = words.ready_end.load(Ordering::Acquire).max(tail_word::tail(words).get());
         if ready < end.get() {
             self.adapt_window();
         }

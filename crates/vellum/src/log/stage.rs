@@ -10,8 +10,8 @@ use crate::log::prepare_lock::Prepare;
 use crate::log::writer::Writer;
 use crate::segment::stage::{Stage, Twin};
 use crate::shared::commit::{self, Operation};
-use crate::shared::cursor;
 use crate::shared::primitive::Ordering;
+use crate::shared::tail_word;
 use crate::shared::words::Words;
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
@@ -97,7 +97,7 @@ impl Core {
         let Some(stage) = &self.stage else { return Ok(()) };
         let words = self.words();
         stage.retire_all();
-        let tail = cursor::tail(words).get();
+        let tail = tail_word::tail(words).get();
         words.ready_end.store(tail, Ordering::Release);
         words.commits.stage.begin.store(tail, Ordering::SeqCst);
         let id = sys::process::random_u64().max(1);
@@ -114,7 +114,7 @@ impl Core {
         let is_made = last < self.ready_end();
         let segments = last.get().saturating_sub(self.segment_of(begin).get()) / self.capacity();
         let may_grow = segments < self.staged_segments_max;
-        if is_made || may_grow || commit::durable(&words.commits) >= cursor::published(words) {
+        if is_made || may_grow || commit::durable(&words.commits) >= tail_word::published(words) {
             return Ok(());
         }
         let message = format!(
@@ -183,15 +183,15 @@ impl Writer<'_> {
             return Ok(());
         }
         crate::log::pad::repair(self)?;
-        let tail = cursor::tail(words);
-        if cursor::published(words) != tail {
+        let tail = tail_word::tail(words);
+        if tail_word::published(words) != tail {
             return Ok(());
         }
         // What is durable first, so that the seal at the end vouches for all of it.
         self.sync()?;
         self.seal_and_sync()?;
         if let Some(stage) = &self.stage {
-            let tail = cursor::tail(words);
+            let tail = tail_word::tail(words);
             words.commits.stage.begin.store(tail.get(), Ordering::SeqCst);
             words.commits.stage.id.store(0, Ordering::SeqCst);
             stage.retire_all();

@@ -15,7 +15,7 @@ use crate::shared::files::RemovalRule;
 use crate::shared::participants::{self, Owner};
 use crate::shared::primitive::{AtomicU64, Ordering};
 use crate::shared::words::{CommitCountWords, RemovedWords};
-use crate::shared::{commit, cursor};
+use crate::shared::{commit, tail_word};
 use crate::sys::filesystem::Filesystem;
 use crate::{Fill, Layout, Lsn, Policy, Preallocate, Result};
 
@@ -188,8 +188,8 @@ pub struct ParticipantStat {
 /// Looks at everything, changes nothing.
 pub(crate) fn stat(core: &Core) -> Result<Stat> {
     let words = core.words();
-    let published = cursor::published(words);
-    let tail = cursor::tail(words);
+    let published = tail_word::published(words);
+    let tail = tail_word::tail(words);
     let begin = core.begin();
     Ok(Stat {
         layout: core.geometry.layout,
@@ -350,10 +350,10 @@ fn participants(core: &Core) -> Vec<ParticipantStat> {
 
 fn in_flight(core: &Core, owner: Owner) -> Vec<InFlight> {
     let words = core.words();
-    let seen = cursor::load(words);
-    (0..cursor::used_slots(words))
+    let seen = tail_word::load(words);
+    (0..tail_word::used_slots(words))
         .filter(|slot| participants::owner_of(words, *slot) == Some(owner))
-        .filter_map(|slot| cursor::granted(words, slot, seen))
+        .filter_map(|slot| tail_word::granted(words, slot, seen))
         .map(|range| InFlight { first_lsn: range.start, bytes: range.len })
         .collect()
 }

@@ -16,8 +16,8 @@ use crate::log::window::Window;
 use crate::log::writer::Writer;
 use crate::segment::file::Segment;
 use crate::segment::listing::{Listing, SegmentFile};
-use crate::shared::cursor;
 use crate::shared::primitive::Ordering;
+use crate::shared::tail_word;
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
 /// What [`Log::trim`](crate::Log::trim) did.
@@ -34,7 +34,7 @@ pub struct TrimReport {
 pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
     let writer = core.writer()?;
     let words = core.words();
-    let published = cursor::published(words);
+    let published = tail_word::published(words);
     if before > published {
         let message = format!(
             "cannot trim to {before}: only what is published can be trimmed, up to {published}"

@@ -22,8 +22,8 @@ use crate::log::wipe;
 use crate::log::writer::Writer;
 use crate::segment::listing::Listing;
 use crate::shared::commit::{self, Failure, Operation};
-use crate::shared::cursor::{self, Packed};
 use crate::shared::primitive::Ordering;
+use crate::shared::tail_word::{self, TailWord};
 use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Drops the record at `from` and everything behind it.
@@ -52,9 +52,9 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     let sealer = writer.sealer(core.deadline())?;
     let words = core.words();
     let prepare = writer.lock_prepare()?;
-    let tail = cursor::tail(words);
+    let tail = tail_word::tail(words);
     let mut slots = writer.attachment.take_all_slots().ok_or_else(|| busy(core))?;
-    if cursor::published(words) != tail || !sealer.is_idle() {
+    if tail_word::published(words) != tail || !sealer.is_idle() {
         return Err(busy(core));
     }
     check_plain(core, from)?;
@@ -102,7 +102,7 @@ fn check_plain(core: &Core, from: Lsn) -> Result<()> {
 
 fn check(core: &Arc<Core>, from: Lsn) -> Result<()> {
     let begin = core.begin();
-    let published = cursor::published(core.words());
+    let published = tail_word::published(core.words());
     if from < begin || from > published {
         let message = format!("cannot truncate at {from}: the log holds {begin} to {published}");
         return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(from));
@@ -125,7 +125,7 @@ fn set_tail(core: &Core, from: Lsn, allocated_end: Lsn) {
     words.files.names.forget();
     words.files.rule.closed_before.store(0, Ordering::Release);
     words.files.rule.edge.store(0, Ordering::Release);
-    words.cursor.store(Packed::new(from, 0).to_word(), Ordering::Release);
+    words.tail.store(TailWord::new(from, 0).to_word(), Ordering::Release);
     words.ready_end.store(from.get(), Ordering::Release);
     words.allocated_end.store(allocated_end.get(), Ordering::Release);
     let commits = &words.commits;

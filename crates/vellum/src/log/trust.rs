@@ -30,9 +30,9 @@ use crate::log::framed::recover;
 use crate::log::window::{Window, open_file};
 use crate::segment::listing::Listing;
 use crate::shared::commit;
-use crate::shared::cursor::{self, Range};
 use crate::shared::primitive::Ordering;
 use crate::shared::region::{Origin, Region};
+use crate::shared::tail_word::{self, Range};
 use crate::shared::words::Words;
 use crate::{ErrorKind, Layout, Lsn, Result};
 
@@ -77,7 +77,7 @@ impl Origin {
 /// Whether the words agree with the segments. Nobody is attached.
 pub(crate) fn agree(core: &Arc<Core>) -> Result<bool> {
     let durable = commit::durable(&core.words().commits);
-    if core.check_words().is_err() || durable > cursor::tail(core.words()) {
+    if core.check_words().is_err() || durable > tail_word::tail(core.words()) {
         return Ok(false);
     }
     if is_older_than_segments(core)? {
@@ -96,17 +96,17 @@ pub(crate) fn agree(core: &Arc<Core>) -> Result<bool> {
 /// Whether a reader without write permission, who cannot tell whether others are attached, may
 /// believe words that are of this boot and file.
 pub(crate) fn agree_for_reading(core: &Arc<Core>) -> Result<bool> {
-    let tail = cursor::tail(core.words());
+    let tail = tail_word::tail(core.words());
     if core.check_words().is_err() || !is_older_than_segments(core)? {
         return Ok(true);
     }
     // Somebody has just appended: what was found there was reserved after the tail was read.
-    Ok(cursor::tail(core.words()) != tail)
+    Ok(tail_word::tail(core.words()) != tail)
 }
 
 /// Whether something stands at the tail or behind.
 fn is_older_than_segments(core: &Arc<Core>) -> Result<bool> {
-    let tail = cursor::tail(core.words());
+    let tail = tail_word::tail(core.words());
     let allocated_end = Lsn::new(core.words().allocated_end.load(Ordering::Acquire));
     let listing = Listing::read(&core.dir)?;
     // One more may have got its name when its maker died.
@@ -159,9 +159,9 @@ fn has_text(core: &Core, first: Lsn, from: Lsn) -> Result<bool> {
 /// the gate, and goes.
 pub(crate) fn note_closed(core: &Core) -> Result<()> {
     let (words, Some(origin)) = (core.words(), core.region.origin()) else { return Ok(()) };
-    let tail = cursor::tail(words);
+    let tail = tail_word::tail(words);
     let is_staged = words.commits.stage.id.load(Ordering::Acquire) != 0;
-    if is_staged || commit::is_poisoned(&words.commits) || cursor::published(words) != tail {
+    if is_staged || commit::is_poisoned(&words.commits) || tail_word::published(words) != tail {
         return Ok(());
     }
     if let Some(check) = closing_check(core, tail)? {
@@ -173,7 +173,7 @@ pub(crate) fn note_closed(core: &Core) -> Result<()> {
 
 /// Whether the log was closed in order, and ends as it did then.
 fn is_as_closed(core: &Core) -> Result<bool> {
-    let tail = cursor::tail(core.words());
+    let tail = tail_word::tail(core.words());
     let Some(origin) = core.region.origin() else { return Ok(false) };
     if origin.closed_at.load(Ordering::Acquire) != tail.get() {
         return Ok(false);
@@ -200,7 +200,7 @@ fn closing_check(core: &Core, tail: Lsn) -> Result<Option<u64>> {
 
 /// Whether everything from `durable` on, in the last segment, is there.
 fn is_filled(core: &Arc<Core>) -> Result<bool> {
-    let tail = cursor::tail(core.words());
+    let tail = tail_word::tail(core.words());
     let base = commit::durable(&core.words().commits).max(core.begin());
     if base >= tail {
         return Ok(true);
@@ -214,9 +214,9 @@ fn is_filled(core: &Arc<Core>) -> Result<bool> {
 
 /// What the dead had reserved.
 fn reserved(words: &Words) -> Vec<Range> {
-    let seen = cursor::load(words);
-    let slots = 0..cursor::used_slots(words);
-    slots.filter_map(|slot| cursor::granted(words, slot, seen)).collect()
+    let seen = tail_word::load(words);
+    let slots = 0..tail_word::used_slots(words);
+    slots.filter_map(|slot| tail_word::granted(words, slot, seen)).collect()
 }
 
 /// The end of the reserved range in which `lsn` lies.

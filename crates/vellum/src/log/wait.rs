@@ -9,8 +9,8 @@ use crate::log::core::Core;
 use crate::log::holds::{self, Hold, HoldKind};
 use crate::log::writer::Writer;
 use crate::shared::commit::Sealer;
-use crate::shared::cursor;
 use crate::shared::lock::{self, Held, Patience, Until};
+use crate::shared::tail_word;
 use crate::{Error, ErrorKind, Lsn, Result};
 
 /// `timeout` from now on; one beyond the clock's end is none.
@@ -34,7 +34,7 @@ impl Core {
     pub(crate) fn commit_timed_out(&self, end: Lsn) -> Error {
         let batch = || holds::batches(self).min_by_key(|hold| hold.range.map(|r| r.first_lsn));
         let append = || {
-            let is_waited_for = cursor::published(self.words()) < end;
+            let is_waited_for = tail_word::published(self.words()) < end;
             is_waited_for.then(|| holds::oldest_append(self)).flatten()
         };
         let lock = || holds::of_lock(self, HoldKind::Commit);

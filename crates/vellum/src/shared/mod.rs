@@ -10,7 +10,6 @@
 //! [`words::Words`], and [`exclusive`] lends a value to one thread at a time.
 
 pub(crate) mod commit;
-pub(crate) mod cursor;
 pub(crate) mod event_count;
 #[allow(unsafe_code)]
 pub(crate) mod exclusive;
@@ -25,4 +24,5 @@ pub(crate) mod participants;
 pub(crate) mod primitive;
 #[allow(unsafe_code)]
 pub(crate) mod region;
+pub(crate) mod tail_word;
 pub(crate) mod words;

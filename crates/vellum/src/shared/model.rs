@@ -1,10 +1,10 @@
 //! The protocol under a model checker: every order of steps, and death at any of them.
 //!
-//! The functions of [`cursor`], [`lock`], [`event_count`] and [`participants`] that are shipped run
-//! here as processes of [`explore`](explore::explore), over words whose every operation is a step
-//! (`model_atomics`). The file is an array that says who wrote each byte. Beside it the model keeps
-//! what it knows by omniscience, noted in the same step as the exchange or the store that decides:
-//! who was granted which byte, and what each slot really has in flight.
+//! The functions of [`tail_word`], [`lock`], [`event_count`] and [`participants`] that are shipped
+//! run here as processes of [`explore`](explore::explore), over words whose every operation is a
+//! step (`model_atomics`). The file is an array that says who wrote each byte. Beside it the model
+//! keeps what it knows by omniscience, noted in the same step as the exchange or the store that
+//! decides: who was granted which byte, and what each slot really has in flight.
 //!
 //! What is checked: no byte is granted twice; a verdict is what was really granted, neither more
 //! nor less; the published end never passes a byte that is not filled; what was acknowledged stays;
@@ -30,10 +30,10 @@ use std::time::Duration;
 use shuttle::thread::{self, JoinHandle};
 
 use self::explore::{Deaths, Extent, explore};
-use super::cursor::{self, Grant, Packed, Range};
 use super::model_atomics::{self, Fate};
 use super::participants::{self, CachedLiveness, Liveness, Owner};
 use super::primitive::{AtomicU64, Ordering};
+use super::tail_word::{self, Grant, Range, TailWord};
 use super::words::{SLOT_COUNT, Words};
 use super::{event_count, lock};
 use crate::Lsn;
@@ -112,7 +112,7 @@ impl World {
     fn begin() -> Arc<World> {
         let world = Arc::new(World::default());
         model_atomics::begin(std::ptr::from_ref(&*world).addr());
-        world.words.cursor.poke(Packed::new(Lsn::new(BEGIN), 0).to_word());
+        world.words.tail.poke(TailWord::new(Lsn::new(BEGIN), 0).to_word());
         world.words.ready_end.poke(BEGIN + FILE_LEN as u64);
         world
     }
@@ -131,7 +131,7 @@ impl World {
         for byte in &self.file[indices(range)] {
             assert_eq!(byte.swap(tag, Ordering::Relaxed), 0, "a byte was written twice");
         }
-        cursor::publish(&self.words, slot);
+        tail_word::publish(&self.words, slot);
         self.in_flight[slot].poke(0);
         for acknowledged in &self.acknowledged[indices(range)] {
             acknowledged.poke(tag);
@@ -152,7 +152,8 @@ impl World {
             model_atomics::forget(tag << 16 | start.get());
             len
         };
-        let Ok(Grant { range, .. }) = cursor::reserve(words, slot, &words.ready_end, len_at) else {
+        let Ok(Grant { range, .. }) = tail_word::reserve(words, slot, &words.ready_end, len_at)
+        else {
             panic!("the file has room for all")
         };
         model_atomics::forget(tag << 16 | 1 << 15 | range.start.get());
@@ -179,7 +180,7 @@ impl World {
         }
         let _held = self.lock();
         for slot in participants::orphaned_slots(words, &who) {
-            let verdict = cursor::granted(words, slot, cursor::load(words));
+            let verdict = tail_word::granted(words, slot, tail_word::load(words));
             let is_right = verdict.map_or(0, pack) == self.in_flight[slot].peek();
             assert!(is_right, "a wrong verdict on slot {slot}: {verdict:?}");
             if let Some(range) = verdict {
@@ -187,7 +188,7 @@ impl World {
                     byte.store(PAD, Ordering::Relaxed);
                 }
             }
-            cursor::publish(words, slot);
+            tail_word::publish(words, slot);
             self.in_flight[slot].poke(0);
             participants::release_slot(words, slot);
         }
@@ -196,7 +197,7 @@ impl World {
 
     /// Looks at the published end as a reader does.
     fn observe(&self) -> Lsn {
-        let published = cursor::published(&self.words);
+        let published = tail_word::published(&self.words);
         let bytes = &self.file[..index(published.get())];
         assert!(
             bytes.iter().all(|byte| byte.peek() != 0),
@@ -208,7 +209,7 @@ impl World {
     /// Repairs what is left, and looks at everything. All other processes have ended.
     fn close(&self) {
         self.repair();
-        let tail = cursor::tail(&self.words);
+        let tail = tail_word::tail(&self.words);
         assert_eq!(self.observe(), tail, "something is in flight and nobody there");
         for at in 0..index(tail.get()) {
             let [granted, file, acknowledged] =

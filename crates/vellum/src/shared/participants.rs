@@ -11,8 +11,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::io;
 
-use super::cursor;
 use super::primitive::Ordering;
+use super::tail_word;
 use super::words::{PARTICIPANT_COUNT, ParticipantWords, Words};
 use crate::sys::lock::{self, Kind};
 use crate::sys::process::{Incarnation, Life};
@@ -225,13 +225,13 @@ pub(crate) fn give_up_slot(words: &Words, slot: usize) {
 
 /// Whether some slot has been given up and waits to be repaired.
 pub(crate) fn has_given_up_slots(words: &Words) -> bool {
-    (0..cursor::used_slots(words)).any(|slot| owner_of(words, slot) == Some(Owner::GIVEN_UP))
+    (0..tail_word::used_slots(words)).any(|slot| owner_of(words, slot) == Some(Owner::GIVEN_UP))
 }
 
 /// Slots whose owner is dead or has given them up.
 pub(crate) fn orphaned_slots(words: &Words, who: &impl Liveness) -> Vec<usize> {
     let is_orphaned = |slot: &usize| owner_of(words, *slot).is_some_and(|owner| owner.is_gone(who));
-    (0..cursor::used_slots(words)).filter(is_orphaned).collect()
+    (0..tail_word::used_slots(words)).filter(is_orphaned).collect()
 }
 
 /// Whose slot it is.

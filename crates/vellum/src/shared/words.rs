@@ -1,7 +1,7 @@
 //! Every word that participants share, in one structure laid over the control file.
 //!
 //! ```text
-//!  cursor ─ ready_end ─ allocated_end ─ begin ─ locks ─ event_count ─ counts  pairs of lines
+//!  tail ─ ready_end ─ allocated_end ─ begin ─ locks ─ event_count ─ counts  pairs of lines
 //!  participants[1024]   who is attached: one line each
 //!  slots[1024]          appends in flight: two lines each
 //!  commits              what is durable, what is on its way there, and what went wrong
@@ -27,7 +27,7 @@ pub(crate) const PARTICIPANT_COUNT: usize = 1024;
 #[cfg(shuttle)]
 pub(crate) const PARTICIPANT_COUNT: usize = 4;
 
-/// Appends that can be in flight at the same time; the cursor has ten bits for the slot.
+/// Appends that can be in flight at the same time; the tail word has ten bits for the slot.
 #[cfg(not(shuttle))]
 pub(crate) const SLOT_COUNT: usize = 1024;
 #[cfg(shuttle)]
@@ -63,8 +63,8 @@ impl<T> std::ops::Deref for Alone<T> {
 #[cfg_attr(shuttle, derive(Default))]
 #[repr(C)]
 pub(crate) struct Words {
-    /// The tail and the slot of its last winner, packed (`cursor::Packed`).
-    pub(crate) cursor: Alone<AtomicU64>,
+    /// The tail and the slot of its last winner, packed (`tail_word::TailWord`).
+    pub(crate) tail: Alone<AtomicU64>,
     /// Reservations that end here or before need nothing made ready.
     pub(crate) ready_end: Alone<AtomicU64>,
     /// End of the last segment that exists.
@@ -389,5 +389,5 @@ const _: () = {
     assert!(std::mem::offset_of!(Words, files) == 197_632 + 2048);
     // The control file is as long as it was before there were these words.
     assert!(size_of::<Words>() <= 49 * 4096);
-    assert!(SLOT_COUNT == 1 << super::cursor::SLOT_BITS);
+    assert!(SLOT_COUNT == 1 << super::tail_word::SLOT_BITS);
 };

@@ -22,7 +22,7 @@ use crate::log::positions::{Access, Loss, Positions, Recovery};
 use crate::log::segments;
 use crate::log::window::Window;
 use crate::log::wipe;
-use crate::shared::cursor::Range;
+use crate::shared::tail_word::Range;
 use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Bytes of a segment read at a time in search of seals.

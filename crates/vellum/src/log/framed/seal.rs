@@ -22,10 +22,10 @@ use crate::log::pad::Reason;
 use crate::log::reserve::{NOT_IN_HAND, Placement};
 use crate::log::writer::Writer;
 use crate::shared::commit::{self, Sealer};
-use crate::shared::cursor::Range;
 use crate::shared::lock::Until;
 use crate::shared::primitive::{self, Ordering};
-use crate::shared::{cursor, event_count};
+use crate::shared::tail_word::Range;
+use crate::shared::{event_count, tail_word};
 use crate::{Layout, Lsn, Result};
 
 /// How long to sleep before asking whether those who write are alive: nobody rings for the dead.
@@ -94,7 +94,7 @@ impl<'a> Writer<'a> {
         let sealer = self.sealer(until)?;
         // Somebody else may have been faster, which is as good.
         let Some(start) = sealer.next_start(self.block, self.lanes()) else { return Ok(()) };
-        let published = cursor::published(self.words());
+        let published = tail_word::published(self.words());
         if published <= start {
             drop(sealer);
             return self.wait_for_writers(end, Lsn::new(start.get() + 1), until);
@@ -110,7 +110,7 @@ impl<'a> Writer<'a> {
                 return Ok(());
             }
         };
-        let published = cursor::published(self.words());
+        let published = tail_word::published(self.words());
         // A batch that ends before what is to be committed helps nobody who waits.
         let is_too_short = published < end;
         if batch_end > published && (is_too_short || patience.is_left()) {
@@ -172,7 +172,7 @@ impl<'a> Writer<'a> {
         let mut slot = self.take_slot()?;
         let range_at = |start| Range { start, len: len_at(start) };
         let grant = loop {
-            let range = range_at(cursor::tail(words));
+            let range = range_at(tail_word::tail(words));
             if range.end() > self.ready_end() {
                 self.end_use(&mut slot);
                 return Ok(Sealed::Beyond(range.end()));
@@ -184,7 +184,8 @@ impl<'a> Writer<'a> {
                 range if slot.has_in_hand(range) => range.len,
                 _ => NOT_IN_HAND,
             };
-            if let Ok(grant) = cursor::reserve(words, slot.index, &words.ready_end, len_in_hand) {
+            if let Ok(grant) = tail_word::reserve(words, slot.index, &words.ready_end, len_in_hand)
+            {
                 break grant;
             }
         };
@@ -222,7 +223,7 @@ impl<'a> Writer<'a> {
         // Whoever is on the way now writes one.
         let Some(start) = sealer.next_start(self.block, self.lanes()) else { return Ok(()) };
         if let Sealed::To(end) = self.write_seal(&sealer)?
-            && end <= cursor::published(self.words())
+            && end <= tail_word::published(self.words())
         {
             let means = self.gather(start, end)?;
             if let Some(batch) = sealer.seal(start, end) {
@@ -256,7 +257,7 @@ impl<'a> Writer<'a> {
     /// record.
     fn wait_for_seal(self, end: Lsn, seal_end: Lsn, until: Until) -> Result<()> {
         let words = self.words();
-        let is_there = || self.is_sealed(end) || cursor::published(words) >= seal_end;
+        let is_there = || self.is_sealed(end) || tail_word::published(words) >= seal_end;
         for _ in 0..SEAL_LOOKS {
             if is_there() {
                 return Ok(());

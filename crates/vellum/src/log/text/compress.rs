@@ -23,8 +23,8 @@ use crate::log::core::Core;
 use crate::log::names::{LOCK_NAME, UNFINISHED_COMPRESSED_NAME};
 use crate::log::writer::Writer;
 use crate::segment::listing::{self, Listing, SegmentFile, compressed_path};
-use crate::shared::cursor;
 use crate::shared::participants::COMPRESS_BYTE;
+use crate::shared::tail_word;
 use crate::sys::inherited::Brief;
 use crate::sys::lock::Kind;
 use crate::{Result, sys};
@@ -73,7 +73,7 @@ impl Writer<'_> {
             return Ok(());
         }
         let files = Listing::read(&self.dir)?.files;
-        let closed = Listing::count_before(&files, cursor::published(self.words()));
+        let closed = Listing::count_before(&files, tail_word::published(self.words()));
         for file in &files[..closed] {
             match file.is_compressed {
                 true => file.remove_plain(&self.dir)?,

@@ -16,16 +16,16 @@ use crate::log::names::{CURRENT_NAME, UNFINISHED_CURRENT_NAME};
 use crate::log::prepare_lock::Prepare;
 use crate::log::writer::Writer;
 use crate::segment::listing::{Listing, SegmentFile};
-use crate::shared::cursor;
 use crate::shared::files::Newest;
 use crate::shared::primitive::Ordering;
+use crate::shared::tail_word;
 use crate::sys::clock;
 use crate::{ErrorKind, Layout, Lsn, Result};
 
 impl Core {
     /// Bytes of text up to the tail in the newest file and those that it continues.
     fn group_bytes_at(&self, newest: Newest) -> u64 {
-        let tail = cursor::tail(self.words());
+        let tail = tail_word::tail(self.words());
         newest.group_bytes.saturating_add(tail.get().saturating_sub(newest.first.get()))
     }
 
@@ -40,7 +40,7 @@ impl Core {
 
     /// Bytes of text in `files`, of which the last may be the one that is written.
     pub(crate) fn text_len_of(&self, files: &[SegmentFile]) -> Result<u64> {
-        let tail = cursor::tail(self.words());
+        let tail = tail_word::tail(self.words());
         let mut sum = 0;
         for file in files {
             sum += match self.segment_of(tail) == file.first {

@@ -21,8 +21,8 @@ use crate::log::wipe;
 use crate::segment::list;
 use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;
-use crate::shared::cursor::{self, Range};
 use crate::shared::primitive::Ordering;
+use crate::shared::tail_word::{self, Range};
 use crate::sys::clock;
 use crate::{Layout, Lsn, Result};
 
@@ -56,7 +56,7 @@ pub(crate) fn find_end(
 /// Whether the file is gone that the next record would go to, or that it would have to leave.
 /// Nobody is attached.
 pub(crate) fn lacks_newest(core: &Core) -> Result<bool> {
-    let active = core.segment_of(cursor::tail(core.words()));
+    let active = core.segment_of(tail_word::tail(core.words()));
     let is_made = core.words().allocated_end.load(Ordering::Acquire) > active.get();
     Ok(core.geometry.layout == Layout::Text && is_made && !list(&core.dir)?.contains(&active))
 }

@@ -13,9 +13,9 @@ use crate::log::attachment::LocalSlot;
 use crate::log::core::Core;
 use crate::log::writer::Writer;
 use crate::segment::listing::{Listing, SegmentFile};
-use crate::shared::cursor;
 use crate::shared::files::RemovalRule;
 use crate::shared::primitive::Ordering;
+use crate::shared::tail_word;
 use crate::sys::clock;
 use crate::{Policy, Result};
 
@@ -30,7 +30,7 @@ impl Core {
     /// The rules by which files are to go, oldest first, one for each that is more than the policy
     /// allows.
     fn excess(&self, policy: &Policy, files: &[SegmentFile]) -> Result<Vec<RemovalRule>> {
-        let closed = Listing::count_before(files, cursor::published(self.words()));
+        let closed = Listing::count_before(files, tail_word::published(self.words()));
         let lens = match policy.retain_bytes {
             Some(_) => self.lens_of(files)?,
             None => vec![0; files.len()],
@@ -86,7 +86,7 @@ impl Core {
 
     /// Lengths of files; of the one that is written, that of its text.
     fn lens_of(&self, files: &[SegmentFile]) -> Result<Vec<u64>> {
-        let tail = cursor::tail(self.words());
+        let tail = tail_word::tail(self.words());
         let len = |file: &SegmentFile| {
             if self.segment_of(tail) == file.first {
                 return Ok(tail.get() - file.first.get());

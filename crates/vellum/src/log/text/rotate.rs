@@ -19,9 +19,9 @@ use std::time::Duration;
 use crate::log::core::Core;
 use crate::log::prepare_lock::Prepare;
 use crate::log::writer::Writer;
-use crate::shared::cursor;
 use crate::shared::files::Newest;
 use crate::shared::primitive::Ordering;
+use crate::shared::tail_word;
 use crate::sys::clock;
 use crate::{Error, ErrorKind, Layout, Lsn, Policy, Result};
 
@@ -88,7 +88,7 @@ impl Core {
     fn edge(&self) -> u64 {
         let words = self.words();
         let edge = words.files.rule.edge.load(Ordering::Relaxed);
-        let tail = cursor::tail(words);
+        let tail = tail_word::tail(words);
         if edge != 0 || words.allocated_end.load(Ordering::Acquire) <= tail.get() {
             return edge;
         }
@@ -104,7 +104,7 @@ impl Core {
             return 0;
         }
         let words = self.words();
-        let tail = cursor::tail(words);
+        let tail = tail_word::tail(words);
         let limit = self.segment_of(tail).get() + self.limit_at(tail);
         let allocated = words.allocated_end.load(Ordering::Acquire);
         (tail.get() + self.window()).min(limit).min(allocated)
@@ -131,7 +131,7 @@ impl Prepare<'_> {
     /// Has the next record go to a new segment, unless this one is empty.
     fn leave_segment(&self) {
         let words = self.words();
-        let tail = cursor::tail(words);
+        let tail = tail_word::tail(words);
         let is_full = tail.get() == words.allocated_end.load(Ordering::Acquire);
         if is_full || !tail.get().is_multiple_of(self.capacity()) {
             let end = if is_full { tail } else { self.segment_end(tail) };

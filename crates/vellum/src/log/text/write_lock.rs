@@ -21,9 +21,9 @@ use std::time::Duration;
 use crate::log::attachment::Attachment;
 use crate::log::pad;
 use crate::log::writer::Writer;
-use crate::shared::cursor::{self, Grant};
 use crate::shared::lock::{self, Held, Patience};
 use crate::shared::primitive::{self, Ordering};
+use crate::shared::tail_word::{self, Grant};
 use crate::shared::words::{Alone, LockWords, WatchedLockWords};
 
 /// Looks at the turn before sleeping.
@@ -101,7 +101,7 @@ impl<'a> Writer<'a> {
     /// Has what the dead have reserved before `grant` padded. To be called in a turn.
     #[inline]
     pub(crate) fn pad_before(self, grant: Grant) {
-        if !cursor::is_next(self.words(), grant) && pad::is_held_back_by_the_dead(self) {
+        if !tail_word::is_next(self.words(), grant) && pad::is_held_back_by_the_dead(self) {
             // What goes wrong here is reported to who reads, or comes to that slot.
             let _ = pad::repair(self);
         }

@@ -24,10 +24,10 @@ use super::device::{Device, LOG_LEN};
 use super::explore::{Extent, explore};
 use super::{BEGIN, deaths, index, tag};
 use crate::Lsn;
-use crate::shared::cursor::{self, Packed};
 use crate::shared::model_atomics;
 use crate::shared::participants::Owner;
 use crate::shared::primitive::AtomicU64;
+use crate::shared::tail_word::{self, TailWord};
 use crate::shared::words::{LANE_COUNT, LaneWords, Words};
 
 /// The shared memory, the device, and what only the model knows.
@@ -62,7 +62,7 @@ impl World {
         let world = Arc::new(World { lanes: plan.lanes, lack: plan.lack, ..World::default() });
         model_atomics::begin(std::ptr::from_ref(&*world).addr());
         let words = &world.words;
-        words.cursor.poke(Packed::new(Lsn::new(BEGIN), 0).to_word());
+        words.tail.poke(TailWord::new(Lsn::new(BEGIN), 0).to_word());
         words.ready_end.poke(BEGIN + LOG_LEN as u64);
         words.commits.ends.durable.poke(BEGIN);
         words.commits.ends.sealed.poke(BEGIN);
@@ -123,7 +123,7 @@ impl World {
             }
             end += appends[0];
             self.words.slots[slot].confirmed.poke(end);
-            self.words.cursor.poke(Packed::new(Lsn::new(end), slot).to_word());
+            self.words.tail.poke(TailWord::new(Lsn::new(end), slot).to_word());
         }
     }
 
@@ -146,7 +146,7 @@ fn run(plan: Plan) {
     for process in processes {
         process.join().expect("a process fails the whole model");
     }
-    let is_poisoned = world.commit_to(cursor::tail(&world.words), 0).is_err();
+    let is_poisoned = world.commit_to(tail_word::tail(&world.words), 0).is_err();
     assert!(!is_poisoned || world.device.has_failed.peek() != 0, "poisoned for nothing");
 }
 

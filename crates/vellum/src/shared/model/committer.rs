@@ -7,9 +7,9 @@ use super::device::BLOCK;
 use super::{BEGIN, Kernel, KernelAtLock, PAD, index, indices, me, tag};
 use crate::Lsn;
 use crate::shared::commit::{self, Batch, Failure, Operation, Sealer, Step};
-use crate::shared::cursor::Grant;
 use crate::shared::primitive::{self, Ordering};
-use crate::shared::{cursor, event_count, lock, model_atomics, participants};
+use crate::shared::tail_word::Grant;
+use crate::shared::{event_count, lock, model_atomics, participants, tail_word};
 
 /// The log is poisoned, or this process cannot commit.
 pub(super) struct Refused;
@@ -46,7 +46,8 @@ impl World {
             model_atomics::forget(tag << 16 | start.get());
             len
         };
-        let Ok(Grant { range, .. }) = cursor::reserve(words, slot, &words.ready_end, len_at) else {
+        let Ok(Grant { range, .. }) = tail_word::reserve(words, slot, &words.ready_end, len_at)
+        else {
             panic!("the log has room for all")
         };
         model_atomics::forget(tag << 16 | 1 << 15 | range.start.get());
@@ -55,7 +56,7 @@ impl World {
         for byte in &self.stage[indices(range)] {
             byte.poke(tag);
         }
-        cursor::publish(words, slot);
+        tail_word::publish(words, slot);
         event_count::notify(&words.event_count, true);
         range.end()
     }
@@ -99,7 +100,7 @@ impl World {
         model_atomics::forget(model_atomics::mix(label, 1));
         let sealer = self.sealer();
         let Some(start) = sealer.next_start(BLOCK, self.lanes) else { return Ok(true) };
-        let published = cursor::published(&self.words);
+        let published = tail_word::published(&self.words);
         if published <= start {
             return Ok(start >= end);
         }
@@ -150,7 +151,7 @@ impl World {
         model_atomics::forget(model_atomics::mix(label, 3));
         let (rings, _) = event_count::prepare_wait(&words.event_count);
         let sealed = words.commits.ends.sealed.load(Ordering::Acquire);
-        if sealed >= end.get() || cursor::published(words).get() > sealed {
+        if sealed >= end.get() || tail_word::published(words).get() > sealed {
             return;
         }
         model_atomics::forget(model_atomics::mix(label, u64::from(rings) << 8 | 4));
@@ -181,13 +182,13 @@ impl World {
         let words = &self.words;
         let _held = lock::acquire(&words.repair, me(), &Kernel);
         for slot in participants::orphaned_slots(words, &Kernel) {
-            if let Some(range) = cursor::granted(words, slot, cursor::load(words)) {
+            if let Some(range) = tail_word::granted(words, slot, tail_word::load(words)) {
                 self.stage[index(range.start.get())].store(PAD, Ordering::Relaxed);
                 for byte in &self.stage[indices(range)] {
                     byte.poke(PAD);
                 }
             }
-            cursor::publish(words, slot);
+            tail_word::publish(words, slot);
             participants::release_slot(words, slot);
         }
         event_count::notify(&words.event_count, false);

@@ -1,16 +1,16 @@
 //! Reserve, publish, and the verdict on what a dead writer had reserved.
 //!
 //! **Reserve**: the writer stores `len`, then `start` = the tail it read, and tries to move the
-//! cursor from (start, other slot) to (start + len, own slot). Before it takes away another slot's
-//! tag it raises that slot's `confirmed` to the tail it read.
+//! tail word from (start, other slot) to (start + len, own slot). Before it takes away another
+//! slot's tag it raises that slot's `confirmed` to the tail it read.
 //!
 //! **Publish**: `start` = 0.
 //!
-//! **Verdict**: a slot with `start` below the tail was granted that range if and only if the
-//! cursor still is (start + len, slot), or `confirmed` ≥ start + len: whoever moved the cursor on
+//! **Verdict**: a slot with `start` below the tail was granted that range if and only if the tail
+//! word still is (start + len, slot), or `confirmed` ≥ start + len: whoever moved the tail word on
 //! has raised `confirmed` before, so nothing is guessed. If it was not, it never will be, because
-//! the cursor has left `start` for good. What is published is everything below the smallest range
-//! that was granted and is in flight; an attempt that lost holds nothing back.
+//! the tail word has left `start` for good. What is published is everything below the smallest
+//! range that was granted and is in flight; an attempt that lost holds nothing back.
 //!
 //! The idea of taking the published end from slots is that of PostgreSQL's WAL insertion locks
 //! (`WaitXLogInsertionsToFinish`) and of FASTER's epochs; the tag and the confirmation are ours.
@@ -23,19 +23,19 @@ use super::primitive::{self, AtomicU64, Ordering};
 use super::words::{SLOT_COUNT, SlotWords, Words};
 use crate::Lsn;
 
-/// Bits of the cursor that name the slot of the last winner.
+/// Bits of the tail word that name the slot of the last winner.
 pub(crate) const SLOT_BITS: u32 = 10;
 
-/// How long a writer that lost the cursor stays away from it: about ten microseconds.
+/// How long a writer that lost the tail word stays away from it: about ten microseconds.
 const BACK_OFF_SPINS: u32 = 1024;
 
-/// The cursor's value: the tail and the slot of its last winner.
+/// The tail word's value: the tail and the slot of its last winner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Packed(u64);
+pub(crate) struct TailWord(u64);
 
-impl Packed {
-    pub(crate) fn new(tail: Lsn, slot: usize) -> Packed {
-        Packed(tail.get() << SLOT_BITS | slot as u64)
+impl TailWord {
+    pub(crate) fn new(tail: Lsn, slot: usize) -> TailWord {
+        TailWord(tail.get() << SLOT_BITS | slot as u64)
     }
 
     #[inline]
@@ -86,10 +86,10 @@ pub(crate) fn tail(words: &Words) -> Lsn {
     load(words).tail()
 }
 
-/// The cursor as it stands.
-pub(crate) fn load(words: &Words) -> Packed {
+/// The tail word as it stands.
+pub(crate) fn load(words: &Words) -> TailWord {
     // Pairs with the exchange in `reserve`: who sees a tail sees the slots it rests upon.
-    Packed(words.cursor.load(Ordering::Acquire))
+    TailWord(words.tail.load(Ordering::Acquire))
 }
 
 /// Reserves `len_at(tail)` bytes at the tail for the owner of `slot`, if they end by `limit`.
@@ -121,9 +121,9 @@ pub(crate) fn reserve(
             confirm(words.slots.get(seen.slot()), start);
         }
         // Release: who sees the new tail sees `start`, `len` and the confirmation.
-        match words.cursor.compare_exchange_weak(
+        match words.tail.compare_exchange_weak(
             seen.to_word(),
-            Packed::new(end, slot).to_word(),
+            TailWord::new(end, slot).to_word(),
             Ordering::AcqRel,
             Ordering::Acquire,
         ) {
@@ -133,12 +133,12 @@ pub(crate) fn reserve(
     }
 }
 
-/// Lets the winner append a few more while the cursor is in its cache, then looks again.
+/// Lets the winner append a few more while the tail word is in its cache, then looks again.
 ///
 /// Passing the line back and forth for each record costs three times as much
 /// (`docs/benchmarks.md`).
 #[cold]
-fn back_off(words: &Words) -> Packed {
+fn back_off(words: &Words) -> TailWord {
     for _ in 0..BACK_OFF_SPINS {
         primitive::spin_loop();
     }
@@ -195,19 +195,19 @@ fn in_flight(slot: &SlotWords) -> Option<Range> {
 ///
 /// `seen` is read before. The owner may go on meanwhile: if it published between the two loads of
 /// `in_flight`, the length read may be that of its next attempt, and "not granted" is as right.
-pub(crate) fn granted(words: &Words, slot: usize, seen: Packed) -> Option<Range> {
+pub(crate) fn granted(words: &Words, slot: usize, seen: TailWord) -> Option<Range> {
     let own = words.slots.get(slot)?;
     let range = in_flight(own).filter(|range| range.start < seen.tail())?;
     let end = Lsn::new(range.start.get().checked_add(range.len)?);
-    // The cursor before the confirmation: once it has moved on, the confirmation is there.
-    let is_last_winner = seen == Packed::new(end, slot);
+    // The tail word before the confirmation: once it has moved on, the confirmation is there.
+    let is_last_winner = seen == TailWord::new(end, slot);
     let is_granted = is_last_winner || own.confirmed.load(Ordering::Acquire) >= end.get();
     // Still the same attempt: a later one that was granted raises `confirmed` past a lost one.
     (is_granted && own.start.load(Ordering::Acquire) == range.start.get()).then_some(range)
 }
 
 /// The oldest range that was granted and is in flight, with its slot.
-pub(crate) fn oldest_in_flight(words: &Words, seen: Packed) -> Option<(usize, Range)> {
+pub(crate) fn oldest_in_flight(words: &Words, seen: TailWord) -> Option<(usize, Range)> {
     let granted = |slot| Some((slot, granted(words, slot, seen)?));
     (0..used_slots(words)).filter_map(granted).min_by_key(|(_, range)| range.start)
 }
@@ -216,7 +216,7 @@ pub(crate) fn oldest_in_flight(words: &Words, seen: Packed) -> Option<(usize, Ra
 ///
 /// Costs a look at each slot ever used.
 pub(crate) fn published(words: &Words) -> Lsn {
-    // The cursor first: a reservation that moves it later starts at or beyond what is read here.
+    // The tail word first: a reservation that moves it later starts at or beyond what is read here.
     let seen = load(words);
     oldest_in_flight(words, seen).map_or(seen.tail(), |(_, range)| range.start)
 }
@@ -252,7 +252,7 @@ mod tests {
     fn words() -> Region {
         let region = Region::on_heap();
         let words = region.words();
-        words.cursor.store(Packed::new(Lsn::new(4096), 0).to_word(), Ordering::Relaxed);
+        words.tail.store(TailWord::new(Lsn::new(4096), 0).to_word(), Ordering::Relaxed);
         words.ready_end.store(8192, Ordering::Relaxed);
         words.counts.slots_used.store(3, Ordering::Relaxed);
         region
