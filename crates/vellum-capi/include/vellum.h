@@ -792,6 +792,14 @@ typedef struct {
     uint64_t can_sync_name;
     // Stretches of a text log that are missing: vellum_stat_gap.
     uint64_t gap_count;
+    // Records appended since the control file was made.
+    uint64_t records;
+    // Bytes of log that they take: payloads, headers and padding.
+    uint64_t record_bytes;
+    // Segments made since then.
+    uint64_t segments_made;
+    // Bytes that wait in the stage until they are committed.
+    uint64_t staged_bytes;
 } vellum_summary;
 
 // What commits did since the control file was made.
@@ -807,6 +815,8 @@ typedef struct {
     // How long they took: entry i counts those of less than 2^i microseconds that are not in an
     // earlier one; the last counts all longer ones too.
     uint64_t sync_us[24];
+    // How long they took together, in microseconds.
+    uint64_t sync_us_sum;
 } vellum_commits;
 
 // When a text log goes on in a new file, and which of its files it keeps, for all processes.

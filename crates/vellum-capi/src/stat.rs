@@ -119,6 +119,14 @@ pub struct vellum_summary {
     pub can_sync_name: u64,
     /// Stretches of a text log that are missing: vellum_stat_gap.
     pub gap_count: u64,
+    /// Records appended since the control file was made.
+    pub records: u64,
+    /// Bytes of log that they take: payloads, headers and padding.
+    pub record_bytes: u64,
+    /// Segments made since then.
+    pub segments_made: u64,
+    /// Bytes that wait in the stage until they are committed.
+    pub staged_bytes: u64,
 }
 
 // SAFETY: repr(C), size first, words, pointers and two pairs of half words.
@@ -139,6 +147,8 @@ pub struct vellum_commits {
     /// How long they took: entry i counts those of less than 2^i microseconds that are not in an
     /// earlier one; the last counts all longer ones too.
     pub sync_us: [u64; 24],
+    /// How long they took together, in microseconds.
+    pub sync_us_sum: u64,
 }
 
 // SAFETY: repr(C), size first, words only.
@@ -235,6 +245,10 @@ fn summary_of(stat: &Stat, texts: &Texts) -> vellum_summary {
         hold_count: stat.holds.len() as u64,
         can_sync_name: u64::from(stat.can_sync_name),
         gap_count: stat.gaps.len() as u64,
+        records: stat.records,
+        record_bytes: stat.record_bytes,
+        segments_made: stat.segments_made,
+        staged_bytes: stat.staged_bytes,
     }
 }
 
@@ -254,6 +268,7 @@ pub unsafe extern "C" fn vellum_stat_commits(
             syncs: counts.syncs,
             synced_bytes: counts.synced_bytes,
             sync_us: counts.sync_micros,
+            sync_us_sum: counts.sync_micros_sum,
         });
         Ok(VELLUM_OK)
     })

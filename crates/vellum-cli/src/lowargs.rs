@@ -232,6 +232,9 @@ pub(crate) struct StatArgs {
     /// Print one object of JSON, with --watch one a line
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print the numbers in the text format of Prometheus
+    #[arg(long, conflicts_with_all = ["json", "watch", "positions"])]
+    pub(crate) prometheus: bool,
 }
 
 /// Read every byte of a log and report damage

@@ -47,7 +47,7 @@ mod shared;
 pub mod tracing;
 
 pub use self::log::{
-    Batch, CommitStat, Committer, Completion, Damage, Gap, Hold, HoldKind, InFlight, Log,
+    Batch, CommitStat, Committer, Completion, Damage, Gap, Hold, HoldKind, InFlight, Log, Metrics,
     ParticipantStat, ProcessState, Reader, Record, RecordWriter, Recovery, RemovedFiles,
     RemovedStat, RepairReport, Reservation, SegmentKeeper, SegmentStat, SegmentState, Stat,
     TrimReport, VerifyReport, repair,

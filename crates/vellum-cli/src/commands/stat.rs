@@ -4,6 +4,7 @@ mod commits;
 mod holds;
 mod json;
 mod policy;
+mod prometheus;
 mod watch;
 
 use std::fmt::Write;
@@ -28,6 +29,10 @@ const LINE_WIDTH: usize = 100;
 
 pub(super) fn run(args: &StatArgs) -> Result<Outcome> {
     let log: Log = open_to_read(&args.log)?;
+    if args.prometheus {
+        let text = prometheus::text(&args.log.display().to_string(), &log.metrics())?;
+        return output::print(&text).map(|()| Outcome::Good);
+    }
     if args.watch {
         return watch::run(&log, args);
     }

@@ -50,7 +50,8 @@ Examples:
   vellum stat app.log
   vellum stat --watch app.log
   vellum stat --json app.log | jq .published
-  vellum stat --json app.log | jq .commits.sync_micros_p99";
+  vellum stat --json app.log | jq .commits.sync_micros_p99
+  vellum stat --prometheus app.log > metrics/app.prom.new && mv metrics/app.prom.new metrics/app.prom";
 
 pub(super) const VERIFY: &str = "\
 Examples:

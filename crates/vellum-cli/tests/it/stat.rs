@@ -93,6 +93,44 @@ fn who_watches_is_told_what_came_since() {
     assert!(told.take(300).any(|line| line.contains("last second") && line.contains("appended")));
 }
 
+/// The value of a sample without labels of its own.
+fn sample(scrape: &prometheus_parse::Scrape, name: &str) -> prometheus_parse::Value {
+    let named = |sample: &&prometheus_parse::Sample| sample.metric == name;
+    scrape.samples.iter().find(named).unwrap_or_else(|| panic!("{name}")).value.clone()
+}
+
+#[test]
+fn prometheus_reads_the_numbers() {
+    use prometheus_parse::Value::{Counter, Gauge, Histogram, Untyped};
+    let place = Place::new();
+    place.append(&["--commit", "every"], b"one\ntwo\n");
+    place.append(&[], b"three\n");
+    let text = place.run("stat", &["--prometheus"], b"").good();
+    let scrape = prometheus_parse::Scrape::parse(text.lines().map(|line| Ok(line.into()))).unwrap();
+    let number = |name: &str| match sample(&scrape, name) {
+        // The parser knows no type of the sum and the count of a histogram.
+        Counter(number) | Gauge(number) | Untyped(number) => number,
+        other => panic!("{name} is {other:?}"),
+    };
+    let stat = place.stat();
+    assert_eq!(number("vellum_records_total"), 3.0);
+    assert_eq!(number("vellum_record_bytes_total"), 3.0 * 16.0);
+    assert_eq!(number("vellum_commits_total"), stat["commits"]["commits"].as_f64().unwrap());
+    assert_eq!(number("vellum_poisoned"), 0.0);
+    let Histogram(buckets) = sample(&scrape, "vellum_sync_seconds") else { panic!("{text}") };
+    let syncs = stat["commits"]["syncs"].as_f64().unwrap();
+    assert_eq!(buckets.last().map(|bucket| bucket.count), Some(syncs), "all are below infinity");
+    assert_eq!(number("vellum_sync_seconds_count"), syncs);
+    let sum = stat["commits"]["sync_micros_sum"].as_f64().unwrap() / 1e6;
+    assert!((number("vellum_sync_seconds_sum") - sum).abs() < 1e-9);
+    let log = place.log().display().to_string();
+    for sample in &scrape.samples {
+        assert_eq!(sample.labels.get("log"), Some(log.as_str()), "{sample:?}");
+    }
+    let durable = scrape.samples.iter().find(|s| s.labels.get("which") == Some("durable")).unwrap();
+    assert!(matches!(durable.value, Gauge(lsn) if lsn == stat["durable"].as_f64().unwrap()));
+}
+
 #[test]
 fn a_participant_is_listed_while_it_lives() {
     let place = Place::new();

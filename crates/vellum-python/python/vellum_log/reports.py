@@ -111,6 +111,10 @@ class Stat(TypedDict):
     filesystem: str
     can_sync_name: bool
     policy: Policy
+    records: int
+    record_bytes: int
+    segments_made: int
+    staged_bytes: int
     repairs: int
     repaired_bytes: int
     dropped: int
@@ -119,6 +123,8 @@ class Stat(TypedDict):
     commits: int
     syncs: int
     synced_bytes: int
+    sync_micros: list[int]
+    sync_micros_sum: int
     poison: str | None
     segments: list[Segment]
     participants: list[Participant]

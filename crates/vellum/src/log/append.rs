@@ -10,23 +10,36 @@ use crate::log::attachment::LocalSlot;
 use crate::log::core::Core;
 use crate::log::fill::Filler;
 use crate::log::pad::{self, Reason};
+use crate::log::reserve::Placement;
 use crate::log::writer::Writer;
 use crate::shared::tail_word::Range;
 use crate::shared::{event_count, tail_word};
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
+/// Text that is appended as one piece.
+#[derive(Clone, Copy)]
+pub(crate) struct Text<'a> {
+    pub(crate) parts: &'a [&'a [u8]],
+    /// Bytes of all parts.
+    pub(crate) len: u64,
+    /// How many records they are.
+    pub(crate) records: u64,
+}
+
 impl Core {
-    /// Appends `len` bytes given in parts as they are.
+    /// Appends text as it is.
     #[inline]
-    pub(crate) fn append_bytes(&self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
+    pub(crate) fn append_bytes(&self, text: Text<'_>) -> Result<Lsn> {
+        let Text { parts, len, records } = text;
         let is_mapped = self.is_mapped(len);
-        self.append_with(len, is_mapped, |filler, at| filler.bytes(at, parts, is_mapped))
+        self.append_with(records, len, is_mapped, |filler, at| filler.bytes(at, parts, is_mapped))
     }
 
-    /// Reserves `len` bytes, has `fill` put them there, and publishes.
+    /// Reserves `len` bytes for so many records, has `fill` put them there, and publishes.
     #[inline]
     pub(crate) fn append_with(
         &self,
+        records: u64,
         len: u64,
         is_mapped: bool,
         fill: impl FnOnce(&mut Filler<'_>, Lsn) -> Result<()>,
@@ -56,7 +69,7 @@ impl Core {
             writer.give_up(&mut slot, placement.grant.range, Reason::Failed);
             return Err(error);
         }
-        writer.publish(&mut slot);
+        writer.publish_records(&mut slot, placement, records);
         slot.let_go();
         drop(turn);
         writer.tidy_after(&mut slot);
@@ -75,6 +88,14 @@ impl Core {
 }
 
 impl Writer<'_> {
+    /// Counts the records of a filled reservation, and publishes it.
+    #[inline]
+    pub(crate) fn publish_records(self, slot: &mut LocalSlot, placed: Placement, records: u64) {
+        let bytes = placed.grant.range.end().get() - placed.at.get();
+        tail_word::count(self.words(), slot.index, records, bytes);
+        self.publish(slot);
+    }
+
     /// Makes a filled reservation visible and wakes who waits for it.
     #[inline]
     pub(crate) fn publish(self, slot: &mut LocalSlot) {

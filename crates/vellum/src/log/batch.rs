@@ -1,7 +1,7 @@
 //! Several records that appear all or none.
 
 use crate::format::frame::{HEADER_LEN, Header, PAYLOAD_LEN_MAX, frame_len};
-use crate::log::append::check_len;
+use crate::log::append::{Text, check_len};
 use crate::log::core::Core;
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
@@ -88,19 +88,22 @@ impl<'a> Batch<'a> {
             // Empty lines without newlines: nothing to write.
             return core.append(&[]);
         }
-        let bytes = &mut self.bytes;
+        let (count, bytes) = (self.count, &mut self.bytes);
         core.with_space(|| match core.geometry.layout {
-            Layout::Framed => append_frames(core, bytes),
-            Layout::Text => core.append_text(&[bytes], bytes.len() as u64),
+            Layout::Framed => append_frames(core, count, bytes),
+            Layout::Text => {
+                let len = bytes.len() as u64;
+                core.append_text(Text { parts: &[bytes], len, records: count })
+            }
         })
     }
 }
 
-/// Appends a batch of frames; returns the position of the first record.
-fn append_frames(core: &Core, bytes: &mut [u8]) -> Result<Lsn> {
+/// Appends a batch of so many frames; returns the position of the first record.
+fn append_frames(core: &Core, count: u64, bytes: &mut [u8]) -> Result<Lsn> {
     let len = bytes.len() as u64;
     let is_mapped = core.is_mapped(len);
-    let at = core.append_with(len, is_mapped, |filler, at| {
+    let at = core.append_with(count, len, is_mapped, |filler, at| {
         write_headers(core, bytes, at);
         filler.bytes(at, &[bytes], is_mapped)
     })?;

@@ -151,6 +151,7 @@ impl Core {
         counts.syncs.fetch_add(1, Ordering::Relaxed);
         counts.synced_bytes.fetch_add(batch.end.get() - batch.start.get(), Ordering::Relaxed);
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        counts.sync_micros_sum.fetch_add(micros, Ordering::Relaxed);
         let bucket = (u64::BITS - micros.leading_zeros()) as usize;
         let last = counts.sync_micros.len() - 1;
         counts.sync_micros[bucket.min(last)].fetch_add(1, Ordering::Relaxed);

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 
 use crate::format::frame::frame_len;
 use crate::format::text;
-use crate::log::append::check_len;
+use crate::log::append::{Text, check_len};
 use crate::log::backoff::Way;
 use crate::log::core::Core;
 use crate::log::holds::HoldKind;
@@ -60,22 +60,22 @@ impl Core {
             Layout::Framed => {
                 let frame_len = frame_len(len);
                 let is_mapped = self.is_mapped(frame_len);
-                self.append_with(frame_len, is_mapped, |filler, at| {
+                self.append_with(1, frame_len, is_mapped, |filler, at| {
                     filler.record(at, parts, is_mapped)
                 })
             }
             Layout::Text if len == 0 => self.attachment().map(|_| tail_word::tail(self.words())),
-            Layout::Text => self.append_text(parts, len),
+            Layout::Text => self.append_text(Text { parts, len, records: 1 }),
         }
     }
 
-    /// Appends `len` bytes of text given in parts, behind a line that tells of what was dropped.
+    /// Appends text, behind a line that tells of what was dropped.
     #[inline]
-    pub(crate) fn append_text(&self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
+    pub(crate) fn append_text(&self, text: Text<'_>) -> Result<Lsn> {
         if self.words().full.has_untold() {
-            return self.append_behind_line(parts, len);
+            return self.append_behind_line(text);
         }
-        self.append_bytes(parts, len)
+        self.append_bytes(text)
     }
 
     /// What becomes of a record that was refused with `error`.
@@ -160,14 +160,15 @@ impl Core {
     /// Writes the line that tells of dropped records, if one is due.
     pub(crate) fn tell_of_drops(&self) -> Result<()> {
         if self.words().full.has_untold() {
-            self.append_behind_line(&[], 0)?;
+            self.append_behind_line(Text { parts: &[], len: 0, records: 0 })?;
         }
         Ok(())
     }
 
-    /// Appends `len` bytes of text given in parts, right behind the line that is due.
+    /// Appends text right behind the line that is due.
     #[cold]
-    pub(crate) fn append_behind_line(&self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
+    pub(crate) fn append_behind_line(&self, text: Text<'_>) -> Result<Lsn> {
+        let len = text.len;
         let writer = self.writer()?;
         let words = &self.words().full;
         let _held = writer.hold(HoldKind::DropLine)?;
@@ -175,25 +176,29 @@ impl Core {
         let told = words.told.load(Ordering::Acquire);
         let dropped = words.dropped.load(Ordering::Acquire);
         if dropped <= told {
-            return if len == 0 { Ok(self.tail()) } else { self.append_bytes(parts, len) };
+            return if len == 0 { Ok(self.tail()) } else { self.append_bytes(text) };
         }
         let line = text::dropped(dropped - told);
         let line_len = line.len() as u64;
         if len > 0 && line_len + len > self.capacity() {
             // Together they would be torn apart at the end of the segment.
-            self.append_line(&[line.as_bytes()], line_len, dropped)?;
-            return self.append_bytes(parts, len);
+            let alone = Text { parts: &[line.as_bytes()], len: line_len, records: 0 };
+            self.append_line(alone, dropped)?;
+            return self.append_bytes(text);
         }
-        let all: Vec<&[u8]> = [line.as_bytes()].into_iter().chain(parts.iter().copied()).collect();
-        let at = self.append_line(&all, line_len + len, dropped)?;
+        let parts: Vec<&[u8]> =
+            [line.as_bytes()].into_iter().chain(text.parts.iter().copied()).collect();
+        let both = Text { parts: &parts, len: line_len + len, ..text };
+        let at = self.append_line(both, dropped)?;
         Ok(Lsn::new(at.get() + line_len))
     }
 
-    /// Appends parts of which the first is the line after which `dropped` records are told of.
-    fn append_line(&self, parts: &[&[u8]], len: u64, dropped: u64) -> Result<Lsn> {
+    /// Appends text of which the first part is the line after which `dropped` records are told of.
+    fn append_line(&self, text: Text<'_>, dropped: u64) -> Result<Lsn> {
         let words = &self.words().full;
+        let Text { parts, len, records } = text;
         let is_mapped = self.is_mapped(len);
-        let at = self.append_with(len, is_mapped, |filler, at| {
+        let at = self.append_with(records, len, is_mapped, |filler, at| {
             words.line_told.store(dropped, Ordering::Relaxed);
             words.line_at.store(at.get(), Ordering::Release);
             filler.bytes(at, parts, is_mapped)
@@ -253,7 +258,8 @@ mod tests {
     fn left_by_the_dead(dir: &tempfile::TempDir, line: &str) -> Core {
         let options = Options::new().layout(Layout::Text).segment_capacity_bytes(4096);
         let log = open::open(&dir.path().join("log"), &options).unwrap();
-        let at = log.append_bytes(&[line.as_bytes()], line.len() as u64).unwrap();
+        let text = Text { parts: &[line.as_bytes()], len: line.len() as u64, records: 1 };
+        let at = log.append_bytes(text).unwrap();
         let words = &log.words().full;
         words.dropped.store(3, Ordering::Relaxed);
         words.line_told.store(3, Ordering::Relaxed);

@@ -145,7 +145,7 @@ impl<'a> Reservation<'a> {
         }
         let mut slot = self.slot.take().expect("held until published");
         self.check_process()?;
-        self.writer.publish(&mut slot);
+        self.writer.publish_records(&mut slot, self.placement, 1);
         slot.let_go();
         self.writer.tidy_after(&mut slot);
         Ok(self.placement.at)

@@ -133,6 +133,7 @@ impl<'a> Prepare<'a> {
                 return Err(error);
             }
             next += self.capacity();
+            words.counts.segments_made.fetch_add(1, Ordering::Relaxed);
         }
         if self.stage.is_some() {
             words.commits.ends.named_end.fetch_max(next, Ordering::AcqRel);

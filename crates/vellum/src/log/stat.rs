@@ -9,13 +9,12 @@ use crate::format::segment::header_len;
 use crate::log::core::Core;
 use crate::log::gap::{self, Gap};
 use crate::log::holds::{self, Hold, InFlight, ProcessState};
+use crate::log::metrics::{self, CommitStat, RemovedStat};
 use crate::segment::listing::Listing;
 use crate::segment::{SPARE_SUFFIX, names};
-use crate::shared::files::RemovalRule;
 use crate::shared::participants::{self, Owner};
-use crate::shared::primitive::{AtomicU64, Ordering};
-use crate::shared::words::{CommitCountWords, RemovedWords};
-use crate::shared::{commit, tail_word};
+use crate::shared::primitive::Ordering;
+use crate::shared::tail_word;
 use crate::sys::filesystem::Filesystem;
 use crate::{Fill, Layout, Lsn, Policy, Preallocate, Result};
 
@@ -56,6 +55,12 @@ pub struct Stat {
     /// but a directory that was made a moment ago may be missing after a power cut, with all that
     /// is in it. So make it beforehand, or as somebody who may.
     pub can_sync_name: bool,
+    /// Records that were appended since the control file was made.
+    pub records: u64,
+    /// Bytes of log that they take: payloads, headers and padding.
+    pub record_bytes: u64,
+    /// Segments that were made since then.
+    pub segments_made: u64,
     /// Reservations of dead participants that survivors padded.
     pub repairs: u64,
     /// Bytes of those.
@@ -69,6 +74,8 @@ pub struct Stat {
     pub removed: RemovedStat,
     /// Where records lie in memory until they are committed, in a log that stages them.
     pub stage: Option<PathBuf>,
+    /// Bytes that wait there.
+    pub staged_bytes: u64,
     /// Position stored by [`Log::set_checkpoint`](crate::Log::set_checkpoint), or zero.
     pub checkpoint: Lsn,
     /// What commits did since the control file was made.
@@ -86,43 +93,6 @@ pub struct Stat {
     /// Who holds what others may wait for, at this moment: in a busy log something is held nearly
     /// always, and for microseconds.
     pub holds: Vec<Hold>,
-}
-
-/// Files that the policy of a text log has removed, by the rule that each went by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RemovedStat {
-    /// By [`retain_bytes`](crate::Options::retain_bytes).
-    pub by_bytes: RemovedFiles,
-    /// By [`retain_age`](crate::Options::retain_age).
-    pub by_age: RemovedFiles,
-    /// By [`retain_files`](crate::Options::retain_files).
-    pub by_files: RemovedFiles,
-}
-
-/// How much was removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RemovedFiles {
-    /// Files.
-    pub files: u64,
-    /// Bytes of text in them.
-    pub bytes: u64,
-}
-
-/// What commits did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CommitStat {
-    /// Records, or moments, that somebody asked to be made durable.
-    pub commits: u64,
-    /// Writes or syncs of the device that this took.
-    pub syncs: u64,
-    /// Bytes of log that they made durable.
-    pub synced_bytes: u64,
-    /// How long they took: entry `i` counts those of less than 2^i microseconds that are not in
-    /// an earlier one; the last counts all longer ones too.
-    pub sync_micros: [u64; 24],
 }
 
 /// A segment file.
@@ -187,18 +157,16 @@ pub struct ParticipantStat {
 
 /// Looks at everything, changes nothing.
 pub(crate) fn stat(core: &Core) -> Result<Stat> {
-    let words = core.words();
-    let published = tail_word::published(words);
-    let tail = tail_word::tail(words);
-    let begin = core.begin();
+    let metrics = metrics::metrics(core);
+    let prepared_end = core.words().allocated_end.load(Ordering::Acquire);
     Ok(Stat {
         layout: core.geometry.layout,
         policy: core.policy(),
-        begin,
-        durable: commit::durable(&words.commits),
-        published,
-        tail,
-        prepared_end: Lsn::new(words.allocated_end.load(Ordering::Acquire)),
+        begin: metrics.begin,
+        durable: metrics.durable,
+        published: metrics.published,
+        tail: metrics.tail,
+        prepared_end: Lsn::new(prepared_end),
         segment_capacity_bytes: core.capacity(),
         preallocate: core.geometry.preallocate,
         preallocate_reason: preallocate_reason(core),
@@ -207,42 +175,24 @@ pub(crate) fn stat(core: &Core) -> Result<Stat> {
         advice: core.advice.clone(),
         filesystem: core.filesystem.name(),
         can_sync_name: core.dir.can_sync_own_name(),
-        repairs: words.counts.repairs.load(Ordering::Relaxed),
-        repaired_bytes: words.counts.repaired_bytes.load(Ordering::Relaxed),
-        dropped: words.full.dropped.load(Ordering::Relaxed),
-        full_tries: words.full.tries.load(Ordering::Relaxed),
-        removed: removed_stat(&words.removed),
-        stage: core.stage.as_ref().map(|stage| stage.path(core.segment_of(tail))),
-        checkpoint: Lsn::new(words.commits.ends.checkpoint.load(Ordering::Acquire)),
-        commits: commit_stat(&words.commits.counts),
-        poison: commit::is_poisoned(&words.commits).then(|| core.poisoned().to_string()),
-        segments: segments(core, tail)?,
+        records: metrics.records,
+        record_bytes: metrics.record_bytes,
+        segments_made: metrics.segments_made,
+        repairs: metrics.repairs,
+        repaired_bytes: metrics.repaired_bytes,
+        dropped: metrics.dropped,
+        full_tries: metrics.full_tries,
+        removed: metrics.removed,
+        stage: core.stage.as_ref().map(|stage| stage.path(core.segment_of(metrics.tail))),
+        staged_bytes: metrics.staged_bytes,
+        checkpoint: metrics.checkpoint,
+        commits: metrics.commits,
+        poison: metrics.is_poisoned.then(|| core.poisoned().to_string()),
+        segments: segments(core, metrics.tail)?,
         gaps: gap::gaps(core)?,
         participants: participants(core),
-        holds: holds::holds(core),
+        holds: metrics.holds,
     })
-}
-
-fn removed_stat(words: &RemovedWords) -> RemovedStat {
-    let by = |rule| {
-        let (files, bytes) = words.removed_by(rule);
-        RemovedFiles { files, bytes }
-    };
-    RemovedStat {
-        by_bytes: by(RemovalRule::Bytes),
-        by_age: by(RemovalRule::Age),
-        by_files: by(RemovalRule::Files),
-    }
-}
-
-fn commit_stat(counts: &CommitCountWords) -> CommitStat {
-    let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
-    CommitStat {
-        commits: load(&counts.commits),
-        syncs: load(&counts.syncs),
-        synced_bytes: load(&counts.synced_bytes),
-        sync_micros: std::array::from_fn(|index| load(&counts.sync_micros[index])),
-    }
 }
 
 fn preallocate_reason(core: &Core) -> String {

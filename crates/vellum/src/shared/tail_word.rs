@@ -170,6 +170,28 @@ pub(crate) fn publish(words: &Words, slot: usize) {
     words.slots[slot].start.store(0, Ordering::Release);
 }
 
+/// Counts what the owner of `slot` has appended. A load and a store of a line that the owner has
+/// written a moment ago.
+#[inline]
+pub(crate) fn count(words: &Words, slot: usize, records: u64, bytes: u64) {
+    let appended = &words.slots[slot].appended;
+    let add = |word: &std::sync::atomic::AtomicU64, more: u64| {
+        // One process uses a slot at a time, one thread of it.
+        word.store(word.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+    };
+    add(&appended.records, records);
+    add(&appended.bytes, bytes);
+}
+
+/// Records that were appended since the control file was made, and the bytes of log they take.
+pub(crate) fn appended(words: &Words) -> (u64, u64) {
+    let slots = words.slots[..used_slots(words)].iter().map(|slot| &slot.appended);
+    slots.fold((0, 0), |(records, bytes), appended| {
+        let records = records + appended.records.load(Ordering::Relaxed);
+        (records, bytes + appended.bytes.load(Ordering::Relaxed))
+    })
+}
+
 /// Whether who reserved last before `grant` has published that.
 ///
 /// Its slot may have gone on since: what it holds then starts behind `grant`.

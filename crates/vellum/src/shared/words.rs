@@ -230,6 +230,8 @@ pub(crate) struct CommitCountWords {
     pub(crate) synced_bytes: AtomicU64,
     /// Syncs by the logarithm of their time in microseconds.
     pub(crate) sync_micros: [AtomicU64; 24],
+    /// Time of all syncs together, in microseconds.
+    pub(crate) sync_micros_sum: AtomicU64,
 }
 
 /// What a full disk has cost (`log::full`).
@@ -332,6 +334,8 @@ pub(crate) struct CountWords {
     pub(crate) repairs: AtomicU64,
     /// Bytes of those.
     pub(crate) repaired_bytes: AtomicU64,
+    /// Segments that were made and named.
+    pub(crate) segments_made: AtomicU64,
 }
 
 /// A participant: one life of one process, attached to the log.
@@ -358,9 +362,22 @@ pub(crate) struct SlotWords {
     pub(crate) owner: AtomicU64,
     /// Of what is in flight: `owner` and `start`. Written by others, who have waited for long.
     pub(crate) noticed: NoticeWords,
+    /// What was appended with this slot by all who have used it. On the owner's line, so that
+    /// counting costs no other.
+    pub(crate) appended: AppendedWords,
     /// Proof of a reservation that others have built upon: all of this slot's up to here were
     /// granted. On a line of its own, because others write it while the owner writes `start`.
     pub(crate) confirmed: Line<AtomicU64>,
+}
+
+/// What was appended with a slot. Counts for people: the protocol does not depend on them, so they
+/// are no steps of the model either.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct AppendedWords {
+    pub(crate) records: std::sync::atomic::AtomicU64,
+    /// Bytes of log that they take.
+    pub(crate) bytes: std::sync::atomic::AtomicU64,
 }
 
 /// A word with a cache line to itself.

@@ -5,6 +5,7 @@ mod advice_text;
 mod collisions;
 #[cfg(any(feature = "log", feature = "tracing"))]
 mod events;
+mod metrics;
 mod model;
 mod reading;
 mod reserving;
@@ -21,6 +22,7 @@ pub(crate) const ROLES: &[Role] = &[
     ("create as nobody", advice::create_as_nobody),
     ("echo", reading::echo),
     ("append lines", text::append_lines),
+    ("append records", metrics::append_records),
     #[cfg(any(feature = "log", feature = "tracing"))]
     ("log with", events::log_with),
     ("hold a log", sharing::hold_a_log),

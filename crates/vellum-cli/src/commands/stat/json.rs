@@ -24,6 +24,10 @@ pub(super) struct Stat<'a> {
     preallocate_reason: String,
     fill: String,
     fill_reason: String,
+    records: u64,
+    record_bytes: u64,
+    segments_made: u64,
+    staged_bytes: u64,
     repairs: u64,
     repaired_bytes: u64,
     dropped: u64,
@@ -57,6 +61,8 @@ struct Commits {
     /// Entry `i` counts syncs of less than 2^i microseconds that are in no earlier one, the last
     /// all longer ones too.
     sync_micros: [u64; 24],
+    /// How long they took together.
+    sync_micros_sum: u64,
     /// What half of the syncs, and 99 of 100, stay below.
     sync_micros_p50: Option<u64>,
     sync_micros_p99: Option<u64>,
@@ -138,6 +144,10 @@ impl<'a> Stat<'a> {
             preallocate_reason: stat.preallocate_reason.clone(),
             fill: stat.fill.to_string(),
             fill_reason: stat.fill_reason.clone(),
+            records: stat.records,
+            record_bytes: stat.record_bytes,
+            segments_made: stat.segments_made,
+            staged_bytes: stat.staged_bytes,
             repairs: stat.repairs,
             repaired_bytes: stat.repaired_bytes,
             dropped: stat.dropped,
@@ -165,6 +175,7 @@ impl From<&vellum::CommitStat> for Commits {
             commits_per_sync: commits::per_sync(stat),
             synced_bytes: stat.synced_bytes,
             sync_micros: stat.sync_micros,
+            sync_micros_sum: stat.sync_micros_sum,
             sync_micros_p50: commits::percentile_micros(stat, 50),
             sync_micros_p99: commits::percentile_micros(stat, 99),
         }

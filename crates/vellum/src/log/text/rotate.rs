@@ -165,6 +165,7 @@ impl Prepare<'_> {
                 }
                 return Err(error);
             }
+            words.counts.segments_made.fetch_add(1, Ordering::Relaxed);
             let segment_end = self.segment_end(next.first);
             if segment_end >= end {
                 break;
