@@ -42,17 +42,19 @@ fn code(text: &str) -> Vec<String> {
 fn commands(line: &str) -> Vec<Vec<String>> {
     let mut all = vec![Vec::new()];
     let mut word = String::new();
-    let mut quote = None;
+    let (mut quote, mut is_redirected) = (None, false);
     for c in line.chars().chain([' ']) {
         match (quote, c) {
             (Some(open), _) if c == open => quote = None,
             (None, '\'' | '"') => quote = Some(c),
             (None, '#') if word.is_empty() => break,
             (None, ' ' | '|' | ';' | '&') => {
-                if !word.is_empty() && !word.contains(['<', '>']) {
-                    all.last_mut().unwrap().push(std::mem::take(&mut word));
+                let (ends, word) = (!word.is_empty(), std::mem::take(&mut word));
+                if ends && !is_redirected && !word.contains(['<', '>']) {
+                    all.last_mut().unwrap().push(word.clone());
                 }
-                word.clear();
+                // `> FILE`, as opposed to `>FILE`.
+                is_redirected = if ends { word.ends_with(['<', '>']) } else { is_redirected };
                 if c != ' ' {
                     all.push(Vec::new());
                 }
