@@ -23,6 +23,7 @@ use crate::log::{open, pad};
 use crate::shared::participants::Standing;
 use crate::shared::primitive::Ordering;
 use crate::shared::{event_count, tail_word};
+use crate::sys::clock;
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
 /// How often to ask whether the writer in the way still lives: nobody rings for the dead.
@@ -32,6 +33,10 @@ const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// The same for a reader that may not note that it waits.
 const LOOK_AGAIN_UNARMED: Duration = Duration::from_millis(20);
+/// How often to look whether a writer is done before checking whether it lives.
+const GLANCES: u32 = 64;
+/// How long a writer that was alive is believed to be, in microseconds.
+const BELIEVED_MICROS: u64 = 100;
 
 /// A record, borrowed from its reader until the next call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +65,9 @@ pub struct Reader {
     gaps: Vec<Gap>,
     /// Whether what was read last is a line without its end.
     is_in_line: bool,
+    /// The position that a living writer held back when last checked, and until when that is
+    /// believed, in microseconds of the machine's own clock.
+    held_back: (Lsn, u64),
 }
 
 /// Where a record was found.
@@ -95,6 +103,7 @@ impl Reader {
             skips_damage: false,
             gaps: Vec::new(),
             is_in_line: false,
+            held_back: (Lsn::ZERO, 0),
         };
         if from > begin && !reader.starts_at(from)? {
             return Err(not_a_start(&reader.core, from));
@@ -223,6 +232,9 @@ impl Reader {
 
     /// Looks for more beyond the position; a reader that may write pads what the dead left.
     fn sees_more(&mut self) -> Result<bool> {
+        if self.is_being_filled() {
+            return Ok(false);
+        }
         self.look();
         if self.position < self.sight.end {
             return Ok(true);
@@ -239,7 +251,27 @@ impl Reader {
             pad::repair_with_space(core.writer()?)?;
             self.look();
         }
+        if self.position == self.sight.end && self.position < tail_word::tail(self.core.words()) {
+            self.held_back = (self.position, clock::micros() + BELIEVED_MICROS);
+        }
         Ok(self.position < self.sight.end)
+    }
+
+    /// Whether a writer that was alive a moment ago is filling what starts at the position. Most
+    /// are done within a microsecond, and checking whether one lives costs a few system calls.
+    fn is_being_filled(&self) -> bool {
+        let words = self.core.words();
+        let is_held_back = || {
+            let (end, tail) = (tail_word::published(words), tail_word::tail(words));
+            end == self.position && end < tail
+        };
+        for _ in 0..GLANCES {
+            if !is_held_back() {
+                return false;
+            }
+            std::hint::spin_loop();
+        }
+        self.held_back.0 == self.position && clock::micros() < self.held_back.1
     }
 
     /// Sees what there is now; what was read before may have changed.
