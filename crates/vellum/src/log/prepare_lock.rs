@@ -8,9 +8,9 @@
 use std::ops::Deref;
 
 use crate::Result;
-use crate::log::holds::HoldKind;
+use crate::log::holds::{self, HoldKind};
 use crate::log::writer::Writer;
-use crate::shared::lock::{self, Held, Until};
+use crate::shared::lock::{self, Held, Outcome, Patience, Until};
 
 /// The lock, held until dropped.
 pub(crate) struct Prepare<'a> {
@@ -35,6 +35,20 @@ impl<'a> Writer<'a> {
     pub(crate) fn lock_prepare_until(self, until: Until) -> Result<Prepare<'a>> {
         let held = self.hold_until(HoldKind::Prepare, until)?;
         Ok(Prepare { writer: self, _held: Some(held) })
+    }
+
+    /// Waits for the lock, or until `is_ready`: what the holder makes ready is for all who wait.
+    pub(crate) fn lock_prepare_unless(
+        self,
+        is_ready: impl Fn() -> bool,
+    ) -> Result<Option<Prepare<'a>>> {
+        let (me, liveness) = (self.attachment.me(), self.liveness());
+        let (lock, patience) = (&self.core.words().prepare, Patience::from(self.deadline()));
+        match lock::acquire_unless(lock, me, &liveness, patience, is_ready) {
+            Outcome::Held(held) => Ok(Some(Prepare { writer: self, _held: Some(held) })),
+            Outcome::Needless => Ok(None),
+            Outcome::TimedOut => Err(self.timed_out(holds::of_lock(&self, HoldKind::Prepare))),
+        }
     }
 
     /// The lock, if nobody holds it.

@@ -202,7 +202,10 @@ impl Writer<'_> {
             let start = tail_word::tail(words);
             let range = Range { start, len: self.len_at(start, len) };
             if range.end() > self.ready_end() {
-                return self.reserve_beyond(slot, len, is_ready);
+                match self.reserve_beyond(slot, len, is_ready)? {
+                    Some(grant) => return Ok(grant),
+                    None => continue,
+                }
             }
             let opened = self.take_in_hand(slot, range);
             if let Ok(grant) = self.reserve_in_hand(slot, &words.ready_end, len) {
@@ -215,11 +218,21 @@ impl Writer<'_> {
         }
     }
 
+    /// Reserves what has to be made ready first; `None` if others have done that meanwhile.
     #[cold]
-    fn reserve_beyond(self, slot: &mut LocalSlot, len: u64, is_ready: bool) -> Result<Grant> {
+    fn reserve_beyond(
+        self,
+        slot: &mut LocalSlot,
+        len: u64,
+        is_ready: bool,
+    ) -> Result<Option<Grant>> {
         let words = self.words();
+        let is_done = || {
+            let start = tail_word::tail(words);
+            Range { start, len: self.len_at(start, len) }.end() <= self.ready_end()
+        };
         loop {
-            let prepare = self.lock_prepare()?;
+            let Some(prepare) = self.lock_prepare_unless(is_done)? else { return Ok(None) };
             self.check_words()?;
             // What decides where a record goes does not change under the lock.
             let tail = tail_word::tail(words);
@@ -235,7 +248,7 @@ impl Writer<'_> {
             if let Ok(grant) = self.reserve_in_hand(slot, limit, len) {
                 let ready = ready.max(grant.range.end().get());
                 words.ready_end.fetch_max(ready, Ordering::Release);
-                return Ok(grant);
+                return Ok(Some(grant));
             }
             // Unless others have reserved what was made ready.
             if tail == tail_word::tail(words) {

@@ -93,13 +93,39 @@ pub(crate) fn acquire_within<'a>(
     who: &impl Liveness,
     patience: Patience,
 ) -> Option<Held<'a>> {
+    match acquire_unless(lock, me, who, patience, || false) {
+        Outcome::Held(held) => Some(held),
+        Outcome::Needless | Outcome::TimedOut => None,
+    }
+}
+
+/// What waiting for a lock came to.
+pub(crate) enum Outcome<'a> {
+    Held(Held<'a>),
+    /// The holder has done meanwhile what the lock was wanted for.
+    Needless,
+    TimedOut,
+}
+
+/// Takes the lock, unless `is_needless` becomes true: whoever waits asks that before each try, so
+/// no one queues for a lock that it has no use for any more.
+pub(crate) fn acquire_unless<'a>(
+    lock: impl Into<Watched<'a>>,
+    me: Owner,
+    who: &impl Liveness,
+    patience: Patience,
+    is_needless: impl Fn() -> bool,
+) -> Outcome<'a> {
     let lock = lock.into();
     let words = lock.words;
     let mut sleeps = 0;
     loop {
         for _ in 0..SPINS {
+            if is_needless() {
+                return Outcome::Needless;
+            }
             if let Some(held) = take(words, 0, me) {
-                return Some(held);
+                return Outcome::Held(held);
             }
             primitive::spin_loop();
         }
@@ -121,11 +147,11 @@ pub(crate) fn acquire_within<'a>(
             if !who.is_alive(Owner::from_word(holder))
                 && let Some(held) = take(words, holder, me)
             {
-                return Some(held);
+                return Outcome::Held(held);
             }
         }
         if patience.ends(sleeps) {
-            return None;
+            return Outcome::TimedOut;
         }
     }
 }
