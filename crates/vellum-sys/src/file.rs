@@ -119,13 +119,16 @@ pub fn copy_aligned(from: impl AsFd, to: impl AsFd, mut begin: u64, end: u64) ->
     Ok(())
 }
 
-/// Writes `len` zeros at `offset`, a large piece at a time so that the page cache may hold them in
-/// large folios.
-pub fn write_zeros_at(fd: impl AsFd, mut offset: u64, mut len: u64) -> io::Result<()> {
-    static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
+/// The largest piece that [`write_zeros_at`] writes with one call.
+pub const ZEROS_BYTES_MAX: u64 = 1 << 20;
+
+/// Writes `len` zeros at `offset`, at most `piece` bytes a call. The larger a piece, the larger the
+/// folios in which the page cache may hold it.
+pub fn write_zeros_at(fd: impl AsFd, mut offset: u64, mut len: u64, piece: u64) -> io::Result<()> {
+    static ZEROS: [u8; ZEROS_BYTES_MAX as usize] = [0; ZEROS_BYTES_MAX as usize];
     check_size_limit(offset.saturating_add(len))?;
     while len > 0 {
-        let piece = len.min(ZEROS.len() as u64);
+        let piece = len.min(piece).min(ZEROS_BYTES_MAX);
         write_all_at(&fd, &ZEROS[..piece as usize], offset)?;
         offset += piece;
         len -= piece;

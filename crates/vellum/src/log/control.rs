@@ -47,7 +47,7 @@ pub(crate) fn overwrite_control(
     let nowhere = Geometry { boot_id: [0; 16], ..*geometry };
     sys::file::write_all_at(control, &nowhere.to_bytes(), 0)?;
     let words_len = (CONTROL_LEN - control::HEADER_LEN) as u64;
-    sys::file::write_zeros_at(control, control::HEADER_LEN as u64, words_len)?;
+    sys::file::write_zeros_at(control, control::HEADER_LEN as u64, words_len, words_len)?;
     store(control, positions)?;
     sys::file::write_all_at(control, &geometry.to_bytes(), 0)
 }

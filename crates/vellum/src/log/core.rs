@@ -12,6 +12,7 @@ use crate::log::attachment::Attachment;
 use crate::log::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::positions::Recovery;
 use crate::log::watch::Watch;
+use crate::segment::pieces::Pieces;
 use crate::segment::prepare::Preparer;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
@@ -40,6 +41,8 @@ pub(crate) struct Core {
     pub(crate) advice: Option<PathBuf>,
     /// Whose the files are that this process makes.
     pub(crate) rights: Rights,
+    /// How large the pieces are in which this process writes zeros.
+    pub(crate) pieces: Pieces,
     /// How far ahead of the tail this process makes pages ready.
     pub(crate) prefault_bytes: u64,
     pub(crate) mapped_bytes_max: u64,
@@ -88,8 +91,9 @@ impl Core {
     }
 
     pub(crate) fn preparer(&self) -> Preparer<'_> {
-        let Core { dir, geometry, filesystem, rights, .. } = self;
-        Preparer { dir, geometry, filesystem: *filesystem, rights, room: self.room() }
+        let Core { dir, geometry, filesystem, rights, pieces, .. } = self;
+        let (filesystem, room) = (*filesystem, self.room());
+        Preparer { dir, geometry, filesystem, rights, pieces, room }
     }
 
     /// End of what is ready to be stored to.
@@ -182,6 +186,7 @@ pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
         advice: None,
         // Makes no files.
         rights: Rights::default(),
+        pieces: Pieces::default(),
         prefault_bytes: geometry.segment_capacity,
         mapped_bytes_max: 0,
         timeout: None,

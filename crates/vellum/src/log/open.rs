@@ -34,6 +34,7 @@ use crate::options::limits::{
     MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, STAGED_SEGMENTS_MAX_DEFAULT,
 };
 use crate::segment::list;
+use crate::segment::pieces::Pieces;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::shared::commit;
@@ -259,6 +260,7 @@ fn core(
         codec: Codec::new(geometry.secret),
         filesystem,
         rights,
+        pieces: Pieces::default(),
         prefault_bytes: options
             .prefault_bytes
             .unwrap_or(PREFAULT_BYTES_DEFAULT)

@@ -111,7 +111,8 @@ fn clear(fd: &OwnedFd, mut offset: u64) -> io::Result<()> {
         let mut begin = 0;
         for piece in bytes[..count].chunks(4096) {
             if piece.iter().any(|byte| *byte != 0) {
-                sys::file::write_zeros_at(fd, offset + begin as u64, piece.len() as u64)?;
+                let len = piece.len() as u64;
+                sys::file::write_zeros_at(fd, offset + begin as u64, len, len)?;
             }
             begin += piece.len();
         }

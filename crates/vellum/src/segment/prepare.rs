@@ -9,6 +9,7 @@
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use rustix::fs::OFlags;
 use rustix::io::{self, Errno};
@@ -22,7 +23,9 @@ use crate::knowledge::{self, Preparation};
 use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::file::is_unpinned;
 use crate::segment::listing::{self, Listing, SegmentFile};
+use crate::segment::pieces::Pieces;
 use crate::segment::rights::Rights;
+use crate::sys::file::ZEROS_BYTES_MAX;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::{self, Dir};
 use crate::{Error, Fill, Layout, Lsn, Preallocate, Result};
@@ -40,6 +43,8 @@ pub(crate) struct Preparer<'a> {
     pub(crate) filesystem: Filesystem,
     /// Whose the segments are.
     pub(crate) rights: &'a Rights,
+    /// How large the pieces are in which zeros are written ahead.
+    pub(crate) pieces: &'a Pieces,
     /// Bytes of the log that a segment gets blocks for: less than its capacity where a text log
     /// goes on in a new file before.
     pub(crate) room: u64,
@@ -169,7 +174,7 @@ impl Preparer<'_> {
             answer => answer?,
         }
         if preparation.writes_zeros && !in_steps {
-            sys::file::write_zeros_at(fd, 0, file_len)?;
+            sys::file::write_zeros_at(fd, 0, file_len, ZEROS_BYTES_MAX)?;
         }
         Ok(())
     }
@@ -252,7 +257,11 @@ impl Preparer<'_> {
         let header_len = header_len(self.geometry.layout);
         let offset = header_len + begin.get() % self.geometry.segment_capacity;
         let len = limit.get() - begin.get();
-        sys::file::check_size_limit(offset + len).or_os("make room in the segment", path)?;
-        sys::file::write_zeros_at(&fd, offset, len).or_os("make room in the segment", path)
+        let piece = self.pieces.choose(len);
+        let begun = Instant::now();
+        sys::file::write_zeros_at(&fd, offset, len, piece.bytes())
+            .or_os("make room in the segment", path)?;
+        self.pieces.note(piece, len, begun.elapsed());
+        Ok(())
     }
 }
