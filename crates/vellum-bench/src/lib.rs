@@ -25,7 +25,7 @@
 //! | `footprint` | the files that a log leaves: extents, cold reading |
 //! | `scratch`, `place` | filesystems made for a run; where a suite is run |
 //! | `report` | the result as data, JSON and table |
-//! | `suite` | what is compared: [`append`], [`commit`], [`sync`], [`write`](mod@write), [`image`], [`saturate`], [`loggers`] |
+//! | `suite` | what is compared: [`append`], [`commit`], [`sync`], [`write`](mod@write), [`image`], [`latency`](mod@latency), [`saturate`], [`loggers`] |
 //! | `compare` | two runs against each other |
 //! | `advise` | from a short run to a recommendation |
 //!
@@ -43,11 +43,12 @@
 
 pub mod advise;
 mod bytes;
+mod call_times;
 mod compare;
 mod conditions;
 mod error;
 mod footprint;
-mod latency;
+mod histogram;
 mod names;
 mod place;
 mod process;
@@ -75,5 +76,5 @@ pub use scratch::{ScratchKind, give_back};
 pub use setting::Setting;
 pub use stats::Spread;
 pub use suite::{Plan, Suite, suites};
-pub use suite::{append, commit, image, loggers, saturate, sync, write};
+pub use suite::{append, commit, image, latency, loggers, saturate, sync, write};
 pub use ways::WayName;

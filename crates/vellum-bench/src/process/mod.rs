@@ -363,7 +363,7 @@ impl Team<'_> {
 }
 
 /// The monotonic clock, the same in all processes.
-fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -14,6 +14,7 @@ pub mod append;
 mod arena;
 pub mod commit;
 pub mod image;
+pub mod latency;
 pub mod loggers;
 pub mod saturate;
 pub mod sync;
@@ -68,7 +69,7 @@ pub trait Suite {
 
 /// The suites of `vellum bench all`, in the order in which they run, with their usual or their
 /// quick settings.
-pub fn suites(directory: &Path, is_quick: bool) -> [Box<dyn Suite>; 6] {
+pub fn suites(directory: &Path, is_quick: bool) -> [Box<dyn Suite>; 7] {
     if is_quick {
         return [
             Box::new(append::Config::quick(directory)),
@@ -76,6 +77,7 @@ pub fn suites(directory: &Path, is_quick: bool) -> [Box<dyn Suite>; 6] {
             Box::new(sync::Config::quick(directory)),
             Box::new(write::Config::quick(directory)),
             Box::new(image::Config::quick(directory)),
+            Box::new(latency::Config::quick(directory)),
             Box::new(saturate::Config::quick(directory)),
         ];
     }
@@ -85,6 +87,7 @@ pub fn suites(directory: &Path, is_quick: bool) -> [Box<dyn Suite>; 6] {
         Box::new(sync::Config::new(directory)),
         Box::new(write::Config::new(directory)),
         Box::new(image::Config::new(directory)),
+        Box::new(latency::Config::new(directory)),
         Box::new(saturate::Config::new(directory)),
     ]
 }

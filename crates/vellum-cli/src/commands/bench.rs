@@ -5,6 +5,7 @@ pub(super) mod append;
 pub(super) mod commit;
 pub(super) mod compare;
 pub(super) mod image;
+pub(super) mod latency;
 mod outputs;
 pub(super) mod report;
 mod saturate;

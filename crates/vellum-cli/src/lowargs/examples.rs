@@ -141,6 +141,12 @@ Examples:
   vellum bench image --states metadata,falloc,full --check-with fio
   vellum bench image --fs xfs --states metadata,off --seconds 60 --rounds 1 --html burst.html";
 
+pub(super) const BENCH_LATENCY: &str = "\
+Examples:
+  vellum bench latency --quick
+  vellum bench latency --rate 100000 --bytes 40 --writers 1 --html latency.html
+  vellum bench latency --ways vellum-wal,write-fdatasync --committers 1,16";
+
 pub(super) const BENCH_SYNC: &str = "\
 Examples:
   vellum bench sync --dir /mnt/data --json result.json

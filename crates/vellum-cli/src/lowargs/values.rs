@@ -85,6 +85,13 @@ pub(super) fn files(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "write a number of files, or all".into())
 }
 
+/// Reads a time: `10`, `0.5`.
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.01..=86_400.0).contains(seconds));
+    let seconds = seconds.ok_or("write a number of seconds, as 10 or 0.5")?;
+    Ok(Duration::from_secs_f64(seconds))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

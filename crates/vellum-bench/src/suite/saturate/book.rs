@@ -1,43 +1,20 @@
 //! What the processes of a round write down: how long each record took, when, and where the log is
 //! cut.
 //!
-//! Latencies are counted in logarithmic buckets in shared memory, one set for each process and each
-//! slice of time, so that writing one down costs two plain memory accesses to memory of one's own.
-//! (A histogram from a library would be in the memory of a process that ends.)
+//! There is a histogram of latencies for each process and each slice of time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::error::Result;
+use crate::histogram::{Histogram, Histograms};
 use crate::shared::Shared;
-
-/// Each power of two has so many buckets: a value is known to 1/32.
-const PARTS_SHIFT: u32 = 5;
-const PARTS: u64 = 1 << PARTS_SHIFT;
-/// Beyond 2^40 ns, eighteen minutes, nothing is told apart.
-const EXPONENT_MAX: u32 = 40;
-pub(super) const BUCKETS: usize = ((EXPONENT_MAX - PARTS_SHIFT + 1) as usize) * PARTS as usize;
 
 /// So many points does a series over time have.
 pub(super) const SLICES: usize = 40;
 
 /// A record that takes longer has stopped its writer.
 const STOP: Duration = Duration::from_millis(10);
-
-/// The bucket of a latency.
-fn bucket(nanos: u64) -> usize {
-    let nanos = nanos.min((1 << EXPONENT_MAX) - 1);
-    let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(PARTS_SHIFT + 1);
-    (u64::from(shift) * PARTS + (nanos >> shift)) as usize
-}
-
-/// The largest latency of a bucket.
-fn value(bucket: usize) -> u64 {
-    let bucket = bucket as u64;
-    let shift = (bucket / PARTS).saturating_sub(1);
-    let part = bucket - shift * PARTS;
-    ((part + 1) << shift) - 1
-}
 
 /// Words that all processes of a round share. But for `taken` and `marks` each is written by one
 /// process; the parent reads when all have ended, which orders everything.
@@ -52,7 +29,7 @@ pub(super) struct Book {
     pub(super) removed: Shared<AtomicU64>,
     /// The first record of each process in each generation, plus one; 0 if it has none.
     starts: Shared<AtomicU64>,
-    counts: Shared<AtomicU64>,
+    latencies: Histograms,
     /// By process: words of `Tally`.
     tallies: Shared<AtomicU64>,
     /// Dirty and write-back bytes of the machine, the most in each slice.
@@ -89,7 +66,7 @@ impl Book {
             marks: Shared::new(generations)?,
             removed: Shared::new(1)?,
             starts: Shared::new(processes * generations)?,
-            counts: Shared::new(processes * SLICES * BUCKETS)?,
+            latencies: Histograms::new(processes * SLICES)?,
             tallies: Shared::new(processes * TALLY_WORDS)?,
             dirty: Shared::new(SLICES)?,
             ended: Shared::new(1)?,
@@ -99,7 +76,7 @@ impl Book {
     /// Counts a latency of `process`.
     pub(super) fn count(&self, process: usize, slice: usize, nanos: u64) {
         let slice = slice.min(SLICES - 1);
-        add(&self.counts[(process * SLICES + slice) * BUCKETS + bucket(nanos)], 1);
+        self.latencies.count(process * SLICES + slice, nanos);
     }
 
     /// `process` goes on in `generation` with its record `sequence`.
@@ -145,20 +122,8 @@ impl Book {
 
     /// The latencies of all processes in a slice.
     pub(super) fn histogram(&self, slice: usize) -> Histogram {
-        let mut histogram = Histogram::default();
-        for process in 0..self.processes {
-            let at = (process * SLICES + slice) * BUCKETS;
-            for (sum, count) in histogram.counts.iter_mut().zip(&self.counts[at..at + BUCKETS]) {
-                *sum += count.load(Ordering::Relaxed);
-            }
-        }
-        histogram
+        self.latencies.sum((0..self.processes).map(|process| process * SLICES + slice))
     }
-}
-
-/// Adds to a word that nobody else writes.
-fn add(word: &AtomicU64, more: u64) {
-    word.store(word.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }
 
 impl Tally {
@@ -176,53 +141,9 @@ impl Tally {
     }
 }
 
-/// How often which latency was seen.
-#[derive(Clone, Debug)]
-pub(super) struct Histogram {
-    counts: Vec<u64>,
-}
-
-impl Default for Histogram {
-    fn default() -> Histogram {
-        Histogram { counts: vec![0; BUCKETS] }
-    }
-}
-
-impl Histogram {
-    pub(super) fn count(&self) -> u64 {
-        self.counts.iter().sum()
-    }
-
-    pub(super) fn add(&mut self, other: &Histogram) {
-        self.counts.iter_mut().zip(&other.counts).for_each(|(sum, count)| *sum += count);
-    }
-
-    /// The latency in nanoseconds that so large a share does not exceed, to 1/32; `None` of none.
-    pub(super) fn quantile(&self, share: f64) -> Option<u64> {
-        let rank = ((share * self.count() as f64).ceil() as u64).max(1);
-        let mut seen = 0;
-        let reached = self.counts.iter().position(|count| {
-            seen += count;
-            seen >= rank
-        });
-        reached.map(value)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_latency_is_known_to_a_part_in_32() {
-        for exponent in 0..EXPONENT_MAX {
-            for nanos in [1 << exponent, (1 << exponent) + 1, (1_u64 << exponent) * 2 - 1] {
-                let told = value(bucket(nanos));
-                assert!(told >= nanos && told <= nanos + nanos / PARTS, "{nanos}: {told}");
-            }
-        }
-        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
-    }
 
     #[test]
     fn quantiles_are_those_of_all_processes() {

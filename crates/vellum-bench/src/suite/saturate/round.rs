@@ -11,11 +11,12 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::book::{Book, Histogram, SLICES, Tally};
+use super::book::{Book, SLICES, Tally};
 use super::kept::Kept;
 use crate::conditions::memory_bytes;
 use crate::error::{Context, Error, Result};
 use crate::footprint;
+use crate::histogram::Histogram;
 use crate::process::{Runner, race};
 use crate::record::Records;
 use crate::setting::Setting;

@@ -1,10 +1,11 @@
 //! What the rounds came to, in the common form.
 
-use super::book::{Histogram, SLICES, Tally};
+use super::book::{SLICES, Tally};
 use super::load::Racer;
 use super::round::Sample;
 use super::{Arena, Config, Entrant};
 use crate::bytes::size;
+use crate::histogram::Histogram;
 use crate::report::{Better, Case, Series};
 use crate::stats::ratios;
 use crate::ways::WayName;

@@ -32,7 +32,7 @@ pub(crate) struct BenchImageArgs {
     #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
     pub(crate) bytes: Option<u64>,
     /// How long each case writes in a round [default: 10; 1 with --quick]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
     pub(crate) seconds: Option<Duration>,
     /// How many writes are on their way at a time
     #[arg(long, value_name = "COUNT", default_value = "32")]
@@ -58,11 +58,4 @@ pub(crate) struct BenchImageArgs {
 pub(crate) enum CheckWith {
     /// fio, which must be installed
     Fio,
-}
-
-/// Reads a time: `10`, `0.5`.
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse().ok().filter(|seconds| (0.01..=86_400.0).contains(seconds));
-    let seconds = seconds.ok_or("write a number of seconds, as 10 or 0.5")?;
-    Ok(Duration::from_secs_f64(seconds))
 }

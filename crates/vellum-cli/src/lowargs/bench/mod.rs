@@ -5,6 +5,7 @@ mod append;
 mod commit;
 mod compare;
 mod image;
+mod latency;
 mod report;
 mod sync;
 mod write;
@@ -19,6 +20,7 @@ pub(crate) use append::BenchAppendArgs;
 pub(crate) use commit::BenchCommitArgs;
 pub(crate) use compare::BenchCompareArgs;
 pub(crate) use image::{BenchImageArgs, CheckWith};
+pub(crate) use latency::BenchLatencyArgs;
 pub(crate) use report::BenchReportArgs;
 pub(crate) use sync::BenchSyncArgs;
 pub(crate) use write::BenchWriteArgs;
@@ -40,6 +42,7 @@ pub(crate) enum BenchSuite {
     Append(BenchAppendArgs),
     Commit(BenchCommitArgs),
     Image(BenchImageArgs),
+    Latency(BenchLatencyArgs),
     Sync(BenchSyncArgs),
     Write(BenchWriteArgs),
     Compare(BenchCompareArgs),

@@ -1,0 +1,321 @@
+//! Suite `latency`: records on a schedule, and how long one of them takes.
+//!
+//! Other suites append as fast as they can. Here each writer has a schedule, so many records a
+//! second, and each time is counted **from the moment at which the record was due**. A writer that
+//! is held up for a millisecond is late for all the records of that millisecond, and each of them
+//! counts: leaving them out (coordinated omission) hides what users feel.
+//!
+//! | time | until |
+//! |---|---|
+//! | returned | the append has returned |
+//! | seen | a reader in another process has it |
+//! | durable | the append has returned and survives a power cut |
+//!
+//! ```text
+//! due        |    |    |    |    |    |       writer w of n: start + (k + w / n) × n / rate
+//! append      ██   █  ██████  █ █ █           late once, late for the next ones too
+//! reader        ·   ·       · ·· ·            spins, or sleeps until something comes
+//! ```
+//!
+//! The reader checks every record: one that is lost, torn, doubled or out of order fails the run.
+//! Records that are made durable are read back after it.
+//!
+//! Writers spin until a record is due as long as each process has a core of its own; otherwise they
+//! sleep.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{Arena, Entrant, Plan, Scope, Suite, check_unique};
+use crate::error::{Error, Result};
+use crate::names::named;
+use crate::record::{RECORDS_MAX, STAMPED_BYTES_MIN};
+use crate::report::Case;
+
+mod channel;
+mod round;
+mod rows;
+
+use round::Sample;
+
+const WRITERS_MAX: u32 = 256;
+const BYTES_MAX: usize = 64 << 10;
+const RATE_MAX: u64 = 100_000_000;
+/// What a pipe takes whole, of whichever writer.
+const PIPE_BYTES_MAX: usize = 4096;
+/// The warm-up is so many times shorter than a round.
+const WARM_UP_SHARE: u32 = 4;
+/// Room for what logs prepare ahead.
+const AHEAD_BYTES: u64 = 256 << 20;
+
+named! {
+    /// A way for records to get from writers to a reader, or to the device.
+    #[non_exhaustive]
+    pub enum LatencyWay, "is not a way whose latency can be measured" {
+        /// A Vellum log of framed records.
+        VellumFramed = "vellum-framed",
+        /// A Vellum text log.
+        VellumText = "vellum-text",
+        /// `write` on a file opened with `O_APPEND`; the reader reads the file.
+        Write = "write",
+        /// The same with `writev`, each record in two parts.
+        Writev = "writev",
+        /// A pipe, which keeps nothing.
+        Pipe = "pipe",
+        /// A Vellum write-ahead log; each record is committed.
+        VellumWal = "vellum-wal",
+        /// `write` with `O_APPEND`, and `fdatasync` after each record.
+        WriteFdatasync = "write-fdatasync",
+    }
+}
+
+impl LatencyWay {
+    /// Is each record made durable?
+    pub fn is_durable(self) -> bool {
+        matches!(self, LatencyWay::VellumWal | LatencyWay::WriteFdatasync)
+    }
+}
+
+named! {
+    /// How the reader waits.
+    #[non_exhaustive]
+    pub enum ReaderKind, "is not a kind of reader" {
+        /// It looks again and again, on a core of its own.
+        Spinning = "spinning",
+        /// It sleeps until something comes.
+        Sleeping = "sleeping",
+    }
+}
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// Where, and how many rounds; the default is 3.
+    pub scope: Scope,
+    /// Which ways, in the order of their turns; the default is all.
+    pub ways: Vec<LatencyWay>,
+    /// How many records are due in a second, of all writers together; the default is 10 000,
+    /// 100 000 and 1 000 000.
+    pub rates: Vec<u64>,
+    /// The same where each record is made durable; the default is 1 000 and 10 000.
+    pub commit_rates: Vec<u64>,
+    /// How long a record is; the default is 40, 128 and 1024.
+    pub bytes: Vec<usize>,
+    /// How many processes append; the default is 1, 2 and 4.
+    pub writers: Vec<u32>,
+    /// How many processes commit; the default is 16.
+    pub committers: Vec<u32>,
+    /// How the reader waits; the default is both.
+    pub readers: Vec<ReaderKind>,
+    /// How long records are due in a round; the default is one second.
+    pub duration: Duration,
+    /// The options of the Vellum logs; layout and creation are set by the ways.
+    pub vellum: vellum::Options,
+}
+
+impl Config {
+    /// Every combination, in `directory`.
+    pub fn new(directory: impl Into<PathBuf>) -> Config {
+        Config {
+            scope: Scope::new(directory, 3),
+            ways: LatencyWay::ALL.to_vec(),
+            rates: vec![10_000, 100_000, 1_000_000],
+            commit_rates: vec![1_000, 10_000],
+            bytes: vec![40, 128, 1024],
+            writers: vec![1, 2, 4],
+            committers: vec![16],
+            readers: ReaderKind::ALL.to_vec(),
+            duration: Duration::from_secs(1),
+            vellum: vellum::Options::new(),
+        }
+    }
+
+    /// One writer, two rates, records of 128 bytes, half a second.
+    pub fn quick(directory: impl Into<PathBuf>) -> Config {
+        let mut config = Config::new(directory);
+        config.scope.rounds = 1;
+        config.rates = vec![10_000, 100_000];
+        config.commit_rates = vec![1_000];
+        config.bytes = vec![128];
+        config.writers = vec![1];
+        config.duration = Duration::from_millis(500);
+        config
+    }
+
+    fn check(&self) -> Result<()> {
+        let Config { ways, rates, commit_rates, bytes, writers, committers, readers, .. } = self;
+        check_unique(ways, "way")?;
+        check_unique(rates, "rate")?;
+        check_unique(commit_rates, "rate of commits")?;
+        check_unique(bytes, "length of records")?;
+        check_unique(writers, "number of writers")?;
+        check_unique(readers, "reader")?;
+        if self.loads().is_empty() || self.duration.is_zero() {
+            return Err(Error::invalid(
+                "at least one way, rate, length, writer and reader, and some time are needed",
+            ));
+        }
+        check_all(writers.iter().chain(committers), 1..=WRITERS_MAX, "processes that append")?;
+        check_all(bytes, STAMPED_BYTES_MIN..=BYTES_MAX, "bytes in a record")?;
+        check_all(rates.iter().chain(commit_rates), 1..=RATE_MAX, "records a second")?;
+        match self.loads().iter().find(|load| load.records() > RECORDS_MAX || load.records() == 0) {
+            Some(load) => Err(Error::invalid(format!(
+                "{} records a second for {} s: a writer appends at least one record, and at most \
+                 {RECORDS_MAX}",
+                load.rate,
+                load.duration.as_secs_f64()
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Every combination.
+    fn loads(&self) -> Vec<Load> {
+        let seen: Vec<_> = self.readers.iter().copied().map(Some).collect();
+        let durable = [None];
+        let mut loads = Vec::new();
+        for (is_durable, rates, writers, readers) in [
+            (false, &self.rates, &self.writers, &seen[..]),
+            (true, &self.commit_rates, &self.committers, &durable[..]),
+        ] {
+            if !self.ways.iter().any(|way| way.is_durable() == is_durable) {
+                continue;
+            }
+            for (writers, bytes) in product(writers, &self.bytes) {
+                for (rate, reader) in product(rates, readers) {
+                    loads.push(Load { rate, bytes, writers, reader, duration: self.duration });
+                }
+            }
+        }
+        loads
+    }
+
+    fn ways_of(&self, load: &Load) -> Vec<LatencyWay> {
+        let is_durable = load.reader.is_none();
+        let fits = |way: &LatencyWay| way.is_durable() == is_durable;
+        self.ways.iter().copied().filter(fits).collect()
+    }
+}
+
+/// Every pair.
+fn product<A: Copy, B: Copy>(one: &[A], other: &[B]) -> Vec<(A, B)> {
+    one.iter().flat_map(|a| other.iter().map(move |b| (*a, *b))).collect()
+}
+
+fn check_all<'a, T: PartialOrd + std::fmt::Display + 'a>(
+    all: impl IntoIterator<Item = &'a T>,
+    range: std::ops::RangeInclusive<T>,
+    what: &str,
+) -> Result<()> {
+    match all.into_iter().find(|one| !range.contains(one)) {
+        Some(one) => {
+            let (from, to) = range.into_inner();
+            Err(Error::invalid(format!("{one} {what}: there can be from {from} to {to}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What is due when.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Load {
+    /// Records that are due in a second, of all writers.
+    rate: u64,
+    bytes: usize,
+    writers: u32,
+    /// `None` where each record is made durable and nobody reads.
+    reader: Option<ReaderKind>,
+    duration: Duration,
+}
+
+impl Load {
+    /// How many records each writer appends.
+    fn records(&self) -> u64 {
+        (self.rate as f64 * self.duration.as_secs_f64() / f64::from(self.writers)).round() as u64
+    }
+
+    /// When record `sequence` of `writer` is due, in nanoseconds after the start.
+    fn due_ns(&self, writer: u32, sequence: u64) -> u64 {
+        let turn = sequence * u64::from(self.writers) + u64::from(writer);
+        (u128::from(turn) * 1_000_000_000 / u128::from(self.rate)) as u64
+    }
+
+    fn total_bytes(&self) -> u64 {
+        self.records() * u64::from(self.writers) * self.bytes as u64
+    }
+
+    /// Does each process have a core of its own?
+    fn spins(&self) -> bool {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        self.writers as usize + usize::from(self.reader.is_some()) <= cores
+    }
+}
+
+impl Config {
+    /// All ways under one load.
+    fn contest(&self, load: &Load, arena: &mut Arena<'_>) -> Result<Vec<Case>> {
+        let entrant = |way: LatencyWay| {
+            let probed = match way {
+                LatencyWay::Pipe if load.bytes > PIPE_BYTES_MAX => Err(Error::unsupported(
+                    format!("a pipe tears records of more than {PIPE_BYTES_MAX} bytes apart"),
+                )),
+                _ => Ok(()),
+            };
+            Entrant::new(format!("latency {way} at {}/s", load.rate), way, probed)
+        };
+        let ways = self.ways_of(load);
+        let mut entrants: Vec<Entrant<LatencyWay, Sample>> =
+            ways.into_iter().map(entrant).collect();
+        arena.rounds(&mut entrants, |way, turn| {
+            let mut load = *load;
+            if turn.round == 0 {
+                load.duration = (load.duration / WARM_UP_SHARE).max(load.shortest());
+            }
+            round::measure(*way, &load, &self.vellum, turn.dir)
+        })?;
+        Ok(rows::of(load, arena, &entrants))
+    }
+}
+
+impl Load {
+    /// Long enough for a record of each writer.
+    fn shortest(&self) -> Duration {
+        Duration::from_secs_f64(f64::from(self.writers) / self.rate as f64)
+    }
+}
+
+impl Suite for Config {
+    fn name(&self) -> &'static str {
+        "latency"
+    }
+
+    fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    fn scope_mut(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
+
+    /// # Cost
+    ///
+    /// Each way takes the time asked for in each combination and round, and longer where it cannot
+    /// keep up. Disk: what is appended in one turn.
+    fn plan(&self) -> Result<Plan<'_>> {
+        self.check()?;
+        let loads = self.loads();
+        let bytes = loads.iter().map(Load::total_bytes).max().unwrap_or(0);
+        let turns = loads.iter().map(|load| self.ways_of(load).len()).sum();
+        let compete = move |arena: &mut Arena<'_>| {
+            let cases: Result<Vec<_>> =
+                loads.iter().map(|load| self.contest(load, arena)).collect();
+            Ok(cases?.into_iter().flatten().collect())
+        };
+        let plan = Plan::new(bytes * 2 + AHEAD_BYTES, turns, compete);
+        Ok(Plan { options: self.vellum.clone(), ..plan })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+//! One way, one load, one time: append on schedule, read along, and check.
+
+use std::hint;
+use std::num::NonZero;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::channel::{Channel, Follower};
+use super::{LatencyWay, Load, ReaderKind};
+use crate::error::Result;
+use crate::histogram::{Histogram, Histograms};
+use crate::process::{Runner, now_ns, race};
+use crate::record::{Records, process_of, sequence_of};
+use crate::setting::Setting;
+use crate::shared::Shared;
+use crate::suite::settle;
+use crate::verify::Ledger;
+
+/// From the start of the first process until the first record is due: all have started by then.
+const LEAD_NS: u64 = 5_000_000;
+/// How long a reader sleeps at most before it checks whether the writers have ended.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// How long a reader waits for the last records.
+const LAST_NS: u64 = 10_000_000_000;
+/// A way that is so many times slower than the load asks for fails.
+const SLOWER_MAX: u32 = 20;
+/// Beside that.
+const GRACE: Duration = Duration::from_secs(60);
+
+/// What a round came to.
+pub(super) struct Sample {
+    /// From due to returned; in a load without a reader, to durable.
+    pub(super) returned: Histogram,
+    /// From due to seen.
+    pub(super) seen: Option<Histogram>,
+    /// From the first record due until the last has returned.
+    pub(super) wall_ns: u64,
+}
+
+/// Words that all processes of a round share.
+struct Board {
+    /// When the first record is due, on the monotonic clock; set by the first that starts.
+    start: Shared<AtomicU64>,
+    /// Writers that have appended all their records, and when the last did.
+    ended: Shared<AtomicU64>,
+    /// Of each writer, and the reader's behind them.
+    latencies: Histograms,
+}
+
+/// Appends with all writers, reads along, and checks what came. `dir` is empty.
+pub(super) fn measure(
+    way: LatencyWay,
+    load: &Load,
+    options: &vellum::Options,
+    dir: &Path,
+) -> Result<Sample> {
+    let setting = Setting::new(load.writers, load.records(), load.bytes);
+    let channel = Channel::new(way, options, dir, &setting)?;
+    let board = Board {
+        start: Shared::new(1)?,
+        ended: Shared::new(2)?,
+        latencies: Histograms::new(load.writers as usize + 1)?,
+    };
+    settle(dir)?;
+    let processes = load.writers + u32::from(load.reader.is_some());
+    let limit = load.duration * SLOWER_MAX + GRACE;
+    let race = race(processes, limit, &|runner| match load.reader {
+        Some(reader) if runner.index() == load.writers => {
+            read(runner, load, reader, &setting, &channel, &board)
+        }
+        _ => append(runner, load, &channel, &board),
+    })?;
+    if load.reader.is_none() {
+        let mut ledger = Ledger::new(&setting);
+        channel.read_back(&mut |record| ledger.enter(record))?;
+        ledger.close()?;
+    }
+    debug_assert!(race.acknowledged.iter().take(load.writers as usize).all(|n| *n > 0));
+    let writers = 0..load.writers as usize;
+    let start = board.start[0].load(Ordering::Relaxed);
+    Ok(Sample {
+        returned: board.latencies.sum(writers),
+        seen: load.reader.map(|_| board.latencies.sum([load.writers as usize])),
+        wall_ns: board.ended[1].load(Ordering::Relaxed).saturating_sub(start),
+    })
+}
+
+impl Board {
+    /// When the first record is due.
+    fn start_ns(&self) -> u64 {
+        let mine = now_ns() + LEAD_NS;
+        match self.start[0].compare_exchange(0, mine, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => mine,
+            Err(start) => start,
+        }
+    }
+}
+
+/// What each writer does.
+fn append(runner: &Runner<'_>, load: &Load, channel: &Channel, board: &Board) -> Result<()> {
+    let index = runner.index();
+    let mut writer = channel.writer(index)?;
+    let mut records = Records::new(index, load.bytes);
+    let (count, spins) = (load.records(), load.spins());
+    let _ = rustix::thread::set_current_timer_slack(NonZero::new(1));
+    let standing = runner.stand_ready()?;
+    let start = board.start_ns();
+    for sequence in 0..count {
+        let due = start + load.due_ns(index, sequence);
+        let record = records.next_record();
+        wait_until(due, spins);
+        writer.append(record)?;
+        board.latencies.count(index as usize, now_ns().saturating_sub(due));
+    }
+    board.ended[1].fetch_max(now_ns(), Ordering::Relaxed);
+    // Pairs with the load in `read`.
+    board.ended[0].fetch_add(1, Ordering::Release);
+    runner.finish(standing, count)
+}
+
+/// Returns when it is time; sleeps until then where others need the core.
+fn wait_until(due: u64, spins: bool) {
+    loop {
+        let now = now_ns();
+        if now >= due {
+            return;
+        }
+        match spins {
+            true => hint::spin_loop(),
+            false => thread::sleep(Duration::from_nanos(due - now)),
+        }
+    }
+}
+
+/// What the reader does.
+fn read(
+    runner: &Runner<'_>,
+    load: &Load,
+    reader: ReaderKind,
+    setting: &Setting,
+    channel: &Channel,
+    board: &Board,
+) -> Result<()> {
+    let mut follower = channel.follower()?;
+    let mut ledger = Ledger::new(setting);
+    let (index, total) = (runner.index() as usize, setting.total_records());
+    let patience = (reader == ReaderKind::Sleeping).then_some(PATIENCE);
+    let _ = rustix::thread::set_current_timer_slack(NonZero::new(1));
+    let standing = runner.stand_ready()?;
+    let start = board.start_ns();
+    let mut seen = 0;
+    let mut visit = |record: &[u8]| {
+        let now = now_ns();
+        if let (Some(process), Some(sequence)) = (process_of(record), sequence_of(record)) {
+            let due = start + load.due_ns(process, sequence);
+            board.latencies.count(index, now.saturating_sub(due));
+        }
+        ledger.enter(record);
+        seen += 1;
+        seen < total
+    };
+    follow(&mut *follower, patience, load, board, &mut visit)?;
+    ledger.close()?;
+    runner.finish(standing, seen)
+}
+
+/// Takes records until `visit` wants no more, or none have come long after the writers' end.
+fn follow(
+    follower: &mut dyn Follower,
+    patience: Option<Duration>,
+    load: &Load,
+    board: &Board,
+    visit: &mut dyn FnMut(&[u8]) -> bool,
+) -> Result<()> {
+    let (mut wants_more, mut last) = (true, now_ns());
+    while wants_more {
+        let mut has_some = false;
+        follower.take(patience, &mut |record| {
+            has_some = true;
+            wants_more &= visit(record);
+        })?;
+        if has_some {
+            last = now_ns();
+        }
+        let is_over = board.ended[0].load(Ordering::Acquire) == u64::from(load.writers);
+        if is_over && !has_some && now_ns() - last > LAST_NS {
+            // The ledger says what is missing.
+            return Ok(());
+        }
+        hint::spin_loop();
+    }
+    Ok(())
+}
+
+impl Sample {
+    /// Records that came in a second.
+    pub(super) fn rate(&self) -> f64 {
+        self.returned.count() as f64 / (self.wall_ns.max(1) as f64 / 1e9)
+    }
+}

@@ -1,0 +1,28 @@
+//! `vellum bench latency`.
+
+use std::path::Path;
+
+use vellum_bench::latency::Config;
+
+use super::{measure, take};
+use crate::lowargs::BenchLatencyArgs;
+use crate::outcome::{Outcome, Result};
+
+/// Runs the suite.
+pub(in crate::commands) fn run(args: &BenchLatencyArgs) -> Result<Outcome> {
+    measure(&args.place, &args.output, args.rounds, |dir| Ok(config(args, dir)))
+}
+
+fn config(args: &BenchLatencyArgs, dir: &Path) -> Config {
+    let mut config = if args.quick { Config::quick(dir) } else { Config::new(dir) };
+    let bytes: Vec<usize> = args.bytes.iter().map(|bytes| *bytes as usize).collect();
+    take(&mut config.ways, &args.ways);
+    take(&mut config.rates, &args.rates);
+    take(&mut config.commit_rates, &args.commit_rates);
+    take(&mut config.bytes, &bytes);
+    take(&mut config.writers, &args.writers);
+    take(&mut config.committers, &args.committers);
+    take(&mut config.readers, &args.readers);
+    config.duration = args.seconds.unwrap_or(config.duration);
+    config
+}
