@@ -2,6 +2,7 @@
 //! the directory itself and in a copy of it as another boot would find it.
 
 mod map;
+mod raft;
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +10,7 @@ use std::path::Path;
 use crate::durable::in_another_boot;
 use crate::support::child::Role;
 
-pub(crate) const ROLES: &[Role] = &[("map", map::worker)];
+pub(crate) const ROLES: &[Role] = &[("map", map::worker), ("raft node", raft::node)];
 
 /// Copies everything below `from`, whose log in `log` is then one of another boot.
 fn as_after_power_cut(from: &Path, to: &Path) {
