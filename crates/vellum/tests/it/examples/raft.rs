@@ -158,6 +158,29 @@ fn a_gap_and_what_was_purged_are_refused() {
     assert!(is_refused(22) && !is_refused(21));
 }
 
+#[test]
+fn a_vote_is_durable_when_it_is_saved_and_a_truncation_before_the_next_entry_is() {
+    let dir = scratch();
+    let log = RaftLog::open(dir.path(), &options()).unwrap();
+    let entry = |term, index| Entry { id: LogId { term, leader: 0, index }, payload: vec![1] };
+    let after_power_cut = || {
+        let copy = memory_scratch();
+        as_after_power_cut(dir.path(), copy.path());
+        Model::of(&RaftLog::open(copy.path(), &options()).unwrap())
+    };
+    let vote = Vote { term: 7, candidate: 2, is_granted: true };
+    log.save_vote(vote).unwrap();
+    assert_eq!(after_power_cut().state.vote, Some(vote));
+    log.append(&[entry(7, 1), entry(7, 2), entry(7, 3)]).unwrap();
+    log.truncate(2).unwrap();
+    log.save_committed(Some(entry(7, 1).id)).unwrap();
+    let lsn = log.append(&[entry(8, 2)]).unwrap();
+    assert_eq!(after_power_cut().last(), 0, "nothing of it was promised yet");
+    log.commit(lsn).unwrap();
+    assert_eq!(after_power_cut(), Model::of(&log));
+    assert_eq!(log.last(), Some(entry(8, 2).id));
+}
+
 /// A role: takes steps of a schedule, and says each that is durable.
 pub(super) fn node(arguments: &[String]) {
     let log = RaftLog::open(arguments[0].as_ref(), &options()).unwrap();
