@@ -1,9 +1,10 @@
-//! The log of one Raft node on a write-ahead log: entries, vote, truncation of the tail, compaction.
+//! The log of a Raft node on a write-ahead log: entries, vote, truncation of the tail, compaction.
 //!
 //! What is truncated stays in the file: a record says so, or an entry with an index that is there
 //! already takes its place and that of all behind it. Recovery reads the records in their order and
 //! ends with the same entries. So a truncation costs no sync of its own, and an entry can never be
-//! durable without the truncation before it. `docs/decisions/0020-raft-suffixes.md` has the reasons.
+//! durable without the truncation before it. The reasons are in
+//! `docs/decisions/0020-raft-suffixes.md`.
 //!
 //! | record | bytes |
 //! |---|---|
@@ -88,7 +89,8 @@ impl RaftLog {
         Ok(RaftLog { log, index: RwLock::new(index), _lock: lock })
     }
 
-    /// Appends entries; what was there from the index of the first on is replaced.
+    /// Appends entries; what was there from the index of the first on is replaced. Entries up to
+    /// the one that was purged last are left out: the snapshot has them.
     ///
     /// They can be read at once, and are durable when [`commit`](RaftLog::commit) of the position
     /// that is returned has returned.
@@ -96,6 +98,9 @@ impl RaftLog {
         let mut index = self.write();
         let mut last = Lsn::ZERO;
         for Entry { id, payload } in entries {
+            if index.is_purged(id.index) {
+                continue;
+            }
             index.check_follows(*id)?;
             last = self.log.append(&Record::Entry(*id, payload).to_bytes())?;
             index.put(*id, last);
@@ -122,7 +127,7 @@ impl RaftLog {
     pub(crate) fn purge(&self, upto: LogId) -> Result<()> {
         let (lsn, oldest) = {
             let mut index = self.write();
-            if index.state.purged.is_some_and(|purged| upto.index <= purged.index) {
+            if index.is_purged(upto.index) {
                 return Ok(());
             }
             let state = State { purged: Some(upto), ..index.state };
@@ -228,14 +233,19 @@ impl Index {
         self.entries.back().map(|(id, _)| *id).or(self.state.purged)
     }
 
-    /// Refuses an entry that would leave a gap, or replace what was purged.
+    fn is_purged(&self, index: u64) -> bool {
+        self.state.purged.is_some_and(|purged| index <= purged.index)
+    }
+
+    /// Refuses an entry that would leave a gap.
     fn check_follows(&self, id: LogId) -> Result<()> {
-        let is_behind = self.last().is_none_or(|last| id.index <= last.index + 1);
-        if is_behind && self.state.purged.is_none_or(|purged| id.index > purged.index) {
-            return Ok(());
+        match self.last() {
+            Some(last) if id.index > last.index + 1 => {
+                let message = format!("entry {} does not follow {}", id.index, last.index);
+                Err(Error::new(ErrorKind::InvalidInput, message))
+            }
+            _ => Ok(()),
         }
-        let message = format!("entry {} does not follow {:?}", id.index, self.last());
-        Err(Error::new(ErrorKind::InvalidInput, message))
     }
 
     /// Where in `entries` those with these indexes are.
