@@ -5,7 +5,7 @@
 //! process; the directory holds
 //!
 //! ```text
-//! lock        keeps a second process out
+//! lock        keeps a second process out (a child between `fork` and `exec` has it for a moment)
 //! log/        the log: a record for each transaction
 //! snapshot    the map as it was at some position of the log, and that position
 //! ```

@@ -7,7 +7,7 @@ use std::thread;
 
 use vellum::Options;
 
-use super::as_after_power_cut;
+use super::{as_after_power_cut, once_unlocked};
 use crate::support::child::{self, Child};
 use crate::support::{Numbers, memory_scratch, scratch};
 
@@ -25,9 +25,13 @@ fn options() -> Options {
     Options::wal().segment_capacity_bytes(16384).checkpoint_after_bytes(8192)
 }
 
+fn open(dir: &Path) -> wal::Result<Map> {
+    once_unlocked(|| Map::open(dir, &options()), |error| error.is::<rustix::io::Errno>())
+}
+
 /// A role: several threads commit transactions, and say each that is durable.
 pub(super) fn worker(arguments: &[String]) {
-    let map = Map::open(arguments[0].as_ref(), &options()).unwrap();
+    let map = open(arguments[0].as_ref()).unwrap();
     thread::scope(|scope| {
         for number in 0..THREADS {
             let say = move |count| child::say(&format!("{number} {count}"));
@@ -45,7 +49,7 @@ fn after(thread: u64, count: u64) -> BTreeMap<String, Option<String>> {
 /// Checks that the map holds each thread's transactions up to one that is not older than what was
 /// acknowledged, and returns up to which.
 fn check(dir: &Path, acknowledged: &[u64]) -> Vec<u64> {
-    let map = Map::open(dir, &options()).unwrap();
+    let map = open(dir).unwrap();
     let count_of =
         |thread| map.get(&wal::counter(thread)).map_or(0, |count| count.parse().unwrap());
     let counts: Vec<u64> = (0..THREADS).map(count_of).collect();
@@ -91,7 +95,7 @@ fn note(acknowledged: &mut [u64], line: &str) {
 #[test]
 fn a_lost_or_damaged_snapshot_is_an_error_and_no_empty_map() {
     let dir = scratch();
-    let map = Map::open(dir.path(), &options()).unwrap();
+    let map = open(dir.path()).unwrap();
     map.commit(&[("key".into(), Some("value".into()))]).unwrap();
     map.checkpoint().unwrap();
     let second = Map::open(dir.path(), &options()).err().expect("it is locked");
@@ -100,13 +104,13 @@ fn a_lost_or_damaged_snapshot_is_an_error_and_no_empty_map() {
     let snapshot = dir.path().join("snapshot");
     let mut bytes = fs::read(&snapshot).unwrap();
     fs::remove_file(&snapshot).unwrap();
-    let missing = Map::open(dir.path(), &options()).err().expect("it is missing");
+    let missing = open(dir.path()).err().expect("it is missing");
     assert!(missing.to_string().contains("snapshot is missing"), "{missing}");
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&snapshot, &bytes).unwrap();
-    let damaged = Map::open(dir.path(), &options()).err().expect("it is damaged");
+    let damaged = open(dir.path()).err().expect("it is damaged");
     assert!(damaged.to_string().contains("damaged"), "{damaged}");
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&snapshot, &bytes).unwrap();
-    assert_eq!(Map::open(dir.path(), &options()).unwrap().get("key").as_deref(), Some("value"));
+    assert_eq!(open(dir.path()).unwrap().get("key").as_deref(), Some("value"));
 }

@@ -2,11 +2,12 @@
 //! and again, and in one that is killed at any moment.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 
 use vellum::Options;
 
-use super::as_after_power_cut;
+use super::{as_after_power_cut, once_unlocked};
 use crate::support::child::{self, Child};
 use crate::support::{Numbers, memory_scratch, scratch};
 
@@ -19,6 +20,11 @@ const ROUNDS: u64 = 40;
 
 fn options() -> Options {
     Options::wal().segment_capacity_bytes(16384)
+}
+
+fn open(dir: &Path) -> RaftLog {
+    let is_locked = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+    once_unlocked(|| RaftLog::open(dir, &options()), is_locked).unwrap()
 }
 
 /// What a Raft log is to hold.
@@ -121,14 +127,14 @@ fn a_raft_log_holds_what_a_model_does_through_any_schedule() {
     let dir = scratch();
     let mut numbers = Numbers::new(20);
     let mut model = Model::default();
-    let mut log = RaftLog::open(dir.path(), &options()).unwrap();
+    let mut log = open(dir.path());
     for number in 0..3000 {
         let step = model.next_step(&mut numbers);
         take(&log, &step);
         model.take(&step);
         if number % 50 == 0 {
             drop(log);
-            log = RaftLog::open(dir.path(), &options()).unwrap();
+            log = open(dir.path());
         }
         let (from, to) = (numbers.next() % (model.last() + 2), numbers.next() % (model.last() + 3));
         let read = log.read(from..to).unwrap();
@@ -145,7 +151,7 @@ fn a_raft_log_holds_what_a_model_does_through_any_schedule() {
 #[test]
 fn a_gap_is_refused_and_what_was_purged_is_left_out() {
     let dir = scratch();
-    let log = RaftLog::open(dir.path(), &options()).unwrap();
+    let log = open(dir.path());
     let entry = |index| Entry { id: LogId { term: 1, leader: 0, index }, payload: vec![1] };
     let is_refused = |index| log.append(&[entry(index)]).is_err();
     log.append(&[entry(5), entry(6), entry(7)]).unwrap();
@@ -162,12 +168,12 @@ fn a_gap_is_refused_and_what_was_purged_is_left_out() {
 #[test]
 fn a_vote_is_durable_when_it_is_saved_and_a_truncation_before_the_next_entry_is() {
     let dir = scratch();
-    let log = RaftLog::open(dir.path(), &options()).unwrap();
+    let log = open(dir.path());
     let entry = |term, index| Entry { id: LogId { term, leader: 0, index }, payload: vec![1] };
     let after_power_cut = || {
         let copy = memory_scratch();
         as_after_power_cut(dir.path(), copy.path());
-        Model::of(&RaftLog::open(copy.path(), &options()).unwrap())
+        Model::of(&open(copy.path()))
     };
     let vote = Vote { term: 7, candidate: 2, is_granted: true };
     log.save_vote(vote).unwrap();
@@ -184,7 +190,7 @@ fn a_vote_is_durable_when_it_is_saved_and_a_truncation_before_the_next_entry_is(
 
 /// A role: takes steps of a schedule, and says each that is durable.
 pub(super) fn node(arguments: &[String]) {
-    let log = RaftLog::open(arguments[0].as_ref(), &options()).unwrap();
+    let log = open(arguments[0].as_ref());
     let mut numbers = Numbers::new(arguments[1].parse().unwrap());
     let mut model = Model::of(&log);
     loop {
@@ -207,7 +213,7 @@ fn check(dir: &Path, before: &Model, seed: u64, count: usize) -> Model {
     let mut allowed = vec![model.clone()];
     let step = model.next_step(&mut numbers);
     allowed.extend(model.take(&step));
-    let found = Model::of(&RaftLog::open(dir, &options()).unwrap());
+    let found = Model::of(&open(dir));
     assert!(allowed.contains(&found), "after {count} steps, then {step:?}: {found:?}");
     found
 }
