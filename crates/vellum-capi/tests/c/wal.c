@@ -66,7 +66,7 @@ static void recover(database *db)
     OK(vellum_options_init(&options, sizeof options));
     options.flags = VELLUM_WAL;
     options.segment_capacity_bytes = 16384;
-    options.checkpoint_after_bytes = 4096;
+    options.checkpoint_after_bytes = 512;
     load(path, &db->now);
     OK(vellum_open(log_path, &options, &db->log));
     CHECK(db->now.lsn >= vellum_checkpoint(db->log)); /* the snapshot was not lost */
