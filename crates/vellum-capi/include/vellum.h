@@ -696,8 +696,8 @@ uint32_t vellum_checkpoint_due(const vellum_log *log);
 // this one has. All events of one open log in one process share one descriptor. `*event` is to be
 // closed by vellum_checkpoint_event_close, and keeps the log open.
 //
-// Errors: VELLUM_READ_ONLY; VELLUM_UNSUPPORTED in a text log, and in a child forked after the first
-// event was made; VELLUM_IO where the process has no file descriptor left.
+// Errors: VELLUM_READ_ONLY; VELLUM_UNSUPPORTED in a text log, and in a child forked after the
+// first event was made; VELLUM_IO where the process has no file descriptor left.
 //
 // Cost: one file descriptor as long as the log is open, and in each commit three reads of memory.
 int vellum_checkpoint_event_open(const vellum_log *log, vellum_checkpoint_event **event);

@@ -87,8 +87,8 @@ impl Log {
         Ok(Log { open: Mutex::new(Some(Arc::new(log))), path, for_a_copy })
     }
 
-    /// Opens or creates a write-ahead log: framed, staged, for programs that commit often. Takes the
-    /// keyword arguments of `Log` that suit one.
+    /// Opens or creates a write-ahead log: framed, staged, for programs that commit often. Takes
+    /// the keyword arguments of `Log` that suit one.
     #[classmethod]
     #[pyo3(
         signature = (path, **given),
