@@ -139,6 +139,16 @@ template <auto close> struct Close {
 
 template <typename T, auto close> using Handle = std::unique_ptr<T, Close<close>>;
 
+// What `make` has made, held by its class.
+template <typename Held, typename T, typename Make> Result<Held> made(Make make)
+{
+    T *handle = nullptr;
+    int code = make(&handle);
+    if (code != VELLUM_OK)
+        return Error(code);
+    return Held(handle);
+}
+
 } // namespace detail
 
 // vellum_options with its defaults filled in.
@@ -290,6 +300,44 @@ class CheckpointEvent {
     detail::Handle<vellum_checkpoint_event, vellum_checkpoint_event_close> handle_;
 };
 
+// A commit that is on its way. Any number of threads may use it.
+class Completion {
+  public:
+    explicit Completion(vellum_completion *completion) : handle_(completion) {}
+
+    // Readable (POLLIN), for good, when the commit is done or has failed; not to be closed.
+    int fd() const { return vellum_completion_fd(handle_.get()); }
+
+    // What came of it; nothing while it is on its way.
+    std::optional<Status> outcome() const
+    {
+        int code = vellum_completion_outcome(handle_.get());
+        if (code == VELLUM_PENDING)
+            return std::nullopt;
+        return detail::status(code);
+    }
+
+  private:
+    detail::Handle<vellum_completion, vellum_completion_close> handle_;
+};
+
+// A thread that commits for those who must not wait. Its end waits for what was submitted.
+class Committer {
+  public:
+    explicit Committer(vellum_committer *committer) : handle_(committer) {}
+
+    // Asks for the record at `lsn`, and everything before it, to be made durable.
+    Result<Completion> submit(Lsn lsn) const
+    {
+        return detail::made<Completion, vellum_completion>([&](vellum_completion **completion) {
+            return vellum_committer_submit(handle_.get(), lsn, completion);
+        });
+    }
+
+  private:
+    detail::Handle<vellum_committer, vellum_committer_stop> handle_;
+};
+
 // An open log. Any number of threads may use it; what is made from it keeps it open.
 class Log {
   public:
@@ -298,7 +346,7 @@ class Log {
     // Opens or creates the log in the directory `path`.
     static Result<Log> open(const std::string &path, const Options &options = Options())
     {
-        return made<Log, vellum_log>([&](vellum_log **log) {
+        return detail::made<Log, vellum_log>([&](vellum_log **log) {
             return vellum_open(path.c_str(), &options, log);
         });
     }
@@ -333,15 +381,23 @@ class Log {
     // A reader that starts at `from`, or at the oldest record for 0.
     Result<Reader> reader(Lsn from = 0) const
     {
-        return made<Reader, vellum_reader>([&](vellum_reader **reader) {
+        return detail::made<Reader, vellum_reader>([&](vellum_reader **reader) {
             return vellum_reader_open(get(), from, reader);
         });
     }
 
     Result<Batch> batch() const
     {
-        return made<Batch, vellum_batch>([&](vellum_batch **batch) {
+        return detail::made<Batch, vellum_batch>([&](vellum_batch **batch) {
             return vellum_batch_begin(get(), batch);
+        });
+    }
+
+    // Starts a thread that commits.
+    Result<Committer> committer() const
+    {
+        return detail::made<Committer, vellum_committer>([&](vellum_committer **committer) {
+            return vellum_committer_start(get(), committer);
         });
     }
 
@@ -359,7 +415,8 @@ class Log {
 
     Result<CheckpointEvent> checkpoint_event() const
     {
-        return made<CheckpointEvent, vellum_checkpoint_event>([&](vellum_checkpoint_event **event) {
+        using Raw = vellum_checkpoint_event;
+        return detail::made<CheckpointEvent, Raw>([&](Raw **event) {
             return vellum_checkpoint_event_open(get(), event);
         });
     }
@@ -380,16 +437,6 @@ class Log {
     vellum_log *get() const { return handle_.get(); }
 
   private:
-    // What `make` has made, held by its class.
-    template <typename Held, typename T, typename Make> static Result<Held> made(Make make)
-    {
-        T *handle = nullptr;
-        int code = make(&handle);
-        if (code != VELLUM_OK)
-            return Error(code);
-        return Held(handle);
-    }
-
     detail::Handle<vellum_log, vellum_close> handle_;
 };
 

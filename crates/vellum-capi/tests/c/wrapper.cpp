@@ -20,6 +20,7 @@ template <typename T> constexpr bool moves_only()
 }
 
 static_assert(moves_only<vellum::Log>() && moves_only<vellum::Reader>());
+static_assert(moves_only<vellum::Committer>() && moves_only<vellum::Completion>());
 static_assert(moves_only<vellum::Batch>() && moves_only<vellum::CheckpointEvent>());
 
 vellum::Log open(const std::string &path)
@@ -126,6 +127,21 @@ void checkpoints_are_told_of(const std::string &dir)
     CHECK(log.checkpoint() == end && log.begin() == end && !log.checkpoint_due());
 }
 
+void commits_are_polled_for(const std::string &dir)
+{
+    vellum::Log log = open(dir + "/commits");
+    auto committer = log.committer();
+    auto lsn = log.append("later");
+    CHECK(committer && lsn);
+    auto completion = committer->submit(*lsn);
+    CHECK(completion);
+    pollfd waiting = {completion->fd(), POLLIN, 0};
+    CHECK(poll(&waiting, 1, -1) == 1);
+    auto outcome = completion->outcome();
+    CHECK(outcome && outcome->ok() && log.durable() > *lsn);
+    CHECK(committer->submit(1 << 30).error().code() == VELLUM_OUT_OF_RANGE);
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -135,5 +151,6 @@ int main(int argc, char **argv)
     handles_may_be_dropped_in_any_order(argv[1]);
     errors_are_values(argv[1]);
     checkpoints_are_told_of(argv[1]);
+    commits_are_polled_for(argv[1]);
     return 0;
 }
