@@ -319,6 +319,9 @@ typedef struct {
     uint64_t timeout_us;
     // Segments of a staged log that may hold records which are not durable; at least 2. 0 is 3.
     uint64_t staged_segments_max;
+    // Bytes of log behind the checkpoint after which the next one is due: vellum_checkpoint_due. 0
+    // is never.
+    uint64_t checkpoint_after_bytes;
 } vellum_options;
 
 // Fills `options` with the defaults: vellum_options_init(&options, sizeof options).
@@ -669,6 +672,54 @@ int vellum_completion_outcome(const vellum_completion *completion);
 
 // Forgets a commit, which goes on; NULL is fine. Closes its file descriptor.
 void vellum_completion_close(vellum_completion *completion);
+
+/* ---- When a checkpoint is due ---------------------------------------------------------------- */
+
+// A file descriptor that says when a checkpoint is due.
+//
+// From vellum_checkpoint_event_open, until vellum_checkpoint_event_close. Any number of threads
+// may use it at once.
+typedef struct vellum_checkpoint_event vellum_checkpoint_event;
+
+// 1 if vellum_options.checkpoint_after_bytes are durable behind the checkpoint, or behind
+// vellum_begin where none was stored; otherwise 0, as in a text log, without that option, and for
+// NULL.
+//
+// Counts what every process wrote. Call it behind a commit, or now and then. Costs three reads of
+// memory.
+uint32_t vellum_checkpoint_due(const vellum_log *log);
+
+// Makes a file descriptor that becomes readable when a commit of this process finds that a
+// checkpoint is due; at once where it is already.
+//
+// A commit of another process, a forked child for example, has no effect on it: the next commit of
+// this one has. All events of one open log in one process share one descriptor. `*event` is to be
+// closed by vellum_checkpoint_event_close, and keeps the log open.
+//
+// Errors: VELLUM_READ_ONLY; VELLUM_UNSUPPORTED in a text log, and in a child forked after the
+// first event was made; VELLUM_IO where the process has no file descriptor left.
+//
+// Cost: one file descriptor as long as the log is open, and in each commit three reads of memory.
+int vellum_checkpoint_event_open(const vellum_log *log, vellum_checkpoint_event **event);
+
+// A file descriptor that becomes readable (POLLIN) when a checkpoint is due, and stays so until
+// vellum_checkpoint_event_take. -1 for NULL.
+//
+// Borrowed until vellum_checkpoint_event_close: do not close it, and do not read from it.
+int vellum_checkpoint_event_fd(const vellum_checkpoint_event *event);
+
+// Makes the descriptor unreadable; `*due` is 1 if a checkpoint is due now, otherwise 0. `due` may
+// be NULL.
+//
+// As long as one is due, the next commit of this process makes the descriptor readable again. So a
+// checkpoint that failed is not forgotten. A commit during a checkpoint has the same effect: the
+// next call then gives 0.
+//
+// Errors: VELLUM_UNSUPPORTED in a forked child: the descriptor is the parent's.
+int vellum_checkpoint_event_take(const vellum_checkpoint_event *event, uint32_t *due);
+
+// Closes an event; NULL is fine.
+void vellum_checkpoint_event_close(vellum_checkpoint_event *event);
 
 /* ---- Files: going on, trimming, truncating, preparing ---------------------------------------- */
 

@@ -31,7 +31,7 @@ FILL = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${pre
 C_LIBRARY = libvellum.so.$(C_VERSION)
 C_FILES = $(addprefix $(DESTDIR)$(LIBDIR)/,$(C_LIBRARY) libvellum.so.$(C_ABI) libvellum.so libvellum.a \
   .debug/$(C_LIBRARY).debug pkgconfig/vellum.pc cmake/vellum/vellum-config.cmake \
-  cmake/vellum/vellum-config-version.cmake) $(DESTDIR)$(INCLUDEDIR)/vellum.h
+  cmake/vellum/vellum-config-version.cmake) $(addprefix $(DESTDIR)$(INCLUDEDIR)/,vellum.h vellum.hpp)
 
 # Installs the file $(1) as $(2) without its debug symbols. They go to .debug beside it, where debuggers and
 # Rust's backtraces look for them.
@@ -50,9 +50,9 @@ build-c: tools ## build the C library alone
 	$(C_CARGO) --crate-type cdylib -- -C link-arg=-Wl,-soname,libvellum.so.$(C_ABI)
 	$(C_CARGO) --crate-type staticlib
 
-install-c: build-c ## the C library alone: header, libvellum, pkg-config and CMake files
+install-c: build-c ## the C library alone: headers, libvellum, pkg-config and CMake files
 	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/vellum
-	install -m 644 $(CAPI)/include/vellum.h $(DESTDIR)$(INCLUDEDIR)/vellum.h
+	install -m 644 $(CAPI)/include/vellum.h $(CAPI)/include/vellum.hpp $(DESTDIR)$(INCLUDEDIR)
 	$(if $(filter release,$(C_PROFILE)),$(call install-stripped,$(C_BUILT)/libvellum_capi.so,$(DESTDIR)$(LIBDIR)/$(C_LIBRARY)),\
 	  install -m 755 $(C_BUILT)/libvellum_capi.so $(DESTDIR)$(LIBDIR)/$(C_LIBRARY))
 	ln -sf $(C_LIBRARY) $(DESTDIR)$(LIBDIR)/libvellum.so.$(C_ABI)

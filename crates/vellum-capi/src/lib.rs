@@ -5,7 +5,7 @@
 //! | [`version`], [`status`], [`last_error`] | versions, the codes that functions return, what went wrong |
 //! | [`options`], [`log`] | opening a log, its positions |
 //! | [`append`], [`batch`], [`reservation`] | writing records |
-//! | [`commit`], [`committer`] | surviving a power cut |
+//! | [`commit`], [`committer`], [`checkpoint`] | surviving a power cut; when a checkpoint is due |
 //! | [`reader`] | reading and following, what is missing |
 //! | [`upkeep`], [`stat`], [`verify`] | looking after a log |
 //!
@@ -29,6 +29,7 @@ compile_error!("a panic must end at the border to C: compile Vellum with panic =
 pub mod append;
 pub mod batch;
 mod boundary;
+pub mod checkpoint;
 pub mod commit;
 pub mod committer;
 mod growing;
@@ -46,7 +47,10 @@ pub mod version;
 /// What the header promises about threads, checked by the compiler.
 #[allow(dead_code, reason = "it only has to compile")]
 mod threads {
-    use vellum::{Batch, Committer, Completion, Log, Reader, Reservation, SegmentKeeper, Stat};
+    use vellum::{
+        Batch, CheckpointEvent, Committer, Completion, Log, Reader, Reservation, SegmentKeeper,
+        Stat,
+    };
 
     /// Handles that C takes as const: any number of threads at once.
     const fn is_shared<T: Send + Sync>() {}
@@ -56,6 +60,7 @@ mod threads {
     const PROMISES: () = {
         is_shared::<Log>();
         is_shared::<Committer>();
+        is_shared::<CheckpointEvent>();
         is_shared::<Completion>();
         is_shared::<Stat>();
         moves::<Reader>();

@@ -169,6 +169,9 @@ pub struct vellum_options {
     pub timeout_us: u64,
     /// Segments of a staged log that may hold records which are not durable; at least 2. 0 is 3.
     pub staged_segments_max: u64,
+    /// Bytes of log behind the checkpoint after which the next one is due: vellum_checkpoint_due. 0
+    /// is never.
+    pub checkpoint_after_bytes: u64,
 }
 
 // SAFETY: repr(C), size first, numbers only; words and pairs of half words.
@@ -196,6 +199,7 @@ impl vellum_options {
         on_stage_full: 0,
         timeout_us: 0,
         staged_segments_max: 0,
+        checkpoint_after_bytes: 0,
     };
 }
 
@@ -264,6 +268,9 @@ fn process(options: Options, asked: &vellum_options) -> Outcome<Options> {
     });
     if asked.staged_segments_max != 0 {
         options = options.staged_segments_max(asked.staged_segments_max);
+    }
+    if asked.checkpoint_after_bytes != 0 {
+        options = options.checkpoint_after_bytes(asked.checkpoint_after_bytes);
     }
     if asked.mode != 0 {
         options = options.mode(asked.mode);

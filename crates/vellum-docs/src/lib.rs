@@ -9,3 +9,8 @@ pub struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/rust.md")]
 pub struct Guide;
+
+/// The write-ahead log, step by step.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/wal.md")]
+pub struct WriteAheadLog;

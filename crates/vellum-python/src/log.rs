@@ -9,6 +9,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use vellum::Lsn;
 
 use crate::bytes::Payload;
+use crate::checkpoint::CheckpointEvent;
 use crate::error::Raise;
 use crate::options::{for_a_copy, options, span};
 use crate::reader::{Reader, Waits};
@@ -32,7 +33,8 @@ use crate::stat;
 /// Of this process alone: `create`, `create_new`, `read_only`, `advice`, `prefault_bytes`,
 /// `mapped_bytes_max`, `on_full` ("error", "block" or "drop" when the disk is full), and of staged
 /// logs `staged_segments_max` and `on_stage_full` ("commit" or "error" when so many segments hold
-/// records that are not durable).
+/// records that are not durable). `checkpoint_after_bytes`: bytes of log behind the checkpoint
+/// after which the next one is due (`checkpoint_due`).
 #[pyclass(module = "vellum_log", frozen, weakref)]
 pub(crate) struct Log {
     /// Taken only while the GIL is held, and never kept over a call: so a fork cannot find it held.
@@ -74,7 +76,7 @@ impl Log {
             rotate_offset=None, retain_bytes=None, retain_age=None, retain_files=None, \
             compress=None, create=True, create_new=False, read_only=False, advice=True, \
             prefault_bytes=None, mapped_bytes_max=None, staged_segments_max=None, \
-            on_stage_full=None, on_full=None, timeout=None)"
+            on_stage_full=None, on_full=None, timeout=None, checkpoint_after_bytes=None)"
     )]
     fn new(py: Python<'_>, path: PathBuf, given: Option<&Bound<'_, PyDict>>) -> PyResult<Log> {
         let options = options(given)?;
@@ -83,6 +85,26 @@ impl Log {
         let none = PyDict::new(py);
         let for_a_copy = for_a_copy(given.unwrap_or(&none))?.unbind();
         Ok(Log { open: Mutex::new(Some(Arc::new(log))), path, for_a_copy })
+    }
+
+    /// Opens or creates a write-ahead log: framed, staged, for programs that commit often. Takes
+    /// the keyword arguments of `Log` that suit one.
+    #[classmethod]
+    #[pyo3(
+        signature = (path, **given),
+        text_signature = "(path, *, segment_capacity_bytes=None, preallocate=None, mode=None, \
+            create=True, create_new=False, read_only=False, advice=True, prefault_bytes=None, \
+            mapped_bytes_max=None, staged_segments_max=None, on_stage_full=None, on_full=None, \
+            timeout=None, checkpoint_after_bytes=None)"
+    )]
+    fn wal<'py>(
+        class: &Bound<'py, PyType>,
+        path: PathBuf,
+        given: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let given = given.unwrap_or_else(|| PyDict::new(class.py()));
+        given.set_item("wal", true)?;
+        class.call((path,), Some(&given))
     }
 
     /// Appends one record; returns its position. It survives the death of every process when this
@@ -213,6 +235,19 @@ impl Log {
     /// Stores `lsn` with the log as the position from which its user recovers, and commits.
     fn set_checkpoint(&self, py: Python<'_>, lsn: u64) -> PyResult<()> {
         self.run(py, |log| log.set_checkpoint(Lsn::new(lsn)))
+    }
+
+    /// Whether `checkpoint_after_bytes` are durable behind the checkpoint, or behind `begin` where
+    /// none was stored. Counts what every process wrote.
+    #[getter]
+    fn checkpoint_due(&self) -> PyResult<bool> {
+        Ok(self.open()?.checkpoint_due())
+    }
+
+    /// A `CheckpointEvent`: a descriptor that becomes readable when a commit of this process finds
+    /// that a checkpoint is due; at once where it is already.
+    fn checkpoint_event(&self, py: Python<'_>) -> PyResult<CheckpointEvent> {
+        self.run(py, vellum::Log::checkpoint_event).map(CheckpointEvent::new)
     }
 
     /// Has a text log go on in a new file.

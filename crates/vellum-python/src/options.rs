@@ -10,7 +10,7 @@ use vellum::Options;
 use crate::error::exception;
 
 /// What belongs to the process and not to the log: all that a copy in another process keeps.
-const OF_THE_PROCESS: [&str; 7] = [
+const OF_THE_PROCESS: [&str; 8] = [
     "on_full",
     "on_stage_full",
     "timeout",
@@ -18,6 +18,7 @@ const OF_THE_PROCESS: [&str; 7] = [
     "prefault_bytes",
     "mapped_bytes_max",
     "staged_segments_max",
+    "checkpoint_after_bytes",
 ];
 
 /// The options that keyword arguments stand for. `None` leaves an option alone.
@@ -58,6 +59,7 @@ fn with(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Opti
         "timeout" => options.timeout(span(name, value)?),
         "on_stage_full" => options.on_stage_full(named(value)?),
         "staged_segments_max" => options.staged_segments_max(count(name, value)?),
+        "checkpoint_after_bytes" => options.checkpoint_after_bytes(count(name, value)?),
         "segment_capacity_bytes" => options.segment_capacity_bytes(count(name, value)?),
         "prefault_bytes" => options.prefault_bytes(count(name, value)?),
         "mapped_bytes_max" => options.mapped_bytes_max(count(name, value)?),

@@ -143,6 +143,13 @@ impl Child {
         self.process.wait().unwrap();
     }
 
+    /// Kills it, waits until it is gone, and returns what it said that was not heard.
+    pub fn kill_and_hear(mut self) -> Vec<String> {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+        self.lines.iter().collect()
+    }
+
     /// Lets it go on to its end and waits for that.
     #[track_caller]
     pub fn finish(mut self) -> ExitStatus {

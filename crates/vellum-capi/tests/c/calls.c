@@ -185,6 +185,37 @@ static void commits(const char *dir)
     free(path);
 }
 
+static void checkpoints(const char *dir)
+{
+    char *path = below(dir, "checkpoint");
+    vellum_options options = options_of(VELLUM_LAYOUT_FRAMED);
+    options.checkpoint_after_bytes = 4096;
+    vellum_log *log;
+    OK(vellum_open(path, &options, &log));
+    vellum_checkpoint_event *event;
+    uint32_t due = 7;
+    OK(vellum_checkpoint_event_open(log, &event));
+    struct pollfd waiting = {.fd = vellum_checkpoint_event_fd(event), .events = POLLIN};
+    CHECK(vellum_checkpoint_due(log) == 0 && poll(&waiting, 1, 0) == 0);
+    OK(vellum_checkpoint_event_take(event, &due));
+    CHECK(due == 0);
+    char record[5000] = "long";
+    OK(vellum_append_durable(log, record, sizeof record, NULL));
+    CHECK(vellum_checkpoint_due(log) == 1 && poll(&waiting, 1, 0) == 1);
+    OK(vellum_checkpoint_event_take(event, &due));
+    CHECK(due == 1 && poll(&waiting, 1, 0) == 0);
+    OK(vellum_append_durable(log, "more", 4, NULL));
+    CHECK(poll(&waiting, 1, 0) == 1); /* as long as it is due, the next commit says so again */
+    OK(vellum_set_checkpoint(log, vellum_published(log)));
+    OK(vellum_checkpoint_event_take(event, NULL));
+    CHECK(vellum_checkpoint_due(log) == 0 && vellum_checkpoint_due(NULL) == 0);
+    CHECK(vellum_checkpoint_event_fd(NULL) == -1);
+    vellum_close(log);
+    vellum_checkpoint_event_close(event);
+    vellum_checkpoint_event_close(NULL);
+    free(path);
+}
+
 static void completions(const char *dir)
 {
     char *path = below(dir, "completion");
@@ -488,6 +519,7 @@ int main(int argc, char **argv)
     batches(argv[1]);
     reservations(argv[1]);
     commits(argv[1]);
+    checkpoints(argv[1]);
     completions(argv[1]);
     upkeep(argv[1]);
     state(argv[1]);

@@ -34,6 +34,9 @@ static void nulls(const vellum_log *log)
     NULLS(vellum_commit(NULL, 1));
     NULLS(vellum_sync(NULL, &lsn));
     NULLS(vellum_set_checkpoint(NULL, 1));
+    NULLS(vellum_checkpoint_event_open(NULL, NULL));
+    NULLS(vellum_checkpoint_event_open(log, NULL));
+    NULLS(vellum_checkpoint_event_take(NULL, NULL));
     NULLS(vellum_batch_begin(NULL, NULL));
     NULLS(vellum_batch_begin(log, NULL));
     NULLS(vellum_batch_push(NULL, "x", 1));

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::tools::crate_dir;
 
 /// The parts of the header, in its order: a source file, and what it is about.
-const PARTS: [(&str, &str); 17] = [
+const PARTS: [(&str, &str); 18] = [
     ("version", "Versions"),
     ("status", "Codes"),
     ("last_error", "What went wrong"),
@@ -20,6 +20,7 @@ const PARTS: [(&str, &str); 17] = [
     ("reader", "Reading and following"),
     ("commit", "Surviving a power cut"),
     ("committer", "Commits to poll for"),
+    ("checkpoint", "When a checkpoint is due"),
     ("upkeep", "Files: going on, trimming, truncating, preparing"),
     ("stat", "The state of a log"),
     ("stat/elements", "The files and processes of a state"),

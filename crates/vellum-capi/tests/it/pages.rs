@@ -9,18 +9,24 @@ use crate::tools::{crate_dir, have, prefix, run, scratch};
 /// Builds and runs the first program in C behind `heading` on a page, which leaves a record in
 /// `log`.
 fn build_and_run_program_of(page: &str, heading: &str, log: &str) {
-    if !have(&["cc", "pkg-config"]) {
+    build_and_run(page, heading, ["c", "cc"], log);
+}
+
+/// The same for a program in a language, with its compiler.
+fn build_and_run(page: &str, heading: &str, [language, compiler]: [&str; 2], log: &str) {
+    if !have(&[compiler, "pkg-config"]) {
         return;
     }
     let text = fs::read_to_string(crate_dir().join("../..").join(page)).unwrap();
     let (_, text) = text.split_once(heading).expect("the heading");
-    let (_, program) = text.split_once("```c\n").expect("a program in C");
+    let start = format!("```{language}\n");
+    let (_, program) = text.split_once(&start).expect("a program");
     let (program, _) = program.split_once("```").expect("its end");
     let dir = scratch();
-    let source = dir.path().join("page.c");
+    let source = dir.path().join("page").with_extension(language);
     fs::write(&source, program).unwrap();
     let binary = dir.path().join("page");
-    run(Command::new("cc")
+    run(Command::new(compiler)
         .args(["-Wall", "-Wextra", "-Werror"])
         .arg(&source)
         .args(shared())
@@ -29,7 +35,8 @@ fn build_and_run_program_of(page: &str, heading: &str, log: &str) {
     run(Command::new(&binary).current_dir(dir.path()).env("LD_LIBRARY_PATH", prefix().join("lib")));
     let log = vellum::Options::new().create(false).open(dir.path().join(log)).unwrap();
     let mut reader = log.reader(vellum::Lsn::ZERO).unwrap();
-    assert!(reader.next().unwrap().unwrap().payload.starts_with(b"a record"));
+    let record = reader.next().unwrap().unwrap().payload;
+    assert!(record.starts_with(b"a record") || record == b"an order", "{record:?}");
     assert!(log.durable() > log.begin());
 }
 
@@ -46,4 +53,14 @@ fn the_program_of_the_page_for_c_appends_and_commits() {
 #[test]
 fn the_service_of_the_page_for_c_logs_from_its_workers() {
     build_and_run_program_of("docs/c.md", "## In a service", "access.log");
+}
+
+#[test]
+fn the_write_ahead_log_of_the_page_for_c_is_recovered() {
+    build_and_run_program_of("docs/c.md", "## A write-ahead log", "ledger.wal");
+}
+
+#[test]
+fn the_program_in_cpp_reads_what_it_has_committed() {
+    build_and_run("docs/c.md", "## C++ with destructors", ["cpp", "c++"], "orders.wal");
 }

@@ -41,11 +41,16 @@ pub(crate) fn command(program: &Path, dir: &Path) -> Command {
 
 /// Builds and runs a program with the shared library.
 fn build_and_run(name: &str) -> Option<String> {
+    build_and_run_with(name, &[])
+}
+
+/// The same, compiled with `flags` besides.
+fn build_and_run_with(name: &str, flags: &[&str]) -> Option<String> {
     if !have(&["cc", "c++", "pkg-config"]) {
         return None;
     }
     let dir = scratch();
-    let program = compile(dir.path(), name, &shared(), &[]);
+    let program = compile(dir.path(), name, &shared(), flags);
     Some(run(&mut command(&program, dir.path())))
 }
 
@@ -72,6 +77,18 @@ fn threads_forks_and_other_programs_share_a_log_and_death_loses_nothing() {
 #[test]
 fn handles_are_held_by_destructors_in_cpp() {
     build_and_run("raii.cpp");
+}
+
+#[test]
+fn the_wrapper_for_cpp_does_what_it_says_with_exceptions_and_without() {
+    build_and_run("wrapper.cpp");
+    build_and_run_with("wrapper.cpp", &["-fno-exceptions", "-fno-rtti"]);
+    build_and_run_with("wrapper.cpp", &["-std=c++20", "-Wshadow", "-Wnon-virtual-dtor"]);
+}
+
+#[test]
+fn a_write_ahead_log_is_recovered_after_each_kill() {
+    build_and_run("wal.c");
 }
 
 #[test]
@@ -128,7 +145,7 @@ fn cmake_finds_the_package_and_builds_with_both_libraries() {
     configure.arg("-S").arg(crate_dir().join("tests/c")).arg("-B").arg(dir.path());
     run(configure.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix().display())));
     run(Command::new("cmake").arg("--build").arg(dir.path()).args(["--parallel", "2"]));
-    for name in ["calls", "calls-static", "raii", "raii-static"] {
+    for name in ["calls", "calls-static", "raii", "raii-static", "wrapper", "wrapper-static"] {
         let work = scratch();
         run(command(&dir.path().join(name), work.path()).env_remove("LD_LIBRARY_PATH"));
     }

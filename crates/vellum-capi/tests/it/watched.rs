@@ -27,6 +27,7 @@ const LEAKS: [&str; 2] = ["--leak-check=full", "--errors-for-leak-kinds=definite
 #[test]
 fn valgrind_sees_no_error_and_no_leak_in_any_function() {
     under_valgrind("calls.c", &LEAKS);
+    under_valgrind("wrapper.cpp", &LEAKS);
 }
 
 #[test]
@@ -47,7 +48,7 @@ fn sanitizers_see_no_error_and_no_leak() {
     if !have(&["cc", "pkg-config"]) || !has_sanitizers() {
         return;
     }
-    for name in ["calls.c", "errors.c", "failures.c", "children.c"] {
+    for name in ["calls.c", "errors.c", "failures.c", "children.c", "wrapper.cpp"] {
         let dir = scratch();
         let flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
         let program = compile(dir.path(), name, &shared(), &flags);

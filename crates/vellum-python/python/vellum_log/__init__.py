@@ -5,7 +5,7 @@
 rotation that loses nothing, no lock, no server, no thread.
 """
 
-from vellum_log._vellum_log import Log, Reader, Record
+from vellum_log._vellum_log import CheckpointEvent, Log, Reader, Record
 from vellum_log.errors import (
     Abandoned,
     AlreadyExists,
@@ -49,6 +49,7 @@ __all__ = [
     "Abandoned",
     "AlreadyExists",
     "Busy",
+    "CheckpointEvent",
     "Corrupt",
     "Damage",
     "Error",

@@ -9,7 +9,7 @@ from typing_extensions import Buffer, Self
 
 from vellum_log.reports import Gap, Recovery, Stat, VerifyReport
 
-__all__ = ["LineWriter", "Log", "Reader", "Record"]
+__all__ = ["CheckpointEvent", "LineWriter", "Log", "Reader", "Record"]
 
 @final
 class Record:
@@ -61,7 +61,28 @@ class Log:
         on_stage_full: Literal["commit", "error"] | None = None,
         on_full: Literal["error", "block", "drop"] | None = None,
         timeout: float | timedelta | None = None,
+        checkpoint_after_bytes: int | None = None,
     ) -> Self: ...
+    @classmethod
+    def wal(
+        cls,
+        path: str | PathLike[str],
+        *,
+        segment_capacity_bytes: int | None = None,
+        preallocate: Literal["auto", "off", "sparse", "fallocate", "zeros", "recycle"] | None = None,
+        mode: int | None = None,
+        create: bool = True,
+        create_new: bool = False,
+        read_only: bool = False,
+        advice: bool = True,
+        prefault_bytes: int | None = None,
+        mapped_bytes_max: int | None = None,
+        staged_segments_max: int | None = None,
+        on_stage_full: Literal["commit", "error"] | None = None,
+        on_full: Literal["error", "block"] | None = None,
+        timeout: float | timedelta | None = None,
+        checkpoint_after_bytes: int | None = None,
+    ) -> Log: ...
     def append(self, record: Buffer) -> int: ...
     def append_batch(self, records: Iterable[Buffer]) -> int: ...
     def append_durable(self, record: Buffer) -> int: ...
@@ -89,6 +110,9 @@ class Log:
     @property
     def checkpoint(self) -> int: ...
     def set_checkpoint(self, lsn: int) -> None: ...
+    @property
+    def checkpoint_due(self) -> bool: ...
+    def checkpoint_event(self) -> CheckpointEvent: ...
     def rotate(self) -> None: ...
     def prepare(self, segments: int) -> int: ...
     def release_prepared(self) -> int: ...
@@ -113,6 +137,11 @@ class Log:
     def __reduce__(self) -> tuple[Any, ...]: ...
     @classmethod
     def _join(cls, path: str, given: dict[str, Any]) -> Log: ...
+
+@final
+class CheckpointEvent:
+    def fileno(self) -> int: ...
+    def take(self) -> bool: ...
 
 @final
 class LineWriter:

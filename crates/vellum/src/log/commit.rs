@@ -55,8 +55,15 @@ impl Core {
         self.commit_until(end, self.deadline())
     }
 
-    /// Makes everything before `end` durable, waiting for others no longer than `until`.
+    /// Makes everything before `end` durable, waiting for others no longer than `until`; sets
+    /// the event where that makes a checkpoint due.
     pub(crate) fn commit_until(&self, end: Lsn, until: Until) -> Result<()> {
+        let answer = self.wait_until_durable(end, until);
+        self.trigger.notify_if_due(self.words());
+        answer
+    }
+
+    fn wait_until_durable(&self, end: Lsn, until: Until) -> Result<()> {
         let words = &self.words().commits;
         if commit::durable(words) >= end {
             return Ok(());

@@ -11,6 +11,7 @@ use crate::format::frame::Codec;
 use crate::log::attachment::Attachment;
 use crate::log::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::positions::Recovery;
+use crate::log::trigger::Trigger;
 use crate::log::watch::Watch;
 use crate::segment::pieces::Pieces;
 use crate::segment::prepare::Preparer;
@@ -54,6 +55,8 @@ pub(crate) struct Core {
     pub(crate) staged_segments_max: u64,
     /// What this process's appends do when it holds them.
     pub(crate) on_stage_full: OnStageFull,
+    /// When a checkpoint is due, and who is told.
+    pub(crate) trigger: Trigger,
     /// How this process has opened the log.
     pub(crate) options: Box<Options>,
     /// By what it notices that the log was removed.
@@ -193,6 +196,7 @@ pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
         on_full: OnFull::Error,
         staged_segments_max: 0,
         on_stage_full: OnStageFull::Error,
+        trigger: Trigger::default(),
         options: Box::default(),
         watch: Watch::default(),
         writer: None,

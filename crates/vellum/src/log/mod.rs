@@ -4,6 +4,7 @@ mod append;
 mod attachment;
 mod backoff;
 mod batch;
+mod checkpoint;
 mod commit;
 mod committer;
 mod control;
@@ -42,6 +43,7 @@ mod space;
 mod stage;
 mod stat;
 mod text;
+mod trigger;
 mod trim;
 mod truncate;
 mod trust;
@@ -63,6 +65,7 @@ use crate::shared::tail_word;
 use crate::{Layout, Lsn, Options, Result};
 
 pub use batch::Batch;
+pub use checkpoint::CheckpointEvent;
 pub use committer::{Committer, Completion};
 pub use gap::Gap;
 pub use holds::{Hold, HoldKind, InFlight, ProcessState};
@@ -287,6 +290,41 @@ impl Log {
     pub fn checkpoint(&self) -> Lsn {
         let words = &self.core.words().commits;
         Lsn::new(words.ends.checkpoint.load(Ordering::Acquire))
+    }
+
+    /// Whether [`Options::checkpoint_after_bytes`] are durable behind the checkpoint, or behind
+    /// [`begin`](Log::begin) where none was stored: as many bytes of log as a recovery reads.
+    ///
+    /// Counts what every process wrote. `false` where no limit was chosen, and in a text log. Call
+    /// it behind a commit, or now and then; [`checkpoint_event`](Log::checkpoint_event) is for a
+    /// thread or an event loop that waits.
+    ///
+    /// # Cost
+    ///
+    /// Three reads of memory.
+    pub fn checkpoint_due(&self) -> bool {
+        self.core.is_checkpoint_due()
+    }
+
+    /// A file descriptor that becomes readable when a commit of this process finds that a
+    /// checkpoint is [due](Log::checkpoint_due); at once where it is already.
+    ///
+    /// A commit of another process, a forked child for example, has no effect on it: the next
+    /// commit of this one has. A process that commits nothing calls
+    /// [`checkpoint_due`](Log::checkpoint_due) now and then.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadOnly`](crate::ErrorKind::ReadOnly);
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) in a text log, and in a child forked after
+    /// the first event was made; [`Io`](crate::ErrorKind::Io) where the process has no file
+    /// descriptor left.
+    ///
+    /// # Cost
+    ///
+    /// One file descriptor as long as the log is open, and in each commit three reads of memory.
+    pub fn checkpoint_event(&self) -> Result<CheckpointEvent> {
+        CheckpointEvent::new(&self.core)
     }
 
     /// Drops the newest part of the log: the record at `from` and all behind it.

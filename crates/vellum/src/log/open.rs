@@ -27,6 +27,7 @@ use crate::log::gate::Gate;
 use crate::log::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::positions::{Access, Loss};
 use crate::log::text;
+use crate::log::trigger::Trigger;
 use crate::log::watch::Watch;
 use crate::log::writer::Writer;
 use crate::log::{gate, pad, rebuild, stage, trust, wipe};
@@ -270,6 +271,7 @@ fn core(
         on_full: options.on_full,
         staged_segments_max: options.staged_segments_max.unwrap_or(STAGED_SEGMENTS_MAX_DEFAULT),
         on_stage_full: options.on_stage_full,
+        trigger: Trigger::new(options.checkpoint_after_bytes),
         stage: is_staged.then(|| Stage::of(dir, filesystem)),
         block: if is_staged { stage::block(dir, filesystem) } else { 1 },
         recovery: None,

@@ -57,6 +57,7 @@ pub struct Options {
     pub(crate) timeout: Option<Duration>,
     pub(crate) staged_segments_max: Option<u64>,
     pub(crate) on_stage_full: OnStageFull,
+    pub(crate) checkpoint_after_bytes: Option<u64>,
 }
 
 impl Options {
@@ -137,6 +138,20 @@ impl Options {
     /// records that are not durable. Default: [`OnStageFull::Commit`].
     pub fn on_stage_full(mut self, answer: OnStageFull) -> Options {
         self.on_stage_full = answer;
+        self
+    }
+
+    /// Bytes of log behind the checkpoint after which the next one is
+    /// [due](crate::Log::checkpoint_due). 0 is never, the default.
+    ///
+    /// The log makes no checkpoint by itself: only its user knows what to keep. It says when it is
+    /// time ([`Log::checkpoint_due`](crate::Log::checkpoint_due),
+    /// [`Log::checkpoint_event`](crate::Log::checkpoint_event)), so that neither the recovery nor
+    /// the log grows without limit. Counted from where the checkpoint lies, in bytes of log with
+    /// headers and padding, whoever wrote them. Belongs to this process. A text log has no
+    /// checkpoint, and nothing is ever due in it.
+    pub fn checkpoint_after_bytes(mut self, bytes: u64) -> Options {
+        self.checkpoint_after_bytes = Some(bytes);
         self
     }
 

@@ -11,6 +11,7 @@ mod recycling;
 mod seals;
 mod space;
 mod stage;
+mod trigger;
 mod truncation;
 mod trust;
 
@@ -26,6 +27,7 @@ use crate::support::{child::Role, copy_log, memory_scratch, place};
 pub(crate) const ROLES: &[Role] = &[
     ("committer", commits::committer),
     ("stager", commits::stager),
+    ("forked checkpointer", trigger::forked_checkpointer),
     ("waiter", poison::waiter),
     ("acknowledger", trust::acknowledger),
     ("without a boot id", trust::without_a_boot_id),

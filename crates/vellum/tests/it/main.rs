@@ -4,6 +4,7 @@
 //! - `faults`: one test for each fault of the predecessor that applies here.
 //! - `durable`: commits, and what is left after a power cut.
 //! - `damage`: bad input, scribbled words, flipped bytes, missing rights.
+//! - `examples`: the examples for authors of databases, killed at any moment.
 //! - `golden`: files that a released format wrote.
 //! - `processes`: many processes that are killed, stopped, forked and replaced.
 //! - `text`: the files of text logs, their names and their policy.
@@ -13,6 +14,7 @@
 mod api;
 mod damage;
 mod durable;
+mod examples;
 mod faults;
 mod golden;
 mod processes;
@@ -27,6 +29,7 @@ fn child_entry() {
         faults::ROLES,
         damage::ROLES,
         durable::ROLES,
+        examples::ROLES,
         processes::ROLES,
         text::ROLES,
     ]);

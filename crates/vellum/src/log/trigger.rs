@@ -1,0 +1,93 @@
+//! When a checkpoint is due, and who is told.
+//!
+//! No thread waits for it: the commit that finds the limit reached says so. That costs a commit one
+//! load where nobody asked to be told, and nothing is shared with other processes.
+
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, OnceLock};
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io;
+
+use crate::Lsn;
+use crate::shared::primitive::Ordering;
+use crate::shared::words::Words;
+
+/// The limit of one process, and the event of its log.
+#[derive(Debug, Default)]
+pub(crate) struct Trigger {
+    /// Bytes after which a checkpoint is due.
+    after: Option<u64>,
+    event: OnceLock<Arc<Event>>,
+}
+
+/// An event descriptor, readable while it is set.
+#[derive(Debug)]
+pub(crate) struct Event {
+    pub(crate) fd: OwnedFd,
+    /// The process that made it. A forked child shares the descriptor, and must not touch it.
+    pub(crate) pid: u32,
+    is_set: std::sync::atomic::AtomicBool,
+}
+
+impl Trigger {
+    /// Due after so many bytes; 0 is never.
+    pub(crate) fn new(after: Option<u64>) -> Trigger {
+        Trigger { after: after.filter(|bytes| *bytes != 0), event: OnceLock::new() }
+    }
+
+    /// Whether as many bytes are durable behind the checkpoint as the limit says.
+    pub(crate) fn is_due(&self, words: &Words) -> bool {
+        self.after.is_some_and(|after| bytes_to_recover(words) >= after)
+    }
+
+    /// The event of this log in this process; made by the first that asks for it.
+    pub(crate) fn event(&self) -> io::Result<&Arc<Event>> {
+        if self.event.get().is_none() {
+            // Another thread may have been faster: then this one is closed again.
+            let _ = self.event.set(Arc::new(Event::new()?));
+        }
+        self.event.get().ok_or(io::Errno::NOMEM)
+    }
+
+    /// Sets the event where a checkpoint is due and somebody asked for an event.
+    pub(crate) fn notify_if_due(&self, words: &Words) {
+        if let Some(event) = self.event.get()
+            && self.is_due(words)
+        {
+            event.set();
+        }
+    }
+}
+
+impl Event {
+    fn new() -> io::Result<Event> {
+        let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Event { fd, pid: std::process::id(), is_set: false.into() })
+    }
+
+    fn set(&self) {
+        if !self.is_set.swap(true, Ordering::AcqRel) && self.pid == std::process::id() {
+            // The counter is at 0, or a forked child has reset it: there is room for 1.
+            let _ = io::write(&self.fd, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// Resets it. Whether a checkpoint is due is to be checked afterwards: a commit that sets the
+    /// event at this moment may not be seen otherwise.
+    pub(crate) fn reset(&self) {
+        let _ = io::read(&self.fd, &mut [0; 8]);
+        // Last: a commit that finds it reset writes to the descriptor again, and what a commit that
+        // found it set has made durable is seen by the caller.
+        self.is_set.swap(false, Ordering::AcqRel);
+    }
+}
+
+/// Bytes of log that a user of the log has to read to recover, all of them durable.
+fn bytes_to_recover(words: &Words) -> u64 {
+    let ends = &words.commits.ends;
+    let checkpoint = Lsn::new(ends.checkpoint.load(Ordering::Acquire));
+    let begin = Lsn::new(words.begin.load(Ordering::Acquire));
+    let durable = ends.durable.load(Ordering::Acquire);
+    durable.saturating_sub(checkpoint.max(begin).get())
+}
