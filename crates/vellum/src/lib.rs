@@ -32,6 +32,7 @@ mod error;
 #[cfg(any(feature = "log", feature = "tracing"))]
 mod events;
 mod format;
+mod identity;
 mod knowledge;
 mod log;
 #[cfg(feature = "log")]
@@ -48,12 +49,13 @@ pub mod tracing;
 
 pub use self::log::{
     Batch, CommitStat, Committer, Completion, Damage, Gap, Hold, HoldKind, InFlight, Log,
-    ParticipantStat, ProcessState, Reader, Record, RecordWriter, Recovery, RemovedFiles,
-    RemovedStat, RepairReport, Reservation, SegmentKeeper, SegmentStat, SegmentState, Stat,
-    TrimReport, VerifyReport, repair,
+    ParticipantStat, ProcessState, Reader, Record, RecordWriter, RemovedFiles, RemovedStat,
+    RepairReport, Reservation, SegmentKeeper, SegmentStat, SegmentState, Stat, TrimReport,
+    VerifyReport, repair,
 };
 pub use advice::{Advice, FileAdvice, LogAdvice};
 pub use error::{Error, ErrorKind, Result};
+pub use identity::{LogId, Position, Recovery, RecoveryReason};
 pub use lsn::Lsn;
 pub use method::Method;
 pub use options::Options;

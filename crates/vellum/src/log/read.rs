@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::format::frame::{ALIGNMENT, HEADER_LEN, Kind};
+use crate::format::identity::Meaning;
 use crate::log::core::Core;
 use crate::log::framed::frames::{self, Found};
 use crate::log::gap::{self, Gap};
@@ -23,7 +24,7 @@ use crate::log::{open, pad};
 use crate::shared::participants::Standing;
 use crate::shared::primitive::Ordering;
 use crate::shared::{event_count, tail_word};
-use crate::{Error, ErrorKind, Layout, Lsn, Result};
+use crate::{Error, ErrorKind, Layout, Lsn, Position, Result};
 
 /// How often to ask whether the writer in the way still lives: nobody rings for the dead.
 const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
@@ -60,6 +61,8 @@ pub struct Reader {
     gaps: Vec<Gap>,
     /// Whether what was read last is a line without its end.
     is_in_line: bool,
+    /// The log's epoch when it was last looked at.
+    epoch: u64,
 }
 
 /// Where a record was found.
@@ -74,6 +77,8 @@ struct Place {
 impl Reader {
     pub(crate) fn new(core: Arc<Core>, from: Lsn) -> Result<Reader> {
         core.check_words()?;
+        // Before the tail is read: what is seen later is seen by `check_epoch`.
+        let epoch = core.live_epoch();
         let begin = core.begin();
         let position = if from == Lsn::ZERO { begin } else { from };
         if position < begin {
@@ -95,11 +100,66 @@ impl Reader {
             skips_damage: false,
             gaps: Vec::new(),
             is_in_line: false,
+            epoch,
         };
         if from > begin && !reader.starts_at(from)? {
             return Err(not_a_start(&reader.core, from));
         }
         Ok(reader)
+    }
+
+    /// A reader at a stored position.
+    pub(crate) fn at(core: Arc<Core>, position: Position, meaning: Meaning) -> Result<Reader> {
+        let (lsn, epoch) = core.resolve(position, meaning)?;
+        let mut reader = Reader::new(core, lsn)?;
+        // What is rewound from now on is noticed as by any reader.
+        reader.epoch = epoch;
+        reader.check_epoch()?;
+        if meaning == Meaning::Record && reader.is_behind_text()? {
+            return Err(not_a_start(&reader.core, lsn));
+        }
+        Ok(reader)
+    }
+
+    /// Whether the position is behind the text of a segment that is closed, so that the record that
+    /// was to be there has been lost.
+    fn is_behind_text(&mut self) -> Result<bool> {
+        let (core, lsn) = (&self.core, self.position);
+        if core.geometry.layout == Layout::Framed || core.segment_end(lsn) > Sight::of(core).end {
+            return Ok(false);
+        }
+        let first = self.core.segment_of(lsn);
+        Ok(lsn.get() >= first.get() + self.window.segment_data_len(first)?)
+    }
+
+    /// The position `lsn`, which this reader has come to or passed, in a form to be stored.
+    ///
+    /// In the [epoch](crate::Log::epoch) in which this reader last looked at the log. So it is
+    /// right while others truncate: what it was taken for is resolved or refused. Costs a read of
+    /// memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`](ErrorKind::Unsupported) in a log without an [id](crate::Log::id).
+    pub fn position_of(&self, lsn: Lsn) -> Result<Position> {
+        self.core.position(self.epoch, lsn)
+    }
+
+    /// Notices that the log was truncated since it was last looked at, although it may have grown
+    /// beyond the position again.
+    fn check_epoch(&mut self) -> Result<()> {
+        let core = &self.core;
+        if core.live_epoch() == self.epoch {
+            return Ok(());
+        }
+        let (id, lsn) = (core.identity.as_ref().map(|identity| identity.id), self.position);
+        let Some((log, now)) = id.zip(core.identity()) else { return Ok(()) };
+        let position = Position { log, epoch: self.epoch, lsn };
+        if let Err(error) = now.resolve(position, Meaning::Next) {
+            return Err(truncated(core, lsn, error.lsn().unwrap_or(lsn)));
+        }
+        self.epoch = now.epoch;
+        Ok(())
     }
 
     /// Whether one may start to read at `from`.
@@ -224,6 +284,7 @@ impl Reader {
     /// Looks for more beyond the position; a reader that may write pads what the dead left.
     fn sees_more(&mut self) -> Result<bool> {
         self.look();
+        self.check_epoch()?;
         if self.position < self.sight.end {
             return Ok(true);
         }
@@ -438,8 +499,12 @@ impl std::fmt::Debug for Reader {
 
 /// Whether a record starts at a published position, or may later.
 ///
-/// A text log has no marks between its bytes, so any position in it will do.
+/// A text log has no marks between its bytes, so any position in it will do. A reader there starts
+/// at a line, though (`starts_line_before`).
 pub(crate) fn starts_record(core: &Core, window: &mut Window, lsn: Lsn) -> Result<bool> {
+    if core.geometry.layout == Layout::Text {
+        return Ok(true);
+    }
     starts_record_before(core, window, lsn, tail_word::published(core.words()))
 }
 
@@ -450,14 +515,32 @@ fn starts_record_before(
     lsn: Lsn,
     published: Lsn,
 ) -> Result<bool> {
-    if core.geometry.layout != Layout::Framed || lsn >= published {
+    if lsn >= published {
         return Ok(true);
+    }
+    if core.geometry.layout == Layout::Text {
+        return Ok(starts_line(core, window, lsn));
     }
     if !lsn.get().is_multiple_of(ALIGNMENT) {
         return Ok(false);
     }
     let found = frames::look(core, window, lsn, published)?;
     Ok(matches!(found, Found::Frame { .. }))
+}
+
+/// Whether a line starts at a published position, or the text of its segment has ended there or
+/// before. What cannot be read is left to the reader that starts there.
+fn starts_line(core: &Core, window: &mut Window, lsn: Lsn) -> bool {
+    let before = Lsn::new(lsn.get() - 1);
+    let first = core.segment_of(before);
+    let Ok(len) = window.segment_data_len(first) else { return true };
+    let data_end = first.get() + len;
+    let is_in_text = lsn.get() < data_end || lsn.get() == data_end && len == core.capacity();
+    // A NUL is no part of a line: the rest of the segment was skipped.
+    !is_in_text || before < core.begin() || {
+        let byte = window.fetch(before, 1, lsn).unwrap_or_default();
+        matches!(byte, b"\n" | b"\0" | b"")
+    }
 }
 
 pub(crate) fn not_a_start(core: &Core, lsn: Lsn) -> Error {
