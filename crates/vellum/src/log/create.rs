@@ -160,7 +160,7 @@ fn make_control_again(dir: &Dir, options: &Options) -> Result<Opened> {
     let rights = control::rights(dir, 0o600).or_os("look at", dir)?;
     let stored = identity.identity.as_ref();
     let control = write_control(dir, &geometry, stored, positions, &rights)?;
-    Ok(Opened::new(control, geometry, identity, recovery))
+    Ok(Opened::new(control, geometry, identity, Some(recovery)))
 }
 
 fn new_geometry(options: &Options, filesystem: Filesystem, boot_id: [u8; 16]) -> Geometry {

@@ -134,8 +134,8 @@ pub(crate) fn after_recovery(
     stored: Stored,
     positions: &Positions,
     reason: RecoveryReason,
-) -> Result<(Stored, Option<Recovery>)> {
-    let Some(found) = positions.found else { return Ok((stored, None)) };
+) -> Result<(Stored, Recovery)> {
+    let found = positions.found;
     let recovery = Recovery {
         end: positions.tail,
         durable: found.durable,
@@ -147,7 +147,7 @@ pub(crate) fn after_recovery(
     };
     let Some(mut identity) = stored.identity else {
         // It gets one that knows of no positions yet.
-        return Ok((stored, Some(recovery)));
+        return Ok((stored, recovery));
     };
     let may_be_another = matches!(reason, RecoveryReason::Moved | RecoveryReason::ControlLost);
     let fork = FORK_STEP + (sys::process::random_u64() >> 32);
@@ -157,7 +157,7 @@ pub(crate) fn after_recovery(
     if let Some(control) = control {
         store_second(dir, control, &identity)?;
     }
-    Ok((Stored::both(identity), Some(recovery)))
+    Ok((Stored::both(identity), recovery))
 }
 
 fn store(dir: &Dir, control: &OwnedFd, geometry: &Geometry, identity: &Identity) -> Result<()> {

@@ -154,7 +154,7 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
         identity::after_recovery(dir, Some(&control), &geometry, identity, &positions, reason)?;
     overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
     overwrite_geometry(dir, &geometry)?;
-    Ok(Opened::new(control, geometry, identity, recovery))
+    Ok(Opened::new(control, geometry, identity, Some(recovery)))
 }
 
 /// Why words of this boot and file do not hold, if they do not: a truncation was not finished, the

@@ -15,8 +15,7 @@ pub(crate) struct Positions {
     pub(crate) tail: Lsn,
     pub(crate) allocated_end: Lsn,
     pub(crate) checkpoint: Lsn,
-    /// What this took; `None` of a new log.
-    pub(crate) found: Option<Found>,
+    pub(crate) found: Found,
 }
 
 /// What finding the end of a log has changed, or would.
@@ -39,7 +38,7 @@ impl Positions {
             tail: start,
             allocated_end: start,
             checkpoint: Lsn::ZERO,
-            found: None,
+            found: Found { durable: start, cut_bytes: 0, padded_bytes: 0, from: start },
         }
     }
 

@@ -69,7 +69,7 @@ pub(crate) fn find_end(
             }
         }
     }
-    let found = Some(Changed { durable, cut_bytes, padded_bytes, from });
+    let found = Changed { durable, cut_bytes, padded_bytes, from };
     let durable = if loss == Loss::Power { end } else { durable };
     let newest = if loss == Loss::Power { Lsn::new(end.get().max(1) - 1) } else { newest };
     let allocated_end = core.segment_end(newest).max(core.segment_end(oldest));

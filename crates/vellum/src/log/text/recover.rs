@@ -51,7 +51,7 @@ pub(crate) fn find_end(
     let durable = if loss == Loss::Power { tail } else { begin };
     let (allocated_end, checkpoint) = (core.segment_end(newest), Lsn::ZERO);
     let Mended { padded_bytes, from } = mended;
-    let found = Some(Found { durable: begin, cut_bytes: 0, padded_bytes, from: from.min(tail) });
+    let found = Found { durable: begin, cut_bytes: 0, padded_bytes, from: from.min(tail) };
     let positions = Positions { begin, durable, tail, allocated_end, checkpoint, found };
     Ok(behind_missing(core, positions, &list(&core.dir)?))
 }
