@@ -41,6 +41,7 @@ mod slots;
 mod space;
 mod stage;
 mod stat;
+mod stored;
 mod text;
 mod trim;
 mod truncate;

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::format::frame::{ALIGNMENT, HEADER_LEN, Kind};
-use crate::format::identity::Meaning;
 use crate::log::core::Core;
 use crate::log::framed::frames::{self, Found};
 use crate::log::gap::{self, Gap};
@@ -24,7 +23,7 @@ use crate::log::{open, pad};
 use crate::shared::participants::Standing;
 use crate::shared::primitive::Ordering;
 use crate::shared::{event_count, tail_word};
-use crate::{Error, ErrorKind, Layout, Lsn, Position, Result};
+use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
 /// How often to ask whether the writer in the way still lives: nobody rings for the dead.
 const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
@@ -51,9 +50,9 @@ pub struct Record<'a> {
 /// Made by [`Log::reader`](crate::Log::reader). A reader keeps the log open, and may be moved to
 /// another thread.
 pub struct Reader {
-    core: Arc<Core>,
-    window: Window,
-    position: Lsn,
+    pub(super) core: Arc<Core>,
+    pub(super) window: Window,
+    pub(super) position: Lsn,
     /// The published end as last seen, and what to pass over before it.
     sight: Sight,
     /// Whether to go on behind what cannot be read, and what that was.
@@ -62,7 +61,7 @@ pub struct Reader {
     /// Whether what was read last is a line without its end.
     is_in_line: bool,
     /// The log's epoch when it was last looked at.
-    epoch: u64,
+    pub(super) epoch: u64,
 }
 
 /// Where a record was found.
@@ -106,60 +105,6 @@ impl Reader {
             return Err(not_a_start(&reader.core, from));
         }
         Ok(reader)
-    }
-
-    /// A reader at a stored position.
-    pub(crate) fn at(core: Arc<Core>, position: Position, meaning: Meaning) -> Result<Reader> {
-        let (lsn, epoch) = core.resolve(position, meaning)?;
-        let mut reader = Reader::new(core, lsn)?;
-        // What is rewound from now on is noticed as by any reader.
-        reader.epoch = epoch;
-        reader.check_epoch()?;
-        if meaning == Meaning::Record && reader.is_behind_text()? {
-            return Err(not_a_start(&reader.core, lsn));
-        }
-        Ok(reader)
-    }
-
-    /// Whether the position is behind the text of a segment that is closed, so that the record that
-    /// was to be there has been lost.
-    fn is_behind_text(&mut self) -> Result<bool> {
-        let (core, lsn) = (&self.core, self.position);
-        if core.geometry.layout == Layout::Framed || core.segment_end(lsn) > Sight::of(core).end {
-            return Ok(false);
-        }
-        let first = self.core.segment_of(lsn);
-        Ok(lsn.get() >= first.get() + self.window.segment_data_len(first)?)
-    }
-
-    /// The position `lsn`, which this reader has come to or passed, in a form to be stored.
-    ///
-    /// In the [epoch](crate::Log::epoch) in which this reader last looked at the log. So it is
-    /// right while others truncate: what it was taken for is resolved or refused. Costs a read of
-    /// memory.
-    ///
-    /// # Errors
-    ///
-    /// [`Unsupported`](ErrorKind::Unsupported) in a log without an [id](crate::Log::id).
-    pub fn position_of(&self, lsn: Lsn) -> Result<Position> {
-        self.core.position(self.epoch, lsn)
-    }
-
-    /// Notices that the log was truncated since it was last looked at, although it may have grown
-    /// beyond the position again.
-    fn check_epoch(&mut self) -> Result<()> {
-        let core = &self.core;
-        if core.live_epoch() == self.epoch {
-            return Ok(());
-        }
-        let (id, lsn) = (core.identity.as_ref().map(|identity| identity.id), self.position);
-        let Some((log, now)) = id.zip(core.identity()) else { return Ok(()) };
-        let position = Position { log, epoch: self.epoch, lsn };
-        if let Err(error) = now.resolve(position, Meaning::Next) {
-            return Err(truncated(core, lsn, error.lsn().unwrap_or(lsn)));
-        }
-        self.epoch = now.epoch;
-        Ok(())
     }
 
     /// Whether one may start to read at `from`.
@@ -548,7 +493,7 @@ pub(crate) fn not_a_start(core: &Core, lsn: Lsn) -> Error {
     Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(lsn)
 }
 
-fn truncated(core: &Core, position: Lsn, tail: Lsn) -> Error {
+pub(super) fn truncated(core: &Core, position: Lsn, tail: Lsn) -> Error {
     let message = format!("position {position} has been truncated away; the log ends at {tail}");
     Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(position)
 }

@@ -77,8 +77,8 @@ impl Region {
         const { assert!(IDENTITY_OFFSET >= ORIGIN_OFFSET + size_of::<Origin>()) };
         const { assert!(IDENTITY_OFFSET + IDENTITY_LEN <= HEADER_LEN) };
         match &self.memory {
-            // SAFETY: as in `origin`.
             Memory::Mapped(map) => {
+                // SAFETY: as in `origin`: it lies in the page before the words, at a multiple of 8.
                 Some(unsafe { map.as_ptr().add(IDENTITY_OFFSET).cast().as_ref() })
             }
             Memory::Heap(_) => None,
