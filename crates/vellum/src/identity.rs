@@ -160,6 +160,20 @@ pub enum RecoveryReason {
 }
 
 impl RecoveryReason {
+    /// A word for programs: `reboot`, `moved`, `control_lost`, `disagreement`, `poisoned`,
+    /// `truncation` or `stage_lost`.
+    pub fn name(self) -> &'static str {
+        match self {
+            RecoveryReason::Reboot => "reboot",
+            RecoveryReason::Moved => "moved",
+            RecoveryReason::ControlLost => "control_lost",
+            RecoveryReason::Disagreement => "disagreement",
+            RecoveryReason::Poisoned => "poisoned",
+            RecoveryReason::Truncation => "truncation",
+            RecoveryReason::StageLost => "stage_lost",
+        }
+    }
+
     pub(crate) fn of_number(number: u32) -> Option<RecoveryReason> {
         REASONS.into_iter().find(|reason| *reason as u32 == number)
     }

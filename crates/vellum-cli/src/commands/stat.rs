@@ -2,6 +2,7 @@
 
 mod commits;
 mod holds;
+mod identity;
 mod json;
 mod policy;
 mod watch;
@@ -140,6 +141,7 @@ fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
         let records = count(stat.dropped, "record");
         facts.push(("dropped", format!("{records}, when there was no space")));
     }
+    facts.extend(identity::facts(stat));
     facts
 }
 
