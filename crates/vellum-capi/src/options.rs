@@ -169,6 +169,10 @@ pub struct vellum_options {
     pub timeout_us: u64,
     /// Segments of a staged log that may hold records which are not durable; at least 2. 0 is 3.
     pub staged_segments_max: u64,
+    /// What the application says that its records are, such as the version of their encoding:
+    /// stored when the log is created. A log that was created with another one, or with none, is
+    /// refused with VELLUM_INVALID_OPTION. 0 takes the log as it is.
+    pub application_tag: u64,
 }
 
 // SAFETY: repr(C), size first, numbers only; words and pairs of half words.
@@ -196,6 +200,7 @@ impl vellum_options {
         on_stage_full: 0,
         timeout_us: 0,
         staged_segments_max: 0,
+        application_tag: 0,
     };
 }
 
@@ -292,6 +297,9 @@ fn shape(mut options: Options, asked: &vellum_options) -> Outcome<Options> {
     }
     if let Some(fill) = choice(&FILLS, asked.fill, "fill")? {
         options = options.fill(fill);
+    }
+    if asked.application_tag != 0 {
+        options = options.application_tag(asked.application_tag);
     }
     if asked.segment_capacity_bytes != 0 {
         options = options.segment_capacity_bytes(asked.segment_capacity_bytes);

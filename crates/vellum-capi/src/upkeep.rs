@@ -62,7 +62,7 @@ pub unsafe extern "C" fn vellum_trim(
 
 /// Drops the newest part of the log: the record at `from` and all behind it.
 ///
-/// Positions from there on are given out again. Everything before is committed first; on return,
+/// Positions from there on are given out again, in the next epoch (vellum_epoch). Everything before is committed first; on return,
 /// what was dropped stays dropped.
 ///
 /// Errors: VELLUM_OUT_OF_RANGE for a position outside of the log or (framed) where no record

@@ -9,22 +9,27 @@ use super::age;
 use crate::table::bytes;
 
 /// The facts for people.
-pub(super) fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
+pub(super) fn facts(stat: &Stat, has_positions: bool) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     if let Some(id) = stat.log_id {
         facts.push(("log id", id.to_string()));
         facts.push(("epoch", stat.epoch.to_string()));
     }
     facts.extend(stat.application_tag.map(|tag| ("tag", tag_text(tag))));
-    facts.extend(stat.last_recovery.as_ref().map(|recovery| ("recovered", told(recovery))));
+    if let Some(recovery) = &stat.last_recovery {
+        facts.push(("recovered", told(recovery)));
+        if has_positions {
+            facts.push(("", format!("the same as before up to {}", recovery.from)));
+        }
+    }
     facts
 }
 
 fn told(recovery: &Recovery) -> String {
     let ago = age(recovery.time.elapsed().unwrap_or_default());
-    let Recovery { reason, from, .. } = recovery;
+    let reason = recovery.reason;
     let (cut, padded) = (bytes(recovery.cut_bytes), bytes(recovery.padded_bytes));
-    format!("{ago}: {reason}; {cut} cut, {padded} filled in, the same as before up to LSN {from}")
+    format!("{ago}: {reason}; {cut} cut, {padded} filled in")
 }
 
 fn tag_text(tag: u64) -> String {
