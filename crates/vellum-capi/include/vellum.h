@@ -338,6 +338,26 @@ int vellum_options_init(vellum_options *options, size_t struct_size);
 
 /* ---- Opening a log --------------------------------------------------------------------------- */
 
+// Why a log was recovered. For vellum_recovery.reason; others may be added.
+typedef enum {
+    // It was not.
+    VELLUM_RECOVERY_NONE = 0,
+    // The machine has started again since.
+    VELLUM_RECOVERY_REBOOT = 1,
+    // The control file is not the one that was written: the log was copied or restored.
+    VELLUM_RECOVERY_MOVED = 2,
+    // The control file was gone.
+    VELLUM_RECOVERY_CONTROL_LOST = 3,
+    // The control file does not agree with the segments.
+    VELLUM_RECOVERY_DISAGREEMENT = 4,
+    // A write or sync of the device had failed.
+    VELLUM_RECOVERY_POISONED = 5,
+    // A truncation had not been finished.
+    VELLUM_RECOVERY_TRUNCATION = 6,
+    // The stage of a staged log was gone.
+    VELLUM_RECOVERY_STAGE_LOST = 7,
+} vellum_recovery_reason;
+
 // An open log.
 //
 // From vellum_open, until vellum_close. Any number of threads may use it at once.
