@@ -192,9 +192,7 @@ impl Log {
     /// As `read`, but waits for more at the end of the log: for ever, or until no record has come
     /// for `timeout` seconds. Ctrl-C interrupts it.
     #[pyo3(signature = (start=Start::Lsn(0), timeout=None, *, after=false, skip_damage=false))]
-    #[pyo3(
-        text_signature = "($self, start=0, timeout=None, *, after=False, skip_damage=False)"
-    )]
+    #[pyo3(text_signature = "($self, start=0, timeout=None, *, after=False, skip_damage=False)")]
     fn follow(
         this: Py<Self>,
         py: Python<'_>,

@@ -62,7 +62,11 @@ pub(crate) enum Start {
 
 impl Start {
     /// A reader that starts there.
-    pub(crate) fn reader(&self, log: &vellum::Log, is_next: bool) -> vellum::Result<vellum::Reader> {
+    pub(crate) fn reader(
+        &self,
+        log: &vellum::Log,
+        is_next: bool,
+    ) -> vellum::Result<vellum::Reader> {
         match self {
             Start::Lsn(lsn) => log.reader(vellum::Lsn::new(*lsn)),
             Start::Stored(position) if is_next => log.reader_at_next(position.0),
