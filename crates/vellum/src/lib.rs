@@ -10,6 +10,7 @@
 //! - [`Log::commit`] makes them survive a power cut, with one write of the device for everybody
 //!   who waits; [`Options::wal`] is for logs that live on this.
 //! - [`Reader`] reads them, from any position, and follows the log without polling.
+//! - [`Position`] is a position to be stored outside of the log: the same record, or an error.
 //! - [`Advice`] is what `vellum advise` measured for the files below a directory; [`Options`]
 //!   follows it when a log is created.
 //! - [`Log::stat`], [`Log::verify`], [`Log::trim`], [`Log::truncate`] and [`repair`] look after it.
