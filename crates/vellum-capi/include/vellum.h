@@ -820,14 +820,13 @@ int vellum_trim(const vellum_log *log, uint64_t before, vellum_trim_report *repo
 
 // Drops the newest part of the log: the record at `from` and all behind it.
 //
-// Positions from there on are given out again, in the next epoch (vellum_epoch). Everything before is committed first; on return,
-// what was dropped stays dropped.
+// Positions from there on are given out again, in the next epoch (vellum_epoch). Everything before
+// is committed first; on return, what was dropped stays dropped.
 //
 // Errors: VELLUM_OUT_OF_RANGE for a position outside of the log or (framed) where no record
 // starts; VELLUM_BUSY while another process has the log open for writing, or an append of this
 // process is in progress; otherwise as for vellum_commit.
-int vellum_truncate(const vellum_log *log,
-                    uint64_t from);
+int vellum_truncate(const vellum_log *log, uint64_t from);
 
 // Makes sure that `segments` files are ready beyond the one being written; `*made` is how many had
 // to be made. `made` may be NULL.

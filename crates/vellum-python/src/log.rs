@@ -24,7 +24,8 @@ use crate::stat;
 ///
 /// How records lie and get into the files, stored when the log is created: `layout` ("framed",
 /// or "text" for plain lines), `fill` ("mapped", "pwrite", "staged"), `segment_capacity_bytes`,
-/// `preallocate`, `mode`, `application_tag` (a number, which other tags then contradict); `wal=True` is a log that commits often.
+/// `preallocate`, `mode`, `application_tag` (a number; opening with another is an error);
+/// `wal=True` is a log that commits often.
 ///
 /// The policy of a text log, stored with it, which replaces what is stored for all processes:
 /// `rotate_bytes`, `rotate_every`, `rotate_offset`, `retain_bytes`, `retain_age`, `retain_files`,

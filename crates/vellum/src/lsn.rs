@@ -1,8 +1,8 @@
 //! Positions in a log.
 //!
 //! An [`Lsn`] is a byte position in the log's endless address space. It grows, it may skip, and no
-//! record ever stands at 0. In one epoch of the log it is never reused: a power cut or a truncation,
-//! after which positions are given out again, begins the next epoch (`Position`).
+//! record ever stands at 0. In one epoch of the log it is never reused: a power cut or a
+//! truncation, after which positions are given out again, begins the next epoch (`Position`).
 
 use std::fmt;
 use std::num::ParseIntError;
@@ -12,8 +12,8 @@ use std::str::FromStr;
 ///
 /// Positions are totally ordered: a record with a smaller `Lsn` was reserved earlier. They are not
 /// consecutive; the next record's position is known only when it is appended. To store one outside
-/// of the log, take a [`Position`](crate::Position): after a power cut or a truncation the same `Lsn`
-/// may be another record.
+/// of the log, take a [`Position`](crate::Position): after a power cut or a truncation the same
+/// `Lsn` may be another record.
 ///
 /// ```
 /// use vellum::Lsn;

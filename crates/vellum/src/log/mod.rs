@@ -293,10 +293,10 @@ impl Log {
 
     /// Drops the newest part of the log: the record at `from` and all behind it.
     ///
-    /// Positions from `from` on are given out again, in the next [epoch](Log::epoch): positions that
+    /// Positions from `from` on are given out again, in the next [epoch](Log::epoch): those that
     /// were [stored](Log::position) before are refused. Readers that have come further get
-    /// [`OutOfRange`](crate::ErrorKind::OutOfRange). After an error the epoch may have begun although
-    /// nothing was dropped.
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange). After an error the epoch may have begun
+    /// although nothing was dropped.
     ///
     /// # Errors
     ///
@@ -473,8 +473,8 @@ impl Log {
     /// # Errors
     ///
     /// [`Trimmed`](crate::ErrorKind::Trimmed) for a position that is no longer kept,
-    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for one beyond the end, or where no whole record
-    /// starts: in a text log in the middle of a line.
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for one beyond the end, or where no whole
+    /// record starts: in a text log in the middle of a line.
     pub fn reader(&self, from: Lsn) -> Result<Reader> {
         Reader::new(Arc::clone(&self.core), from)
     }
