@@ -10,6 +10,7 @@
 
 use std::os::fd::OwnedFd;
 
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::error::OsResult;
@@ -40,7 +41,8 @@ pub(crate) struct Stored {
 pub(crate) fn load(dir: &Dir, control: Option<&OwnedFd>) -> Result<Stored> {
     let path = dir.join(GEOMETRY_NAME);
     let geometry = match dir.read(&path) {
-        Err(Errno::NOENT) => Vec::new(),
+        // Who may not read it has the other copy.
+        Err(Errno::NOENT | Errno::ACCESS) => Vec::new(),
         answer => answer.or_os("read", &path)?,
     };
     let (first, second) = (Copy::in_file(&geometry), copy_in_control(dir, control)?);
@@ -55,6 +57,13 @@ pub(crate) fn load(dir: &Dir, control: Option<&OwnedFd>) -> Result<Stored> {
         _ => return Err(damaged(dir)),
     };
     Ok(Stored { identity, is_whole })
+}
+
+/// What the application said of the log in `dir`, if that can be told.
+pub(crate) fn tag(dir: &Dir) -> Option<u64> {
+    let control = dir.open_file(&dir.join(CONTROL_NAME), OFlags::RDONLY).ok();
+    let tag = load(dir, control.as_ref()).ok()?.identity?.tag;
+    (tag != 0).then_some(tag)
 }
 
 fn copy_in_control(dir: &Dir, control: Option<&OwnedFd>) -> Result<Copy> {

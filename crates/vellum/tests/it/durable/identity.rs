@@ -336,6 +336,10 @@ fn an_application_tag_is_stored_and_another_is_refused() {
     let again = log.reopen().unwrap();
     assert_eq!(again.stat().unwrap().application_tag, Some(0xfeed));
     assert_ne!(again.id(), log.id());
+    let saved = dir.path().join("saved");
+    vellum::repair(dir.path().join("aside"), &saved).unwrap();
+    let saved = tagged(0xfeed).open(saved).unwrap();
+    assert_ne!(saved.id(), log.id());
     let plain = dir.path().join("plain");
     drop(Options::new().open(&plain).unwrap());
     let error = tagged(1).open(&plain).unwrap_err();
