@@ -397,6 +397,7 @@ fn spoil(path: &Path, layout: Layout, durable: Lsn, end: Lsn, numbers: &mut Numb
 #[test]
 fn a_position_is_the_same_record_or_refused_whatever_happens() {
     for options in kinds() {
+        let mut held = 0;
         for seed in 0..8 {
             let mut numbers = Numbers::new(seed + 1);
             let dir = memory_scratch();
@@ -427,6 +428,13 @@ fn a_position_is_the_same_record_or_refused_whatever_happens() {
                         copy_log(&place(&line.dir), &place(&aside));
                         lines[index] = Line { dir: aside, log: None };
                     }
+                    9 => {
+                        let log = line.log();
+                        let all = crate::support::read_all(log);
+                        if let Some((lsn, _)) = all.get(numbers.next() as usize % 50) {
+                            log.trim(*lsn).unwrap();
+                        }
+                    }
                     _ => {
                         let log = line.log();
                         let len = 20 + numbers.next() as usize % 900;
@@ -436,14 +444,13 @@ fn a_position_is_the_same_record_or_refused_whatever_happens() {
                     }
                 }
             }
-            let mut held = 0;
             for line in &mut lines {
                 for (position, bytes) in &taken {
                     held += usize::from(holds(line.log(), *position, bytes, seed));
                 }
             }
-            assert!(held > 0, "seed {seed}: some positions hold");
         }
+        assert!(held > 100, "{held} positions hold");
     }
 }
 
