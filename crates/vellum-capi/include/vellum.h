@@ -124,6 +124,11 @@ typedef enum {
     // The log's directory was removed or moved while the log was open, or its files were. What was
     // appended before is where the directory went: vellum_reopen goes on in a new log.
     VELLUM_REMOVED = 20,
+    // A vellum_position was taken before a power cut or a truncation took back what was there.
+    // vellum_last_error_lsn is from where on the log may differ, or 0 where that is not known.
+    VELLUM_REWOUND = 21,
+    // A vellum_position is of another log.
+    VELLUM_OTHER_LOG = 22,
     // No error: there is nothing more, or nothing more yet.
     VELLUM_END = 100,
     // No error: it is on its way.
@@ -322,6 +327,10 @@ typedef struct {
     // Bytes of log behind the checkpoint after which the next one is due: vellum_checkpoint_due. 0
     // is never.
     uint64_t checkpoint_after_bytes;
+    // What the application says that its records are, such as the version of their encoding:
+    // stored when the log is created. A log that was created with another one, or with none, is
+    // refused with VELLUM_INVALID_OPTION. 0 takes the log as it is.
+    uint64_t application_tag;
 } vellum_options;
 
 // Fills `options` with the defaults: vellum_options_init(&options, sizeof options).
@@ -332,6 +341,26 @@ int vellum_options_init(vellum_options *options, size_t struct_size);
 
 /* ---- Opening a log --------------------------------------------------------------------------- */
 
+// Why a log was recovered. For vellum_recovery.reason; others may be added.
+typedef enum {
+    // It was not.
+    VELLUM_RECOVERY_NONE = 0,
+    // The machine has started again since.
+    VELLUM_RECOVERY_REBOOT = 1,
+    // The control file is not the one that was written: the log was copied or restored.
+    VELLUM_RECOVERY_MOVED = 2,
+    // The control file was gone.
+    VELLUM_RECOVERY_CONTROL_LOST = 3,
+    // The control file does not agree with the segments.
+    VELLUM_RECOVERY_DISAGREEMENT = 4,
+    // A write or sync of the device had failed.
+    VELLUM_RECOVERY_POISONED = 5,
+    // A truncation had not been finished.
+    VELLUM_RECOVERY_TRUNCATION = 6,
+    // The stage of a staged log was gone.
+    VELLUM_RECOVERY_STAGE_LOST = 7,
+} vellum_recovery_reason;
+
 // An open log.
 //
 // From vellum_open, until vellum_close. Any number of threads may use it at once.
@@ -341,7 +370,7 @@ typedef struct vellum_log vellum_log;
 typedef struct {
     // sizeof(vellum_recovery), set by the caller.
     size_t struct_size;
-    // 1 if this process had to recover the log when it opened it, otherwise 0, as all below.
+    // 1 if there was a recovery (vellum_recovered: by this process), otherwise 0, as all below.
     uint64_t recovered;
     // End of what was recovered.
     uint64_t end;
@@ -349,6 +378,14 @@ typedef struct {
     uint64_t durable;
     // Bytes behind `end` that were cut, because a power cut had torn them.
     uint64_t cut_bytes;
+    // Bytes that were filled in before `end`: pads, marker lines, the newline of a torn line.
+    uint64_t padded_bytes;
+    // From here on positions may hold something else than before. At most `end`.
+    uint64_t from;
+    // When, in seconds since 1970.
+    uint64_t time_s;
+    // Why: a vellum_recovery_reason.
+    uint64_t reason;
 } vellum_recovery;
 
 // Opens or creates the log in the directory `path`.
@@ -561,7 +598,7 @@ typedef struct {
 // A reader that starts at the record at `from`, or at the oldest for 0.
 //
 // Errors: VELLUM_TRIMMED for a position that is no longer kept, VELLUM_OUT_OF_RANGE for one beyond
-// the end or (framed) where no record starts.
+// the end, or where no record (in a text log: no line) starts.
 int vellum_reader_open(const vellum_log *log, uint64_t from, vellum_reader **reader);
 
 // The next record, or VELLUM_END at the published end; later calls go on from there.
@@ -596,6 +633,89 @@ uint64_t vellum_reader_position(const vellum_reader *reader);
 
 // Closes a reader; NULL is fine.
 void vellum_reader_close(vellum_reader *reader);
+
+/* ---- Positions to store outside of a log ----------------------------------------------------- */
+
+// Bytes that hold any position as text, its NUL included.
+#define VELLUM_POSITION_TEXT_BYTES 80
+
+// The record that was at the position.
+#define VELLUM_POSITION_RECORD 0
+
+// The position is behind what was handled: a record's next_lsn, or the end of the log. It holds as
+// long as everything before it is what it was.
+#define VELLUM_POSITION_NEXT 1
+
+// A position that can be stored outside of the log: which log it is of, and from which epoch.
+//
+// A bare lsn means something else in another log, and may mean something else after a power cut or
+// a truncation. vellum_resolve gives the lsn of the same record or an error.
+typedef struct {
+    // The id of the log.
+    uint8_t log[16];
+    // The epoch of the log in which the position was taken.
+    uint64_t epoch;
+    // The position in the log.
+    uint64_t lsn;
+} vellum_position;
+
+// The 16 bytes of the log's id, which is random and never changes.
+//
+// Errors: VELLUM_UNSUPPORTED where an earlier version made the log and nobody has opened it for
+// writing since, with some space on the disk.
+int vellum_log_id(const vellum_log *log, uint8_t (*id)[16]);
+
+// The epoch in which this handle was opened, or which its own vellum_truncate began; 0 for NULL
+// and for a log without an id. vellum_summary.epoch is the one that the log is in.
+//
+// An epoch ends whenever positions may be given out again that were visible: when the log is
+// recovered (after a power cut, in a copy, without its control file), and when it is truncated.
+uint64_t vellum_epoch(const vellum_log *log);
+
+// The position `lsn` in a form to be stored outside of the log; `lsn` is one that this handle
+// returned. Whoever reads while others truncate takes vellum_reader_position_of.
+//
+// Errors: VELLUM_UNSUPPORTED as for vellum_log_id. Cost: a read of memory.
+int vellum_position_of(const vellum_log *log, uint64_t lsn, vellum_position *position);
+
+// The position `lsn`, which this reader has come to or passed, in a form to be stored. Right also
+// while others truncate.
+//
+// Errors and cost: as for vellum_position_of.
+int vellum_reader_position_of(const vellum_reader *reader, uint64_t lsn, vellum_position *position);
+
+// The lsn of a stored position, which holds what it held. `meaning` is VELLUM_POSITION_RECORD or
+// VELLUM_POSITION_NEXT.
+//
+// Errors: VELLUM_OTHER_LOG for a position of another log; VELLUM_REWOUND where something else may
+// be there: vellum_last_error_lsn is from where on the log may differ, or 0 where that is not
+// known; VELLUM_TRIMMED and VELLUM_OUT_OF_RANGE as for vellum_reader_open.
+//
+// Cost: as for vellum_reader_open.
+int vellum_resolve(const vellum_log *log,
+                   const vellum_position *position,
+                   uint32_t meaning,
+                   uint64_t *lsn);
+
+// A reader that starts at a stored position: at the record that it was taken for, or with
+// VELLUM_POSITION_NEXT behind what was handled. `*reader` is to be closed by vellum_reader_close.
+//
+// Errors: as for vellum_resolve.
+int vellum_reader_open_at(const vellum_log *log,
+                          const vellum_position *position,
+                          uint32_t meaning,
+                          vellum_reader **reader);
+
+// Writes a position as one line of text, `id/epoch/lsn`, with a NUL behind it, into `size` bytes
+// at `text`: VELLUM_POSITION_TEXT_BYTES are enough.
+//
+// Errors: VELLUM_INVALID_ARGUMENT where it does not fit; nothing is written then.
+int vellum_position_to_text(const vellum_position *position, char *text, size_t size);
+
+// Reads a position from its text, blanks and a newline around it left out.
+//
+// Errors: VELLUM_INVALID_OPTION for any other text.
+int vellum_position_from_text(const char *text, vellum_position *position);
 
 /* ---- Surviving a power cut ------------------------------------------------------------------- */
 
@@ -751,8 +871,8 @@ int vellum_trim(const vellum_log *log, uint64_t before, vellum_trim_report *repo
 
 // Drops the newest part of the log: the record at `from` and all behind it.
 //
-// Positions from there on are given out again. Everything before is committed first; on return,
-// what was dropped stays dropped.
+// Positions from there on are given out again, in the next epoch (vellum_epoch). Everything before
+// is committed first; on return, what was dropped stays dropped.
 //
 // Errors: VELLUM_OUT_OF_RANGE for a position outside of the log or (framed) where no record
 // starts; VELLUM_BUSY while another process has the log open for writing, or an append of this
@@ -851,6 +971,12 @@ typedef struct {
     uint64_t segments_made;
     // Bytes that wait in the stage until they are committed.
     uint64_t staged_bytes;
+    // The log's id as 32 hexadecimal digits, or NULL where an earlier version made it.
+    const char *log_id;
+    // Grows whenever positions may be given out again that were visible. 0 without an id.
+    uint64_t epoch;
+    // vellum_options.application_tag with which the log was created, or 0.
+    uint64_t application_tag;
 } vellum_summary;
 
 // What commits did since the control file was made.
@@ -902,6 +1028,9 @@ int vellum_stat_take(const vellum_log *log, vellum_stat **stat);
 
 // What can be told in a word each.
 int vellum_stat_summary(const vellum_stat *stat, vellum_summary *summary);
+
+// What the newest recovery came to, whichever process recovered the log.
+int vellum_stat_recovery(const vellum_stat *stat, vellum_recovery *recovery);
 
 // What commits did.
 int vellum_stat_commits(const vellum_stat *stat, vellum_commits *commits);

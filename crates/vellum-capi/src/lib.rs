@@ -6,7 +6,7 @@
 //! | [`options`], [`log`] | opening a log, its positions |
 //! | [`append`], [`batch`], [`reservation`] | writing records |
 //! | [`commit`], [`committer`], [`checkpoint`] | surviving a power cut; when a checkpoint is due |
-//! | [`reader`] | reading and following, what is missing |
+//! | [`reader`], [`position`] | reading and following, what is missing, positions to store |
 //! | [`upkeep`], [`stat`], [`verify`] | looking after a log |
 //!
 //! Below them are `boundary`, which every function goes through, so that no panic crosses it and
@@ -36,6 +36,7 @@ mod growing;
 pub mod last_error;
 pub mod log;
 pub mod options;
+pub mod position;
 pub mod reader;
 pub mod reservation;
 pub mod stat;

@@ -4,8 +4,9 @@ use std::ffi::{CString, c_char, c_int};
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use vellum::{Layout, Log, Lsn};
+use vellum::{Layout, Log, Lsn, Recovery};
 
 use crate::boundary::{self, Outcome, guard, guard_or, required};
 use crate::growing::{Growing, Place};
@@ -152,13 +153,35 @@ pub extern "C" fn vellum_tail(log: Option<&vellum_log>) -> u64 {
     position(log, Log::tail)
 }
 
+/// Why a log was recovered. For vellum_recovery.reason; others may be added.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum vellum_recovery_reason {
+    /// It was not.
+    VELLUM_RECOVERY_NONE = 0,
+    /// The machine has started again since.
+    VELLUM_RECOVERY_REBOOT = 1,
+    /// The control file is not the one that was written: the log was copied or restored.
+    VELLUM_RECOVERY_MOVED = 2,
+    /// The control file was gone.
+    VELLUM_RECOVERY_CONTROL_LOST = 3,
+    /// The control file does not agree with the segments.
+    VELLUM_RECOVERY_DISAGREEMENT = 4,
+    /// A write or sync of the device had failed.
+    VELLUM_RECOVERY_POISONED = 5,
+    /// A truncation had not been finished.
+    VELLUM_RECOVERY_TRUNCATION = 6,
+    /// The stage of a staged log was gone.
+    VELLUM_RECOVERY_STAGE_LOST = 7,
+}
+
 /// What opening the log had to recover.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct vellum_recovery {
     /// sizeof(vellum_recovery), set by the caller.
     pub struct_size: usize,
-    /// 1 if this process had to recover the log when it opened it, otherwise 0, as all below.
+    /// 1 if there was a recovery (vellum_recovered: by this process), otherwise 0, as all below.
     pub recovered: u64,
     /// End of what was recovered.
     pub end: u64,
@@ -166,6 +189,14 @@ pub struct vellum_recovery {
     pub durable: u64,
     /// Bytes behind `end` that were cut, because a power cut had torn them.
     pub cut_bytes: u64,
+    /// Bytes that were filled in before `end`: pads, marker lines, the newline of a torn line.
+    pub padded_bytes: u64,
+    /// From here on positions may hold something else than before. At most `end`.
+    pub from: u64,
+    /// When, in seconds since 1970.
+    pub time_s: u64,
+    /// Why: a vellum_recovery_reason.
+    pub reason: u64,
 }
 
 // SAFETY: repr(C), size first, words only.
@@ -183,14 +214,27 @@ pub unsafe extern "C" fn vellum_recovered(
         let log = required(log, "log")?;
         // SAFETY: the caller's structure is as long as it says.
         let place = unsafe { Place::required(recovery, "recovery") }?;
-        let found = log.log.recovery();
-        place.put(&vellum_recovery {
-            struct_size: 0,
-            recovered: found.is_some().into(),
-            end: found.map_or(0, |found| found.end.get()),
-            durable: found.map_or(0, |found| found.durable.get()),
-            cut_bytes: found.map_or(0, |found| found.cut_bytes),
-        });
+        place.put(&vellum_recovery::of(log.log.recovery()));
         Ok(VELLUM_OK)
     })
+}
+
+impl vellum_recovery {
+    pub(crate) fn of(recovery: Option<Recovery>) -> vellum_recovery {
+        let number = |number: fn(&Recovery) -> u64| recovery.as_ref().map_or(0, number);
+        vellum_recovery {
+            struct_size: 0,
+            recovered: recovery.is_some().into(),
+            end: number(|found| found.end.get()),
+            durable: number(|found| found.durable.get()),
+            cut_bytes: number(|found| found.cut_bytes),
+            padded_bytes: number(|found| found.padded_bytes),
+            from: number(|found| found.from.get()),
+            time_s: number(|found| {
+                let since = found.time.duration_since(SystemTime::UNIX_EPOCH);
+                since.map_or(0, |since| since.as_secs())
+            }),
+            reason: number(|found| found.reason as u64),
+        }
+    }
 }

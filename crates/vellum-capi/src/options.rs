@@ -172,6 +172,10 @@ pub struct vellum_options {
     /// Bytes of log behind the checkpoint after which the next one is due: vellum_checkpoint_due. 0
     /// is never.
     pub checkpoint_after_bytes: u64,
+    /// What the application says that its records are, such as the version of their encoding:
+    /// stored when the log is created. A log that was created with another one, or with none, is
+    /// refused with VELLUM_INVALID_OPTION. 0 takes the log as it is.
+    pub application_tag: u64,
 }
 
 // SAFETY: repr(C), size first, numbers only; words and pairs of half words.
@@ -200,6 +204,7 @@ impl vellum_options {
         timeout_us: 0,
         staged_segments_max: 0,
         checkpoint_after_bytes: 0,
+        application_tag: 0,
     };
 }
 
@@ -299,6 +304,9 @@ fn shape(mut options: Options, asked: &vellum_options) -> Outcome<Options> {
     }
     if let Some(fill) = choice(&FILLS, asked.fill, "fill")? {
         options = options.fill(fill);
+    }
+    if asked.application_tag != 0 {
+        options = options.application_tag(asked.application_tag);
     }
     if asked.segment_capacity_bytes != 0 {
         options = options.segment_capacity_bytes(asked.segment_capacity_bytes);

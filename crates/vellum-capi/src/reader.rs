@@ -16,10 +16,16 @@ use crate::status::vellum_status::{self, VELLUM_END, VELLUM_OK};
 ///
 /// From vellum_reader_open, until vellum_reader_close. One thread at a time; any thread.
 pub struct vellum_reader {
-    reader: Reader,
+    pub(crate) reader: Reader,
     /// What was left out, oldest last, and the texts of the gap that was taken last.
     gaps: Vec<Gap>,
     texts: Option<GapTexts>,
+}
+
+impl From<Reader> for vellum_reader {
+    fn from(reader: Reader) -> vellum_reader {
+        vellum_reader { reader, gaps: Vec::new(), texts: None }
+    }
 }
 
 /// A record, as a reader lends it.
@@ -68,7 +74,7 @@ unsafe impl Growing for vellum_gap {}
 /// A reader that starts at the record at `from`, or at the oldest for 0.
 ///
 /// Errors: VELLUM_TRIMMED for a position that is no longer kept, VELLUM_OUT_OF_RANGE for one beyond
-/// the end or (framed) where no record starts.
+/// the end, or where no record (in a text log: no line) starts.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_reader_open(
     log: Option<&vellum_log>,
@@ -79,11 +85,7 @@ pub extern "C" fn vellum_reader_open(
         let log = required(log, "log")?;
         let place = required(reader, "reader")?;
         let reader = log.log.reader(Lsn::new(from))?;
-        place.write(Box::into_raw(Box::new(vellum_reader {
-            reader,
-            gaps: Vec::new(),
-            texts: None,
-        })));
+        place.write(Box::into_raw(Box::new(vellum_reader::from(reader))));
         Ok(VELLUM_OK)
     })
 }

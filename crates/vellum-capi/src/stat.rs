@@ -16,7 +16,7 @@ use vellum::{Fill, Preallocate, Stat};
 use crate::boundary::{guard, guard_or, required};
 use crate::growing::{Growing, Place};
 use crate::last_error::{path_text, text};
-use crate::log::{layout_number, vellum_log};
+use crate::log::{layout_number, vellum_log, vellum_recovery};
 use crate::options::VELLUM_ALL_FILES;
 use crate::options::vellum_fill::*;
 use crate::options::vellum_preallocate::*;
@@ -43,6 +43,7 @@ struct Texts {
     segments: Vec<CString>,
     holds: Vec<CString>,
     gaps: Vec<GapTexts>,
+    log_id: Option<CString>,
 }
 
 impl Texts {
@@ -58,6 +59,7 @@ impl Texts {
             segments: stat.segments.iter().map(|segment| path_text(&segment.path)).collect(),
             holds: stat.holds.iter().map(|hold| text(hold.to_string().as_bytes())).collect(),
             gaps: stat.gaps.iter().map(GapTexts::of).collect(),
+            log_id: stat.log_id.map(|id| text(id.to_string().as_bytes())),
         }
     }
 }
@@ -127,6 +129,12 @@ pub struct vellum_summary {
     pub segments_made: u64,
     /// Bytes that wait in the stage until they are committed.
     pub staged_bytes: u64,
+    /// The log's id as 32 hexadecimal digits, or NULL where an earlier version made it.
+    pub log_id: *const c_char,
+    /// Grows whenever positions may be given out again that were visible. 0 without an id.
+    pub epoch: u64,
+    /// vellum_options.application_tag with which the log was created, or 0.
+    pub application_tag: u64,
 }
 
 // SAFETY: repr(C), size first, words, pointers and two pairs of half words.
@@ -249,7 +257,25 @@ fn summary_of(stat: &Stat, texts: &Texts) -> vellum_summary {
         record_bytes: stat.record_bytes,
         segments_made: stat.segments_made,
         staged_bytes: stat.staged_bytes,
+        log_id: or_null(texts.log_id.as_deref()),
+        epoch: stat.epoch,
+        application_tag: stat.application_tag.unwrap_or(0),
     }
+}
+
+/// What the newest recovery came to, whichever process recovered the log.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vellum_stat_recovery(
+    stat: Option<&vellum_stat>,
+    recovery: *mut vellum_recovery,
+) -> c_int {
+    guard(|| {
+        let stat = required(stat, "stat")?;
+        // SAFETY: the caller's structure is as long as it says.
+        let place = unsafe { Place::required(recovery, "recovery") }?;
+        place.put(&vellum_recovery::of(stat.stat.last_recovery));
+        Ok(VELLUM_OK)
+    })
 }
 
 /// What commits did.

@@ -53,6 +53,11 @@ pub enum vellum_status {
     /// The log's directory was removed or moved while the log was open, or its files were. What was
     /// appended before is where the directory went: vellum_reopen goes on in a new log.
     VELLUM_REMOVED = 20,
+    /// A vellum_position was taken before a power cut or a truncation took back what was there.
+    /// vellum_last_error_lsn is from where on the log may differ, or 0 where that is not known.
+    VELLUM_REWOUND = 21,
+    /// A vellum_position is of another log.
+    VELLUM_OTHER_LOG = 22,
     /// No error: there is nothing more, or nothing more yet.
     VELLUM_END = 100,
     /// No error: it is on its way.
@@ -94,6 +99,8 @@ fn meaning(status: c_int) -> &'static CStr {
         18 => c"poisoned by a failed write",
         19 => c"gave up waiting for another process",
         20 => c"log removed or moved",
+        21 => c"position taken back",
+        22 => c"position of another log",
         100 => c"nothing more",
         101 => c"on its way",
         110 => c"invalid argument",
@@ -132,6 +139,8 @@ mod tests {
             (VELLUM_POISONED, ErrorKind::Poisoned),
             (VELLUM_TIMED_OUT, ErrorKind::TimedOut),
             (VELLUM_REMOVED, ErrorKind::Removed),
+            (VELLUM_REWOUND, ErrorKind::Rewound),
+            (VELLUM_OTHER_LOG, ErrorKind::OtherLog),
         ];
         for (status, kind) in pairs {
             assert_eq!(status as u32, kind as u32, "{status:?}");

@@ -62,8 +62,8 @@ pub unsafe extern "C" fn vellum_trim(
 
 /// Drops the newest part of the log: the record at `from` and all behind it.
 ///
-/// Positions from there on are given out again. Everything before is committed first; on return,
-/// what was dropped stays dropped.
+/// Positions from there on are given out again, in the next epoch (vellum_epoch). Everything before
+/// is committed first; on return, what was dropped stays dropped.
 ///
 /// Errors: VELLUM_OUT_OF_RANGE for a position outside of the log or (framed) where no record
 /// starts; VELLUM_BUSY while another process has the log open for writing, or an append of this

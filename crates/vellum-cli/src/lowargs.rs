@@ -216,7 +216,7 @@ pub(crate) struct CatArgs {
 ///
 /// Needs no more than read permission and changes nothing. With --json or --positions it tells
 /// positions too. They are bytes of the log's endless address space; begin, durable, published and
-/// tail never go back.
+/// tail go back only when the epoch grows: after a power cut, and when the log is truncated.
 #[derive(Args, Debug)]
 #[command(after_help = examples::STAT)]
 pub(crate) struct StatArgs {

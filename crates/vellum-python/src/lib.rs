@@ -12,6 +12,7 @@ mod format;
 mod lines;
 mod log;
 mod options;
+mod position;
 mod reader;
 mod stat;
 
@@ -26,6 +27,8 @@ mod _vellum_log {
     use crate::lines::LineWriter;
     #[pymodule_export]
     use crate::log::Log;
+    #[pymodule_export]
+    use crate::position::Position;
     #[pymodule_export]
     use crate::reader::{Reader, Record};
 }

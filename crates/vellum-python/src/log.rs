@@ -12,6 +12,7 @@ use crate::bytes::Payload;
 use crate::checkpoint::CheckpointEvent;
 use crate::error::Raise;
 use crate::options::{for_a_copy, options, span};
+use crate::position::{Position, Start};
 use crate::reader::{Reader, Waits};
 use crate::stat;
 
@@ -24,7 +25,8 @@ use crate::stat;
 ///
 /// How records lie and get into the files, stored when the log is created: `layout` ("framed",
 /// or "text" for plain lines), `fill` ("mapped", "pwrite", "staged"), `segment_capacity_bytes`,
-/// `preallocate`, `mode`; `wal=True` is a log that commits often.
+/// `preallocate`, `mode`, `application_tag` (a number; opening with another is an error);
+/// `wal=True` is a log that commits often.
 ///
 /// The policy of a text log, stored with it, which replaces what is stored for all processes:
 /// `rotate_bytes`, `rotate_every`, `rotate_offset`, `retain_bytes`, `retain_age`, `retain_files`,
@@ -72,7 +74,7 @@ impl Log {
     #[pyo3(
         signature = (path, **given),
         text_signature = "(path, *, layout=None, fill=None, segment_capacity_bytes=None, \
-            preallocate=None, mode=None, wal=False, rotate_bytes=None, rotate_every=None, \
+            preallocate=None, mode=None, application_tag=None, wal=False, rotate_bytes=None, rotate_every=None, \
             rotate_offset=None, retain_bytes=None, retain_age=None, retain_files=None, \
             compress=None, create=True, create_new=False, read_only=False, advice=True, \
             prefault_bytes=None, mapped_bytes_max=None, staged_segments_max=None, \
@@ -193,27 +195,70 @@ impl Log {
     ///
     /// With `skip_damage` it goes on behind files that are gone and stretches that are damaged,
     /// instead of raising `Corrupt`; what it has left out its `take_gaps` tells.
-    #[pyo3(signature = (start=0, *, skip_damage=false))]
-    fn read(this: Py<Self>, py: Python<'_>, start: u64, skip_damage: bool) -> PyResult<Reader> {
-        let mut inner = this.get().run(py, |log| log.reader(Lsn::new(start)))?;
+    ///
+    /// A `Position` for `start` is the record that it was taken for; with `after`, it is behind
+    /// what was handled (a `next_lsn`). `Rewound` or `OtherLog` is raised where it does not hold.
+    #[pyo3(signature = (start=Start::Lsn(0), *, after=false, skip_damage=false))]
+    #[pyo3(text_signature = "($self, start=0, *, after=False, skip_damage=False)")]
+    fn read(
+        this: Py<Self>,
+        py: Python<'_>,
+        start: Start,
+        after: bool,
+        skip_damage: bool,
+    ) -> PyResult<Reader> {
+        let mut inner = this.get().run(py, |log| start.reader(log, after))?;
         inner.skip_damage(skip_damage);
         Ok(Reader::new(this, inner, Waits::Never))
     }
 
     /// As `read`, but waits for more at the end of the log: for ever, or until no record has come
     /// for `timeout` seconds. Ctrl-C interrupts it.
-    #[pyo3(signature = (start=0, timeout=None, *, skip_damage=false))]
+    #[pyo3(signature = (start=Start::Lsn(0), timeout=None, *, after=false, skip_damage=false))]
+    #[pyo3(text_signature = "($self, start=0, timeout=None, *, after=False, skip_damage=False)")]
     fn follow(
         this: Py<Self>,
         py: Python<'_>,
-        start: u64,
+        start: Start,
         timeout: Option<&Bound<'_, PyAny>>,
+        after: bool,
         skip_damage: bool,
     ) -> PyResult<Reader> {
         let timeout = timeout.map(|timeout| span("timeout", timeout)).transpose()?;
-        let mut inner = this.get().run(py, |log| log.reader(Lsn::new(start)))?;
+        let mut inner = this.get().run(py, |log| start.reader(log, after))?;
         inner.skip_damage(skip_damage);
         Ok(Reader::new(this, inner, Waits::UpTo(timeout)))
+    }
+
+    /// The log's id, 32 hexadecimal digits; None where an earlier version made it and nobody has
+    /// opened it for writing since.
+    #[getter]
+    fn id(&self) -> PyResult<Option<String>> {
+        Ok(self.open()?.id().map(|id| id.to_string()))
+    }
+
+    /// The epoch in which this log was opened, or which its own `truncate` began: it grows whenever
+    /// positions may be given out again that were visible.
+    #[getter]
+    fn epoch(&self) -> PyResult<u64> {
+        Ok(self.open()?.epoch())
+    }
+
+    /// The position `lsn`, which this log returned, in a form to be stored outside of it.
+    fn position(&self, py: Python<'_>, lsn: u64) -> PyResult<Position> {
+        self.run(py, |log| log.position(Lsn::new(lsn))).map(Position)
+    }
+
+    /// The LSN of a stored position, which holds what it held; else `Rewound`, `OtherLog`,
+    /// `Trimmed` or `OutOfRange` is raised. With `after`, it is behind what was handled, and holds
+    /// as long as everything before it does.
+    #[pyo3(signature = (position, *, after=false))]
+    fn resolve(&self, py: Python<'_>, position: Position, after: bool) -> PyResult<u64> {
+        let resolved = self.run(py, |log| match after {
+            true => log.resolve_next(position.0),
+            false => log.resolve(position.0),
+        });
+        resolved.map(Lsn::get)
     }
 
     /// Drops what lies before `before`; returns the oldest position that is kept.

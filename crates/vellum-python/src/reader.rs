@@ -9,6 +9,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::error::Raise;
 use crate::log::Log;
+use crate::position::Position;
 use crate::stat;
 
 /// How long a wait goes on before Python looks for signals such as Ctrl-C.
@@ -75,6 +76,12 @@ impl Reader {
     #[getter]
     fn position(&self) -> PyResult<u64> {
         self.with(|reader| Ok(reader.position().get()))
+    }
+
+    /// The position `lsn`, which this reader has come to or passed, in a form to be stored. Right
+    /// also while others truncate.
+    fn position_of(&self, py: Python<'_>, lsn: u64) -> PyResult<Position> {
+        self.with(|reader| reader.position_of(vellum::Lsn::new(lsn)).map(Position).or_raise(py))
     }
 
     /// What this reader has left out since it was last asked, oldest first: only one that skips

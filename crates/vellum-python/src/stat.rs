@@ -21,7 +21,12 @@ macro_rules! dict {
 type Made<'py> = PyResult<Bound<'py, PyDict>>;
 
 pub(crate) fn stat<'py>(py: Python<'py>, stat: &Stat) -> Made<'py> {
+    let last_recovery = stat.last_recovery.as_ref();
     dict!(py,
+        "log_id": stat.log_id.map(|id| id.to_string()),
+        "epoch": stat.epoch,
+        "application_tag": stat.application_tag,
+        "last_recovery": last_recovery.map(|found| recovery(py, found)).transpose()?,
         "layout": stat.layout.to_string(),
         "begin": stat.begin.get(),
         "durable": stat.durable.get(),
@@ -158,10 +163,15 @@ fn damage<'py>(py: Python<'py>, damage: &Damage) -> Made<'py> {
 }
 
 pub(crate) fn recovery<'py>(py: Python<'py>, recovery: &Recovery) -> Made<'py> {
+    let time = recovery.time.duration_since(SystemTime::UNIX_EPOCH);
     dict!(py,
         "end": recovery.end.get(),
         "durable": recovery.durable.get(),
         "cut_bytes": recovery.cut_bytes,
+        "padded_bytes": recovery.padded_bytes,
+        "from": recovery.from.get(),
+        "reason": recovery.reason.name(),
+        "time": time.map_or(0, |time| time.as_secs()),
     )
 }
 

@@ -8,6 +8,11 @@ pub fn seconds() -> u64 {
     u64::try_from(clock_gettime(ClockId::RealtimeCoarse).tv_sec).unwrap_or(0)
 }
 
+/// The moment so many seconds after 1970-01-01 00:00:00 UTC.
+pub fn time_of(seconds: u64) -> std::time::SystemTime {
+    std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds)
+}
+
 /// Seconds of a clock that only goes on, off by a few milliseconds: costs no system call.
 #[inline]
 pub fn uptime() -> u64 {

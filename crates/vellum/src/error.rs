@@ -61,6 +61,12 @@ pub enum ErrorKind {
     /// appended before is where the directory went. [`Log::reopen`](crate::Log::reopen) goes on in
     /// a new log at the same path.
     Removed = 20,
+    /// A [`Position`](crate::Position) was taken before a power cut or a truncation took back what
+    /// was there. [`Error::lsn`] is where the log may differ from what it was; `None` where that
+    /// cannot be told, because the log was copied or restored.
+    Rewound = 21,
+    /// A [`Position`](crate::Position) is of another log.
+    OtherLog = 22,
 }
 
 impl ErrorKind {

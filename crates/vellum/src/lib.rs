@@ -10,6 +10,7 @@
 //! - [`Log::commit`] makes them survive a power cut, with one write of the device for everybody
 //!   who waits; [`Options::wal`] is for logs that live on this.
 //! - [`Reader`] reads them, from any position, and follows the log without polling.
+//! - [`Position`] is a position to be stored outside of the log: the same record, or an error.
 //! - [`Advice`] is what `vellum advise` measured for the files below a directory; [`Options`]
 //!   follows it when a log is created.
 //! - [`Log::stat`], [`Log::verify`], [`Log::trim`], [`Log::truncate`] and [`repair`] look after it.
@@ -32,6 +33,7 @@ mod error;
 #[cfg(any(feature = "log", feature = "tracing"))]
 mod events;
 mod format;
+mod identity;
 mod knowledge;
 mod log;
 #[cfg(feature = "log")]
@@ -48,12 +50,13 @@ pub mod tracing;
 
 pub use self::log::{
     Batch, CheckpointEvent, CommitStat, Committer, Completion, Damage, Gap, Hold, HoldKind,
-    InFlight, Log, Metrics, ParticipantStat, ProcessState, Reader, Record, RecordWriter, Recovery,
+    InFlight, Log, Metrics, ParticipantStat, ProcessState, Reader, Record, RecordWriter,
     RemovedFiles, RemovedStat, RepairReport, Reservation, SegmentKeeper, SegmentStat, SegmentState,
     Stat, TrimReport, VerifyReport, repair,
 };
 pub use advice::{Advice, FileAdvice, LogAdvice};
 pub use error::{Error, ErrorKind, Result};
+pub use identity::{LogId, Position, Recovery, RecoveryReason};
 pub use lsn::Lsn;
 pub use method::Method;
 pub use options::Options;

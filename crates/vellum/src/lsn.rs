@@ -1,7 +1,8 @@
 //! Positions in a log.
 //!
-//! An [`Lsn`] is a byte position in the log's endless address space. It grows, it may skip, it is
-//! never reused, and no record ever stands at 0.
+//! An [`Lsn`] is a byte position in the log's endless address space. It grows, it may skip, and no
+//! record ever stands at 0. In one epoch of the log it is never reused: a power cut or a
+//! truncation, after which positions are given out again, begins the next epoch (`Position`).
 
 use std::fmt;
 use std::num::ParseIntError;
@@ -10,7 +11,9 @@ use std::str::FromStr;
 /// The byte position of a record in a log (*log sequence number*).
 ///
 /// Positions are totally ordered: a record with a smaller `Lsn` was reserved earlier. They are not
-/// consecutive; the next record's position is known only when it is appended.
+/// consecutive; the next record's position is known only when it is appended. To store one outside
+/// of the log, take a [`Position`](crate::Position): after a power cut or a truncation the same
+/// `Lsn` may be another record.
 ///
 /// ```
 /// use vellum::Lsn;

@@ -216,6 +216,67 @@ static void checkpoints(const char *dir)
     free(path);
 }
 
+static void positions(const char *dir)
+{
+    char *path = below(dir, "positions"), *elsewhere = below(dir, "elsewhere");
+    vellum_options options = options_of(VELLUM_LAYOUT_FRAMED);
+    options.application_tag = 7;
+    vellum_log *log, *other;
+    OK(vellum_open(path, &options, &log));
+    OK(vellum_open(elsewhere, NULL, &other));
+    uint8_t id[16], other_id[16];
+    OK(vellum_log_id(log, &id));
+    OK(vellum_log_id(other, &other_id));
+    CHECK(memcmp(id, other_id, sizeof id) != 0 && vellum_epoch(log) == 1);
+    uint64_t first = append_text(log, "first"), second = append_text(log, "second"), lsn = 0;
+    vellum_position position, again;
+    OK(vellum_position_of(log, second, &position));
+    CHECK(memcmp(position.log, id, sizeof id) == 0);
+    char text[VELLUM_POSITION_TEXT_BYTES];
+    RETURNS(VELLUM_INVALID_ARGUMENT, vellum_position_to_text(&position, text, 10));
+    OK(vellum_position_to_text(&position, text, sizeof text));
+    OK(vellum_position_from_text(text, &again));
+    CHECK(memcmp(&position, &again, sizeof again) == 0);
+    RETURNS(VELLUM_INVALID_OPTION, vellum_position_from_text("12", &again));
+    OK(vellum_resolve(log, &position, VELLUM_POSITION_RECORD, &lsn));
+    CHECK(lsn == second);
+    vellum_reader *reader;
+    vellum_record record;
+    OK(vellum_reader_open_at(log, &position, VELLUM_POSITION_RECORD, &reader));
+    OK(vellum_reader_next(reader, &record));
+    CHECK(is_text(&record, "second"));
+    OK(vellum_reader_position_of(reader, record.next_lsn, &again));
+    OK(vellum_resolve(log, &again, VELLUM_POSITION_NEXT, &lsn));
+    vellum_reader_close(reader);
+    RETURNS(VELLUM_OTHER_LOG, vellum_resolve(other, &position, VELLUM_POSITION_RECORD, &lsn));
+
+    OK(vellum_truncate(log, second));
+    CHECK(vellum_epoch(log) == 2 && append_text(log, "another") == second);
+    RETURNS(VELLUM_REWOUND, vellum_resolve(log, &position, VELLUM_POSITION_RECORD, &lsn));
+    CHECK(vellum_last_error_lsn() == second);
+    OK(vellum_resolve(log, &position, VELLUM_POSITION_NEXT, &lsn));
+    position.lsn = first;
+    OK(vellum_resolve(log, &position, VELLUM_POSITION_RECORD, &lsn));
+    CHECK(lsn == first);
+
+    vellum_stat *stat;
+    vellum_summary summary = {.struct_size = sizeof summary};
+    vellum_recovery recovery = {.struct_size = sizeof recovery};
+    OK(vellum_stat_take(log, &stat));
+    OK(vellum_stat_summary(stat, &summary));
+    CHECK(strncmp(summary.log_id, text, 32) == 0 && summary.epoch == 2);
+    CHECK(summary.application_tag == 7);
+    OK(vellum_stat_recovery(stat, &recovery));
+    CHECK(recovery.recovered == 0 && recovery.reason == VELLUM_RECOVERY_NONE);
+    vellum_stat_free(stat);
+    vellum_close(log);
+    vellum_close(other);
+    options.application_tag = 8;
+    RETURNS(VELLUM_INVALID_OPTION, vellum_open(path, &options, &log));
+    free(path);
+    free(elsewhere);
+}
+
 static void completions(const char *dir)
 {
     char *path = below(dir, "completion");
@@ -520,6 +581,7 @@ int main(int argc, char **argv)
     reservations(argv[1]);
     commits(argv[1]);
     checkpoints(argv[1]);
+    positions(argv[1]);
     completions(argv[1]);
     upkeep(argv[1]);
     state(argv[1]);

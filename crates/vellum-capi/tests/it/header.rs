@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::tools::crate_dir;
 
 /// The parts of the header, in its order: a source file, and what it is about.
-const PARTS: [(&str, &str); 18] = [
+const PARTS: [(&str, &str); 19] = [
     ("version", "Versions"),
     ("status", "Codes"),
     ("last_error", "What went wrong"),
@@ -18,6 +18,7 @@ const PARTS: [(&str, &str); 18] = [
     ("batch", "Appending several records, all or none"),
     ("reservation", "Writing a record where it will stay"),
     ("reader", "Reading and following"),
+    ("position", "Positions to store outside of a log"),
     ("commit", "Surviving a power cut"),
     ("committer", "Commits to poll for"),
     ("checkpoint", "When a checkpoint is due"),

@@ -2,6 +2,7 @@
 
 mod commits;
 mod holds;
+mod identity;
 mod json;
 mod policy;
 mod prometheus;
@@ -53,7 +54,8 @@ fn text(args: &StatArgs, stat: &Stat, rates: Option<&Rates>) -> String {
     let mut text = format!("{HEADING}{}{HEADING:#}\n", args.log.display());
     let sizes = if args.positions { positions(stat) } else { sizes(stat) };
     let rates = rates.map(|rates| ("last second", rates.to_string()));
-    for (name, value) in rates.into_iter().chain(sizes).chain(facts(stat)) {
+    let facts = facts(stat).into_iter().chain(identity::facts(stat, args.positions));
+    for (name, value) in rates.into_iter().chain(sizes).chain(facts) {
         let lines = lines(&value, VALUE_WIDTH).join("\n               ");
         let _ = writeln!(text, "  {name:<12} {lines}");
     }

@@ -1,5 +1,7 @@
 //! `vellum stat`.
 
+use std::fs;
+
 use serde_json::Value;
 
 use super::support::{Place, Running, run, vellum};
@@ -263,4 +265,30 @@ fn what_is_no_log_is_one_line_of_complaint() {
         assert!(place.run(command, &[], b"").complaint(1).contains("no log"));
         assert!(run(&[command, "/etc/passwd"], b"").complaint(1).contains("not a log"));
     }
+}
+
+#[test]
+fn a_log_is_told_by_its_id_and_its_newest_recovery() {
+    let place = Place::new();
+    place.append(&["--layout", "text"], b"one\n");
+    let before = place.stat();
+    assert!(before["log_id"].as_str().is_some_and(|id| id.len() == 32));
+    assert_eq!(before["epoch"], 1);
+    assert!(before["last_recovery"].is_null() && before["application_tag"].is_null());
+    assert!(!place.run("stat", &[], b"").good().contains("recovered"));
+    fs::remove_file(place.log().join("control")).unwrap();
+    place.append(&[], b"two\n");
+    let after = place.stat();
+    assert_eq!(after["log_id"], before["log_id"]);
+    assert!(after["epoch"].as_u64() > Some(1));
+    let recovery = &after["last_recovery"];
+    assert_eq!((&recovery["reason"], &recovery["cut_bytes"]), (&"control_lost".into(), &0.into()));
+    assert!(recovery["seconds"].as_u64() > Some(0) && recovery["padded_bytes"].is_u64());
+    assert_eq!(recovery["from"], before["published"]);
+    assert_eq!(recovery["end"], before["published"]);
+    let text = place.run("stat", &["--positions"], b"").good();
+    for words in [after["log_id"].as_str().unwrap(), "epoch", "the control file was gone"] {
+        assert!(text.contains(words), "{words} in {text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 }

@@ -5,7 +5,7 @@
 rotation that loses nothing, no lock, no server, no thread.
 """
 
-from vellum_log._vellum_log import CheckpointEvent, Log, Reader, Record
+from vellum_log._vellum_log import CheckpointEvent, Log, Position, Reader, Record
 from vellum_log.errors import (
     Abandoned,
     AlreadyExists,
@@ -19,12 +19,14 @@ from vellum_log.errors import (
     Io,
     NoSpace,
     NotFound,
+    OtherLog,
     OutOfRange,
     PermissionDenied,
     Poisoned,
     ReadOnly,
     RecordTooLarge,
     Removed,
+    Rewound,
     TimedOut,
     TooManyParticipants,
     Trimmed,
@@ -63,11 +65,13 @@ __all__ = [
     "Log",
     "NoSpace",
     "NotFound",
+    "OtherLog",
     "OutOfRange",
     "Participant",
     "PermissionDenied",
     "Poisoned",
     "Policy",
+    "Position",
     "ReadOnly",
     "Reader",
     "Record",
@@ -76,6 +80,7 @@ __all__ = [
     "Removed",
     "RemovedFiles",
     "RemovedStat",
+    "Rewound",
     "Segment",
     "Stat",
     "TimedOut",

@@ -33,6 +33,8 @@ class ErrorKind(enum.IntEnum):
     POISONED = 18
     TIMED_OUT = 19
     REMOVED = 20
+    REWOUND = 21
+    OTHER_LOG = 22
 
 
 class Error(OSError):
@@ -188,12 +190,26 @@ class Removed(Error):
     kind = ErrorKind.REMOVED
 
 
+class Rewound(Error, LookupError):
+    """A `Position` was taken before a power cut or a truncation took back what was there. `lsn` is
+    from where on the log may differ, or None where that is not known."""
+
+    kind = ErrorKind.REWOUND
+
+
+class OtherLog(Error, LookupError):
+    """A `Position` is of another log."""
+
+    kind = ErrorKind.OTHER_LOG
+
+
 _BY_KIND: dict[int, type[Error]] = {
     error.kind: error
     for error in (
         Io, NoSpace, NotFound, AlreadyExists, PermissionDenied, ReadOnly, Unsupported,
         InvalidOption, RecordTooLarge, TooManyParticipants, Trimmed, OutOfRange, Corrupt,
         Incompatible, Exhausted, Abandoned, Busy, Poisoned, TimedOut, Removed,
+        Rewound, OtherLog,
     )
 }  # fmt: skip
 

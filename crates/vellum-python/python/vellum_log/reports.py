@@ -96,8 +96,16 @@ times (seconds since 1970, None where nothing tells) it was appended, and what i
 
 
 class Stat(TypedDict):
-    """The state of a log at one moment."""
+    """The state of a log at one moment.
 
+    `log_id` is None where an earlier version made the log; `epoch` grows whenever positions may be
+    given out again; `last_recovery` is the newest one of any process.
+    """
+
+    log_id: str | None
+    epoch: int
+    application_tag: int | None
+    last_recovery: Recovery | None
     layout: Literal["framed", "text"]
     begin: int
     durable: int
@@ -154,10 +162,27 @@ class VerifyReport(TypedDict):
     damage: list[Damage]
 
 
-class Recovery(TypedDict):
-    """What opening a log after a crash came to: its end, what was known to be durable, and how
-    many torn bytes behind the end were cut."""
-
-    end: int
-    durable: int
-    cut_bytes: int
+# With a key that is a word of the language.
+Recovery = TypedDict(
+    "Recovery",
+    {
+        "end": int,
+        "durable": int,
+        "cut_bytes": int,
+        "padded_bytes": int,
+        "from": int,
+        "reason": Literal[
+            "reboot",
+            "moved",
+            "control_lost",
+            "disagreement",
+            "poisoned",
+            "truncation",
+            "stage_lost",
+        ],
+        "time": int,
+    },
+)
+"""What opening a log after a crash came to: its end, what was known to be durable, how many torn bytes
+behind the end were cut, and how many were filled in before it. Positions hold what they held up to
+`from`; `time` is in seconds since 1970."""

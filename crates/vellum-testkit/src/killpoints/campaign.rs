@@ -1,5 +1,6 @@
 //! One case from its first instruction to its last: which points are tried, and each trial.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fs;
 use std::io;
@@ -252,7 +253,8 @@ impl<'a> Campaign<'a> {
             is_reaped: turn.is_multiple_of(2),
             reached: Reached::There,
         };
-        let scene = Scene { case: self.case, dir: &self.dir, page: &self.page, turn };
+        let taken = RefCell::default();
+        let scene = Scene { case: self.case, dir: &self.dir, page: &self.page, turn, taken };
         let played = scene.play(inherited, &mut strike);
         let reached = strike.reached;
         trace::watchdog(0);

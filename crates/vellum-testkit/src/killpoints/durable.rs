@@ -251,6 +251,7 @@ impl Scene<'_> {
         let fault = |what: String| format!("power cut {when}: {what}");
         let log = self.case.options().open(&dir);
         let log = log.map_err(|error| fault(format!("opening failed: {error}")))?;
+        self.taken.borrow().hold(&log).map_err(fault)?;
         look(&log).map_err(fault)
     }
 }

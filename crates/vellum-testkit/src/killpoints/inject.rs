@@ -5,6 +5,7 @@
 //! the victim stands still, so nothing may be left that holds others up; the victim appends once
 //! more; and everything is looked at as after a death.
 
+use std::cell::RefCell;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -178,7 +179,8 @@ impl Campaign<'_> {
         inherited: Option<Log>,
         injection: Injection,
     ) -> (Result<(), Fault>, Option<Outcome>) {
-        let scene = Scene { case: self.case, dir: &self.dir, page: &self.page, turn: self.turn };
+        let (turn, taken) = (self.turn, RefCell::default());
+        let scene = Scene { case: self.case, dir: &self.dir, page: &self.page, turn, taken };
         let own = (self.case.survivor == Survivor::Attached).then(|| Payload::new('w', 0, 40));
         let mut outcome = None;
         let play = || -> Result<(), Fault> {

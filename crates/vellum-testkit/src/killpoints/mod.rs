@@ -10,7 +10,7 @@
 //!   survivor   goes on, and looks at everything            check   what must be true
 //!   victim     the operation under test                    point   the way to a point
 //!   scenario   what each log must hold                     cases, template
-//!   glimpse    what a reader without write permission sees
+//!   glimpse    what a reader without write permission sees   positions  that somebody has stored
 //!   inject     which calls of a case fail, and each trial    answer   what a call can answer
 //!   known      what is wrong and not mended yet
 //!   call       a system call at its entry and its exit
@@ -33,6 +33,7 @@ mod glimpse;
 pub mod inject;
 mod known;
 pub mod point;
+mod positions;
 pub mod power;
 pub mod report;
 pub mod scenario;

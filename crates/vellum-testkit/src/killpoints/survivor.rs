@@ -1,5 +1,6 @@
 //! Who goes on after a death, and how soon.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use vellum::{Log, Lsn, Options};
 use super::check::{self, Extent, Fault, Seen};
 use super::durable;
 use super::glimpse::Glimpse;
+use super::positions::Taken;
 use super::scenario::{Case, Expected, Need, Operation, Survivor};
 use super::victim::{DONE, TRIM_TO, end_lingering, report};
 use crate::payload::Payload;
@@ -33,6 +35,8 @@ pub struct Scene<'a> {
     pub page: &'a SharedPage,
     /// Number of the point, which decides about the costly checks.
     pub turn: u64,
+    /// Positions that were stored before the death and right after it.
+    pub(crate) taken: RefCell<Taken>,
 }
 
 /// How the victim is brought to its end, in two steps.
@@ -157,11 +161,17 @@ impl Scene<'_> {
         strike: &mut dyn Strike,
         survive: impl FnOnce() -> Result<u64, Fault>,
     ) -> Result<u64, Fault> {
+        self.taken.borrow_mut().add(self.dir);
         strike.reach()?;
         strike.kill()?;
         let seen = Seen::of(self.case, self.dir);
         let glimpse = self.glimpse(own)?;
+        self.taken.borrow_mut().add(self.dir);
         let elapsed = survive()?;
+        let reader = Options::new().read_only(true).open(self.dir);
+        let reader = reader.map_err(|error| format!("opening to read failed: {error}"))?;
+        self.taken.borrow().hold(&reader)?;
+        drop(reader);
         glimpse.map_or(Ok(()), |glimpse| glimpse.stays(self.case, self.dir))?;
         seen.stays().map(|()| elapsed)
     }

@@ -12,7 +12,8 @@ pub(crate) enum Report {
     Begun,
     /// It has opened the log.
     Opened,
-    /// Opening had to recover the log, which ended here then. Positions behind are given out again.
+    /// Opening had to recover the log. Up to here it is what it was; what stood behind and was not
+    /// committed may be gone.
     Recovered(u64),
     /// Its record with this number and length was appended at this position or, in a batch, behind
     /// it.

@@ -123,7 +123,7 @@ impl Life<'_> {
         }
         if log.is_some() {
             if let Some(recovery) = log.as_ref().and_then(Log::recovery) {
-                say(side.letter, &Report::Recovered(recovery.end.get()));
+                say(side.letter, &Report::Recovered(recovery.from.get()));
             }
             say(side.letter, &Report::Opened);
         }

@@ -4,6 +4,7 @@
 
 pub(crate) mod control;
 pub(crate) mod frame;
+pub(crate) mod identity;
 pub(crate) mod policy;
 pub(crate) mod seal;
 pub(crate) mod segment;

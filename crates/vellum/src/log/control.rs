@@ -14,6 +14,7 @@ use rustix::io::{self, Errno};
 
 use crate::error::OsResult;
 use crate::format::control::{self, Geometry, HeaderFault};
+use crate::format::identity::{IDENTITY_OFFSET, Identity};
 use crate::log::names::{CONTROL_NAME, GEOMETRY_NAME, UNFINISHED_CONTROL_NAME};
 use crate::log::positions::Positions;
 use crate::segment::list;
@@ -26,10 +27,11 @@ use crate::{Error, ErrorKind, Result};
 pub(crate) fn write_control(
     dir: &Dir,
     geometry: &Geometry,
+    identity: Option<&Identity>,
     positions: Positions,
     rights: &Rights,
 ) -> Result<OwnedFd> {
-    let mut bytes = geometry.to_bytes();
+    let mut bytes = with_identity(geometry, identity);
     // Written, not sparse: a store into the mapping must never need a block.
     bytes.resize(CONTROL_LEN, 0);
     let fd = write_unfinished(dir, &bytes, rights)?;
@@ -53,9 +55,22 @@ pub(crate) fn overwrite_control(
 }
 
 /// Writes a new geometry file.
-pub(crate) fn write_geometry(dir: &Dir, geometry: &Geometry, rights: &Rights) -> Result<()> {
-    let fd = write_unfinished(dir, &geometry.to_bytes(), rights)?;
+pub(crate) fn write_geometry(
+    dir: &Dir,
+    geometry: &Geometry,
+    identity: &Identity,
+    rights: &Rights,
+) -> Result<()> {
+    let fd = write_unfinished(dir, &with_identity(geometry, Some(identity)), rights)?;
     name_unfinished(dir, &fd, GEOMETRY_NAME)
+}
+
+/// The first bytes of the control file or the geometry file.
+fn with_identity(geometry: &Geometry, identity: Option<&Identity>) -> Vec<u8> {
+    let mut bytes = geometry.to_bytes();
+    bytes.resize(IDENTITY_OFFSET, 0);
+    bytes.extend(identity.iter().flat_map(|identity| identity.to_bytes()));
+    bytes
 }
 
 /// Changes the geometry file in its place, durably: it lies within one sector.

@@ -8,9 +8,9 @@ use rustix::fs::OFlags;
 
 use crate::format::control::Geometry;
 use crate::format::frame::Codec;
+use crate::format::identity::Identity;
 use crate::log::attachment::Attachment;
 use crate::log::names::{CONTROL_NAME, LOCK_NAME};
-use crate::log::positions::Recovery;
 use crate::log::trigger::Trigger;
 use crate::log::watch::Watch;
 use crate::segment::pieces::Pieces;
@@ -18,13 +18,13 @@ use crate::segment::prepare::Preparer;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::shared::participants::Outsider;
-use crate::shared::primitive::Ordering;
+use crate::shared::primitive::{AtomicU64, Ordering};
 use crate::shared::region::Region;
 use crate::shared::words::Words;
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
-use crate::{Error, ErrorKind, Fill, Layout, Lsn, OnFull, OnStageFull, Options, Result};
+use crate::{Error, ErrorKind, Fill, Layout, Lsn, OnFull, OnStageFull, Options, Recovery, Result};
 
 /// An open log.
 pub(crate) struct Core {
@@ -38,6 +38,11 @@ pub(crate) struct Core {
     pub(crate) block: u64,
     /// What opening had to recover.
     pub(crate) recovery: Option<Recovery>,
+    /// The log's identity when it was opened.
+    pub(crate) identity: Option<Identity>,
+    /// The epoch of the positions that this process was given: the one in which it has opened the
+    /// log, or began itself since.
+    pub(crate) epoch: AtomicU64,
     /// The file that advised what the log is made of, where this process created it.
     pub(crate) advice: Option<PathBuf>,
     /// Whose the files are that this process makes.
@@ -186,6 +191,8 @@ pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
         stage: None,
         block: 1,
         recovery: None,
+        identity: None,
+        epoch: AtomicU64::new(0),
         advice: None,
         // Makes no files.
         rights: Rights::default(),

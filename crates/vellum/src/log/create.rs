@@ -17,22 +17,24 @@ use crate::log::control::{
     self, overwrite_geometry, stored_geometry, sync_log_names, this_boot, write_control,
     write_geometry,
 };
+use crate::log::identity::{self, Stored};
 use crate::log::names::{
     CONTROL_NAME, CURRENT_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_COMPRESSED_NAME,
     UNFINISHED_CONTROL_NAME, UNFINISHED_CURRENT_NAME,
 };
-use crate::log::positions::{Access, Loss, Positions, Recovery};
+use crate::log::positions::{Access, Loss, Positions};
 use crate::log::rebuild;
 use crate::segment::rights::Rights;
 use crate::segment::{SPARE_SUFFIX, STAGE_SUFFIX, UNFINISHED_NAME, list, names};
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
-use crate::{Error, ErrorKind, Fill, Options, Result, knowledge, sys};
+use crate::{Error, ErrorKind, Fill, Options, Recovery, RecoveryReason, Result, knowledge, sys};
 
 /// A control file whose words hold.
 pub(crate) struct Opened {
     pub(crate) control: OwnedFd,
     pub(crate) geometry: Geometry,
+    pub(crate) identity: Stored,
     pub(crate) recovery: Option<Recovery>,
     /// How far ahead to make pages ready, where a file advised it.
     pub(crate) prefault_bytes: Option<u64>,
@@ -41,8 +43,13 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    pub(crate) fn new(control: OwnedFd, geometry: Geometry, recovery: Option<Recovery>) -> Opened {
-        Opened { control, geometry, recovery, prefault_bytes: None, advice: None }
+    pub(crate) fn new(
+        control: OwnedFd,
+        geometry: Geometry,
+        identity: Stored,
+        recovery: Option<Recovery>,
+    ) -> Opened {
+        Opened { control, geometry, identity, recovery, prefault_bytes: None, advice: None }
     }
 }
 
@@ -119,14 +126,17 @@ pub(crate) fn make_control(
     let (options, advice) = options.with_room_to_rotate().advised(dir.path(), filesystem)?;
     let geometry = new_geometry(&options, filesystem, this_boot()?);
     let rights = &Rights::of_new_log(dir, mode).or_os("look at", dir)?;
-    write_geometry(dir, &geometry, rights)?;
-    let control = write_control(dir, &geometry, Positions::of_new_log(&geometry), rights)?;
+    let identity = options.new_identity();
+    write_geometry(dir, &geometry, &identity, rights)?;
+    let positions = Positions::of_new_log(&geometry);
+    let control = write_control(dir, &geometry, Some(&identity), positions, rights)?;
     if geometry.fill == Fill::Staged {
         // Others do this when something is committed first.
         sync_log_names(dir).or_os("sync the names of the log's files in", dir)?;
     }
     let prefault_bytes = options.prefault_bytes;
-    Ok(Opened { prefault_bytes, advice, ..Opened::new(control, geometry, None) })
+    let identity = Stored::both(identity);
+    Ok(Opened { prefault_bytes, advice, ..Opened::new(control, geometry, identity, None) })
 }
 
 /// Makes the control file of a log that has lost it.
@@ -137,14 +147,20 @@ fn make_control_again(dir: &Dir, options: &Options) -> Result<Opened> {
     }
     let stored = stored_geometry(dir)?;
     options.check_against(&stored, dir)?;
+    let identity = identity::load(dir, None)?;
+    options.check_tag(identity.identity.as_ref(), dir)?;
     let geometry = Geometry { boot_id: this_boot()?, ..stored };
     let positions =
         rebuild::scan(dir, &geometry, Loss::of(&stored, geometry.boot_id), Access::Change)?;
     let geometry = Geometry { cut: 0, ..geometry };
+    let lost = RecoveryReason::ControlLost;
+    let (identity, recovery) =
+        identity::after_recovery(dir, None, &geometry, identity, &positions, lost)?;
     overwrite_geometry(dir, &geometry)?;
     let rights = control::rights(dir, 0o600).or_os("look at", dir)?;
-    let control = write_control(dir, &geometry, positions, &rights)?;
-    Ok(Opened::new(control, geometry, positions.recovery))
+    let stored = identity.identity.as_ref();
+    let control = write_control(dir, &geometry, stored, positions, &rights)?;
+    Ok(Opened::new(control, geometry, identity, Some(recovery)))
 }
 
 fn new_geometry(options: &Options, filesystem: Filesystem, boot_id: [u8; 16]) -> Geometry {

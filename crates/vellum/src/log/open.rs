@@ -30,7 +30,7 @@ use crate::log::text;
 use crate::log::trigger::Trigger;
 use crate::log::watch::Watch;
 use crate::log::writer::Writer;
-use crate::log::{gate, pad, rebuild, stage, trust, wipe};
+use crate::log::{gate, identity, pad, rebuild, stage, trust, wipe};
 use crate::options::limits::{
     MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, STAGED_SEGMENTS_MAX_DEFAULT,
 };
@@ -39,11 +39,12 @@ use crate::segment::pieces::Pieces;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::shared::commit;
+use crate::shared::primitive::AtomicU64;
 use crate::shared::region::{CONTROL_LEN, Region};
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
 use crate::sys::{Dir, Map};
-use crate::{Error, ErrorKind, Fill, Options, Result, knowledge};
+use crate::{Error, ErrorKind, Fill, Options, RecoveryReason, Result, knowledge};
 
 /// Opens the log in `dir` as `options` say.
 pub(crate) fn open(dir: &Path, options: &Options) -> Result<Core> {
@@ -80,7 +81,8 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<Core> {
         Err(Errno::NOENT) => make_control(dir, options, filesystem, is_first, mode)?,
         Err(errno) => return Err(Error::os(errno, "open the control file", &control_path)),
     };
-    let Opened { control, geometry, recovery, prefault_bytes, advice } = opened;
+    let Opened { control, geometry, identity, recovery, prefault_bytes, advice } = opened;
+    let identity = identity::settle(dir, &control, &geometry, identity)?;
     let rights = rights_like(&control, dir).or_os("look at", &control_path)?;
     let map = Map::new(&control, CONTROL_LEN, true).or_os("map", &control_path)?;
     let region = Region::new(map);
@@ -88,6 +90,7 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<Core> {
     let options = Options { prefault_bytes, ..options.clone() };
     let mut core = core(dir, &options, geometry, filesystem, rights, region);
     (core.recovery, core.advice) = (recovery, advice);
+    core.take_identity(identity);
     core.watch = Watch::new(&control, &lock_file).or_os("look at", &control_path)?;
     core.check_words()?;
     core.join_stage(is_first)?;
@@ -116,22 +119,27 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
     let path = dir.join(CONTROL_NAME);
     let geometry = read_geometry(&control, &path)?;
     options.check_against(&geometry, dir)?;
+    let identity = identity::load(dir, Some(&control))?;
+    options.check_tag(identity.identity.as_ref(), dir)?;
     if !is_first {
-        return Ok(Opened::new(control, geometry, None));
+        return Ok(Opened::new(control, geometry, identity, None));
     }
     let region = Region::new(Map::new(&control, CONTROL_LEN, true).or_os("map", &path)?);
     let boot_id = this_boot()?;
-    let has_words = trust::is_same_instance(&control, &geometry, boot_id, &region);
-    let has_words = has_words.or_os("look at", &path)?;
-    let is_poisoned = has_words && commit::is_poisoned(&region.words().commits);
+    let loss = trust::loss(&control, &geometry, boot_id, &region).or_os("look at", &path)?;
+    let is_poisoned = loss.is_none() && commit::is_poisoned(&region.words().commits);
     let core = Arc::new(core_with(dir, &geometry, region));
-    if has_words && !is_lost(dir, &geometry, &core.region)? && trust::agree(&core)? {
+    let loss = match loss {
+        None => loss_of_words(&core)?,
+        loss => loss,
+    };
+    let Some(reason) = loss else {
         if text::recover::lacks_newest(&core)? {
             let positions = rebuild::find_end_behind_newest(&core)?;
             overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
         }
-        return Ok(Opened::new(control, geometry, None));
-    }
+        return Ok(Opened::new(control, geometry, identity, None));
+    };
     // What was noted later than the header of the control file, if the file is there.
     let noted = stored_geometry(dir).unwrap_or(Geometry { is_sealed: true, ..geometry });
     let geometry = Geometry { boot_id, ..noted };
@@ -143,22 +151,31 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
     // All of it counts as durable from now on, and may have been copied here a moment ago.
     wipe::sync_all(dir)?;
     let geometry = Geometry { cut: 0, ..geometry };
+    // Before the words count, and positions are given out by them.
+    let (identity, recovery) =
+        identity::after_recovery(dir, Some(&control), &geometry, identity, &positions, reason)?;
     overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
     overwrite_geometry(dir, &geometry)?;
-    Ok(Opened::new(control, geometry, positions.recovery))
+    Ok(Opened::new(control, geometry, identity, Some(recovery)))
 }
 
-/// Whether what the words tell of does not hold any more: a truncation was not finished, the stage
-/// is gone, or the page cache cannot be believed after a failed sync.
-fn is_lost(dir: &Dir, geometry: &Geometry, region: &Region) -> Result<bool> {
+/// Why words of this boot and file do not hold, if they do not: a truncation was not finished, the
+/// stage is gone, the page cache cannot be believed after a failed sync, or the segments say
+/// something else.
+fn loss_of_words(core: &Arc<Core>) -> Result<Option<RecoveryReason>> {
+    let (dir, geometry, words) = (&core.dir, &core.geometry, core.words());
     // Nobody is here, so who truncated has died.
     if is_being_cut(dir) {
-        return Ok(true);
+        return Ok(Some(RecoveryReason::Truncation));
     }
-    match geometry.fill {
-        Fill::Staged => stage::is_lost(dir, geometry, region.words()),
-        _ => Ok(commit::is_poisoned(&region.words().commits)),
+    let is_staged = geometry.fill == Fill::Staged;
+    if is_staged && stage::is_lost(dir, geometry, words)? {
+        return Ok(Some(RecoveryReason::StageLost));
     }
+    if !is_staged && commit::is_poisoned(&words.commits) {
+        return Ok(Some(RecoveryReason::Poisoned));
+    }
+    Ok((!trust::agree(core)?).then_some(RecoveryReason::Disagreement))
 }
 
 /// Whether words may be read that nobody can be asked about.
@@ -211,6 +228,8 @@ fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
         None => (stored_geometry(dir)?, Rights::default()),
     };
     options.check_against(&geometry, dir)?;
+    let identity = identity::load(dir, control.as_ref())?.identity;
+    options.check_tag(identity.as_ref(), dir)?;
     if is_being_cut(dir) {
         let message = "the log is being truncated, or somebody died doing so; try again, and if \
                        that does not help, open it for writing once";
@@ -223,7 +242,8 @@ fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
         Some(_) => worked_out(dir, &geometry, Loss::Power)?,
         None => worked_out(dir, &geometry, Loss::of(&geometry, this_boot()?))?,
     };
-    let core = core(dir, options, geometry, filesystem, rights, region);
+    let mut core = core(dir, options, geometry, filesystem, rights, region);
+    core.take_identity(identity);
     core.check_words()?;
     core.check_policy(&options.policy)?;
     Ok(core)
@@ -242,7 +262,8 @@ pub(crate) fn with_words(before: &Core) -> Option<Core> {
         return None;
     }
     let options = Options::new().read_only(true);
-    let core = core(dir, &options, geometry, before.filesystem, before.rights, map()?);
+    let mut core = core(dir, &options, geometry, before.filesystem, before.rights, map()?);
+    core.take_identity(identity::load(dir, Some(&control)).ok()?.identity);
     core.check_words().ok()?;
     Some(core)
 }
@@ -275,6 +296,8 @@ fn core(
         stage: is_staged.then(|| Stage::of(dir, filesystem)),
         block: if is_staged { stage::block(dir, filesystem) } else { 1 },
         recovery: None,
+        identity: None,
+        epoch: AtomicU64::new(0),
         advice: None,
         geometry,
         options: Box::new(options.clone()),

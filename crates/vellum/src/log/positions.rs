@@ -15,7 +15,17 @@ pub(crate) struct Positions {
     pub(crate) tail: Lsn,
     pub(crate) allocated_end: Lsn,
     pub(crate) checkpoint: Lsn,
-    pub(crate) recovery: Option<Recovery>,
+    pub(crate) found: Found,
+}
+
+/// What finding the end of a log has changed, or would.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// As in `Recovery`.
+    pub(crate) durable: Lsn,
+    pub(crate) cut_bytes: u64,
+    pub(crate) padded_bytes: u64,
+    pub(crate) from: Lsn,
 }
 
 impl Positions {
@@ -28,7 +38,7 @@ impl Positions {
             tail: start,
             allocated_end: start,
             checkpoint: Lsn::ZERO,
-            recovery: None,
+            found: Found { durable: start, cut_bytes: 0, padded_bytes: 0, from: start },
         }
     }
 
@@ -44,19 +54,6 @@ impl Positions {
         // Nothing is staged yet: everything there is lies in the segments.
         commits.stage.begin.store(self.tail.get(), Ordering::Relaxed);
     }
-}
-
-/// What opening a log after a power cut, or without its control file, came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Recovery {
-    /// End of what was recovered.
-    pub end: Lsn,
-    /// End of what is known to have been durable before.
-    pub durable: Lsn,
-    /// Bytes that were cut, because a crash had torn them: from `end` to the end of the last whole
-    /// record that stood behind it.
-    pub cut_bytes: u64,
 }
 
 /// What has happened to the log, and so what damage may be put down to.

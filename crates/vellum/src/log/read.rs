@@ -55,9 +55,9 @@ pub struct Record<'a> {
 /// Made by [`Log::reader`](crate::Log::reader). A reader keeps the log open, and may be moved to
 /// another thread.
 pub struct Reader {
-    core: Arc<Core>,
-    window: Window,
-    position: Lsn,
+    pub(super) core: Arc<Core>,
+    pub(super) window: Window,
+    pub(super) position: Lsn,
     /// The published end as last seen, and what to pass over before it.
     sight: Sight,
     /// Whether to go on behind what cannot be read, and what that was.
@@ -68,6 +68,8 @@ pub struct Reader {
     /// The position that a living writer held back when last checked, and until when that is
     /// believed, in microseconds of the machine's own clock.
     held_back: (Lsn, u64),
+    /// The log's epoch when it was last looked at.
+    pub(super) epoch: u64,
 }
 
 /// Where a record was found.
@@ -82,6 +84,8 @@ struct Place {
 impl Reader {
     pub(crate) fn new(core: Arc<Core>, from: Lsn) -> Result<Reader> {
         core.check_words()?;
+        // Before the tail is read: what is seen later is seen by `check_epoch`.
+        let epoch = core.live_epoch();
         let begin = core.begin();
         let position = if from == Lsn::ZERO { begin } else { from };
         if position < begin {
@@ -104,6 +108,7 @@ impl Reader {
             gaps: Vec::new(),
             is_in_line: false,
             held_back: (Lsn::ZERO, 0),
+            epoch,
         };
         if from > begin && !reader.starts_at(from)? {
             return Err(not_a_start(&reader.core, from));
@@ -236,6 +241,7 @@ impl Reader {
             return Ok(false);
         }
         self.look();
+        self.check_epoch()?;
         if self.position < self.sight.end {
             return Ok(true);
         }
@@ -470,8 +476,12 @@ impl std::fmt::Debug for Reader {
 
 /// Whether a record starts at a published position, or may later.
 ///
-/// A text log has no marks between its bytes, so any position in it will do.
+/// A text log has no marks between its bytes, so any position in it will do. A reader there starts
+/// at a line, though (`starts_line_before`).
 pub(crate) fn starts_record(core: &Core, window: &mut Window, lsn: Lsn) -> Result<bool> {
+    if core.geometry.layout == Layout::Text {
+        return Ok(true);
+    }
     starts_record_before(core, window, lsn, tail_word::published(core.words()))
 }
 
@@ -482,8 +492,11 @@ fn starts_record_before(
     lsn: Lsn,
     published: Lsn,
 ) -> Result<bool> {
-    if core.geometry.layout != Layout::Framed || lsn >= published {
+    if lsn >= published {
         return Ok(true);
+    }
+    if core.geometry.layout == Layout::Text {
+        return Ok(starts_line(core, window, lsn));
     }
     if !lsn.get().is_multiple_of(ALIGNMENT) {
         return Ok(false);
@@ -492,12 +505,27 @@ fn starts_record_before(
     Ok(matches!(found, Found::Frame { .. }))
 }
 
+/// Whether a line starts at a published position, or the text of its segment has ended there or
+/// before. What cannot be read is left to the reader that starts there.
+fn starts_line(core: &Core, window: &mut Window, lsn: Lsn) -> bool {
+    let before = Lsn::new(lsn.get() - 1);
+    let first = core.segment_of(before);
+    let Ok(len) = window.segment_data_len(first) else { return true };
+    let data_end = first.get() + len;
+    let is_in_text = lsn.get() < data_end || lsn.get() == data_end && len == core.capacity();
+    // A NUL is no part of a line: the rest of the segment was skipped.
+    !is_in_text || before < core.begin() || {
+        let byte = window.fetch(before, 1, lsn).unwrap_or_default();
+        matches!(byte, b"\n" | b"\0" | b"")
+    }
+}
+
 pub(crate) fn not_a_start(core: &Core, lsn: Lsn) -> Error {
     let message = format!("no whole record starts at position {lsn}; use one that was returned");
     Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(lsn)
 }
 
-fn truncated(core: &Core, position: Lsn, tail: Lsn) -> Error {
+pub(super) fn truncated(core: &Core, position: Lsn, tail: Lsn) -> Error {
     let message = format!("position {position} has been truncated away; the log ends at {tail}");
     Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(position)
 }

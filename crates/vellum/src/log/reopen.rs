@@ -142,6 +142,7 @@ fn making(core: &Core) -> Options {
         never_create: false,
         create_new: true,
         needs_lock: false,
+        application_tag: core.identity().map(|identity| identity.tag).filter(|tag| *tag != 0),
         policy: if is_text { PolicyUpdate::of(core.policy()) } else { PolicyUpdate::default() },
         ..joining(core)
     }

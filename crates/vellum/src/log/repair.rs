@@ -7,6 +7,7 @@ use crate::format::frame::{HEADER_LEN, Kind};
 use crate::log::control::any_geometry;
 use crate::log::core::{Core, bare_core};
 use crate::log::framed::frames::{self, Found};
+use crate::log::identity;
 use crate::log::open::open_directory;
 use crate::log::text::recover::text_runs;
 use crate::log::verify::{Damage, damage};
@@ -30,7 +31,8 @@ pub struct RepairReport {
 /// Saves what is readable of the log in `from` into a new log in `to`; changes nothing in `from`.
 ///
 /// Reads the segments alone, in their order, and passes over what is damaged or missing. The
-/// records get new positions. What was appended and never committed may be among them or not.
+/// records get new positions, and the new log has an id of its own; it keeps the application tag.
+/// What was appended and never committed may be among them or not.
 ///
 /// # Errors
 ///
@@ -50,11 +52,11 @@ pub fn repair(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<RepairRepo
     if firsts.is_empty() {
         return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(from));
     }
-    let log = Options::new()
+    let options = Options::new()
         .layout(geometry.layout)
         .segment_capacity_bytes(geometry.segment_capacity)
-        .create_new(true)
-        .open(to)?;
+        .create_new(true);
+    let log = Options { application_tag: identity::tag(from), ..options }.open(to)?;
     let source = Arc::new(bare_core(from, &geometry));
     let mut expected = firsts[0];
     let (report, listing) = (RepairReport::default(), Listing::default());

@@ -16,12 +16,23 @@ use crate::shared::participants::{self, Owner};
 use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::sys::filesystem::Filesystem;
-use crate::{Fill, Layout, Lsn, Policy, Preallocate, Result};
+use crate::{Fill, Layout, LogId, Lsn, Policy, Preallocate, Recovery, Result};
 
 /// The state of a log at one moment.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Stat {
+    /// Which log this is. `None` where an earlier version made it and nobody has opened it for
+    /// writing since.
+    pub log_id: Option<LogId>,
+    /// Grows whenever positions may be given out again that were visible: after a power cut, in a
+    /// copy, with [`Log::truncate`](crate::Log::truncate). 0 without an id.
+    pub epoch: u64,
+    /// What the application said that its records are:
+    /// [`Options::application_tag`](crate::Options::application_tag).
+    pub application_tag: Option<u64>,
+    /// What the newest recovery came to, whichever process recovered the log.
+    pub last_recovery: Option<Recovery>,
     /// How records lie in the segments.
     pub layout: Layout,
     /// When a text log goes on in a new file, and which of its files it keeps.
@@ -159,7 +170,13 @@ pub struct ParticipantStat {
 pub(crate) fn stat(core: &Core) -> Result<Stat> {
     let metrics = metrics::metrics(core);
     let prepared_end = core.words().allocated_end.load(Ordering::Acquire);
+    let identity = core.identity();
+    let identity = identity.as_ref();
     Ok(Stat {
+        log_id: identity.map(|identity| identity.id),
+        epoch: identity.map_or(0, |identity| identity.epoch),
+        application_tag: identity.map(|identity| identity.tag).filter(|tag| *tag != 0),
+        last_recovery: identity.and_then(|identity| identity.recovery).or(core.recovery),
         layout: core.geometry.layout,
         policy: core.policy(),
         begin: metrics.begin,

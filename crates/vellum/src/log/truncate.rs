@@ -1,13 +1,15 @@
 //! Dropping the newest part of a log, as a Raft follower does whose leader disagrees.
 //!
-//! Positions that are dropped are given out again, so nobody else may have the log open.
+//! Positions that are dropped are given out again, in the next epoch, so nobody else may have the
+//! log open.
 //!
 //! A truncation that fails before it has removed anything takes its note back, and the log is as it
 //! was. One that fails later cannot: the log then refuses appends and commits until it is closed
 //! and opened again, which finishes it.
 //!
 //! **If the process dies here**: where the log is cut is noted in the geometry file before
-//! anything is wiped; the next opener wipes to the end.
+//! anything is wiped, and then the next epoch is begun, in which positions are given out again; the
+//! next opener wipes to the end.
 
 use std::sync::Arc;
 
@@ -60,8 +62,9 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     check_plain(core, from)?;
     let geometry = stored_geometry(&core.dir)?;
     let note = |cut| overwrite_geometry(&core.dir, &Geometry { cut, ..geometry });
-    let wiped =
-        note(from.get()).and_then(|()| wipe::wipe(&core.dir, &core.geometry, from, is_half_done));
+    let wiped = note(from.get())
+        .and_then(|()| core.rewind(from))
+        .and_then(|()| wipe::wipe(&core.dir, &core.geometry, from, is_half_done));
     if wiped.is_err() {
         // Nothing is gone yet: without the note the log is as it was.
         *is_half_done = *is_half_done || note(0).is_err();

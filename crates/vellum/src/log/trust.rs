@@ -34,7 +34,7 @@ use crate::shared::primitive::Ordering;
 use crate::shared::region::{Origin, Region};
 use crate::shared::tail_word::{self, Range};
 use crate::shared::words::Words;
-use crate::{ErrorKind, Layout, Lsn, Result};
+use crate::{ErrorKind, Layout, Lsn, RecoveryReason, Result};
 
 /// Bytes before the tail by which a closed log is known again.
 const CLOSING_LEN: u64 = 4096;
@@ -43,6 +43,19 @@ const SECTOR_LEN: u64 = 512;
 /// Bytes of text looked at at a time.
 const STEP: usize = 256 << 10;
 
+/// Why the words cannot be of this boot and this file, if they cannot.
+pub(crate) fn loss(
+    control: &OwnedFd,
+    geometry: &Geometry,
+    boot_id: [u8; 16],
+    region: &Region,
+) -> io::Result<Option<RecoveryReason>> {
+    if !is_same_file(control, region)? {
+        return Ok(Some(RecoveryReason::Moved));
+    }
+    Ok((!geometry.is_of_boot(boot_id)).then_some(RecoveryReason::Reboot))
+}
+
 /// Whether the words were stored in this boot, into this file.
 pub(crate) fn is_same_instance(
     control: &OwnedFd,
@@ -50,12 +63,15 @@ pub(crate) fn is_same_instance(
     boot_id: [u8; 16],
     region: &Region,
 ) -> io::Result<bool> {
+    Ok(loss(control, geometry, boot_id, region)?.is_none())
+}
+
+fn is_same_file(control: &OwnedFd, region: &Region) -> io::Result<bool> {
     let status = fs::fstat(control)?;
-    let is_same_file = region.origin().is_some_and(|origin| {
+    Ok(region.origin().is_some_and(|origin| {
         origin.device.load(Ordering::Relaxed) == status.st_dev
             && origin.inode.load(Ordering::Relaxed) == status.st_ino
-    });
-    Ok(is_same_file && geometry.is_of_boot(boot_id))
+    }))
 }
 
 impl Origin {

@@ -58,6 +58,7 @@ pub struct Options {
     pub(crate) staged_segments_max: Option<u64>,
     pub(crate) on_stage_full: OnStageFull,
     pub(crate) checkpoint_after_bytes: Option<u64>,
+    pub(crate) application_tag: Option<u64>,
 }
 
 impl Options {
@@ -155,6 +156,18 @@ impl Options {
         self
     }
 
+    /// What the application says that its records are: any number but 0, such as the version of its
+    /// encoding. Stored when the log is created, and shown by
+    /// [`Stat::application_tag`](crate::Stat::application_tag). Default: none.
+    ///
+    /// A log that was created with another tag, or with none, is refused with
+    /// [`InvalidOption`](crate::ErrorKind::InvalidOption), and the text names both. Who leaves it
+    /// out takes the log as it is. Costs nothing after opening.
+    pub fn application_tag(mut self, tag: u64) -> Options {
+        self.application_tag = Some(tag);
+        self
+    }
+
     /// Permission bits of the files of a new log, before the umask. Default: `0o666`. Directories
     /// get the matching search bits; who may not write may not lock out those who may.
     ///
@@ -228,6 +241,9 @@ impl Options {
                 "staged_segments_max is {segments}, and must be at least 2: the next segment is \
                  made ready before the last one is full"
             )));
+        }
+        if self.application_tag == Some(0) {
+            return Err(invalid("application_tag is 0, which stands for none; choose another"));
         }
         let shows = matches!(self.preallocate, Some(Preallocate::Recycle | Preallocate::Zeros));
         if self.layout == Some(Layout::Text) && shows {

@@ -10,6 +10,7 @@
 use super::primitive::AtomicU64;
 use super::words::Words;
 use crate::format::control::{HEADER_LEN, ORIGIN_OFFSET};
+use crate::format::identity::{IDENTITY_LEN, IDENTITY_OFFSET};
 use crate::sys::Map;
 
 /// Length of a control file.
@@ -66,6 +67,20 @@ impl Region {
         match &self.memory {
             // SAFETY: as in `words`: it lies in the page before them, at a multiple of 8.
             Memory::Mapped(map) => Some(unsafe { map.as_ptr().add(ORIGIN_OFFSET).cast().as_ref() }),
+            Memory::Heap(_) => None,
+        }
+    }
+
+    /// The copy of the log's identity in the control file (`log::identity`); `None` where no file
+    /// stands behind the words.
+    pub(crate) fn identity_words(&self) -> Option<&[AtomicU64; IDENTITY_LEN / 8]> {
+        const { assert!(IDENTITY_OFFSET >= ORIGIN_OFFSET + size_of::<Origin>()) };
+        const { assert!(IDENTITY_OFFSET + IDENTITY_LEN <= HEADER_LEN) };
+        match &self.memory {
+            Memory::Mapped(map) => {
+                // SAFETY: as in `origin`: it lies in the page before the words, at a multiple of 8.
+                Some(unsafe { map.as_ptr().add(IDENTITY_OFFSET).cast().as_ref() })
+            }
             Memory::Heap(_) => None,
         }
     }

@@ -6,6 +6,7 @@ mod checkpoints;
 mod commits;
 mod damage;
 mod half_done;
+mod identity;
 mod poison;
 mod recycling;
 mod seals;

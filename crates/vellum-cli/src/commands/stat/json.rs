@@ -6,11 +6,14 @@ use serde::Serialize;
 use vellum::Layout;
 
 use super::commits;
+use super::identity::JsonIdentity;
 use super::policy::{JsonPolicy, JsonRemoved};
 use super::watch::Rates;
 
 #[derive(Serialize)]
 pub(super) struct Stat<'a> {
+    #[serde(flatten)]
+    identity: JsonIdentity,
     layout: String,
     begin: u64,
     durable: u64,
@@ -131,6 +134,7 @@ impl<'a> Stat<'a> {
     pub(super) fn new(stat: &vellum::Stat, rates: Option<&'a Rates>) -> Stat<'a> {
         let holder = stat.held_back_by();
         Stat {
+            identity: JsonIdentity::from(stat),
             layout: stat.layout.to_string(),
             begin: stat.begin.get(),
             durable: stat.durable.get(),

@@ -18,7 +18,7 @@ use crate::format::segment::{HEADER_LEN, path};
 use crate::log::core::Core;
 use crate::log::framed::frames::{self, Found};
 use crate::log::pad::{self, Reason};
-use crate::log::positions::{Access, Loss, Positions, Recovery};
+use crate::log::positions::{Access, Found as Changed, Loss, Positions};
 use crate::log::segments;
 use crate::log::window::Window;
 use crate::log::wipe;
@@ -57,9 +57,11 @@ pub(crate) fn find_end(
     if end < durable {
         return Err(damage(core, end, durable));
     }
-    let mut cut_bytes = 0;
+    let (from, mut cut_bytes, mut padded_bytes) = (end, 0, 0);
     match loss {
-        Loss::Words => end = behind_holes(core, &mut window, end, limit, access)?,
+        Loss::Words => {
+            (end, padded_bytes) = behind_holes(core, &mut window, end, limit, access)?;
+        }
         Loss::Power => {
             cut_bytes = torn_len(core, end, limit)?;
             if access == Access::Change {
@@ -67,12 +69,12 @@ pub(crate) fn find_end(
             }
         }
     }
-    let recovery = Some(Recovery { end, durable, cut_bytes });
+    let found = Changed { durable, cut_bytes, padded_bytes, from };
     let durable = if loss == Loss::Power { end } else { durable };
     let newest = if loss == Loss::Power { Lsn::new(end.get().max(1) - 1) } else { newest };
     let allocated_end = core.segment_end(newest).max(core.segment_end(oldest));
     let checkpoint = seal.checkpoint;
-    Ok(Positions { begin, durable, tail: end, allocated_end, checkpoint, recovery })
+    Ok(Positions { begin, durable, tail: end, allocated_end, checkpoint, found })
 }
 
 /// The seal that knows of most, in the newest segment that has any.
@@ -204,16 +206,18 @@ fn behind_holes(
     mut end: Lsn,
     limit: Lsn,
     access: Access,
-) -> Result<Lsn> {
+) -> Result<(Lsn, u64)> {
+    let mut padded_bytes = 0;
     while let Some(next) = frames::find_next(core, end, limit) {
+        let range = Range { start: end, len: next.get() - end.get() };
+        padded_bytes += range.len;
         if access == Access::Change {
-            let range = Range { start: end, len: next.get() - end.get() };
             pad::write(core, range, Reason::Died)?;
             window.forget();
         }
         end = end_of_frames(core, window, next, limit)?;
     }
-    Ok(end)
+    Ok((end, padded_bytes))
 }
 
 /// Bytes from `end` to the end of the last whole frame that stands behind it.

@@ -14,7 +14,7 @@ use crate::error::OsResult;
 use crate::format::segment::text_file_name;
 use crate::log::core::Core;
 use crate::log::pad::{self, Reason};
-use crate::log::positions::{Access, Loss, Positions};
+use crate::log::positions::{Access, Found, Loss, Positions};
 use crate::log::segments::check_contiguous;
 use crate::log::window::open_file;
 use crate::log::wipe;
@@ -39,7 +39,8 @@ pub(crate) fn find_end(
     check_contiguous(core, firsts)?;
     let begin = firsts[0];
     let mut newest = firsts[firsts.len() - 1];
-    let tail = end_of_text(core, firsts, loss, access)?.max(begin);
+    let mut mended = Mended { padded_bytes: 0, from: Lsn::MAX };
+    let tail = end_of_text(core, firsts, loss, access, &mut mended)?.max(begin);
     if (loss, access) == (Loss::Power, Access::Change) {
         let listing = Listing::read(&core.dir)?;
         listing.files.iter().try_for_each(|file| file.remove_plain(&core.dir))?;
@@ -49,8 +50,66 @@ pub(crate) fn find_end(
     // What is there after a power cut will be there after the next.
     let durable = if loss == Loss::Power { tail } else { begin };
     let (allocated_end, checkpoint) = (core.segment_end(newest), Lsn::ZERO);
-    let positions = Positions { begin, durable, tail, allocated_end, checkpoint, recovery: None };
+    let Mended { padded_bytes, from } = mended;
+    let found = Found { durable: begin, cut_bytes: 0, padded_bytes, from: from.min(tail) };
+    let positions = Positions { begin, durable, tail, allocated_end, checkpoint, found };
     Ok(behind_missing(core, positions, &list(&core.dir)?))
+}
+
+/// What was filled in, and from where on lines may not be what they were.
+struct Mended {
+    padded_bytes: u64,
+    from: Lsn,
+}
+
+impl Mended {
+    /// Notes a place that is filled in: the line in which it begins has lost something.
+    fn note(&mut self, core: &Core, range: Range) -> Result<()> {
+        self.padded_bytes += range.len;
+        if range.start < self.from {
+            self.from = start_of_line(core, range.start)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the line begins in which `end` lies, or that ends there. A line that fills a segment goes
+/// on in the next.
+fn start_of_line(core: &Core, mut end: Lsn) -> Result<Lsn> {
+    let listing = Listing::read(&core.dir)?;
+    loop {
+        let first = core.segment_of(Lsn::new(end.get() - 1));
+        match listing.get(first) {
+            None => return Ok(end),
+            // Nothing tells without decompressing it.
+            Some(file) if file.is_compressed => return Ok(first),
+            Some(_) => {}
+        }
+        if core.open_to_read(first)?.data_len()? < end.get() - first.get() {
+            return Ok(end);
+        }
+        match last_newline(core, first, end)? {
+            Some(newline) => return Ok(Lsn::new(newline.get() + 1)),
+            None => end = first,
+        }
+    }
+}
+
+/// The last newline between `first`, where a segment starts, and `end` in it.
+fn last_newline(core: &Core, first: Lsn, mut end: Lsn) -> Result<Option<Lsn>> {
+    const STEP: u64 = 64 << 10;
+    let segment = core.open_to_read(first)?;
+    let mut bytes = vec![0; STEP as usize];
+    while end > first {
+        let start = Lsn::new(end.get().saturating_sub(STEP).max(first.get()));
+        let wanted = (end.get() - start.get()) as usize;
+        let count = segment.read(start, &mut bytes[..wanted])?;
+        if let Some(newline) = memchr::memrchr(b'\n', &bytes[..count]) {
+            return Ok(Some(Lsn::new(start.get() + newline as u64)));
+        }
+        end = start;
+    }
+    Ok(None)
 }
 
 /// Whether the file is gone that the next record would go to, or that it would have to leave.
@@ -81,7 +140,13 @@ pub(crate) fn behind_missing(core: &Core, positions: Positions, firsts: &[Lsn]) 
 ///
 /// NULs before that were reserved by the dead, and are padded; or they were skipped at the end of
 /// a segment, and are cut off its file as its writer was about to do.
-fn end_of_text(core: &Core, firsts: &[Lsn], loss: Loss, access: Access) -> Result<Lsn> {
+fn end_of_text(
+    core: &Core,
+    firsts: &[Lsn],
+    loss: Loss,
+    access: Access,
+    mended: &mut Mended,
+) -> Result<Lsn> {
     let mut tail = firsts[0];
     let is_torn = (loss, access) == (Loss::Power, Access::Change);
     let mut newest_plain = None;
@@ -99,6 +164,7 @@ fn end_of_text(core: &Core, firsts: &[Lsn], loss: Loss, access: Access) -> Resul
         for Range { start, len } in text_runs(core, &mut listing, *first)? {
             if start > text_end && access == Access::Change {
                 let hole = Range { start: text_end, len: start.get() - text_end.get() };
+                mended.note(core, hole)?;
                 pad::write(core, hole, Reason::Died)?;
             }
             text_end = Lsn::new(start.get() + len);
@@ -106,8 +172,8 @@ fn end_of_text(core: &Core, firsts: &[Lsn], loss: Loss, access: Access) -> Resul
         if text_end > *first {
             if access == Access::Change {
                 for (first, end) in uncut.drain(..) {
-                    let end = if end == first { mark_empty(core, first) } else { end };
-                    let end = if is_torn { end_line(core, first, end)? } else { end };
+                    let end = if end == first { mark_empty(core, first, mended)? } else { end };
+                    let end = if is_torn { end_line(core, first, end, mended)? } else { end };
                     pad::cut_off(&core.open_unmapped(first)?, end)?;
                 }
             }
@@ -118,7 +184,7 @@ fn end_of_text(core: &Core, firsts: &[Lsn], loss: Loss, access: Access) -> Resul
         }
     }
     match newest_plain.filter(|_| is_torn) {
-        Some(first) => end_line(core, first, tail),
+        Some(first) => end_line(core, first, tail, mended),
         None => Ok(tail),
     }
 }
@@ -126,14 +192,15 @@ fn end_of_text(core: &Core, firsts: &[Lsn], loss: Loss, access: Access) -> Resul
 /// Puts a short marker into a closed file without text: an empty one would pass for one that
 /// somebody has emptied. Returns where the text ends now: where it did, if there is no space for
 /// that.
-fn mark_empty(core: &Core, first: Lsn) -> Lsn {
+fn mark_empty(core: &Core, first: Lsn, mended: &mut Mended) -> Result<Lsn> {
     let marker = Range { start: first, len: EMPTY_MARKER_LEN };
-    pad::write(core, marker, Reason::Died).map_or(first, |()| marker.end())
+    mended.note(core, marker)?;
+    Ok(pad::write(core, marker, Reason::Died).map_or(first, |()| marker.end()))
 }
 
 /// Ends the line before `end`, in the segment at `first`, if a power cut has torn it; returns where
 /// it ends now. One that fills its segment ends in the next.
-fn end_line(core: &Core, first: Lsn, end: Lsn) -> Result<Lsn> {
+fn end_line(core: &Core, first: Lsn, end: Lsn, mended: &mut Mended) -> Result<Lsn> {
     let mut last = *b"\n";
     if end > first {
         core.open_to_read(first)?.read(Lsn::new(end.get() - 1), &mut last)?;
@@ -141,6 +208,7 @@ fn end_line(core: &Core, first: Lsn, end: Lsn) -> Result<Lsn> {
     if last == *b"\n" {
         return Ok(end);
     }
+    mended.note(core, Range { start: end, len: 1 })?;
     if end == core.segment_end(first) {
         make_missing(core, end)?;
     }

@@ -20,6 +20,8 @@ fn a_full_disk_keeps_no_log_from_being_recovered() {
             log.append_durable(&payload(log.layout(), seed, 700)).unwrap();
         }
         let expected = read_all(&log);
+        let (id, mut epoch) = (log.id(), log.epoch());
+        let taken = log.position(expected[49].0).unwrap();
         drop(log);
         fill(&mount.path().join("hog"));
         for has_control in [true, true, false] {
@@ -31,6 +33,9 @@ fn a_full_disk_keeps_no_log_from_being_recovered() {
             let log = Options::new().open(&place).unwrap();
             assert_holds(&log, &expected);
             assert!(log.recovery().is_some());
+            assert!(log.id() == id && log.epoch() > epoch, "the epoch needs no space");
+            assert_eq!(log.resolve(taken).unwrap(), expected[49].0);
+            epoch = log.epoch();
         }
         let log = Options::new().open(&place).unwrap();
         let error = (0..1000).find_map(|_| log.append_durable(&[1; 4000]).err()).unwrap();

@@ -153,3 +153,35 @@ fn a_file_that_retention_removed_and_a_power_cut_brings_back_is_removed_again() 
         assert_sound(&log);
     }
 }
+
+#[test]
+fn positions_of_lines_that_a_closed_file_has_lost_are_refused() {
+    let dir = scratch();
+    let log = rotating(1000).open(place(&dir)).unwrap();
+    let mut taken = Vec::new();
+    for number in 0..25 {
+        let lsn = log.append(&line(number, 100)).unwrap();
+        taken.push(log.position(lsn).unwrap());
+    }
+    drop(log);
+    // Whole lines, so that nothing in the file tells.
+    cut(&segment_files(&place(&dir))[1], 300);
+    in_another_boot(&place(&dir));
+    let log = Options::new().open(place(&dir)).unwrap();
+    for (position, number) in taken.iter().zip(0..) {
+        match log.reader_at(*position) {
+            Ok(mut reader) => {
+                assert_eq!(reader.next().unwrap().unwrap().payload, line(number, 100));
+                assert!(!(17..20).contains(&number));
+            }
+            Err(error) => {
+                assert!((17..20).contains(&number), "{number}");
+                assert_eq!(error.kind(), vellum::ErrorKind::OutOfRange, "{error}");
+            }
+        }
+    }
+    // Who had read up to the first of them goes on behind.
+    let mut reader = log.reader_at_next(taken[17]).unwrap();
+    assert_eq!(reader.next().unwrap().unwrap().payload, line(20, 100));
+    assert_eq!(log.resolve_next(taken[18]).unwrap_err().kind(), vellum::ErrorKind::OutOfRange);
+}
