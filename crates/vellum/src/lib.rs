@@ -47,8 +47,8 @@ mod shared;
 pub mod tracing;
 
 pub use self::log::{
-    Batch, CommitStat, Committer, Completion, Damage, Gap, Hold, HoldKind, InFlight, Log,
-    ParticipantStat, ProcessState, Reader, Record, RecordWriter, Recovery, RemovedFiles,
+    Batch, CommitStat, Committer, Completion, Cursor, CursorHold, CursorStat, Damage, Gap, Hold,
+    HoldKind, InFlight, Log, ParticipantStat, ProcessState, Reader, Record, RecordWriter, Recovery, RemovedFiles,
     RemovedStat, RepairReport, Reservation, SegmentKeeper, SegmentStat, SegmentState, Stat,
     TrimReport, VerifyReport, repair,
 };

@@ -18,13 +18,14 @@ use crate::log::control::{
     write_geometry,
 };
 use crate::log::names::{
-    CONTROL_NAME, CURRENT_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_COMPRESSED_NAME,
-    UNFINISHED_CONTROL_NAME, UNFINISHED_CURRENT_NAME,
+    CONTROL_NAME, CURRENT_NAME, CURSORS_NAME, GEOMETRY_NAME, LOCK_NAME,
+    UNFINISHED_COMPRESSED_NAME, UNFINISHED_CONTROL_NAME, UNFINISHED_CURRENT_NAME,
+    UNFINISHED_CURSORS_NAME,
 };
 use crate::log::positions::{Access, Loss, Positions, Recovery};
 use crate::log::rebuild;
 use crate::segment::rights::Rights;
-use crate::segment::{SPARE_SUFFIX, STAGE_SUFFIX, UNFINISHED_NAME, list, names};
+use crate::segment::{SPARE_SUFFIX, STAGE_SUFFIX, UNFINISHED_NAME, list, listing, names};
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::{Error, ErrorKind, Fill, Options, Result, knowledge, sys};
@@ -81,6 +82,8 @@ pub(crate) fn check_is_ours(dir: &Dir, may_create: bool) -> Result<()> {
             CURRENT_NAME,
             UNFINISHED_CURRENT_NAME,
             UNFINISHED_COMPRESSED_NAME,
+            CURSORS_NAME,
+            UNFINISHED_CURSORS_NAME,
         ];
         others.contains(&name.as_str())
             || name.ends_with(SPARE_SUFFIX)
@@ -119,6 +122,8 @@ pub(crate) fn make_control(
     let (options, advice) = options.with_room_to_rotate().advised(dir.path(), filesystem)?;
     let geometry = new_geometry(&options, filesystem, this_boot()?);
     let rights = &Rights::of_new_log(dir, mode).or_os("look at", dir)?;
+    // Cursors of the log that was here before mean nothing in this one.
+    listing::remove(dir, &dir.join(CURSORS_NAME))?;
     write_geometry(dir, &geometry, rights)?;
     let control = write_control(dir, &geometry, Positions::of_new_log(&geometry), rights)?;
     if geometry.fill == Fill::Staged {

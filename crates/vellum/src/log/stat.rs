@@ -1,12 +1,15 @@
 //! What can be told of a log from outside: positions, segments, participants.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::format::segment::header_len;
 use crate::log::core::Core;
+use crate::log::cursors::stat::CursorStat;
+use crate::log::cursors;
 use crate::log::gap::{self, Gap};
 use crate::log::holds::{self, Hold, InFlight, ProcessState};
 use crate::segment::listing::Listing;
@@ -81,6 +84,10 @@ pub struct Stat {
     /// names and lengths alone: what is damaged inside of files [`Log::verify`](crate::Log::verify)
     /// tells.
     pub gaps: Vec<Gap>,
+    /// The named cursors, in the order of their names.
+    pub cursors: Vec<CursorStat>,
+    /// Why the cursors cannot be read. Then no file is removed: one of them may hold it.
+    pub cursors_fault: Option<String>,
     /// Who is attached.
     pub participants: Vec<ParticipantStat>,
     /// Who holds what others may wait for, at this moment: in a busy log something is held nearly
@@ -186,7 +193,11 @@ pub struct ParticipantStat {
 }
 
 /// Looks at everything, changes nothing.
-pub(crate) fn stat(core: &Core) -> Result<Stat> {
+pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
+    let (cursors, cursors_fault) = match cursors::stat::stat(core) {
+        Ok(cursors) => (cursors, None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
     let words = core.words();
     let published = tail_word::published(words);
     let tail = tail_word::tail(words);
@@ -218,6 +229,8 @@ pub(crate) fn stat(core: &Core) -> Result<Stat> {
         poison: commit::is_poisoned(&words.commits).then(|| core.poisoned().to_string()),
         segments: segments(core, tail)?,
         gaps: gap::gaps(core)?,
+        cursors,
+        cursors_fault,
         participants: participants(core),
         holds: holds::holds(core),
     })

@@ -43,7 +43,7 @@ impl Core {
 
     /// The error of who has waited in vain for what `hold` says.
     #[cold]
-    fn timed_out(&self, hold: Option<Hold>) -> Error {
+    pub(crate) fn timed_out(&self, hold: Option<Hold>) -> Error {
         let blame = hold.map_or_else(
             || "others came first, one after the other".to_string(),
             |hold| hold.to_string(),

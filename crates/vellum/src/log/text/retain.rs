@@ -62,7 +62,7 @@ impl Core {
 
     /// When the last record of each file was written, at the latest. What tells of the future is
     /// not believed, and no file is younger than one behind it.
-    fn ends_of(&self, files: &[SegmentFile], now: u64) -> Vec<u64> {
+    pub(crate) fn ends_of(&self, files: &[SegmentFile], now: u64) -> Vec<u64> {
         let is_past = |time: &u64| *time <= now;
         let changed = |file: &SegmentFile| {
             let stat = self.dir.stat(&file.path).ok()?;
@@ -85,7 +85,7 @@ impl Core {
     }
 
     /// Lengths of files; of the one that is written, that of its text.
-    fn lens_of(&self, files: &[SegmentFile]) -> Result<Vec<u64>> {
+    pub(crate) fn lens_of(&self, files: &[SegmentFile]) -> Result<Vec<u64>> {
         let tail = tail_word::tail(self.words());
         let len = |file: &SegmentFile| {
             if self.segment_of(tail) == file.first {
@@ -141,14 +141,19 @@ impl Writer<'_> {
         let files = Listing::read(&self.dir)?.files;
         let left_over = Listing::count_before(&files, self.begin());
         let (files_left, excess) = (&files[left_over..], self.excess(policy, &files[left_over..])?);
-        let gone = left_over + excess.len();
+        let mut gone = left_over + excess.len();
         if gone > left_over {
+            // Before the lock, which writers need.
+            let holding = self.sync_holding_cursors()?;
             let lens: Vec<u64> =
                 files_left[..excess.len()].iter().map(|file| self.len_of(file)).collect();
             let _held = self.lock_prepare()?;
+            let kept = self.held_from(holding)?;
+            gone = left_over + Listing::count_before(files_left, kept).min(excess.len());
             let begin = words.begin.fetch_max(files[gone].first.get(), Ordering::SeqCst);
             // Others may have come first with some of them.
-            for ((file, rule), len) in files_left.iter().zip(&excess).zip(lens) {
+            let removed = files_left[..gone - left_over].iter();
+            for ((file, rule), len) in removed.zip(&excess).zip(lens) {
                 if file.first.get() >= begin {
                     words.removed.count(*rule, len);
                 }
