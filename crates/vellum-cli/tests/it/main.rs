@@ -13,6 +13,7 @@ mod bench_write;
 mod browser;
 mod cat;
 mod commit;
+mod cursor;
 mod demo;
 mod gaps;
 mod help;

@@ -8,6 +8,7 @@ use vellum::Layout;
 use super::commits;
 use super::policy::{JsonPolicy, JsonRemoved};
 use super::watch::Rates;
+use crate::commands::cursor::JsonCursor;
 
 #[derive(Serialize)]
 pub(super) struct Stat<'a> {
@@ -41,6 +42,9 @@ pub(super) struct Stat<'a> {
     segments: Vec<Segment>,
     /// Files that are missing, empty or cut short.
     gaps: Vec<Gap>,
+    cursors: Vec<JsonCursor>,
+    /// Why the cursors cannot be read.
+    cursors_fault: Option<String>,
     participants: Vec<Participant>,
     holds: Vec<Hold>,
     /// What came in the last second, where somebody watches.
@@ -150,6 +154,8 @@ impl<'a> Stat<'a> {
             held_back_by: holder.map(|holder| Holder { index: holder.index, pid: holder.pid }),
             segments: stat.segments.iter().map(Segment::from).collect(),
             gaps: stat.gaps.iter().map(Gap::from).collect(),
+            cursors: stat.cursors.iter().map(JsonCursor::from).collect(),
+            cursors_fault: stat.cursors_fault.clone(),
             participants: stat.participants.iter().map(Participant::from).collect(),
             holds: stat.holds.iter().map(Hold::from).collect(),
             rates,

@@ -145,6 +145,15 @@ fn a_cursor_holds_nothing_that_is_too_old() {
     assert!(cursor.skip_overrun().unwrap().is_some());
 }
 
+/// Ends the trimmer, however its test ends.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A thread trims all it can while another one sets a cursor back and has it hold.
 #[test]
 fn no_record_is_removed_in_front_of_a_cursor_that_is_set_at_that_moment() {
@@ -159,6 +168,7 @@ fn no_record_is_removed_in_front_of_a_cursor_that_is_set_at_that_moment() {
                     log.trim(log.published()).unwrap();
                 }
             });
+            let _over = Over(&is_over);
             for round in 0..150 {
                 append(&log, 3, round);
                 // The trimmer may be first.
@@ -173,7 +183,6 @@ fn no_record_is_removed_in_front_of_a_cursor_that_is_set_at_that_moment() {
                 assert!(begin <= position, "the log begins at {begin}, the cursor is at {position}");
                 cursor.unhold().unwrap();
             }
-            is_over.store(true, Ordering::Relaxed);
         });
     }
 }
