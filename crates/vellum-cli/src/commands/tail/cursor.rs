@@ -29,6 +29,7 @@ pub(super) fn run(args: &TailArgs, name: &str) -> Result<Outcome> {
         skips_damage: args.skip_damage || log.layout() == Layout::Text,
         has_positions: args.positions,
         moved_to: position,
+        printed: position,
         has_gaps: false,
         cursor,
         acks,
@@ -56,8 +57,10 @@ struct Tail {
     printer: Printer,
     skips_damage: bool,
     has_positions: bool,
-    /// Where the cursor was moved last.
+    /// Where the cursor was moved last, or up to where standard output has taken records.
     moved_to: Lsn,
+    /// The position behind the record that was printed last.
+    printed: Lsn,
     has_gaps: bool,
     /// Where acknowledgements come from; without, what was printed is finished.
     acks: Option<Acks>,
@@ -105,6 +108,7 @@ impl Tail {
             self.printer.output.bytes(format!("{next}\t").as_bytes())?;
         }
         self.printer.print(record)?;
+        self.printed = next;
         // Now and then the cursor moves while there is more to print.
         match next.get().saturating_sub(self.moved_to.get()) < MOVE_EVERY_BYTES {
             true => Ok(()),
@@ -124,7 +128,7 @@ impl Tail {
                     if let Some(gap) = self.cursor.skip_overrun()? {
                         output::say(&gap);
                         self.has_gaps = true;
-                        self.moved_to = gap.to;
+                        (self.moved_to, self.printed) = (gap.to, gap.to);
                     }
                 }
                 Err(error) => return Err(error.into()),
@@ -139,9 +143,8 @@ impl Tail {
         if position <= self.moved_to {
             return Ok(());
         }
-        match &self.acks {
-            Some(acks) => drop(acks.printed.fetch_max(position.get(), Ordering::AcqRel)),
-            None => self.cursor.commit(position)?,
+        if self.acks.is_none() {
+            self.cursor.commit(position)?;
         }
         self.moved_to = position;
         Ok(())
@@ -156,15 +159,15 @@ impl Tail {
     /// The end of all; whether everything was acknowledged.
     fn end(&mut self) -> Result<bool> {
         let Some(acks) = &mut self.acks else { return Ok(true) };
-        while acks.finished < self.moved_to && !acks.is_deaf {
+        while acks.finished < self.printed && !acks.is_deaf {
             acks.wait()?;
         }
-        if acks.finished >= self.moved_to {
+        if acks.finished >= self.printed {
             return Ok(true);
         }
         output::say(format_args!(
             "printed up to {} and acknowledged up to {}; the rest is printed again next time",
-            self.moved_to, acks.finished
+            self.printed, acks.finished
         ));
         Ok(false)
     }

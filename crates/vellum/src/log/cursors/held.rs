@@ -39,7 +39,6 @@ impl Core {
     /// Bytes from `lsn` to the end of what readers see; of a text log, bytes of text.
     pub(crate) fn bytes_behind(&self, lsn: Lsn) -> Result<u64> {
         let published = tail_word::published(self.words()).get();
-        let lsn = lsn.max(self.begin());
         if self.geometry.layout == Layout::Framed {
             return Ok(published.saturating_sub(lsn.get()));
         }

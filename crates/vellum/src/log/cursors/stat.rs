@@ -25,7 +25,8 @@ pub struct CursorStat {
     pub hold: Option<CursorHold>,
     /// When it was committed or set last.
     pub committed_at: SystemTime,
-    /// Bytes from the cursor to the published end; of a text log, bytes of text.
+    /// Bytes from the cursor to the published end, or zero if no record is there; of a text log,
+    /// bytes of text.
     pub lag_bytes: u64,
     /// Records from the cursor to the published end, if they take no more than 1 MiB.
     pub lag_records: Option<u64>,
@@ -61,8 +62,12 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Vec<CursorStat>> {
 }
 
 fn stat_of(core: &Arc<Core>, index: usize, entry: Entry) -> Result<CursorStat> {
-    let lag_bytes = core.bytes_behind(entry.lsn)?;
     let begin = core.begin();
+    let from = entry.lsn.max(begin);
+    let bytes = core.bytes_behind(from)?;
+    let lag_records = lag_records(core, from, bytes);
+    // A commit of the log leaves a frame behind that is no record.
+    let lag_bytes = if lag_records == Some(0) { 0 } else { bytes };
     let missing = (entry.lsn < begin).then(|| gap::removed(core, entry.lsn, begin, &entry.name));
     let is_owned = core.is_cursor_owned(index);
     let limits = CursorHold { max_bytes: entry.held_bytes_max, max_age: entry.held_age_max };
@@ -71,8 +76,8 @@ fn stat_of(core: &Arc<Core>, index: usize, entry: Entry) -> Result<CursorStat> {
         hold: entry.holds.then_some(limits),
         committed_at: at(entry.committed_at),
         lag_bytes,
-        lag_records: lag_records(core, entry.lsn.max(begin), lag_bytes),
-        lag_time: lag_time(core, entry.lsn.max(begin), lag_bytes),
+        lag_records,
+        lag_time: lag_time(core, from, lag_bytes),
         is_owned,
         owner: if is_owned { core.cursor_owner(index) } else { None },
         missing_bytes: missing.map_or(0, |gap| gap.bytes_max),
