@@ -7,6 +7,7 @@
 //! | [`append`], [`batch`], [`reservation`] | writing records |
 //! | [`commit`], [`committer`] | surviving a power cut |
 //! | [`reader`] | reading and following, what is missing |
+//! | [`cursor`] | named positions |
 //! | [`upkeep`], [`stat`], [`verify`] | looking after a log |
 //!
 //! Below them are `boundary`, which every function goes through, so that no panic crosses it and
@@ -31,6 +32,7 @@ pub mod batch;
 mod boundary;
 pub mod commit;
 pub mod committer;
+pub mod cursor;
 mod growing;
 pub mod last_error;
 pub mod log;
@@ -46,7 +48,9 @@ pub mod version;
 /// What the header promises about threads, checked by the compiler.
 #[allow(dead_code, reason = "it only has to compile")]
 mod threads {
-    use vellum::{Batch, Committer, Completion, Log, Reader, Reservation, SegmentKeeper, Stat};
+    use vellum::{
+        Batch, Committer, Completion, Cursor, Log, Reader, Reservation, SegmentKeeper, Stat,
+    };
 
     /// Handles that C takes as const: any number of threads at once.
     const fn is_shared<T: Send + Sync>() {}
@@ -58,6 +62,7 @@ mod threads {
         is_shared::<Committer>();
         is_shared::<Completion>();
         is_shared::<Stat>();
+        is_shared::<Cursor>();
         moves::<Reader>();
         moves::<Batch<'static>>();
         moves::<Reservation<'static>>();

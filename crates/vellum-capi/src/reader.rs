@@ -79,11 +79,7 @@ pub extern "C" fn vellum_reader_open(
         let log = required(log, "log")?;
         let place = required(reader, "reader")?;
         let reader = log.log.reader(Lsn::new(from))?;
-        place.write(Box::into_raw(Box::new(vellum_reader {
-            reader,
-            gaps: Vec::new(),
-            texts: None,
-        })));
+        place.write(Box::into_raw(Box::new(reader_of(reader))));
         Ok(VELLUM_OK)
     })
 }
@@ -176,6 +172,11 @@ pub extern "C" fn vellum_reader_close(reader: Option<Box<vellum_reader>>) {
         drop(reader);
         Ok(())
     });
+}
+
+/// A reader as C gets it.
+pub(crate) fn reader_of(reader: Reader) -> vellum_reader {
+    vellum_reader { reader, gaps: Vec::new(), texts: None }
 }
 
 fn lend(record: Option<Record<'_>>, place: &mut MaybeUninit<vellum_record>) -> vellum_status {

@@ -28,12 +28,12 @@ use crate::status::vellum_status::VELLUM_OK;
 /// From vellum_stat_take, until vellum_stat_free, which ends everything borrowed from it. Any
 /// number of threads may look at it at once.
 pub struct vellum_stat {
-    stat: Stat,
-    texts: Texts,
+    pub(crate) stat: Stat,
+    pub(crate) texts: Texts,
 }
 
 /// Texts as C gets them.
-struct Texts {
+pub(crate) struct Texts {
     preallocate_reason: CString,
     fill_reason: CString,
     filesystem: CString,
@@ -43,6 +43,8 @@ struct Texts {
     segments: Vec<CString>,
     holds: Vec<CString>,
     gaps: Vec<GapTexts>,
+    pub(crate) cursors: Vec<CString>,
+    cursors_fault: Option<CString>,
 }
 
 impl Texts {
@@ -58,6 +60,8 @@ impl Texts {
             segments: stat.segments.iter().map(|segment| path_text(&segment.path)).collect(),
             holds: stat.holds.iter().map(|hold| text(hold.to_string().as_bytes())).collect(),
             gaps: stat.gaps.iter().map(GapTexts::of).collect(),
+            cursors: stat.cursors.iter().map(|cursor| text(cursor.name.as_bytes())).collect(),
+            cursors_fault: stat.cursors_fault.as_ref().map(|fault| text(fault.as_bytes())),
         }
     }
 }
@@ -119,6 +123,10 @@ pub struct vellum_summary {
     pub can_sync_name: u64,
     /// Stretches of a text log that are missing: vellum_stat_gap.
     pub gap_count: u64,
+    /// Named cursors: vellum_stat_cursor.
+    pub cursor_count: u64,
+    /// Why the cursors cannot be read, or NULL. Then no file is removed.
+    pub cursors_fault: *const c_char,
 }
 
 // SAFETY: repr(C), size first, words, pointers and two pairs of half words.
@@ -235,6 +243,8 @@ fn summary_of(stat: &Stat, texts: &Texts) -> vellum_summary {
         hold_count: stat.holds.len() as u64,
         can_sync_name: u64::from(stat.can_sync_name),
         gap_count: stat.gaps.len() as u64,
+        cursor_count: stat.cursors.len() as u64,
+        cursors_fault: or_null(texts.cursors_fault.as_deref()),
     }
 }
 

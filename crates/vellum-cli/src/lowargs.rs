@@ -26,10 +26,10 @@ pub(crate) use bench::{
 };
 pub(crate) use internal::{DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs};
 pub(crate) use policy::{PolicyArgs, TailArgs};
-pub(crate) use values::Position;
 pub(crate) use upkeep::{
     CheckpointArgs, CursorArgs, PrepareArgs, RepairArgs, RotateArgs, TrimArgs, TruncateArgs,
 };
+pub(crate) use values::Position;
 
 /// Reads the command line of this process; a wrong one ends it.
 pub(crate) fn parse() -> Command {

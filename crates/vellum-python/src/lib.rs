@@ -6,6 +6,7 @@
 //! released, so a forked child finds everything in order.
 
 mod bytes;
+mod cursor;
 mod error;
 mod format;
 mod lines;
@@ -19,6 +20,8 @@ use pyo3::prelude::*;
 /// Native part of `vellum_log`; import that.
 #[pymodule]
 mod _vellum_log {
+    #[pymodule_export]
+    use crate::cursor::Cursor;
     #[pymodule_export]
     use crate::lines::LineWriter;
     #[pymodule_export]

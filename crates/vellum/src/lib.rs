@@ -48,9 +48,9 @@ pub mod tracing;
 
 pub use self::log::{
     Batch, CommitStat, Committer, Completion, Cursor, CursorHold, CursorStat, Damage, Gap, Hold,
-    HoldKind, InFlight, Log, ParticipantStat, ProcessState, Reader, Record, RecordWriter, Recovery, RemovedFiles,
-    RemovedStat, RepairReport, Reservation, SegmentKeeper, SegmentStat, SegmentState, Stat,
-    TrimReport, VerifyReport, repair,
+    HoldKind, InFlight, Log, ParticipantStat, ProcessState, Reader, Record, RecordWriter, Recovery,
+    RemovedFiles, RemovedStat, RepairReport, Reservation, SegmentKeeper, SegmentStat, SegmentState,
+    Stat, TrimReport, VerifyReport, repair,
 };
 pub use advice::{Advice, FileAdvice, LogAdvice};
 pub use error::{Error, ErrorKind, Result};

@@ -5,7 +5,7 @@
 rotation that loses nothing, no lock, no server, no thread.
 """
 
-from vellum_log._vellum_log import Log, Reader, Record
+from vellum_log._vellum_log import Cursor, Log, Reader, Record
 from vellum_log.errors import (
     Abandoned,
     AlreadyExists,
@@ -32,6 +32,7 @@ from vellum_log.errors import (
 )
 from vellum_log.handler import VellumHandler
 from vellum_log.reports import (
+    CursorStat,
     Damage,
     Gap,
     Hold,
@@ -50,6 +51,8 @@ __all__ = [
     "AlreadyExists",
     "Busy",
     "Corrupt",
+    "Cursor",
+    "CursorStat",
     "Damage",
     "Error",
     "ErrorKind",

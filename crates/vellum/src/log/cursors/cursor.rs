@@ -23,9 +23,9 @@ use crate::log::window::Window;
 use crate::log::writer::Writer;
 use crate::shared::participants::CURSOR_OWNER_BYTE;
 use crate::shared::tail_word;
+use crate::sys::clock;
 use crate::sys::inherited::Kept;
 use crate::sys::lock::{self, Kind};
-use crate::sys::clock;
 use crate::{Error, ErrorKind, Lsn, Result};
 
 /// How much a cursor keeps from being removed.
@@ -286,17 +286,20 @@ impl Cursor {
         *self.owned.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Removes the cursor, and what it holds back with it.
+    /// Removes the cursor, and what it holds back with it. Later calls return
+    /// [`NotFound`](crate::ErrorKind::NotFound).
     ///
     /// # Errors, Durability, Cost
     ///
     /// As for [`commit`](Cursor::commit).
-    pub fn remove(self) -> Result<()> {
+    pub fn remove(&self) -> Result<()> {
         self.checked(|| {
             let mut change = self.core.writer()?.change_cursors()?;
             let (index, _) = self.find_in(&change)?;
             change.store(index, None)?;
-            change.sync_twice(index)
+            change.sync_twice(index)?;
+            self.disown();
+            Ok(())
         })
     }
 
@@ -428,7 +431,9 @@ impl Cursor {
 
     fn owned_by_another(&self, index: usize) -> Error {
         let who = match self.core.cursor_owner(index) {
-            Some(pid) if pid == std::process::id() => format!("another handle of this process, {pid}"),
+            Some(pid) if pid == std::process::id() => {
+                format!("another handle of this process, {pid}")
+            }
             Some(pid) => format!("process {pid}"),
             None => "another process".into(),
         };

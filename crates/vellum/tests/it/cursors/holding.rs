@@ -180,7 +180,10 @@ fn no_record_is_removed_in_front_of_a_cursor_that_is_set_at_that_moment() {
                 let position = cursor.position().unwrap();
                 append(&log, 20, round);
                 let begin = log.begin();
-                assert!(begin <= position, "the log begins at {begin}, the cursor is at {position}");
+                assert!(
+                    begin <= position,
+                    "the log begins at {begin}, the cursor is at {position}"
+                );
                 cursor.unhold().unwrap();
             }
         });
