@@ -142,7 +142,12 @@ fn making(core: &Core) -> Options {
         never_create: false,
         create_new: true,
         needs_lock: false,
-        policy: if is_text { PolicyUpdate::of(core.policy()) } else { PolicyUpdate::default() },
+        policy: match is_text {
+            true => PolicyUpdate::of(core.policy()),
+            false => {
+                PolicyUpdate { retain_bytes: core.policy().retain_bytes, ..PolicyUpdate::default() }
+            }
+        },
         ..joining(core)
     }
 }

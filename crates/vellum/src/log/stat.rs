@@ -28,7 +28,7 @@ use crate::{Fill, Layout, Lsn, Policy, Preallocate, Result};
 pub struct Stat {
     /// How records lie in the segments.
     pub layout: Layout,
-    /// When a text log goes on in a new file, and which of its files it keeps.
+    /// When a text log goes on in a new file, and which of its files a log keeps.
     pub policy: Policy,
     /// Oldest position still kept.
     pub begin: Lsn,

@@ -11,6 +11,7 @@ use zerocopy::IntoBytes;
 use crate::error::OsResult;
 use crate::format::segment::SegmentHeader;
 use crate::log::core::Core;
+use crate::log::prepare_lock::Prepare;
 use crate::log::read::{not_a_start, starts_record};
 use crate::log::window::Window;
 use crate::log::writer::Writer;
@@ -64,6 +65,12 @@ pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
         None => before,
     };
     let begin = Lsn::new(words.begin.load(Ordering::Acquire).max(before.get()));
+    Ok(TrimReport { begin, segments_removed: drop_before(writer, held, begin)?, held_at })
+}
+
+/// Drops what lies before `begin`, where a record starts; returns how many files went.
+pub(crate) fn drop_before(writer: Writer<'_>, held: Prepare<'_>, begin: Lsn) -> Result<u64> {
+    let (core, words) = (writer.core, writer.core.words());
     let noted = remember(core, begin)?;
     words.begin.store(begin.get(), Ordering::SeqCst);
     drop(held);
@@ -78,7 +85,7 @@ pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
     writer.forget_gone();
     words.full.made_space();
     core.use_spares_ahead();
-    Ok(TrimReport { begin, segments_removed: removed?, held_at })
+    removed
 }
 
 /// The start of a record at `lsn`, or at the start of the segment before it where one starts there.

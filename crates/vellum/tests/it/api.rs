@@ -8,6 +8,7 @@ mod events;
 mod model;
 mod reading;
 mod reserving;
+mod retaining;
 mod round_trip;
 mod sharing;
 mod small;

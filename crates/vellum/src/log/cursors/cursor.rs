@@ -26,7 +26,7 @@ use crate::shared::tail_word;
 use crate::sys::clock;
 use crate::sys::inherited::Kept;
 use crate::sys::lock::{self, Kind};
-use crate::{Error, ErrorKind, Lsn, Result};
+use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
 /// How much a cursor keeps from being removed.
 ///
@@ -37,7 +37,7 @@ pub struct CursorHold {
     /// Bytes that it keeps at most; `None` is all. Counted in whole files.
     pub max_bytes: Option<u64>,
     /// How old a record may be that it keeps, in whole seconds; `None` is any age. Counted in whole
-    /// files: a file is as old as its newest record.
+    /// files: a file is as old as its newest record. For text logs.
     pub max_age: Option<Duration>,
 }
 
@@ -196,7 +196,8 @@ impl Cursor {
     /// # Errors
     ///
     /// [`Trimmed`](crate::ErrorKind::Trimmed) if records were removed in front of the cursor
-    /// already; otherwise as for [`set`](Cursor::set).
+    /// already; [`Unsupported`](crate::ErrorKind::Unsupported) for a limit of age in a framed log,
+    /// which does not know when its records were written; otherwise as for [`set`](Cursor::set).
     ///
     /// # Cost
     ///
@@ -204,6 +205,11 @@ impl Cursor {
     /// one `fdatasync` more.
     pub fn hold(&self, hold: CursorHold) -> Result<()> {
         self.checked(|| {
+            if hold.max_age.is_some() && self.core.geometry.layout == Layout::Framed {
+                let message = "a framed log does not know how old its files are; limit the bytes \
+                               that the cursor holds";
+                return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.core.dir));
+            }
             self.update(|entry, begin| {
                 let held_age_max = hold.max_age.map(|age| Duration::from_secs(age.as_secs()));
                 let held_bytes_max = hold.max_bytes;

@@ -17,7 +17,7 @@ use crate::shared::files::RemovalRule;
 use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::sys::clock;
-use crate::{Policy, Result};
+use crate::{Layout, Policy, Result};
 
 impl Policy {
     /// Whether files are ever removed.
@@ -123,7 +123,12 @@ impl Writer<'_> {
     pub(crate) fn make_space(self) {
         let words = self.words();
         let policy = words.files.policy.load().unwrap_or_default();
-        if policy.removes() && self.remove_old(&policy).is_ok_and(|count| count > 0) {
+        let has_removed = policy.removes()
+            && match self.geometry.layout {
+                Layout::Text => self.remove_old(&policy).is_ok_and(|count| count > 0),
+                Layout::Framed => self.remove_old_segments(&policy).is_ok_and(|count| count > 0),
+            };
+        if has_removed {
             words.full.made_space();
         }
         self.forget_gone();
