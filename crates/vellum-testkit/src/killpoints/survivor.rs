@@ -7,6 +7,7 @@ use std::time::Duration;
 use vellum::{Log, Lsn, Options};
 
 use super::check::{self, Extent, Fault, Seen};
+use super::cursors;
 use super::durable;
 use super::glimpse::Glimpse;
 use super::scenario::{Case, Expected, Need, Operation, Survivor};
@@ -231,6 +232,9 @@ impl Scene<'_> {
         }
         if case.operation == Operation::Trim {
             self.finish_trim(&log, is_done, &mut expected, &found)?;
+        }
+        if case.operation.is_of_cursors() {
+            cursors::check(case.operation, &log, self.page, is_done)?;
         }
         let found = check::read_all(&log)?;
         check::records(case, &expected, &found)?;

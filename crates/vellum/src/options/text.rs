@@ -54,8 +54,8 @@ impl Options {
         self
     }
 
-    /// Bytes that the files of a log may take together, the current one included. When it goes on in
-    /// a new file, the oldest are removed. 0 is no limit, the default for a new log.
+    /// Bytes that the files of a log may take together, the current one included. When it goes on
+    /// in a new file, the oldest are removed. 0 is no limit, the default for a new log.
     ///
     /// A framed log counts positions, from the oldest record to the tail. Only whole segments go,
     /// when another one is made; nothing from the [checkpoint](crate::Log::set_checkpoint) on goes,

@@ -33,8 +33,8 @@ impl Core {
         Lsn::new(first.min(published).min(durable).min(user))
     }
 
-    /// Where a record starts, at `lsn` or at the start of a segment before it; `begin` if that comes
-    /// first. A record that is longer than a segment goes with its last one.
+    /// Where a record starts: at the start of the segment of `lsn`, or of one before it; `begin` if
+    /// that comes first. A record that is longer than a segment goes with its last one.
     fn start_at_or_before(&self, lsn: Lsn, begin: Lsn) -> Result<Lsn> {
         let bare = Arc::new(bare_core(&self.dir, &self.geometry));
         let mut window = Window::new(Arc::clone(&bare));
