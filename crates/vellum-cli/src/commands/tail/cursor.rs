@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
 
 use anyhow::{Context, bail};
 use vellum::{Cursor, ErrorKind, Layout, Log, Lsn, Reader, Record};
@@ -159,7 +159,7 @@ impl Tail {
     /// The end of all; whether everything was acknowledged.
     fn end(&mut self) -> Result<bool> {
         let Some(acks) = &mut self.acks else { return Ok(true) };
-        while acks.finished < self.printed && !acks.is_deaf {
+        while acks.finished < self.printed && !acks.is_deaf && !cat::is_output_closed() {
             acks.wait()?;
         }
         if acks.finished >= self.printed {
@@ -211,11 +211,12 @@ impl Acks {
         }
     }
 
-    /// Waits for the next one.
+    /// Waits for the next one, or a moment.
     fn wait(&mut self) -> Result<()> {
-        match self.moved.recv() {
+        match self.moved.recv_timeout(LOOK_AT_OUTPUT) {
             Ok(moved) => self.finished = moved?,
-            Err(_) => self.is_deaf = true,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => self.is_deaf = true,
         }
         Ok(())
     }
