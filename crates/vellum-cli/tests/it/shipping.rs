@@ -9,11 +9,12 @@ use std::process::{Child, Command, Stdio};
 
 use super::support::{Place, Running};
 
-/// What ships to `at-least.txt`: every line, with the position behind it.
+/// What ships to `at-least.txt`: every line, with the position behind it. It starts a program for
+/// each, so that many wait in the pipe when it is killed.
 const AT_LEAST_ONCE: &str = r#"
 test -p acks-a || mkfifo acks-a
 vellum tail test.log --cursor a --ack $FOLLOW --positions 0<>acks-a |
-while IFS= read -r r; do printf '%s\n' "$r" >> at-least.txt && echo "${r%%$TAB*}"; done 1<>acks-a
+while IFS= read -r r; do printf '%s\n' "$r" | cat >> at-least.txt && echo "${r%%$TAB*}"; done 1<>acks-a
 "#;
 
 /// What ships to `exactly.txt`, where each line is stored with its position by one write.
@@ -123,10 +124,11 @@ fn every_line_is_shipped_at_least_once_and_by_positions_exactly_once() {
     let doubled: Vec<_> = exactly.iter().filter(|(_, count)| **count > 1).collect();
     assert!(doubled.is_empty(), "{doubled:?}");
     // What is shipped goes when the next file is begun.
-    place.append(&[], "y\n".repeat(4000).as_bytes());
+    let long = format!("{}\n", "y".repeat(100));
+    place.append(&[], long.repeat(60).as_bytes());
     for script in [AT_LEAST_ONCE, EXACTLY_ONCE] {
         assert!(ship(&place, script, "").wait().unwrap().success());
     }
-    place.append(&[], "z\n".repeat(4000).as_bytes());
+    place.append(&[], long.repeat(60).as_bytes());
     assert!(place.stat()["begin"].as_u64() > place.stat()["segment_capacity_bytes"].as_u64());
 }
