@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use vellum::{ErrorKind, Log, Lsn, Options};
+use vellum::{CursorStat, ErrorKind, Log, Lsn, Options};
 
 use super::cli::say;
 use super::files;
@@ -49,7 +49,23 @@ fn open(path: &Path) -> vellum::Result<Log> {
 fn look(log: &Log, is_torn: bool) -> Survey {
     let mut survey = Survey::of(log, is_torn);
     survey.faults.extend(files::faults(log));
+    survey.faults.extend(cursor_faults(log));
     survey
+}
+
+/// A cursor is neither in front of what was trimmed, as if a commit of it had been undone, nor
+/// beyond the end.
+fn cursor_faults(log: &Log) -> Vec<String> {
+    let cursors = match log.cursors() {
+        Ok(cursors) => cursors,
+        Err(error) => return vec![error.to_string()],
+    };
+    let (begin, end) = (log.begin(), log.published());
+    let is_lost = |cursor: &&CursorStat| cursor.lsn < begin || end < cursor.lsn;
+    let fault = |cursor: &CursorStat| {
+        format!("cursor {} is at {}, and the log holds {begin} to {end}", cursor.name, cursor.lsn)
+    };
+    cursors.iter().filter(is_lost).map(fault).collect()
 }
 
 /// Appends a marker, opens the log anew and looks for the same and the marker.
