@@ -21,7 +21,8 @@ pub(crate) struct PolicyArgs {
     /// Move those moments by this, as 22h for midnight two hours east of Greenwich
     #[arg(long, value_name = "SPAN", value_parser = values::span)]
     pub(crate) rotate_offset: Option<Duration>,
-    /// Remove the oldest files when all take more than this together; 0 for never
+    /// Remove the oldest files when all take more than this together; 0 for never. For framed logs
+    /// too: whole segments, and nothing from the checkpoint on
     #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
     pub(crate) retain_bytes: Option<u64>,
     /// Remove files whose last record is older than this, as 30d; 0 for never

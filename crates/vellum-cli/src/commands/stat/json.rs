@@ -3,10 +3,9 @@
 use std::time::SystemTime;
 
 use serde::Serialize;
-use vellum::Layout;
 
 use super::commits;
-use super::policy::{JsonPolicy, JsonRemoved};
+use super::policy::{JsonPolicy, JsonRemoved, has_policy};
 use super::watch::Rates;
 use crate::commands::cursor::JsonCursor;
 
@@ -28,9 +27,9 @@ pub(super) struct Stat<'a> {
     repairs: u64,
     repaired_bytes: u64,
     dropped: u64,
-    /// `null` for a framed log.
+    /// `null` for a framed log that has none.
     policy: Option<JsonPolicy>,
-    /// `null` for a framed log.
+    /// `null` for a framed log without a policy.
     removed: Option<JsonRemoved>,
     checkpoint: u64,
     commits: Commits,
@@ -145,8 +144,8 @@ impl<'a> Stat<'a> {
             repairs: stat.repairs,
             repaired_bytes: stat.repaired_bytes,
             dropped: stat.dropped,
-            policy: (stat.layout == Layout::Text).then(|| JsonPolicy::from(&stat.policy)),
-            removed: (stat.layout == Layout::Text).then(|| JsonRemoved::from(&stat.removed)),
+            policy: has_policy(stat).then(|| JsonPolicy::from(&stat.policy)),
+            removed: has_policy(stat).then(|| JsonRemoved::from(&stat.removed)),
             checkpoint: stat.checkpoint.get(),
             commits: Commits::from(&stat.commits),
             prepared_segments: commits::prepared_segments(stat),

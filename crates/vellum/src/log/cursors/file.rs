@@ -172,6 +172,8 @@ impl<'a> Writer<'a> {
         let bytes = cursor::new_file(self.geometry.secret);
         sys::file::check_size_limit(bytes.len() as u64).or_os("make the cursors", &unfinished)?;
         let fd = self.rights.create(&self.dir, &unfinished, "make the file of the cursors")?;
+        // Else a commit needed space on btrfs, which has none on a full disk.
+        sys::file::overwrite_in_place(&fd);
         let made = sys::file::write_all_at(&fd, &bytes, 0)
             .and_then(|()| sys::file::sync(&fd))
             .and_then(|()| self.dir.rename(&unfinished, &path));

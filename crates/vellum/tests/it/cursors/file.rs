@@ -7,6 +7,7 @@ use std::path::Path;
 use vellum::{CursorHold, ErrorKind, Layout, Options};
 
 use super::{append, only, rest};
+use crate::support::mount::Mount;
 use crate::support::{LAYOUTS, copy_log, place, scratch, segment_files, small};
 
 /// Where the images of the first cursor are.
@@ -136,4 +137,42 @@ fn a_maker_that_died_leaves_no_half_file() {
     log.cursor("x").unwrap();
     assert!(!place(&dir).join("cursors.new").exists());
     assert_eq!(fs::metadata(place(&dir).join("cursors")).unwrap().len(), 135_168);
+}
+
+/// Takes all the space of a filesystem.
+fn fill(dir: &Path) {
+    use std::io::Write;
+    let mut file = fs::File::create(dir.join("ballast")).unwrap();
+    for len in [65536, 4096, 1] {
+        while file.write_all(&vec![1; len]).is_ok() {}
+    }
+    let _ = file.sync_all();
+}
+
+#[test]
+fn a_cursor_moves_on_a_full_disk_and_the_first_one_is_refused_there() {
+    let name = "a_cursor_moves_on_a_full_disk_and_the_first_one_is_refused_there";
+    let mounts = [Mount::ext4(name, 16), Mount::xfs(name), Mount::btrfs(name, 128)];
+    for mount in mounts.into_iter().flatten() {
+        let [first, second] = ["first", "second"].map(|log| {
+            let log = small(Layout::Text).open(mount.path().join(log)).unwrap();
+            append(&log, 20, 0);
+            log.sync().unwrap();
+            log
+        });
+        let cursor = first.cursor("x").unwrap();
+        fill(mount.path());
+        let mut reader = cursor.reader().unwrap();
+        while let Some(record) = reader.next().unwrap() {
+            let next = record.next_lsn;
+            cursor.commit(next).unwrap();
+        }
+        assert_eq!(only(&first).lag_records, Some(0));
+        cursor.hold(CursorHold::new()).unwrap();
+        first.cursor("y").unwrap().remove().unwrap();
+        assert_eq!(second.cursor("x").unwrap_err().kind(), ErrorKind::NoSpace);
+        assert!(!second.path().join("cursors.new").exists());
+        fs::remove_file(mount.path().join("ballast")).unwrap();
+        second.cursor("x").unwrap();
+    }
 }
