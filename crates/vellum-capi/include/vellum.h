@@ -303,7 +303,8 @@ typedef struct {
     uint64_t rotate_every_s;
     // Seconds by which those moments are moved. Default: VELLUM_KEEP.
     uint64_t rotate_offset_s;
-    // Bytes that the files of a text log may take together; 0 is no limit. Default: VELLUM_KEEP.
+    // Bytes that the files may take together; 0 is no limit. For framed logs too: whole segments
+    // go, and nothing from the checkpoint on. Default: VELLUM_KEEP.
     uint64_t retain_bytes;
     // Seconds for which a closed file is kept; 0 is for ever. Default: VELLUM_KEEP.
     uint64_t retain_age_s;
@@ -1081,9 +1082,10 @@ int vellum_cursor_position(const vellum_cursor *cursor, uint64_t *lsn);
 
 // A reader that starts at the cursor. Reading does not move the cursor.
 //
-// Errors: VELLUM_TRIMMED if records were removed in front of the cursor: vellum_cursor_skip_overrun
-// tells how much that was, and goes on behind it. Otherwise as vellum_reader_open.
-int vellum_cursor_reader(const vellum_cursor *cursor, vellum_reader **reader);
+// Errors: VELLUM_TRIMMED if records were removed in front of the cursor; then
+// vellum_cursor_skip_overrun tells how much that was, and goes on behind it. Otherwise as vellum_reader_open.
+int vellum_cursor_reader(const vellum_cursor *cursor,
+                         vellum_reader **reader);
 
 // Moves the cursor forward to `lsn`: its reader has finished everything before. That is the
 // next_lsn of the last record it has finished.
