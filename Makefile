@@ -112,7 +112,7 @@ powercut: tools filesystems ## cut the power at any write on ext4, XFS and btrfs
 	$(CARGO) build --release --bin vellum-stress --bin vellum-powercut
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS)' --prefix --nested
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) $(POWERCUT_CROWD)' --nested
-	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) $(POWERCUT_CROWD) --fill mapped' --nested
+	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) $(POWERCUT_CROWD) --fill mapped --cursor' --nested
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) --commit 5 --retain-files 9 $(POWERCUT_TEXT)' --prefix --nested
 
 # A few hundred cuts on each filesystem, in the settings that differ most. The commands are those that
@@ -122,7 +122,7 @@ POWERCUT = $(TARGET)/debug/vellum-powercut --check '$(TARGET)/debug/vellum-stres
   --work '$(TARGET)/debug/vellum-stress {dir}/log
 powercut-sample: tools filesystems ## a few hundred power cuts, as `make test` runs them (root)
 	$(CARGO) test --workspace --features $(FEATURES) --no-run --quiet
-	@$(POWERCUT) --records 150 --segment-bytes 16384 --trim-every 20' --points 60 --at-least 30 --prefix --nested || [ $$? -eq 77 ]
+	@$(POWERCUT) --records 150 --segment-bytes 16384 --trim-every 20 --cursor' --points 60 --at-least 30 --prefix --nested || [ $$? -eq 77 ]
 	@$(POWERCUT) --records 400 --segment-bytes 32768 --trim-every 40 --threads 3 --processes 2 --bytes 20-9000' \
 	  --points 150 --at-least 75 || [ $$? -eq 77 ]
 	@$(POWERCUT) --records 200 --segment-bytes 65536 --threads 3 --bytes 20-3000 --fill pwrite' \

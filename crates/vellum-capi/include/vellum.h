@@ -308,7 +308,8 @@ typedef struct {
     uint64_t rotate_every_s;
     // Seconds by which those moments are moved. Default: VELLUM_KEEP.
     uint64_t rotate_offset_s;
-    // Bytes that the files of a text log may take together; 0 is no limit. Default: VELLUM_KEEP.
+    // Bytes that the files may take together; 0 is no limit. For framed logs too: whole segments
+    // go, and nothing from the checkpoint on. Default: VELLUM_KEEP.
     uint64_t retain_bytes;
     // Seconds for which a closed file is kept; 0 is for ever. Default: VELLUM_KEEP.
     uint64_t retain_age_s;
@@ -856,6 +857,8 @@ typedef struct {
     uint64_t begin;
     // Files that were removed, or kept to be used again.
     uint64_t segments_removed;
+    // Where a cursor has kept records that were to be dropped, or 0: vellum_cursor_hold.
+    uint64_t held_at;
 } vellum_trim_report;
 
 // Has a text log go on in a new file at the next append, whatever its policy says.
@@ -977,6 +980,10 @@ typedef struct {
     uint64_t epoch;
     // vellum_options.application_tag with which the log was created, or 0.
     uint64_t application_tag;
+    // Named cursors: vellum_stat_cursor.
+    uint64_t cursor_count;
+    // Why the cursors cannot be read, or NULL. Then no file is removed.
+    const char *cursors_fault;
 } vellum_summary;
 
 // What commits did since the control file was made.
@@ -1124,6 +1131,8 @@ typedef enum {
     VELLUM_HOLD_GATE = 8,
     // The right to compress closed files. Nobody waits for it.
     VELLUM_HOLD_COMPRESSION = 9,
+    // The right to change named cursors. Who commits or sets one waits for it.
+    VELLUM_HOLD_CURSORS = 10,
 } vellum_hold_kind;
 
 // What a process does that holds something.
@@ -1193,6 +1202,138 @@ int vellum_stat_gap(const vellum_stat *stat, size_t index, vellum_gap *gap);
 
 // What the log's policy has removed.
 int vellum_stat_removed(const vellum_stat *stat, vellum_removed *removed);
+
+/* ---- Named cursors --------------------------------------------------------------------------- */
+
+// A named position in a log: its reader has finished everything before it.
+//
+// From vellum_cursor_open, until vellum_cursor_close. Any number of threads may use it at once,
+// except for vellum_cursor_skip_overrun: that one thread at a time.
+typedef struct vellum_cursor vellum_cursor;
+
+// The state of a cursor. Times are in seconds since 1970.
+typedef struct {
+    // sizeof(vellum_cursor_stat), set by the caller.
+    size_t struct_size;
+    // Its name. Borrowed from the vellum_stat.
+    const char *name;
+    // Where it is.
+    uint64_t lsn;
+    // Bytes from there to the published end, or 0 if no record is there; of a text log, bytes of
+    // text.
+    uint64_t lag_bytes;
+    // Records from there; UINT64_MAX where counting them takes too long.
+    uint64_t lag_records;
+    // How old the oldest record is that is not finished, at most, in seconds; UINT64_MAX where
+    // nothing tells.
+    uint64_t lag_s;
+    // When it was committed or set last.
+    uint64_t committed_at_s;
+    // Bytes that it keeps at most; 0 is no limit.
+    uint64_t max_held_bytes;
+    // How old a record may be that it keeps, in seconds; 0 is any age.
+    uint64_t max_held_age_s;
+    // 1 if it keeps records from being removed, otherwise 0.
+    uint32_t holds;
+    // 1 if a process owns it, otherwise 0.
+    uint32_t owned;
+    // That process; 0 where it cannot be seen.
+    uint32_t owner;
+    // 0.
+    uint32_t reserved;
+    // Bytes that were removed in front of it and that its reader has not been told of, at most.
+    uint64_t missing_bytes;
+    // How often its reader went on behind such bytes.
+    uint64_t overruns;
+    // How many bytes that were, at most.
+    uint64_t overrun_bytes;
+    // When it did so last, or 0.
+    uint64_t overrun_at_s;
+} vellum_cursor_stat;
+
+// The cursor of this name; a new one is made at `at`, or at the oldest record for 0, and holds
+// nothing. A name has 1 to 64 letters, digits, '.', '_' and '-'. A log has up to 128 cursors.
+//
+// Errors: VELLUM_INVALID_OPTION for another name; VELLUM_BUSY when the log has 128 cursors;
+// VELLUM_NOT_FOUND when the log was opened for reading only and has no such cursor;
+// VELLUM_NO_SPACE for the first cursor of a log on a full disk; otherwise as vellum_cursor_set.
+//
+// Durable: on return, a new cursor survives a power cut. Cost: a new one takes two syncs.
+int vellum_cursor_open(const vellum_log *log,
+                       const char *name,
+                       uint64_t at,
+                       vellum_cursor **cursor);
+
+// Where the cursor is: the position of the first record that its reader has not finished.
+//
+// Errors: VELLUM_NOT_FOUND when the cursor was removed; VELLUM_IO and VELLUM_CORRUPT where its
+// file cannot be read.
+int vellum_cursor_position(const vellum_cursor *cursor, uint64_t *lsn);
+
+// A reader that starts at the cursor. Reading does not move the cursor.
+//
+// Errors: VELLUM_TRIMMED if records were removed in front of the cursor; then
+// vellum_cursor_skip_overrun tells how much that was, and goes on behind it. Otherwise as vellum_reader_open.
+int vellum_cursor_reader(const vellum_cursor *cursor,
+                         vellum_reader **reader);
+
+// Moves the cursor forward to `lsn`: its reader has finished everything before. That is the
+// next_lsn of the last record it has finished.
+//
+// Errors: VELLUM_OUT_OF_RANGE for a position before the cursor, beyond the end of the log, or
+// (framed) where no record starts; VELLUM_BUSY when another handle owns the cursor;
+// VELLUM_NOT_FOUND when it was removed; VELLUM_READ_ONLY; otherwise as vellum_commit.
+//
+// Durable: on return, the records before `lsn` and the cursor survive a power cut. Cost: a commit
+// of the log if something before `lsn` is not durable, a write of 512 bytes, one fdatasync.
+int vellum_cursor_commit(const vellum_cursor *cursor, uint64_t lsn);
+
+// Moves the cursor to any position of the log, forward or back; 0 is the oldest record.
+//
+// Errors: VELLUM_TRIMMED for a position that is no longer kept; otherwise as
+// vellum_cursor_commit.
+int vellum_cursor_set(const vellum_cursor *cursor, uint64_t lsn);
+
+// Keeps the records from the cursor on from being removed: no more than `max_bytes` of them, and
+// none older than `max_age_s` seconds, both counted in whole files; 0 is no limit. It lasts until
+// vellum_cursor_unhold or vellum_cursor_remove, whether the cursor has an owner or not.
+//
+// Errors: VELLUM_TRIMMED if records were removed in front of the cursor already; otherwise as
+// vellum_cursor_set.
+int vellum_cursor_hold(const vellum_cursor *cursor, uint64_t max_bytes, uint64_t max_age_s);
+
+// Keeps nothing from being removed any more. Errors: as vellum_cursor_set.
+int vellum_cursor_unhold(const vellum_cursor *cursor);
+
+// Goes on behind records that were removed in front of the cursor: moves it to the oldest record,
+// counts the gap and tells it. VELLUM_END if nothing was removed. `gap` may be NULL.
+//
+// Texts are borrowed until the next call of this function with the same cursor. Errors: as
+// vellum_cursor_set.
+int vellum_cursor_skip_overrun(vellum_cursor *cursor, vellum_gap *gap);
+
+// Makes this process the owner of the cursor, so that no other one can change it: until
+// vellum_cursor_disown, vellum_cursor_close or the death of the process. A forked child does not
+// own it.
+//
+// Errors: VELLUM_BUSY when another handle owns it, here or in another process, which the message
+// names; VELLUM_NOT_FOUND when it was removed; VELLUM_READ_ONLY.
+int vellum_cursor_own(const vellum_cursor *cursor);
+
+// Gives the cursor up, so that another process can own it.
+int vellum_cursor_disown(const vellum_cursor *cursor);
+
+// Removes the cursor from the log, and closes it, whatever is returned.
+//
+// Errors: as vellum_cursor_commit.
+int vellum_cursor_remove(vellum_cursor *cursor);
+
+// Closes a cursor, which stays in the log; NULL is fine.
+void vellum_cursor_close(vellum_cursor *cursor);
+
+// Cursor number `index`, in the order of their names. Errors: VELLUM_OUT_OF_RANGE where there are
+// no more.
+int vellum_stat_cursor(const vellum_stat *stat, size_t index, vellum_cursor_stat *cursor);
 
 /* ---- Damage ---------------------------------------------------------------------------------- */
 

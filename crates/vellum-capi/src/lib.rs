@@ -7,6 +7,7 @@
 //! | [`append`], [`batch`], [`reservation`] | writing records |
 //! | [`commit`], [`committer`], [`checkpoint`] | surviving a power cut; when a checkpoint is due |
 //! | [`reader`], [`position`] | reading and following, what is missing, positions to store |
+//! | [`cursor`] | named positions |
 //! | [`upkeep`], [`stat`], [`verify`] | looking after a log |
 //!
 //! Below them are `boundary`, which every function goes through, so that no panic crosses it and
@@ -32,6 +33,7 @@ mod boundary;
 pub mod checkpoint;
 pub mod commit;
 pub mod committer;
+pub mod cursor;
 mod growing;
 pub mod last_error;
 pub mod log;
@@ -49,8 +51,8 @@ pub mod version;
 #[allow(dead_code, reason = "it only has to compile")]
 mod threads {
     use vellum::{
-        Batch, CheckpointEvent, Committer, Completion, Log, Reader, Reservation, SegmentKeeper,
-        Stat,
+        Batch, CheckpointEvent, Committer, Completion, Cursor, Log, Reader, Reservation,
+        SegmentKeeper, Stat,
     };
 
     /// Handles that C takes as const: any number of threads at once.
@@ -64,6 +66,7 @@ mod threads {
         is_shared::<CheckpointEvent>();
         is_shared::<Completion>();
         is_shared::<Stat>();
+        is_shared::<Cursor>();
         moves::<Reader>();
         moves::<Batch<'static>>();
         moves::<Reservation<'static>>();

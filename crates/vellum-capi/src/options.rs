@@ -153,7 +153,8 @@ pub struct vellum_options {
     pub rotate_every_s: u64,
     /// Seconds by which those moments are moved. Default: VELLUM_KEEP.
     pub rotate_offset_s: u64,
-    /// Bytes that the files of a text log may take together; 0 is no limit. Default: VELLUM_KEEP.
+    /// Bytes that the files may take together; 0 is no limit. For framed logs too: whole segments
+    /// go, and nothing from the checkpoint on. Default: VELLUM_KEEP.
     pub retain_bytes: u64,
     /// Seconds for which a closed file is kept; 0 is for ever. Default: VELLUM_KEEP.
     pub retain_age_s: u64,

@@ -28,12 +28,12 @@ use crate::status::vellum_status::VELLUM_OK;
 /// From vellum_stat_take, until vellum_stat_free, which ends everything borrowed from it. Any
 /// number of threads may look at it at once.
 pub struct vellum_stat {
-    stat: Stat,
-    texts: Texts,
+    pub(crate) stat: Stat,
+    pub(crate) texts: Texts,
 }
 
 /// Texts as C gets them.
-struct Texts {
+pub(crate) struct Texts {
     preallocate_reason: CString,
     fill_reason: CString,
     filesystem: CString,
@@ -44,6 +44,8 @@ struct Texts {
     holds: Vec<CString>,
     gaps: Vec<GapTexts>,
     log_id: Option<CString>,
+    pub(crate) cursors: Vec<CString>,
+    cursors_fault: Option<CString>,
 }
 
 impl Texts {
@@ -60,6 +62,8 @@ impl Texts {
             holds: stat.holds.iter().map(|hold| text(hold.to_string().as_bytes())).collect(),
             gaps: stat.gaps.iter().map(GapTexts::of).collect(),
             log_id: stat.log_id.map(|id| text(id.to_string().as_bytes())),
+            cursors: stat.cursors.iter().map(|cursor| text(cursor.name.as_bytes())).collect(),
+            cursors_fault: stat.cursors_fault.as_ref().map(|fault| text(fault.as_bytes())),
         }
     }
 }
@@ -135,6 +139,10 @@ pub struct vellum_summary {
     pub epoch: u64,
     /// vellum_options.application_tag with which the log was created, or 0.
     pub application_tag: u64,
+    /// Named cursors: vellum_stat_cursor.
+    pub cursor_count: u64,
+    /// Why the cursors cannot be read, or NULL. Then no file is removed.
+    pub cursors_fault: *const c_char,
 }
 
 // SAFETY: repr(C), size first, words, pointers and two pairs of half words.
@@ -260,6 +268,8 @@ fn summary_of(stat: &Stat, texts: &Texts) -> vellum_summary {
         log_id: or_null(texts.log_id.as_deref()),
         epoch: stat.epoch,
         application_tag: stat.application_tag.unwrap_or(0),
+        cursor_count: stat.cursors.len() as u64,
+        cursors_fault: or_null(texts.cursors_fault.as_deref()),
     }
 }
 

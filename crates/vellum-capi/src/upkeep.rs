@@ -31,6 +31,8 @@ pub struct vellum_trim_report {
     pub begin: u64,
     /// Files that were removed, or kept to be used again.
     pub segments_removed: u64,
+    /// Where a cursor has kept records that were to be dropped, or 0: vellum_cursor_hold.
+    pub held_at: u64,
 }
 
 // SAFETY: repr(C), size first, words only.
@@ -55,6 +57,7 @@ pub unsafe extern "C" fn vellum_trim(
             struct_size: 0,
             begin: done.begin.get(),
             segments_removed: done.segments_removed,
+            held_at: done.held_at.map_or(0, Lsn::get),
         });
         Ok(VELLUM_OK)
     })

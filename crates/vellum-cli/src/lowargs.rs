@@ -27,8 +27,9 @@ pub(crate) use bench::{
 pub(crate) use internal::{DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs};
 pub(crate) use policy::{PolicyArgs, TailArgs};
 pub(crate) use upkeep::{
-    CheckpointArgs, PrepareArgs, RepairArgs, RotateArgs, TrimArgs, TruncateArgs,
+    CheckpointArgs, CursorArgs, PrepareArgs, RepairArgs, RotateArgs, TrimArgs, TruncateArgs,
 };
+pub(crate) use values::Position;
 
 /// Reads the command line of this process; a wrong one ends it.
 pub(crate) fn parse() -> Command {
@@ -84,6 +85,7 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     Prepare(PrepareArgs),
     Checkpoint(CheckpointArgs),
+    Cursor(CursorArgs),
     Rotate(RotateArgs),
     Trim(TrimArgs),
     Truncate(TruncateArgs),

@@ -7,6 +7,7 @@
 
 mod bytes;
 mod checkpoint;
+mod cursor;
 mod error;
 mod format;
 mod lines;
@@ -23,6 +24,8 @@ use pyo3::prelude::*;
 mod _vellum_log {
     #[pymodule_export]
     use crate::checkpoint::CheckpointEvent;
+    #[pymodule_export]
+    use crate::cursor::Cursor;
     #[pymodule_export]
     use crate::lines::LineWriter;
     #[pymodule_export]

@@ -10,6 +10,7 @@ use vellum::Lsn;
 
 use crate::bytes::Payload;
 use crate::checkpoint::CheckpointEvent;
+use crate::cursor::Cursor;
 use crate::error::Raise;
 use crate::options::{for_a_copy, options, span};
 use crate::position::{Position, Start};
@@ -30,7 +31,8 @@ use crate::stat;
 ///
 /// The policy of a text log, stored with it, which replaces what is stored for all processes:
 /// `rotate_bytes`, `rotate_every`, `rotate_offset`, `retain_bytes`, `retain_age`, `retain_files`,
-/// `compress`. Times are seconds or `timedelta`; 0 is no limit.
+/// `compress`. Times are seconds or `timedelta`; 0 is no limit. `retain_bytes` is for framed logs
+/// too.
 ///
 /// Of this process alone: `create`, `create_new`, `read_only`, `advice`, `prefault_bytes`,
 /// `mapped_bytes_max`, `on_full` ("error", "block" or "drop" when the disk is full), and of staged
@@ -261,7 +263,23 @@ impl Log {
         resolved.map(Lsn::get)
     }
 
-    /// Drops what lies before `before`; returns the oldest position that is kept.
+    /// The cursor of this name: a position that survives processes and power cuts. A new one is
+    /// made at `start`, or at the oldest record for 0, and holds nothing. A name has 1 to 64
+    /// letters, digits, ".", "_" and "-".
+    #[pyo3(signature = (name, start=0))]
+    fn cursor(this: Py<Self>, py: Python<'_>, name: &str, start: u64) -> PyResult<Cursor> {
+        let inner = this.get().run(py, |log| log.cursor_at(name, Lsn::new(start)))?;
+        Ok(Cursor::new(this, inner))
+    }
+
+    /// The state of every cursor, in the order of their names (`vellum_log.CursorStat`).
+    fn cursors<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let cursors = self.run(py, vellum::Log::cursors)?;
+        cursors.iter().map(|cursor| stat::cursor(py, cursor)).collect()
+    }
+
+    /// Drops what lies before `before`, or less if a cursor holds records back; returns the oldest
+    /// position that is kept.
     fn trim(&self, py: Python<'_>, before: u64) -> PyResult<u64> {
         self.run(py, |log| log.trim(Lsn::new(before))).map(|report| report.begin.get())
     }

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use vellum::{
-    Damage, Gap, Hold, ParticipantStat, Policy, Recovery, RemovedFiles, RemovedStat, SegmentStat,
-    Stat, VerifyReport,
+    CursorStat, Damage, Gap, Hold, ParticipantStat, Policy, Recovery, RemovedFiles, RemovedStat,
+    SegmentStat, Stat, VerifyReport,
 };
 
 /// A dictionary of `name: value` pairs.
@@ -56,6 +56,8 @@ pub(crate) fn stat<'py>(py: Python<'py>, stat: &Stat) -> Made<'py> {
         "sync_micros_sum": stat.commits.sync_micros_sum,
         "poison": &stat.poison,
         "segments": list(py, &stat.segments, segment)?,
+        "cursors": list(py, &stat.cursors, cursor)?,
+        "cursors_fault": &stat.cursors_fault,
         "participants": list(py, &stat.participants, participant)?,
         "holds": list(py, &stat.holds, hold)?,
     )
@@ -75,6 +77,31 @@ pub(crate) fn gap<'py>(py: Python<'py>, gap: &Gap) -> Made<'py> {
         "after": seconds(gap.after),
         "before": seconds(gap.before),
         "text": gap.what(),
+    )
+}
+
+/// Times in seconds; `None` where nothing tells, or for no limit.
+pub(crate) fn cursor<'py>(py: Python<'py>, cursor: &CursorStat) -> Made<'py> {
+    let since_1970 = |time: SystemTime| {
+        time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    };
+    let hold = cursor.hold.unwrap_or_default();
+    dict!(py,
+        "name": &cursor.name,
+        "lsn": cursor.lsn.get(),
+        "lag_bytes": cursor.lag_bytes,
+        "lag_records": cursor.lag_records,
+        "lag": cursor.lag_time.map(|time| time.as_secs()),
+        "committed_at": since_1970(cursor.committed_at),
+        "holds": cursor.hold.is_some(),
+        "max_held_bytes": hold.max_bytes,
+        "max_held_age": hold.max_age.map(|age| age.as_secs()),
+        "owned": cursor.is_owned,
+        "owner": cursor.owner,
+        "missing_bytes": cursor.missing_bytes,
+        "overruns": cursor.overruns,
+        "overrun_bytes": cursor.overrun_bytes,
+        "overrun_at": cursor.overrun_at.map(since_1970),
     )
 }
 

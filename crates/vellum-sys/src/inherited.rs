@@ -1,7 +1,7 @@
 //! Descriptors with locks, and what becomes of a forked child's copies of them.
 //!
 //! A child shares its parent's open files, and with them the locks. [`Marked`] is for what a child
-//! keeps until it knows better, and then closes; [`Brief`] for what no child may keep.
+//! keeps until it knows better, and then closes; [`Brief`] and [`Kept`] for what no child may keep.
 //!
 //! # Safety
 //!
@@ -54,8 +54,9 @@ impl Marked {
     }
 }
 
-/// Brief descriptors of this process, so that a child can close its copies; -1 where there is none.
-static BRIEF: [AtomicI32; 64] = [const { AtomicI32::new(-1) }; 64];
+/// Brief and kept descriptors of this process, so that a child can close its copies; -1 where there
+/// is none.
+static BRIEF: [AtomicI32; 256] = [const { AtomicI32::new(-1) }; 256];
 
 /// A file opened to hold locks for a moment. A forked child's copy is closed at once, so that it
 /// holds them for nobody, not even if the parent dies at that moment; and the locks end when this
@@ -72,20 +73,25 @@ pub struct Brief {
 impl Brief {
     /// Opens the file at `path` in `dir`.
     pub fn open(dir: &Dir, path: &Path) -> io::Result<Brief> {
-        static HANDLER: Once = Once::new();
-        HANDLER.call_once(|| {
-            // SAFETY: the handler does what a child of a process with threads may do. Without it,
-            // for want of memory, locks end when they are given up, as they do otherwise.
-            unsafe { libc::pthread_atfork(None, None, Some(close_brief)) };
-        });
         let fd = dir.open_file(path, OFlags::RDWR)?;
-        let number = fd.as_raw_fd();
-        let note = |place: &&AtomicI32| {
-            place.compare_exchange(-1, number, Ordering::SeqCst, Ordering::Relaxed).is_ok()
-        };
-        let noted = BRIEF.iter().find(note);
+        let noted = note(&fd);
         Ok(Brief { fd, noted })
     }
+}
+
+/// Sees to it that a forked child closes its copy; returns where that is noted.
+fn note(fd: &OwnedFd) -> Option<&'static AtomicI32> {
+    static HANDLER: Once = Once::new();
+    HANDLER.call_once(|| {
+        // SAFETY: the handler does what a child of a process with threads may do. Without it,
+        // for want of memory, locks end when they are given up, as they do otherwise.
+        unsafe { libc::pthread_atfork(None, None, Some(close_brief)) };
+    });
+    let number = fd.as_raw_fd();
+    let is_free = |place: &&AtomicI32| {
+        place.compare_exchange(-1, number, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+    };
+    BRIEF.iter().find(is_free)
 }
 
 impl AsFd for Brief {
@@ -99,6 +105,43 @@ impl Drop for Brief {
         let _ = lock::unlock_all(&self.fd);
         if let Some(place) = self.noted {
             place.store(-1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// A file opened to hold locks for as long as this is there, in the process that opened it. A
+/// forked child has no copy of it, so its parent's locks end with the parent; and what it inherits
+/// of this is nobody's, and closes nothing.
+pub struct Kept {
+    /// `None` only while this is dropped.
+    marked: Option<Marked>,
+    pid: u32,
+    noted: &'static AtomicI32,
+}
+
+impl Kept {
+    /// Opens the file at `path` in `dir`; `MFILE` in a process that has about 250 of them.
+    pub fn open(dir: &Dir, path: &Path) -> io::Result<Kept> {
+        let marked = Marked::open(dir, path)?;
+        let noted = note(marked.fd()).ok_or(io::Errno::MFILE)?;
+        Ok(Kept { marked: Some(marked), pid: std::process::id(), noted })
+    }
+
+    /// The descriptor, in the process that opened it and has not closed it behind our back.
+    pub fn fd(&self) -> Option<&OwnedFd> {
+        let marked = self.marked.as_ref().filter(|_| self.pid == std::process::id())?;
+        (fs::tell(&marked.fd) == Ok(marked.mark)).then_some(&marked.fd)
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Some(fd) = self.fd() {
+            let _ = lock::unlock_all(fd);
+            self.noted.store(-1, Ordering::SeqCst);
+        } else {
+            // Somebody else's by now.
+            std::mem::forget(self.marked.take());
         }
     }
 }
@@ -159,6 +202,27 @@ mod tests {
         drop(brief);
         assert!(!is_held_by_another(&other, 7).unwrap(), "whoever has a copy");
         drop(copy);
+    }
+
+    #[test]
+    fn a_child_inherits_no_kept_file_and_closes_none() {
+        let file = NamedTempFile::new().unwrap();
+        let kept = Kept::open(&directory(&file), file.path()).unwrap();
+        assert!(try_lock(kept.fd().unwrap(), 7, Kind::Exclusive).unwrap());
+        let number = kept.fd().unwrap().as_raw_fd();
+        let other = file::open(file.path(), OFlags::RDWR, 0).unwrap();
+        let kept = std::cell::RefCell::new(Some(kept));
+        let closes_another = || {
+            let is_nobodys = kept.borrow().as_ref().unwrap().fd().is_none() && !is_open(number);
+            // SAFETY: only makes a descriptor, under the number that the parent's file has.
+            let taken = unsafe { libc::dup2(other.as_raw_fd(), number) } == number;
+            drop(kept.take());
+            !is_nobodys || !taken || !is_open(number)
+        };
+        assert!(!in_child(closes_another));
+        assert!(is_held_by_another(&other, 7).unwrap(), "the parent holds it still");
+        drop(kept);
+        assert!(!is_held_by_another(&other, 7).unwrap());
     }
 
     #[test]

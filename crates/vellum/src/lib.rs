@@ -49,10 +49,10 @@ mod shared;
 pub mod tracing;
 
 pub use self::log::{
-    Batch, CheckpointEvent, CommitStat, Committer, Completion, Damage, Gap, Hold, HoldKind,
-    InFlight, Log, Metrics, ParticipantStat, ProcessState, Reader, Record, RecordWriter,
-    RemovedFiles, RemovedStat, RepairReport, Reservation, SegmentKeeper, SegmentStat, SegmentState,
-    Stat, TrimReport, VerifyReport, repair,
+    Batch, CheckpointEvent, CommitStat, Committer, Completion, Cursor, CursorHold, CursorStat,
+    Damage, Gap, Hold, HoldKind, InFlight, Log, Metrics, ParticipantStat, ProcessState, Reader,
+    Record, RecordWriter, RemovedFiles, RemovedStat, RepairReport, Reservation, SegmentKeeper,
+    SegmentStat, SegmentState, Stat, TrimReport, VerifyReport, repair,
 };
 pub use advice::{Advice, FileAdvice, LogAdvice};
 pub use error::{Error, ErrorKind, Result};

@@ -32,6 +32,8 @@ pub enum vellum_hold_kind {
     VELLUM_HOLD_GATE = 8,
     /// The right to compress closed files. Nobody waits for it.
     VELLUM_HOLD_COMPRESSION = 9,
+    /// The right to change named cursors. Who commits or sets one waits for it.
+    VELLUM_HOLD_CURSORS = 10,
 }
 
 /// What a process does that holds something.
@@ -123,6 +125,7 @@ fn kind_number(kind: HoldKind) -> u32 {
         HoldKind::Append => VELLUM_HOLD_APPEND,
         HoldKind::Gate => VELLUM_HOLD_GATE,
         HoldKind::Compression => VELLUM_HOLD_COMPRESSION,
+        HoldKind::Cursors => VELLUM_HOLD_CURSORS,
         _ => return 0,
     };
     number as u32

@@ -343,6 +343,67 @@ static void upkeep(const char *dir)
     free(path);
 }
 
+/* A cursor goes forward, holds records, is owned, is overrun and removed. */
+static void cursors(const char *dir)
+{
+    char *path = below(dir, "cursors");
+    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    uint64_t lsns[10], lsn;
+    for (size_t i = 0; i < 10; i++)
+        OK(vellum_append(log, "a record", 8, &lsns[i]));
+    vellum_cursor *cursor, *second;
+    RETURNS(VELLUM_INVALID_OPTION, vellum_cursor_open(log, "a b", 0, &cursor));
+    OK(vellum_cursor_open(log, "x", lsns[2], &cursor));
+    OK(vellum_cursor_open(log, "x", 0, &second));
+    OK(vellum_cursor_own(cursor));
+    RETURNS(VELLUM_BUSY, vellum_cursor_own(second));
+    RETURNS(VELLUM_BUSY, vellum_cursor_commit(second, lsns[3]));
+    OK(vellum_cursor_hold(cursor, 1 << 20, 0));
+    vellum_trim_report trimmed = {.struct_size = sizeof trimmed};
+    OK(vellum_trim(log, lsns[5], &trimmed));
+    CHECK(trimmed.begin == lsns[2] && trimmed.held_at == lsns[2]);
+    vellum_reader *reader;
+    vellum_record record;
+    OK(vellum_cursor_reader(cursor, &reader));
+    OK(vellum_reader_next(reader, &record));
+    CHECK(record.lsn == lsns[2]);
+    OK(vellum_cursor_commit(cursor, record.next_lsn));
+    vellum_reader_close(reader);
+    RETURNS(VELLUM_OUT_OF_RANGE, vellum_cursor_commit(cursor, lsns[2]));
+    OK(vellum_cursor_set(cursor, 0));
+    OK(vellum_cursor_position(cursor, &lsn));
+    CHECK(lsn == lsns[2]);
+
+    vellum_stat *stat;
+    vellum_summary summary = {.struct_size = sizeof summary};
+    vellum_cursor_stat told = {.struct_size = sizeof told};
+    OK(vellum_stat_take(log, &stat));
+    OK(vellum_stat_summary(stat, &summary));
+    OK(vellum_stat_cursor(stat, 0, &told));
+    CHECK(summary.cursor_count == 1 && summary.cursors_fault == NULL);
+    CHECK(strcmp(told.name, "x") == 0 && told.lsn == lsns[2] && told.lag_records == 8);
+    CHECK(told.holds == 1 && told.max_held_bytes == 1 << 20 && told.max_held_age_s == 0);
+    CHECK(told.owned == 1 && told.owner == (uint32_t)getpid() && told.lag_s == UINT64_MAX);
+    RETURNS(VELLUM_OUT_OF_RANGE, vellum_stat_cursor(stat, 1, &told));
+    vellum_stat_free(stat);
+
+    vellum_gap gap = {.struct_size = sizeof gap};
+    CHECK(vellum_cursor_skip_overrun(cursor, &gap) == VELLUM_END);
+    OK(vellum_cursor_unhold(cursor));
+    OK(vellum_trim(log, lsns[5], NULL));
+    RETURNS(VELLUM_TRIMMED, vellum_cursor_reader(cursor, &reader));
+    OK(vellum_cursor_skip_overrun(cursor, &gap));
+    CHECK(gap.from == lsns[2] && gap.to == lsns[5] && gap.bytes_max == lsns[5] - lsns[2]);
+    CHECK(strstr(gap.text, "cursor x") != NULL);
+    OK(vellum_cursor_disown(cursor));
+    OK(vellum_cursor_own(second));
+    vellum_cursor_close(cursor);
+    OK(vellum_cursor_remove(second));
+    vellum_cursor_close(NULL);
+    vellum_close(log);
+    free(path);
+}
+
 static void state(const char *dir)
 {
     char *path = below(dir, "state");
@@ -584,6 +645,7 @@ int main(int argc, char **argv)
     positions(argv[1]);
     completions(argv[1]);
     upkeep(argv[1]);
+    cursors(argv[1]);
     state(argv[1]);
     gaps(argv[1]);
     policies(argv[1]);

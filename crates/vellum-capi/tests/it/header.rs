@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::tools::crate_dir;
 
 /// The parts of the header, in its order: a source file, and what it is about.
-const PARTS: [(&str, &str); 19] = [
+const PARTS: [(&str, &str); 20] = [
     ("version", "Versions"),
     ("status", "Codes"),
     ("last_error", "What went wrong"),
@@ -27,6 +27,7 @@ const PARTS: [(&str, &str); 19] = [
     ("stat/elements", "The files and processes of a state"),
     ("stat/holds", "Who holds what others may wait for"),
     ("stat/gaps", "What was removed from a log"),
+    ("cursor", "Named cursors"),
     ("verify", "Damage"),
 ];
 

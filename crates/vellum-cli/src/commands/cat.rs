@@ -15,7 +15,7 @@ use crate::outcome::{Outcome, Result};
 use crate::output::{self, Output};
 
 /// How often a reader that waits for records looks whether somebody still reads what it prints.
-const LOOK_AT_OUTPUT: Duration = Duration::from_secs(1);
+pub(super) const LOOK_AT_OUTPUT: Duration = Duration::from_secs(1);
 
 /// What to do when records were removed before they were printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -110,7 +110,7 @@ pub(super) fn reader(log: &Log, args: &CatArgs, from: Lsn) -> vellum::Result<Rea
 }
 
 /// Says what was left out; returns whether anything was.
-fn say_gaps(reader: &mut Reader) -> bool {
+pub(super) fn say_gaps(reader: &mut Reader) -> bool {
     let gaps = reader.take_gaps();
     gaps.iter().for_each(output::say);
     !gaps.is_empty()
@@ -132,8 +132,8 @@ pub(super) fn is_output_closed() -> bool {
 }
 
 /// Prints records in the form asked for.
-struct Printer {
-    output: Output,
+pub(super) struct Printer {
+    pub(super) output: Output,
     is_json: bool,
     is_text: bool,
     end: u8,
@@ -152,13 +152,13 @@ struct JsonRecord<'a> {
 }
 
 impl Printer {
-    fn new(args: &CatArgs, layout: Layout) -> Printer {
+    pub(super) fn new(args: &CatArgs, layout: Layout) -> Printer {
         let end = if args.null { 0 } else { b'\n' };
         let is_text = layout == Layout::Text;
         Printer { output: Output::new(), is_json: args.json, is_text, end, open_until: None }
     }
 
-    fn print(&mut self, record: Record<'_>) -> Result<()> {
+    pub(super) fn print(&mut self, record: Record<'_>) -> Result<()> {
         if self.is_text && !self.is_json && self.end == b'\n' {
             // What follows something that is missing does not go on the line before it.
             if self.open_until.is_some_and(|next| next != record.lsn) {

@@ -6,6 +6,7 @@ mod bench;
 mod cat;
 mod checkpoint;
 mod completions;
+mod cursor;
 mod demo;
 mod man;
 mod prepare;
@@ -36,6 +37,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Verify(args) => verify::run(&args),
         Command::Prepare(args) => prepare::run(&args),
         Command::Checkpoint(args) => checkpoint::run(&args),
+        Command::Cursor(args) => cursor::run(&args),
         Command::Rotate(args) => rotate::run(&args),
         Command::Trim(args) => trim::run(&args),
         Command::Truncate(args) => truncate::run(&args),

@@ -16,7 +16,7 @@ use vellum::{Gap, Log, Lsn, ParticipantStat, SegmentStat, SegmentState, Stat};
 
 pub(super) use commits::prepared_segments;
 
-use super::open_to_read;
+use super::{cursor, open_to_read};
 use crate::lowargs::StatArgs;
 use crate::outcome::{Outcome, Result};
 use crate::output;
@@ -68,9 +68,16 @@ fn text(args: &StatArgs, stat: &Stat, rates: Option<&Rates>) -> String {
     for gap in &stat.gaps {
         let _ = writeln!(text, "\n{ALERT}{}{ALERT:#}", lines(&missing(gap), LINE_WIDTH).join("\n"));
     }
+    if let Some(fault) = &stat.cursors_fault {
+        let _ = writeln!(text, "\n{ALERT}{}{ALERT:#}", lines(fault, LINE_WIDTH).join("\n"));
+    }
+    text.push_str(&cursor::alerts(&stat.cursors));
     text.push_str(&holds::alerts(&stat.holds));
     text.push_str(&commits::histogram(&stat.commits));
     let _ = write!(text, "\n{}", segments(&stat.segments, args.positions));
+    if !stat.cursors.is_empty() {
+        let _ = write!(text, "\n{}", cursor::table(&stat.cursors, args.positions));
+    }
     if stat.participants.is_empty() {
         text.push_str("\n  nobody is attached\n");
     } else {
@@ -210,7 +217,7 @@ fn written_ago(segment: &SegmentStat) -> Option<Duration> {
 }
 
 /// A time that has passed, in the largest unit that does not make it nothing.
-fn age(ago: Duration) -> String {
+pub(super) fn age(ago: Duration) -> String {
     let seconds = ago.as_secs();
     let units = [(86_400, "d"), (3600, "h"), (60, "min")];
     let unit = units.into_iter().find(|(unit, _)| seconds >= 2 * unit);

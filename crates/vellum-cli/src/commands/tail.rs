@@ -1,6 +1,7 @@
 //! `vellum tail`: the newest records, and those that come.
 
 mod again;
+mod cursor;
 
 use std::collections::VecDeque;
 
@@ -14,6 +15,9 @@ use crate::outcome::{Outcome, Result};
 const TEXT_BYTES_FIRST: u64 = 64 << 10;
 
 pub(super) fn run(args: &TailArgs) -> Result<Outcome> {
+    if let Some(name) = &args.cursor {
+        return cursor::run(args, name);
+    }
     let TailArgs { lines, follow, retry, json, null, skip_damage, .. } = *args;
     let (log, from, to) = (args.log.clone(), Lsn::ZERO, None);
     let mut cat = CatArgs { log, from, to, follow: follow || retry, json, null, skip_damage };

@@ -1,6 +1,7 @@
 //! `vellum trim`: the oldest part of a log goes.
 
 use serde::Serialize;
+use vellum::Lsn;
 
 use super::open_to_write;
 use crate::lowargs::TrimArgs;
@@ -11,6 +12,8 @@ use crate::{output, table};
 struct JsonTrim {
     begin: u64,
     segments_removed: u64,
+    /// Where a cursor has kept records that were to be dropped.
+    held_at: Option<u64>,
 }
 
 pub(super) fn run(args: &TrimArgs) -> Result<Outcome> {
@@ -20,10 +23,14 @@ pub(super) fn run(args: &TrimArgs) -> Result<Outcome> {
         output::print_json(&JsonTrim {
             begin: report.begin.get(),
             segments_removed: report.segments_removed,
+            held_at: report.held_at.map(Lsn::get),
         })?;
     } else {
         let segments = table::count(report.segments_removed, "segment");
         output::say(format_args!("{segments} removed; the log begins at {}", report.begin));
+        if let Some(lsn) = report.held_at {
+            output::say(format_args!("a cursor keeps the records from {lsn} on"));
+        }
     }
     Ok(Outcome::Good)
 }

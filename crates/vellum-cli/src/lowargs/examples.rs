@@ -38,7 +38,9 @@ Examples:
   vellum tail app.log
   vellum tail -n 100 -f app.log | grep error
   vellum tail -n 0 -F app.log | shipper
-  vellum tail -n 0 -f --json app.log | jq -r .payload";
+  vellum tail -n 0 -f --json app.log | jq -r .payload
+  vellum tail --cursor shipper app.log > batch
+  vellum tail --cursor shipper --ack -f --json app.log < acks | shipper > acks";
 
 pub(super) const ROTATE: &str = "\
 Examples:
@@ -74,6 +76,13 @@ Examples:
   vellum checkpoint orders.log
   vellum checkpoint orders.log 67109120
   vellum trim orders.log --before $(vellum checkpoint orders.log)";
+
+pub(super) const CURSOR: &str = "\
+Examples:
+  vellum cursor app.log
+  vellum cursor app.log shipper --set begin --hold --max-held 10GiB
+  vellum cursor --json app.log shipper | jq '.[].lag_bytes'
+  vellum cursor app.log shipper --delete";
 
 pub(super) const TRUNCATE: &str = "\
 Examples:

@@ -21,7 +21,8 @@ pub(crate) struct PolicyArgs {
     /// Move those moments by this, as 22h for midnight two hours east of Greenwich
     #[arg(long, value_name = "SPAN", value_parser = values::span)]
     pub(crate) rotate_offset: Option<Duration>,
-    /// Remove the oldest files when all take more than this together; 0 for never
+    /// Remove the oldest files when all take more than this together; 0 for never. For framed logs
+    /// too: whole segments, and nothing from the checkpoint on
     #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
     pub(crate) retain_bytes: Option<u64>,
     /// Remove files whose last record is older than this, as 30d; 0 for never
@@ -75,4 +76,23 @@ pub(crate) struct TailArgs {
     /// stopping there; readers of text logs always do. The exit code is 3 either way
     #[arg(long)]
     pub(crate) skip_damage: bool,
+    /// Print what is new since the cursor of this name, and move the cursor when standard output
+    /// has taken it
+    ///
+    /// A new cursor starts at the oldest record. This process owns the cursor: a second one with
+    /// the same name fails. It needs permission to write. What was printed and not committed when
+    /// it was killed is printed again. Where records were removed in front of the cursor it says
+    /// how much that was, goes on, and exits with 3.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["lines", "retry"])]
+    pub(crate) cursor: Option<String>,
+    /// Move the cursor when a position comes on standard input, one a line: everything before it is
+    /// finished
+    ///
+    /// That is the "next_lsn" that --json or --positions prints with a record. The end of the input
+    /// ends the command; it exits with 1 if something printed was not acknowledged.
+    #[arg(long, requires = "cursor")]
+    pub(crate) ack: bool,
+    /// Print before each record the position behind it, and a tab
+    #[arg(long, conflicts_with = "json", requires = "cursor")]
+    pub(crate) positions: bool,
 }

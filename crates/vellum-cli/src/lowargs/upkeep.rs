@@ -1,10 +1,12 @@
 //! Commands that look after a log.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use vellum::Lsn;
 
+use super::values::Position;
 use super::{examples, values};
 
 /// Drop the oldest part of a log
@@ -21,6 +23,48 @@ pub(crate) struct TrimArgs {
     #[arg(long, value_name = "LSN", value_parser = values::lsn)]
     pub(crate) before: Lsn,
     /// Print what was done as one object of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// List the cursors of a log; make, move or remove one
+///
+/// A cursor is a named position that survives processes and power cuts: its reader has finished
+/// everything before it. `vellum tail --cursor` reads from it and moves it. With --hold it keeps
+/// the records from there on: nothing removes them before the cursor has moved.
+///
+/// Without NAME all cursors are listed. With NAME alone that one is shown. A cursor that another
+/// process owns cannot be changed. With --json, a list of objects {"name", "lsn", "lag_bytes",
+/// "lag_records", "lag_seconds", "holds", "max_held_bytes", "max_held_age_seconds", "owned",
+/// "owner", "committed_at_seconds", "overrun"}.
+#[derive(Args, Debug)]
+#[command(after_help = examples::CURSOR)]
+pub(crate) struct CursorArgs {
+    /// The log's directory
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) log: PathBuf,
+    /// The cursor: 1 to 64 letters, digits, '.', '_' and '-'
+    pub(crate) name: Option<String>,
+    /// Move the cursor there, forward or back; make it if there is none. A position is an LSN,
+    /// `begin` for the oldest record, or `end`
+    #[arg(long, value_name = "POSITION", value_parser = values::position, requires = "name")]
+    pub(crate) set: Option<Position>,
+    /// Keep the records from the cursor on from being removed; make it if there is none
+    #[arg(long, requires = "name")]
+    pub(crate) hold: bool,
+    /// Keep no more than so many bytes, as 100MiB or 1GiB [default: all]
+    #[arg(long, value_name = "BYTES", value_parser = values::bytes, requires = "hold")]
+    pub(crate) max_held: Option<u64>,
+    /// Keep nothing older than this, as 12h or 7d [default: any age]
+    #[arg(long, value_name = "SPAN", value_parser = values::span, requires = "hold")]
+    pub(crate) max_held_age: Option<Duration>,
+    /// Keep nothing any more
+    #[arg(long, requires = "name", conflicts_with = "hold")]
+    pub(crate) no_hold: bool,
+    /// Remove the cursor
+    #[arg(long, requires = "name", conflicts_with_all = ["set", "hold", "no_hold"])]
+    pub(crate) delete: bool,
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -44,6 +44,28 @@ pub(super) fn lsn(text: &str) -> Result<Lsn, String> {
     text.parse().map_err(|_| "a position is a number, as `vellum append --ack` prints it".into())
 }
 
+/// Where a cursor can be put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Position {
+    /// The oldest record.
+    Begin,
+    /// Behind the newest record.
+    End,
+    /// The record at this position.
+    At(Lsn),
+}
+
+/// Reads the position of a cursor.
+pub(super) fn position(text: &str) -> Result<Position, String> {
+    match text {
+        "begin" => Ok(Position::Begin),
+        "end" => Ok(Position::End),
+        _ => lsn(text)
+            .map(Position::At)
+            .map_err(|_| "a position is a number, `begin` or `end`".into()),
+    }
+}
+
 /// Reads a number of bytes: `4096`, `64KiB`, `1MiB`, `1GiB`, or `K`, `M`, `G` for short.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();

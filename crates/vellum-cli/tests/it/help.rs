@@ -13,6 +13,7 @@ const COMMANDS: &[&[&str]] = &[
     &["verify"],
     &["prepare"],
     &["checkpoint"],
+    &["cursor"],
     &["rotate"],
     &["trim"],
     &["truncate"],

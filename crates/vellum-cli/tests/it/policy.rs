@@ -71,6 +71,20 @@ fn a_framed_log_has_no_policy() {
 }
 
 #[test]
+fn a_framed_log_keeps_so_many_bytes() {
+    let place = Place::new();
+    place.run("append", &["--retain-bytes", "16K", "--retain-files", "1"], b"").complaint(2);
+    place.append(&["--segment-bytes", "4KiB", "--retain-bytes", "16K"], b"one\n");
+    place.append(&[], "a line of some length\n".repeat(3000).as_bytes());
+    let stat = place.stat();
+    assert_eq!(stat["policy"]["retain_bytes"], 16384);
+    assert!(stat["removed"]["by_bytes"]["files"].as_u64() > Some(5));
+    assert!(stat["tail"].as_u64().unwrap() - stat["begin"].as_u64().unwrap() <= 16384 + 4096);
+    let text = place.run("stat", &[], b"").good();
+    assert!(text.contains("at most 16 KiB") && !text.contains("rotates"), "{text}");
+}
+
+#[test]
 fn compress_is_a_flag_that_may_have_a_value() {
     let place = Place::new();
     let is_compressing = |options: &[&str]| {

@@ -5,7 +5,7 @@
 rotation that loses nothing, no lock, no server, no thread.
 """
 
-from vellum_log._vellum_log import CheckpointEvent, Log, Position, Reader, Record
+from vellum_log._vellum_log import CheckpointEvent, Cursor, Log, Position, Reader, Record
 from vellum_log.errors import (
     Abandoned,
     AlreadyExists,
@@ -34,6 +34,7 @@ from vellum_log.errors import (
 )
 from vellum_log.handler import VellumHandler
 from vellum_log.reports import (
+    CursorStat,
     Damage,
     Gap,
     Hold,
@@ -53,6 +54,8 @@ __all__ = [
     "Busy",
     "CheckpointEvent",
     "Corrupt",
+    "Cursor",
+    "CursorStat",
     "Damage",
     "Error",
     "ErrorKind",

@@ -40,7 +40,8 @@ class Hold(TypedDict):
     """
 
     what: Literal[
-        "prepare", "repair", "commit", "batch", "turn", "drop-line", "append", "gate", "compression"
+        "prepare", "repair", "commit", "batch", "turn", "drop-line", "append", "gate", "compression",
+        "cursors",
     ]
     pid: int | None
     other_namespace: bool
@@ -48,6 +49,31 @@ class Hold(TypedDict):
     waited: float | None
     range: tuple[int, int] | None
     text: str
+
+
+class CursorStat(TypedDict):
+    """A named cursor: where it is, and how far its reader is behind.
+
+    Times are seconds; None where nothing tells. `lag_bytes` counts to the published end, `lag` is
+    the age of the oldest record that is not finished, at most. `missing_bytes` were removed in
+    front of it, at most; `overruns` and `overrun_bytes` count what its reader went on behind.
+    """
+
+    name: str
+    lsn: int
+    lag_bytes: int
+    lag_records: int | None
+    lag: int | None
+    committed_at: int
+    holds: bool
+    max_held_bytes: int | None
+    max_held_age: int | None
+    owned: bool
+    owner: int | None
+    missing_bytes: int
+    overruns: int
+    overrun_bytes: int
+    overrun_at: int | None
 
 
 class Policy(TypedDict):
@@ -128,6 +154,8 @@ class Stat(TypedDict):
     dropped: int
     removed: RemovedStat
     gaps: list[Gap]
+    cursors: list[CursorStat]
+    cursors_fault: str | None
     commits: int
     syncs: int
     synced_bytes: int

@@ -9,6 +9,7 @@ pub fn all_cases() -> Vec<Case> {
     let mut cases = cases_in_memory();
     cases.extend(cases_on_the_device());
     cases.extend(cases_on_full_disks());
+    cases.extend(cases_of_cursors());
     cases
 }
 
@@ -108,6 +109,21 @@ fn cases_on_the_device() -> Vec<Case> {
     let text = Layout::Text;
     add(text, &[Commit, FirstCommit, CommitRollOver], &[Opener, Attached, Waiting], Fill::Mapped);
     add(text, &[Truncate, Recover, Close], &[Opener, Waiting], Fill::Mapped);
+    cases
+}
+
+/// Those that are about named cursors.
+fn cases_of_cursors() -> Vec<Case> {
+    use Operation::{CursorCommit, CursorMake, CursorRemove, CursorSet, TrimHeld};
+    let mut cases = Vec::new();
+    for operation in [CursorMake, CursorCommit, CursorSet, CursorRemove, TrimHeld] {
+        for survivor in [Survivor::Opener, Survivor::Attached, Survivor::Waiting] {
+            for layout in [Layout::Framed, Layout::Text] {
+                let (preallocate, fill) = (Preallocate::Auto, None);
+                cases.push(Case { operation, layout, preallocate, fill, survivor });
+            }
+        }
+    }
     cases
 }
 

@@ -234,6 +234,7 @@ pub fn files(case: &Case, dir: &Path, extent: Extent, found: &[Vec<u8>]) -> Resu
         ["control", "geometry", "lock"].contains(&name)
             || is_link
             || is_far_ahead && name == "segment.new"
+            || case.operation.is_of_cursors() && name == "cursors"
     };
     // Who raised the beginning and died leaves files to the next who removes some.
     let begin = match case.operation {

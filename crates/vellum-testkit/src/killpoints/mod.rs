@@ -16,6 +16,7 @@
 //!   call       a system call at its entry and its exit
 //!   durable    what is left after a power cut              power
 //!   full       what a full disk costs
+//!   cursors    named cursors
 //!   crew       runs the cases, some at the same time       totals  what they came to
 //!   report     what a campaign is doing                    cli     the command line
 //! ```
@@ -27,6 +28,7 @@ pub mod cases;
 pub mod check;
 pub mod cli;
 mod crew;
+mod cursors;
 pub mod durable;
 pub mod full;
 mod glimpse;

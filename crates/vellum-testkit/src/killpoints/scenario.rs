@@ -77,6 +77,16 @@ pub enum Operation {
     Retain,
     /// Opening a text log with another policy.
     SetPolicy,
+    /// Making a named cursor, the first one of the log.
+    CursorMake,
+    /// Moving a cursor forward.
+    CursorCommit,
+    /// Setting a cursor that holds records back to the oldest.
+    CursorSet,
+    /// Removing a cursor that holds records.
+    CursorRemove,
+    /// Trimming in front of a cursor that holds all records.
+    TrimHeld,
     /// A record that there is no room for on a full disk, and that is dropped.
     Drop,
     /// The same where others were dropped that no line tells of yet.
@@ -183,6 +193,7 @@ impl Operation {
                 lens[3] = 10_000;
                 lens
             }
+            _ if self.is_of_cursors() => vec![Operation::CUT_LEN; 12],
             _ => vec![200, 50],
         };
         lens.iter().zip(0..).map(|(len, number)| Payload::new('t', number, *len)).collect()

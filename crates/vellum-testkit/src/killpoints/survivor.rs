@@ -8,6 +8,7 @@ use std::time::Duration;
 use vellum::{Log, Lsn, Options};
 
 use super::check::{self, Extent, Fault, Seen};
+use super::cursors;
 use super::durable;
 use super::glimpse::Glimpse;
 use super::positions::Taken;
@@ -241,6 +242,9 @@ impl Scene<'_> {
         }
         if case.operation == Operation::Trim {
             self.finish_trim(&log, is_done, &mut expected, &found)?;
+        }
+        if case.operation.is_of_cursors() {
+            cursors::check(case.operation, &log, self.page, is_done)?;
         }
         let found = check::read_all(&log)?;
         check::records(case, &expected, &found)?;

@@ -12,6 +12,7 @@ use std::time::Duration;
 use vellum::{ErrorKind, Log, Lsn, Reservation};
 
 use super::call;
+use super::cursors;
 use super::full;
 use super::scenario::{Case, Operation};
 use crate::payload::Payload;
@@ -78,6 +79,10 @@ fn act(case: &Case, dir: &Path, page: &SharedPage) -> anyhow::Result<()> {
         (&log, operation)
     {
         page.word(TRIM_TO).store(find_trim_target(log)?.get(), Ordering::SeqCst);
+    }
+    if let (Some(log), true) = (&log, operation.is_of_cursors()) {
+        page.word(TRIM_TO).store(find_trim_target(log)?.get(), Ordering::SeqCst);
+        cursors::prepare(operation, log)?;
     }
     trace::mark();
     if operation.hole_len().is_some() {
@@ -241,8 +246,12 @@ fn operate_by_opening(case: &Case, dir: &Path, page: &SharedPage) -> vellum::Res
 fn operate(case: &Case, log: &Log, records: &[Vec<u8>], page: &SharedPage) -> vellum::Result<()> {
     let mut reader = log.reader(Lsn::ZERO)?;
     let trim_to = Lsn::new(page.word(TRIM_TO).load(Ordering::SeqCst));
+    let cursor = cursors::prepared(case.operation, log)?;
     trace::mark();
     match case.operation {
+        operation if operation.is_of_cursors() => {
+            finish(cursors::operate(operation, log, cursor.as_ref(), trim_to), page)
+        }
         Operation::Batch => {
             let mut batch = log.batch();
             for record in records {

@@ -52,7 +52,7 @@ pub(super) struct Args {
     /// Verify what an earlier run left, instead of appending
     #[arg(long, conflicts_with_all = [
         "records", "threads", "processes", "bytes", "commit", "batch", "trim_every",
-        "checkpoint_every", "prepare_every", "seed", "layout", "segment_bytes", "preallocate",
+        "checkpoint_every", "prepare_every", "cursor", "seed", "layout", "segment_bytes", "preallocate",
         "fill", "rotate_bytes", "retain_files", "compress",
     ])]
     pub(super) check: bool,
@@ -94,6 +94,10 @@ pub(super) struct Args {
     /// before goes
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) trim_every: Option<u64>,
+    /// Before it trims, commit a cursor that holds records to the position, and trim to the end:
+    /// the cursor has to stop that
+    #[arg(long, requires = "trim_every")]
+    pub(super) cursor: bool,
     /// Decides lengths and bytes of the records
     #[arg(long, value_name = "NUMBER", default_value = "0")]
     pub(super) seed: u64,

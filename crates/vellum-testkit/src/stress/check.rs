@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use vellum::{ErrorKind, Log, Lsn, Options};
+use vellum::{CursorStat, ErrorKind, Log, Lsn, Options};
 
 use super::cli::say;
 use super::files;
@@ -49,7 +49,27 @@ fn open(path: &Path) -> vellum::Result<Log> {
 fn look(log: &Log, is_torn: bool) -> Survey {
     let mut survey = Survey::of(log, is_torn);
     survey.faults.extend(files::faults(log));
+    survey.faults.extend(cursor_faults(log));
     survey
+}
+
+/// A cursor is neither in front of what was trimmed, as if a commit of it had been undone, nor
+/// beyond the end; and it is there if something was trimmed in front of it.
+fn cursor_faults(log: &Log) -> Vec<String> {
+    let cursors = match log.cursors() {
+        Ok(cursors) => cursors,
+        Err(error) => return vec![error.to_string()],
+    };
+    let (begin, end) = (log.begin(), log.published());
+    let is_new = log.stat().is_ok_and(|stat| begin.get() == stat.segment_capacity_bytes);
+    if cursors.is_empty() && !is_new && log.path().join("cursors").exists() {
+        return vec![format!("the log begins at {begin}, and the cursor there is gone")];
+    }
+    let is_lost = |cursor: &&CursorStat| cursor.lsn < begin || end < cursor.lsn;
+    let fault = |cursor: &CursorStat| {
+        format!("cursor {} is at {}, and the log holds {begin} to {end}", cursor.name, cursor.lsn)
+    };
+    cursors.iter().filter(is_lost).map(fault).collect()
 }
 
 /// Appends a marker, opens the log anew and looks for the same and the marker.

@@ -3,7 +3,7 @@
 use std::thread;
 
 use anyhow::{Result, anyhow};
-use vellum::{Log, Lsn};
+use vellum::{CursorHold, Log, Lsn, TrimReport};
 
 use super::args::{Args, CommitEvery};
 use super::cli::failure;
@@ -11,6 +11,9 @@ use super::payload::Name;
 use super::reports::Reports;
 use super::retention::Retention;
 use super::survey::Survey;
+
+/// The cursor that stops trims.
+const CURSOR: &str = "stress";
 
 /// Appends what the threads of process `process` have to, and says what becomes durable. Each
 /// writer goes on with its number in `next`.
@@ -158,6 +161,15 @@ impl<'a> Writer<'a> {
         }
         let going = Survey::before(self.log, before).map_err(|fault| anyhow!("{fault}"))?;
         self.reports.announce_drop(&going.sorted_numbers())?;
-        self.log.trim(before).map(drop).map_err(failure)
+        let trimmed = if self.args.cursor { self.trim_held(before) } else { self.log.trim(before) };
+        trimmed.map(drop).map_err(failure)
+    }
+
+    /// Commits the cursor to `before` and trims to the end, which the cursor stops.
+    fn trim_held(&self, before: Lsn) -> vellum::Result<TrimReport> {
+        let cursor = self.log.cursor(CURSOR)?;
+        cursor.hold(CursorHold::new())?;
+        cursor.commit(before)?;
+        self.log.trim(self.log.published())
     }
 }

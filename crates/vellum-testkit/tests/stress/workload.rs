@@ -275,6 +275,20 @@ fn a_trimmed_log_is_resumed() {
 }
 
 #[test]
+fn a_cursor_stops_the_trims() {
+    for layout in ["framed", "text"] {
+        let place = Place::new();
+        let words = "--records 600 --bytes 100 --segment-bytes 4KiB --trim-every 50 --cursor";
+        let words: Vec<&str> = words.split(' ').chain(["--layout", layout]).collect();
+        let told = place.stress(&words).good();
+        let dropped = set(numbers(&told, "DROP "));
+        assert!(dropped.len() > 300);
+        let kept: BTreeSet<u64> = (0..600).filter(|number| !dropped.contains(number)).collect();
+        assert_eq!(found(&place), kept, "{layout}");
+    }
+}
+
+#[test]
 fn a_log_of_another_run_is_refused() {
     let place = Place::new();
     place.stress(&["--records", "9", "--seed", "5"]).good();

@@ -3,6 +3,7 @@
 //! The normative description is `docs/format.md`.
 
 pub(crate) mod control;
+pub(crate) mod cursor;
 pub(crate) mod frame;
 pub(crate) mod identity;
 pub(crate) mod policy;

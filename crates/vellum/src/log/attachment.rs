@@ -75,8 +75,7 @@ pub(crate) struct LocalSlot {
     pub(super) in_hand: (Lsn, Lsn),
     /// How soon the next look is due whether the log is at its path.
     pub(crate) glance: Glance,
-    /// Whether its last reservation went on in a new text file, whose predecessors are to be looked
-    /// after.
+    /// Whether its last reservation made a new file, whose predecessors are to be looked after.
     pub(crate) has_rotated: bool,
 }
 

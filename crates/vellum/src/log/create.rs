@@ -19,13 +19,13 @@ use crate::log::control::{
 };
 use crate::log::identity::{self, Stored};
 use crate::log::names::{
-    CONTROL_NAME, CURRENT_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_COMPRESSED_NAME,
-    UNFINISHED_CONTROL_NAME, UNFINISHED_CURRENT_NAME,
+    CONTROL_NAME, CURRENT_NAME, CURSORS_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_COMPRESSED_NAME,
+    UNFINISHED_CONTROL_NAME, UNFINISHED_CURRENT_NAME, UNFINISHED_CURSORS_NAME,
 };
 use crate::log::positions::{Access, Loss, Positions};
 use crate::log::rebuild;
 use crate::segment::rights::Rights;
-use crate::segment::{SPARE_SUFFIX, STAGE_SUFFIX, UNFINISHED_NAME, list, names};
+use crate::segment::{SPARE_SUFFIX, STAGE_SUFFIX, UNFINISHED_NAME, list, listing, names};
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::{Error, ErrorKind, Fill, Options, Recovery, RecoveryReason, Result, knowledge, sys};
@@ -88,6 +88,8 @@ pub(crate) fn check_is_ours(dir: &Dir, may_create: bool) -> Result<()> {
             CURRENT_NAME,
             UNFINISHED_CURRENT_NAME,
             UNFINISHED_COMPRESSED_NAME,
+            CURSORS_NAME,
+            UNFINISHED_CURSORS_NAME,
         ];
         others.contains(&name.as_str())
             || name.ends_with(SPARE_SUFFIX)
@@ -126,6 +128,8 @@ pub(crate) fn make_control(
     let (options, advice) = options.with_room_to_rotate().advised(dir.path(), filesystem)?;
     let geometry = new_geometry(&options, filesystem, this_boot()?);
     let rights = &Rights::of_new_log(dir, mode).or_os("look at", dir)?;
+    // Cursors of the log that was here before mean nothing in this one.
+    listing::remove(dir, &dir.join(CURSORS_NAME))?;
     let identity = options.new_identity();
     write_geometry(dir, &geometry, &identity, rights)?;
     let positions = Positions::of_new_log(&geometry);

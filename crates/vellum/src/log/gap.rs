@@ -142,6 +142,13 @@ pub(crate) fn gap_behind(core: &Core, lsn: Lsn, to: Lsn) -> Option<Gap> {
     Some(gap(core, &listing, lsn, to, reason))
 }
 
+/// What was removed in front of a cursor before its reader had finished it.
+pub(crate) fn removed(core: &Core, from: Lsn, to: Lsn, cursor: &str) -> Gap {
+    let listing = Listing::read(&core.dir).unwrap_or_default();
+    let reason = format!("removed before the reader of cursor {cursor} had finished it");
+    gap(core, &listing, from, to, reason)
+}
+
 fn gap(core: &Core, listing: &Listing, from: Lsn, to: Lsn, reason: String) -> Gap {
     let first = core.segment_of(from);
     let path = core.segment_path(first);

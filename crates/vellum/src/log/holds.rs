@@ -14,7 +14,9 @@ use crate::log::core::Core;
 use crate::log::names::LOCK_NAME;
 use crate::log::writer::Writer;
 use crate::shared::lock::Watched;
-use crate::shared::participants::{self, COMPRESS_BYTE, GATE_BYTE, Liveness, Owner, Standing};
+use crate::shared::participants::{
+    self, COMPRESS_BYTE, CURSORS_BYTE, GATE_BYTE, Liveness, Owner, Standing,
+};
 use crate::shared::tail_word::Range;
 use crate::shared::{commit, tail_word};
 use crate::sys::process::{Incarnation, Life};
@@ -75,6 +77,8 @@ pub enum HoldKind {
     Gate,
     /// The right to compress closed files. Nobody waits for it.
     Compression,
+    /// The right to change named cursors. Who commits or sets one waits for it.
+    Cursors,
 }
 
 /// What a process does that holds something.
@@ -103,6 +107,7 @@ pub(crate) fn holds(core: &Core) -> Vec<Hold> {
     all.extend(appends(core));
     all.extend(of_lock_file(core, HoldKind::Gate, GATE_BYTE));
     all.extend(of_lock_file(core, HoldKind::Compression, COMPRESS_BYTE));
+    all.extend(of_lock_file(core, HoldKind::Cursors, CURSORS_BYTE));
     all
 }
 
@@ -150,7 +155,7 @@ fn append(core: &Core, slot: usize, range: Range) -> Option<Hold> {
 }
 
 /// Who holds a byte of the lock file for a moment.
-fn of_lock_file(core: &Core, what: HoldKind, byte: u64) -> Vec<Hold> {
+pub(crate) fn of_lock_file(core: &Core, what: HoldKind, byte: u64) -> Vec<Hold> {
     let path = core.dir.join(LOCK_NAME);
     let Ok(file) = core.dir.open_file(&path, OFlags::RDONLY) else { return Vec::new() };
     if lock::is_held_by_another(&file, byte) != Ok(true) {
@@ -222,7 +227,11 @@ impl Core {
             HoldKind::Commit => Some((&words.commits.lock).into()),
             HoldKind::Turn => Some((&words.files.turn).into()),
             HoldKind::DropLine => Some((&words.full).into()),
-            HoldKind::Batch | HoldKind::Append | HoldKind::Gate | HoldKind::Compression => None,
+            HoldKind::Batch
+            | HoldKind::Append
+            | HoldKind::Gate
+            | HoldKind::Compression
+            | HoldKind::Cursors => None,
         }
     }
 }
@@ -239,6 +248,7 @@ impl fmt::Display for HoldKind {
             HoldKind::Append => "append",
             HoldKind::Gate => "gate",
             HoldKind::Compression => "compression",
+            HoldKind::Cursors => "cursors",
         })
     }
 }
@@ -269,6 +279,7 @@ impl fmt::Display for Hold {
             HoldKind::Append => "the reservation",
             HoldKind::Gate => "the gate for opening and closing",
             HoldKind::Compression => "the right to compress",
+            HoldKind::Cursors => "the right to change cursors",
         })?;
         if let Some(InFlight { first_lsn, bytes }) = self.range {
             write!(f, " from {first_lsn} to {}", Lsn::new(first_lsn.get().saturating_add(bytes)))?;

@@ -10,6 +10,7 @@ mod committer;
 mod control;
 mod core;
 mod create;
+mod cursors;
 mod device;
 mod fill;
 mod framed;
@@ -70,6 +71,8 @@ use crate::{Layout, LogId, Lsn, Options, Position, Recovery, Result};
 pub use batch::Batch;
 pub use checkpoint::CheckpointEvent;
 pub use committer::{Committer, Completion};
+pub use cursors::cursor::{Cursor, CursorHold};
+pub use cursors::stat::CursorStat;
 pub use gap::Gap;
 pub use holds::{Hold, HoldKind, InFlight, ProcessState};
 pub use metrics::{CommitStat, Metrics, RemovedFiles, RemovedStat};
@@ -536,6 +539,9 @@ impl Log {
 
     /// Drops what lies before `before`: whole segments are removed, the rest is no longer shown.
     ///
+    /// Drops less where a [cursor](Cursor::hold) holds records back:
+    /// [`held_at`](TrimReport::held_at) tells.
+    ///
     /// # Errors
     ///
     /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position beyond
@@ -543,6 +549,75 @@ impl Log {
     /// [`begin`](Log::begin) is fine and changes nothing.
     pub fn trim(&self, before: Lsn) -> Result<TrimReport> {
         trim::trim(&self.core, before)
+    }
+
+    /// The cursor of this name. A new one is made at the oldest record, and holds nothing.
+    ///
+    /// A name has 1 to 64 letters, digits, `.`, `_` and `-` (ASCII).
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let log = vellum::Options::new().open(dir.path().join("app.log")).unwrap();
+    /// use vellum::CursorHold;
+    ///
+    /// log.append(b"a record")?;
+    /// let cursor = log.cursor("shipper")?;
+    /// cursor.own()?;
+    /// cursor.hold(CursorHold::new().max_bytes(1 << 30))?;
+    /// let mut reader = cursor.reader()?;
+    /// while let Some(record) = reader.next()? {
+    ///     // Send it.
+    ///     let finished = record.next_lsn;
+    ///     cursor.commit(finished)?;
+    /// }
+    /// # assert_eq!(cursor.position()?, log.published());
+    /// # Ok::<(), vellum::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidOption`](crate::ErrorKind::InvalidOption) for another name;
+    /// [`Busy`](crate::ErrorKind::Busy) when the log has 128 cursors already;
+    /// [`NotFound`](crate::ErrorKind::NotFound) when the log was opened for reading only and has no
+    /// such cursor; [`NoSpace`](crate::ErrorKind::NoSpace) for the first cursor of a log on a full
+    /// disk; otherwise as for [`Cursor::set`].
+    ///
+    /// # Durability
+    ///
+    /// When it returns, the cursor survives a power cut.
+    ///
+    /// # Cost
+    ///
+    /// Reading a file of 132 KiB. The first cursor of a log makes that file. A new cursor costs two
+    /// writes and two syncs. A log without cursors pays nothing for them.
+    pub fn cursor(&self, name: &str) -> Result<Cursor> {
+        self.cursor_at(name, Lsn::ZERO)
+    }
+
+    /// As [`cursor`](Log::cursor), but a new one is made at `at`. One that is there stays where it
+    /// is.
+    ///
+    /// # Errors, Durability, Cost
+    ///
+    /// As for [`cursor`](Log::cursor), and as for [`Cursor::set`] for the position.
+    pub fn cursor_at(&self, name: &str, at: Lsn) -> Result<Cursor> {
+        Cursor::open(Arc::clone(&self.core), name, at)
+    }
+
+    /// The state of every cursor of the log, in the order of their names.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](crate::ErrorKind::Io), [`Corrupt`](crate::ErrorKind::Corrupt) and
+    /// [`Incompatible`](crate::ErrorKind::Incompatible) when the file of the cursors cannot be
+    /// read.
+    ///
+    /// # Cost
+    ///
+    /// Reading that file; for each cursor, reading up to 1 MiB of the log to count records, and a
+    /// look through `/proc` for its owner.
+    pub fn cursors(&self) -> Result<Vec<CursorStat>> {
+        cursors::stat::stat(&self.core)
     }
 
     /// Has a text log go on in a new file at the next append, whatever its policy says.

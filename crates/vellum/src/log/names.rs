@@ -13,3 +13,6 @@ pub(crate) const UNFINISHED_CURRENT_NAME: &str = "current.new";
 pub(crate) const UNFINISHED_COMPRESSED_NAME: &str = "compressed.new";
 /// The name under which the control file and the geometry file are written.
 pub(crate) const UNFINISHED_CONTROL_NAME: &str = "control.new";
+/// The file of the named cursors, and its name before it is whole.
+pub(crate) const CURSORS_NAME: &str = "cursors";
+pub(crate) const UNFINISHED_CURSORS_NAME: &str = "cursors.new";

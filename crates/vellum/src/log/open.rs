@@ -41,6 +41,7 @@ use crate::segment::stage::Stage;
 use crate::shared::commit;
 use crate::shared::primitive::AtomicU64;
 use crate::shared::region::{CONTROL_LEN, Region};
+use crate::shared::tail_word;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
 use crate::sys::{Dir, Map};
@@ -95,6 +96,9 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<Core> {
     core.check_words()?;
     core.join_stage(is_first)?;
     if is_first {
+        // A truncation may not have come that far, or older segments were restored. A file that
+        // cannot be read is told to who uses the cursors.
+        let _ = core.clamp_cursors(tail_word::tail(core.words()));
         core.region.origin().iter().for_each(|origin| origin.reopen());
         gate.let_in().or_os("unlock", &dir.join(LOCK_NAME))?;
     }

@@ -143,7 +143,12 @@ fn making(core: &Core) -> Options {
         create_new: true,
         needs_lock: false,
         application_tag: core.identity().map(|identity| identity.tag).filter(|tag| *tag != 0),
-        policy: if is_text { PolicyUpdate::of(core.policy()) } else { PolicyUpdate::default() },
+        policy: match is_text {
+            true => PolicyUpdate::of(core.policy()),
+            false => {
+                PolicyUpdate { retain_bytes: core.policy().retain_bytes, ..PolicyUpdate::default() }
+            }
+        },
         ..joining(core)
     }
 }

@@ -190,7 +190,7 @@ impl Writer<'_> {
             Err(_) => self.reserve_further(slot, len, is_ready)?,
         };
         let end = grant.range.end();
-        self.prepare_ahead(end, len, is_ready);
+        self.prepare_ahead(end, len, is_ready, &mut slot.has_rotated);
         Ok(Placement { grant, at: Lsn::new(end.get() - len) })
     }
 
@@ -262,7 +262,7 @@ impl Writer<'_> {
     ///
     /// What goes wrong here goes wrong again, and is reported, when the space is needed.
     #[inline]
-    fn prepare_ahead(self, end: Lsn, len: u64, is_ready: bool) {
+    fn prepare_ahead(self, end: Lsn, len: u64, is_ready: bool, has_rotated: &mut bool) {
         if self.geometry.layout == Layout::Text {
             return self.prepare_text_ahead(end, is_ready);
         }
@@ -273,25 +273,28 @@ impl Writer<'_> {
         // Long records use a window up before the next one is ready: stay further ahead of them.
         let wanted = self.prefault_bytes.max((len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX));
         if ahead < wanted && words.prepare.holder.load(Ordering::Relaxed) == 0 {
-            self.prepare_next(end, wanted, is_ready);
+            *has_rotated |= self.prepare_next(end, wanted, is_ready);
         }
     }
 
     /// Makes the first space ready, so that the first record does not pay for it.
     pub(crate) fn prepare_first(self) {
         let tail = tail_word::tail(self.words());
-        self.prepare_ahead(tail, 0, self.has_mapping());
+        // Who opens a log looks after its files itself.
+        self.prepare_ahead(tail, 0, self.has_mapping(), &mut false);
     }
 
+    /// Returns whether another segment was made.
     #[cold]
-    fn prepare_next(self, end: Lsn, ahead: u64, is_ready: bool) {
+    fn prepare_next(self, end: Lsn, ahead: u64, is_ready: bool) -> bool {
         let words = self.words();
-        let Some(prepare) = self.try_lock_prepare() else { return };
+        let Some(prepare) = self.try_lock_prepare() else { return false };
+        let allocated = words.allocated_end.load(Ordering::Acquire);
         // Others may have gone on meanwhile: what is wanted follows the tail, not `end`.
         let tail = tail_word::tail(words).max(end);
         let wanted = Lsn::new(tail.get() + ahead.min(self.capacity()));
         if wanted > Lsn::MAX || self.attachment.is_discouraged(tail) {
-            return;
+            return false;
         }
         let prepared = self.check_words().and_then(|()| prepare.allocate_to(wanted, 0).map(drop));
         let prepared = prepared.and_then(|()| self.check_stage_room(wanted));
@@ -308,6 +311,7 @@ impl Writer<'_> {
             // A full disk is not asked again for every record.
             self.attachment.discourage(Lsn::new(tail.get() + self.prefault_bytes / 8));
         }
+        words.allocated_end.load(Ordering::Acquire) > allocated
     }
 }
 

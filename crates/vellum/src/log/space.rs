@@ -114,7 +114,7 @@ impl<'a> Prepare<'a> {
     }
 
     /// Creates segments until `end` is allocated, in a text log for a record of `len` bytes; all or
-    /// none. Returns whether a text log went on in a new file.
+    /// none. Returns whether there is a new file.
     pub(crate) fn allocate_to(&self, end: Lsn, len: u64) -> Result<bool> {
         let words = self.words();
         let allocated = words.allocated_end.load(Ordering::Acquire);
@@ -139,7 +139,7 @@ impl<'a> Prepare<'a> {
             words.commits.ends.named_end.fetch_max(next, Ordering::AcqRel);
         }
         words.allocated_end.store(next, Ordering::Release);
-        Ok(false)
+        Ok(next > allocated)
     }
 
     /// Removes the segments from `allocated` to `end` again, the newest first: what is left of a

@@ -1,12 +1,15 @@
 //! What can be told of a log from outside: positions, segments, participants.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::format::segment::header_len;
 use crate::log::core::Core;
+use crate::log::cursors;
+use crate::log::cursors::stat::CursorStat;
 use crate::log::gap::{self, Gap};
 use crate::log::holds::{self, Hold, InFlight, ProcessState};
 use crate::log::metrics::{self, CommitStat, RemovedStat};
@@ -35,7 +38,7 @@ pub struct Stat {
     pub last_recovery: Option<Recovery>,
     /// How records lie in the segments.
     pub layout: Layout,
-    /// When a text log goes on in a new file, and which of its files it keeps.
+    /// When a text log goes on in a new file, and which of its files a log keeps.
     pub policy: Policy,
     /// Oldest position still kept.
     pub begin: Lsn,
@@ -99,6 +102,10 @@ pub struct Stat {
     /// names and lengths alone: what is damaged inside of files [`Log::verify`](crate::Log::verify)
     /// tells.
     pub gaps: Vec<Gap>,
+    /// The named cursors, in the order of their names.
+    pub cursors: Vec<CursorStat>,
+    /// Why the cursors cannot be read. Then no file is removed: one of them may hold it.
+    pub cursors_fault: Option<String>,
     /// Who is attached.
     pub participants: Vec<ParticipantStat>,
     /// Who holds what others may wait for, at this moment: in a busy log something is held nearly
@@ -167,7 +174,11 @@ pub struct ParticipantStat {
 }
 
 /// Looks at everything, changes nothing.
-pub(crate) fn stat(core: &Core) -> Result<Stat> {
+pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
+    let (cursors, cursors_fault) = match cursors::stat::stat(core) {
+        Ok(cursors) => (cursors, None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
     let metrics = metrics::metrics(core);
     let prepared_end = core.words().allocated_end.load(Ordering::Acquire);
     let identity = core.identity();
@@ -207,6 +218,8 @@ pub(crate) fn stat(core: &Core) -> Result<Stat> {
         poison: metrics.is_poisoned.then(|| core.poisoned().to_string()),
         segments: segments(core, metrics.tail)?,
         gaps: gap::gaps(core)?,
+        cursors,
+        cursors_fault,
         participants: participants(core),
         holds: metrics.holds,
     })

@@ -11,6 +11,7 @@ use zerocopy::IntoBytes;
 use crate::error::OsResult;
 use crate::format::segment::SegmentHeader;
 use crate::log::core::Core;
+use crate::log::prepare_lock::Prepare;
 use crate::log::read::{not_a_start, starts_record};
 use crate::log::window::Window;
 use crate::log::writer::Writer;
@@ -28,6 +29,8 @@ pub struct TrimReport {
     pub begin: Lsn,
     /// Segment files that were removed, or kept as spares.
     pub segments_removed: u64,
+    /// Where a [cursor](crate::Cursor::hold) has kept records that were to be dropped.
+    pub held_at: Option<Lsn>,
 }
 
 /// Drops what lies before `before`.
@@ -45,6 +48,8 @@ pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
         // What is on its way to a file must arrive before the file goes.
         core.commit_to(before)?;
     }
+    // Before the lock, which writers need.
+    let holding = core.sync_holding_cursors()?;
     let held = writer.lock_prepare()?;
     core.check_words()?;
     let mut window = Window::new(Arc::clone(core));
@@ -53,7 +58,19 @@ pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
     {
         return Err(not_a_start(core, before));
     }
+    let kept = core.held_from(holding)?;
+    let held_at = (kept < before && core.begin() < before).then_some(kept);
+    let before = match held_at {
+        Some(kept) => record_start(core, &mut window, kept)?,
+        None => before,
+    };
     let begin = Lsn::new(words.begin.load(Ordering::Acquire).max(before.get()));
+    Ok(TrimReport { begin, segments_removed: drop_before(writer, held, begin)?, held_at })
+}
+
+/// Drops what lies before `begin`, where a record starts; returns how many files went.
+pub(crate) fn drop_before(writer: Writer<'_>, held: Prepare<'_>, begin: Lsn) -> Result<u64> {
+    let (core, words) = (writer.core, writer.core.words());
     let noted = remember(core, begin)?;
     words.begin.store(begin.get(), Ordering::SeqCst);
     drop(held);
@@ -68,7 +85,16 @@ pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
     writer.forget_gone();
     words.full.made_space();
     core.use_spares_ahead();
-    Ok(TrimReport { begin, segments_removed: removed? })
+    removed
+}
+
+/// The start of a record at `lsn`, or at the start of the segment before it where one starts there.
+fn record_start(core: &Core, window: &mut Window, mut lsn: Lsn) -> Result<Lsn> {
+    let begin = core.begin();
+    while lsn > begin && !starts_record(core, window, lsn)? {
+        lsn = core.segment_of(Lsn::new(lsn.get() - 1));
+    }
+    Ok(lsn.max(begin))
 }
 
 /// Removes the files before `begin`, or keeps some as spares; returns how many.

@@ -34,6 +34,8 @@ pub(crate) fn truncate(core: &Arc<Core>, from: Lsn) -> Result<()> {
     core.check_poison()?;
     core.sync()?;
     check(core, from)?;
+    // Before the gate and the other locks, as who changes a cursor takes it.
+    let _cursors = writer.lock_cursors()?;
     let answer = writer.alone(|| {
         let mut is_half_done = false;
         let answer = cut(writer, from, &mut is_half_done);
@@ -77,6 +79,7 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     set_tail(core, from, if is_there { core.segment_end(from) } else { active });
     prepare.point_to_newest();
     core.join_stage_anew()?;
+    core.clamp_cursors(from)?;
     note(0)?;
     *is_half_done = false;
     Ok(())

@@ -121,6 +121,11 @@ impl PolicyUpdate {
         *self == PolicyUpdate::default()
     }
 
+    /// The same without what a framed log can do too.
+    pub(super) fn for_text_alone(&self) -> PolicyUpdate {
+        PolicyUpdate { retain_bytes: None, ..*self }
+    }
+
     /// What the options that are not left alone are called.
     pub(super) fn names(&self) -> Vec<&'static str> {
         let said = [

@@ -54,8 +54,13 @@ impl Options {
         self
     }
 
-    /// Bytes that the files of a text log may take together, the current one included. When it goes
-    /// on in a new file, the oldest are removed. 0 is no limit, the default for a new log.
+    /// Bytes that the files of a log may take together, the current one included. When it goes on
+    /// in a new file, the oldest are removed. 0 is no limit, the default for a new log.
+    ///
+    /// A framed log counts positions, from the oldest record to the tail. Only whole segments go,
+    /// when another one is made; nothing from the [checkpoint](crate::Log::set_checkpoint) on goes,
+    /// nor what a [cursor](crate::Cursor::hold) holds. So it may take more, and segments that are
+    /// prepared ahead come on top. It needs a process of a version that knows this.
     pub fn retain_bytes(mut self, bytes: u64) -> Options {
         self.policy.retain_bytes = Some(bytes);
         self
@@ -101,11 +106,11 @@ impl Options {
     pub(crate) fn check_layout(&self, layout: Layout, dir: &Path) -> Result<()> {
         let message = if layout == Layout::Text {
             return Ok(());
-        } else if !self.policy.is_empty() {
+        } else if !self.policy.for_text_alone().is_empty() {
             format!(
-                "only text logs rotate, and keep or remove files by a policy; this one is framed: \
-                 leave out {}, or create it with the layout text",
-                self.policy.names().join(" and ")
+                "only text logs rotate, and keep or remove files by their age or their number; this \
+                 one is framed: leave out {}, or create it with the layout text",
+                self.policy.for_text_alone().names().join(" and ")
             )
         } else if self.on_full == OnFull::Drop {
             "a framed log drops no records, because nothing in it would tell of them; choose error \

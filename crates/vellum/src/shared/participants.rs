@@ -23,8 +23,12 @@ pub(crate) const GATE_BYTE: u64 = 0;
 pub(crate) const PRESENCE_BYTE: u64 = 1;
 /// Byte of the lock file that who compresses closed files holds.
 pub(crate) const COMPRESS_BYTE: u64 = 2;
+/// Byte of the lock file that who changes a named cursor holds.
+pub(crate) const CURSORS_BYTE: u64 = 3;
 /// Byte of the lock file of the first participant; the others follow.
 const PARTICIPANT_BYTE: u64 = 64;
+/// Byte of the lock file that the owner of the first named cursor holds; the others follow.
+pub(crate) const CURSOR_OWNER_BYTE: u64 = 4096;
 
 /// One life of one participant: its place, and the generation of the place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -9,6 +9,7 @@ mod metrics;
 mod model;
 mod reading;
 mod reserving;
+mod retaining;
 mod round_trip;
 mod sharing;
 mod small;

@@ -1,6 +1,7 @@
 //! The log as its users see it: through the public interface, in one process and in many.
 //!
 //! - `api`: everything the interface promises, in both layouts.
+//! - `cursors`: named cursors, what they hold back, and who owns them.
 //! - `faults`: one test for each fault of the predecessor that applies here.
 //! - `durable`: commits, and what is left after a power cut.
 //! - `damage`: bad input, scribbled words, flipped bytes, missing rights.
@@ -12,6 +13,7 @@
 //! Tests that need a second process run this binary again (`support::child`).
 
 mod api;
+mod cursors;
 mod damage;
 mod durable;
 mod examples;
@@ -26,6 +28,7 @@ mod text;
 fn child_entry() {
     support::child::run_role(&[
         api::ROLES,
+        cursors::ROLES,
         faults::ROLES,
         damage::ROLES,
         durable::ROLES,

@@ -63,6 +63,7 @@ fn what(what: HoldKind) -> &'static str {
         HoldKind::Append => "append in flight",
         HoldKind::Gate => "opening or closing",
         HoldKind::Compression => "compressing",
+        HoldKind::Cursors => "changing cursors",
         _ => "something newer",
     }
 }

@@ -3,12 +3,12 @@
 use std::time::SystemTime;
 
 use serde::Serialize;
-use vellum::Layout;
 
 use super::commits;
 use super::identity::JsonIdentity;
-use super::policy::{JsonPolicy, JsonRemoved};
+use super::policy::{JsonPolicy, JsonRemoved, has_policy};
 use super::watch::Rates;
+use crate::commands::cursor::JsonCursor;
 
 #[derive(Serialize)]
 pub(super) struct Stat<'a> {
@@ -34,9 +34,9 @@ pub(super) struct Stat<'a> {
     repairs: u64,
     repaired_bytes: u64,
     dropped: u64,
-    /// `null` for a framed log.
+    /// `null` for a framed log that has none.
     policy: Option<JsonPolicy>,
-    /// `null` for a framed log.
+    /// `null` for a framed log without a policy.
     removed: Option<JsonRemoved>,
     checkpoint: u64,
     commits: Commits,
@@ -48,6 +48,9 @@ pub(super) struct Stat<'a> {
     segments: Vec<Segment>,
     /// Files that are missing, empty or cut short.
     gaps: Vec<Gap>,
+    cursors: Vec<JsonCursor>,
+    /// Why the cursors cannot be read.
+    cursors_fault: Option<String>,
     participants: Vec<Participant>,
     holds: Vec<Hold>,
     /// What came in the last second, where somebody watches.
@@ -155,8 +158,8 @@ impl<'a> Stat<'a> {
             repairs: stat.repairs,
             repaired_bytes: stat.repaired_bytes,
             dropped: stat.dropped,
-            policy: (stat.layout == Layout::Text).then(|| JsonPolicy::from(&stat.policy)),
-            removed: (stat.layout == Layout::Text).then(|| JsonRemoved::from(&stat.removed)),
+            policy: has_policy(stat).then(|| JsonPolicy::from(&stat.policy)),
+            removed: has_policy(stat).then(|| JsonRemoved::from(&stat.removed)),
             checkpoint: stat.checkpoint.get(),
             commits: Commits::from(&stat.commits),
             prepared_segments: commits::prepared_segments(stat),
@@ -164,6 +167,8 @@ impl<'a> Stat<'a> {
             held_back_by: holder.map(|holder| Holder { index: holder.index, pid: holder.pid }),
             segments: stat.segments.iter().map(Segment::from).collect(),
             gaps: stat.gaps.iter().map(Gap::from).collect(),
+            cursors: stat.cursors.iter().map(JsonCursor::from).collect(),
+            cursors_fault: stat.cursors_fault.clone(),
             participants: stat.participants.iter().map(Participant::from).collect(),
             holds: stat.holds.iter().map(Hold::from).collect(),
             rates,

@@ -1,4 +1,4 @@
-//! The policy of a text log, for people and as JSON.
+//! The policy of a log, for people and as JSON.
 
 use std::time::Duration;
 
@@ -33,12 +33,20 @@ impl From<&Policy> for JsonPolicy {
     }
 }
 
+/// Whether there is something to tell: a framed log usually has no policy.
+pub(super) fn has_policy(stat: &Stat) -> bool {
+    stat.layout == Layout::Text || stat.policy.retain_bytes.is_some()
+}
+
 /// When it goes on in a new file, and which ones it keeps.
 pub(super) fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
-    if stat.layout != Layout::Text {
+    if !has_policy(stat) {
         return Vec::new();
     }
-    let mut facts = vec![("rotates", rotates(stat)), ("keeps", keeps(&stat.policy))];
+    let mut facts = vec![("keeps", keeps(&stat.policy))];
+    if stat.layout == Layout::Text {
+        facts.insert(0, ("rotates", rotates(stat)));
+    }
     facts.extend(removed(&stat.removed).map(|removed| ("removed", removed)));
     facts
 }

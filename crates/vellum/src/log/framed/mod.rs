@@ -1,5 +1,7 @@
-//! What is particular to framed logs: walking over frames, commit records, and recovery by them.
+//! What is particular to framed logs: walking over frames, commit records, recovery by them, and
+//! retention.
 
 pub(crate) mod frames;
 pub(crate) mod recover;
+pub(crate) mod retain;
 pub(crate) mod seal;

@@ -73,7 +73,10 @@ impl Writer<'_> {
             return Ok(());
         }
         let files = Listing::read(&self.dir)?.files;
-        let closed = Listing::count_before(&files, tail_word::published(self.words()));
+        // What a cursor holds back is left as its reader knows it.
+        let holding = self.holding_cursors()?;
+        let end = tail_word::published(self.words()).min(self.held_from(holding)?);
+        let closed = Listing::count_before(&files, end);
         for file in &files[..closed] {
             match file.is_compressed {
                 true => file.remove_plain(&self.dir)?,

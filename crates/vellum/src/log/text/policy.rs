@@ -99,7 +99,11 @@ impl Writer<'_> {
         let words = self.words();
         let followed = words.files.policy.load();
         let is_settled = followed.is_some_and(|policy| update.applied_to(policy) == policy);
-        if self.geometry.layout == Layout::Framed || is_settled {
+        let is_text = self.geometry.layout == Layout::Text;
+        // Most framed logs have no policy, and need no lock to know that.
+        let has_none =
+            || !is_text && update.is_empty() && self.stored_policy() == Policy::default();
+        if is_settled || followed.is_none() && has_none() {
             return Ok(());
         }
         let prepare = self.lock_prepare()?;
@@ -109,6 +113,10 @@ impl Writer<'_> {
         if policy != stored {
             self.store_policy(&policy)?;
         }
-        prepare.follow(&policy)
+        if is_text {
+            return prepare.follow(&policy);
+        }
+        words.files.policy.store(&policy);
+        Ok(())
     }
 }

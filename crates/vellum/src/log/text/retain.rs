@@ -17,7 +17,7 @@ use crate::shared::files::RemovalRule;
 use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::sys::clock;
-use crate::{Policy, Result};
+use crate::{Layout, Policy, Result};
 
 impl Policy {
     /// Whether files are ever removed.
@@ -62,7 +62,7 @@ impl Core {
 
     /// When the last record of each file was written, at the latest. What tells of the future is
     /// not believed, and no file is younger than one behind it.
-    fn ends_of(&self, files: &[SegmentFile], now: u64) -> Vec<u64> {
+    pub(crate) fn ends_of(&self, files: &[SegmentFile], now: u64) -> Vec<u64> {
         let is_past = |time: &u64| *time <= now;
         let changed = |file: &SegmentFile| {
             let stat = self.dir.stat(&file.path).ok()?;
@@ -85,7 +85,7 @@ impl Core {
     }
 
     /// Lengths of files; of the one that is written, that of its text.
-    fn lens_of(&self, files: &[SegmentFile]) -> Result<Vec<u64>> {
+    pub(crate) fn lens_of(&self, files: &[SegmentFile]) -> Result<Vec<u64>> {
         let tail = tail_word::tail(self.words());
         let len = |file: &SegmentFile| {
             if self.segment_of(tail) == file.first {
@@ -123,7 +123,12 @@ impl Writer<'_> {
     pub(crate) fn make_space(self) {
         let words = self.words();
         let policy = words.files.policy.load().unwrap_or_default();
-        if policy.removes() && self.remove_old(&policy).is_ok_and(|count| count > 0) {
+        let has_removed = policy.removes()
+            && match self.geometry.layout {
+                Layout::Text => self.remove_old(&policy).is_ok_and(|count| count > 0),
+                Layout::Framed => self.remove_old_segments(&policy).is_ok_and(|count| count > 0),
+            };
+        if has_removed {
             words.full.made_space();
         }
         self.forget_gone();
@@ -141,14 +146,19 @@ impl Writer<'_> {
         let files = Listing::read(&self.dir)?.files;
         let left_over = Listing::count_before(&files, self.begin());
         let (files_left, excess) = (&files[left_over..], self.excess(policy, &files[left_over..])?);
-        let gone = left_over + excess.len();
+        let mut gone = left_over + excess.len();
         if gone > left_over {
+            // Before the lock, which writers need.
+            let holding = self.sync_holding_cursors()?;
             let lens: Vec<u64> =
                 files_left[..excess.len()].iter().map(|file| self.len_of(file)).collect();
             let _held = self.lock_prepare()?;
+            let kept = self.held_from(holding)?;
+            gone = left_over + Listing::count_before(files_left, kept).min(excess.len());
             let begin = words.begin.fetch_max(files[gone].first.get(), Ordering::SeqCst);
             // Others may have come first with some of them.
-            for ((file, rule), len) in files_left.iter().zip(&excess).zip(lens) {
+            let removed = files_left[..gone - left_over].iter();
+            for ((file, rule), len) in removed.zip(&excess).zip(lens) {
                 if file.first.get() >= begin {
                     words.removed.count(*rule, len);
                 }

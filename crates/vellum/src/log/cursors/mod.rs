@@ -1,0 +1,6 @@
+//! Named cursors: their file, what they keep from being removed, and the handle of one.
+
+pub(crate) mod cursor;
+pub(crate) mod file;
+pub(crate) mod held;
+pub(crate) mod stat;

@@ -1,0 +1,191 @@
+//! What a cursor keeps from being removed, and how its reader learns of what was removed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use vellum::{CursorHold, ErrorKind, Layout, Lsn, Options};
+
+use super::{append, only, rest};
+use crate::support::{LAYOUTS, assert_sound, place, scratch, segment_files, small, until};
+
+#[test]
+fn trim_stops_before_a_cursor_that_holds() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let all = append(&log, 300, 0);
+        let free = log.cursor_at("free", all[10].0).unwrap();
+        let cursor = log.cursor_at("holds", all[100].0).unwrap();
+        cursor.hold(CursorHold::new()).unwrap();
+        let report = log.trim(all[50].0).unwrap();
+        assert_eq!((report.begin, report.held_at), (all[50].0, None));
+        let report = log.trim(all[200].0).unwrap();
+        assert_eq!((report.begin, report.held_at), (all[100].0, Some(all[100].0)));
+        assert_eq!(rest(&cursor).len(), 200);
+        assert_eq!(free.reader().unwrap_err().kind(), ErrorKind::Trimmed);
+        cursor.commit(all[150].0).unwrap();
+        assert_eq!(log.trim(all[200].0).unwrap().begin, all[150].0);
+        // Nobody owns it, and it still holds in the next process.
+        drop((cursor, free, log));
+        let log = Options::new().open(place(&dir)).unwrap();
+        assert_eq!(log.trim(all[200].0).unwrap().held_at, Some(all[150].0));
+        log.cursor("holds").unwrap().unhold().unwrap();
+        let report = log.trim(all[200].0).unwrap();
+        assert_eq!((report.begin, report.held_at), (all[200].0, None));
+        assert_sound(&log);
+    }
+}
+
+#[test]
+fn a_removed_cursor_holds_nothing() {
+    let dir = scratch();
+    let log = small(Layout::Framed).open(place(&dir)).unwrap();
+    let all = append(&log, 100, 0);
+    let cursor = log.cursor("x").unwrap();
+    cursor.hold(CursorHold::new()).unwrap();
+    assert_eq!(log.trim(all[50].0).unwrap().begin, all[0].0);
+    cursor.remove().unwrap();
+    assert_eq!(log.trim(all[50].0).unwrap().begin, all[50].0);
+}
+
+#[test]
+fn no_hold_where_records_were_removed_already() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let all = append(&log, 100, 0);
+        let cursor = log.cursor("x").unwrap();
+        log.trim(all[50].0).unwrap();
+        assert_eq!(cursor.hold(CursorHold::new()).unwrap_err().kind(), ErrorKind::Trimmed);
+        assert_eq!(cursor.set(all[49].0).unwrap_err().kind(), ErrorKind::Trimmed);
+        let made = log.cursor_at("y", all[49].0);
+        assert_eq!(made.unwrap_err().kind(), ErrorKind::Trimmed);
+        cursor.set(all[50].0).unwrap();
+        cursor.hold(CursorHold::new()).unwrap();
+        assert_eq!(log.trim(all[60].0).unwrap().begin, all[50].0);
+    }
+}
+
+#[test]
+fn beyond_its_limit_a_cursor_is_overrun_and_its_reader_is_told() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let all = append(&log, 300, 0);
+        let cursor = log.cursor("x").unwrap();
+        cursor.hold(CursorHold::new().max_bytes(10_000)).unwrap();
+        assert_eq!(only(&log).hold, Some(CursorHold::new().max_bytes(10_000)));
+        let report = log.trim(log.published()).unwrap();
+        let kept = log.published().get() - report.begin.get();
+        assert!((10_000 - 2 * 4096..=10_000).contains(&kept), "{kept} bytes are kept");
+        assert_eq!(report.held_at, Some(report.begin));
+        let missing = report.begin.get() - all[0].0.get();
+        let stat = only(&log);
+        assert_eq!((stat.missing_bytes, stat.overruns), (missing, 0));
+        let error = cursor.reader().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Trimmed);
+        // A reader that was further learns of less.
+        cursor.commit(all[10].0).unwrap();
+        let gap = cursor.skip_overrun().unwrap().expect("a gap");
+        assert_eq!((gap.from, gap.to), (all[10].0, report.begin));
+        assert_eq!(gap.bytes_max, report.begin.get() - all[10].0.get());
+        assert!(gap.reason.contains("cursor x"), "{gap}");
+        assert_eq!(cursor.skip_overrun().unwrap(), None);
+        let stat = only(&log);
+        assert_eq!((stat.missing_bytes, stat.overruns), (0, 1));
+        assert_eq!(stat.overrun_bytes, gap.bytes_max);
+        assert!(stat.overrun_at.is_some());
+        assert_eq!(rest(&cursor)[0], report.begin);
+    }
+}
+
+#[test]
+fn retention_and_compression_stop_before_a_cursor_that_holds() {
+    let dir = scratch();
+    let options = Options::new().layout(Layout::Text).rotate_bytes(1000).retain_files(1);
+    #[cfg(feature = "zstd")]
+    let options = options.compress(true);
+    let log = options.open(place(&dir)).unwrap();
+    let all = append(&log, 5, 0);
+    let cursor = log.cursor_at("x", all[2].0).unwrap();
+    cursor.hold(CursorHold::new()).unwrap();
+    append(&log, 200, 10);
+    assert_eq!(log.begin(), all[0].0, "the file of the cursor is there");
+    assert_eq!(rest(&cursor).len(), 203);
+    let files = segment_files(&place(&dir));
+    assert!(files.len() > 10, "{files:?}");
+    cursor.unhold().unwrap();
+    append(&log, 20, 500);
+    assert!(segment_files(&place(&dir)).len() <= 2);
+    assert_eq!(cursor.reader().unwrap_err().kind(), ErrorKind::Trimmed);
+    // A limit in bytes counts files.
+    cursor.skip_overrun().unwrap().expect("a gap");
+    cursor.hold(CursorHold::new().max_bytes(5000)).unwrap();
+    append(&log, 200, 1000);
+    let kept = only(&log).lag_bytes;
+    assert!((3000..=6000).contains(&kept), "{kept} bytes are kept");
+    assert_sound(&log);
+}
+
+#[test]
+fn a_cursor_holds_nothing_that_is_too_old() {
+    let dir = scratch();
+    let log = Options::new().layout(Layout::Text).rotate_bytes(200).retain_files(0);
+    let log = log.open(place(&dir)).unwrap();
+    let cursor = log.cursor("x").unwrap();
+    cursor.hold(CursorHold::new().max_age(Duration::from_secs(1))).unwrap();
+    append(&log, 20, 0);
+    assert!(segment_files(&place(&dir)).len() > 5, "all of them are young");
+    let mut seed = 100;
+    until("the first file is old", || {
+        append(&log, 3, seed);
+        seed += 3;
+        (log.begin() > cursor.position().unwrap()).then_some(())
+    });
+    assert!(cursor.skip_overrun().unwrap().is_some());
+}
+
+/// Ends the trimmer, however its test ends.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A thread trims all it can while another one sets a cursor back and has it hold.
+#[test]
+fn no_record_is_removed_in_front_of_a_cursor_that_is_set_at_that_moment() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let cursor = log.cursor("x").unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    log.trim(log.published()).unwrap();
+                }
+            });
+            let _over = Over(&is_over);
+            for round in 0..150 {
+                append(&log, 3, round);
+                // The trimmer may be first.
+                let set = cursor.set(Lsn::ZERO).and_then(|()| cursor.hold(CursorHold::new()));
+                if let Err(error) = &set {
+                    assert_eq!(error.kind(), ErrorKind::Trimmed);
+                    continue;
+                }
+                let position = cursor.position().unwrap();
+                append(&log, 20, round);
+                let begin = log.begin();
+                assert!(
+                    begin <= position,
+                    "the log begins at {begin}, the cursor is at {position}"
+                );
+                cursor.unhold().unwrap();
+            }
+        });
+    }
+}
