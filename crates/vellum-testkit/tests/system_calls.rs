@@ -2,11 +2,10 @@
 //!
 //! Not in the usual harness: whoever forks and traces here has one thread.
 
-use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use vellum::{Fill, Layout, Log, Lsn, Options};
+use vellum::{Fill, Layout, Lsn, Options};
 use vellum_testkit::killpoints::call;
 use vellum_testkit::killpoints::victim::report;
 use vellum_testkit::trace::{self, Go, Pid, SharedPage, Stop};
@@ -122,29 +121,43 @@ enum Sleep {
 }
 
 fn look_by_what_a_follower_wakes() {
-    const ROUNDS: u32 = 50;
     for options in mapped() {
-        let dir = scratch();
-        let place = dir.path().join("log");
-        let log = options.open(&place).unwrap();
-        let page = SharedPage::new().unwrap();
-        let child = start(&page, || {
-            let log = Options::new().open(&place)?;
-            let mut reader = log.reader(Lsn::ZERO)?;
-            trace::mark();
-            while reader.follow(None)?.is_some() {}
-            Ok(())
-        });
-        // On a busy machine it may be late enough to look by itself. Were it never woken, it would
-        // look by itself always.
-        let is_woken = |_| sleep_of_follower(child, &log).unwrap() == Sleep::Woken;
-        assert!((0..ROUNDS).any(is_woken), "no follower was woken: {options:?}");
-        end(child);
+        for is_durable in [false, true] {
+            look_by_what_a_follower_of(&options, is_durable);
+        }
     }
 }
 
+fn look_by_what_a_follower_of(options: &Options, is_durable: bool) {
+    const ROUNDS: u32 = 50;
+    let dir = scratch();
+    let place = dir.path().join("log");
+    let log = options.open(&place).unwrap();
+    let page = SharedPage::new().unwrap();
+    let child = start(&page, || {
+        let log = Options::new().open(&place)?;
+        let reader = log.reader(Lsn::ZERO)?;
+        let mut reader = if is_durable { reader.durable() } else { reader };
+        trace::mark();
+        while reader.follow(None)?.is_some() {}
+        Ok(())
+    });
+    let append = || match is_durable {
+        true => log.append_durable(b"wake up\n"),
+        false => log.append(b"wake up\n"),
+    };
+    // On a busy machine it may be late enough to look by itself. Were it never woken, it would
+    // look by itself always.
+    let is_woken = |_| sleep_of_follower(child, append).unwrap() == Sleep::Woken;
+    assert!((0..ROUNDS).any(is_woken), "no follower was woken: {is_durable}, {options:?}");
+    end(child);
+}
+
 /// Appends a record when the follower sleeps; tells how that sleep ended.
-fn sleep_of_follower(child: Pid, log: &Log) -> io::Result<Sleep> {
+fn sleep_of_follower(
+    child: Pid,
+    append: impl Fn() -> vellum::Result<Lsn>,
+) -> anyhow::Result<Sleep> {
     loop {
         assert_eq!(stop_after(child, Go::ToSystemCall), Stop::SystemCall);
         let call = call::at_entry(child)?.expect("the call is known");
@@ -154,7 +167,7 @@ fn sleep_of_follower(child: Pid, log: &Log) -> io::Result<Sleep> {
             while trace::state(child)? == 'R' {
                 std::thread::yield_now();
             }
-            log.append(b"wake up\n")?;
+            append()?;
         }
         assert_eq!(trace::wait(child)?, Stop::SystemCall);
         if waits {

@@ -10,6 +10,7 @@ mod control;
 mod core;
 mod create;
 mod device;
+mod durable;
 mod fill;
 mod framed;
 mod full;
@@ -256,6 +257,25 @@ impl Log {
     /// End of what survives a power cut.
     pub fn durable(&self) -> Lsn {
         crate::shared::commit::durable(&self.core.words().commits)
+    }
+
+    /// Waits until the record at `lsn`, and everything before it, survives a power cut because
+    /// some process has committed it; for `timeout` at most, or for ever for `None`. Commits
+    /// nothing itself, and needs the right to read alone.
+    ///
+    /// # Errors
+    ///
+    /// [`TimedOut`](crate::ErrorKind::TimedOut), with the process that is writing the record to
+    /// the device, if one is; [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position beyond
+    /// the end, also when it was truncated away meanwhile;
+    /// [`Poisoned`](crate::ErrorKind::Poisoned) when it can be committed no more.
+    ///
+    /// # Cost
+    ///
+    /// One load where it is durable already; otherwise the caller sleeps until others commit. A
+    /// reader without write permission looks again every 20 ms.
+    pub fn wait_durable(&self, lsn: Lsn, timeout: Option<Duration>) -> Result<()> {
+        durable::wait_durable(&self.core, lsn, timeout)
     }
 
     /// A thread that commits for those who must not wait, and file descriptors to poll.

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::format::frame::{ALIGNMENT, HEADER_LEN, Kind};
 use crate::log::core::Core;
+use crate::log::durable;
 use crate::log::framed::frames::{self, Found};
 use crate::log::gap::{self, Gap};
 use crate::log::holds::{self, Hold, ProcessState};
@@ -60,6 +61,8 @@ pub struct Reader {
     gaps: Vec<Gap>,
     /// Whether what was read last is a line without its end.
     is_in_line: bool,
+    /// Whether the log ends for this reader where its durable part does.
+    is_durable: bool,
 }
 
 /// Where a record was found.
@@ -95,6 +98,7 @@ impl Reader {
             skips_damage: false,
             gaps: Vec::new(),
             is_in_line: false,
+            is_durable: false,
         };
         if from > begin && !reader.starts_at(from)? {
             return Err(not_a_start(&reader.core, from));
@@ -112,6 +116,42 @@ impl Reader {
             Some(_) => Ok(true),
             None => starts_record_before(&self.core, &mut self.window, from, sight.end),
         }
+    }
+
+    /// The same reader, which goes no further than [`Log::durable`](crate::Log::durable): it
+    /// returns a record only after some process has committed it.
+    ///
+    /// What it has returned survives a power cut, and the loss of the control file, as everything
+    /// that was [committed](crate::Log::commit). Only [`Log::truncate`](crate::Log::truncate) takes
+    /// it back. It commits nothing itself: where nobody commits, it returns nothing new. After a
+    /// reboot, until a process opens the log for writing, it returns no more than a commit record
+    /// vouches for, and nothing of a text log.
+    ///
+    /// [`follow`](Reader::follow) returns [`ErrorKind::Poisoned`] when everything durable was
+    /// returned and nothing more will be until all processes have closed the log. The reader may
+    /// be asked again afterwards.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let log = vellum::Options::new().open(dir.path().join("app.log")).unwrap();
+    /// let mut reader = log.reader(vellum::Lsn::ZERO)?.durable();
+    /// let lsn = log.append(b"a record")?;
+    /// assert!(reader.next()?.is_none());
+    /// log.commit(lsn)?;
+    /// assert_eq!(reader.next()?.unwrap().lsn, lsn);
+    /// # Ok::<(), vellum::Error>(())
+    /// ```
+    ///
+    /// # Cost
+    ///
+    /// Nothing for those who append. Each batch of commits does one more load, and wakes those who
+    /// follow.
+    #[must_use]
+    pub fn durable(mut self) -> Reader {
+        self.is_durable = true;
+        self.sight = Sight::default();
+        self.window.forget();
+        self
     }
 
     /// Where the next record will be looked for.
@@ -156,19 +196,26 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// As for [`next`](Reader::next).
+    /// As for [`next`](Reader::next), and [`ErrorKind::Poisoned`] for a
+    /// [durable](Reader::durable) reader.
     pub fn follow(&mut self, timeout: Option<Duration>) -> Result<Option<Record<'_>>> {
         // A time-out beyond the clock's end is none.
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
+            // Looked at first: what was durable before the failure comes before the error.
+            let poison = if self.is_durable { self.core.check_poison() } else { Ok(()) };
             if let Some(place) = self.locate()? {
                 return self.lend(place).map(Some);
             }
+            poison?;
             let remaining = deadline.map(|end| end.saturating_duration_since(Instant::now()));
             if remaining == Some(Duration::ZERO) {
                 return Ok(None);
             }
-            self.wait(remaining);
+            match self.is_durable {
+                true => durable::sleep(&self.core, self.position, remaining),
+                false => self.wait(remaining),
+            }
             self.take_up_words();
         }
     }
@@ -176,12 +223,8 @@ impl Reader {
     /// Goes on with the words of the control file where they had to be worked out, once there are
     /// any.
     fn take_up_words(&mut self) {
-        let core = &self.core;
-        if core.writer.is_none()
-            && core.region.origin().is_none()
-            && let Some(core) = open::with_words(core)
-        {
-            self.core = Arc::new(core);
+        if let Some(core) = open::taken_up(&self.core) {
+            self.core = core;
             self.window = Window::new(Arc::clone(&self.core));
             self.sight = Sight::default();
         }
@@ -232,8 +275,10 @@ impl Reader {
         if tail < self.position {
             return Err(truncated(&self.core, self.position, tail));
         }
+        // Whoever commits pads for a durable reader.
         if self.sight.end < tail_word::tail(core.words())
             && core.writer.is_some()
+            && !self.is_durable
             && pad::is_held_back_by_the_dead(core.writer()?)
         {
             pad::repair_with_space(core.writer()?)?;
@@ -245,7 +290,10 @@ impl Reader {
     /// Sees what there is now; what was read before may have changed.
     fn look(&mut self) {
         let end = self.sight.end;
-        self.sight = Sight::of(&self.core);
+        self.sight = match self.is_durable {
+            true => Sight::of_durable(&self.core),
+            false => Sight::of(&self.core),
+        };
         if self.sight.end > end {
             self.window.forget();
         }

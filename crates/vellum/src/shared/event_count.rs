@@ -22,12 +22,17 @@ use super::words::EventCountWords;
 ///
 /// The caller looks for news after this and before it waits.
 pub(crate) fn prepare_wait(event_count: &EventCountWords) -> (u32, bool) {
+    (arm(event_count), primitive::make_others_fence())
+}
+
+/// As [`prepare_wait`], for an event count of which all who notify bring a barrier of their own.
+pub(crate) fn arm(event_count: &EventCountWords) -> u32 {
     let rings = event_count.rings.load(Ordering::Acquire);
     event_count.armed.store(1, Ordering::SeqCst);
     // Pairs with the fence in `notify`: either the writer sees the event count armed, or this
     // reader's next look sees what the writer published.
     fence(Ordering::SeqCst);
-    (rings, primitive::make_others_fence())
+    rings
 }
 
 /// What to pass to [`wait`] where the event count cannot be armed.
