@@ -19,10 +19,11 @@ fn main() {
     if let Err(error) = trace::try_tracing() {
         return vellum_skip::skip(format_args!("a child process cannot be traced here: {error}"));
     }
-    let tests: [(&str, fn()); 3] = [
+    let tests: [(&str, fn()); 4] = [
         ("an_append_through_a_mapping_makes_no_system_call", count_calls_of_appends),
         ("who_follows_is_woken_and_does_not_just_look_again", look_by_what_a_follower_wakes),
         ("processes_that_commit_share_their_syncs", count_syncs_of_processes),
+        ("the_newest_record_is_found_near_the_end", count_bytes_read_for_the_newest),
     ];
     for (name, test) in tests {
         trace::watchdog(120);
@@ -221,4 +222,39 @@ fn commit_one(place: &Path, page: &SharedPage) -> anyhow::Result<()> {
     }
     log.commit(lsn)?;
     Ok(())
+}
+
+/// A log of several MiB in one segment, committed now and then: what stands far before the end is
+/// not read to find the newest record.
+fn count_bytes_read_for_the_newest() {
+    const FEW_BYTES: u64 = 2 << 20;
+    for layout in [Layout::Framed, Layout::Text] {
+        let dir = scratch();
+        let place = dir.path().join("log");
+        let log = Options::new().layout(layout).segment_capacity_bytes(64 << 20);
+        let log = log.open(&place).unwrap();
+        for _ in 0..100 {
+            (0..100).for_each(|_| drop(log.append(&[b'x'; 1000]).unwrap()));
+            log.append_durable(b"a line\n").unwrap();
+        }
+        let page = SharedPage::new().unwrap();
+        let child = start(&page, || {
+            let log = Options::new().read_only(true).open(&place)?;
+            trace::mark();
+            let newest = log.last_record()?;
+            trace::mark();
+            anyhow::ensure!(newest.is_some());
+            Ok(())
+        });
+        let mut read = 0;
+        while stop_after(child, Go::ToSystemCall) == Stop::SystemCall {
+            let call = call::at_entry(child).unwrap();
+            assert_eq!(stop_after(child, Go::ToSystemCall), Stop::SystemCall);
+            if call.is_some_and(|call| call.number == libc::SYS_pread64) {
+                read += call::answer_at_exit(child).unwrap().max(0) as u64;
+            }
+        }
+        end(child);
+        assert!((1..FEW_BYTES).contains(&read), "{read} bytes were read of a {layout} log");
+    }
 }

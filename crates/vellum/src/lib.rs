@@ -47,10 +47,10 @@ mod shared;
 pub mod tracing;
 
 pub use self::log::{
-    Batch, CommitStat, Committer, Completion, Damage, Gap, Hold, HoldKind, InFlight, Log,
-    ParticipantStat, ProcessState, Reader, Record, RecordWriter, Recovery, RemovedFiles,
-    RemovedStat, RepairReport, Reservation, SegmentKeeper, SegmentStat, SegmentState, Stat,
-    TrimReport, VerifyReport, repair,
+    Backwards, Batch, CommitStat, Committer, Completion, Damage, Gap, Hold, HoldKind, InFlight,
+    Log, OwnedRecord, ParticipantStat, ProcessState, Reader, Record, RecordWriter, Records,
+    Recovery, RemovedFiles, RemovedStat, RepairReport, Reservation, SegmentKeeper, SegmentStat,
+    SegmentState, Stat, TrimReport, VerifyReport, repair,
 };
 pub use advice::{Advice, FileAdvice, LogAdvice};
 pub use error::{Error, ErrorKind, Result};

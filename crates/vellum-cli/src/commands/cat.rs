@@ -105,8 +105,13 @@ fn is_stuck(reader: &Reader) -> bool {
 /// for it.
 pub(super) fn reader(log: &Log, args: &CatArgs, from: Lsn) -> vellum::Result<Reader> {
     let mut reader = log.reader(from)?;
-    reader.skip_damage(args.skip_damage || log.layout() == Layout::Text);
+    reader.skip_damage(skips_damage(log, args));
     Ok(reader)
+}
+
+/// Whether reading goes on behind what is missing.
+pub(super) fn skips_damage(log: &Log, args: &CatArgs) -> bool {
+    args.skip_damage || log.layout() == Layout::Text
 }
 
 /// Says what was left out; returns whether anything was.

@@ -3,6 +3,7 @@
 mod append;
 mod attachment;
 mod backoff;
+mod backwards;
 mod batch;
 mod commit;
 mod committer;
@@ -28,7 +29,9 @@ mod preparing;
 mod presence;
 mod read;
 mod rebuild;
+mod record;
 mod record_writer;
+mod records;
 mod removal;
 mod reopen;
 mod repair;
@@ -62,16 +65,19 @@ use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::{Layout, Lsn, Options, Result};
 
+pub use backwards::Backwards;
 pub use batch::Batch;
 pub use committer::{Committer, Completion};
 pub use gap::Gap;
 pub use holds::{Hold, HoldKind, InFlight, ProcessState};
 pub use positions::Recovery;
 pub use preparing::SegmentKeeper;
-pub use read::{Reader, Record};
+pub use read::Reader;
+pub use record::{OwnedRecord, Record};
 #[cfg(any(feature = "log", feature = "tracing"))]
 pub(crate) use record_writer::Buffer;
 pub use record_writer::RecordWriter;
+pub use records::Records;
 pub use repair::{RepairReport, repair};
 pub use reservation::Reservation;
 pub use stat::{
@@ -414,6 +420,71 @@ impl Log {
     /// whole record starts.
     pub fn reader(&self, from: Lsn) -> Result<Reader> {
         Reader::new(Arc::clone(&self.core), from)
+    }
+
+    /// The records that start before `before`, the newest first:
+    /// `log.backwards(log.published())` has all, `log.backwards(log.durable())` those that were
+    /// committed.
+    ///
+    /// # Errors
+    ///
+    /// [`Corrupt`](crate::ErrorKind::Corrupt) where the words of the control file make no sense.
+    /// What reading comes to is an item of the iterator.
+    ///
+    /// # Cost
+    ///
+    /// Records have no pointers back. So the first record takes a walk from a start that is known:
+    /// in a framed log that is committed, from one in the last 64 KiB or not far before; in one
+    /// that is not, from the start of the last segment; in a text log, from 64 KiB before the end.
+    /// The length of the log makes no difference. Every byte is read three times at most. Memory:
+    /// 8 bytes for each 64 KiB of a segment, and the positions of the records in 64 KiB.
+    pub fn backwards(&self, before: Lsn) -> Result<Backwards> {
+        Backwards::new(&self.core, before)
+    }
+
+    /// The newest record that is published, or `None` in an empty log.
+    ///
+    /// # Errors, Cost
+    ///
+    /// As for [`backwards`](Log::backwards).
+    pub fn last_record(&self) -> Result<Option<OwnedRecord>> {
+        self.backwards(Lsn::MAX)?.next().transpose()
+    }
+
+    /// The record at `lsn`, which was returned by an append or a reader.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let log = vellum::Options::new().open(dir.path().join("app.log")).unwrap();
+    /// let lsn = log.append(b"a record")?;
+    /// assert_eq!(log.read_at(lsn)?.payload, b"a record");
+    /// # Ok::<(), vellum::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Trimmed`](crate::ErrorKind::Trimmed) for a position that is no longer kept;
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for one that is not published, or (framed)
+    /// where no whole record starts, which is also how damage shows: the checksum covers the
+    /// position. In a text log every position is good, and the record is the rest of its line.
+    ///
+    /// # Cost
+    ///
+    /// Opening the file of the segment, one `pread` for up to 4 KiB and another one for a longer
+    /// record, its checksum, and an allocation. To read many records that follow one another, a
+    /// [`reader`](Log::reader) is cheaper.
+    pub fn read_at(&self, lsn: Lsn) -> Result<OwnedRecord> {
+        records::read_at(&self.core, lsn)
+    }
+
+    /// As [`read_at`](Log::read_at), into the caller's buffer, whose content is replaced; returns
+    /// where the next record starts. After an error the buffer is as it was.
+    ///
+    /// # Errors, Cost
+    ///
+    /// As for [`read_at`](Log::read_at), but the allocation.
+    pub fn read_into(&self, lsn: Lsn, payload: &mut Vec<u8>) -> Result<Lsn> {
+        records::read_into(&self.core, lsn, payload)
     }
 
     /// Oldest position still kept.

@@ -18,6 +18,7 @@ use crate::log::framed::frames::{self, Found};
 use crate::log::gap::{self, Gap};
 use crate::log::holds::{self, Hold, ProcessState};
 use crate::log::names::CONTROL_NAME;
+use crate::log::record::Record;
 use crate::log::sight::Sight;
 use crate::log::window::Window;
 use crate::log::{open, pad};
@@ -33,18 +34,6 @@ const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// The same for a reader that may not note that it waits.
 const LOOK_AGAIN_UNARMED: Duration = Duration::from_millis(20);
-
-/// A record, borrowed from its reader until the next call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Record<'a> {
-    /// Where it stands.
-    pub lsn: Lsn,
-    /// Where to go on reading after it.
-    pub next_lsn: Lsn,
-    /// The caller's bytes. In a text log: a line with its newline, which only the last may lack.
-    pub payload: &'a [u8],
-}
 
 /// A place in a log, and the way to the next record.
 ///
@@ -76,6 +65,17 @@ struct Place {
 
 impl Reader {
     pub(crate) fn new(core: Arc<Core>, from: Lsn) -> Result<Reader> {
+        let window = Window::new(Arc::clone(&core));
+        Reader::with(window, core, from)
+    }
+
+    /// A reader for one record, which reads little ahead.
+    pub(crate) fn of_one(core: Arc<Core>, lsn: Lsn) -> Result<Reader> {
+        let window = Window::of_one(Arc::clone(&core));
+        Reader::with(window, core, lsn)
+    }
+
+    fn with(window: Window, core: Arc<Core>, from: Lsn) -> Result<Reader> {
         core.check_words()?;
         let begin = core.begin();
         let position = if from == Lsn::ZERO { begin } else { from };
@@ -84,12 +84,8 @@ impl Reader {
         }
         let tail = tail_word::tail(core.words());
         if position > tail {
-            let message = format!("position {position} is beyond the end of the log, {tail}");
-            return Err(Error::new(ErrorKind::OutOfRange, message)
-                .at_path(&core.dir)
-                .at_lsn(position));
+            return Err(beyond_the_end(&core, position, tail));
         }
-        let window = Window::new(Arc::clone(&core));
         let mut reader = Reader {
             core,
             window,
@@ -218,6 +214,22 @@ impl Reader {
             }
             self.take_up_words();
         }
+    }
+
+    /// Continues at `position`, where a record starts, or inside of a text log.
+    pub(crate) fn seek(&mut self, position: Lsn) {
+        self.position = position;
+        self.is_in_line = false;
+    }
+
+    /// Where the next record is, and what follows it; passes it.
+    pub(crate) fn next_place(&mut self) -> Result<Option<(Lsn, Lsn)>> {
+        Ok(self.locate()?.map(|place| (place.lsn, place.next)))
+    }
+
+    /// The end of what this reader sees now.
+    pub(crate) fn published(&self) -> Lsn {
+        Sight::of(&self.core).end
     }
 
     /// Goes on with the words of the control file where they had to be worked out, once there are
@@ -511,6 +523,11 @@ fn starts_record_before(
 pub(crate) fn not_a_start(core: &Core, lsn: Lsn) -> Error {
     let message = format!("no whole record starts at position {lsn}; use one that was returned");
     Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(lsn)
+}
+
+pub(crate) fn beyond_the_end(core: &Core, position: Lsn, tail: Lsn) -> Error {
+    let message = format!("position {position} is beyond the end of the log, {tail}");
+    Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(position)
 }
 
 fn truncated(core: &Core, position: Lsn, tail: Lsn) -> Error {

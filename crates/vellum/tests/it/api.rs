@@ -6,6 +6,7 @@ mod collisions;
 #[cfg(any(feature = "log", feature = "tracing"))]
 mod events;
 mod model;
+mod random_access;
 mod reading;
 mod reserving;
 mod round_trip;

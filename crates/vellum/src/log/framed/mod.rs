@@ -3,3 +3,4 @@
 pub(crate) mod frames;
 pub(crate) mod recover;
 pub(crate) mod seal;
+pub(crate) mod starts;
