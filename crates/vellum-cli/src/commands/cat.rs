@@ -104,7 +104,8 @@ fn is_stuck(reader: &Reader) -> bool {
 /// A reader that goes on behind what is missing of a text log; of a framed log, where the user asks
 /// for it.
 pub(super) fn reader(log: &Log, args: &CatArgs, from: Lsn) -> vellum::Result<Reader> {
-    let mut reader = log.reader(from)?;
+    let reader = log.reader(from)?;
+    let mut reader = if args.durable { reader.durable() } else { reader };
     reader.skip_damage(skips_damage(log, args));
     Ok(reader)
 }

@@ -9,9 +9,10 @@ use crate::lowargs::{CatArgs, TailArgs};
 use crate::outcome::{Outcome, Result};
 
 pub(super) fn run(args: &TailArgs) -> Result<Outcome> {
-    let TailArgs { lines, follow, retry, json, null, skip_damage, .. } = *args;
+    let TailArgs { lines, follow, retry, durable, json, null, skip_damage, .. } = *args;
     let (log, from, to) = (args.log.clone(), Lsn::ZERO, None);
-    let mut cat = CatArgs { log, from, to, follow: follow || retry, json, null, skip_damage };
+    let follow = follow || retry;
+    let mut cat = CatArgs { log, from, to, follow, durable, json, null, skip_damage };
     if retry {
         return again::run(cat, lines);
     }
@@ -22,7 +23,8 @@ pub(super) fn run(args: &TailArgs) -> Result<Outcome> {
 
 /// Where the last `count` records start.
 fn start(log: &Log, args: &CatArgs, count: usize) -> Result<Lsn> {
-    let mut start = log.published();
+    // Retention may have removed what was never committed.
+    let mut start = if args.durable { log.durable().max(log.begin()) } else { log.published() };
     let mut newest_first = log.backwards(start)?;
     newest_first.skip_damage(cat::skips_damage(log, args));
     for record in newest_first.take(count) {

@@ -315,8 +315,11 @@ impl Reader {
 
     /// What keeps this reader from records that may stand behind, and may stay as it is: a
     /// reservation of a process that is stopped, or of one of which this process cannot tell
-    /// whether it lives.
+    /// whether it lives. `None` for a [durable](Reader::durable) reader, which waits for commits.
     pub fn obstacle(&self) -> Option<Hold> {
+        if self.is_durable {
+            return None;
+        }
         let core = &self.core;
         let (slot, standing) = Sight::of(core).held_back_by?;
         let hold = holds::append_in(core, slot)?;
