@@ -53,7 +53,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with_all = [
         "records", "threads", "processes", "bytes", "commit", "batch", "trim_every",
         "checkpoint_every", "prepare_every", "seed", "layout", "segment_bytes", "preallocate",
-        "fill", "rotate_bytes", "retain_files", "compress",
+        "fill", "rotate_bytes", "retain_files", "compress", "follow",
     ])]
     pub(super) check: bool,
     /// With --check, of a text log after a power cut: accept lines that are there in part, or not
@@ -94,6 +94,10 @@ pub(super) struct Args {
     /// before goes
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) trim_every: Option<u64>,
+    /// Acknowledge a record when a durable reader beside the writers has returned it, instead of
+    /// when its writer has committed it
+    #[arg(long)]
+    pub(super) follow: bool,
     /// Decides lengths and bytes of the records
     #[arg(long, value_name = "NUMBER", default_value = "0")]
     pub(super) seed: u64,
