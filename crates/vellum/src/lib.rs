@@ -48,9 +48,9 @@ pub mod tracing;
 
 pub use self::log::{
     Backwards, Batch, CommitStat, Committer, Completion, Damage, Gap, Hold, HoldKind, InFlight,
-    Log, OwnedRecord, ParticipantStat, ProcessState, Reader, Record, RecordWriter, Records,
-    Recovery, RemovedFiles, RemovedStat, RepairReport, Reservation, SegmentKeeper, SegmentStat,
-    SegmentState, Stat, TrimReport, VerifyReport, repair,
+    Log, OwnedRecord, ParticipantStat, PollableReader, ProcessState, Reader, Record, RecordWriter,
+    Records, Recovery, RemovedFiles, RemovedStat, RepairReport, Reservation, SegmentKeeper,
+    SegmentStat, SegmentState, Stat, TrimReport, VerifyReport, repair,
 };
 pub use advice::{Advice, FileAdvice, LogAdvice};
 pub use error::{Error, ErrorKind, Result};

@@ -57,7 +57,7 @@ pub(crate) fn sleep(core: &Core, position: Lsn, remaining: Option<Duration>) {
     let words = &core.words().commits;
     let event_count = &words.ends.durable_count;
     let (rings, pause) = match core.writer {
-        Some(_) => (event_count::arm(event_count), LOOK_AGAIN),
+        Some(_) => (event_count::arm(event_count, event_count::SLEEPER), LOOK_AGAIN),
         None => (event_count::listen(event_count), LOOK_AGAIN_UNARMED),
     };
     if commit::durable(words) > position || commit::is_poisoned(words) {
@@ -66,10 +66,18 @@ pub(crate) fn sleep(core: &Core, position: Lsn, remaining: Option<Duration>) {
     event_count::wait(event_count, rings, remaining.map_or(pause, |left| left.min(pause)));
 }
 
+/// Says that somebody is about to poll until more is durable; returns whether it will be woken.
+pub(crate) fn prepare_poll(core: &Core) -> bool {
+    event_count::arm(&core.words().commits.ends.durable_count, event_count::POLLER);
+    true
+}
+
 impl Core {
     /// Wakes those who wait until more is durable; to be called after that, or after the log was
     /// poisoned.
     pub(crate) fn notify_durable(&self) {
-        event_count::notify(&self.words().commits.ends.durable_count, false);
+        if event_count::notify(&self.words().commits.ends.durable_count, false) {
+            self.wake_pollers();
+        }
     }
 }

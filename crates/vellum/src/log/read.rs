@@ -56,7 +56,7 @@ pub struct Reader {
 
 /// Where a record was found.
 #[derive(Clone, Copy)]
-struct Place {
+pub(crate) struct Place {
     lsn: Lsn,
     next: Lsn,
     header_len: usize,
@@ -199,7 +199,7 @@ impl Reader {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
             // Looked at first: what was durable before the failure comes before the error.
-            let poison = if self.is_durable { self.core.check_poison() } else { Ok(()) };
+            let poison = self.poison();
             if let Some(place) = self.locate()? {
                 return self.lend(place).map(Some);
             }
@@ -234,7 +234,7 @@ impl Reader {
 
     /// Goes on with the words of the control file where they had to be worked out, once there are
     /// any.
-    fn take_up_words(&mut self) {
+    pub(crate) fn take_up_words(&mut self) {
         if let Some(core) = open::taken_up(&self.core) {
             self.core = core;
             self.window = Window::new(Arc::clone(&self.core));
@@ -243,7 +243,7 @@ impl Reader {
     }
 
     /// Finds the next record and moves the position behind it.
-    fn locate(&mut self) -> Result<Option<Place>> {
+    pub(crate) fn locate(&mut self) -> Result<Option<Place>> {
         match self.core.geometry.layout {
             Layout::Framed => self.next_frame(),
             Layout::Text => self.next_line(),
@@ -251,7 +251,7 @@ impl Reader {
     }
 
     /// The record at a place that was just found.
-    fn lend(&mut self, place: Place) -> Result<Record<'_>> {
+    pub(crate) fn lend(&mut self, place: Place) -> Result<Record<'_>> {
         let Place { lsn, next, header_len, len } = place;
         let bytes = self.window.fetch(lsn, header_len as u64 + len, next)?;
         self.is_in_line = header_len == 0 && !bytes.ends_with(b"\n");
@@ -339,17 +339,40 @@ impl Reader {
         if end > self.position {
             return;
         }
-        let pause = if end < tail_word::tail(words) {
-            LOOK_FOR_THE_DEAD
-        } else if is_armed {
-            LOOK_AGAIN
-        } else {
-            LOOK_AGAIN_UNARMED
-        };
+        let pause = self.pause(is_armed);
         event_count::wait(&words.event_count, rings, remaining.map_or(pause, |r| r.min(pause)));
         if core.writer.is_some() && tail_word::published(words) == end {
             tail_word::note_wait(words);
         }
+    }
+
+    /// How long to sleep before looking again by itself.
+    pub(crate) fn pause(&self, is_armed: bool) -> Duration {
+        let is_in_flight = || self.sight.end < tail_word::tail(self.core.words());
+        match is_armed {
+            _ if !self.is_durable && is_in_flight() => LOOK_FOR_THE_DEAD,
+            true => LOOK_AGAIN,
+            false => LOOK_AGAIN_UNARMED,
+        }
+    }
+
+    /// Says that this reader is about to poll; returns whether it will be woken.
+    pub(crate) fn prepare_poll(&self) -> bool {
+        let words = self.core.words();
+        match self.core.writer {
+            None => false,
+            Some(_) if self.is_durable => durable::prepare_poll(&self.core),
+            Some(_) => event_count::prepare_poll(&words.event_count),
+        }
+    }
+
+    /// The error of a log that will have nothing more for a durable reader.
+    pub(crate) fn poison(&self) -> Result<()> {
+        if self.is_durable { self.core.check_poison() } else { Ok(()) }
+    }
+
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
     }
 
     fn next_frame(&mut self) -> Result<Option<Place>> {

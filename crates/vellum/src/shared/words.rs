@@ -318,7 +318,7 @@ pub(crate) struct NoticeWords {
 pub(crate) struct EventCountWords {
     /// Counts rings; slept on.
     pub(crate) rings: AtomicU32,
-    /// 1 if somebody may be asleep.
+    /// Who may be waiting: `event_count::SLEEPER`, `POLLER`.
     pub(crate) armed: AtomicU32,
 }
 

@@ -6,6 +6,7 @@ mod collisions;
 #[cfg(any(feature = "log", feature = "tracing"))]
 mod events;
 mod model;
+mod polling;
 mod random_access;
 mod reading;
 mod reserving;
@@ -19,6 +20,7 @@ mod writing;
 use crate::support::child::Role;
 
 pub(crate) const ROLES: &[Role] = &[
+    ("answerer", polling::answerer),
     ("create as nobody", advice::create_as_nobody),
     ("echo", reading::echo),
     ("append lines", text::append_lines),
