@@ -7,6 +7,7 @@
 //! | [`append`], [`batch`], [`reservation`] | writing records |
 //! | [`commit`], [`committer`] | surviving a power cut |
 //! | [`reader`] | reading and following, what is missing |
+//! | [`read_at`] | one record by its position, and the newest one |
 //! | [`upkeep`], [`stat`], [`verify`] | looking after a log |
 //!
 //! Below them are `boundary`, which every function goes through, so that no panic crosses it and
@@ -35,6 +36,7 @@ mod growing;
 pub mod last_error;
 pub mod log;
 pub mod options;
+pub mod read_at;
 pub mod reader;
 pub mod reservation;
 pub mod stat;

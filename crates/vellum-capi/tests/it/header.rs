@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::tools::crate_dir;
 
 /// The parts of the header, in its order: a source file, and what it is about.
-const PARTS: [(&str, &str); 17] = [
+const PARTS: [(&str, &str); 18] = [
     ("version", "Versions"),
     ("status", "Codes"),
     ("last_error", "What went wrong"),
@@ -18,6 +18,7 @@ const PARTS: [(&str, &str); 17] = [
     ("batch", "Appending several records, all or none"),
     ("reservation", "Writing a record where it will stay"),
     ("reader", "Reading and following"),
+    ("read_at", "One record by its position"),
     ("commit", "Surviving a power cut"),
     ("committer", "Commits to poll for"),
     ("upkeep", "Files: going on, trimming, truncating, preparing"),

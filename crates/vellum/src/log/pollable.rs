@@ -80,6 +80,12 @@ impl PollableReader {
         self.reader.position()
     }
 
+    /// The reader, for what else it can do: to [follow](Reader::follow) with a time limit, or to
+    /// [take gaps](Reader::take_gaps).
+    pub fn reader_mut(&mut self) -> &mut Reader {
+        &mut self.reader
+    }
+
     /// The reader alone; closes the descriptor.
     pub fn into_reader(self) -> Reader {
         self.reader
