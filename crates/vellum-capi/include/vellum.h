@@ -526,7 +526,8 @@ void vellum_reservation_abandon(vellum_reservation *reservation);
 
 // A place in a log, and the way to the next record.
 //
-// From vellum_reader_open or vellum_reader_open_with, until vellum_reader_close. One thread at a time; any thread.
+// From vellum_reader_open or vellum_reader_open_with, until vellum_reader_close. One thread at a
+// time; any thread.
 typedef struct vellum_reader vellum_reader;
 
 // A record, as a reader lends it.
@@ -673,10 +674,11 @@ int vellum_commit(const vellum_log *log, uint64_t lsn);
 int vellum_commit_within(const vellum_log *log, uint64_t lsn, uint64_t timeout_us);
 
 // Waits until the record at `lsn`, and everything before it, survives a power cut because some
-// process has committed it, up to `timeout_ns` nanoseconds; -1 is for ever. Commits nothing itself.
+// process has committed it, up to `timeout_ns` nanoseconds; -1 is for ever. Commits nothing
+// itself.
 //
-// Errors: VELLUM_TIMED_OUT; VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_POISONED when
-// it can be committed no more.
+// Errors: VELLUM_TIMED_OUT; VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_POISONED
+// when it can be committed no more.
 int vellum_wait_durable(const vellum_log *log, uint64_t lsn, int64_t timeout_ns);
 
 // Commits everything that has been published so far; `*durable` is the end of it. `durable` may be

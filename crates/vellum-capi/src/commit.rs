@@ -42,10 +42,11 @@ pub extern "C" fn vellum_commit_within(
 }
 
 /// Waits until the record at `lsn`, and everything before it, survives a power cut because some
-/// process has committed it, up to `timeout_ns` nanoseconds; -1 is for ever. Commits nothing itself.
+/// process has committed it, up to `timeout_ns` nanoseconds; -1 is for ever. Commits nothing
+/// itself.
 ///
-/// Errors: VELLUM_TIMED_OUT; VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_POISONED when
-/// it can be committed no more.
+/// Errors: VELLUM_TIMED_OUT; VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_POISONED
+/// when it can be committed no more.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_wait_durable(
     log: Option<&vellum_log>,

@@ -20,7 +20,8 @@ pub const VELLUM_READ_POLLABLE: u32 = 2;
 
 /// A place in a log, and the way to the next record.
 ///
-/// From vellum_reader_open or vellum_reader_open_with, until vellum_reader_close. One thread at a time; any thread.
+/// From vellum_reader_open or vellum_reader_open_with, until vellum_reader_close. One thread at a
+/// time; any thread.
 pub struct vellum_reader {
     source: Source,
     /// What was left out, oldest last, and the texts of the gap that was taken last.

@@ -47,3 +47,8 @@ fn the_program_of_the_page_for_c_appends_and_commits() {
 fn the_service_of_the_page_for_c_logs_from_its_workers() {
     build_and_run_program_of("docs/c.md", "## In a service", "access.log");
 }
+
+#[test]
+fn the_loop_of_the_page_for_c_sees_what_is_durable() {
+    build_and_run_program_of("docs/c.md", "## Waiting without a thread", "orders.wal");
+}
