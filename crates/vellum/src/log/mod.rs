@@ -13,6 +13,7 @@ mod create;
 mod device;
 mod durable;
 mod fill;
+mod follow;
 mod framed;
 mod full;
 mod gap;
