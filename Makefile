@@ -114,6 +114,7 @@ powercut: tools filesystems ## cut the power at any write on ext4, XFS and btrfs
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) $(POWERCUT_CROWD)' --nested
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) $(POWERCUT_CROWD) --fill mapped --cursor' --nested
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) --commit 5 --retain-files 9 $(POWERCUT_TEXT)' --prefix --nested
+	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) --follow $(POWERCUT_CROWD)' --nested
 
 # A few hundred cuts on each filesystem, in the settings that differ most. The commands are those that
 # the tests use, so that `test` has nothing to build here. 77: this machine cannot do it; where
@@ -131,6 +132,8 @@ powercut-sample: tools filesystems ## a few hundred power cuts, as `make test` r
 	  --points 20 --at-least 10 --prefix --nested || [ $$? -eq 77 ]
 	@$(POWERCUT) --records 300 $(POWERCUT_TEXT) --threads 2 --processes 2 --commit 5 --retain-files 8 --fill pwrite' \
 	  --points 30 --at-least 15 || [ $$? -eq 77 ]
+	@$(POWERCUT) --records 200 --segment-bytes 65536 --threads 2 --processes 2 --follow' --points 30 --at-least 15 || [ $$? -eq 77 ]
+	@$(POWERCUT) --records 200 $(POWERCUT_TEXT) --bytes 20-900 --commit 3 --follow' --points 30 --at-least 15 || [ $$? -eq 77 ]
 	@for failure in write:90 flush:70 lose:70; do \
 	  $(POWERCUT) --records 200 --segment-bytes 65536 --threads 3 --bytes 20-3000' \
 	    --points 40 --at-least 20 --fs ext4,xfs --fail $$failure || [ $$? -eq 77 ] || exit 1; done

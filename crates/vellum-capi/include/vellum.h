@@ -504,6 +504,10 @@ uint64_t vellum_batch_count(const vellum_batch *batch);
 // VELLUM_INVALID_OPTION for a batch without records. After an error none of them is in the log.
 int vellum_batch_append(vellum_batch *batch, uint64_t *lsn);
 
+// As vellum_batch_append, and stores the position of each record in `lsns`, which has room for
+// `count` of them; of a longer batch, those of its first `count` records.
+int vellum_batch_append_each(vellum_batch *batch, uint64_t *lsns, size_t count);
+
 // Ends a batch without appending anything; NULL is fine.
 void vellum_batch_discard(vellum_batch *batch);
 
@@ -555,9 +559,16 @@ void vellum_reservation_abandon(vellum_reservation *reservation);
 
 /* ---- Reading and following ------------------------------------------------------------------- */
 
+// For vellum_reader_open_with: return a record only after some process has committed it.
+#define VELLUM_READ_DURABLE 1
+
+// For vellum_reader_open_with: have a file descriptor, vellum_reader_fd.
+#define VELLUM_READ_POLLABLE 2
+
 // A place in a log, and the way to the next record.
 //
-// From vellum_reader_open, until vellum_reader_close. One thread at a time; any thread.
+// From vellum_reader_open or vellum_reader_open_with, until vellum_reader_close. One thread at a
+// time; any thread.
 typedef struct vellum_reader vellum_reader;
 
 // A record, as a reader lends it.
@@ -601,6 +612,29 @@ typedef struct {
 // Errors: VELLUM_TRIMMED for a position that is no longer kept, VELLUM_OUT_OF_RANGE for one beyond
 // the end, or where no record (in a text log: no line) starts.
 int vellum_reader_open(const vellum_log *log, uint64_t from, vellum_reader **reader);
+
+// As vellum_reader_open, with `flags`: VELLUM_READ_DURABLE, VELLUM_READ_POLLABLE, or both, or 0.
+//
+// What a durable reader has returned survives a power cut. It commits nothing itself. Its
+// vellum_reader_follow returns VELLUM_POISONED after a failed write or sync, when it has returned
+// everything that is durable; so does its vellum_reader_next if it is pollable.
+//
+// Errors: as for vellum_reader_open; VELLUM_IO where no file descriptor is left;
+// VELLUM_INVALID_ARGUMENT for other flags.
+//
+// Cost: three file descriptors for a pollable one.
+int vellum_reader_open_with(const vellum_log *log,
+                            uint64_t from,
+                            uint32_t flags,
+                            vellum_reader **reader);
+
+// A file descriptor that becomes readable (POLLIN) when vellum_reader_next may have more, after it
+// returned VELLUM_END. -1 for NULL, and for a reader that was opened without VELLUM_READ_POLLABLE.
+//
+// Borrowed until vellum_reader_close: do not close it, nothing needs to be read from it. It may be
+// readable although there is nothing new, at least 10 times a second. In a forked child
+// vellum_reader_next returns VELLUM_UNSUPPORTED at the end of the log: open another reader there.
+int vellum_reader_fd(const vellum_reader *reader);
 
 // The next record, or VELLUM_END at the published end; later calls go on from there.
 //
@@ -718,6 +752,35 @@ int vellum_position_to_text(const vellum_position *position, char *text, size_t 
 // Errors: VELLUM_INVALID_OPTION for any other text.
 int vellum_position_from_text(const char *text, vellum_position *position);
 
+/* ---- One record by its position -------------------------------------------------------------- */
+
+// Copies the record at `lsn` to `buffer`, which has room for `capacity` bytes. `*len` is its
+// length, `*next_lsn` where the next one starts; each may be NULL.
+//
+// VELLUM_RECORD_TOO_LARGE if it has more than `capacity` bytes: `*len` says how many, and the
+// buffer is as it was. So a call with `capacity` 0 asks for the length.
+//
+// Errors: VELLUM_TRIMMED for a position that is no longer kept; VELLUM_OUT_OF_RANGE for one that
+// is not published, or (framed) where no whole record starts, which is also how damage shows. In a
+// text log every position is good, and the record is the rest of its line.
+//
+// Cost: opening the file of the segment, and one pread for up to 4 KiB.
+int vellum_read_at(const vellum_log *log,
+                   uint64_t lsn,
+                   void *buffer,
+                   size_t capacity,
+                   size_t *len,
+                   uint64_t *next_lsn);
+
+// The position of the newest record that is published, for vellum_read_at; VELLUM_END in an empty
+// log.
+//
+// Errors: VELLUM_CORRUPT for damage on the way to it.
+//
+// Cost: a walk over 64 KiB at the end of a log that is committed, of a framed log that is not over
+// its last segment. The length of the log makes no difference.
+int vellum_last_record(const vellum_log *log, uint64_t *lsn);
+
 /* ---- Surviving a power cut ------------------------------------------------------------------- */
 
 // Makes the record at `lsn`, and everything before it, survive a power cut.
@@ -733,6 +796,14 @@ int vellum_commit(const vellum_log *log, uint64_t lsn);
 // vellum_options.timeout_us says: then VELLUM_TIMED_OUT, and vellum_last_error_message names the
 // process that was waited for, what it holds and what it does. The record is in the log as before.
 int vellum_commit_within(const vellum_log *log, uint64_t lsn, uint64_t timeout_us);
+
+// Waits until the record at `lsn`, and everything before it, survives a power cut because some
+// process has committed it, up to `timeout_ns` nanoseconds; -1 is for ever. Commits nothing
+// itself.
+//
+// Errors: VELLUM_TIMED_OUT; VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_POISONED
+// when it can be committed no more.
+int vellum_wait_durable(const vellum_log *log, uint64_t lsn, int64_t timeout_ns);
 
 // Commits everything that has been published so far; `*durable` is the end of it. `durable` may be
 // NULL. Errors and cost as for vellum_commit.
@@ -1273,9 +1344,9 @@ int vellum_cursor_position(const vellum_cursor *cursor, uint64_t *lsn);
 // A reader that starts at the cursor. Reading does not move the cursor.
 //
 // Errors: VELLUM_TRIMMED if records were removed in front of the cursor; then
-// vellum_cursor_skip_overrun tells how much that was, and goes on behind it. Otherwise as vellum_reader_open.
-int vellum_cursor_reader(const vellum_cursor *cursor,
-                         vellum_reader **reader);
+// vellum_cursor_skip_overrun tells how much that was, and goes on behind it. Otherwise as
+// vellum_reader_open.
+int vellum_cursor_reader(const vellum_cursor *cursor, vellum_reader **reader);
 
 // Moves the cursor forward to `lsn`: its reader has finished everything before. That is the
 // next_lsn of the last record it has finished.

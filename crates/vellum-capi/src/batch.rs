@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use vellum::{Batch, Log};
 
-use crate::boundary::{bytes, give, guard, guard_or, required};
+use crate::boundary::{bytes, give, guard, guard_or, null, required};
 use crate::log::vellum_log;
 use crate::status::vellum_status::VELLUM_OK;
 
@@ -74,6 +74,27 @@ pub extern "C" fn vellum_batch_append(
         let vellum_batch { batch, _log } = *required(batch, "batch")?;
         let at = batch.append()?;
         give(lsn, at.get());
+        Ok(VELLUM_OK)
+    })
+}
+
+/// As vellum_batch_append, and stores the position of each record in `lsns`, which has room for
+/// `count` of them; of a longer batch, those of its first `count` records.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vellum_batch_append_each(
+    batch: Option<Box<vellum_batch>>,
+    lsns: *mut u64,
+    count: usize,
+) -> c_int {
+    guard(|| {
+        let vellum_batch { batch, _log } = *required(batch, "batch")?;
+        if lsns.is_null() && count > 0 {
+            return Err(null("lsns"));
+        }
+        for (index, lsn) in batch.append_each()?.into_iter().take(count).enumerate() {
+            // SAFETY: the caller has room for `count` positions there.
+            unsafe { lsns.add(index).write(lsn.get()) };
+        }
         Ok(VELLUM_OK)
     })
 }

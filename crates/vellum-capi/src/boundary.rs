@@ -115,6 +115,28 @@ pub(crate) unsafe fn bytes<'a>(data: *const c_void, len: usize) -> Outcome<&'a [
     Ok(unsafe { std::slice::from_raw_parts(data.cast(), len) })
 }
 
+/// The caller's room for an answer.
+///
+/// # Safety
+///
+/// There is room for `len` bytes at `data`, and nobody else uses it while the slice is in use.
+pub(crate) unsafe fn bytes_mut<'a>(
+    data: *mut c_void,
+    len: usize,
+) -> Outcome<&'a mut [MaybeUninit<u8>]> {
+    if len == 0 {
+        return Ok(&mut []);
+    }
+    if data.is_null() {
+        return Err(null("buffer"));
+    }
+    if len > isize::MAX as usize {
+        return Err(Failure::argument(&format!("a length of {len} bytes is negative, or absurd")));
+    }
+    // SAFETY: not NULL, of a length that a slice may have; the rest is the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts_mut(data.cast(), len) })
+}
+
 /// The caller's path.
 ///
 /// # Safety

@@ -41,6 +41,26 @@ pub extern "C" fn vellum_commit_within(
     })
 }
 
+/// Waits until the record at `lsn`, and everything before it, survives a power cut because some
+/// process has committed it, up to `timeout_ns` nanoseconds; -1 is for ever. Commits nothing
+/// itself.
+///
+/// Errors: VELLUM_TIMED_OUT; VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_POISONED
+/// when it can be committed no more.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_wait_durable(
+    log: Option<&vellum_log>,
+    lsn: u64,
+    timeout_ns: i64,
+) -> c_int {
+    guard(|| {
+        // Negative is for ever.
+        let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
+        required(log, "log")?.log.wait_durable(Lsn::new(lsn), timeout)?;
+        Ok(VELLUM_OK)
+    })
+}
+
 /// Commits everything that has been published so far; `*durable` is the end of it. `durable` may be
 /// NULL. Errors and cost as for vellum_commit.
 #[unsafe(no_mangle)]

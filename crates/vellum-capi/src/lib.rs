@@ -8,6 +8,7 @@
 //! | [`commit`], [`committer`], [`checkpoint`] | surviving a power cut; when a checkpoint is due |
 //! | [`reader`], [`position`] | reading and following, what is missing, positions to store |
 //! | [`cursor`] | named positions |
+//! | [`read_at`] | one record by its position, and the newest one |
 //! | [`upkeep`], [`stat`], [`verify`] | looking after a log |
 //!
 //! Below them are `boundary`, which every function goes through, so that no panic crosses it and
@@ -39,6 +40,7 @@ pub mod last_error;
 pub mod log;
 pub mod options;
 pub mod position;
+pub mod read_at;
 pub mod reader;
 pub mod reservation;
 pub mod stat;

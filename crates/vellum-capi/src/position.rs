@@ -103,7 +103,7 @@ pub extern "C" fn vellum_reader_position_of(
 ) -> c_int {
     guard(|| {
         let (reader, place) = (required(reader, "reader")?, required(position, "position")?);
-        place.write(reader.reader.position_of(Lsn::new(lsn))?.into());
+        place.write(reader.reader().position_of(Lsn::new(lsn))?.into());
         Ok(VELLUM_OK)
     })
 }

@@ -2,29 +2,88 @@
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
 use std::time::{Duration, SystemTime};
 
-use vellum::{Gap, Lsn, Reader, Record};
+use vellum::{Gap, Lsn, PollableReader, Reader, Record};
 
-use crate::boundary::{guard, guard_or, required};
+use crate::boundary::{Failure, Outcome, guard, guard_or, required};
 use crate::growing::{Growing, Place};
 use crate::last_error::{path_text, text};
 use crate::log::vellum_log;
 use crate::status::vellum_status::{self, VELLUM_END, VELLUM_OK};
 
+/// For vellum_reader_open_with: return a record only after some process has committed it.
+pub const VELLUM_READ_DURABLE: u32 = 1;
+/// For vellum_reader_open_with: have a file descriptor, vellum_reader_fd.
+pub const VELLUM_READ_POLLABLE: u32 = 2;
+
 /// A place in a log, and the way to the next record.
 ///
-/// From vellum_reader_open, until vellum_reader_close. One thread at a time; any thread.
+/// From vellum_reader_open or vellum_reader_open_with, until vellum_reader_close. One thread at a
+/// time; any thread.
 pub struct vellum_reader {
-    pub(crate) reader: Reader,
+    source: Source,
     /// What was left out, oldest last, and the texts of the gap that was taken last.
     gaps: Vec<Gap>,
     texts: Option<GapTexts>,
 }
 
+impl vellum_reader {
+    pub(crate) fn reader(&self) -> &Reader {
+        self.source.reader()
+    }
+}
+
 impl From<Reader> for vellum_reader {
     fn from(reader: Reader) -> vellum_reader {
-        vellum_reader { reader, gaps: Vec::new(), texts: None }
+        vellum_reader::from(Source::Plain(reader))
+    }
+}
+
+impl From<Source> for vellum_reader {
+    fn from(source: Source) -> vellum_reader {
+        vellum_reader { source, gaps: Vec::new(), texts: None }
+    }
+}
+
+/// Where records come from.
+enum Source {
+    Plain(Reader),
+    Pollable(PollableReader),
+}
+
+impl Source {
+    fn open(reader: Reader, flags: u32) -> Outcome<Source> {
+        if flags & !(VELLUM_READ_DURABLE | VELLUM_READ_POLLABLE) != 0 {
+            return Err(Failure::argument("`flags` has bits that mean nothing"));
+        }
+        let reader = if flags & VELLUM_READ_DURABLE != 0 { reader.durable() } else { reader };
+        Ok(match flags & VELLUM_READ_POLLABLE != 0 {
+            true => Source::Pollable(reader.pollable()?),
+            false => Source::Plain(reader),
+        })
+    }
+
+    fn next(&mut self) -> vellum::Result<Option<Record<'_>>> {
+        match self {
+            Source::Plain(reader) => reader.next(),
+            Source::Pollable(reader) => reader.next(),
+        }
+    }
+
+    fn reader(&self) -> &Reader {
+        match self {
+            Source::Plain(reader) => reader,
+            Source::Pollable(reader) => reader.reader(),
+        }
+    }
+
+    fn reader_mut(&mut self) -> &mut Reader {
+        match self {
+            Source::Plain(reader) => reader,
+            Source::Pollable(reader) => reader.reader_mut(),
+        }
     }
 }
 
@@ -81,12 +140,48 @@ pub extern "C" fn vellum_reader_open(
     from: u64,
     reader: Option<&mut MaybeUninit<*mut vellum_reader>>,
 ) -> c_int {
+    vellum_reader_open_with(log, from, 0, reader)
+}
+
+/// As vellum_reader_open, with `flags`: VELLUM_READ_DURABLE, VELLUM_READ_POLLABLE, or both, or 0.
+///
+/// What a durable reader has returned survives a power cut. It commits nothing itself. Its
+/// vellum_reader_follow returns VELLUM_POISONED after a failed write or sync, when it has returned
+/// everything that is durable; so does its vellum_reader_next if it is pollable.
+///
+/// Errors: as for vellum_reader_open; VELLUM_IO where no file descriptor is left;
+/// VELLUM_INVALID_ARGUMENT for other flags.
+///
+/// Cost: three file descriptors for a pollable one.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_reader_open_with(
+    log: Option<&vellum_log>,
+    from: u64,
+    flags: u32,
+    reader: Option<&mut MaybeUninit<*mut vellum_reader>>,
+) -> c_int {
     guard(|| {
         let log = required(log, "log")?;
         let place = required(reader, "reader")?;
-        let reader = log.log.reader(Lsn::new(from))?;
-        place.write(Box::into_raw(Box::new(vellum_reader::from(reader))));
+        let source = Source::open(log.log.reader(Lsn::new(from))?, flags)?;
+        place.write(Box::into_raw(Box::new(vellum_reader::from(source))));
         Ok(VELLUM_OK)
+    })
+}
+
+/// A file descriptor that becomes readable (POLLIN) when vellum_reader_next may have more, after it
+/// returned VELLUM_END. -1 for NULL, and for a reader that was opened without VELLUM_READ_POLLABLE.
+///
+/// Borrowed until vellum_reader_close: do not close it, nothing needs to be read from it. It may be
+/// readable although there is nothing new, at least 10 times a second. In a forked child
+/// vellum_reader_next returns VELLUM_UNSUPPORTED at the end of the log: open another reader there.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_reader_fd(reader: Option<&vellum_reader>) -> c_int {
+    guard_or(-1, || {
+        Ok(match &required(reader, "reader")?.source {
+            Source::Pollable(reader) => reader.as_raw_fd(),
+            Source::Plain(_) => -1,
+        })
     })
 }
 
@@ -105,7 +200,7 @@ pub extern "C" fn vellum_reader_next(
 ) -> c_int {
     guard(|| {
         let (reader, place) = (required(reader, "reader")?, required(record, "record")?);
-        Ok(lend(reader.reader.next()?, place))
+        Ok(lend(reader.source.next()?, place))
     })
 }
 
@@ -125,7 +220,7 @@ pub extern "C" fn vellum_reader_follow(
         let (reader, place) = (required(reader, "reader")?, required(record, "record")?);
         // Negative is for ever.
         let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
-        Ok(lend(reader.reader.follow(timeout)?, place))
+        Ok(lend(reader.source.reader_mut().follow(timeout)?, place))
     })
 }
 
@@ -137,7 +232,7 @@ pub extern "C" fn vellum_reader_skip_damage(
     skip: c_int,
 ) -> c_int {
     guard(|| {
-        required(reader, "reader")?.reader.skip_damage(skip != 0);
+        required(reader, "reader")?.source.reader_mut().skip_damage(skip != 0);
         Ok(VELLUM_OK)
     })
 }
@@ -155,7 +250,7 @@ pub unsafe extern "C" fn vellum_reader_take_gap(
         // SAFETY: the caller's structure is as long as it says.
         let place = unsafe { Place::required(gap, "gap") }?;
         if reader.gaps.is_empty() {
-            reader.gaps = reader.reader.take_gaps();
+            reader.gaps = reader.source.reader_mut().take_gaps();
             reader.gaps.reverse();
         }
         let Some(found) = reader.gaps.pop() else { return Ok(VELLUM_END) };
@@ -168,7 +263,7 @@ pub unsafe extern "C" fn vellum_reader_take_gap(
 /// Where the next record will be looked for. 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_reader_position(reader: Option<&vellum_reader>) -> u64 {
-    guard_or(0, || Ok(required(reader, "reader")?.reader.position().get()))
+    guard_or(0, || Ok(required(reader, "reader")?.reader().position().get()))
 }
 
 /// Closes a reader; NULL is fine.

@@ -202,6 +202,11 @@ pub(crate) struct CatArgs {
     /// follows.
     #[arg(short, long)]
     pub(crate) follow: bool,
+    /// Print records only after some process has committed them: they survive a power cut
+    ///
+    /// Where no process commits, nothing new is printed.
+    #[arg(long)]
+    pub(crate) durable: bool,
     /// Print JSON Lines
     #[arg(long, conflicts_with = "null")]
     pub(crate) json: bool,

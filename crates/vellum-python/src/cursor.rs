@@ -9,7 +9,7 @@ use vellum::{CursorHold, Lsn};
 use crate::error::Raise;
 use crate::log::Log;
 use crate::options::span;
-use crate::reader::{Reader, Waits};
+use crate::reader::{Reader, Source, Waits};
 use crate::stat;
 
 /// A named position in a log: its reader has finished everything before it. Made by `Log.cursor`.
@@ -39,7 +39,7 @@ impl Cursor {
     fn reader(&self, py: Python<'_>, waits: Waits, skip_damage: bool) -> PyResult<Reader> {
         let mut reader = self.run(py, vellum::Cursor::reader)?;
         reader.skip_damage(skip_damage);
-        Ok(Reader::new(self.log.clone_ref(py), reader, waits))
+        Ok(Reader::new(self.log.clone_ref(py), Source::Plain(reader), waits))
     }
 }
 

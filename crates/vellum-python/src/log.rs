@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
-use vellum::Lsn;
+use vellum::{ErrorKind, Lsn};
 
 use crate::bytes::Payload;
 use crate::checkpoint::CheckpointEvent;
@@ -14,7 +15,7 @@ use crate::cursor::Cursor;
 use crate::error::Raise;
 use crate::options::{for_a_copy, options, span};
 use crate::position::{Position, Start};
-use crate::reader::{Reader, Waits};
+use crate::reader::{Reader, Record, SLICE, Source, Waits, owned_to_python};
 use crate::stat;
 
 /// A log that any number of threads and processes append to.
@@ -53,6 +54,20 @@ impl Log {
         self.state().clone().ok_or_else(|| {
             PyValueError::new_err(format!("the log {} is closed", self.path.display()))
         })
+    }
+
+    fn reader(
+        &self,
+        py: Python<'_>,
+        start: Start,
+        after: bool,
+        skip_damage: bool,
+        durable: bool,
+    ) -> PyResult<vellum::Reader> {
+        let reader = self.run(py, |log| start.reader(log, after))?;
+        let mut reader = if durable { reader.durable() } else { reader };
+        reader.skip_damage(skip_damage);
+        Ok(reader)
     }
 
     fn state(&self) -> MutexGuard<'_, Option<Arc<vellum::Log>>> {
@@ -133,6 +148,21 @@ impl Log {
         appended.map(Lsn::get)
     }
 
+    /// Appends several records, all or none; returns the position of each.
+    fn append_each(&self, py: Python<'_>, records: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+        let payloads = records
+            .try_iter()?
+            .map(|record| record?.extract())
+            .collect::<PyResult<Vec<Payload<'_>>>>()?;
+        let records: Vec<&[u8]> = payloads.iter().map(Payload::as_slice).collect();
+        let lsns = self.run(py, |log| {
+            let mut batch = log.batch();
+            records.iter().try_for_each(|record| batch.push(record))?;
+            batch.append_each()
+        })?;
+        Ok(lsns.into_iter().map(Lsn::get).collect())
+    }
+
     /// Appends one record and commits it; returns its position.
     fn append_durable(&self, py: Python<'_>, record: Payload<'_>) -> PyResult<u64> {
         let bytes = record.as_slice();
@@ -196,28 +226,42 @@ impl Log {
     /// of the log, and goes on from there when it is asked again.
     ///
     /// With `skip_damage` it goes on behind files that are gone and stretches that are damaged,
-    /// instead of raising `Corrupt`; what it has left out its `take_gaps` tells.
+    /// instead of raising `Corrupt`; what it has left out its `take_gaps` tells. With `durable` it
+    /// returns a record only after some process has committed it. With `pollable` it has a
+    /// `fileno`.
     ///
     /// A `Position` for `start` is the record that it was taken for; with `after`, it is behind
     /// what was handled (a `next_lsn`). `Rewound` or `OtherLog` is raised where it does not hold.
-    #[pyo3(signature = (start=Start::Lsn(0), *, after=false, skip_damage=false))]
-    #[pyo3(text_signature = "($self, start=0, *, after=False, skip_damage=False)")]
+    #[pyo3(signature = (
+        start=Start::Lsn(0), *, after=false, skip_damage=false, durable=false, pollable=false
+    ))]
+    #[pyo3(text_signature = "($self, start=0, *, after=False, skip_damage=False, durable=False, \
+                             pollable=False)")]
     fn read(
         this: Py<Self>,
         py: Python<'_>,
         start: Start,
         after: bool,
         skip_damage: bool,
+        durable: bool,
+        pollable: bool,
     ) -> PyResult<Reader> {
-        let mut inner = this.get().run(py, |log| start.reader(log, after))?;
-        inner.skip_damage(skip_damage);
-        Ok(Reader::new(this, inner, Waits::Never))
+        let reader = this.get().reader(py, start, after, skip_damage, durable)?;
+        let source = match pollable {
+            true => Source::Pollable(reader.pollable().or_raise(py)?),
+            false => Source::Plain(reader),
+        };
+        Ok(Reader::new(this, source, Waits::Never))
     }
 
     /// As `read`, but waits for more at the end of the log: for ever, or until no record has come
-    /// for `timeout` seconds. Ctrl-C interrupts it.
-    #[pyo3(signature = (start=Start::Lsn(0), timeout=None, *, after=false, skip_damage=false))]
-    #[pyo3(text_signature = "($self, start=0, timeout=None, *, after=False, skip_damage=False)")]
+    /// for `timeout` seconds. Ctrl-C interrupts it. With `durable` it raises `Poisoned` after a
+    /// failed write or sync, when it has returned everything that is durable.
+    #[pyo3(signature = (
+        start=Start::Lsn(0), timeout=None, *, after=false, skip_damage=false, durable=false
+    ))]
+    #[pyo3(text_signature = "($self, start=0, timeout=None, *, after=False, skip_damage=False, \
+                             durable=False)")]
     fn follow(
         this: Py<Self>,
         py: Python<'_>,
@@ -225,11 +269,49 @@ impl Log {
         timeout: Option<&Bound<'_, PyAny>>,
         after: bool,
         skip_damage: bool,
+        durable: bool,
     ) -> PyResult<Reader> {
         let timeout = timeout.map(|timeout| span("timeout", timeout)).transpose()?;
-        let mut inner = this.get().run(py, |log| start.reader(log, after))?;
-        inner.skip_damage(skip_damage);
-        Ok(Reader::new(this, inner, Waits::UpTo(timeout)))
+        let reader = this.get().reader(py, start, after, skip_damage, durable)?;
+        Ok(Reader::new(this, Source::Plain(reader), Waits::UpTo(timeout)))
+    }
+
+    /// The record at `lsn`, which an append or a reader returned.
+    fn read_at(&self, py: Python<'_>, lsn: u64) -> PyResult<Record> {
+        let record = self.run(py, |log| log.read_at(Lsn::new(lsn)))?;
+        Ok(owned_to_python(py, &record))
+    }
+
+    /// The newest record that is published, or None in an empty log. Its cost does not grow with
+    /// the log.
+    fn last_record(&self, py: Python<'_>) -> PyResult<Option<Record>> {
+        let record = self.run(py, vellum::Log::last_record)?;
+        Ok(record.map(|record| owned_to_python(py, &record)))
+    }
+
+    /// Waits until the record at `lsn`, and all before it, survives a power cut because some
+    /// process has committed it: for ever, or for `timeout` seconds, then raises `TimedOut`.
+    /// Commits nothing itself. Ctrl-C interrupts it.
+    #[pyo3(signature = (lsn, timeout=None))]
+    fn wait_durable(
+        &self,
+        py: Python<'_>,
+        lsn: u64,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let timeout = timeout.map(|timeout| span("timeout", timeout)).transpose()?;
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        loop {
+            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            let slice = left.map_or(SLICE, |left| left.min(SLICE));
+            let is_last = left.is_some_and(|left| left <= slice);
+            let log = self.open()?;
+            match py.detach(|| log.wait_durable(Lsn::new(lsn), Some(slice))) {
+                Err(error) if error.kind() == ErrorKind::TimedOut && !is_last => {}
+                answer => return answer.or_raise(py),
+            }
+            py.check_signals()?;
+        }
     }
 
     /// The log's id, 32 hexadecimal digits; None where an earlier version made it and nobody has

@@ -1,9 +1,10 @@
 //! Reading a log: an iterator of records, which may wait for more.
 
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::{Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -13,7 +14,7 @@ use crate::position::Position;
 use crate::stat;
 
 /// How long a wait goes on before Python looks for signals such as Ctrl-C.
-const SLICE: Duration = Duration::from_millis(50);
+pub(crate) const SLICE: Duration = Duration::from_millis(50);
 
 /// A record: where it stands, and its bytes (in a text log: one line with its newline).
 #[pyclass(module = "vellum_log", frozen, get_all)]
@@ -51,8 +52,30 @@ impl Record {
 #[pyclass(module = "vellum_log", frozen)]
 pub(crate) struct Reader {
     log: Py<Log>,
-    inner: Mutex<vellum::Reader>,
+    inner: Mutex<Source>,
     waits: Waits,
+}
+
+/// Where records come from.
+pub(crate) enum Source {
+    Plain(vellum::Reader),
+    Pollable(vellum::PollableReader),
+}
+
+impl Source {
+    fn next(&mut self) -> vellum::Result<Option<vellum::Record<'_>>> {
+        match self {
+            Source::Plain(reader) => reader.next(),
+            Source::Pollable(reader) => reader.next(),
+        }
+    }
+
+    fn reader_mut(&mut self) -> &mut vellum::Reader {
+        match self {
+            Source::Plain(reader) => reader,
+            Source::Pollable(reader) => reader.reader_mut(),
+        }
+    }
 }
 
 /// What a reader does at the end of the log.
@@ -65,7 +88,7 @@ pub(crate) enum Waits {
 }
 
 impl Reader {
-    pub(crate) fn new(log: Py<Log>, inner: vellum::Reader, waits: Waits) -> Reader {
+    pub(crate) fn new(log: Py<Log>, inner: Source, waits: Waits) -> Reader {
         Reader { log, inner: Mutex::new(inner), waits }
     }
 }
@@ -75,19 +98,35 @@ impl Reader {
     /// Where the next record will be looked for.
     #[getter]
     fn position(&self) -> PyResult<u64> {
-        self.with(|reader| Ok(reader.position().get()))
+        self.with(|source| Ok(source.reader_mut().position().get()))
     }
 
     /// The position `lsn`, which this reader has come to or passed, in a form to be stored. Right
     /// also while others truncate.
     fn position_of(&self, py: Python<'_>, lsn: u64) -> PyResult<Position> {
-        self.with(|reader| reader.position_of(vellum::Lsn::new(lsn)).map(Position).or_raise(py))
+        self.with(|reader| {
+            reader.reader_mut().position_of(vellum::Lsn::new(lsn)).map(Position).or_raise(py)
+        })
     }
 
     /// What this reader has left out since it was last asked, oldest first: only one that skips
     /// damage leaves anything out.
     fn take_gaps<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        self.with(|reader| reader.take_gaps().iter().map(|gap| stat::gap(py, gap)).collect())
+        self.with(|source| {
+            source.reader_mut().take_gaps().iter().map(|gap| stat::gap(py, gap)).collect()
+        })
+    }
+
+    /// The file descriptor of a pollable reader: it becomes readable when there may be more, after
+    /// the iterator has ended. For `select`, `selectors` and `loop.add_reader`. Raises ValueError
+    /// for any other reader.
+    fn fileno(&self) -> PyResult<RawFd> {
+        self.with(|source| match source {
+            Source::Pollable(reader) => Ok(reader.as_raw_fd()),
+            Source::Plain(_) => Err(PyValueError::new_err(
+                "this reader has no file descriptor; make one with read(pollable=True)",
+            )),
+        })
     }
 
     fn __iter__(this: Py<Self>) -> Py<Self> {
@@ -96,12 +135,12 @@ impl Reader {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Record>> {
         self.log.get().open()?;
-        self.with(|reader| match self.waits {
+        self.with(|source| match self.waits {
             Waits::Never => {
-                let found = py.detach(|| reader.next()).or_raise(py)?;
+                let found = py.detach(|| source.next()).or_raise(py)?;
                 Ok(found.map(|record| to_python(py, record)))
             }
-            Waits::UpTo(timeout) => self.follow(py, reader, timeout),
+            Waits::UpTo(timeout) => self.follow(py, source.reader_mut(), timeout),
         })
     }
 }
@@ -131,7 +170,7 @@ impl Reader {
 
     /// Runs `act` on the reader, unless another thread does. Never waits for that: in a forked
     /// child the other thread may not exist.
-    fn with<T>(&self, act: impl FnOnce(&mut vellum::Reader) -> PyResult<T>) -> PyResult<T> {
+    fn with<T>(&self, act: impl FnOnce(&mut Source) -> PyResult<T>) -> PyResult<T> {
         match self.inner.try_lock() {
             Ok(mut reader) => act(&mut reader),
             Err(TryLockError::Poisoned(poisoned)) => act(&mut poisoned.into_inner()),
@@ -147,5 +186,14 @@ fn to_python(py: Python<'_>, record: vellum::Record<'_>) -> Record {
         lsn: record.lsn.get(),
         next_lsn: record.next_lsn.get(),
         payload: PyBytes::new(py, record.payload).unbind(),
+    }
+}
+
+/// The same of a record with bytes of its own.
+pub(crate) fn owned_to_python(py: Python<'_>, record: &vellum::OwnedRecord) -> Record {
+    Record {
+        lsn: record.lsn.get(),
+        next_lsn: record.next_lsn.get(),
+        payload: PyBytes::new(py, &record.payload).unbind(),
     }
 }

@@ -2,11 +2,10 @@
 //!
 //! Not in the usual harness: whoever forks and traces here has one thread.
 
-use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use vellum::{Fill, Layout, Log, Lsn, Options};
+use vellum::{Fill, Layout, Lsn, Options};
 use vellum_testkit::killpoints::call;
 use vellum_testkit::killpoints::victim::report;
 use vellum_testkit::trace::{self, Go, Pid, SharedPage, Stop};
@@ -20,10 +19,11 @@ fn main() {
     if let Err(error) = trace::try_tracing() {
         return vellum_skip::skip(format_args!("a child process cannot be traced here: {error}"));
     }
-    let tests: [(&str, fn()); 3] = [
+    let tests: [(&str, fn()); 4] = [
         ("an_append_through_a_mapping_makes_no_system_call", count_calls_of_appends),
         ("who_follows_is_woken_and_does_not_just_look_again", look_by_what_a_follower_wakes),
         ("processes_that_commit_share_their_syncs", count_syncs_of_processes),
+        ("the_newest_record_is_found_near_the_end", count_bytes_read_for_the_newest),
     ];
     for (name, test) in tests {
         trace::watchdog(120);
@@ -122,29 +122,43 @@ enum Sleep {
 }
 
 fn look_by_what_a_follower_wakes() {
-    const ROUNDS: u32 = 50;
     for options in mapped() {
-        let dir = scratch();
-        let place = dir.path().join("log");
-        let log = options.open(&place).unwrap();
-        let page = SharedPage::new().unwrap();
-        let child = start(&page, || {
-            let log = Options::new().open(&place)?;
-            let mut reader = log.reader(Lsn::ZERO)?;
-            trace::mark();
-            while reader.follow(None)?.is_some() {}
-            Ok(())
-        });
-        // On a busy machine it may be late enough to look by itself. Were it never woken, it would
-        // look by itself always.
-        let is_woken = |_| sleep_of_follower(child, &log).unwrap() == Sleep::Woken;
-        assert!((0..ROUNDS).any(is_woken), "no follower was woken: {options:?}");
-        end(child);
+        for is_durable in [false, true] {
+            look_by_what_a_follower_of(&options, is_durable);
+        }
     }
 }
 
+fn look_by_what_a_follower_of(options: &Options, is_durable: bool) {
+    const ROUNDS: u32 = 50;
+    let dir = scratch();
+    let place = dir.path().join("log");
+    let log = options.open(&place).unwrap();
+    let page = SharedPage::new().unwrap();
+    let child = start(&page, || {
+        let log = Options::new().open(&place)?;
+        let reader = log.reader(Lsn::ZERO)?;
+        let mut reader = if is_durable { reader.durable() } else { reader };
+        trace::mark();
+        while reader.follow(None)?.is_some() {}
+        Ok(())
+    });
+    let append = || match is_durable {
+        true => log.append_durable(b"wake up\n"),
+        false => log.append(b"wake up\n"),
+    };
+    // On a busy machine it may be late enough to look by itself. Were it never woken, it would
+    // look by itself always.
+    let is_woken = |_| sleep_of_follower(child, append).unwrap() == Sleep::Woken;
+    assert!((0..ROUNDS).any(is_woken), "no follower was woken: {is_durable}, {options:?}");
+    end(child);
+}
+
 /// Appends a record when the follower sleeps; tells how that sleep ended.
-fn sleep_of_follower(child: Pid, log: &Log) -> io::Result<Sleep> {
+fn sleep_of_follower(
+    child: Pid,
+    append: impl Fn() -> vellum::Result<Lsn>,
+) -> anyhow::Result<Sleep> {
     loop {
         assert_eq!(stop_after(child, Go::ToSystemCall), Stop::SystemCall);
         let call = call::at_entry(child)?.expect("the call is known");
@@ -154,7 +168,7 @@ fn sleep_of_follower(child: Pid, log: &Log) -> io::Result<Sleep> {
             while trace::state(child)? == 'R' {
                 std::thread::yield_now();
             }
-            log.append(b"wake up\n")?;
+            append()?;
         }
         assert_eq!(trace::wait(child)?, Stop::SystemCall);
         if waits {
@@ -208,4 +222,41 @@ fn commit_one(place: &Path, page: &SharedPage) -> anyhow::Result<()> {
     }
     log.commit(lsn)?;
     Ok(())
+}
+
+/// A log of several MiB in one segment, committed now and then: what stands far before the end is
+/// not read to find the newest record.
+fn count_bytes_read_for_the_newest() {
+    const FEW_BYTES: u64 = 2 << 20;
+    for layout in [Layout::Framed, Layout::Text] {
+        let dir = scratch();
+        let place = dir.path().join("log");
+        let log = Options::new().layout(layout).segment_capacity_bytes(64 << 20);
+        let log = log.open(&place).unwrap();
+        for _ in 0..100 {
+            (0..100).for_each(|_| {
+                log.append(&[b'x'; 1000]).unwrap();
+            });
+            log.append_durable(b"a line\n").unwrap();
+        }
+        let page = SharedPage::new().unwrap();
+        let child = start(&page, || {
+            let log = Options::new().read_only(true).open(&place)?;
+            trace::mark();
+            let newest = log.last_record()?;
+            trace::mark();
+            anyhow::ensure!(newest.is_some());
+            Ok(())
+        });
+        let mut read = 0;
+        while stop_after(child, Go::ToSystemCall) == Stop::SystemCall {
+            let call = call::at_entry(child).unwrap();
+            assert_eq!(stop_after(child, Go::ToSystemCall), Stop::SystemCall);
+            if call.is_some_and(|call| call.number == libc::SYS_pread64) {
+                read += call::answer_at_exit(child).unwrap().max(0) as u64;
+            }
+        }
+        end(child);
+        assert!((1..FEW_BYTES).contains(&read), "{read} bytes were read of a {layout} log");
+    }
 }

@@ -49,10 +49,11 @@ mod shared;
 pub mod tracing;
 
 pub use self::log::{
-    Batch, CheckpointEvent, CommitStat, Committer, Completion, Cursor, CursorHold, CursorStat,
-    Damage, Gap, Hold, HoldKind, InFlight, Log, Metrics, ParticipantStat, ProcessState, Reader,
-    Record, RecordWriter, RemovedFiles, RemovedStat, RepairReport, Reservation, SegmentKeeper,
-    SegmentStat, SegmentState, Stat, TrimReport, VerifyReport, repair,
+    Backwards, Batch, CheckpointEvent, CommitStat, Committer, Completion, Cursor, CursorHold,
+    CursorStat, Damage, Gap, Hold, HoldKind, InFlight, Log, Metrics, OwnedRecord, ParticipantStat,
+    PollableReader, ProcessState, Reader, Record, RecordWriter, Records, RemovedFiles, RemovedStat,
+    RepairReport, Reservation, SegmentKeeper, SegmentStat, SegmentState, Stat, TrimReport,
+    VerifyReport, repair,
 };
 pub use advice::{Advice, FileAdvice, LogAdvice};
 pub use error::{Error, ErrorKind, Result};

@@ -277,6 +277,72 @@ static void positions(const char *dir)
     free(elsewhere);
 }
 
+static void durable_readers(const char *dir)
+{
+    char *path = below(dir, "durable");
+    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_reader *reader, *polled;
+    vellum_record record;
+    RETURNS(VELLUM_INVALID_ARGUMENT, vellum_reader_open_with(log, 0, 4, &reader));
+    OK(vellum_reader_open_with(log, 0, VELLUM_READ_DURABLE, &reader));
+    OK(vellum_reader_open_with(log, 0, VELLUM_READ_DURABLE | VELLUM_READ_POLLABLE, &polled));
+    CHECK(vellum_reader_fd(reader) == -1 && vellum_reader_fd(NULL) == -1);
+    struct pollfd waiting = {.fd = vellum_reader_fd(polled), .events = POLLIN};
+    CHECK(waiting.fd >= 0);
+    uint64_t lsn = append_text(log, "one");
+    RETURNS(VELLUM_END, vellum_reader_next(reader, &record));
+    RETURNS(VELLUM_END, vellum_reader_next(polled, &record));
+    RETURNS(VELLUM_TIMED_OUT, vellum_wait_durable(log, lsn, 1000));
+    RETURNS(VELLUM_OUT_OF_RANGE, vellum_wait_durable(log, vellum_tail(log), -1));
+    OK(vellum_commit(log, lsn));
+    OK(vellum_wait_durable(log, lsn, -1));
+    OK(vellum_reader_next(reader, &record));
+    CHECK(is_text(&record, "one") && record.lsn == lsn);
+    int result;
+    while ((result = vellum_reader_next(polled, &record)) == VELLUM_END)
+        CHECK(poll(&waiting, 1, -1) == 1);
+    CHECK(result == VELLUM_OK && is_text(&record, "one"));
+    (void)append_text(log, "two");
+    RETURNS(VELLUM_END, vellum_reader_follow(polled, 1000, &record));
+    CHECK(vellum_reader_position(polled) > lsn);
+    OK(vellum_reader_skip_damage(polled, 1));
+    vellum_gap gap = {.struct_size = sizeof gap};
+    RETURNS(VELLUM_END, vellum_reader_take_gap(polled, &gap));
+    vellum_reader_close(polled);
+    vellum_reader_close(reader);
+    vellum_close(log);
+    free(path);
+}
+
+static void random_access(const char *dir)
+{
+    char *path = below(dir, "random");
+    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    uint64_t last = 7, next, lsns[3] = {0, 0, 99};
+    RETURNS(VELLUM_END, vellum_last_record(log, &last));
+    CHECK(last == 7);
+    vellum_batch *batch;
+    OK(vellum_batch_begin(log, &batch));
+    OK(vellum_batch_push(batch, "first", 5));
+    OK(vellum_batch_push(batch, "second", 6));
+    OK(vellum_batch_append_each(batch, lsns, 3));
+    CHECK(lsns[0] > 0 && lsns[1] > lsns[0] && lsns[2] == 99);
+    OK(vellum_last_record(log, &last));
+    CHECK(last == lsns[1]);
+    char buffer[6] = "......";
+    size_t len = 0;
+    RETURNS(VELLUM_RECORD_TOO_LARGE, vellum_read_at(log, last, NULL, 0, &len, NULL));
+    CHECK(len == 6);
+    OK(vellum_read_at(log, lsns[0], buffer, sizeof buffer, &len, &next));
+    CHECK(len == 5 && memcmp(buffer, "first.", 6) == 0 && next == lsns[1]);
+    OK(vellum_read_at(log, last, buffer, sizeof buffer, NULL, NULL));
+    CHECK(memcmp(buffer, "second", 6) == 0);
+    RETURNS(VELLUM_OUT_OF_RANGE, vellum_read_at(log, last + 8, buffer, 6, &len, &next));
+    RETURNS(VELLUM_INVALID_ARGUMENT, vellum_read_at(log, last, NULL, 6, &len, &next));
+    vellum_close(log);
+    free(path);
+}
+
 static void completions(const char *dir)
 {
     char *path = below(dir, "completion");
@@ -643,6 +709,8 @@ int main(int argc, char **argv)
     commits(argv[1]);
     checkpoints(argv[1]);
     positions(argv[1]);
+    durable_readers(argv[1]);
+    random_access(argv[1]);
     completions(argv[1]);
     upkeep(argv[1]);
     cursors(argv[1]);

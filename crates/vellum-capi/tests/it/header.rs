@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::tools::crate_dir;
 
 /// The parts of the header, in its order: a source file, and what it is about.
-const PARTS: [(&str, &str); 20] = [
+const PARTS: [(&str, &str); 21] = [
     ("version", "Versions"),
     ("status", "Codes"),
     ("last_error", "What went wrong"),
@@ -19,6 +19,7 @@ const PARTS: [(&str, &str); 20] = [
     ("reservation", "Writing a record where it will stay"),
     ("reader", "Reading and following"),
     ("position", "Positions to store outside of a log"),
+    ("read_at", "One record by its position"),
     ("commit", "Surviving a power cut"),
     ("committer", "Commits to poll for"),
     ("checkpoint", "When a checkpoint is due"),

@@ -64,3 +64,8 @@ fn the_write_ahead_log_of_the_page_for_c_is_recovered() {
 fn the_program_in_cpp_reads_what_it_has_committed() {
     build_and_run("docs/c.md", "## C++ with destructors", ["cpp", "c++"], "orders.wal");
 }
+
+#[test]
+fn the_loop_of_the_page_for_c_sees_what_is_durable() {
+    build_and_run_program_of("docs/c.md", "## Waiting without a thread", "orders.wal");
+}

@@ -104,9 +104,15 @@ fn is_stuck(reader: &Reader) -> bool {
 /// A reader that goes on behind what is missing of a text log; of a framed log, where the user asks
 /// for it.
 pub(super) fn reader(log: &Log, args: &CatArgs, from: Lsn) -> vellum::Result<Reader> {
-    let mut reader = log.reader(from)?;
-    reader.skip_damage(args.skip_damage || log.layout() == Layout::Text);
+    let reader = log.reader(from)?;
+    let mut reader = if args.durable { reader.durable() } else { reader };
+    reader.skip_damage(skips_damage(log, args));
     Ok(reader)
+}
+
+/// Whether reading goes on behind what is missing.
+pub(super) fn skips_damage(log: &Log, args: &CatArgs) -> bool {
+    args.skip_damage || log.layout() == Layout::Text
 }
 
 /// Says what was left out; returns whether anything was.

@@ -38,6 +38,7 @@ Examples:
   vellum tail app.log
   vellum tail -n 100 -f app.log | grep error
   vellum tail -n 0 -F app.log | shipper
+  vellum tail -n 0 -f --durable orders.wal | shipper
   vellum tail -n 0 -f --json app.log | jq -r .payload
   vellum tail --cursor shipper app.log > batch
   vellum tail --cursor shipper --ack -f --json app.log < acks | shipper > acks";

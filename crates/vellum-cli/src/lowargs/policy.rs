@@ -66,6 +66,11 @@ pub(crate) struct TailArgs {
     /// the same path, when nothing more comes from the one before
     #[arg(short = 'F', long)]
     pub(crate) retry: bool,
+    /// Print records only after some process has committed them: they survive a power cut
+    ///
+    /// Where no process commits, nothing new is printed.
+    #[arg(long)]
+    pub(crate) durable: bool,
     /// Print JSON Lines, as `vellum cat` does
     #[arg(long, conflicts_with = "null")]
     pub(crate) json: bool,

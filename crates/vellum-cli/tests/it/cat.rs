@@ -121,3 +121,33 @@ fn there_has_to_be_a_log() {
         assert!(!place.log().exists());
     }
 }
+
+#[test]
+fn only_what_was_committed_is_printed_where_that_is_asked_for() {
+    for layout in ["framed", "text"] {
+        let place = Place::new();
+        let never = ["--layout", layout, "--commit", "none"];
+        // Whoever leaves a log last may commit all of it.
+        let log = vellum::Options::new().layout(layout.parse().unwrap());
+        let log = log.open(place.log()).unwrap();
+        place.append(&["--commit", "every"], b"one\ntwo\n");
+        place.append(&never, b"three\n");
+        assert_eq!(place.run("cat", &["--durable"], b"").good(), "one\ntwo\n");
+        assert_eq!(place.run("tail", &["-n", "1", "--durable"], b"").good(), "two\n");
+        assert_eq!(place.run("tail", &["-n", "1"], b"").good(), "three\n");
+        let mut cat = place.start("cat", &["-f", "--durable"]);
+        let mut tail = place.start("tail", &["-n", "1", "-f", "--durable"]);
+        let mut again = place.start("tail", &["-n", "1", "-F", "--durable"]);
+        assert_eq!((cat.line().as_str(), cat.line().as_str()), ("one\n", "two\n"));
+        assert_eq!((tail.line().as_str(), again.line().as_str()), ("two\n", "two\n"));
+        let mut expected = vec!["three\n".to_string()];
+        for number in 4..20 {
+            expected.push(format!("{number}\n"));
+            place.append(&never, expected.last().unwrap().as_bytes());
+            log.sync().unwrap();
+            for line in expected.drain(..) {
+                assert_eq!([cat.line(), tail.line(), again.line()], [line.as_str(); 3]);
+            }
+        }
+    }
+}

@@ -32,6 +32,7 @@ from vellum_log.errors import (
     Trimmed,
     Unsupported,
 )
+from vellum_log.following import follow_async
 from vellum_log.handler import VellumHandler
 from vellum_log.reports import (
     CursorStat,
@@ -92,4 +93,5 @@ __all__ = [
     "Unsupported",
     "VellumHandler",
     "VerifyReport",
+    "follow_async",
 ]

@@ -53,7 +53,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with_all = [
         "records", "threads", "processes", "bytes", "commit", "batch", "trim_every",
         "checkpoint_every", "prepare_every", "cursor", "seed", "layout", "segment_bytes", "preallocate",
-        "fill", "rotate_bytes", "retain_files", "compress",
+        "fill", "rotate_bytes", "retain_files", "compress", "follow",
     ])]
     pub(super) check: bool,
     /// With --check, of a text log after a power cut: accept lines that are there in part, or not
@@ -98,6 +98,10 @@ pub(super) struct Args {
     /// the cursor has to stop that
     #[arg(long, requires = "trim_every")]
     pub(super) cursor: bool,
+    /// Acknowledge a record when a durable reader beside the writers has returned it, instead of
+    /// when its writer has committed it
+    #[arg(long)]
+    pub(super) follow: bool,
     /// Decides lengths and bytes of the records
     #[arg(long, value_name = "NUMBER", default_value = "0")]
     pub(super) seed: u64,

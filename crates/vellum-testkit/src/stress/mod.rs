@@ -7,7 +7,7 @@
 //!   reports    says what is durable and what goes          retention  what goes by itself
 //!   survey     reads a log                                 check   judges it
 //!   breaks     where a power cut tore it                   files   looks at its files
-//!   numbers    numbers as text
+//!   numbers    numbers as text                             follower  what a durable reader saw
 //! ```
 
 mod args;
@@ -15,6 +15,7 @@ mod breaks;
 mod check;
 pub mod cli;
 mod files;
+mod follower;
 mod numbers;
 mod open;
 mod payload;

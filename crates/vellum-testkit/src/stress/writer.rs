@@ -1,5 +1,6 @@
 //! Appending, by the threads of one process.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::{Result, anyhow};
@@ -7,6 +8,7 @@ use vellum::{CursorHold, Log, Lsn, TrimReport};
 
 use super::args::{Args, CommitEvery};
 use super::cli::failure;
+use super::follower;
 use super::payload::Name;
 use super::reports::Reports;
 use super::retention::Retention;
@@ -19,10 +21,26 @@ const CURSOR: &str = "stress";
 /// writer goes on with its number in `next`.
 pub(super) fn run(log: &Log, args: &Args, process: u32, next: &[u64]) -> Result<()> {
     let reports = Reports::new()?;
+    let are_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let (reports, are_done) = (&reports, &are_done);
+        if args.follow {
+            scope.spawn(move || {
+                let followed = follower::run(log, args, process, reports, are_done);
+                followed.unwrap_or_else(|error| reports.fail(error));
+            });
+        }
+        append_all(log, args, process, next, reports);
+        are_done.store(true, Ordering::SeqCst);
+    });
+    reports.end()
+}
+
+/// Runs the writers of process `process` to their end.
+fn append_all(log: &Log, args: &Args, process: u32, next: &[u64], reports: &Reports) {
     thread::scope(|scope| {
         let threads = args.threads as usize;
         for first in next.iter().skip(process as usize * threads).take(threads) {
-            let reports = &reports;
             scope.spawn(move || {
                 let mut writer = Writer::new(log, args, reports, *first);
                 if let Err(error) = writer.append_all() {
@@ -31,7 +49,6 @@ pub(super) fn run(log: &Log, args: &Args, process: u32, next: &[u64]) -> Result<
             });
         }
     });
-    reports.end()
 }
 
 /// A thread that appends.
@@ -135,7 +152,9 @@ impl<'a> Writer<'a> {
         let committed = self.log.commit(self.newest);
         committed.map_err(|error| anyhow!("record {last} was not committed: {error}"))?;
         self.settled = self.newest;
-        self.reports.acknowledge(&self.pending)?;
+        if !self.args.follow {
+            self.reports.acknowledge(&self.pending)?;
+        }
         self.pending.clear();
         Ok(())
     }

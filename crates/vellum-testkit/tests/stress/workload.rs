@@ -21,6 +21,8 @@ fn every_record_is_acknowledged_once_and_found_by_every_check() {
         "--layout text --processes 2 --fill pwrite --segment-bytes 64KiB",
         "--commit 7 --threads 2 --preallocate off --fill mapped",
         "--commit 1000 --seed 18446744073709551615",
+        "--follow",
+        "--follow --fill mapped --commit 7",
     ] {
         let place = Place::new();
         let words: Vec<&str> = options.split(' ').chain(["--records", "500"]).collect();
@@ -151,7 +153,13 @@ fn rest(running: &mut Running) -> String {
 
 #[test]
 fn whatever_was_acknowledged_survives_the_death_of_all_processes() {
-    for options in ["--threads 3", "--processes 3 --threads 2", "--layout text --processes 2"] {
+    for options in [
+        "--threads 3",
+        "--processes 3 --threads 2",
+        "--layout text --processes 2",
+        "--follow --processes 3 --threads 2",
+        "--follow --layout text --processes 2",
+    ] {
         let place = Place::new();
         let (mut running, told) = begun(&place, options);
         let children = children(&running);
@@ -159,10 +167,18 @@ fn whatever_was_acknowledged_survives_the_death_of_all_processes() {
         running.child.wait().unwrap();
         children.iter().for_each(|child| assert_dies(child));
         let told = told + &rest(&mut running);
-        let acknowledged = set(numbers(&told, "ACK "));
-        assert!(acknowledged.len() >= 300);
+        let acknowledged = acknowledged(&told, options);
+        assert!(acknowledged.len() >= 50);
         assert!(acknowledged.is_subset(&found(&place)), "{options}");
         assert!(acknowledged.is_subset(&found(&place)), "{options}");
+    }
+}
+
+/// What was acknowledged: by each writer once, or by several readers.
+fn acknowledged(told: &str, options: &str) -> BTreeSet<u64> {
+    match options.contains("--follow") {
+        true => numbers(told, "ACK ").into_iter().collect(),
+        false => set(numbers(told, "ACK ")),
     }
 }
 
@@ -191,9 +207,18 @@ fn children(running: &Running) -> Vec<String> {
 
 #[test]
 fn a_process_that_is_killed_leaves_the_others_at_work() {
+    assert_others_go_on(&[]);
+}
+
+#[test]
+fn durable_readers_of_the_others_go_on_when_a_process_is_killed() {
+    assert_others_go_on(&["--follow"]);
+}
+
+fn assert_others_go_on(options: &[&str]) {
     let place = Place::new();
     let mut command = stress();
-    command.args(["--processes", "3", "--records", "20000", "--bytes", "20"]);
+    command.args(["--processes", "3", "--records", "20000", "--bytes", "20"]).args(options);
     let mut running = Running::start(command.arg(place.log()).stderr(Stdio::piped()));
     let mut told = running.line();
     let victim = &children(&running)[1];
@@ -204,7 +229,7 @@ fn a_process_that_is_killed_leaves_the_others_at_work() {
     assert_eq!(running.child.wait().unwrap().code(), Some(1));
     assert!(stderr.starts_with("vellum-stress: process 1 died"), "{stderr}");
     assert_eq!(stderr.lines().count(), 1);
-    let acknowledged = set(numbers(&told, "ACK "));
+    let acknowledged = acknowledged(&told, &options.concat());
     let survivors = acknowledged.iter().filter(|number| *number % 3 != 1).count();
     assert_eq!(survivors, 20_000 - 20_000 / 3 - 1);
     assert!(acknowledged.is_subset(&found(&place)));

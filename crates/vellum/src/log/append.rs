@@ -100,7 +100,9 @@ impl Writer<'_> {
     #[inline]
     pub(crate) fn publish(self, slot: &mut LocalSlot) {
         tail_word::publish(self.words(), slot.index);
-        event_count::notify(&self.words().event_count, self.attachment.is_registered);
+        if event_count::notify(&self.words().event_count, self.attachment.is_registered) {
+            self.wake_pollers();
+        }
         self.end_use(slot);
     }
 

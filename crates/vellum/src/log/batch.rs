@@ -16,7 +16,8 @@ pub struct Batch<'a> {
     core: &'a Core,
     /// Framed: a batch header, then a frame each, headers still empty. Text: the lines.
     bytes: Vec<u8>,
-    count: u64,
+    /// Where each record starts in them. A batch is shorter than 4 GiB.
+    starts: Vec<u32>,
 }
 
 impl<'a> Batch<'a> {
@@ -25,7 +26,7 @@ impl<'a> Batch<'a> {
             Layout::Framed => vec![0; HEADER_LEN],
             Layout::Text => Vec::new(),
         };
-        Batch { core, bytes, count: 0 }
+        Batch { core, bytes, starts: Vec::new() }
     }
 
     /// Adds a record.
@@ -46,6 +47,7 @@ impl<'a> Batch<'a> {
             let message = format!("a batch of {total} bytes is too long; it may have 4294967295");
             return Err(Error::new(ErrorKind::RecordTooLarge, message));
         }
+        self.starts.push(self.bytes.len() as u32);
         if self.core.geometry.layout == Layout::Framed {
             let header = Header { length: len as u32, check: 0 };
             self.bytes.extend_from_slice(&header.to_bytes());
@@ -54,18 +56,17 @@ impl<'a> Batch<'a> {
         } else {
             self.bytes.extend_from_slice(record);
         }
-        self.count += 1;
         Ok(())
     }
 
     /// Records added so far.
     pub fn len(&self) -> u64 {
-        self.count
+        self.starts.len() as u64
     }
 
     /// Whether no record has been added.
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.starts.is_empty()
     }
 
     /// Appends all of them; returns the position of the first.
@@ -79,6 +80,27 @@ impl<'a> Batch<'a> {
     ///
     /// As for [`Log::append`](crate::Log::append), for all of them together.
     pub fn append(mut self) -> Result<Lsn> {
+        self.write()
+    }
+
+    /// As [`append`](Batch::append), and returns the position of each record, in the order in which
+    /// they were pushed; [`Lsn::ZERO`] for each if they were [dropped](crate::OnFull::Drop).
+    ///
+    /// # Errors, Durability
+    ///
+    /// As for [`append`](Batch::append).
+    pub fn append_each(mut self) -> Result<Vec<Lsn>> {
+        let first = self.write()?;
+        let offset = |start: &u32| u64::from(start - self.starts[0]);
+        let position = |start: &u32| match first {
+            Lsn::ZERO => Lsn::ZERO,
+            first => Lsn::new(first.get() + offset(start)),
+        };
+        Ok(self.starts.iter().map(position).collect())
+    }
+
+    /// Appends the records; returns the position of the first.
+    fn write(&mut self) -> Result<Lsn> {
         let core = self.core;
         if self.is_empty() {
             let message = "a batch without records cannot be appended; push a record first";
@@ -88,7 +110,7 @@ impl<'a> Batch<'a> {
             // Empty lines without newlines: nothing to write.
             return core.append(&[]);
         }
-        let (count, bytes) = (self.count, &mut self.bytes);
+        let (count, bytes) = (self.len(), &mut self.bytes);
         core.with_space(|| match core.geometry.layout {
             Layout::Framed => append_frames(core, count, bytes),
             Layout::Text => {

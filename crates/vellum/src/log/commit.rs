@@ -218,6 +218,7 @@ impl Writer<'_> {
             Some(batch) => self.write_left_batch(batch, until),
             None => {
                 commit::advance(&self.words().commits, self.attachment.me(), &liveness, until);
+                self.notify_durable();
                 Ok(())
             }
         }

@@ -190,6 +190,7 @@ impl Writer<'_> {
         self.count(batch, since.elapsed());
         let liveness = self.liveness();
         commit::finish(&self.words().commits, self.attachment.me(), &liveness, batch, until);
+        self.notify_durable();
         self.retire_stages();
         Ok(())
     }
@@ -214,6 +215,7 @@ impl Writer<'_> {
             Fault::Device(failure) => {
                 // Whoever waits for the batch finds that out, this process too.
                 commit::poison(words, self.attachment.me(), &self.liveness(), failure);
+                self.notify_durable();
                 Ok(())
             }
         }

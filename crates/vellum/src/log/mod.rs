@@ -3,6 +3,7 @@
 mod append;
 mod attachment;
 mod backoff;
+mod backwards;
 mod batch;
 mod checkpoint;
 mod commit;
@@ -12,7 +13,9 @@ mod core;
 mod create;
 mod cursors;
 mod device;
+mod durable;
 mod fill;
+mod follow;
 mod framed;
 mod full;
 mod gap;
@@ -24,6 +27,7 @@ mod names;
 mod open;
 mod open_segments;
 mod pad;
+mod pollable;
 mod positions;
 mod prepare_lock;
 mod prepared;
@@ -31,7 +35,9 @@ mod preparing;
 mod presence;
 mod read;
 mod rebuild;
+mod record;
 mod record_writer;
+mod records;
 mod removal;
 mod reopen;
 mod repair;
@@ -52,6 +58,7 @@ mod truncate;
 mod trust;
 mod verify;
 mod wait;
+mod wakeup;
 mod watch;
 mod window;
 mod wipe;
@@ -68,6 +75,7 @@ use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::{Layout, LogId, Lsn, Options, Position, Recovery, Result};
 
+pub use backwards::Backwards;
 pub use batch::Batch;
 pub use checkpoint::CheckpointEvent;
 pub use committer::{Committer, Completion};
@@ -76,11 +84,14 @@ pub use cursors::stat::CursorStat;
 pub use gap::Gap;
 pub use holds::{Hold, HoldKind, InFlight, ProcessState};
 pub use metrics::{CommitStat, Metrics, RemovedFiles, RemovedStat};
+pub use pollable::PollableReader;
 pub use preparing::SegmentKeeper;
-pub use read::{Reader, Record};
+pub use read::Reader;
+pub use record::{OwnedRecord, Record};
 #[cfg(any(feature = "log", feature = "tracing"))]
 pub(crate) use record_writer::Buffer;
 pub use record_writer::RecordWriter;
+pub use records::Records;
 pub use repair::{RepairReport, repair};
 pub use reservation::Reservation;
 pub use stat::{ParticipantStat, SegmentStat, SegmentState, Stat};
@@ -264,6 +275,25 @@ impl Log {
     /// End of what survives a power cut.
     pub fn durable(&self) -> Lsn {
         crate::shared::commit::durable(&self.core.words().commits)
+    }
+
+    /// Waits until the record at `lsn`, and everything before it, survives a power cut because
+    /// some process has committed it; for `timeout` at most, or for ever for `None`. Commits
+    /// nothing itself, and needs the right to read alone.
+    ///
+    /// # Errors
+    ///
+    /// [`TimedOut`](crate::ErrorKind::TimedOut), with the process that is writing the record to
+    /// the device, if one is; [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position beyond
+    /// the end, also when it was truncated away meanwhile;
+    /// [`Poisoned`](crate::ErrorKind::Poisoned) when it can be committed no more.
+    ///
+    /// # Cost
+    ///
+    /// One load where it is durable already; otherwise the caller sleeps until others commit. A
+    /// reader without write permission looks again every 20 ms.
+    pub fn wait_durable(&self, lsn: Lsn, timeout: Option<Duration>) -> Result<()> {
+        durable::wait_durable(&self.core, lsn, timeout)
     }
 
     /// A thread that commits for those who must not wait, and file descriptors to poll.
@@ -518,6 +548,71 @@ impl Log {
     /// record starts: in a text log in the middle of a line.
     pub fn reader(&self, from: Lsn) -> Result<Reader> {
         Reader::new(Arc::clone(&self.core), from)
+    }
+
+    /// The records that start before `before`, the newest first:
+    /// `log.backwards(log.published())` has all, `log.backwards(log.durable())` those that were
+    /// committed.
+    ///
+    /// # Errors
+    ///
+    /// [`Corrupt`](crate::ErrorKind::Corrupt) where the words of the control file make no sense.
+    /// What reading comes to is an item of the iterator.
+    ///
+    /// # Cost
+    ///
+    /// Records have no pointers back. So the first record takes a walk from a start that is known:
+    /// in a framed log that is committed, from one in the last 64 KiB or not far before; in one
+    /// that is not, from the start of the last segment; in a text log, from 64 KiB before the end.
+    /// The length of the log makes no difference. Every byte is read three times at most. Memory:
+    /// 8 bytes for each 64 KiB of a segment, and the positions of the records in 64 KiB.
+    pub fn backwards(&self, before: Lsn) -> Result<Backwards> {
+        Backwards::new(&self.core, before)
+    }
+
+    /// The newest record that is published, or `None` in an empty log.
+    ///
+    /// # Errors, Cost
+    ///
+    /// As for [`backwards`](Log::backwards).
+    pub fn last_record(&self) -> Result<Option<OwnedRecord>> {
+        self.backwards(Lsn::MAX)?.next().transpose()
+    }
+
+    /// The record at `lsn`, which was returned by an append or a reader.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let log = vellum::Options::new().open(dir.path().join("app.log")).unwrap();
+    /// let lsn = log.append(b"a record")?;
+    /// assert_eq!(log.read_at(lsn)?.payload, b"a record");
+    /// # Ok::<(), vellum::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Trimmed`](crate::ErrorKind::Trimmed) for a position that is no longer kept;
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for one that is not published, or (framed)
+    /// where no whole record starts, which is also how damage shows: the checksum covers the
+    /// position. In a text log every position is good, and the record is the rest of its line.
+    ///
+    /// # Cost
+    ///
+    /// Opening the file of the segment, one `pread` for up to 4 KiB and another one for a longer
+    /// record, its checksum, and an allocation. To read many records that follow one another, a
+    /// [`reader`](Log::reader) is cheaper.
+    pub fn read_at(&self, lsn: Lsn) -> Result<OwnedRecord> {
+        records::read_at(&self.core, lsn)
+    }
+
+    /// As [`read_at`](Log::read_at), into the caller's buffer, whose content is replaced; returns
+    /// where the next record starts. After an error the buffer is as it was.
+    ///
+    /// # Errors, Cost
+    ///
+    /// As for [`read_at`](Log::read_at), but the allocation.
+    pub fn read_into(&self, lsn: Lsn, payload: &mut Vec<u8>) -> Result<Lsn> {
+        records::read_into(&self.core, lsn, payload)
     }
 
     /// Oldest position still kept.

@@ -25,7 +25,7 @@ use crate::log::core::{Core, core_with};
 use crate::log::create::{Opened, check_is_ours, check_new, make_control, make_directory};
 use crate::log::gate::Gate;
 use crate::log::names::{CONTROL_NAME, LOCK_NAME};
-use crate::log::positions::{Access, Loss};
+use crate::log::positions::{Access, Loss, Positions};
 use crate::log::text;
 use crate::log::trigger::Trigger;
 use crate::log::watch::Watch;
@@ -45,7 +45,7 @@ use crate::shared::tail_word;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
 use crate::sys::{Dir, Map};
-use crate::{Error, ErrorKind, Fill, Options, RecoveryReason, Result, knowledge};
+use crate::{Error, ErrorKind, Fill, Layout, Options, RecoveryReason, Result, knowledge};
 
 /// Opens the log in `dir` as `options` say.
 pub(crate) fn open(dir: &Path, options: &Options) -> Result<Core> {
@@ -202,7 +202,13 @@ fn may_be_read(dir: &Dir, control: &OwnedFd, geometry: &Geometry) -> Result<bool
 /// they are.
 fn worked_out(dir: &Dir, geometry: &Geometry, loss: Loss) -> Result<Region> {
     let region = Region::on_heap();
-    rebuild::scan(dir, geometry, loss, Access::Look)?.store(region.words());
+    let found = rebuild::scan(dir, geometry, loss, Access::Look)?;
+    // Who may change nothing has synced nothing: only a seal vouches for what was durable.
+    let durable = match geometry.layout {
+        Layout::Framed => found.found.durable,
+        Layout::Text => found.begin,
+    };
+    Positions { durable, ..found }.store(region.words());
     Ok(region)
 }
 
@@ -255,7 +261,7 @@ fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
 
 /// The log of a reader that had to work out its words, once somebody has opened it for writing:
 /// from then on the control file tells more.
-pub(crate) fn with_words(before: &Core) -> Option<Core> {
+fn with_words(before: &Core) -> Option<Core> {
     let dir = &before.dir;
     let control_path = dir.join(CONTROL_NAME);
     let control = dir.open_file(&control_path, OFlags::RDONLY).ok()?;
@@ -270,6 +276,13 @@ pub(crate) fn with_words(before: &Core) -> Option<Core> {
     core.take_identity(identity::load(dir, Some(&control)).ok()?.identity);
     core.check_words().ok()?;
     Some(core)
+}
+
+/// The same log with the words of the control file, if its own had to be worked out and there are
+/// some by now.
+pub(crate) fn taken_up(core: &Core) -> Option<Arc<Core>> {
+    let had_none = core.writer.is_none() && core.region.origin().is_none();
+    had_none.then(|| with_words(core)).flatten().map(Arc::new)
 }
 
 fn core(

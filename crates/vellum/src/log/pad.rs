@@ -119,7 +119,9 @@ pub(crate) fn repair_until(writer: Writer<'_>, until: Until) -> Result<u64> {
             Err(error) => answer = answer.and(Err(error)),
         }
     }
-    event_count::notify(&words.event_count, false);
+    if event_count::notify(&words.event_count, false) {
+        core.wake_pollers();
+    }
     answer
 }
 

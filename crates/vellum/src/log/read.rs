@@ -9,46 +9,25 @@
 //! it read makes no sense, as a sequence lock would.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use crate::format::frame::{ALIGNMENT, HEADER_LEN, Kind};
 use crate::log::core::Core;
 use crate::log::framed::frames::{self, Found};
 use crate::log::gap::{self, Gap};
-use crate::log::holds::{self, Hold, ProcessState};
 use crate::log::names::CONTROL_NAME;
+use crate::log::pad;
+use crate::log::record::Record;
 use crate::log::sight::Sight;
 use crate::log::window::Window;
-use crate::log::{open, pad};
-use crate::shared::participants::Standing;
 use crate::shared::primitive::Ordering;
-use crate::shared::{event_count, tail_word};
+use crate::shared::tail_word;
 use crate::sys::clock;
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
-/// How often to ask whether the writer in the way still lives: nobody rings for the dead.
-const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
-/// How long to sleep when nothing is in flight, in case a writer died between publishing and
-/// ringing.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// The same for a reader that may not note that it waits.
-const LOOK_AGAIN_UNARMED: Duration = Duration::from_millis(20);
 /// How often to look whether a writer is done before checking whether it lives.
 const GLANCES: u32 = 64;
 /// How long a writer that was alive is believed to be, in microseconds.
 const BELIEVED_MICROS: u64 = 100;
-
-/// A record, borrowed from its reader until the next call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Record<'a> {
-    /// Where it stands.
-    pub lsn: Lsn,
-    /// Where to go on reading after it.
-    pub next_lsn: Lsn,
-    /// The caller's bytes. In a text log: a line with its newline, which only the last may lack.
-    pub payload: &'a [u8],
-}
 
 /// A place in a log, and the way to the next record.
 ///
@@ -59,7 +38,7 @@ pub struct Reader {
     pub(super) window: Window,
     pub(super) position: Lsn,
     /// The published end as last seen, and what to pass over before it.
-    sight: Sight,
+    pub(super) sight: Sight,
     /// Whether to go on behind what cannot be read, and what that was.
     skips_damage: bool,
     gaps: Vec<Gap>,
@@ -70,11 +49,13 @@ pub struct Reader {
     held_back: (Lsn, u64),
     /// The log's epoch when it was last looked at.
     pub(super) epoch: u64,
+    /// Whether the log ends for this reader where its durable part does.
+    pub(super) is_durable: bool,
 }
 
 /// Where a record was found.
 #[derive(Clone, Copy)]
-struct Place {
+pub(crate) struct Place {
     lsn: Lsn,
     next: Lsn,
     header_len: usize,
@@ -83,6 +64,17 @@ struct Place {
 
 impl Reader {
     pub(crate) fn new(core: Arc<Core>, from: Lsn) -> Result<Reader> {
+        let window = Window::new(Arc::clone(&core));
+        Reader::with(window, core, from)
+    }
+
+    /// A reader for one record, which reads little ahead.
+    pub(crate) fn of_one(core: Arc<Core>, lsn: Lsn) -> Result<Reader> {
+        let window = Window::of_one(Arc::clone(&core));
+        Reader::with(window, core, lsn)
+    }
+
+    fn with(window: Window, core: Arc<Core>, from: Lsn) -> Result<Reader> {
         core.check_words()?;
         // Before the tail is read: what is seen later is seen by `check_epoch`.
         let epoch = core.live_epoch();
@@ -93,12 +85,8 @@ impl Reader {
         }
         let tail = tail_word::tail(core.words());
         if position > tail {
-            let message = format!("position {position} is beyond the end of the log, {tail}");
-            return Err(Error::new(ErrorKind::OutOfRange, message)
-                .at_path(&core.dir)
-                .at_lsn(position));
+            return Err(beyond_the_end(&core, position, tail));
         }
-        let window = Window::new(Arc::clone(&core));
         let mut reader = Reader {
             core,
             window,
@@ -109,6 +97,7 @@ impl Reader {
             is_in_line: false,
             held_back: (Lsn::ZERO, 0),
             epoch,
+            is_durable: false,
         };
         if from > begin && !reader.starts_at(from)? {
             return Err(not_a_start(&reader.core, from));
@@ -126,6 +115,42 @@ impl Reader {
             Some(_) => Ok(true),
             None => starts_record_before(&self.core, &mut self.window, from, sight.end),
         }
+    }
+
+    /// The same reader, which goes no further than [`Log::durable`](crate::Log::durable): it
+    /// returns a record only after some process has committed it.
+    ///
+    /// What it has returned survives a power cut, and the loss of the control file, as everything
+    /// that was [committed](crate::Log::commit). Only [`Log::truncate`](crate::Log::truncate) takes
+    /// it back. It commits nothing itself: where nobody commits, it returns nothing new. After a
+    /// reboot, until a process opens the log for writing, it returns no more than a commit record
+    /// vouches for, and nothing of a text log.
+    ///
+    /// [`follow`](Reader::follow) returns [`ErrorKind::Poisoned`] when everything durable was
+    /// returned and nothing more will be until all processes have closed the log. The reader may
+    /// be asked again afterwards.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let log = vellum::Options::new().open(dir.path().join("app.log")).unwrap();
+    /// let mut reader = log.reader(vellum::Lsn::ZERO)?.durable();
+    /// let lsn = log.append(b"a record")?;
+    /// assert!(reader.next()?.is_none());
+    /// log.commit(lsn)?;
+    /// assert_eq!(reader.next()?.unwrap().lsn, lsn);
+    /// # Ok::<(), vellum::Error>(())
+    /// ```
+    ///
+    /// # Cost
+    ///
+    /// Nothing for those who append. Each batch of commits does one more load, and wakes those who
+    /// follow.
+    #[must_use]
+    pub fn durable(mut self) -> Reader {
+        self.is_durable = true;
+        self.sight = Sight::default();
+        self.window.forget();
+        self
     }
 
     /// Where the next record will be looked for.
@@ -163,46 +188,24 @@ impl Reader {
         }
     }
 
-    /// The next record, waiting for one at the published end; `None` only after `timeout`.
-    ///
-    /// Sleeps on a futex in the control file and is woken by the writer. A reader without write
-    /// permission on the control file looks again every 20 ms instead.
-    ///
-    /// # Errors
-    ///
-    /// As for [`next`](Reader::next).
-    pub fn follow(&mut self, timeout: Option<Duration>) -> Result<Option<Record<'_>>> {
-        // A time-out beyond the clock's end is none.
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        loop {
-            if let Some(place) = self.locate()? {
-                return self.lend(place).map(Some);
-            }
-            let remaining = deadline.map(|end| end.saturating_duration_since(Instant::now()));
-            if remaining == Some(Duration::ZERO) {
-                return Ok(None);
-            }
-            self.wait(remaining);
-            self.take_up_words();
-        }
+    /// Continues at `position`, where a record starts, or inside of a text log.
+    pub(crate) fn seek(&mut self, position: Lsn) {
+        self.position = position;
+        self.is_in_line = false;
     }
 
-    /// Goes on with the words of the control file where they had to be worked out, once there are
-    /// any.
-    fn take_up_words(&mut self) {
-        let core = &self.core;
-        if core.writer.is_none()
-            && core.region.origin().is_none()
-            && let Some(core) = open::with_words(core)
-        {
-            self.core = Arc::new(core);
-            self.window = Window::new(Arc::clone(&self.core));
-            self.sight = Sight::default();
-        }
+    /// Where the next record is, and what follows it; passes it.
+    pub(crate) fn next_place(&mut self) -> Result<Option<(Lsn, Lsn)>> {
+        Ok(self.locate()?.map(|place| (place.lsn, place.next)))
+    }
+
+    /// The end of what this reader sees now.
+    pub(crate) fn published(&self) -> Lsn {
+        Sight::of(&self.core).end
     }
 
     /// Finds the next record and moves the position behind it.
-    fn locate(&mut self) -> Result<Option<Place>> {
+    pub(crate) fn locate(&mut self) -> Result<Option<Place>> {
         match self.core.geometry.layout {
             Layout::Framed => self.next_frame(),
             Layout::Text => self.next_line(),
@@ -210,7 +213,7 @@ impl Reader {
     }
 
     /// The record at a place that was just found.
-    fn lend(&mut self, place: Place) -> Result<Record<'_>> {
+    pub(crate) fn lend(&mut self, place: Place) -> Result<Record<'_>> {
         let Place { lsn, next, header_len, len } = place;
         let bytes = self.window.fetch(lsn, header_len as u64 + len, next)?;
         self.is_in_line = header_len == 0 && !bytes.ends_with(b"\n");
@@ -250,8 +253,10 @@ impl Reader {
         if tail < self.position {
             return Err(truncated(&self.core, self.position, tail));
         }
+        // Whoever commits pads for a durable reader.
         if self.sight.end < tail_word::tail(core.words())
             && core.writer.is_some()
+            && !self.is_durable
             && pad::is_held_back_by_the_dead(core.writer()?)
         {
             pad::repair_with_space(core.writer()?)?;
@@ -283,7 +288,10 @@ impl Reader {
     /// Sees what there is now; what was read before may have changed.
     fn look(&mut self) {
         let end = self.sight.end;
-        self.sight = Sight::of(&self.core);
+        self.sight = match self.is_durable {
+            true => Sight::of_durable(&self.core),
+            false => Sight::of(&self.core),
+        };
         if self.sight.end > end {
             self.window.forget();
         }
@@ -291,40 +299,8 @@ impl Reader {
         self.sight.end = self.sight.end.max(end);
     }
 
-    /// What keeps this reader from records that may stand behind, and may stay as it is: a
-    /// reservation of a process that is stopped, or of one of which this process cannot tell
-    /// whether it lives.
-    pub fn obstacle(&self) -> Option<Hold> {
-        let core = &self.core;
-        let (slot, standing) = Sight::of(core).held_back_by?;
-        let hold = holds::append_in(core, slot)?;
-        let is_stuck = standing == Standing::Unknown || hold.state == ProcessState::Stopped;
-        is_stuck.then_some(hold)
-    }
-
-    /// Sleeps until something may have been published.
-    fn wait(&self, remaining: Option<Duration>) {
-        let core = &self.core;
-        let words = core.words();
-        let (rings, is_armed) = match core.writer {
-            Some(_) => event_count::prepare_wait(&words.event_count),
-            None => (event_count::listen(&words.event_count), false),
-        };
-        let end = Sight::of(core).end;
-        if end > self.position {
-            return;
-        }
-        let pause = if end < tail_word::tail(words) {
-            LOOK_FOR_THE_DEAD
-        } else if is_armed {
-            LOOK_AGAIN
-        } else {
-            LOOK_AGAIN_UNARMED
-        };
-        event_count::wait(&words.event_count, rings, remaining.map_or(pause, |r| r.min(pause)));
-        if core.writer.is_some() && tail_word::published(words) == end {
-            tail_word::note_wait(words);
-        }
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
     }
 
     fn next_frame(&mut self) -> Result<Option<Place>> {
@@ -523,6 +499,11 @@ fn starts_line(core: &Core, window: &mut Window, lsn: Lsn) -> bool {
 pub(crate) fn not_a_start(core: &Core, lsn: Lsn) -> Error {
     let message = format!("no whole record starts at position {lsn}; use one that was returned");
     Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(lsn)
+}
+
+pub(crate) fn beyond_the_end(core: &Core, position: Lsn, tail: Lsn) -> Error {
+    let message = format!("position {position} is beyond the end of the log, {tail}");
+    Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(position)
 }
 
 pub(super) fn truncated(core: &Core, position: Lsn, tail: Lsn) -> Error {

@@ -11,6 +11,7 @@
 use crate::Lsn;
 use crate::log::core::Core;
 use crate::log::pad;
+use crate::shared::commit;
 use crate::shared::participants::{self, Owner, Standing};
 use crate::shared::tail_word::{self, Range};
 
@@ -62,6 +63,14 @@ impl Sight {
             Some(_) => Sight { end: tail_word::published(core.words()), ..Sight::default() },
             None => past_the_dead(core),
         }
+    }
+
+    /// What a reader sees that wants no more than what survives a power cut. No hole is before that
+    /// end: what was committed was published.
+    pub(crate) fn of_durable(core: &Core) -> Sight {
+        let words = core.words();
+        let end = commit::durable(&words.commits).min(tail_word::tail(words));
+        Sight { end, ..Sight::default() }
     }
 
     /// The hole in which `lsn` lies.

@@ -94,6 +94,7 @@ fn refuse_more(writer: Writer<'_>, from: Lsn, error: &Error) {
         operation: Operation::Cut,
     };
     commit::poison(&core.words().commits, writer.attachment.me(), &writer.liveness(), failure);
+    core.notify_durable();
 }
 
 /// Refuses to cut a file that has been compressed.

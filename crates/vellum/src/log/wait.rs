@@ -41,6 +41,17 @@ impl Core {
         self.timed_out(batch().or_else(append).or_else(lock))
     }
 
+    /// The error of who has waited in vain for others to commit the record at `lsn`.
+    #[cold]
+    pub(crate) fn not_durable_yet(&self, lsn: Lsn) -> Error {
+        let batch = holds::batches(self).min_by_key(|hold| hold.range.map(|r| r.first_lsn));
+        let blame = batch.map_or_else(
+            || format!("nobody has committed position {lsn}"),
+            |hold| hold.to_string(),
+        );
+        self.gave_up(&blame)
+    }
+
     /// The error of who has waited in vain for what `hold` says.
     #[cold]
     pub(crate) fn timed_out(&self, hold: Option<Hold>) -> Error {
@@ -48,6 +59,11 @@ impl Core {
             || "others came first, one after the other".to_string(),
             |hold| hold.to_string(),
         );
+        self.gave_up(&blame)
+    }
+
+    #[cold]
+    fn gave_up(&self, blame: &str) -> Error {
         let message = format!("gave up waiting: {blame}");
         Error::new(ErrorKind::TimedOut, message).at_path(&self.dir)
     }

@@ -12,6 +12,8 @@ use crate::{Layout, Lsn, Result};
 
 /// Bytes read at a time; more only where a record is longer.
 const READ_AHEAD_BYTES: u64 = 256 << 10;
+/// The same for one record alone.
+const ONE_RECORD_BYTES: u64 = 4 << 10;
 
 /// Bytes of the log from `start` on.
 pub(crate) struct Window {
@@ -23,19 +25,29 @@ pub(crate) struct Window {
     bytes: Vec<u8>,
     /// How many of them hold something.
     filled: usize,
+    ahead: u64,
 }
 
 impl Window {
     pub(crate) fn new(core: Arc<Core>) -> Window {
+        Window::reading(core, READ_AHEAD_BYTES)
+    }
+
+    /// For who wants one record.
+    pub(crate) fn of_one(core: Arc<Core>) -> Window {
+        Window::reading(core, ONE_RECORD_BYTES)
+    }
+
+    fn reading(core: Arc<Core>, ahead: u64) -> Window {
         let (listing, bytes) = (Listing::default(), Vec::new());
-        Window { core, listing, segment: None, start: Lsn::ZERO, bytes, filled: 0 }
+        Window { core, listing, segment: None, start: Lsn::ZERO, bytes, filled: 0, ahead }
     }
 
     /// The `len` bytes at `lsn`, fewer only where the files end; reads ahead up to `limit`.
     pub(crate) fn fetch(&mut self, lsn: Lsn, len: u64, limit: Lsn) -> Result<&[u8]> {
         let end = lsn.get() + len;
         if lsn < self.start || end > self.start.get() + self.filled as u64 {
-            let ahead = len.max(READ_AHEAD_BYTES).min(limit.get().saturating_sub(lsn.get()));
+            let ahead = len.max(self.ahead).min(limit.get().saturating_sub(lsn.get()));
             self.refill(lsn, len, ahead.max(len))?;
         }
         let offset = (lsn.get() - self.start.get()) as usize;

@@ -9,6 +9,9 @@
 //! the reader that makes the writers pass it (`sys::barrier`); writers that the kernel does not let
 //! register for that bring their own.
 //!
+//! A reader that polls a descriptor cannot sleep on `rings`. It arms the event count as a poller,
+//! and the writer that disarms it is told so: what it does then is `log::wakeup`'s affair.
+//!
 //! A reader that may not write to the control file cannot note that it waits; it sleeps for a short
 //! while instead and is woken early where somebody else has armed it.
 
@@ -17,17 +20,33 @@ use std::time::Duration;
 use super::primitive::{self, Ordering, fence};
 use super::words::EventCountWords;
 
+/// Who waits: one that sleeps on `rings`. A bit of `armed`.
+pub(crate) const SLEEPER: u32 = 1;
+/// Who waits: one that polls a descriptor.
+pub(crate) const POLLER: u32 = 2;
+
 /// Says that somebody is about to sleep; returns what to pass to [`wait`], and whether the event
 /// count will ring for everything that is not published yet.
 ///
 /// The caller looks for news after this and before it waits.
 pub(crate) fn prepare_wait(event_count: &EventCountWords) -> (u32, bool) {
+    (arm(event_count, SLEEPER), primitive::make_others_fence())
+}
+
+/// The same for a poller; returns whether the event count will ring for everything.
+pub(crate) fn prepare_poll(event_count: &EventCountWords) -> bool {
+    arm(event_count, POLLER);
+    primitive::make_others_fence()
+}
+
+/// As [`prepare_wait`], for an event count of which all who notify bring a barrier of their own.
+pub(crate) fn arm(event_count: &EventCountWords, who: u32) -> u32 {
     let rings = event_count.rings.load(Ordering::Acquire);
-    event_count.armed.store(1, Ordering::SeqCst);
+    event_count.armed.fetch_or(who, Ordering::SeqCst);
     // Pairs with the fence in `notify`: either the writer sees the event count armed, or this
     // reader's next look sees what the writer published.
     fence(Ordering::SeqCst);
-    (rings, primitive::make_others_fence())
+    rings
 }
 
 /// What to pass to [`wait`] where the event count cannot be armed.
@@ -41,23 +60,24 @@ pub(crate) fn wait(event_count: &EventCountWords, rings: u32, timeout: Duration)
 }
 
 /// Wakes whoever sleeps; to be called after publishing. `is_registered` says that the caller's
-/// process passes the barriers of `sys::barrier`.
+/// process passes the barriers of `sys::barrier`. Returns whether a poller waits too, whom the
+/// caller wakes.
 #[inline]
-pub(crate) fn notify(event_count: &EventCountWords, is_registered: bool) {
+pub(crate) fn notify(event_count: &EventCountWords, is_registered: bool) -> bool {
     if is_registered {
         primitive::compiler_fence(Ordering::SeqCst);
     } else {
         fence(Ordering::SeqCst);
     }
-    if event_count.armed.load(Ordering::Relaxed) != 0 {
-        notify_armed(event_count);
-    }
+    event_count.armed.load(Ordering::Relaxed) != 0 && notify_armed(event_count)
 }
 
 #[cold]
-fn notify_armed(event_count: &EventCountWords) {
-    if event_count.armed.swap(0, Ordering::SeqCst) != 0 {
+fn notify_armed(event_count: &EventCountWords) -> bool {
+    let armed = event_count.armed.swap(0, Ordering::SeqCst);
+    if armed != 0 {
         event_count.rings.fetch_add(1, Ordering::SeqCst);
         primitive::wake_all(&event_count.rings);
     }
+    armed & POLLER != 0
 }

@@ -32,7 +32,7 @@ use shuttle::thread::{self, JoinHandle};
 use self::explore::{Deaths, Extent, explore};
 use super::model_atomics::{self, Fate};
 use super::participants::{self, CachedLiveness, Liveness, Owner};
-use super::primitive::{AtomicU64, Ordering};
+use super::primitive::{self, AtomicU64, Ordering};
 use super::tail_word::{self, Grant, Range, TailWord};
 use super::words::{SLOT_COUNT, Words};
 use super::{event_count, lock};
@@ -384,6 +384,51 @@ fn write_and_follow(writers: usize, appends: u64, followers: usize) {
     world.close();
 }
 
+/// As `log::PollableReader::next`: the word stands for the watch of the control file, which a
+/// writer that was told of a poller has opened.
+fn poll(world: &World, end: u64) {
+    let watch = &world.words.full.removals;
+    let look = |seen: Lsn, opened: u64| {
+        model_atomics::forget(model_atomics::mix(seen.get(), opened));
+        seen.max(world.observe())
+    };
+    let mut position = look(Lsn::new(BEGIN), 0);
+    while position.get() < end {
+        model_atomics::forget(position.get());
+        let opened = watch.load(Ordering::Acquire);
+        event_count::prepare_poll(&world.words.event_count);
+        let published = look(position, 1 + u64::from(opened));
+        if published == position {
+            primitive::wait(watch, opened, Duration::MAX);
+        }
+        position = look(published, 0);
+    }
+}
+
+/// Writers that ring, and beside a poller perhaps a follower that sleeps.
+fn write_and_poll(writers: usize, has_follower: bool) {
+    let world = World::begin();
+    world.give_slots(writers);
+    let mut processes: Vec<_> = (1..=writers)
+        .map(|writer| {
+            start(&world, move |world| {
+                world.append(writer - 1, tag(writer, 0), 1);
+                if event_count::notify(&world.words.event_count, true) {
+                    world.words.full.removals.fetch_add(1, Ordering::AcqRel);
+                    primitive::wake_all(&world.words.full.removals);
+                }
+            })
+        })
+        .collect();
+    let end = BEGIN + writers as u64;
+    processes.push(start(&world, move |world| poll(world, end)));
+    if has_follower {
+        processes.push(start(&world, move |world| follow(world, end)));
+    }
+    wait_for_all(processes);
+    world.close();
+}
+
 fn deaths(count: usize, mortal_count: usize) -> Deaths {
     Deaths { count, mortal_count }
 }
@@ -470,4 +515,14 @@ fn nobody_sleeps_through_news() {
     let many = explore(name, deaths(0, 0), many, || write_and_follow(2, 2, 2));
     let timeouts = [one, two, many].map(|counts| counts.timeouts_without_death());
     assert_eq!(timeouts, [0; 3], "only the timeout ended a sleep");
+}
+
+#[test]
+fn who_polls_is_woken_beside_who_sleeps() {
+    let name = "event_count, 2 writers × 1 append, poller";
+    let one = explore(name, deaths(0, 0), Extent::All, || write_and_poll(2, false));
+    let name = "event_count, 1 writer × 1 append, poller and follower";
+    let two = explore(name, deaths(0, 0), Extent::All, || write_and_poll(1, true));
+    let timeouts = [one, two].map(|counts| counts.timeouts_without_death());
+    assert_eq!(timeouts, [0; 2], "only the timeout ended a sleep");
 }

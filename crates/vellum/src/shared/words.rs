@@ -194,6 +194,8 @@ pub(crate) struct CommitEndWords {
     /// When somebody who waits has looked for the dead last, in microseconds of the machine's own
     /// clock.
     pub(crate) looked_at: AtomicU64,
+    /// Rung when `durable` was raised, or nothing more will be durable, and somebody waits for it.
+    pub(crate) durable_count: EventCountWords,
 }
 
 /// A batch on its way to the device.
@@ -318,7 +320,7 @@ pub(crate) struct NoticeWords {
 pub(crate) struct EventCountWords {
     /// Counts rings; slept on.
     pub(crate) rings: AtomicU32,
-    /// 1 if somebody may be asleep.
+    /// Who may be waiting: `event_count::SLEEPER`, `POLLER`.
     pub(crate) armed: AtomicU32,
 }
 
@@ -401,6 +403,8 @@ const _: () = {
     assert!(std::mem::offset_of!(SlotWords, confirmed) == 64);
     assert!(size_of::<LaneWords>() == 64);
     assert!(std::mem::offset_of!(FullWords, removals) == 48);
+    assert!(std::mem::offset_of!(CommitEndWords, durable_count) == 64);
+    assert!(size_of::<CommitEndWords>() <= 128);
     assert!(size_of::<FullWords>() <= 128);
     assert!(std::mem::offset_of!(Words, commits) == 8 * 128 + 1024 * 64 + 1024 * 128);
     assert!(std::mem::offset_of!(Words, files) == 197_632 + 2048);

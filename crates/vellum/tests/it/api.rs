@@ -7,6 +7,8 @@ mod collisions;
 mod events;
 mod metrics;
 mod model;
+mod polling;
+mod random_access;
 mod reading;
 mod reserving;
 mod retaining;
@@ -20,6 +22,7 @@ mod writing;
 use crate::support::child::Role;
 
 pub(crate) const ROLES: &[Role] = &[
+    ("answerer", polling::answerer),
     ("create as nobody", advice::create_as_nobody),
     ("echo", reading::echo),
     ("append lines", text::append_lines),

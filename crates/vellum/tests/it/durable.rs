@@ -5,6 +5,7 @@
 mod checkpoints;
 mod commits;
 mod damage;
+mod following;
 mod half_done;
 mod identity;
 mod poison;
@@ -26,6 +27,7 @@ use crate::support::crc::seal_control_header;
 use crate::support::{child::Role, copy_log, memory_scratch, place};
 
 pub(crate) const ROLES: &[Role] = &[
+    ("answering committer", following::answering_committer),
     ("committer", commits::committer),
     ("stager", commits::stager),
     ("forked checkpointer", trigger::forked_checkpointer),

@@ -27,6 +27,7 @@ pub(super) fn run(args: &TailArgs, name: &str) -> Result<Outcome> {
     let mut tail = Tail {
         printer: Printer::new(&as_cat(args), log.layout()),
         skips_damage: args.skip_damage || log.layout() == Layout::Text,
+        is_durable: args.durable,
         has_positions: args.positions,
         moved_to: position,
         printed: position,
@@ -48,14 +49,15 @@ pub(super) fn run(args: &TailArgs, name: &str) -> Result<Outcome> {
 /// The same options for who prints records.
 fn as_cat(args: &TailArgs) -> CatArgs {
     let (log, from, to) = (args.log.clone(), Lsn::ZERO, None);
-    let TailArgs { follow, json, null, skip_damage, .. } = *args;
-    CatArgs { log, from, to, follow, json, null, skip_damage }
+    let TailArgs { follow, durable, json, null, skip_damage, .. } = *args;
+    CatArgs { log, from, to, follow, durable, json, null, skip_damage }
 }
 
 struct Tail {
     cursor: Arc<Cursor>,
     printer: Printer,
     skips_damage: bool,
+    is_durable: bool,
     has_positions: bool,
     /// Where the cursor was moved last, or up to where standard output has taken records.
     moved_to: Lsn,
@@ -120,7 +122,8 @@ impl Tail {
     fn reader(&mut self) -> Result<Reader> {
         loop {
             match self.cursor.reader() {
-                Ok(mut reader) => {
+                Ok(reader) => {
+                    let mut reader = if self.is_durable { reader.durable() } else { reader };
                     reader.skip_damage(self.skips_damage);
                     return Ok(reader);
                 }

@@ -5,3 +5,4 @@ pub(crate) mod frames;
 pub(crate) mod recover;
 pub(crate) mod retain;
 pub(crate) mod seal;
+pub(crate) mod starts;

@@ -6,7 +6,7 @@ use vellum::{ErrorKind, Fill, Layout, Lsn, Options};
 
 use crate::support::child::{Child, hear, say};
 use crate::support::mount::Mount;
-use crate::support::{payload, read_all, segment_files, until};
+use crate::support::{PATIENCE, payload, read_all, segment_files, until};
 
 /// Appends, commits when told to, and says how that failed.
 pub(crate) fn waiter(arguments: &[String]) {
@@ -32,6 +32,8 @@ fn a_failed_write_reaches_every_waiting_process_and_reopening_recovers() {
         let log = options.open(&place).unwrap();
         let before = payload(Layout::Framed, 1, 9000);
         log.append_durable(&before).unwrap();
+        let view = Options::new().read_only(true).open(&place).unwrap();
+        let mut followers = [&log, &view].map(|log| log.reader(Lsn::ZERO).unwrap().durable());
         // As long as it is held, commits of what lies behind wait.
         let mut held = log.reserve(700_000).unwrap();
         held.write_all(&[2; 700_000]).unwrap();
@@ -64,9 +66,17 @@ fn a_failed_write_reaches_every_waiting_process_and_reopening_recovers() {
         assert_eq!(log.sync().unwrap_err().kind(), ErrorKind::Poisoned);
         assert!(log.stat().unwrap().poison.is_some());
         assert_eq!(Options::new().open(&place).unwrap_err().kind(), ErrorKind::Poisoned);
+        for follower in &mut followers {
+            assert_eq!(follower.follow(None).unwrap().unwrap().payload, before);
+            assert_eq!(follower.next().unwrap(), None);
+            assert_eq!(follower.follow(None).unwrap_err().kind(), ErrorKind::Poisoned);
+        }
+        let newest = Lsn::new(log.published().get() - 1);
+        assert_eq!(view.wait_durable(newest, None).unwrap_err().kind(), ErrorKind::Poisoned);
         children.into_iter().for_each(Child::kill);
         let durable = log.durable();
-        drop(log);
+        let [follower, mut reader] = followers;
+        drop((log, follower));
         drop(rest);
         std::fs::remove_file(&hog).unwrap();
         std::fs::remove_file(disk.path().join("rest")).unwrap();
@@ -74,5 +84,7 @@ fn a_failed_write_reaches_every_waiting_process_and_reopening_recovers() {
         assert!(log.published() >= durable, "nothing committed is lost");
         assert_eq!(read_all(&log)[0].1, before);
         log.append_durable(b"more").unwrap();
+        // Who only reads goes on where it was: what had failed has been recovered.
+        while reader.follow(Some(PATIENCE)).unwrap().expect("in time").payload != b"more" {}
     }
 }

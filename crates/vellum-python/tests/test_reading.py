@@ -1,0 +1,114 @@
+"""Readers that wait for commits, records by position, and following in an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import threading
+
+import pytest
+
+from conftest import in_child
+from vellum_log import Log, OutOfRange, TimedOut, Unsupported, follow_async
+
+
+def test_a_durable_reader_returns_what_was_committed_and_no_more(path: str) -> None:
+    with Log(path) as log, Log(path, read_only=True) as view:
+        lsn = log.append(b"one")
+        readers = [log.read(durable=True), view.read(durable=True)]
+        followers = [log.follow(timeout=0, durable=True), view.follow(timeout=0, durable=True)]
+        assert [list(reader) for reader in readers + followers] == [[]] * 4
+        log.commit(lsn)
+        log.append(b"two")
+        for reader in readers + followers:
+            assert [record.payload for record in reader] == [b"one"]
+
+
+def test_waiting_for_a_commit_of_another_thread(path: str) -> None:
+    with Log(path) as log:
+        lsn = log.append(b"one")
+        with pytest.raises(TimedOut, match="nobody has committed"):
+            log.wait_durable(lsn, timeout=0.001)
+        with pytest.raises(OutOfRange):
+            log.wait_durable(log.tail)
+        committer = threading.Thread(target=log.commit, args=(lsn,))
+        committer.start()
+        log.wait_durable(lsn)
+        committer.join()
+        assert log.durable > lsn
+
+
+def test_records_are_read_by_their_positions(path: str) -> None:
+    with Log(path) as log:
+        assert log.last_record() is None
+        payloads = [b"first", b"", b"third" * 1000]
+        lsns = log.append_each(payloads)
+        assert [log.read_at(lsn).payload for lsn in lsns] == payloads
+        assert log.read_at(lsns[0]).next_lsn == lsns[1]
+        newest = log.last_record()
+        assert newest is not None and newest.lsn == lsns[2]
+        with pytest.raises(OutOfRange):
+            log.read_at(lsns[2] + 8)
+
+
+def test_a_pollable_reader_wakes_who_selects(path: str) -> None:
+    with Log(path) as log:
+        with pytest.raises(ValueError, match="no file descriptor"):
+            log.read().fileno()
+        reader = log.read(pollable=True)
+        assert list(reader) == []
+        thread = threading.Thread(target=log.append, args=(b"one",))
+        thread.start()
+        found: list[bytes] = []
+        while not found:
+            select.select([reader], [], [])
+            found = [record.payload for record in reader]
+        thread.join()
+        assert found == [b"one"]
+
+
+def test_a_forked_child_makes_a_pollable_reader_of_its_own(path: str) -> None:
+    with Log(path) as log:
+        reader = log.read(pollable=True)
+        assert list(reader) == []
+
+        def child() -> None:
+            with pytest.raises(Unsupported):
+                next(reader)
+
+        in_child(child)
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_an_event_loop_follows_what_a_child_appends(path: str, durable: bool) -> None:
+    count = 50
+
+    async def follow(log: Log) -> list[bytes]:
+        found = []
+        async for record in follow_async(log, durable=durable):
+            found.append(record.payload)
+            if len(found) == count:
+                break
+        return found
+
+    with Log(path) as log:
+        child = os.fork()
+        if child == 0:
+            for number in range(count):
+                log.append_durable(b"%d" % number)
+            os._exit(0)
+        found = asyncio.run(asyncio.wait_for(follow(log), timeout=60))
+        os.waitpid(child, 0)
+        assert found == [b"%d" % number for number in range(count)]
+
+
+def test_closing_the_log_ends_who_follows_in_an_event_loop(path: str) -> None:
+    async def follow(log: Log) -> None:
+        async for _ in follow_async(log):
+            log.close()
+
+    log = Log(path)
+    log.append(b"one")
+    with pytest.raises(ValueError, match="closed"):
+        asyncio.run(asyncio.wait_for(follow(log), timeout=60))

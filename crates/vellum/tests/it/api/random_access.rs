@@ -1,0 +1,253 @@
+//! Records by their positions, from the newest back, and as an iterator.
+
+use proptest::prelude::*;
+use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options, OwnedRecord};
+
+use crate::support::{LAYOUTS, Read, memory_scratch, payload, place, read_all, scratch, small};
+
+fn append(log: &Log, seed: u64, len: usize) -> Read {
+    let bytes = payload(log.layout(), seed, len);
+    (log.append(&bytes).unwrap(), bytes)
+}
+
+/// Everything, read from the end.
+fn backwards(log: &Log, before: Lsn) -> Vec<Read> {
+    let records = log.backwards(before).unwrap().map(Result::unwrap);
+    let mut all: Vec<Read> = records.map(|record| (record.lsn, record.payload)).collect();
+    all.reverse();
+    all
+}
+
+#[test]
+fn a_record_is_read_by_the_position_that_append_returned() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let lens = [1, 40, 4000, 4095, 4096, 4097, 9000, 100_000, 3];
+        let all: Vec<Read> = (0..).zip(lens).map(|(seed, len)| append(&log, seed, len)).collect();
+        let mut buffer = b"what was there".to_vec();
+        for (lsn, bytes) in all.iter().rev() {
+            for log in [&log, &view] {
+                let record = log.read_at(*lsn).unwrap();
+                assert_eq!((record.lsn, &record.payload), (*lsn, bytes));
+                assert_eq!(log.read_into(*lsn, &mut buffer).unwrap(), record.next_lsn);
+                assert_eq!(&buffer, bytes);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_position_without_a_record_is_out_of_range() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let (first, _) = append(&log, 1, 100);
+        drop(log.reserve(50).unwrap());
+        let (last, _) = append(&log, 2, 100);
+        let unpublished = log.reserve(8).unwrap();
+        let mut wrong = vec![Lsn::ZERO, unpublished.lsn(), log.tail(), Lsn::MAX];
+        if layout == Layout::Framed {
+            // Inside of a record, and a pad.
+            wrong.extend([8, 16, 112].map(|offset| Lsn::new(first.get() + offset)));
+        }
+        let mut buffer = b"kept".to_vec();
+        for lsn in wrong {
+            let error = log.read_into(lsn, &mut buffer).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::OutOfRange, "{lsn}: {error}");
+        }
+        assert_eq!(buffer, b"kept");
+        drop(unpublished);
+        log.trim(last).unwrap();
+        assert_eq!(log.read_at(first).unwrap_err().kind(), ErrorKind::Trimmed);
+    }
+}
+
+#[test]
+fn a_batch_returns_the_position_of_each_record() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        append(&log, 9, 77);
+        for count in [1, 3, 200] {
+            let all: Vec<_> = (0..count).map(|seed| payload(layout, seed, 60)).collect();
+            let mut batch = log.batch();
+            all.iter().for_each(|bytes| batch.push(bytes).unwrap());
+            let lsns = batch.append_each().unwrap();
+            assert_eq!(lsns.len() as u64, count);
+            for (lsn, bytes) in lsns.iter().zip(&all) {
+                assert_eq!(&log.read_at(*lsn).unwrap().payload, bytes);
+            }
+        }
+        let error = log.batch().append_each().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidOption);
+    }
+}
+
+#[test]
+fn records_of_an_iterator_are_their_owners_and_change_threads() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let expected: Vec<Read> = (0..300).map(|seed| append(&log, seed, 50)).collect();
+        let records = log.reader(Lsn::ZERO).unwrap().into_iter();
+        let collect = move || records.collect::<vellum::Result<Vec<OwnedRecord>>>().unwrap();
+        let found = std::thread::spawn(collect).join().unwrap();
+        let found: Vec<Read> = found.into_iter().map(|r| (r.lsn, r.payload)).collect();
+        assert_eq!(found, expected);
+
+        let mut records = log.reader(log.published()).unwrap().into_iter();
+        assert!(records.next().is_none());
+        let (lsn, _) = append(&log, 1, 50);
+        assert_eq!(records.next().unwrap().unwrap().lsn, lsn, "it continues");
+        assert_eq!(records.into_reader().position(), log.published());
+    }
+}
+
+#[test]
+fn an_iterator_is_over_after_an_error() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        (0..100).for_each(|seed| drop(append(&log, seed, 500)));
+        let mut records = log.reader(Lsn::ZERO).unwrap().into_iter();
+        log.trim(log.published()).unwrap();
+        assert_eq!(records.next().unwrap().unwrap_err().kind(), ErrorKind::Trimmed);
+        assert!(records.next().is_none());
+        let mut back = log.backwards(log.published()).unwrap();
+        assert!(back.next().is_none() && back.next().is_none());
+    }
+}
+
+#[test]
+fn an_empty_log_has_no_last_record() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        assert_eq!(log.last_record().unwrap(), None);
+        let (lsn, bytes) = append(&log, 1, 30);
+        drop(log.reserve(70).unwrap());
+        let last = log.last_record().unwrap().unwrap();
+        if layout == Layout::Framed {
+            assert_eq!((last.lsn, last.payload), (lsn, bytes), "a pad is no record");
+        }
+        log.trim(log.published()).unwrap();
+        assert_eq!(log.last_record().unwrap(), None);
+    }
+}
+
+#[test]
+fn the_durable_part_is_read_backwards_from_its_end() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let committed: Vec<Read> = (0..50).map(|seed| append(&log, seed, 200)).collect();
+        log.sync().unwrap();
+        (50..90).for_each(|seed| drop(append(&log, seed, 200)));
+        assert_eq!(backwards(&log, log.durable()), committed);
+        assert_eq!(backwards(&log, committed[20].0), committed[..20]);
+    }
+}
+
+#[test]
+fn damage_is_an_error_backwards_too_unless_it_is_skipped() {
+    let dir = scratch();
+    let log = small(Layout::Framed).segment_capacity_bytes(1 << 20).open(place(&dir)).unwrap();
+    let all: Vec<Read> = (0..100).map(|seed| append(&log, seed, 50)).collect();
+    let file = crate::support::segment_files(&place(&dir)).remove(0);
+    let damaged = all[40].0.get() - log.begin().get() + 4096 + 20;
+    let file = std::fs::File::options().write(true).open(file).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, b"damage", damaged).unwrap();
+    let mut back = log.backwards(Lsn::MAX).unwrap();
+    assert_eq!(back.next().unwrap().unwrap_err().kind(), ErrorKind::Corrupt);
+    assert!(back.next().is_none());
+    let mut back = log.backwards(Lsn::MAX).unwrap();
+    back.skip_damage(true);
+    let found: Vec<Lsn> = back.by_ref().map(|record| record.unwrap().lsn).collect();
+    let kept = all.iter().rev().map(|read| read.0).filter(|lsn| *lsn != all[40].0);
+    assert_eq!(found, kept.collect::<Vec<_>>());
+    assert!(!back.take_gaps().is_empty());
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Append(usize),
+    Many(usize),
+    Batch(usize),
+    Abandon(usize),
+    Commit,
+    Rotate,
+    Trim(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => prop_oneof![1..300usize, 4000..5000usize, 60_000..200_000usize]
+            .prop_map(Step::Append),
+        3 => (1..3000usize).prop_map(Step::Many),
+        2 => (1..99usize).prop_map(Step::Batch),
+        2 => (1..9000usize).prop_map(Step::Abandon),
+        3 => Just(Step::Commit),
+        1 => Just(Step::Rotate),
+        1 => (0..1000usize).prop_map(Step::Trim),
+    ]
+}
+
+fn take(log: &Log, step: &Step, seed: u64) {
+    match step {
+        Step::Append(len) => drop(append(log, seed, *len)),
+        Step::Many(count) => (0..*count).for_each(|n| drop(append(log, n as u64, n % 90 + 1))),
+        Step::Batch(count) => {
+            let mut batch = log.batch();
+            (0..*count).for_each(|n| batch.push(&payload(log.layout(), seed, n * 9)).unwrap());
+            batch.append().unwrap();
+        }
+        Step::Abandon(len) => drop(log.reserve(*len).unwrap()),
+        Step::Commit => drop(log.sync().unwrap()),
+        Step::Rotate if log.layout() == Layout::Text => log.rotate().unwrap(),
+        Step::Rotate => {}
+        Step::Trim(part) => {
+            let all = read_all(log);
+            if let Some((lsn, _)) = all.get(all.len() * part / 1000) {
+                log.trim(*lsn).unwrap();
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn backwards_is_forwards_from_the_other_end(
+        kind in 0..5usize,
+        capacity in prop_oneof![Just(4096u64), Just(1 << 17), Just(1 << 22)],
+        steps in prop::collection::vec(step(), 1..25),
+        before in 0..1000usize,
+    ) {
+        let (layout, fill) = [
+            (Layout::Framed, Fill::Mapped),
+            (Layout::Framed, Fill::Pwrite),
+            (Layout::Framed, Fill::Staged),
+            (Layout::Text, Fill::Mapped),
+            (Layout::Text, Fill::Pwrite),
+        ][kind];
+        let dir = memory_scratch();
+        let options = small(layout).fill(fill).segment_capacity_bytes(capacity);
+        let log = options.open(place(&dir)).unwrap();
+        let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+        for (step, seed) in steps.iter().zip(0..) {
+            take(&log, step, seed);
+        }
+        let all = read_all(&log);
+        let (count, last) = (all.len() * before / 1000, all.last());
+        for log in [&log, &view] {
+            prop_assert!(backwards(log, log.published()) == all);
+            let newest = log.last_record().unwrap().map(|last| (last.lsn, last.payload));
+            prop_assert_eq!(newest.as_ref(), last);
+            if let Some((lsn, _)) = all.get(count) {
+                prop_assert!(backwards(log, *lsn) == all[..count]);
+            }
+        }
+    }
+}
