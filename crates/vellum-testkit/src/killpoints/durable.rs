@@ -251,8 +251,9 @@ impl Scene<'_> {
         let fault = |what: String| format!("power cut {when}: {what}");
         let log = self.case.options().open(&dir);
         let log = log.map_err(|error| fault(format!("opening failed: {error}")))?;
-        self.taken.borrow().hold(&log).map_err(fault)?;
-        look(&log).map_err(fault)
+        look(&log).map_err(fault)?;
+        // What was lost may have been followed by another record in its place.
+        self.taken.borrow().hold(&log).map_err(fault)
     }
 }
 

@@ -20,7 +20,7 @@ use crate::format::identity::{Identity, Meaning};
 use crate::log::control::{open_geometry, store_geometry};
 use crate::log::core::Core;
 use crate::log::names::{CONTROL_NAME, GEOMETRY_NAME};
-use crate::log::positions::Positions;
+use crate::log::positions::{Found, Positions};
 use crate::shared::primitive::{AtomicU64, Ordering};
 use crate::sys::{self, Dir, clock};
 use crate::{Error, ErrorKind, LogId, Lsn, Options, Position, Recovery, RecoveryReason, Result};
@@ -144,16 +144,7 @@ pub(crate) fn after_recovery(
     positions: &Positions,
     reason: RecoveryReason,
 ) -> Result<(Stored, Recovery)> {
-    let found = positions.found;
-    let recovery = Recovery {
-        end: positions.tail,
-        durable: found.durable,
-        cut_bytes: found.cut_bytes,
-        padded_bytes: found.padded_bytes,
-        from: found.from.min(positions.tail),
-        reason,
-        time: clock::time_of(clock::seconds()),
-    };
+    let recovery = recovery(positions, reason);
     let Some(mut identity) = stored.identity else {
         // It gets one that knows of no positions yet.
         return Ok((stored, recovery));
@@ -169,6 +160,13 @@ pub(crate) fn after_recovery(
     Ok((Stored::both(identity), recovery))
 }
 
+fn recovery(positions: &Positions, reason: RecoveryReason) -> Recovery {
+    let Found { durable, cut_bytes, padded_bytes, from } = positions.found;
+    let (end, from) = (positions.tail, from.min(positions.tail));
+    let time = clock::time_of(clock::seconds());
+    Recovery { end, durable, cut_bytes, padded_bytes, from, reason, time }
+}
+
 fn store(dir: &Dir, control: &OwnedFd, geometry: &Geometry, identity: &Identity) -> Result<()> {
     store_first(dir, geometry, identity)?;
     store_second(dir, control, identity)
@@ -178,12 +176,14 @@ fn store(dir: &Dir, control: &OwnedFd, geometry: &Geometry, identity: &Identity)
 fn store_first(dir: &Dir, geometry: &Geometry, identity: &Identity) -> Result<()> {
     let fd = open_geometry(dir)?;
     let store = || {
-        if sys::file::len(&fd)? == 0 {
-            // It was gone. Whether there are seals was noted in it alone.
+        let was_gone = sys::file::len(&fd)? == 0;
+        if was_gone {
+            // Whether there are seals was noted in it alone.
             store_geometry(&fd, &Geometry { is_sealed: true, ..*geometry })?;
         }
         sys::file::write_all_at(&fd, &identity.to_bytes(), IDENTITY_OFFSET as u64)?;
-        sys::file::sync_data(&fd)
+        sys::file::sync_data(&fd)?;
+        if was_gone { dir.sync() } else { Ok(()) }
     };
     store().or_os("store the log's identity in", &dir.join(GEOMETRY_NAME))
 }

@@ -70,10 +70,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::format::identity::Meaning;
 use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
-use crate::{Layout, LogId, Lsn, Options, Position, Recovery, Result};
+use crate::{Layout, Lsn, Options, Recovery, Result};
 
 pub use backwards::Backwards;
 pub use batch::Batch;
@@ -385,84 +384,6 @@ impl Log {
     /// A few syncs, and zeros over what was dropped.
     pub fn truncate(&self, from: Lsn) -> Result<()> {
         truncate::truncate(&self.core, from)
-    }
-
-    /// Which log this is. `None` where an earlier version made it: the first opening for writing
-    /// gives it an id, unless the disk is full.
-    pub fn id(&self) -> Option<LogId> {
-        self.core.identity.as_ref().map(|identity| identity.id)
-    }
-
-    /// The epoch in which this handle was opened, or which its own [`truncate`](Log::truncate)
-    /// began. [`Stat::epoch`] is the one that the log is in. 0 without an [id](Log::id).
-    ///
-    /// An epoch ends whenever positions may be given out again that were visible: when the log is
-    /// recovered (after a power cut, in a copy, without its control file), and when it is
-    /// truncated. The next one is a larger number, in a copy a much larger one.
-    pub fn epoch(&self) -> u64 {
-        self.core.epoch.load(Ordering::Relaxed)
-    }
-
-    /// The position `lsn` in a form to be stored outside of the log.
-    ///
-    /// For a position that this handle returned: from an append, a reader, or
-    /// [`published`](Log::published). A process that reads while others truncate takes
-    /// [`Reader::position_of`], because this handle's [`epoch`](Log::epoch) is the one in which it
-    /// was opened, and positions that were given out later may be refused. Costs a read of memory.
-    ///
-    /// # Errors
-    ///
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) in a log without an [id](Log::id).
-    pub fn position(&self, lsn: Lsn) -> Result<Position> {
-        self.core.position(self.epoch(), lsn)
-    }
-
-    /// The LSN of the record that `position` was taken for, which is the same record still.
-    ///
-    /// # Errors
-    ///
-    /// [`OtherLog`](crate::ErrorKind::OtherLog) for a position of another log;
-    /// [`Rewound`](crate::ErrorKind::Rewound) where the record may be gone, or another one may
-    /// stand there: [`Error::lsn`](crate::Error::lsn) says from where on the log may differ;
-    /// [`Trimmed`](crate::ErrorKind::Trimmed) and [`OutOfRange`](crate::ErrorKind::OutOfRange) as
-    /// for [`reader`](Log::reader).
-    ///
-    /// # Cost
-    ///
-    /// As for making a [`reader`](Log::reader).
-    pub fn resolve(&self, position: Position) -> Result<Lsn> {
-        self.reader_at(position).map(|reader| reader.position())
-    }
-
-    /// As [`resolve`](Log::resolve), for a position behind what was handled: a record's
-    /// [`next_lsn`](Record::next_lsn), or the end of the log.
-    ///
-    /// It holds as long as everything *before* it is what it was. So who had read everything goes
-    /// on after a power cut that took nothing away before.
-    ///
-    /// # Errors, Cost
-    ///
-    /// As for [`resolve`](Log::resolve).
-    pub fn resolve_next(&self, position: Position) -> Result<Lsn> {
-        self.reader_at_next(position).map(|reader| reader.position())
-    }
-
-    /// A reader that starts with the record that `position` was taken for.
-    ///
-    /// # Errors
-    ///
-    /// As for [`resolve`](Log::resolve).
-    pub fn reader_at(&self, position: Position) -> Result<Reader> {
-        Reader::at(Arc::clone(&self.core), position, Meaning::Record)
-    }
-
-    /// A reader that goes on behind what was handled: [`resolve_next`](Log::resolve_next).
-    ///
-    /// # Errors
-    ///
-    /// As for [`resolve`](Log::resolve).
-    pub fn reader_at_next(&self, position: Position) -> Result<Reader> {
-        Reader::at(Arc::clone(&self.core), position, Meaning::Next)
     }
 
     /// What opening the log had to recover, if it was this process that had to.

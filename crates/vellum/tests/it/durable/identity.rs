@@ -2,14 +2,17 @@
 //! truncations, copies and damage a position means the same record or is refused.
 
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
 use tempfile::TempDir;
 use vellum::{ErrorKind, Layout, Log, Lsn, Options, Position, RecoveryReason};
 
 use super::{after_power_cut, in_another_boot, kinds, staged};
-use crate::support::{Numbers, adopt_control, copy_log, memory_scratch, payload, place, scratch};
+use crate::support::{
+    Numbers, adopt_control, become_nobody, copy_log, fork, in_own_process, is_root, memory_scratch,
+    open_to_all, payload, place, scratch,
+};
 
 /// Where the identity is in the geometry file and in the control file.
 const BLOCK: std::ops::Range<usize> = 512..1024;
@@ -281,6 +284,36 @@ fn a_recovery_is_remembered_with_its_reason_and_what_it_did() {
         assert_eq!(recovery.reason, RecoveryReason::ControlLost);
         assert_eq!(log.resolve(taken[0]).unwrap(), first);
     }
+}
+
+#[test]
+fn a_forked_child_gives_out_positions_and_one_that_may_only_read_resolves_them() {
+    in_own_process(|| {
+        let dir = scratch();
+        open_to_all(dir.path());
+        let log = Options::new().open(place(&dir)).unwrap();
+        let lsn = log.append(b"the parent's").unwrap();
+        let taken = log.position(lsn).unwrap();
+        let child = fork::fork(|| {
+            assert_eq!(log.resolve(taken).unwrap(), lsn);
+            let own = log.position(log.append(b"the child's").unwrap()).unwrap();
+            assert_eq!((own.log, own.epoch), (taken.log, taken.epoch));
+            i32::from(log.resolve(own).is_err())
+        });
+        assert_eq!(fork::wait(child), 0);
+        if !is_root("a_forked_child_gives_out_positions_and_one_that_may_only_read_resolves_them") {
+            return;
+        }
+        // Of the two copies, this user may read one.
+        let geometry = place(&dir).join("geometry");
+        fs::set_permissions(geometry, fs::Permissions::from_mode(0o600)).unwrap();
+        let child = fork::fork(|| {
+            become_nobody();
+            let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+            i32::from(reader.resolve(taken).unwrap() != lsn || reader.id() != log.id())
+        });
+        assert_eq!(fork::wait(child), 0);
+    });
 }
 
 /// Cuts the newest text file in the middle of the line at `lsn`.
