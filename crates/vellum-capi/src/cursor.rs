@@ -69,7 +69,8 @@ pub extern "C" fn vellum_cursor_position(
 /// A reader that starts at the cursor. Reading does not move the cursor.
 ///
 /// Errors: VELLUM_TRIMMED if records were removed in front of the cursor; then
-/// vellum_cursor_skip_overrun tells how much that was, and goes on behind it. Otherwise as vellum_reader_open.
+/// vellum_cursor_skip_overrun tells how much that was, and goes on behind it. Otherwise as
+/// vellum_reader_open.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_cursor_reader(
     cursor: Option<&vellum_cursor>,

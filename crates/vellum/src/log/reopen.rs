@@ -144,9 +144,11 @@ fn making(core: &Core) -> Options {
         needs_lock: false,
         policy: match is_text {
             true => PolicyUpdate::of(core.policy()),
-            false => {
-                PolicyUpdate { retain_bytes: core.policy().retain_bytes, ..PolicyUpdate::default() }
-            }
+            false => PolicyUpdate {
+                retain_bytes: core.policy().retain_bytes,
+                retain_age: core.policy().retain_age,
+                ..PolicyUpdate::default()
+            },
         },
         ..joining(core)
     }
