@@ -306,7 +306,8 @@ typedef struct {
     // Bytes that the files may take together; 0 is no limit. For framed logs too: whole segments
     // go, and nothing from the checkpoint on. Default: VELLUM_KEEP.
     uint64_t retain_bytes;
-    // Seconds for which a closed file is kept; 0 is for ever. Default: VELLUM_KEEP.
+    // Seconds for which a closed file is kept; 0 is for ever. For framed logs too. Default:
+    // VELLUM_KEEP.
     uint64_t retain_age_s;
     // Closed files that are kept; VELLUM_ALL_FILES is no limit. Default: VELLUM_KEEP.
     uint64_t retain_files;
@@ -1083,9 +1084,9 @@ int vellum_cursor_position(const vellum_cursor *cursor, uint64_t *lsn);
 // A reader that starts at the cursor. Reading does not move the cursor.
 //
 // Errors: VELLUM_TRIMMED if records were removed in front of the cursor; then
-// vellum_cursor_skip_overrun tells how much that was, and goes on behind it. Otherwise as vellum_reader_open.
-int vellum_cursor_reader(const vellum_cursor *cursor,
-                         vellum_reader **reader);
+// vellum_cursor_skip_overrun tells how much that was, and goes on behind it. Otherwise as
+// vellum_reader_open.
+int vellum_cursor_reader(const vellum_cursor *cursor, vellum_reader **reader);
 
 // Moves the cursor forward to `lsn`: its reader has finished everything before. That is the
 // next_lsn of the last record it has finished.

@@ -156,8 +156,9 @@ impl SegmentHeader {
 /// Where in the header's block the time follows.
 pub(crate) const TIME_OFFSET: usize = 64;
 
-/// A moment at which records went to a segment: those of earlier segments are older than that. Noted
-/// by the retention of framed logs, and not in the header itself, which is written at other times.
+/// A moment at which records went to a segment: those of earlier segments are older than that.
+/// Noted by the retention of framed logs, and not in the header itself, which is written at other
+/// times.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct SegmentTime {

@@ -7,8 +7,8 @@
 //! has none. All records before that segment are older than the note. The time of a file would not
 //! do: it may have been preallocated, used before, or copied.
 //!
-//! **If the process dies here**: as for `trim`. A note that is missing is made later, and only makes
-//! records look younger.
+//! **If the process dies here**: as for `trim`. A note that is missing is made later, and only
+//! makes records look younger.
 
 use std::sync::Arc;
 use std::time::Duration;
