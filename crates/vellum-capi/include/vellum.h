@@ -311,7 +311,8 @@ typedef struct {
     // Bytes that the files may take together; 0 is no limit. For framed logs too: whole segments
     // go, and nothing from the checkpoint on. Default: VELLUM_KEEP.
     uint64_t retain_bytes;
-    // Seconds for which a closed file is kept; 0 is for ever. Default: VELLUM_KEEP.
+    // Seconds for which a closed file is kept; 0 is for ever. For framed logs too. Default:
+    // VELLUM_KEEP.
     uint64_t retain_age_s;
     // Closed files that are kept; VELLUM_ALL_FILES is no limit. Default: VELLUM_KEEP.
     uint64_t retain_files;

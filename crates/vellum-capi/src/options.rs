@@ -156,7 +156,8 @@ pub struct vellum_options {
     /// Bytes that the files may take together; 0 is no limit. For framed logs too: whole segments
     /// go, and nothing from the checkpoint on. Default: VELLUM_KEEP.
     pub retain_bytes: u64,
-    /// Seconds for which a closed file is kept; 0 is for ever. Default: VELLUM_KEEP.
+    /// Seconds for which a closed file is kept; 0 is for ever. For framed logs too. Default:
+    /// VELLUM_KEEP.
     pub retain_age_s: u64,
     /// Closed files that are kept; VELLUM_ALL_FILES is no limit. Default: VELLUM_KEEP.
     pub retain_files: u64,

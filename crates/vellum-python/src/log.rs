@@ -32,8 +32,8 @@ use crate::stat;
 ///
 /// The policy of a text log, stored with it, which replaces what is stored for all processes:
 /// `rotate_bytes`, `rotate_every`, `rotate_offset`, `retain_bytes`, `retain_age`, `retain_files`,
-/// `compress`. Times are seconds or `timedelta`; 0 is no limit. `retain_bytes` is for framed logs
-/// too.
+/// `compress`. Times are seconds or `timedelta`; 0 is no limit. `retain_bytes` and `retain_age` are
+/// for framed logs too.
 ///
 /// Of this process alone: `create`, `create_new`, `read_only`, `advice`, `prefault_bytes`,
 /// `mapped_bytes_max`, `on_full` ("error", "block" or "drop" when the disk is full), and of staged

@@ -25,7 +25,7 @@ pub(crate) struct PolicyArgs {
     /// too: whole segments, and nothing from the checkpoint on
     #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
     pub(crate) retain_bytes: Option<u64>,
-    /// Remove files whose last record is older than this, as 30d; 0 for never
+    /// Remove files whose last record is older than this, as 30d; 0 for never. For framed logs too
     #[arg(long, value_name = "SPAN", value_parser = values::span)]
     pub(crate) retain_age: Option<Duration>,
     /// Keep so many files beside the current one, or all

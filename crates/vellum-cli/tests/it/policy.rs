@@ -110,7 +110,7 @@ fn compress_is_a_flag_that_may_have_a_value() {
 #[test]
 fn a_refused_option_leaves_nothing_behind() {
     let place = Place::new();
-    for options in [&["--rotate-bytes", "1M"][..], &["--on-full", "drop"], &["--retain-age", "1d"]]
+    for options in [&["--rotate-bytes", "1M"][..], &["--on-full", "drop"], &["--retain-files", "1"]]
     {
         for commits in [&[][..], &["--commit", "end"]] {
             place.run("append", &[options, commits].concat(), b"one\n").complaint(2);

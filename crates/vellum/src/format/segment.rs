@@ -153,6 +153,37 @@ impl SegmentHeader {
     }
 }
 
+/// Where in the header's block the time follows.
+pub(crate) const TIME_OFFSET: usize = 64;
+
+/// A moment at which records went to a segment: those of earlier segments are older than that.
+/// Noted by the retention of framed logs, and not in the header itself, which is written at other
+/// times.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(crate) struct SegmentTime {
+    /// Seconds since 1970.
+    seconds: U64,
+    /// CRC32C of the secret, the first position and the seconds.
+    check: U32,
+}
+
+impl SegmentTime {
+    pub(crate) fn new(secret: u64, first: Lsn, seconds: u64) -> SegmentTime {
+        let sealed = [secret, first.get(), seconds].map(U64::new);
+        let check = U32::new(crc32c::crc32c(sealed.as_bytes()));
+        SegmentTime { seconds: U64::new(seconds), check }
+    }
+
+    /// The seconds, if they were noted for this segment.
+    pub(crate) fn parse(bytes: &[u8], secret: u64, first: Lsn) -> Option<u64> {
+        let (time, _) = SegmentTime::read_from_prefix(bytes).ok()?;
+        let seconds = time.seconds.get();
+        let is_whole = SegmentTime::new(secret, first, seconds).check == time.check;
+        is_whole.then_some(seconds)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,6 +224,16 @@ mod tests {
         ] {
             assert_eq!(parse_file_name(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn a_time_belongs_to_its_segment() {
+        let time = SegmentTime::new(1, Lsn::new(4096), 77);
+        assert_eq!(SegmentTime::parse(time.as_bytes(), 1, Lsn::new(4096)), Some(77));
+        assert_eq!(SegmentTime::parse(time.as_bytes(), 1, Lsn::new(8192)), None);
+        assert_eq!(SegmentTime::parse(time.as_bytes(), 2, Lsn::new(4096)), None);
+        assert_eq!(SegmentTime::parse(&[0; 16], 1, Lsn::new(4096)), None);
+        assert_eq!(SegmentTime::parse(&[], 1, Lsn::new(4096)), None);
     }
 
     #[test]

@@ -145,9 +145,11 @@ fn making(core: &Core) -> Options {
         application_tag: core.identity().map(|identity| identity.tag).filter(|tag| *tag != 0),
         policy: match is_text {
             true => PolicyUpdate::of(core.policy()),
-            false => {
-                PolicyUpdate { retain_bytes: core.policy().retain_bytes, ..PolicyUpdate::default() }
-            }
+            false => PolicyUpdate {
+                retain_bytes: core.policy().retain_bytes,
+                retain_age: core.policy().retain_age,
+                ..PolicyUpdate::default()
+            },
         },
         ..joining(core)
     }

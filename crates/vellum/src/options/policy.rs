@@ -123,7 +123,7 @@ impl PolicyUpdate {
 
     /// The same without what a framed log can do too.
     pub(super) fn for_text_alone(&self) -> PolicyUpdate {
-        PolicyUpdate { retain_bytes: None, ..*self }
+        PolicyUpdate { retain_bytes: None, retain_age: None, ..*self }
     }
 
     /// What the options that are not left alone are called.

@@ -66,9 +66,14 @@ impl Options {
         self
     }
 
-    /// How long a closed file of a text log is kept, in whole seconds since its last record was
-    /// written. Zero is for ever, the default for a new log. Old files go when the log goes on in a
-    /// new one, and when it is opened.
+    /// How long a closed file is kept, in whole seconds since its last record was written. Zero is
+    /// for ever, the default for a new log. Old files go when the log goes on in a new one, and
+    /// when it is opened.
+    ///
+    /// A framed log notes a time in the segment that is written, each time it makes another one and
+    /// when it is opened. Records count as written at the next note, which may be a segment late:
+    /// they may be kept for longer, and never for less. Its bounds are those of
+    /// [`retain_bytes`](Options::retain_bytes).
     pub fn retain_age(mut self, age: Duration) -> Options {
         self.policy.retain_age = Some(age);
         self
@@ -108,8 +113,8 @@ impl Options {
             return Ok(());
         } else if !self.policy.for_text_alone().is_empty() {
             format!(
-                "only text logs rotate, and keep or remove files by their age or their number; this \
-                 one is framed: leave out {}, or create it with the layout text",
+                "only text logs rotate, compress, and keep files by their number; this one is \
+                 framed: leave out {}, or create it with the layout text",
                 self.policy.for_text_alone().names().join(" and ")
             )
         } else if self.on_full == OnFull::Drop {

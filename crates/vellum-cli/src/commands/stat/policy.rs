@@ -35,7 +35,8 @@ impl From<&Policy> for JsonPolicy {
 
 /// Whether there is something to tell: a framed log usually has no policy.
 pub(super) fn has_policy(stat: &Stat) -> bool {
-    stat.layout == Layout::Text || stat.policy.retain_bytes.is_some()
+    let keeps_all = stat.policy.retain_bytes.is_none() && stat.policy.retain_age.is_none();
+    stat.layout == Layout::Text || !keeps_all
 }
 
 /// When it goes on in a new file, and which ones it keeps.

@@ -1,10 +1,12 @@
 //! Framed logs that remove their oldest segments by themselves.
 
+use std::time::{Duration, Instant};
+
 use vellum::{CursorHold, ErrorKind, Fill, Layout, Log, Lsn, Options};
 
 use crate::durable::in_another_boot;
 use crate::support::{
-    FILLS, assert_sound, payload, payloads, place, read_all, scratch, segment_files, small,
+    FILLS, assert_sound, payload, payloads, place, read_all, scratch, segment_files, small, until,
 };
 
 const KEPT: u64 = 16384;
@@ -76,6 +78,34 @@ fn nothing_goes_from_the_checkpoint_on_nor_what_a_cursor_holds() {
 }
 
 #[test]
+fn a_segment_is_kept_for_so_long_after_its_last_record() {
+    for fill in [Fill::Mapped, Fill::Pwrite, Fill::Staged] {
+        let dir = scratch();
+        let options = small(Layout::Framed).fill(fill).retain_age(Duration::from_secs(2));
+        let log = options.open(place(&dir)).unwrap();
+        let started = Instant::now();
+        let young = append(&log, 300, 80);
+        log.sync().unwrap();
+        if started.elapsed() < Duration::from_secs(1) {
+            assert_eq!(log.begin(), young[0], "all of them are young");
+        }
+        until("the first segments are old", || {
+            append(&log, 60, 80);
+            log.sync().unwrap();
+            (log.begin() > young[200]).then_some(())
+        });
+        assert!(log.stat().unwrap().removed.by_age.files > 2);
+        assert_eq!(read_all(&log)[0].0, log.begin());
+        assert_sound(&log);
+        drop(log);
+        in_another_boot(&place(&dir));
+        let log = Options::new().open(place(&dir)).unwrap();
+        assert_eq!(log.stat().unwrap().policy.retain_age, Some(Duration::from_secs(2)));
+        assert_sound(&log);
+    }
+}
+
+#[test]
 fn a_staged_log_removes_what_is_durable_and_uses_the_files_again() {
     let dir = scratch();
     let options = Options::wal().segment_capacity_bytes(65536).retain_bytes(3 * 65536);
@@ -114,7 +144,6 @@ fn other_rules_are_for_text_logs() {
     let dir = scratch();
     let refused = [
         Options::new().retain_files(1),
-        Options::new().retain_age(std::time::Duration::from_secs(1)),
         Options::new().rotate_bytes(1000),
         Options::new().retain_bytes(1).compress(false),
     ];
