@@ -35,7 +35,7 @@ fn main() -> Result<()> {
         ["map-check", dir] => map_check(dir.as_ref()),
         ["raft-check", dir] => raft_check(dir.as_ref()),
         _ => {
-            return Err("usage: vellum-examples map-work|raft-work DIR COUNT, or …-check DIR".into());
+            return Err("usage: map-work|raft-work DIR COUNT, map-check|raft-check DIR".into());
         }
     };
     // What does not open is a finding, and no failure of this command.
