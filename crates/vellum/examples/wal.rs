@@ -18,7 +18,7 @@ use std::error::Error;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{fs, io, thread};
 
 use rustix::fs::{FlockOperation, flock};
@@ -33,10 +33,16 @@ pub(crate) type Change = (String, Option<String>);
 pub(crate) struct Map {
     dir: PathBuf,
     log: Log,
-    pairs: Mutex<Pairs>,
+    data: Mutex<Data>,
     /// Held while a checkpoint is made.
     checkpoint: Mutex<()>,
     _lock: File,
+}
+
+struct Data {
+    pairs: Pairs,
+    /// The record that was applied last.
+    newest: Lsn,
 }
 
 impl Map {
@@ -56,8 +62,8 @@ impl Map {
         // A killed process may have left records that are in the log but not durable. From here on
         // the map shows them, so no power cut may take them back.
         log.sync()?;
-        let (pairs, checkpoint) = (Mutex::new(pairs), Mutex::new(()));
-        Ok(Map { dir: dir.to_path_buf(), log, pairs, checkpoint, _lock: lock })
+        let data = Mutex::new(Data { pairs, newest: Lsn::ZERO });
+        Ok(Map { dir: dir.to_path_buf(), log, data, checkpoint: Mutex::new(()), _lock: lock })
     }
 
     /// Makes all `changes` or none. When it returns, they survive a power cut.
@@ -65,12 +71,13 @@ impl Map {
     /// After an error of the commit the outcome is not known before the map is opened again.
     pub(crate) fn commit(&self, changes: &[Change]) -> Result<()> {
         let record = encode(changes);
-        let mut pairs = self.pairs();
+        let mut data = self.data();
         // Under the lock, so that the map changes in the order of the log. This takes less than a
         // microsecond; the device is waited for without the lock.
         let lsn = self.log.append(&record)?;
-        apply(&mut pairs, changes);
-        drop(pairs);
+        apply(&mut data.pairs, changes);
+        data.newest = lsn;
+        drop(data);
         // All threads that wait here share one write of the device.
         self.log.commit(lsn)?;
         if self.log.checkpoint_due() {
@@ -81,45 +88,48 @@ impl Map {
 
     /// The value of a key, which may be one that another thread is committing at this moment.
     pub(crate) fn get(&self, key: &str) -> Option<String> {
-        self.pairs().get(key).cloned()
+        self.data().pairs.get(key).cloned()
     }
 
     /// Stores the map as a snapshot, and drops the part of the log that is in it.
-    ///
+    pub(crate) fn checkpoint(&self) -> Result<()> {
+        let _alone = self.checkpoint.lock().unwrap_or_else(PoisonError::into_inner);
+        self.checkpoint_alone()
+    }
+
+    /// The thread that finds a checkpoint due makes it; the others continue.
+    fn checkpoint_unless_another_does(&self) {
+        let Ok(_alone) = self.checkpoint.try_lock() else { return };
+        if self.log.checkpoint_due()
+            && let Err(error) = self.checkpoint_alone()
+        {
+            // The transaction is durable all the same, and the next one tries again.
+            eprintln!("no checkpoint was made: {error}");
+        }
+    }
+
     /// Death at any step leaves a snapshot and a log that reaches back to it:
     ///
-    /// 1. what the snapshot is going to say it holds becomes durable in the log;
+    /// 1. what the copy holds becomes durable in the log;
     /// 2. the snapshot becomes durable under another name, then takes the place of the old one;
     /// 3. the log remembers the checkpoint, so that a lost snapshot is noticed;
     /// 4. the log is trimmed.
-    pub(crate) fn checkpoint(&self) -> Result<()> {
-        let _alone = self.checkpoint.lock().unwrap_or_else(PoisonError::into_inner);
-        let (pairs, end) = {
-            let pairs = self.pairs();
+    fn checkpoint_alone(&self) -> Result<()> {
+        let (pairs, newest, end) = {
+            let data = self.data();
             // The copy has every record before this position, and maybe some behind it. To apply
             // those once more does no harm.
-            (pairs.clone(), self.log.published())
+            (data.pairs.clone(), data.newest, self.log.published())
         };
-        self.log.sync()?;
+        self.log.commit(newest)?;
         store_snapshot(&self.dir, end, &pairs)?;
         self.log.set_checkpoint(end)?;
         self.log.trim(end)?;
         Ok(())
     }
 
-    /// Who finds a checkpoint due makes it; the others continue.
-    fn checkpoint_unless_another_does(&self) {
-        if let Err(TryLockError::WouldBlock) = self.checkpoint.try_lock() {
-            return;
-        }
-        if let Err(error) = self.checkpoint() {
-            // The transaction is durable all the same, and the next one tries again.
-            eprintln!("no checkpoint was made: {error}");
-        }
-    }
-
-    fn pairs(&self) -> MutexGuard<'_, Pairs> {
-        self.pairs.lock().unwrap_or_else(PoisonError::into_inner)
+    fn data(&self) -> MutexGuard<'_, Data> {
+        self.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -254,6 +264,8 @@ fn main() -> Result<()> {
         let threads: Vec<_> = (0..8).map(|thread| scope.spawn(count(thread))).collect();
         threads.into_iter().try_for_each(|thread| thread.join().expect("it does not panic"))
     })?;
+    // So that the next start has nothing to replay.
+    map.checkpoint()?;
     let commits = map.log.stat()?.commits;
     println!("{} transactions took {} writes of the device", commits.commits, commits.syncs);
     Ok(())

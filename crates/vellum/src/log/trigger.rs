@@ -24,7 +24,7 @@ pub(crate) struct Trigger {
 /// An event descriptor, readable while it is set.
 #[derive(Debug)]
 pub(crate) struct Event {
-    pub(crate) fd: OwnedFd,
+    pub(crate) fd: Arc<OwnedFd>,
     /// The process that made it. A forked child shares the descriptor, and must not touch it.
     pub(crate) pid: u32,
     is_set: std::sync::atomic::AtomicBool,
@@ -63,7 +63,7 @@ impl Trigger {
 impl Event {
     fn new() -> io::Result<Event> {
         let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Event { fd, pid: std::process::id(), is_set: false.into() })
+        Ok(Event { fd: fd.into(), pid: std::process::id(), is_set: false.into() })
     }
 
     fn set(&self) {
@@ -80,6 +80,16 @@ impl Event {
         // Last: a commit that finds it reset writes to the descriptor again, and what a commit that
         // found it set has made durable is seen by the caller.
         self.is_set.swap(false, Ordering::AcqRel);
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        if self.pid != std::process::id() {
+            // A daemon closes all descriptors, and others get their numbers: this one may be one of
+            // them by now. It stays open until the child ends.
+            std::mem::forget(Arc::clone(&self.fd));
+        }
     }
 }
 

@@ -31,6 +31,7 @@ pub(crate) const ROLES: &[Role] = &[
     ("committer", commits::committer),
     ("stager", commits::stager),
     ("forked checkpointer", trigger::forked_checkpointer),
+    ("daemon with an event", trigger::daemon_with_an_event),
     ("waiter", poison::waiter),
     ("acknowledger", trust::acknowledger),
     ("without a boot id", trust::without_a_boot_id),

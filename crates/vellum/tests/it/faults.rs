@@ -33,6 +33,7 @@ pub(crate) const ROLES: &[Role] = &[
     ("append without descriptors", own_limits::append_without_descriptors),
     ("commit without descriptors", own_limits::commit_without_descriptors),
     ("submit without descriptors", own_limits::submit_without_descriptors),
+    ("event without descriptors", own_limits::event_without_descriptors),
     ("commit under a size limit", own_limits::commit_under_a_size_limit),
     ("do everything under a size limit", own_limits::do_everything_under_a_size_limit),
     ("commit as nobody", own_limits::commit_as_nobody),

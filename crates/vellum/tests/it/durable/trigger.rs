@@ -204,3 +204,34 @@ fn a_forked_child_leaves_the_event_to_its_parent() {
     child.expect("done");
     assert!(child.finish().success());
 }
+
+/// A role: a forked child closes every descriptor, as daemons do, and opens others in their places;
+/// then it closes the log and the event that it inherited.
+pub(super) fn daemon_with_an_event(arguments: &[String]) {
+    const PLACES: i32 = 40;
+    let mut inherited = Some(limited().open(&arguments[0]).unwrap());
+    let mut event = Some(inherited.as_ref().unwrap().checkpoint_event().unwrap());
+    let pid = fork::fork(|| {
+        // SAFETY: closes and opens descriptors that nothing of this process uses afterwards, but
+        // the log, which this is about; the string ends with NUL.
+        let opened: Vec<i32> = unsafe {
+            (3..PLACES).for_each(|fd| assert!(libc::close(fd) >= -1));
+            (3..PLACES).map(|_| libc::open(c"/dev/null".as_ptr(), libc::O_RDWR)).collect()
+        };
+        fill(inherited.as_ref().unwrap());
+        drop((inherited.take(), event.take()));
+        // SAFETY: only asks.
+        let is_open = |fd: &i32| unsafe { libc::fcntl(*fd, libc::F_GETFD) } != -1;
+        i32::from(!opened.iter().all(is_open))
+    });
+    assert_eq!(fork::wait(pid), 0, "nothing of others was closed");
+    child::say("done");
+}
+
+#[test]
+fn a_daemon_closes_no_descriptor_that_came_in_the_place_of_its_parents_event() {
+    let dir = scratch();
+    let mut child = Child::start("daemon with an event", &[place(&dir).to_str().unwrap()]);
+    child.expect("done");
+    child.finish_well();
+}

@@ -92,6 +92,15 @@ pub(crate) fn submit_without_descriptors(arguments: &[String]) {
     says(&answer);
 }
 
+/// Asks for an event for checkpoints without descriptors; then commits.
+pub(crate) fn event_without_descriptors(arguments: &[String]) {
+    let log = Options::wal().checkpoint_after_bytes(1).open(&arguments[0]).unwrap();
+    let event = without_descriptors(|| log.checkpoint_event());
+    says(&event.map(|_| log.tail()));
+    says(&log.append_durable(&record(&log, 1)));
+    assert!(log.checkpoint_due() && log.checkpoint_event().unwrap().take().unwrap());
+}
+
 /// Commits, and lives on.
 pub(crate) fn commit_once(arguments: &[String]) {
     let log = Options::new().open(&arguments[0]).unwrap();
@@ -159,6 +168,16 @@ fn a_committer_without_descriptors_says_so() {
         short.finish_well();
         others_commit(&path, case);
     }
+}
+
+#[test]
+fn an_event_for_checkpoints_without_descriptors_says_so() {
+    let dir = scratch();
+    let path = place(&dir);
+    let mut short = Child::start("event without descriptors", &[path.to_str().unwrap()]);
+    short.expect(&format!("Io Some({})", libc::EMFILE));
+    short.expect("done");
+    short.finish_well();
 }
 
 /// Appends and commits while its files must not grow; a signal would end it.
