@@ -234,9 +234,9 @@ fn count_bytes_read_for_the_newest() {
         let log = Options::new().layout(layout).segment_capacity_bytes(64 << 20);
         let log = log.open(&place).unwrap();
         for _ in 0..100 {
-            (0..100).for_each(|_| {
+            for _ in 0..100 {
                 log.append(&[b'x'; 1000]).unwrap();
-            });
+            }
             log.append_durable(b"a line\n").unwrap();
         }
         let page = SharedPage::new().unwrap();
