@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
-use vellum::{Cursor, CursorHold, CursorStat, Log, Lsn};
+use vellum::{Cursor, CursorHold, CursorStat, Log, LogId, Lsn};
 
 use super::stat::age;
 use super::{open_to_read, open_to_write};
@@ -34,7 +34,7 @@ fn change(log: &Log, name: &str, args: &CursorArgs) -> Result<Outcome> {
         log.cursor(name)?.remove()?;
         return Ok(Outcome::Good);
     }
-    let lsn = args.set.map(|position| resolve(log, position));
+    let lsn = args.set.map(|position| resolve(log, position)).transpose()?;
     let cursor = log.cursor_at(name, lsn.unwrap_or(Lsn::ZERO))?;
     if let Some(lsn) = lsn.filter(|_| is_there) {
         cursor.set(lsn)?;
@@ -44,11 +44,12 @@ fn change(log: &Log, name: &str, args: &CursorArgs) -> Result<Outcome> {
 }
 
 /// The position that is meant, in the log as it is now.
-fn resolve(log: &Log, position: Position) -> Lsn {
+fn resolve(log: &Log, position: Position) -> vellum::Result<Lsn> {
     match position {
-        Position::Begin => Lsn::ZERO,
-        Position::End => log.published(),
-        Position::At(lsn) => lsn,
+        Position::Begin => Ok(Lsn::ZERO),
+        Position::End => Ok(log.published()),
+        Position::At(lsn) => Ok(lsn),
+        Position::Stored(position) => log.resolve_next(position),
     }
 }
 
@@ -73,7 +74,9 @@ fn show(log: &Log, args: &CursorArgs) -> Result<Outcome> {
         }
     }
     if args.json {
-        let cursors: Vec<JsonCursor> = cursors.iter().map(JsonCursor::from).collect();
+        let epoch = log.id().zip(Some(log.epoch()));
+        let cursors = cursors.iter().map(|cursor| JsonCursor::new(cursor, epoch));
+        let cursors: Vec<JsonCursor> = cursors.collect();
         output::print_json(&cursors)?;
     } else if !cursors.is_empty() {
         output::print(&(table(&cursors, true) + &alerts(&cursors)))?;
@@ -90,6 +93,8 @@ fn missing(name: &str) -> anyhow::Error {
 pub(super) struct JsonCursor {
     name: String,
     lsn: u64,
+    /// The same as a stored position; `null` where an earlier version made the log.
+    position: Option<String>,
     lag_bytes: u64,
     /// `null` where counting them takes too long.
     lag_records: Option<u64>,
@@ -116,12 +121,16 @@ struct JsonOverrun {
     last_seconds: Option<u64>,
 }
 
-impl From<&CursorStat> for JsonCursor {
-    fn from(cursor: &CursorStat) -> JsonCursor {
+impl JsonCursor {
+    /// Of a cursor in the log of this id, in this epoch.
+    pub(super) fn new(cursor: &CursorStat, epoch: Option<(LogId, u64)>) -> JsonCursor {
+        let lsn = cursor.lsn;
+        let stored = |(log, epoch)| vellum::Position { log, epoch, lsn }.to_string();
         let hold = cursor.hold.unwrap_or_default();
         JsonCursor {
             name: cursor.name.clone(),
-            lsn: cursor.lsn.get(),
+            lsn: lsn.get(),
+            position: epoch.map(stored),
             lag_bytes: cursor.lag_bytes,
             lag_records: cursor.lag_records,
             lag_seconds: cursor.lag_time.map(|time| time.as_secs()),

@@ -31,7 +31,8 @@ const LINE_WIDTH: usize = 100;
 pub(super) fn run(args: &StatArgs) -> Result<Outcome> {
     let log: Log = open_to_read(&args.log)?;
     if args.prometheus {
-        let text = prometheus::text(&args.log.display().to_string(), &log.metrics())?;
+        let name = args.log.display().to_string();
+        let text = prometheus::text(&name, &log.metrics(), &log.cursors()?)?;
         return output::print(&text).map(|()| Outcome::Good);
     }
     if args.watch {

@@ -46,7 +46,7 @@ pub(crate) struct CursorArgs {
     /// The cursor: 1 to 64 letters, digits, '.', '_' and '-'
     pub(crate) name: Option<String>,
     /// Move the cursor there, forward or back; make it if there is none. A position is an LSN,
-    /// `begin` for the oldest record, or `end`
+    /// a stored position (`position` in `--json`), `begin` for the oldest record, or `end`
     #[arg(long, value_name = "POSITION", value_parser = values::position, requires = "name")]
     pub(crate) set: Option<Position>,
     /// Keep the records from the cursor on from being removed; make it if there is none

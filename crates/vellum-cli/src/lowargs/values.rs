@@ -53,6 +53,8 @@ pub(crate) enum Position {
     End,
     /// The record at this position.
     At(Lsn),
+    /// Behind everything that was handled when this position was stored.
+    Stored(vellum::Position),
 }
 
 /// Reads the position of a cursor.
@@ -60,9 +62,12 @@ pub(super) fn position(text: &str) -> Result<Position, String> {
     match text {
         "begin" => Ok(Position::Begin),
         "end" => Ok(Position::End),
+        _ if text.contains('/') => {
+            text.parse().map(Position::Stored).map_err(|error: vellum::Error| error.to_string())
+        }
         _ => lsn(text)
             .map(Position::At)
-            .map_err(|_| "a position is a number, `begin` or `end`".into()),
+            .map_err(|_| "a position is a number, a stored position, `begin` or `end`".into()),
     }
 }
 

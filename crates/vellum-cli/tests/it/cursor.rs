@@ -44,6 +44,15 @@ fn a_cursor_is_made_moved_listed_and_removed() {
             // It grows.
             assert!(told[0][name] == *value || name == "lag_seconds", "{name}: {told}");
         }
+        let stored = cursor["position"].as_str().unwrap();
+        assert!(stored.starts_with(place.stat()["log_id"].as_str().unwrap()), "{stored}");
+        place.cursor(&["x", "--set", "end"]).good();
+        place.cursor(&["x", "--set", stored]).good();
+        assert_eq!(place.cursor_json("x")["lsn"], cursor["lsn"]);
+        let other = stored.replacen(&stored[..4], "0000", 1);
+        assert!(place.cursor(&["x", "--set", &other]).complaint(1).contains("is of the log 0000"));
+        let numbers = place.run("stat", &["--prometheus"], b"").good();
+        assert!(numbers.contains("vellum_cursor_holds{cursor=\"x\",log="), "{numbers}");
         let text = place.run("stat", &[], b"").good();
         assert!(text.contains("up to 1 MiB") && text.contains("nobody"), "{text}");
         place.cursor(&["x", "--no-hold"]).good();

@@ -658,7 +658,8 @@ impl Log {
         stat::stat(&self.core)
     }
 
-    /// The numbers that a monitor collects. Changes nothing.
+    /// The numbers that a monitor collects. Changes nothing. How far cursors are behind is in
+    /// [`cursors`](Log::cursors).
     ///
     /// # Cost
     ///

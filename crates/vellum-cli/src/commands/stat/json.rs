@@ -136,6 +136,7 @@ struct InFlight {
 impl<'a> Stat<'a> {
     pub(super) fn new(stat: &vellum::Stat, rates: Option<&'a Rates>) -> Stat<'a> {
         let holder = stat.held_back_by();
+        let epoch = stat.log_id.zip(Some(stat.epoch));
         Stat {
             identity: JsonIdentity::from(stat),
             layout: stat.layout.to_string(),
@@ -167,7 +168,7 @@ impl<'a> Stat<'a> {
             held_back_by: holder.map(|holder| Holder { index: holder.index, pid: holder.pid }),
             segments: stat.segments.iter().map(Segment::from).collect(),
             gaps: stat.gaps.iter().map(Gap::from).collect(),
-            cursors: stat.cursors.iter().map(JsonCursor::from).collect(),
+            cursors: stat.cursors.iter().map(|cursor| JsonCursor::new(cursor, epoch)).collect(),
             cursors_fault: stat.cursors_fault.clone(),
             participants: stat.participants.iter().map(Participant::from).collect(),
             holds: stat.holds.iter().map(Hold::from).collect(),

@@ -4,16 +4,17 @@ use prometheus::TextEncoder;
 use prometheus::proto::{
     Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType,
 };
-use vellum::{CommitStat, Hold, Metrics};
+use vellum::{CommitStat, CursorStat, Hold, Metrics};
 
 /// One family for each number; `log` names the log in all of them.
-pub(super) fn text(log: &str, metrics: &Metrics) -> anyhow::Result<String> {
+pub(super) fn text(log: &str, metrics: &Metrics, cursors: &[CursorStat]) -> anyhow::Result<String> {
     let mut page = Page { log, families: Vec::new() };
     page.positions(metrics);
     page.appends(metrics);
     page.commits(&metrics.commits);
     page.losses(metrics);
     page.processes(metrics);
+    page.cursors(cursors);
     Ok(TextEncoder::new().encode_to_string(&page.families)?)
 }
 
@@ -83,6 +84,35 @@ impl Page<'_> {
         if !holds.is_empty() {
             let help = "For how long others have waited for what a process holds";
             self.family("hold_waited_seconds", help, MetricType::GAUGE, holds);
+        }
+    }
+
+    fn cursors(&mut self, cursors: &[CursorStat]) {
+        type Figure = fn(&CursorStat) -> Option<f64>;
+        let figures: [(&str, &str, Figure); 6] = [
+            ("cursor_position_bytes", "Where the cursor is (LSN)", |c| Some(c.lsn.get() as f64)),
+            ("cursor_lag_bytes", "Bytes of log that its reader has not finished", |cursor| {
+                Some(cursor.lag_bytes as f64)
+            }),
+            ("cursor_lag_seconds", "Age of the oldest record that is not finished", |cursor| {
+                cursor.lag_time.map(|time| time.as_secs_f64())
+            }),
+            ("cursor_holds", "1 if it keeps records from being removed", |cursor| {
+                Some(f64::from(cursor.hold.is_some()))
+            }),
+            ("cursor_owned", "1 if a process owns it", |c| Some(f64::from(c.is_owned))),
+            ("cursor_missing_bytes", "Bytes removed in front of it, at most", |cursor| {
+                Some(cursor.missing_bytes as f64)
+            }),
+        ];
+        for (name, help, figure) in figures {
+            let sample = |cursor: &CursorStat| {
+                Some(self.gauge(&[("cursor", &cursor.name)], figure(cursor)?))
+            };
+            let samples: Vec<Metric> = cursors.iter().filter_map(sample).collect();
+            if !samples.is_empty() {
+                self.family(name, help, MetricType::GAUGE, samples);
+            }
         }
     }
 
