@@ -9,8 +9,12 @@
 //! - [`Log::append`], [`Log::reserve`] and [`Log::batch`] write records.
 //! - [`Log::commit`] makes them survive a power cut, with one write of the device for everybody
 //!   who waits; [`Options::wal`] is for logs that live on this.
-//! - [`Reader`] reads them, from any position, and follows the log without polling.
+//! - [`Reader`] reads them, from any position, and follows the log without polling; a
+//!   [durable](Reader::durable) one returns what was committed, and a
+//!   [pollable](Reader::pollable) one has a descriptor for event loops. [`Log::read_at`] reads one
+//!   record, [`Log::backwards`] the newest first.
 //! - [`Position`] is a position to be stored outside of the log: the same record, or an error.
+//!   [`Log::cursor`] is one that is stored with the log under a name.
 //! - [`Advice`] is what `vellum advise` measured for the files below a directory; [`Options`]
 //!   follows it when a log is created.
 //! - [`Log::stat`], [`Log::verify`], [`Log::trim`], [`Log::truncate`] and [`repair`] look after it.

@@ -23,6 +23,7 @@ const COMMANDS: &[&[&str]] = &[
     &["bench", "append"],
     &["bench", "commit"],
     &["bench", "image"],
+    &["bench", "latency"],
     &["bench", "sync"],
     &["bench", "write"],
     &["bench", "report"],
