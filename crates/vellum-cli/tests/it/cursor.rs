@@ -50,7 +50,7 @@ fn a_cursor_is_made_moved_listed_and_removed() {
         place.cursor(&["x", "--set", stored]).good();
         assert_eq!(place.cursor_json("x")["lsn"], cursor["lsn"]);
         let other = stored.replacen(&stored[..4], "0000", 1);
-        assert!(place.cursor(&["x", "--set", &other]).complaint(1).contains("is of the log 0000"));
+        assert!(place.cursor(&["x", "--set", &other]).complaint(1).contains("is of log 0000"));
         let numbers = place.run("stat", &["--prometheus"], b"").good();
         assert!(numbers.contains("vellum_cursor_holds{cursor=\"x\",log="), "{numbers}");
         let text = place.run("stat", &[], b"").good();
