@@ -6,26 +6,19 @@
 //! **If the process dies here**: a cursor is where it was committed last. What its owner had in
 //! hand is read again by the next one.
 
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::fs::OFlags;
-
-use crate::error::OsResult;
 use crate::format::cursor::{Entry, is_name};
 use crate::log::core::Core;
 use crate::log::cursors::file::Change;
+use crate::log::cursors::owner::Owned;
 use crate::log::gap::{self, Gap};
-use crate::log::names::{CURSORS_NAME, LOCK_NAME};
 use crate::log::read::{Reader, not_a_start, starts_record};
 use crate::log::window::Window;
 use crate::log::writer::Writer;
-use crate::shared::participants::CURSOR_OWNER_BYTE;
 use crate::shared::tail_word;
 use crate::sys::clock;
-use crate::sys::inherited::Kept;
-use crate::sys::lock::{self, Kind};
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
 /// How much a cursor keeps from being removed.
@@ -69,15 +62,9 @@ impl CursorHold {
 /// Any process may look at a cursor and read from it. One process may [own](Cursor::own) it; then
 /// no other one can change it.
 pub struct Cursor {
-    core: Arc<Core>,
-    name: String,
+    pub(super) core: Arc<Core>,
+    pub(super) name: String,
     owned: Mutex<Option<Owned>>,
-}
-
-/// The lock of the owner of the cursor at an index.
-struct Owned {
-    index: usize,
-    file: Kept,
 }
 
 impl Cursor {
@@ -282,7 +269,8 @@ impl Cursor {
             if owned.as_ref().is_some_and(|owned| owned.is_of(index)) {
                 return Ok(());
             }
-            *owned = Some(self.take(index)?);
+            let taken = Owned::take(&self.core, index)?;
+            *owned = Some(taken.ok_or_else(|| self.owned_by_another(index))?);
             Ok(())
         })
     }
@@ -361,20 +349,6 @@ impl Cursor {
         }
     }
 
-    /// Takes the lock of the owner.
-    fn take(&self, index: usize) -> Result<Owned> {
-        let path = self.core.dir.join(LOCK_NAME);
-        let take = || {
-            let file = Kept::open(&self.core.dir, &path)?;
-            let fd = file.fd().ok_or(rustix::io::Errno::BADF)?;
-            let is_mine = lock::try_lock(fd, owner_byte(index), Kind::Exclusive)?;
-            rustix::io::Result::Ok(is_mine.then_some(file))
-        };
-        let file = take().or_os("take the owner's lock on", &path)?;
-        let file = file.ok_or_else(|| self.owned_by_another(index))?;
-        Ok(Owned { index, file })
-    }
-
     fn entry(&self) -> Result<Entry> {
         let entries = self.core.cursor_entries()?.into_iter().map(|(_, entry)| entry);
         let mut found = entries.filter(|entry| entry.name == self.name);
@@ -410,76 +384,6 @@ impl Cursor {
     /// What `act` returns, or the error with what explains it.
     fn checked<T>(&self, act: impl FnOnce() -> Result<T>) -> Result<T> {
         act().map_err(|error| self.core.explain(error))
-    }
-
-    fn missing(&self) -> Error {
-        let message = format!("the log has no cursor {}", self.name);
-        let error = Error::new(ErrorKind::NotFound, message);
-        error.at_path(&self.core.dir.join(CURSORS_NAME))
-    }
-
-    fn overrun(&self, lsn: Lsn, begin: Lsn) -> Error {
-        let message = format!(
-            "records were removed in front of cursor {}: it would be at {lsn}, and the log begins \
-             at {begin}",
-            self.name
-        );
-        Error::new(ErrorKind::Trimmed, message).at_path(&self.core.dir).at_lsn(lsn)
-    }
-
-    fn backwards(&self, lsn: Lsn, now: Lsn) -> Error {
-        let message = format!(
-            "cursor {} is at {now}, and a commit does not move it back to {lsn}; set it instead",
-            self.name
-        );
-        Error::new(ErrorKind::OutOfRange, message).at_path(&self.core.dir).at_lsn(lsn)
-    }
-
-    fn owned_by_another(&self, index: usize) -> Error {
-        let who = match self.core.cursor_owner(index) {
-            Some(pid) if pid == std::process::id() => {
-                format!("another handle of this process, {pid}")
-            }
-            Some(pid) => format!("process {pid}"),
-            None => "another process".into(),
-        };
-        let message = format!("cursor {} is owned by {who}", self.name);
-        Error::new(ErrorKind::Busy, message).at_path(&self.core.dir)
-    }
-}
-
-impl Owned {
-    /// Whether this process owns the cursor at `index` by it.
-    fn is_of(&self, index: usize) -> bool {
-        self.index == index && self.file.fd().is_some()
-    }
-}
-
-fn owner_byte(index: usize) -> u64 {
-    CURSOR_OWNER_BYTE + index as u64
-}
-
-impl Core {
-    /// Whether an open file holds the lock of the owner of the cursor at `index`; where that cannot
-    /// be found out, none does.
-    pub(crate) fn is_cursor_owned(&self, index: usize) -> bool {
-        let file = self.lock_to_look_at();
-        file.is_some_and(|file| lock::is_held_by_another(&file, owner_byte(index)) == Ok(true))
-    }
-
-    /// The process that owns the cursor at `index`, where it can be seen.
-    pub(crate) fn cursor_owner(&self, index: usize) -> Option<u32> {
-        lock::holders(self.lock_to_look_at()?, owner_byte(index)).into_iter().next()
-    }
-
-    fn lock_to_look_at(&self) -> Option<OwnedFd> {
-        self.dir.open_file(&self.dir.join(LOCK_NAME), OFlags::RDONLY).ok()
-    }
-
-    /// A cursor as it is in the log that is there: not beyond its end.
-    pub(crate) fn within(&self, entry: Entry) -> Entry {
-        let lsn = entry.lsn.min(tail_word::tail(self.words()));
-        Entry { lsn, ..entry }
     }
 }
 

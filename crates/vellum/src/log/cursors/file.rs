@@ -25,6 +25,7 @@ use crate::log::wait::is_over;
 use crate::log::writer::Writer;
 use crate::segment::listing;
 use crate::shared::participants::CURSORS_BYTE;
+use crate::shared::tail_word;
 use crate::sys::inherited::Brief;
 use crate::sys::lock::{self, Kind};
 use crate::{Error, ErrorKind, Lsn, Result, sys};
@@ -83,6 +84,12 @@ impl Core {
     pub(crate) fn cursor_entries(&self) -> Result<Vec<(usize, Entry)>> {
         let places = self.cursor_places()?.into_iter().enumerate();
         Ok(places.filter_map(|(index, place)| Some((index, place.entry?))).collect())
+    }
+
+    /// A cursor as it is in the log that is there: not beyond its end.
+    pub(crate) fn within(&self, entry: Entry) -> Entry {
+        let lsn = entry.lsn.min(tail_word::tail(self.words()));
+        Entry { lsn, ..entry }
     }
 
     /// The cursors that hold records back.

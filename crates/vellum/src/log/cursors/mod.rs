@@ -3,4 +3,6 @@
 pub(crate) mod cursor;
 pub(crate) mod file;
 pub(crate) mod held;
+mod owner;
+mod refusals;
 pub(crate) mod stat;
