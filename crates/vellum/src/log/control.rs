@@ -118,6 +118,8 @@ fn write_unfinished(dir: &Dir, bytes: &[u8], rights: &Rights) -> Result<OwnedFd>
     let unfinished = dir.join(UNFINISHED_CONTROL_NAME);
     sys::file::check_size_limit(bytes.len() as u64).or_os("create a log in", dir)?;
     let fd = rights.create(dir, &unfinished, "create")?;
+    // Where a file is not overwritten in place, storing into it again takes space.
+    sys::file::overwrite_in_place(&fd);
     sys::file::write_all_at(&fd, bytes, 0).or_os("write", &unfinished)?;
     Ok(fd)
 }

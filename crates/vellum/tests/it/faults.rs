@@ -20,6 +20,7 @@ use crate::support::child::Role;
 pub(crate) const ROLES: &[Role] = &[
     ("fill the disk", space::fill_the_disk),
     ("fail in a thread", space::fail_in_a_thread),
+    ("use a full disk", space::use_a_full_disk),
     ("drop on a full disk", full::drop_on_a_full_disk),
     ("drop many", full::drop_many),
     ("append and drop for ever", full::append_and_drop_for_ever),

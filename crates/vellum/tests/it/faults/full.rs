@@ -38,6 +38,11 @@ impl Small {
         Some(Small { mount: Mount::ext4(test, 8)? })
     }
 
+    /// A btrfs with nothing in it.
+    pub(super) fn btrfs(test: &str) -> Option<Small> {
+        Some(Small { mount: Mount::btrfs(test, 128)? })
+    }
+
     pub(super) fn log(&self) -> PathBuf {
         self.mount.path().join("log")
     }

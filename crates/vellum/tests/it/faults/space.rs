@@ -8,9 +8,10 @@ use std::path::Path;
 
 use vellum::{ErrorKind, Fill, Layout, Log, Options, Preallocate};
 
+use super::full::Small;
 use crate::support::child::{self, Child};
 use crate::support::mount::Mount;
-use crate::support::{assert_sound, payload, payloads, read_all};
+use crate::support::{LAYOUTS, assert_sound, payload, payloads, read_all};
 
 /// What is removed to make space again.
 const BALLAST_BYTES: usize = 2 << 20;
@@ -172,4 +173,38 @@ fn a_log_on_a_full_disk_can_be_opened_read_and_trimmed() {
         log.append(&record).expect("trimming made space");
     }
     assert_sound(&log);
+}
+
+/// Appends and commits, whatever comes of it.
+pub(crate) fn use_a_full_disk(arguments: &[String]) {
+    let log = Options::new().open(&arguments[0]).unwrap();
+    let record = payload(log.layout(), 1, 1000);
+    log.append_durable(&record).unwrap();
+    child::say("ready");
+    child::hear();
+    for _ in 0..500 {
+        // What space there still is, is the filesystem's choice.
+        let _ = log.append(&record);
+    }
+    let _ = log.sync();
+    child::say("lives");
+}
+
+#[test]
+fn a_full_btrfs_kills_nobody() {
+    let Some(small) = Small::btrfs("a_full_btrfs") else { return };
+    let wal = Options::wal().segment_capacity_bytes(256 << 10);
+    let small_segments = |layout| Options::new().layout(layout).segment_capacity_bytes(256 << 10);
+    for options in LAYOUTS.map(small_segments).into_iter().chain([wal]) {
+        drop(options.open(small.log()).unwrap());
+        let mut user = Child::start("use a full disk", &[small.log().to_str().unwrap()]);
+        user.expect("ready");
+        // What it writes again is written elsewhere on btrfs, unless the file forbids that.
+        small.take_all();
+        user.tell("go on");
+        user.expect("lives");
+        user.finish_well();
+        small.leave_all();
+        fs::remove_dir_all(small.log()).unwrap();
+    }
 }
