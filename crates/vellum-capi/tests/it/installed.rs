@@ -25,6 +25,7 @@ fn the_files_are_where_packagers_look_for_them() {
     files_below(root(), root(), &mut found);
     let expected = [
         "opt/vellum/include/vellum.h",
+        "opt/vellum/include/vellum.hpp",
         "opt/vellum/lib/cmake/vellum/vellum-config-version.cmake",
         "opt/vellum/lib/cmake/vellum/vellum-config.cmake",
         "opt/vellum/lib/libvellum.a",
