@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use rustix::fs::OFlags;
@@ -18,7 +19,7 @@ use crate::segment::prepare::Preparer;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::shared::participants::Outsider;
-use crate::shared::primitive::{AtomicU64, Ordering};
+use crate::shared::primitive::Ordering;
 use crate::shared::region::Region;
 use crate::shared::words::Words;
 use crate::sys::Dir;

@@ -10,6 +10,7 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use rustix::fs::{self, OFlags};
 use rustix::io::Errno;
@@ -39,7 +40,7 @@ use crate::segment::pieces::Pieces;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::shared::commit;
-use crate::shared::primitive::AtomicU64;
+
 use crate::shared::region::{CONTROL_LEN, Region};
 use crate::shared::tail_word;
 use crate::sys::filesystem::Filesystem;
