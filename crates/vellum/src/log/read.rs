@@ -240,7 +240,8 @@ impl Reader {
 
     /// Looks for more beyond the position; a reader that may write pads what the dead left.
     fn sees_more(&mut self) -> Result<bool> {
-        if self.is_being_filled() {
+        let is_held_back = self.is_held_back();
+        if is_held_back && self.is_believed_alive() {
             return Ok(false);
         }
         self.look();
@@ -254,7 +255,8 @@ impl Reader {
             return Err(truncated(&self.core, self.position, tail));
         }
         // Whoever commits pads for a durable reader.
-        if self.sight.end < tail_word::tail(core.words())
+        if is_held_back
+            && self.sight.end < tail_word::tail(core.words())
             && core.writer.is_some()
             && !self.is_durable
             && pad::is_held_back_by_the_dead(core.writer()?)
@@ -262,26 +264,26 @@ impl Reader {
             pad::repair_with_space(core.writer()?)?;
             self.look();
         }
-        if self.position == self.sight.end && self.position < tail_word::tail(self.core.words()) {
+        if is_held_back {
             self.held_back = (self.position, clock::micros() + BELIEVED_MICROS);
         }
         Ok(self.position < self.sight.end)
     }
 
-    /// Whether a writer that was alive a moment ago is filling what starts at the position. Most
-    /// are done within a microsecond, and checking whether one lives costs a few system calls.
-    fn is_being_filled(&self) -> bool {
+    /// Whether a reservation keeps records from this reader for longer than most appends take: what
+    /// began a moment ago is not held against anybody, for checking liveness costs a few system
+    /// calls.
+    fn is_held_back(&self) -> bool {
         let words = self.core.words();
-        let is_held_back = || {
-            let (end, tail) = (tail_word::published(words), tail_word::tail(words));
-            end == self.position && end < tail
-        };
-        for _ in 0..GLANCES {
-            if !is_held_back() {
-                return false;
-            }
+        (0..GLANCES).all(|_| {
             std::hint::spin_loop();
-        }
+            let (end, tail) = (tail_word::published(words), tail_word::tail(words));
+            end <= self.position && end < tail
+        })
+    }
+
+    /// Whether a moment ago the writer was alive that holds back what starts at the position.
+    fn is_believed_alive(&self) -> bool {
         self.held_back.0 == self.position && clock::micros() < self.held_back.1
     }
 
