@@ -104,10 +104,15 @@ fn is_stuck(reader: &Reader) -> bool {
 /// A reader that goes on behind what is missing of a text log; of a framed log, where the user asks
 /// for it.
 pub(super) fn reader(log: &Log, args: &CatArgs, from: Lsn) -> vellum::Result<Reader> {
-    let reader = log.reader(from)?;
+    let reader = as_asked(log.reader(from)?, log, args);
+    Ok(reader)
+}
+
+/// The reader, as far as the user wants to see, and behind what is missing.
+pub(super) fn as_asked(reader: Reader, log: &Log, args: &CatArgs) -> Reader {
     let mut reader = if args.durable { reader.durable() } else { reader };
     reader.skip_damage(skips_damage(log, args));
-    Ok(reader)
+    reader
 }
 
 /// Whether reading goes on behind what is missing.

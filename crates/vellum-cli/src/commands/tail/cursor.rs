@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
 
 use anyhow::{Context, bail};
-use vellum::{Cursor, ErrorKind, Layout, Log, Lsn, Reader, Record};
+use vellum::{Cursor, ErrorKind, Log, Lsn, Reader, Record};
 
 use crate::commands::cat::{self, LOOK_AT_OUTPUT, Printer};
 use crate::commands::open_to_write;
@@ -24,10 +24,10 @@ pub(super) fn run(args: &TailArgs, name: &str) -> Result<Outcome> {
     cursor.own()?;
     let position = cursor.position()?;
     let acks = args.ack.then(|| Acks::listen(&cursor, position));
+    let cat = as_cat(args);
     let mut tail = Tail {
-        printer: Printer::new(&as_cat(args), log.layout()),
-        skips_damage: args.skip_damage || log.layout() == Layout::Text,
-        is_durable: args.durable,
+        printer: Printer::new(&cat, log.layout()),
+        cat,
         has_positions: args.positions,
         moved_to: position,
         printed: position,
@@ -56,8 +56,7 @@ fn as_cat(args: &TailArgs) -> CatArgs {
 struct Tail {
     cursor: Arc<Cursor>,
     printer: Printer,
-    skips_damage: bool,
-    is_durable: bool,
+    cat: CatArgs,
     has_positions: bool,
     /// Where the cursor was moved last, or up to where standard output has taken records.
     moved_to: Lsn,
@@ -71,7 +70,7 @@ struct Tail {
 impl Tail {
     /// Prints to the end, or until nobody takes it.
     fn print(&mut self, log: &Log, follows: bool) -> Result<()> {
-        let mut reader = self.reader()?;
+        let mut reader = self.reader(log)?;
         let mut waits = false;
         loop {
             let position = reader.position();
@@ -88,7 +87,7 @@ impl Tail {
                 }
                 Err(error) if error.kind() == ErrorKind::Trimmed => {
                     self.take(position.min(log.published()))?;
-                    reader = self.reader()?;
+                    reader = self.reader(log)?;
                 }
                 Err(error) => {
                     self.take(position)?;
@@ -119,14 +118,10 @@ impl Tail {
     }
 
     /// A reader at what was finished, or behind what was removed meanwhile.
-    fn reader(&mut self) -> Result<Reader> {
+    fn reader(&mut self, log: &Log) -> Result<Reader> {
         loop {
             match self.cursor.reader() {
-                Ok(reader) => {
-                    let mut reader = if self.is_durable { reader.durable() } else { reader };
-                    reader.skip_damage(self.skips_damage);
-                    return Ok(reader);
-                }
+                Ok(reader) => return Ok(cat::as_asked(reader, log, &self.cat)),
                 Err(error) if error.kind() == ErrorKind::Trimmed => {
                     if let Some(gap) = self.cursor.skip_overrun()? {
                         output::say(&gap);
