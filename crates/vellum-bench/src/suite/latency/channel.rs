@@ -1,7 +1,7 @@
 //! What records go through: the log or pipe of a way, its writers, and its reader.
 
 use std::fs::File;
-use std::io::{ErrorKind, Write as _};
+use std::io::Write as _;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -14,9 +14,10 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use vellum::{Layout, Log, Options, Reader};
 
 use super::LatencyWay;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use crate::setting::Setting;
 use crate::verify::Splitter;
+use crate::ways::plain::open_append;
 use crate::ways::vellum_log::failed;
 use crate::ways::{Appender, Prepared, WayName};
 
@@ -31,7 +32,7 @@ pub(super) struct Channel {
     options: Options,
     dir: PathBuf,
     bytes: usize,
-    /// Whose writers these are, where another suite has them too.
+    /// The log or file; `None` for a pipe.
     prepared: Option<Box<dyn Prepared>>,
     pipe: Option<(OwnedFd, OwnedFd)>,
 }
@@ -51,36 +52,36 @@ impl Channel {
         dir: &Path,
         setting: &Setting,
     ) -> Result<Channel> {
-        let name = match way {
-            LatencyWay::VellumFramed => Some(WayName::VellumFramed),
-            LatencyWay::VellumText => Some(WayName::VellumText),
-            LatencyWay::Write | LatencyWay::WriteFdatasync => Some(WayName::Write),
-            LatencyWay::Writev => Some(WayName::Writev),
-            LatencyWay::Pipe | LatencyWay::VellumWal => None,
+        let medium = match way {
+            LatencyWay::VellumFramed => Some(WayName::VellumFramed.way(options)),
+            LatencyWay::VellumText => Some(WayName::VellumText.way(options)),
+            LatencyWay::VellumWal => Some(WayName::VellumFramed.way(&Options::wal())),
+            LatencyWay::Write | LatencyWay::WriteFdatasync => Some(WayName::Write.way(options)),
+            LatencyWay::Writev => Some(WayName::Writev.way(options)),
+            LatencyWay::Pipe => None,
         };
-        let prepared = name.map(|name| name.way(options).prepare(dir, setting)).transpose()?;
+        let prepared = medium.map(|medium| medium.prepare(dir, setting)).transpose()?;
         let pipe = (way == LatencyWay::Pipe).then(make_pipe).transpose()?;
         let (dir, options, bytes) = (dir.join("log"), options.clone(), setting.bytes);
-        if way == LatencyWay::VellumWal {
-            Options::wal().open(&dir).map_err(|error| failed(&error))?;
-        }
         Ok(Channel { way, options, dir, bytes, prepared, pipe })
     }
 
     /// The writer of one process; called there.
     pub(super) fn writer(&self, process: u32) -> Result<Box<dyn Appender>> {
         match (&self.prepared, &self.pipe) {
-            (_, Some((_, end))) => {
+            (Some(prepared), _) => match self.way {
+                LatencyWay::VellumWal => Ok(Box::new(WalWriter { log: self.open_wal()? })),
+                LatencyWay::WriteFdatasync => {
+                    let (writer, file) = (prepared.open(process)?, open_append(&self.dir)?);
+                    Ok(Box::new(SyncedWriter { writer, file }))
+                }
+                _ => prepared.open(process),
+            },
+            (None, Some((_, end))) => {
                 let pipe = end.try_clone().context(|| "duplicate the end of the pipe")?;
                 Ok(Box::new(PipeWriter { pipe: File::from(pipe) }))
             }
-            (Some(_), _) if self.way == LatencyWay::WriteFdatasync => {
-                let file = File::options().append(true).open(&self.dir);
-                let file = file.context(|| format!("open {}", self.dir.display()))?;
-                Ok(Box::new(SyncedWriter { file }))
-            }
-            (Some(prepared), _) => prepared.open(process),
-            (None, None) => Ok(Box::new(WalWriter { log: self.open_wal()? })),
+            (None, None) => unreachable!("a way has a log, a file or a pipe"),
         }
     }
 
@@ -100,15 +101,7 @@ impl Channel {
 
     /// Shows `visit` every record that was made durable.
     pub(super) fn read_back(&self, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
-        if let Some(prepared) = &self.prepared {
-            return prepared.read_back(visit);
-        }
-        let log = self.open_wal()?;
-        let mut reader = log.reader(log.begin()).map_err(|error| failed(&error))?;
-        while let Some(record) = reader.next().map_err(|error| failed(&error))? {
-            visit(record.payload);
-        }
-        Ok(())
+        self.prepared.as_ref().map_or(Ok(()), |prepared| prepared.read_back(visit))
     }
 
     fn open_wal(&self) -> Result<Log> {
@@ -142,20 +135,14 @@ impl Appender for PipeWriter {
 }
 
 struct SyncedWriter {
+    writer: Box<dyn Appender>,
+    /// The same file.
     file: File,
 }
 
 impl Appender for SyncedWriter {
     fn append(&mut self, record: &[u8]) -> Result<()> {
-        let written = loop {
-            match self.file.write(record) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                result => break result.context(|| "write")?,
-            }
-        };
-        if written != record.len() {
-            return Err(Error::failed("write wrote a part of a record"));
-        }
+        self.writer.append(record)?;
         self.file.sync_data().context(|| "fdatasync")
     }
 }
