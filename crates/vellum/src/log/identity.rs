@@ -198,7 +198,7 @@ impl Core {
     /// Notes with which identity the log was opened.
     pub(crate) fn take_identity(&mut self, identity: Option<Identity>) {
         let epoch = identity.as_ref().map_or(0, |identity| identity.epoch);
-        (self.identity, self.epoch) = (identity, std::sync::atomic::AtomicU64::new(epoch));
+        (self.identity, self.epoch) = (identity, epoch.into());
     }
 
     /// The identity as it is now. `None` in a log of an earlier version that nobody has opened for

@@ -40,7 +40,6 @@ use crate::segment::pieces::Pieces;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::shared::commit;
-
 use crate::shared::region::{CONTROL_LEN, Region};
 use crate::shared::tail_word;
 use crate::sys::filesystem::Filesystem;
