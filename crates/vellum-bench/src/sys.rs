@@ -1,5 +1,5 @@
 //! Calls that have no safe form: counting extents, setting up loop devices, leaving the mounts of
-//! the others, mapping a file.
+//! the others, writing a range back, mapping a file.
 //!
 //! # Safety
 //!
@@ -180,6 +180,18 @@ pub(crate) fn posix_fallocate(file: &File, len: u64) -> io::Result<()> {
         // The result is the error itself: neither -1 nor `errno` tells of it.
         number => Err(io::Error::from_raw_os_error(number)),
     }
+}
+
+/// Writes a range of the file back and waits for it: `sync_file_range` with all three flags. The
+/// device may keep the bytes in its cache, and how the file is laid out is not written at all.
+pub(crate) fn write_back(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    let range = libc::off_t::try_from(offset).ok().zip(libc::off_t::try_from(len).ok());
+    let (offset, len) = range.ok_or(io::ErrorKind::InvalidInput)?;
+    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+        | libc::SYNC_FILE_RANGE_WRITE
+        | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    // SAFETY: the call takes numbers only, and the descriptor is open.
+    checked(unsafe { libc::sync_file_range(file.as_raw_fd(), offset, len, flags) }).map(drop)
 }
 
 /// From now on this process, and those that it forks, are told of a file that may not grow (the

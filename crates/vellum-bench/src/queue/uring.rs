@@ -1,7 +1,8 @@
 //! io_uring, with many requests in flight.
 //!
 //! Zeroing is a request of its own, linked to the write that needs it: the kernel starts the write
-//! when the zeroing is done, and cancels it if that failed.
+//! when the zeroing is done, and cancels it if that failed. A sync is linked to the write before it
+//! in the same way.
 //!
 //! # Safety
 //!
@@ -37,21 +38,28 @@ pub(crate) struct UringQueue {
 #[derive(Clone, Copy)]
 enum Token {
     Zero,
+    Sync,
     Write { slot: usize },
 }
 
 impl Token {
     const ZERO: u64 = u64::MAX;
+    const SYNC: u64 = u64::MAX - 1;
 
     fn to_bits(self) -> u64 {
         match self {
             Token::Zero => Token::ZERO,
+            Token::Sync => Token::SYNC,
             Token::Write { slot } => slot as u64,
         }
     }
 
     fn of_bits(bits: u64) -> Token {
-        if bits == Token::ZERO { Token::Zero } else { Token::Write { slot: bits as usize } }
+        match bits {
+            Token::ZERO => Token::Zero,
+            Token::SYNC => Token::Sync,
+            slot => Token::Write { slot: slot as usize },
+        }
     }
 }
 
@@ -87,6 +95,27 @@ impl UringQueue {
         self
     }
 
+    /// Writes these `bytes` of the slot at `offset`, syncs the file's data when they are written,
+    /// and waits for both: one call of the kernel.
+    pub(crate) fn write_and_sync(
+        &mut self,
+        slot: usize,
+        bytes: Range<usize>,
+        offset: u64,
+    ) -> Result<()> {
+        let write = self.write_request(slot, bytes, offset).flags(squeue::Flags::IO_LINK);
+        self.push(&write)?;
+        let fd = types::Fd(self.file.as_raw_fd());
+        let sync = opcode::Fsync::new(fd).flags(types::FsyncFlags::DATASYNC).build();
+        self.push(&sync.user_data(Token::Sync.to_bits()))?;
+        let mut done = Vec::with_capacity(1);
+        while self.due > 0 {
+            self.enter(self.due)?;
+            self.reap(&mut done)?;
+        }
+        Ok(())
+    }
+
     fn push(&mut self, request: &squeue::Entry) -> Result<()> {
         // SAFETY: the file is open for as long as the ring, and the bytes, if it has any, are those
         // of a slot that was taken, which stay as they are (see above).
@@ -108,10 +137,10 @@ impl UringQueue {
         request.user_data(Token::Write { slot }.to_bits())
     }
 
-    /// Submits what there is and waits for a completion.
-    fn enter(&mut self) -> Result<()> {
+    /// Submits what there is and waits for so many completions.
+    fn enter(&mut self, completions: usize) -> Result<()> {
         loop {
-            match self.ring.submit_and_wait(1) {
+            match self.ring.submit_and_wait(completions) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 result => return result.map(drop).context(|| "io_uring_enter"),
             }
@@ -130,6 +159,7 @@ impl UringQueue {
                 (Token::Zero, result) => result
                     .map(drop)
                     .map_err(|e| Error::os_or_unsupported("fallocate with ZERO_RANGE", e)),
+                (Token::Sync, result) => result.map(drop).context(|| "io_uring fdatasync"),
                 (Token::Write { slot }, Ok(written)) => {
                     done.push(slot);
                     self.slots.give_back(slot, written)
@@ -180,7 +210,7 @@ impl WriteQueue for UringQueue {
         let before = done.len();
         // The zeroing before a write has a completion too.
         while self.due > 0 && done.len() == before {
-            self.enter()?;
+            self.enter(1)?;
             self.reap(done)?;
         }
         Ok(())
@@ -191,7 +221,7 @@ impl Drop for UringQueue {
     fn drop(&mut self) {
         let mut done = Vec::new();
         while self.due > 0 {
-            if self.enter().is_err() {
+            if self.enter(1).is_err() {
                 // The kernel may read them still.
                 std::mem::forget(std::mem::replace(&mut self.slots, Slots::new(0, 0)));
                 return;

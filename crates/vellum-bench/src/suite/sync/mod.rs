@@ -1,14 +1,17 @@
 //! Suite `sync`: 5 MiB in pieces of 4 KiB, each synced. What does the state of the file cost, and
-//! what the way of syncing?
+//! what the way of syncing? And with larger pieces, or several threads?
 //!
 //! All ways take turns in rounds (A B C … A B C …); the first round is not counted. After each, the
 //! file is read back and compared. What this system can't do is told with the reason.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::write::{Source, stamped};
-use super::{Arena, Entrant, Plan, Scope, Suite};
+use super::{Arena, Entrant, Plan, Scope, Suite, check_unique};
 use crate::bytes::size;
 use crate::error::{Context, Error, Result};
 use crate::process::figures;
@@ -16,13 +19,20 @@ use crate::report::{Better, Case};
 use crate::stats::ratios;
 
 mod ways;
+mod writers;
 
 pub use ways::SyncWay;
+use writers::Writer;
 
-/// What is synced at a time: a page, and a block of the usual filesystems.
-const PIECE_BYTES: u64 = 4096;
+/// Pieces are multiples of this: a page, and a block of the usual filesystems.
+const BLOCK_BYTES: u64 = 4096;
+/// More would only wait for one another.
+const THREADS_MAX: u32 = 256;
 /// For directories, journals and what else a filesystem keeps.
 const SPARE_BYTES: u64 = 64 << 20;
+/// A reader of the figures must know it.
+const RANGE_WARNING: &str = "sync-file-range promises nothing: it writes neither the metadata of \
+                             the file nor the cache of the device";
 /// No single measurement may take longer; it may be of many gigabytes.
 const LIMIT: Duration = Duration::from_secs(3600);
 
@@ -36,6 +46,10 @@ pub struct Config {
     pub bytes: u64,
     /// How much [`SyncWay::OneSync`] writes once more, beside the others; the default is none.
     pub big_bytes: Option<u64>,
+    /// How many bytes are synced at a time, multiples of 4096; the default is 4096.
+    pub pieces: Vec<u64>,
+    /// How many threads write, each a share of its own; the default is one.
+    pub threads: Vec<u32>,
     /// Which ways, in the order of their turns; the default is all. There are ratios only if
     /// [`SyncWay::Growing`] is among them.
     pub ways: Vec<SyncWay>,
@@ -48,6 +62,8 @@ impl Config {
             scope: Scope::new(directory, 5),
             bytes: 5 << 20,
             big_bytes: None,
+            pieces: vec![BLOCK_BYTES],
+            threads: vec![1],
             ways: SyncWay::ALL.to_vec(),
         }
     }
@@ -61,42 +77,49 @@ impl Config {
     }
 
     fn check(&self) -> Result<()> {
-        if self.ways.is_empty() {
-            return Err(Error::invalid("at least one way is needed"));
+        if self.ways.is_empty() || self.pieces.is_empty() || self.threads.is_empty() {
+            return Err(Error::invalid("at least one way, piece and count of threads is needed"));
         }
-        for bytes in [Some(self.bytes), self.big_bytes].into_iter().flatten() {
-            if bytes == 0 || !bytes.is_multiple_of(PIECE_BYTES) {
-                return Err(Error::invalid(format!(
-                    "{bytes} bytes can't be written in pieces of {PIECE_BYTES}"
-                )));
-            }
-        }
-        Ok(())
+        check_unique(&self.ways, "way")?;
+        check_unique(&self.pieces, "piece")?;
+        check_unique(&self.threads, "count of threads")?;
+        self.cells().iter().try_for_each(|cell| {
+            cell.check()?;
+            let amounts = [Some(self.bytes), self.big_bytes];
+            amounts.into_iter().flatten().try_for_each(|bytes| cell.check_bytes(bytes))
+        })
     }
 
-    /// The files that are written: each way's, and a big one.
-    fn files(&self) -> Vec<Pieces> {
-        let usual =
-            self.ways.iter().map(|way| Pieces { way: *way, bytes: self.bytes, is_big: false });
-        let big = |bytes| Pieces { way: SyncWay::OneSync, bytes, is_big: true };
-        usual.chain(self.big_bytes.map(big)).collect()
+    /// Every combination of the lists.
+    fn cells(&self) -> Vec<Cell> {
+        let cell = |&piece_bytes: &u64| {
+            self.threads.iter().map(move |&threads| Cell { piece_bytes, threads })
+        };
+        self.pieces.iter().flat_map(cell).collect()
     }
 
-    fn contest(&self, arena: &mut Arena<'_>) -> Result<Vec<Case>> {
-        let most = arena.place.usable_bytes().max(PIECE_BYTES) / PIECE_BYTES * PIECE_BYTES;
+    /// The files that are written in a cell: each way's, and a big one.
+    fn files(&self, cell: Cell) -> Vec<Pieces> {
+        let file = |way, bytes, is_big| Pieces { way, cell, bytes, is_big };
+        let usual = self.ways.iter().map(|way| file(*way, self.bytes, false));
+        let big = self.big_bytes.map(|bytes| file(SyncWay::OneSync, bytes, true));
+        usual.chain(big).collect()
+    }
+
+    fn contest(&self, cell: Cell, arena: &mut Arena<'_>) -> Result<Vec<Case>> {
         let mut entrants: Vec<Entrant<Pieces, f64>> = Vec::new();
-        for file in self.files() {
-            let fitted = Pieces { bytes: file.bytes.min(most), ..file };
+        for file in self.files(cell) {
+            let fitted = file.fitted(arena.place.usable_bytes());
             if fitted.bytes < file.bytes {
                 let (place, size) = (arena.place.filesystem, size(fitted.bytes));
                 arena.warn(format!("{place}: {size} are written, no more have room"));
             }
-            let probed = arena.aside(|dir| Pieces { bytes: PIECE_BYTES, ..file }.write(dir, 0))?;
-            entrants.push(Entrant::new(
-                format!("{} {}", fitted.bytes, file.way),
-                fitted,
-                probed.map(drop),
-            ));
+            if file.way == SyncWay::SyncFileRange {
+                arena.warn(RANGE_WARNING.to_string());
+            }
+            let probe = Pieces { bytes: cell.row_bytes(), ..file };
+            let probed = arena.aside(|dir| probe.write(dir, 0))?;
+            entrants.push(Entrant::new(file.name(), fitted, probed.map(drop)));
         }
         arena.rounds(&mut entrants, |file, turn| {
             // The warm-up of a big file would take long, and what it warms is small beside it.
@@ -124,7 +147,54 @@ impl Suite for Config {
     fn plan(&self) -> Result<Plan<'_>> {
         self.check()?;
         let bytes = self.bytes.max(self.big_bytes.unwrap_or(0)) + SPARE_BYTES;
-        Ok(Plan::new(bytes, self.files().len(), move |arena: &mut Arena<'_>| self.contest(arena)))
+        let cells = self.cells();
+        let turns = cells.iter().map(|cell| self.files(*cell).len()).sum();
+        Ok(Plan::new(bytes, turns, move |arena: &mut Arena<'_>| {
+            let cases = cells.iter().map(|cell| self.contest(*cell, arena));
+            cases.collect::<Result<Vec<_>>>().map(|cases| cases.concat())
+        }))
+    }
+}
+
+/// What all ways of a table have in common.
+#[derive(Clone, Copy)]
+struct Cell {
+    piece_bytes: u64,
+    threads: u32,
+}
+
+impl Cell {
+    /// One piece of each thread.
+    fn row_bytes(self) -> u64 {
+        self.piece_bytes * u64::from(self.threads)
+    }
+
+    fn check(self) -> Result<()> {
+        let Cell { piece_bytes, threads } = self;
+        if piece_bytes == 0 || !piece_bytes.is_multiple_of(BLOCK_BYTES) {
+            return Err(Error::invalid(format!(
+                "pieces of {piece_bytes} bytes: they must be multiples of {BLOCK_BYTES}"
+            )));
+        }
+        if !(1..=THREADS_MAX).contains(&threads) {
+            return Err(Error::invalid(format!(
+                "{threads} threads: from 1 to {THREADS_MAX} can write"
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_bytes(self, bytes: u64) -> Result<()> {
+        if bytes > 0 && bytes.is_multiple_of(self.row_bytes()) {
+            return Ok(());
+        }
+        let Cell { piece_bytes, threads } = self;
+        let each = if threads == 1 { String::new() } else { format!(" by {threads} threads") };
+        let row = self.row_bytes();
+        Err(Error::invalid(format!(
+            "{bytes} bytes can't be written in pieces of {piece_bytes}{each}: a multiple of {row} \
+             can"
+        )))
     }
 }
 
@@ -132,11 +202,30 @@ impl Suite for Config {
 #[derive(Clone, Copy)]
 struct Pieces {
     way: SyncWay,
+    cell: Cell,
     bytes: u64,
     is_big: bool,
 }
 
 impl Pieces {
+    /// The same with as much as has room: the same number of pieces for each thread, at least one.
+    fn fitted(self, room: u64) -> Pieces {
+        let row = self.cell.row_bytes();
+        Pieces { bytes: self.bytes.min(room / row * row).max(row), ..self }
+    }
+
+    /// Of its table.
+    fn title(self) -> String {
+        let Cell { piece_bytes, threads } = self.cell;
+        let by = if threads == 1 { String::new() } else { format!(", {threads} threads") };
+        format!("{} in pieces of {}{by}", size(self.bytes), size(piece_bytes))
+    }
+
+    fn name(self) -> String {
+        let Cell { piece_bytes, threads } = self.cell;
+        format!("{} {}, {} pieces, {threads} threads", self.bytes, self.way, size(piece_bytes))
+    }
+
     /// Milliseconds of one round, verified. In a process of its own: where a mapped file has no
     /// room, or its filesystem does not come along, that is killed.
     fn write(self, dir: &Path, round: u32) -> Result<f64> {
@@ -151,25 +240,73 @@ impl Pieces {
 
     /// Writes all pieces and returns how many milliseconds it took.
     fn write_to(self, path: &Path, round: u32) -> Result<f64> {
-        let Pieces { way, bytes, .. } = self;
-        let what = format!("write pieces, {way}");
-        let piece_bytes = if way == SyncWay::OneWrite { bytes } else { PIECE_BYTES } as usize;
-        way.prepare(path, bytes).trying(&what)?;
-        let mut source = Source::new(piece_bytes, round);
-        let mut writer = way.open(path, bytes, piece_bytes).trying(&what)?;
-        let begun = Instant::now();
-        for offset in (0..bytes).step_by(piece_bytes) {
-            writer.write(source.piece(offset, piece_bytes), offset).trying(&what)?;
-        }
-        if way.syncs_once() {
-            writer.sync().trying(&what)?;
-        }
-        Ok(begun.elapsed().as_secs_f64() * 1e3)
+        let what = format!("write pieces, {}", self.way);
+        self.way.prepare(path, self.bytes).trying(&what)?;
+        let shares = (0..u64::from(self.cell.threads)).map(|index| self.share(index, path, round));
+        let shares = shares.collect::<Result<Vec<_>>>().and_then(timed);
+        shares.map(|taken| taken.as_secs_f64() * 1e3).map_err(|error| error.within(&what))
+    }
+
+    /// What one thread writes.
+    fn share(self, index: u64, path: &Path, round: u32) -> Result<Share> {
+        let len = self.bytes / u64::from(self.cell.threads);
+        let piece_bytes = if self.way == SyncWay::OneWrite { len } else { self.cell.piece_bytes };
+        let piece_bytes = piece_bytes as usize;
+        Ok(Share {
+            writer: self.way.open(path, self.bytes, piece_bytes)?,
+            source: Source::new(piece_bytes, round),
+            range: index * len..(index + 1) * len,
+            piece_bytes,
+            syncs_once: self.way.syncs_once(),
+        })
     }
 
     fn syncs(self) -> u64 {
-        if self.way.syncs_once() { 1 } else { self.bytes / PIECE_BYTES }
+        let Cell { piece_bytes, threads } = self.cell;
+        if self.way.syncs_once() { threads.into() } else { self.bytes / piece_bytes }
     }
+}
+
+/// The part of the file that one thread writes.
+struct Share {
+    writer: Box<dyn Writer>,
+    source: Source,
+    range: Range<u64>,
+    piece_bytes: usize,
+    syncs_once: bool,
+}
+
+impl Share {
+    fn write(&mut self) -> Result<()> {
+        for offset in self.range.clone().step_by(self.piece_bytes) {
+            self.writer.write(self.source.piece(offset, self.piece_bytes), offset)?;
+        }
+        if self.syncs_once { self.writer.sync() } else { Ok(()) }
+    }
+}
+
+/// All shares at the same time, each by a thread of its own: from the start of the first thread to
+/// the end of the last. The clock of a thread that waited for them would start late where there are
+/// fewer cores than threads.
+fn timed(mut shares: Vec<Share>) -> Result<Duration> {
+    let gate = &Barrier::new(shares.len());
+    let spans = thread::scope(|scope| {
+        let threads = shares.iter_mut().map(|share| {
+            scope.spawn(move || {
+                gate.wait();
+                let begun = Instant::now();
+                share.write().map(|()| (begun, Instant::now()))
+            })
+        });
+        let threads: Vec<_> = threads.collect();
+        let joined = |thread: thread::ScopedJoinHandle<'_, Result<_>>| {
+            thread.join().unwrap_or_else(|_| Err(Error::failed("a thread panicked")))
+        };
+        threads.into_iter().map(joined).collect::<Result<Vec<_>>>()
+    })?;
+    let (begun, ended): (Vec<_>, Vec<_>) = spans.into_iter().unzip();
+    let both = begun.into_iter().min().zip(ended.into_iter().max());
+    Ok(both.map_or(Duration::ZERO, |(begun, ended)| ended - begun))
 }
 
 /// `growing` is what that way took, round by round. Another amount can't be compared with it, and
@@ -178,9 +315,10 @@ fn case(entrant: &Entrant<Pieces, f64>, growing: &[f64], arena: &Arena<'_>) -> C
     let file = entrant.way;
     let growing = if file.is_big { &[] } else { growing };
     let case = arena
-        .case(format!("{} in pieces of {}", size(file.bytes), size(PIECE_BYTES)))
+        .case(file.title())
         .key("bytes", file.bytes)
-        .key("piece bytes", PIECE_BYTES)
+        .key("piece bytes", file.cell.piece_bytes)
+        .key("threads", file.cell.threads)
         .key("syncs", file.syncs())
         .key("case", file.way)
         .metric("time", "ms", Better::Lower, entrant.samples().to_vec())

@@ -8,25 +8,33 @@
 //! | `fallocate-zero-range` | allocated, then `FALLOC_FL_ZERO_RANGE` | `pwrite`, `fsync` |
 //! | `keep-size` | allocated with `FALLOC_FL_KEEP_SIZE` | `pwrite`, `fsync` |
 //! | `write-zeroes` | `FALLOC_FL_WRITE_ZEROES` (Linux 6.17) | `pwrite`, `fsync` |
+//! | `fdatasync` | written with zeros | `pwrite`, `fdatasync` |
+//! | `o-sync` | written with zeros | `pwrite` with `O_SYNC` |
 //! | `o-dsync` | written with zeros | `pwrite` with `O_DSYNC` |
-//! | `o-direct` | written with zeros | `pwrite` with `O_DIRECT`, `fsync` |
 //! | `rwf-dsync` | written with zeros | `pwritev2` with `RWF_DSYNC` |
+//! | `o-direct` | written with zeros | `pwrite` with `O_DIRECT`, `fsync` |
+//! | `o-direct-dsync` | written with zeros | `pwrite` with `O_DIRECT` and `O_DSYNC`, as a staged log commits |
+//! | `io-uring-fdatasync` | written with zeros | a write and an `fdatasync` linked to it, in one `io_uring_enter` |
 //! | `mmap-msync` | written with zeros | a store, `msync` |
+//! | `sync-file-range` | written with zeros | `pwrite`, `sync_file_range`: it promises nothing after a power cut |
 //! | `one-write` | empty | all in one `pwrite`, one `fsync` |
 //! | `one-sync` | empty | `pwrite`; one `fsync` in the end |
+//!
+//! With several threads each writes a share of its own, from one end to the other. Then `one-write`
+//! and `one-sync` sync once for each thread.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, IoSlice};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::ReadWriteFlags;
 
+use super::writers::{Direct, Linked, Mapped, Plain, Range, Rwf, Sync, Writer};
+use crate::error::{Context, Result};
 use crate::names::named;
 use crate::suite::commit::write_zeros;
 use crate::sys::{self, FileMap};
-use crate::ways::direct::AlignedBuffer;
 
 named! {
     /// The name of a way.
@@ -44,14 +52,24 @@ named! {
         KeepSize = "keep-size",
         /// Onto zeros that the device wrote.
         WriteZeroes = "write-zeroes",
+        /// `fdatasync` instead of `fsync`, onto written zeros.
+        Fdatasync = "fdatasync",
+        /// `O_SYNC`, onto written zeros.
+        OSync = "o-sync",
         /// `O_DSYNC`, onto written zeros.
         ODsync = "o-dsync",
-        /// `O_DIRECT`, onto written zeros.
-        ODirect = "o-direct",
         /// `RWF_DSYNC`, onto written zeros.
         RwfDsync = "rwf-dsync",
+        /// `O_DIRECT`, onto written zeros.
+        ODirect = "o-direct",
+        /// `O_DIRECT` and `O_DSYNC`, onto written zeros: what a staged log does to commit.
+        ODirectDsync = "o-direct-dsync",
+        /// A write and a linked `fdatasync` by io_uring, onto written zeros.
+        UringFdatasync = "io-uring-fdatasync",
         /// A store into a mapping and `msync`, onto written zeros.
         MmapMsync = "mmap-msync",
+        /// `sync_file_range`, onto written zeros: it promises nothing after a power cut.
+        SyncFileRange = "sync-file-range",
         /// All pieces in one write, with one sync.
         OneWrite = "one-write",
         /// All pieces, then one sync.
@@ -77,98 +95,52 @@ impl SyncWay {
             }
             SyncWay::KeepSize => fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes)?,
             SyncWay::WriteZeroes => fallocate(&file, sys::WRITE_ZEROES, 0, bytes)?,
-            SyncWay::Overwrite
-            | SyncWay::ODsync
-            | SyncWay::ODirect
-            | SyncWay::RwfDsync
-            | SyncWay::MmapMsync => write_zeros(&file, bytes)?,
+            _ => write_zeros(&file, bytes)?,
         }
         file.sync_all()
     }
 
-    /// Opens the file for pieces of `piece_bytes`.
+    /// Opens the file of so many bytes for pieces of `piece_bytes`.
     pub(super) fn open(
         self,
         path: &Path,
         bytes: u64,
         piece_bytes: usize,
-    ) -> io::Result<Box<dyn Writer>> {
-        let flags = match self {
-            SyncWay::ODsync => libc::O_DSYNC,
-            SyncWay::ODirect => libc::O_DIRECT,
-            _ => 0,
-        };
-        let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)?;
+    ) -> Result<Box<dyn Writer>> {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).custom_flags(self.open_flags()).open(path);
+        let file = file.trying("open")?;
         Ok(match self {
-            SyncWay::ODirect => Box::new(Direct { file, buffer: AlignedBuffer::new(piece_bytes) }),
+            SyncWay::ODirect => Box::new(Direct::new(file, piece_bytes, Sync::All)),
+            SyncWay::ODirectDsync => Box::new(Direct::new(file, piece_bytes, Sync::ByWriting)),
+            SyncWay::UringFdatasync => Box::new(Linked::new(file, piece_bytes)?),
             SyncWay::RwfDsync => Box::new(Rwf { file }),
-            SyncWay::MmapMsync => Box::new(Mapped { map: FileMap::new(&file, bytes as usize)? }),
-            SyncWay::ODsync | SyncWay::OneWrite | SyncWay::OneSync => {
-                Box::new(Plain { file, syncs_each: false })
+            SyncWay::SyncFileRange => Box::new(Range { file }),
+            SyncWay::MmapMsync => {
+                let map = FileMap::new(&file, bytes as usize).trying("map")?;
+                Box::new(Mapped { map })
             }
-            _ => Box::new(Plain { file, syncs_each: true }),
+            _ => Box::new(Plain { file, sync: self.sync_of_each() }),
         })
     }
-}
 
-/// Gets pieces into a file.
-pub(super) trait Writer {
-    /// Writes a piece; it has reached the device on return, unless the way syncs once.
-    fn write(&mut self, piece: &[u8], offset: u64) -> io::Result<()>;
-
-    /// What a way that syncs once does in the end.
-    fn sync(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-struct Plain {
-    file: File,
-    syncs_each: bool,
-}
-
-impl Writer for Plain {
-    fn write(&mut self, piece: &[u8], offset: u64) -> io::Result<()> {
-        self.file.write_all_at(piece, offset)?;
-        if self.syncs_each { self.file.sync_all() } else { Ok(()) }
+    fn open_flags(self) -> libc::c_int {
+        match self {
+            SyncWay::OSync => libc::O_SYNC,
+            SyncWay::ODsync => libc::O_DSYNC,
+            SyncWay::ODirect => libc::O_DIRECT,
+            SyncWay::ODirectDsync => libc::O_DIRECT | libc::O_DSYNC,
+            _ => 0,
+        }
     }
 
-    fn sync(&mut self) -> io::Result<()> {
-        self.file.sync_all()
-    }
-}
-
-struct Direct {
-    file: File,
-    buffer: AlignedBuffer,
-}
-
-impl Writer for Direct {
-    fn write(&mut self, piece: &[u8], offset: u64) -> io::Result<()> {
-        self.buffer.as_mut_slice().copy_from_slice(piece);
-        self.file.write_all_at(self.buffer.as_slice(), offset)?;
-        self.file.sync_all()
-    }
-}
-
-struct Rwf {
-    file: File,
-}
-
-impl Writer for Rwf {
-    fn write(&mut self, piece: &[u8], offset: u64) -> io::Result<()> {
-        let slices = [IoSlice::new(piece)];
-        let written = rustix::io::pwritev2(&self.file, &slices, offset, ReadWriteFlags::DSYNC)?;
-        if written == piece.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
-    }
-}
-
-struct Mapped {
-    map: FileMap,
-}
-
-impl Writer for Mapped {
-    fn write(&mut self, piece: &[u8], offset: u64) -> io::Result<()> {
-        self.map.store_and_sync(offset as usize, piece)
+    /// What follows a `pwrite` of a piece.
+    fn sync_of_each(self) -> Sync {
+        match self {
+            SyncWay::Fdatasync => Sync::Data,
+            SyncWay::OSync | SyncWay::ODsync => Sync::ByWriting,
+            way if way.syncs_once() => Sync::InTheEnd,
+            _ => Sync::All,
+        }
     }
 }

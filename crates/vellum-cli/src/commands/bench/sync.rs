@@ -16,6 +16,8 @@ pub(in crate::commands) fn run(args: &BenchSyncArgs) -> Result<Outcome> {
 fn config(args: &BenchSyncArgs, dir: &Path) -> Config {
     let mut config = if args.quick { Config::quick(dir) } else { Config::new(dir) };
     take(&mut config.ways, &args.cases);
+    take(&mut config.pieces, &args.piece);
+    take(&mut config.threads, &args.threads);
     config.bytes = args.bytes.unwrap_or(config.bytes);
     config.big_bytes = args.big;
     config
