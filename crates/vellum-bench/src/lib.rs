@@ -18,6 +18,7 @@
 //! | `setting`, `record`, `verify` | how much is appended, what it looks like, is it all there |
 //! | `bytes` | numbers of bytes, written and read |
 //! | `stats`, `latency` | minimum, median, maximum; what single calls took |
+//! | `faster` | when one way counts as faster than another |
 //! | `sys` | extents of files, loop devices, mount namespaces |
 //! | `ways` | one file for each way to append |
 //! | `queue` | many direct writes in flight at once |
@@ -47,6 +48,7 @@ mod call_times;
 mod compare;
 mod conditions;
 mod error;
+mod faster;
 mod footprint;
 mod histogram;
 mod names;

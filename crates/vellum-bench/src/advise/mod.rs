@@ -30,8 +30,8 @@ mod store;
 mod traps;
 mod way;
 
+pub use crate::faster::Evidence;
 pub use advised::Advised;
-pub use choice::Evidence;
 pub use detect::{Disk, Feature, Surroundings};
 pub use recommend::{Recommendation, Rival, Setting, Sureness};
 pub use store::check_replaceable;

@@ -4,10 +4,11 @@ use serde::{Serialize, Serializer};
 use vellum::Fill;
 
 use super::Purpose;
-use super::choice::{Choice, Evidence, choose};
+use super::choice::{Choice, choose};
 use super::measure::Entrant;
 use super::way::{FileWay, LogWay, Way};
 use crate::bytes::size;
+use crate::faster::Evidence;
 use crate::stats::ratios;
 
 /// How sure a recommendation is.

@@ -16,7 +16,7 @@
 //! difference to them.
 
 /// How often chance may be taken for a difference.
-pub(super) const ALPHA: f64 = 0.05;
+pub(super) const ALPHA: f64 = crate::faster::LEVEL;
 
 /// So many ways to deal are tried. The smallest chance that can be told is one in this many.
 const DEALS: usize = 2000;

@@ -8,13 +8,11 @@ use super::super::{Better, Case, Metric, Report};
 use super::charts::{better, headlines, spread};
 use super::names::row_name;
 use super::number::number;
+use crate::faster::{beats, leads};
 use crate::stats::Spread;
 
 /// So many rows that are as good are named.
 const MOST_NAMED: usize = 2;
-
-/// Of so many rounds, two equal rows lie apart in one of 35 cases; of three in one of 10.
-const ENOUGH_ROUNDS: usize = 4;
 
 /// A file that has fewer of its blocks was not made as the others were.
 const ALLOCATED_PERCENT_MIN: f64 = 50.0;
@@ -33,11 +31,11 @@ struct Finding {
 /// How sure it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// No round of another row came near.
+    /// It beats every other row.
     Clear,
-    /// The same of rounds so few that it may be chance.
+    /// It was better in every round, of rounds so few that it may be chance.
     Likely,
-    /// Rounds of other rows were as good.
+    /// Another row was as good, as far as the rounds tell.
     Noise,
     /// One round has no noise to compare with.
     OneRound,
@@ -88,9 +86,10 @@ pub(super) fn summary(documents: &[Report]) -> Option<Markup> {
         p .hint {
             "The best row of each table by its first figure; calls that make a file without "
             "allocating it are not compared. "
-            em { "Clear" } " means that its worst round was better than every round of the next row; "
-            em { "likely" } " the same, of fewer than " (ENOUGH_ROUNDS) " rounds; "
-            em { "within noise" } " that rounds of other rows were as good, and which is best may be chance."
+            em { "Clear" } ": round by round it was better than each other row so often that a coin would "
+            "do as well in one of twenty runs at most, and by 5 % in the median; "
+            em { "likely" } ": by as much in every round, of fewer than five; "
+            em { "within noise" } ": which is best may be chance."
         }
     })
 }
@@ -149,15 +148,18 @@ fn finding(suite: &str, load: &str, group: &Group<'_>) -> Option<Finding> {
     let (best, others) = rivals.split_first()?;
     let keys = group.key_columns();
     let name = |rival: &Rival<'_>| row_name(rival.row, &keys);
-    let (equals, beaten): (Vec<&Rival<'_>>, Vec<&Rival<'_>>) =
-        others.iter().partition(|other| overlaps(&best.spread, &other.spread));
-    let rounds = figure.samples(best.row).len();
-    let verdict = match (others.len(), rounds) {
+    let scores = |rival: &Rival<'_>| scores(figure.samples(rival.row), better);
+    let ours = scores(best);
+    let (beaten, equals): (Vec<&Rival<'_>>, Vec<&Rival<'_>>) = others.iter().partition(|other| {
+        let theirs = scores(other);
+        beats(&ours, &theirs) || leads(&ours, &theirs)
+    });
+    let verdict = match (others.len(), ours.len()) {
         (0, _) => Verdict::Alone,
         (_, 1) => Verdict::OneRound,
         _ if !equals.is_empty() => Verdict::Noise,
-        (_, rounds) if rounds < ENOUGH_ROUNDS => Verdict::Likely,
-        _ => Verdict::Clear,
+        _ if others.iter().all(|other| beats(&ours, &scores(other))) => Verdict::Clear,
+        _ => Verdict::Likely,
     };
     let next = beaten.first().map(|next| {
         let ratio = ratio(better, best.spread.median, next.spread.median);
@@ -195,8 +197,10 @@ fn ranked<'a>(group: &Group<'a>, figure: &Figure<'_>, better: Better) -> Vec<Riv
     rivals
 }
 
-fn overlaps(one: &Spread, other: &Spread) -> bool {
-    one.min <= other.max && other.min <= one.max
+/// One for each round, more is better.
+fn scores(samples: &[f64], better: Better) -> Vec<f64> {
+    let score = |sample: &f64| if better == Better::Lower { sample.recip() } else { *sample };
+    samples.iter().map(score).collect()
 }
 
 /// How many times as good, above 1.
@@ -233,13 +237,13 @@ mod tests {
     }
 
     #[test]
-    fn the_best_is_clear_only_beyond_the_ranges() {
-        let slow = row("slow", &[1.0, 1.1, 1.1, 1.2]);
-        let found_clear = found(&[slow.clone(), row("fast", &[2.0, 2.2, 2.2, 2.4])]);
+    fn the_best_is_clear_only_if_it_beats_all_others() {
+        let slow = row("slow", &[1.0, 1.1, 1.1, 1.2, 2.1]);
+        let fast = row("fast", &[2.0, 2.2, 2.2, 2.4, 4.2]);
+        let found_clear = found(&[slow.clone(), fast.clone()]);
         assert_eq!((found_clear.best.as_str(), found_clear.verdict), ("fast", Verdict::Clear));
         assert_eq!(found_clear.against, "2.00 × better than slow");
-        let noisy =
-            found(&[slow, row("fast", &[2.0, 2.2, 2.2, 2.4]), row("wild", &[0.1, 2.1, 2.1])]);
+        let noisy = found(&[slow, fast, row("wild", &[0.1, 2.1, 2.1, 2.5, 4.0])]);
         assert_eq!((noisy.best.as_str(), noisy.verdict), ("fast", Verdict::Noise));
         assert_eq!(noisy.against, "no different from wild; 2.00 × better than slow");
     }
