@@ -73,7 +73,9 @@ pub use conditions::{Conditions, Device, Filesystem, Machine, Writeback};
 pub use error::{Error, ErrorKind, Result};
 pub use place::Scope;
 pub use progress::{Event, Progress, Silent};
-pub use report::{Better, Case, Key, Metric, Report, Series, html, html_with_recommendation};
+pub use report::{
+    Better, Case, Key, Metric, Report, Series, html, html_with_recommendation, number,
+};
 pub use scratch::{ScratchKind, give_back};
 pub use setting::Setting;
 pub use stats::Spread;

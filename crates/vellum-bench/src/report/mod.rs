@@ -21,6 +21,7 @@ mod tables;
 pub use case::{Better, Case, Key, Metric, Series};
 pub use html::{html, html_with_recommendation};
 pub(crate) use json::text as json_text;
+pub use table::number;
 pub(crate) use table::wrapped;
 
 /// The form that this version writes and reads.

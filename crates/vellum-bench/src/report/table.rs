@@ -135,8 +135,8 @@ pub(crate) fn range_as(number: Writing, samples: &[f64]) -> String {
     Spread::of(samples).map_or_else(dash, text)
 }
 
-/// A number with about three digits that count.
-pub(crate) fn number(value: f64) -> String {
+/// A number with about three digits that count, as every table has them.
+pub fn number(value: f64) -> String {
     let decimals = match value.abs() {
         0.0 => 0,
         size if size >= 99.95 => 0,

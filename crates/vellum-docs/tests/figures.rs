@@ -1,0 +1,255 @@
+//! The figures of the pages are those of the results in `docs/results`.
+//!
+//! A table of a page stands between two comments, of which the first says what it shows:
+//!
+//! ```text
+//! <!-- figures: append.json; where case = vellum-text, write; show bytes, case, ns/record -->
+//! …
+//! <!-- end of figures -->
+//! ```
+//!
+//! `where` picks cases by keys (`table` is the heading), `show` names keys and metrics. Without
+//! `where` all cases that have figures are shown. A figure in a sentence stands alone, and says which
+//! sample it is; it may have fewer digits than the result:
+//!
+//! ```text
+//! <!-- figure: sync.json; where case = growing; show time median -->240<!-- end -->
+//! ```
+//!
+//! `VELLUM_BLESS=1` writes the tables anew. Single figures are for a person to correct.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use vellum_bench::{Case, Metric, Report, Spread, number};
+
+const TABLE: &str = "<!-- figures: ";
+const TABLE_END: &str = "<!-- end of figures -->";
+const FIGURE: &str = "<!-- figure: ";
+const FIGURE_END: &str = "<!-- end -->";
+
+/// What a comment asks for.
+#[derive(Debug)]
+struct Query {
+    file: String,
+    conditions: Vec<(String, Vec<String>)>,
+    shown: Vec<String>,
+}
+
+impl Query {
+    fn parse(text: &str) -> Result<Query, String> {
+        let mut parts = text.split(';').map(str::trim);
+        let file = parts.next().filter(|file| !file.is_empty()).ok_or("no file is named")?;
+        let mut query = Query { file: file.into(), conditions: Vec::new(), shown: Vec::new() };
+        for part in parts {
+            match part.split_once(' ') {
+                Some(("where", condition)) => {
+                    let (key, values) = condition.split_once('=').ok_or("`where` needs a `=`")?;
+                    query.conditions.push((key.trim().into(), list(values)));
+                }
+                Some(("show", names)) => query.shown = list(names),
+                _ => return Err(format!("\"{part}\" is neither `where …` nor `show …`")),
+            }
+        }
+        if query.shown.is_empty() { Err("`show` is missing".into()) } else { Ok(query) }
+    }
+
+    /// The cases that are meant, in the order of the results.
+    fn cases<'a>(&self, reports: &'a [Report]) -> Vec<&'a Case> {
+        let is_meant = |case: &&Case| {
+            let mut conditions = self.conditions.iter();
+            conditions.all(|(key, values)| values.iter().any(|value| value == key_of(case, key)))
+        };
+        let cases = reports.iter().flat_map(|report| &report.cases);
+        cases.filter(|case| !case.metrics.is_empty()).filter(is_meant).collect()
+    }
+
+    fn table(&self, reports: &[Report]) -> Result<String, String> {
+        let cases = self.cases(reports);
+        let first = cases.first().ok_or("no case is meant")?;
+        let head = self.shown.iter().map(|name| heading(first, name));
+        let rule = self.shown.iter().map(|name| rule(first, name).to_string());
+        let mut text = line(head) + &line(rule);
+        for case in &cases {
+            let cells = self.shown.iter().map(|name| cell(case, name));
+            text += &line(cells.collect::<Result<Vec<_>, _>>()?.into_iter());
+        }
+        Ok(text)
+    }
+
+    /// The one figure that is meant: `show METRIC median`, or `min`, or `max`.
+    fn figure(&self, reports: &[Report]) -> Result<f64, String> {
+        let [case] = self.cases(reports)[..] else {
+            return Err(format!("{} cases are meant, not one", self.cases(reports).len()));
+        };
+        let [shown] = &self.shown[..] else { return Err("one metric can be shown".into()) };
+        let (name, which) = shown.rsplit_once(' ').ok_or("`show` needs a metric and which")?;
+        let metric = case.figure(name).ok_or(format!("no metric is called \"{name}\""))?;
+        let spread = Spread::of(&metric.samples).ok_or("there are no samples")?;
+        match which {
+            "median" => Ok(spread.median),
+            "min" => Ok(spread.min),
+            "max" => Ok(spread.max),
+            _ => Err(format!("\"{which}\" is not median, min or max")),
+        }
+    }
+}
+
+fn list(text: &str) -> Vec<String> {
+    text.split(',').map(|part| part.trim().to_string()).collect()
+}
+
+fn line(cells: impl Iterator<Item = String>) -> String {
+    format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+}
+
+fn key_of<'a>(case: &'a Case, key: &str) -> &'a str {
+    if key == "table" { &case.table } else { case.value(key).unwrap_or_default() }
+}
+
+fn heading(case: &Case, name: &str) -> String {
+    let with_unit = |metric: &Metric| match metric.unit.as_str() {
+        "" => name.to_string(),
+        unit => format!("{name}, {unit}"),
+    };
+    case.figure(name).map_or_else(|| name.to_string(), with_unit)
+}
+
+/// Numbers stand at the right.
+fn rule(case: &Case, name: &str) -> &'static str {
+    let is_number = |text: &str| text.parse::<f64>().is_ok();
+    if case.figure(name).is_some() || is_number(key_of(case, name)) { "--:" } else { "---" }
+}
+
+/// A key, or the median of a metric and the range of its rounds.
+fn cell(case: &Case, name: &str) -> Result<String, String> {
+    let Some(metric) = case.figure(name) else {
+        let value = key_of(case, name);
+        let known = if value.is_empty() { Err(()) } else { Ok(value.to_string()) };
+        return known.map_err(|()| format!("a case has neither key nor metric \"{name}\""));
+    };
+    let Spread { min, median, max } = Spread::of(&metric.samples).ok_or("there are no samples")?;
+    let range = format!(" ({}–{})", number(min), number(max));
+    Ok(number(median) + if metric.samples.len() > 1 { &range } else { "" })
+}
+
+/// Whether `text` is the figure, rounded to the digits that it has.
+fn is_figure(text: &str, figure: f64) -> bool {
+    let Ok(written) = text.trim().parse::<f64>() else { return false };
+    let decimals = text.trim().split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let mut step = 10_f64.powi(-(decimals as i32));
+    if decimals == 0 {
+        let zeros = text.trim().len() - text.trim().trim_end_matches('0').len();
+        step *= 10_f64.powi(zeros as i32);
+    }
+    (written - figure).abs() <= step / 2.0 * (1.0 + 1e-9)
+}
+
+/// The text with its tables as the results have them, and what is wrong with single figures.
+fn corrected(
+    text: &str,
+    read: &dyn Fn(&str) -> Result<Vec<Report>, String>,
+) -> (String, Vec<String>) {
+    let (mut kept, mut rest, mut wrong) = (String::new(), text, Vec::new());
+    while let Some(at) = rest.find(TABLE) {
+        let (before, from) = rest.split_at(at);
+        let Some((comment, behind)) = from.split_once(" -->\n") else { break };
+        let Some((old, after)) = behind.split_once(TABLE_END) else {
+            wrong.push(format!("{comment}: its end is missing"));
+            break;
+        };
+        let table = Query::parse(&comment[TABLE.len()..])
+            .and_then(|query| query.table(&read(&query.file)?));
+        let table = table.unwrap_or_else(|error| {
+            wrong.push(format!("{comment}: {error}"));
+            old.to_string()
+        });
+        kept += &format!("{before}{comment} -->\n{table}{TABLE_END}");
+        rest = after;
+    }
+    kept += rest;
+    wrong.extend(kept.split(FIGURE).skip(1).filter_map(|figure| wrong_figure(figure, read)));
+    (kept, wrong)
+}
+
+fn wrong_figure(text: &str, read: &dyn Fn(&str) -> Result<Vec<Report>, String>) -> Option<String> {
+    let (comment, behind) = text.split_once(" -->")?;
+    let written = behind.split_once(FIGURE_END).map_or("", |(written, _)| written);
+    let figure = Query::parse(comment).and_then(|query| query.figure(&read(&query.file)?));
+    match figure {
+        Ok(figure) if is_figure(written, figure) => None,
+        Ok(figure) => Some(format!("{comment}: it is {figure}, not \"{written}\"")),
+        Err(error) => Some(format!("{comment}: {error}")),
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn read(file: &str) -> Result<Vec<Report>, String> {
+    let path = root().join("docs/results").join(file);
+    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Report::from_json(&text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn pages() -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages = entries.filter(|path| path.extension().is_some_and(|end| end == "md"));
+    pages.chain([root().join("README.md")]).collect()
+}
+
+#[test]
+fn the_figures_of_the_pages_are_those_of_the_results() {
+    let mut wrong = Vec::new();
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        let (right, problems) = corrected(&text, &read);
+        wrong.extend(problems.into_iter().map(|problem| format!("{}: {problem}", page.display())));
+        if right != text && std::env::var_os("VELLUM_BLESS").is_some() {
+            fs::write(&page, right).unwrap();
+        } else if right != text {
+            wrong.push(format!("{}: a table is not that of its results", page.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "VELLUM_BLESS=1 writes the tables anew:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_figure_that_was_changed_is_found() {
+    let report = r#"{"format": 1, "suite": "sync", "rounds": 3, "warnings": [],
+        "conditions": CONDITIONS, "cases": [
+        {"table": "t", "keys": [{"name": "case", "value": "a"}, {"name": "bytes", "value": "8"}],
+         "metrics": [{"name": "time", "unit": "ms", "better": "lower", "samples": [2.46, 2.1, 3.0]}],
+         "verified": true, "skipped": null, "failed": null},
+        {"table": "t", "keys": [{"name": "case", "value": "b"}], "metrics": [],
+         "verified": false, "skipped": "no", "failed": null}]}"#;
+    let conditions = r#"{"date": "", "vellum": "", "software": [], "command_line": [],
+        "vellum_options": "", "machine": {"cpu": null, "cores": 2, "memory_bytes": null},
+        "kernel": "", "directory": "/", "filesystem": null, "device": null, "writeback":
+        {"dirty_ratio": null, "dirty_bytes": null, "dirty_background_ratio": null,
+         "dirty_background_bytes": null, "dirty_expire_centisecs": null,
+         "dirty_writeback_centisecs": null}, "load_average": null}"#;
+    let report = report.replace("CONDITIONS", conditions);
+    let read = |_: &str| Report::from_json(&report).map_err(|error| error.to_string());
+    let table = "<!-- figures: f.json; where case = a, c; show case, bytes, time -->\n\
+                 | case | bytes | time, ms |\n| --- | --: | --: |\n| a | 8 | 2.46 (2.10–3.00) |\n\
+                 <!-- end of figures -->\n";
+    let figure = |written: &str| {
+        format!("<!-- figure: f.json; where case = a; show time median -->{written}<!-- end -->")
+    };
+    let page = format!("{table}{} and {} ms", figure("2.5"), figure("2"));
+    assert_eq!(corrected(&page, &read), (page.clone(), vec![]));
+    let changed = page.replace("2.46 (", "2.45 (");
+    assert_eq!(corrected(&changed, &read).0, page);
+    let wrong = |page: &str| corrected(page, &read).1.len();
+    assert_eq!((wrong(&figure("2.4")), wrong(&figure("3")), wrong(&figure("2.46"))), (1, 1, 0));
+    assert_eq!(wrong(&table.replace("show case", "show nothing")), 1);
+    assert_eq!(wrong(&table.replace("= a, c", "= b")), 1, "a case without figures");
+}
+
+#[test]
+fn a_round_figure_may_be_written_for_one_nearby() {
+    assert!(is_figure("240", 243.0) && is_figure("12", 12.2) && is_figure("12.2", 12.24));
+    assert!(!is_figure("240", 246.0) && !is_figure("12.2", 12.3) && !is_figure("", 1.0));
+}
