@@ -9,8 +9,8 @@
 //! ```
 //!
 //! `where` picks cases by keys (`table` is the heading), `show` names keys and metrics. Without
-//! `where` all cases that have figures are shown. A figure in a sentence stands alone, and says which
-//! sample it is; it may have fewer digits than the result:
+//! `where` all cases that have figures are shown. A figure in a sentence stands alone, and says
+//! which sample it is; it may have fewer digits than the result:
 //!
 //! ```text
 //! <!-- figure: sync.json; where case = growing; show time median -->240<!-- end -->
@@ -220,7 +220,8 @@ fn a_figure_that_was_changed_is_found() {
     let report = r#"{"format": 1, "suite": "sync", "rounds": 3, "warnings": [],
         "conditions": CONDITIONS, "cases": [
         {"table": "t", "keys": [{"name": "case", "value": "a"}, {"name": "bytes", "value": "8"}],
-         "metrics": [{"name": "time", "unit": "ms", "better": "lower", "samples": [2.46, 2.1, 3.0]}],
+         "metrics": [{"name": "time", "unit": "ms", "better": "lower",
+                      "samples": [2.46, 2.1, 3.0]}],
          "verified": true, "skipped": null, "failed": null},
         {"table": "t", "keys": [{"name": "case", "value": "b"}], "metrics": [],
          "verified": false, "skipped": "no", "failed": null}]}"#;

@@ -10,6 +10,7 @@ use crate::conditions::{free_bytes, memory_bytes};
 use crate::error::{Error, Result};
 use crate::names::named;
 use crate::place::Scope;
+use crate::suite::check_unique;
 
 /// Files are made of whole blocks of this size, for `O_DIRECT` takes no less.
 const BLOCK_BYTES: u64 = 4096;
@@ -46,6 +47,9 @@ pub struct Config {
     /// How long the file is, or the files together; the default is 1 GiB. Less is taken, with a
     /// warning, where disk or memory would not hold it.
     pub bytes: u64,
+    /// For [`Table::Create`]: how long the file is, a table for each; the default is `bytes` alone.
+    /// A size beyond `bytes` needs as much room.
+    pub sizes: Vec<u64>,
     /// Which tables; the default is all.
     pub tables: Vec<Table>,
     /// For [`Table::Simple`]: how much is written at a time; the default is ten sizes from 1 KiB to
@@ -71,6 +75,7 @@ impl Config {
         Config {
             scope: Scope::new(directory, 3),
             bytes: 1 << 30,
+            sizes: Vec::new(),
             tables: Table::ALL.to_vec(),
             chunks: [1, 4, 8, 16, 64, 1 << 10, 16 << 10, 64 << 10, 512 << 10, 1 << 20]
                 .map(|kib| kib << 10)
@@ -108,12 +113,14 @@ impl Config {
             let text = "at least one table, chunk, number of threads and state are needed";
             return Err(Error::invalid(text));
         }
-        if self.bytes < BYTES_MIN || !self.bytes.is_multiple_of(BLOCK_BYTES) {
+        let is_odd = |bytes: &&u64| **bytes < BYTES_MIN || !bytes.is_multiple_of(BLOCK_BYTES);
+        if let Some(bytes) = self.sizes.iter().chain([&self.bytes]).find(is_odd) {
             return Err(Error::invalid(format!(
-                "a file of {} bytes can't be measured: 1 MiB at least, and whole blocks of 4 KiB",
-                self.bytes
+                "a file of {bytes} bytes can't be measured: 1 MiB at least, and whole blocks of \
+                 4 KiB"
             )));
         }
+        check_unique(&self.sizes, "size")?;
         for (chunk, unit) in self
             .chunks
             .iter()
@@ -139,13 +146,19 @@ impl Config {
         bytes + bytes / SPARE_SHARE + SPARE_BYTES
     }
 
+    /// The longest file that is asked for.
+    pub(super) fn longest(&self) -> u64 {
+        self.sizes.iter().copied().chain([self.bytes]).max().unwrap_or(self.bytes)
+    }
+
     /// How long the file can be, and why not as long as it should be.
     ///
     /// # Errors
     ///
     /// Not even the smallest has room.
     pub(super) fn fit(&self, home: &Path) -> Result<(u64, Option<String>)> {
-        let mut bytes = self.bytes;
+        let asked = self.longest();
+        let mut bytes = asked;
         let mut reason = String::new();
         // The file may be in memory itself, and so may what is written; the rest is not ours.
         let memory = memory_bytes("MemAvailable").unwrap_or(u64::MAX);
@@ -165,7 +178,7 @@ impl Config {
             return Ok((bytes, None));
         }
         bytes -= bytes % BYTES_MIN;
-        let (asked, taken) = (size(self.bytes), size(bytes));
+        let (asked, taken) = (size(asked), size(bytes));
         if bytes == 0 {
             return Err(Error::no_space(format!("not even a file of 1 MiB has room: {reason}")));
         }
@@ -191,6 +204,8 @@ mod tests {
         refused(|config| config.threads = vec![0]);
         refused(|config| config.threads = vec![1000]);
         refused(|config| config.tables.clear());
+        refused(|config| config.sizes = vec![4096]);
+        refused(|config| config.sizes = vec![1 << 20, 1 << 20]);
     }
 
     #[test]

@@ -32,6 +32,7 @@
 use std::time::Duration;
 
 use super::{Arena, Entrant, Plan, Scope, Suite, check_known};
+use crate::bytes::size;
 use crate::error::{Error, Result};
 use crate::report::Case;
 
@@ -77,55 +78,80 @@ impl Suite for Config {
     /// minute.
     fn plan(&self) -> Result<Plan<'_>> {
         self.check()?;
-        let (bytes, reason) = self.fit(&self.scope.directory)?;
-        let tables = tables(self, bytes)?;
-        let turns = tables.iter().map(Vec::len).sum();
-        let plan = Plan::new(Config::needed(bytes), turns, move |arena: &mut Arena<'_>| {
-            let contests = tables.iter().map(|table| contest(table, bytes, self.limit, arena));
-            Ok(contests.collect::<Result<Vec<_>>>()?.concat())
+        let (most, reason) = self.fit(&self.scope.directory)?;
+        let contests = contests(self, most)?;
+        let turns = contests.iter().map(|contest| contest.entries.len()).sum();
+        let plan = Plan::new(Config::needed(most), turns, move |arena: &mut Arena<'_>| {
+            let cases = contests.iter().map(|contest| contest.run(self.limit, arena));
+            Ok(cases.collect::<Result<Vec<_>>>()?.concat())
         });
         Ok(Plan { warnings: Vec::from_iter(reason), ..plan })
     }
 }
 
-/// All ways of a table against each other, each in a process of its own.
-fn contest(
-    entries: &[Entry],
+/// All ways of a table against each other, with files of one size.
+struct Contest {
+    entries: Vec<Entry>,
     bytes: u64,
-    limit: Duration,
-    arena: &mut Arena<'_>,
-) -> Result<Vec<Case>> {
-    let entrants = entries.iter().map(|entry| Entrant::new(entry.title(), entry, Ok(())));
-    let mut entrants: Vec<Entrant<&Entry, Sample>> = entrants.collect();
-    arena.rounds(&mut entrants, |entry, turn| {
-        let site = Site { dir: turn.dir, bytes, round: turn.round };
-        let sample = Sample::told_by(limit, || entry.job.run(&site))?;
-        entry.job.verify(&site)?;
-        Ok(sample)
-    })?;
-    let case = |entrant| figures::case(&entrants, entrant, bytes, arena);
-    Ok(entrants.iter().map(case).collect())
+    /// Is the size in the heading? Rows of other sizes are not there to be compared.
+    names_size: bool,
 }
 
-/// The ways that are asked for, by table.
-fn tables(config: &Config, bytes: u64) -> Result<Vec<Vec<Entry>>> {
-    let entries = |table: &Table| match table {
-        Table::Create => create::entries(),
-        Table::Mmap => mapped::entries(config),
-        Table::Simple => simple::entries(config, bytes),
-        Table::Parallel => parallel::entries(config),
+impl Contest {
+    /// Each way runs in a process of its own.
+    fn run(&self, limit: Duration, arena: &mut Arena<'_>) -> Result<Vec<Case>> {
+        let Contest { entries, bytes, names_size } = self;
+        let entrants = entries.iter().map(|entry| Entrant::new(entry.title(), entry, Ok(())));
+        let mut entrants: Vec<Entrant<&Entry, Sample>> = entrants.collect();
+        arena.rounds(&mut entrants, |entry, turn| {
+            let site = Site { dir: turn.dir, bytes: *bytes, round: turn.round };
+            let sample = Sample::told_by(limit, || entry.job.run(&site))?;
+            entry.job.verify(&site)?;
+            Ok(sample)
+        })?;
+        let case = |entrant| {
+            let mut case = figures::case(&entrants, entrant, *bytes, arena);
+            if *names_size {
+                case.table = format!("{}, {}", case.table, size(*bytes));
+            }
+            case
+        };
+        Ok(entrants.iter().map(case).collect())
+    }
+}
+
+/// The ways that are asked for, by table; no file is longer than `most`.
+fn contests(config: &Config, most: u64) -> Result<Vec<Contest>> {
+    let bytes = config.bytes.min(most);
+    let one = |entries| vec![Contest { entries, bytes, names_size: false }];
+    let of_table = |table: &Table| match table {
+        Table::Create => creations(config, most),
+        Table::Mmap => one(mapped::entries(config)),
+        Table::Simple => one(simple::entries(config, bytes)),
+        Table::Parallel => one(parallel::entries(config)),
     };
-    let mut tables: Vec<Vec<Entry>> = config.tables.iter().map(entries).collect();
-    let known: Vec<&str> = tables.iter().flat_map(|table| entry::ways(table)).collect();
+    let mut contests: Vec<Contest> = config.tables.iter().flat_map(of_table).collect();
+    let known: Vec<&str> =
+        contests.iter().flat_map(|contest| entry::ways(&contest.entries)).collect();
     check_known(&config.ways, &known, "is not a way here")?;
     if !config.ways.is_empty() {
         let is_asked = |entry: &Entry| config.ways.iter().any(|way| way == entry.way());
-        tables.iter_mut().for_each(|table| table.retain(is_asked));
+        contests.iter_mut().for_each(|contest| contest.entries.retain(is_asked));
     }
-    if tables.iter().all(Vec::is_empty) {
+    if contests.iter().all(|contest| contest.entries.is_empty()) {
         return Err(Error::invalid("no case is left of what is asked for"));
     }
-    Ok(tables)
+    Ok(contests)
+}
+
+/// The table `create`, for each size that has room.
+fn creations(config: &Config, most: u64) -> Vec<Contest> {
+    let sizes = if config.sizes.is_empty() { &[config.bytes][..] } else { &config.sizes };
+    let mut sizes: Vec<u64> = sizes.iter().map(|bytes| *bytes.min(&most)).collect();
+    sizes.dedup();
+    let names_size = sizes.len() > 1;
+    let contest = |bytes| Contest { entries: create::entries(), bytes, names_size };
+    sizes.into_iter().map(contest).collect()
 }
 
 #[cfg(test)]

@@ -3,11 +3,14 @@
 //! What is compared with is what costs a program no thought: a file for each thread, empty at
 //! first, through the page cache.
 
+use std::ops::Range;
+
 use super::cache::Cache;
 use super::clock::{once, together};
 use super::config::{Config, Table};
 use super::entry::{Entry, Job, Sample, Site};
 use super::files::Files;
+use super::mapped::shares;
 use super::ring::Ring;
 use super::source::Source;
 use super::state::State;
@@ -18,8 +21,40 @@ use crate::error::{Context, Result};
 /// How many writes a ring has under way.
 const DEPTHS: [usize; 2] = [8, 32];
 
-/// One file, of which each thread writes every so many pieces.
+/// Which bytes of one file a thread writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Split {
+    /// Every so many pieces: threads write side by side.
+    Interleaved,
+    /// A contiguous share.
+    Shares,
+}
+
+impl Split {
+    /// What the thread's pieces begin at.
+    fn offsets(self, site: &Site<'_>, threads: u32, thread: u32, piece: usize) -> Pieces {
+        match self {
+            Split::Interleaved => {
+                let first = piece as u64 * u64::from(thread);
+                Pieces { range: first..site.bytes, step: piece * threads as usize }
+            }
+            Split::Shares => {
+                let (first, len) = shares(site.bytes, threads)[thread as usize];
+                Pieces { range: first..first + len, step: piece }
+            }
+        }
+    }
+}
+
+/// A thread's pieces, one in each step.
+struct Pieces {
+    range: Range<u64>,
+    step: usize,
+}
+
+/// One file, which several threads write.
 struct OneFile {
+    split: Split,
     cache: Cache,
     state: State,
     threads: u32,
@@ -33,10 +68,11 @@ impl Job for OneFile {
         let file = &file;
         let workers = (0..self.threads).map(|thread| {
             let mut source = Source::new(self.piece_bytes, site.round);
+            let Pieces { range, step } =
+                self.split.offsets(site, self.threads, thread, self.piece_bytes);
             move || {
-                let step = self.piece_bytes * self.threads as usize;
-                for offset in (self.first(thread)..site.bytes).step_by(step) {
-                    let len = (site.bytes - offset).min(self.piece_bytes as u64) as usize;
+                for offset in range.clone().step_by(step) {
+                    let len = (range.end - offset).min(self.piece_bytes as u64) as usize;
                     let written = self.cache.write_at(file, source.piece(offset, len), offset);
                     written.trying("pwrite")?;
                 }
@@ -46,13 +82,6 @@ impl Job for OneFile {
         let write = together(workers.collect())?;
         let sync = once(|| made.sync_all().trying("fsync"))?;
         Ok(Sample::new(preparation, write, sync))
-    }
-}
-
-impl OneFile {
-    /// Where a thread's first piece lies.
-    fn first(&self, thread: u32) -> u64 {
-        self.piece_bytes as u64 * u64::from(thread)
     }
 }
 
@@ -67,7 +96,13 @@ pub(super) fn entries(config: &Config) -> Vec<Entry> {
         }
         for cache in [Cache::Buffered, Cache::Direct, Cache::Dropped] {
             for state in states(config, cache) {
-                entries.push(one_file(config, cache, state, threads));
+                entries.push(one_file(config, Split::Interleaved, cache, state, threads));
+            }
+        }
+        // The share of one thread is the file.
+        for cache in [Cache::Buffered, Cache::Direct].into_iter().filter(|_| threads > 1) {
+            for state in states(config, cache) {
+                entries.push(one_file(config, Split::Shares, cache, state, threads));
             }
         }
         entries.extend([false, true].map(|sync| vellum(config, sync, threads)));
@@ -89,10 +124,11 @@ fn states(config: &Config, cache: Cache) -> impl Iterator<Item = State> {
     config.states.clone().into_iter().filter(is_asked)
 }
 
-fn one_file(config: &Config, cache: Cache, state: State, threads: u32) -> Entry {
+fn one_file(config: &Config, split: Split, cache: Cache, state: State, threads: u32) -> Entry {
     let piece_bytes = config.piece_bytes as usize;
-    let job = OneFile { cache, state, threads, piece_bytes };
-    case(config, job, &format!("pwrite{}", cache.suffix()), state).threads(threads)
+    let job = OneFile { split, cache, state, threads, piece_bytes };
+    let call = if split == Split::Shares { "pwrite shares" } else { "pwrite" };
+    case(config, job, &format!("{call}{}", cache.suffix()), state).threads(threads)
 }
 
 fn files(config: &Config, cache: Cache, state: State, threads: u32) -> Entry {

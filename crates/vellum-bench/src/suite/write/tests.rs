@@ -94,8 +94,10 @@ fn reason(job: impl Job + 'static) -> Case {
     let place = Place { dir: dir.path(), filesystem: "here", is_scratch: false };
     let (mut silent, mut warnings) = (Silent, Vec::new());
     let mut arena = Arena::new(&place, 1, &mut silent, &mut warnings);
-    let entries = [Entry::new(Table::Simple, job), Entry::new(Table::Simple, Writes(Fault::None))];
-    let mut rows = contest(&entries, BYTES, LIMIT, &mut arena).unwrap();
+    let entries =
+        vec![Entry::new(Table::Simple, job), Entry::new(Table::Simple, Writes(Fault::None))];
+    let mut rows =
+        Contest { entries, bytes: BYTES, names_size: false }.run(LIMIT, &mut arena).unwrap();
     let good = rows.pop().unwrap();
     assert!(good.verified && !good.metrics.is_empty(), "the run goes on: {good:?}");
     let row = rows.pop().unwrap();
@@ -220,4 +222,17 @@ fn what_makes_no_sense_is_refused() {
     let error = config.run(&mut Silent).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidOption);
     assert!(error.to_string().contains("pwritev x128"), "{error}");
+}
+
+#[test]
+fn files_of_several_sizes_are_made_and_each_has_its_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = small(dir.path());
+    config.tables = vec![Table::Create];
+    config.sizes = vec![1 << 20, 2 << 20];
+    let report = config.run(&mut Silent).unwrap();
+    let mut tables: Vec<&str> = report.cases.iter().map(|case| case.table.as_str()).collect();
+    tables.dedup();
+    assert_eq!(tables, ["create, 1 MiB", "create, 2 MiB"]);
+    assert!(report.cases.iter().all(|case| case.failed.is_none()));
 }

@@ -16,6 +16,7 @@ pub(in crate::commands) fn run(args: &BenchWriteArgs) -> Result<Outcome> {
 fn config(args: &BenchWriteArgs, dir: &Path) -> Config {
     let mut config = if args.quick { Config::quick(dir) } else { Config::new(dir) };
     take(&mut config.tables, &args.tables);
+    take(&mut config.sizes, &args.sizes);
     take(&mut config.chunks, &args.chunks);
     take(&mut config.threads, &args.threads);
     take(&mut config.states, &args.states);

@@ -25,6 +25,10 @@ pub(crate) struct BenchWriteArgs {
     /// How long the file is, or all files of a case together [default: 1GiB]
     #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
     pub(crate) bytes: Option<u64>,
+    /// How long the file is, for the table `create`, as 1M,64M,1G: a table for each [default: as
+    /// --bytes]
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = values::bytes)]
+    pub(crate) sizes: Vec<u64>,
     /// How much is written at a time, for the table `simple`
     /// [default: 1K,4K,8K,16K,64K,1M,16M,64M,512M,1G]
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = values::bytes)]
