@@ -1,8 +1,8 @@
-//! Many direct writes in flight at once, with Linux AIO or io_uring.
+//! Many direct writes in flight at once, with Linux AIO, io_uring or a pool of threads.
 //!
 //! A queue owns its file and a buffer for each of its *slots*. Whoever writes fills the buffer of a
 //! free slot and hands the slot in; it comes back when its write has been done. What was handed in
-//! reaches the kernel with the next [`WriteQueue::wait`], all in one call.
+//! reaches the kernel with the next [`WriteQueue::wait`] at the latest.
 
 use std::fs::{File, OpenOptions};
 use std::ops::Range;
@@ -15,9 +15,11 @@ use crate::ways::direct::AlignedBuffer;
 mod aio;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod uring;
 
 pub(crate) use aio::AioQueue;
+pub(crate) use threads::ThreadQueue;
 pub(crate) use uring::UringQueue;
 
 /// Writes that are on their way.

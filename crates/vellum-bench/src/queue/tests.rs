@@ -10,11 +10,12 @@ const DEPTH: usize = 8;
 
 type Open = fn(File, usize, usize) -> Result<Box<dyn WriteQueue>>;
 
-fn queues() -> [Open; 3] {
+fn queues() -> [Open; 4] {
     [
         |file, depth, bytes| Ok(Box::new(AioQueue::new(file, depth, bytes)?)),
         |file, depth, bytes| Ok(Box::new(UringQueue::new(file, depth, bytes)?)),
         |file, depth, bytes| Ok(Box::new(UringQueue::new(file, depth, bytes)?.registered())),
+        |file, depth, bytes| Ok(Box::new(ThreadQueue::new(file, depth, bytes)?)),
     ]
 }
 

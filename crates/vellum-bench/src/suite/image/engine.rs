@@ -1,10 +1,10 @@
-//! The interfaces of the kernel that have many writes in flight.
+//! What has many writes in flight.
 
 use std::path::Path;
 
 use crate::error::Result;
 use crate::names::named;
-use crate::queue::{AioQueue, UringQueue, WriteQueue, open_direct};
+use crate::queue::{AioQueue, ThreadQueue, UringQueue, WriteQueue, open_direct};
 
 named! {
     /// How writes are handed to the kernel.
@@ -14,6 +14,8 @@ named! {
         Aio = "aio",
         /// io_uring.
         Uring = "io_uring",
+        /// A pool of threads with one `pwrite` each.
+        Threads = "threads",
     }
 }
 
@@ -29,6 +31,7 @@ impl ImageEngine {
         Ok(match self {
             ImageEngine::Aio => Box::new(AioQueue::new(file, depth, bytes)?),
             ImageEngine::Uring => Box::new(UringQueue::new(file, depth, bytes)?),
+            ImageEngine::Threads => Box::new(ThreadQueue::new(file, depth, bytes)?),
         })
     }
 }

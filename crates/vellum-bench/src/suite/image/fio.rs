@@ -64,6 +64,7 @@ fn arguments(engine: ImageEngine, load: &Load) -> Vec<String> {
     let engine = match engine {
         ImageEngine::Aio => "libaio",
         ImageEngine::Uring => "io_uring",
+        ImageEngine::Threads => "posixaio",
     };
     let percentiles = PERCENTILES.map(|percentile| percentile.to_string()).join(":");
     let step_ms = load.duration.as_millis() as usize / step_count(load.duration);

@@ -53,7 +53,7 @@ pub struct Config {
     /// Which states of the image, in the order of their turns; the default is all. There are
     /// ratios only if [`ImageState::Metadata`] is among them.
     pub states: Vec<ImageState>,
-    /// By which engines; the default is both.
+    /// By which engines; the default is all.
     pub engines: Vec<ImageEngine>,
     /// The length of an image; the default is 2 GiB. Less where there is no room for it.
     pub bytes: u64,
@@ -67,7 +67,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// All states, both engines, three rounds, in `directory`.
+    /// All states, all engines, three rounds, in `directory`.
     pub fn new(directory: impl Into<PathBuf>) -> Config {
         Config {
             scope: Scope::new(directory, 3),

@@ -17,7 +17,7 @@ use crate::lowargs::{examples, values};
 /// and what making it took. Each case gets a new image in each round; the first round is short and
 /// not counted. After each, every block is compared with what was written there last.
 ///
-/// The full run takes about ten minutes on each filesystem, --quick half of one.
+/// The full run takes about fifteen minutes on each filesystem, --quick half of one.
 #[derive(Args, Debug)]
 #[command(after_help = examples::BENCH_IMAGE)]
 pub(crate) struct BenchImageArgs {
@@ -25,7 +25,8 @@ pub(crate) struct BenchImageArgs {
     /// extsize-64k, extsize-1m [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) states: Vec<ImageState>,
-    /// Who carries the writes to the kernel: aio, io_uring [default: both; io_uring with --quick]
+    /// Who carries the writes to the kernel: aio, io_uring, threads [default: all; io_uring with
+    /// --quick]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) engines: Vec<ImageEngine>,
     /// How long an image is [default: 2GiB; 256MiB with --quick; less where there is no room]
