@@ -21,7 +21,7 @@ fn json_has_the_promised_shape_and_nothing_is_left() {
     let report: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&report["suite"], &report["rounds"]), (&"image".into(), &1.into()));
     let cases = report["cases"].as_array().unwrap();
-    assert_eq!(cases.len(), 14);
+    assert_eq!(cases.len(), 21);
     for case in cases {
         assert_eq!(case["verified"] == true, case["skipped"].is_null(), "{case}");
         assert_eq!(case["verified"] == true, case["metrics"][0]["median"].is_number());

@@ -18,14 +18,14 @@ fn json_has_the_promised_shape_and_nothing_is_left() {
     let report: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&report["suite"], &report["rounds"]), (&"sync".into(), &1.into()));
     let cases = report["cases"].as_array().unwrap();
-    assert_eq!(cases.len(), 13);
+    assert_eq!(cases.len(), 18);
     for case in cases {
         assert_eq!(case["verified"] == true, case["skipped"].is_null(), "{case}");
         assert_eq!(case["verified"] == true, case["metrics"][0]["median"].is_number());
     }
     assert_eq!((key(&cases[0], "case").as_str(), number(&cases[0], "syncs")), ("growing", 16));
     assert_eq!(
-        (key(&cases[12], "case").as_str(), number(&cases[12], "bytes")),
+        (key(&cases[17], "case").as_str(), number(&cases[17], "bytes")),
         ("one-sync", 1 << 20)
     );
     assert_eq!(fs::read_dir(place.dir()).unwrap().count(), 0);
