@@ -16,6 +16,7 @@ pub mod commit;
 pub mod image;
 pub mod latency;
 pub mod loggers;
+pub mod read;
 pub mod saturate;
 pub mod sync;
 pub mod write;
@@ -69,7 +70,7 @@ pub trait Suite {
 
 /// The suites of `vellum bench all`, in the order in which they run, with their usual or their
 /// quick settings.
-pub fn suites(directory: &Path, is_quick: bool) -> [Box<dyn Suite>; 7] {
+pub fn suites(directory: &Path, is_quick: bool) -> [Box<dyn Suite>; 8] {
     if is_quick {
         return [
             Box::new(append::Config::quick(directory)),
@@ -78,6 +79,7 @@ pub fn suites(directory: &Path, is_quick: bool) -> [Box<dyn Suite>; 7] {
             Box::new(write::Config::quick(directory)),
             Box::new(image::Config::quick(directory)),
             Box::new(latency::Config::quick(directory)),
+            Box::new(read::Config::quick(directory)),
             Box::new(saturate::Config::quick(directory)),
         ];
     }
@@ -88,6 +90,7 @@ pub fn suites(directory: &Path, is_quick: bool) -> [Box<dyn Suite>; 7] {
         Box::new(write::Config::new(directory)),
         Box::new(image::Config::new(directory)),
         Box::new(latency::Config::new(directory)),
+        Box::new(read::Config::new(directory)),
         Box::new(saturate::Config::new(directory)),
     ]
 }

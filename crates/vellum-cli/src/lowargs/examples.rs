@@ -157,6 +157,12 @@ Examples:
   vellum bench latency --rate 100000 --bytes 40 --writers 1 --html latency.html
   vellum bench latency --ways vellum-wal,write-fdatasync --committers 1,16";
 
+pub(super) const BENCH_READ: &str = "\
+Examples:
+  vellum bench read --quick
+  vellum bench read --bytes 128 --ways framed,text,lines,bytes --rounds 9
+  vellum bench read --total 1G --ways framed-recover --html read.html";
+
 pub(super) const BENCH_SYNC: &str = "\
 Examples:
   vellum bench sync --dir /mnt/data --json result.json

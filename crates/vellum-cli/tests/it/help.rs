@@ -24,6 +24,7 @@ const COMMANDS: &[&[&str]] = &[
     &["bench", "commit"],
     &["bench", "image"],
     &["bench", "latency"],
+    &["bench", "read"],
     &["bench", "sync"],
     &["bench", "write"],
     &["bench", "report"],

@@ -17,6 +17,7 @@ fn seconds(suite: &dyn Suite, is_quick: bool) -> u64 {
         "write" => (30, 1800),
         "image" => (30, 600),
         "latency" => (25, 1200),
+        "read" => (15, 120),
         _ => (30, 360),
     };
     if is_quick { quick } else { full }

@@ -6,6 +6,7 @@ mod commit;
 mod compare;
 mod image;
 mod latency;
+mod read;
 mod report;
 mod sync;
 mod write;
@@ -21,6 +22,7 @@ pub(crate) use commit::BenchCommitArgs;
 pub(crate) use compare::BenchCompareArgs;
 pub(crate) use image::{BenchImageArgs, CheckWith};
 pub(crate) use latency::BenchLatencyArgs;
+pub(crate) use read::BenchReadArgs;
 pub(crate) use report::BenchReportArgs;
 pub(crate) use sync::BenchSyncArgs;
 pub(crate) use write::BenchWriteArgs;
@@ -43,6 +45,7 @@ pub(crate) enum BenchSuite {
     Commit(BenchCommitArgs),
     Image(BenchImageArgs),
     Latency(BenchLatencyArgs),
+    Read(BenchReadArgs),
     Sync(BenchSyncArgs),
     Write(BenchWriteArgs),
     Compare(BenchCompareArgs),

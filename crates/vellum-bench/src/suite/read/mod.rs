@@ -1,0 +1,227 @@
+//! Suite `read`: what does it cost to read a log in order, at random or backwards, and to recover
+//! it?
+//!
+//! Each case writes its log, then reads it in the page cache, in one thread; only the reading is
+//! timed. All cases of a table take turns in rounds (A B C … A B C …); the first round is not
+//! counted. Each runs in a process of its own. After the clock has stopped, the log is read once
+//! more in the same way, and every record is compared with what was written.
+//!
+//! How long a record takes to a reader that follows is in [`latency`](super::latency).
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::{Arena, Entrant, Plan, Scope, Suite, check_unique};
+use crate::bytes::size;
+use crate::error::{Error, Result};
+use crate::process::figures;
+use crate::record::{RECORDS_MAX, Records, STAMPED_BYTES_MIN};
+use crate::report::{Better, Case};
+use crate::stats::ratios;
+
+mod stored;
+mod ways;
+
+use stored::Stored;
+pub use ways::ReadWay;
+use ways::Table;
+
+/// Records longer than this are no log's.
+const RECORD_BYTES_MAX: usize = 16 << 20;
+/// Of the data: a log, and the copy of it that is recovered, each with its headers.
+const COPIES: u64 = 3;
+/// For segments that are made ahead.
+const SPARE_BYTES: u64 = 256 << 20;
+/// No single measurement may take longer.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// Where, and how many rounds; the default is 5.
+    pub scope: Scope,
+    /// How long a record is; the default is 128 and 4096.
+    pub bytes: Vec<usize>,
+    /// The records of a log together; the default is 64 MiB.
+    pub total_bytes: u64,
+    /// Which ways, in the order of their turns; the default is all. There are ratios only in tables
+    /// whose baseline is among them: `lines` and `pread`.
+    pub ways: Vec<ReadWay>,
+}
+
+impl Config {
+    /// All ways, five rounds, in `directory`.
+    pub fn new(directory: impl Into<PathBuf>) -> Config {
+        Config {
+            scope: Scope::new(directory, 5),
+            bytes: vec![128, 4096],
+            total_bytes: 64 << 20,
+            ways: ReadWay::ALL.to_vec(),
+        }
+    }
+
+    /// The same with 8 MiB and two rounds: seconds.
+    pub fn quick(directory: impl Into<PathBuf>) -> Config {
+        let mut config = Config::new(directory);
+        config.total_bytes = 8 << 20;
+        config.scope.rounds = 2;
+        config
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.ways.is_empty() || self.bytes.is_empty() {
+            return Err(Error::invalid("at least one way and one length of records are needed"));
+        }
+        check_unique(&self.ways, "way")?;
+        check_unique(&self.bytes, "length")?;
+        let range = STAMPED_BYTES_MIN..=RECORD_BYTES_MAX;
+        for bytes in &self.bytes {
+            if !range.contains(bytes) {
+                return Err(Error::invalid(format!(
+                    "records of {bytes} bytes: from {STAMPED_BYTES_MIN} to {RECORD_BYTES_MAX} can \
+                     be verified"
+                )));
+            }
+            if !(1..=RECORDS_MAX).contains(&(self.total_bytes / *bytes as u64)) {
+                return Err(Error::invalid(format!(
+                    "{} bytes are no log of records of {bytes} bytes",
+                    self.total_bytes
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The tables that have ways, each for every length.
+    fn loads(&self) -> Vec<(Table, Load)> {
+        let of_table = |table: Table| {
+            let load = |bytes: &usize| Load { bytes: *bytes, total_bytes: self.total_bytes };
+            self.bytes.iter().map(move |bytes| (table, load(bytes)))
+        };
+        let tables = Table::ALL.into_iter().filter(|table| self.ways_of(*table).next().is_some());
+        tables.flat_map(of_table).collect()
+    }
+
+    fn ways_of(&self, table: Table) -> impl Iterator<Item = ReadWay> {
+        self.ways.iter().copied().filter(move |way| way.table() == table)
+    }
+
+    fn contest(&self, table: Table, load: Load, arena: &mut Arena<'_>) -> Result<Vec<Case>> {
+        let title = |way: ReadWay| format!("{} of {}, {way}", size(load.total_bytes), load.bytes);
+        let entrants = self.ways_of(table).map(|way| Entrant::new(title(way), way, Ok(())));
+        let mut entrants: Vec<Entrant<ReadWay, f64>> = entrants.collect();
+        arena.rounds(&mut entrants, |way, turn| load.measure(*way, turn.dir))?;
+        let base = entrants.iter().find(|entrant| entrant.way.is_baseline());
+        let base = base.map_or(&[][..], |entrant| entrant.samples());
+        Ok(entrants.iter().map(|entrant| case(entrant, table, load, base, arena)).collect())
+    }
+}
+
+impl Suite for Config {
+    fn name(&self) -> &'static str {
+        "read"
+    }
+
+    fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    fn scope_mut(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
+
+    fn plan(&self) -> Result<Plan<'_>> {
+        self.check()?;
+        let loads = self.loads();
+        let turns = loads.iter().map(|(table, _)| self.ways_of(*table).count()).sum();
+        let bytes = COPIES * self.total_bytes + SPARE_BYTES;
+        Ok(Plan::new(bytes, turns, move |arena: &mut Arena<'_>| {
+            let cases = loads.iter().map(|(table, load)| self.contest(*table, *load, arena));
+            cases.collect::<Result<Vec<_>>>().map(|cases| cases.concat())
+        }))
+    }
+}
+
+/// What a log holds.
+#[derive(Clone, Copy)]
+struct Load {
+    bytes: usize,
+    total_bytes: u64,
+}
+
+impl Load {
+    fn records(self) -> u64 {
+        self.total_bytes / self.bytes as u64
+    }
+
+    /// Nanoseconds of one reading, verified.
+    fn measure(self, way: ReadWay, dir: &Path) -> Result<f64> {
+        let told = figures(LIMIT, 1, || {
+            let mut stored = way.store(dir, self)?;
+            let begun = Instant::now();
+            let seen = way.read(&mut stored)?;
+            let nanos = begun.elapsed().as_nanos() as f64;
+            self.verify(way, &mut stored, seen)?;
+            Ok(vec![nanos])
+        });
+        told.map(|nanos| nanos[0])
+    }
+
+    /// The timed reading saw as many records as there are, and the same reading finds each of them
+    /// whole, in the order in which the way reads.
+    fn verify(self, way: ReadWay, stored: &mut Stored, seen: u64) -> Result<()> {
+        let mut expected = Records::new(0, self.bytes);
+        let mut order = way.order(stored, self.records()).into_iter();
+        let mut wrong = None;
+        way.verifying().visit(stored, &mut |record| {
+            let sequence = order.next();
+            expected.seek(sequence.unwrap_or_default());
+            if sequence.is_none() || expected.next_record() != record {
+                wrong.get_or_insert(sequence);
+            }
+        })?;
+        if let Some(sequence) = wrong {
+            let what = sequence.map_or("one more record".into(), |at| format!("record {at}"));
+            return Err(Error::failed(format!("{what} is not what was written")));
+        }
+        let missing = order.count() as u64;
+        if missing > 0 || seen != self.records() {
+            let records = self.records();
+            return Err(Error::failed(format!(
+                "{seen} of {records} records were read, and {missing} not at all"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// `base` is what the way took that the others are compared with, round by round.
+fn case(
+    entrant: &Entrant<ReadWay, f64>,
+    table: Table,
+    load: Load,
+    base: &[f64],
+    arena: &Arena<'_>,
+) -> Case {
+    let records = load.records() as f64;
+    let payload = records * load.bytes as f64;
+    let nanos = entrant.samples();
+    let case = arena
+        .case(format!("{table}: records of {}", size(load.bytes as u64)))
+        .key("bytes", load.bytes)
+        .key("records", load.records())
+        .key("way", entrant.way)
+        .metric("time", "ns/record", Better::Lower, entrant.figures(|nanos| nanos / records))
+        .metric("speed", "GB/s", Better::Higher, entrant.figures(|nanos| payload / nanos));
+    entrant.case(match table.baseline() {
+        Some(way) => {
+            let name = format!("speed against {way}");
+            case.metric(&name, "x", Better::Higher, ratios(base, nanos))
+        }
+        None => case,
+    })
+}
+
+#[cfg(test)]
+mod tests;
