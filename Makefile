@@ -16,7 +16,7 @@ PYTHON_CRATE = crates/vellum-python
 VENV = $(TARGET)/venv-python
 
 .PHONY: help build demo test openraft lint deny model model-long fuzz-check killpoints killpoints-all inject stress powercut \
-  powercut-sample fuzz worlds bench bench-peers bench-python install uninstall clean tools lint-tools filesystems extras wheel \
+  powercut-sample fuzz worlds bench bench-peers bench-python results install uninstall clean tools lint-tools filesystems extras wheel \
   test-python python-tools packages setup site
 
 # A target is listed by the text behind its `##`, a group by `##@`.
@@ -47,6 +47,25 @@ bench-python: wheel $(VENV)/installed ## handlers for Python's `logging` in many
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-index --find-links $(TARGET)/wheels \
 	  --force-reinstall --no-deps vellum-log
 	$(VENV)/bin/python $(PYTHON_CRATE)/bench/handlers.py $(PYTHON_FLAGS)
+
+# What docs/results has: a file for each suite, the page of all, and the tables of the pages that quote
+# them. SUITES names those that are measured anew; the disk needs 30 GiB free.
+SUITES = append saturate latency commit sync big-sync write image read
+RESULTS = docs/results
+results-append = append --rounds 9
+results-saturate = append --saturate --seconds 12 --rounds 3
+results-latency = latency
+results-commit = commit --dir . --fs ext4,xfs,btrfs
+results-sync = sync --dir . --fs ext4,xfs,btrfs
+results-big-sync = sync --cases one-sync --big 10G --rounds 1
+results-write = write --dir . --fs tmpfs,xfs,btrfs,btrfs-raid0
+results-image = image --dir . --fs ext4,xfs
+results-read = read
+results: build ## measure what docs/results has, SUITES=...: hours, on an idle machine (root)
+	mkdir -p $(RESULTS)
+	$(foreach suite,$(SUITES),$(BUILT)/vellum bench $(results-$(suite)) --json $(RESULTS)/$(suite).json &&) true
+	$(BUILT)/vellum bench report $(sort $(wildcard $(RESULTS)/*.json)) --html $(RESULTS)/index.html
+	VELLUM_BLESS=1 $(CARGO) test --quiet -p vellum-docs --test figures
 
 ##@ Test
 
