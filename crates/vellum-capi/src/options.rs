@@ -26,8 +26,8 @@ pub const VELLUM_NO_ADVICE: u32 = 8;
 /// vellum_commit costs one direct write of the device.
 pub const VELLUM_WAL: u32 = 16;
 /// For vellum_options.flags: each record of a new framed log has an envelope of 16 bytes, with the
-/// time and the writer (vellum_reader_time, vellum_reader_writer). A log that was created without is
-/// refused with VELLUM_INVALID_OPTION; whoever leaves the flag out takes the log as it is.
+/// time and the writer (vellum_reader_time, vellum_reader_writer). A log that was created without
+/// is refused with VELLUM_INVALID_OPTION; whoever leaves the flag out takes the log as it is.
 pub const VELLUM_ENVELOPE: u32 = 32;
 
 /// How records lie in the files. For vellum_options.layout.

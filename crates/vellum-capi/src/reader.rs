@@ -187,11 +187,11 @@ pub extern "C" fn vellum_reader_open_with(
 /// A reader that starts at the first record that was appended at `time_ns` or later, in nanoseconds
 /// since 1970, or at the end of the log; `flags` as for vellum_reader_open_with.
 ///
-/// Behind it may come records with an earlier time, because clocks are set back and appends overlap:
-/// vellum_reader_time tells. In a log without envelopes it starts earlier: in a text log at the file
-/// whose name has that time or the last one before it; in a framed log that removes records by age at
-/// the start of a segment. Records from before a clock was set back by more than a minute may be
-/// missing.
+/// Behind it may come records with an earlier time, because clocks are set back and appends
+/// overlap: vellum_reader_time tells. In a log without envelopes it starts earlier: in a text log
+/// at the file whose name has that time or the last one before it; in a framed log that removes
+/// records by age at the start of a segment. Records from before a clock was set back by more than
+/// a minute may be missing.
 ///
 /// Errors: VELLUM_UNSUPPORTED where nothing in the log tells a time; otherwise as for
 /// vellum_reader_open_with.
@@ -214,9 +214,9 @@ pub extern "C" fn vellum_reader_open_at_time(
     })
 }
 
-/// Positions that enclose all records that were appended from `since_ns` on and before `until_ns`, in
-/// nanoseconds since 1970; UINT64_MAX for `until_ns` is no bound. `*end` is UINT64_MAX where the log
-/// has not come that far. Each of the two may be NULL.
+/// Positions that enclose all records that were appended from `since_ns` on and before `until_ns`,
+/// in nanoseconds since 1970; UINT64_MAX for `until_ns` is no bound. `*end` is UINT64_MAX where the
+/// log has not come that far. Each of the two may be NULL.
 ///
 /// Records of other times are among them: up to a segment and a minute of them at each end, where
 /// records have envelopes; otherwise whole files or segments. What may be missing, errors and cost:
@@ -239,8 +239,8 @@ pub extern "C" fn vellum_positions_of_time(
     })
 }
 
-/// When the record that this reader returned last was appended, in nanoseconds since 1970. 0 in a log
-/// without envelopes (VELLUM_ENVELOPE), before the first record, and for NULL.
+/// When the record that this reader returned last was appended, in nanoseconds since 1970. 0 in a
+/// log without envelopes (VELLUM_ENVELOPE), before the first record, and for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_reader_time(reader: Option<&vellum_reader>) -> u64 {
     guard_or(0, || Ok(required(reader, "reader")?.stamp.time_ns))

@@ -92,7 +92,8 @@ impl Log {
     #[pyo3(
         signature = (path, **given),
         text_signature = "(path, *, layout=None, fill=None, segment_capacity_bytes=None, \
-            preallocate=None, mode=None, application_tag=None, envelope=None, wal=False, rotate_bytes=None, rotate_every=None, \
+            preallocate=None, mode=None, application_tag=None, envelope=None, wal=False, \
+            rotate_bytes=None, rotate_every=None, \
             rotate_offset=None, retain_bytes=None, retain_age=None, retain_files=None, \
             compress=None, create=True, create_new=False, read_only=False, advice=True, \
             prefault_bytes=None, mapped_bytes_max=None, staged_segments_max=None, \

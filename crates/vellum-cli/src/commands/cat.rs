@@ -38,8 +38,8 @@ pub(super) fn run(args: &CatArgs) -> Result<Outcome> {
     print(&log, args, from, AtTrimmed::Fail, &|| false)
 }
 
-/// Prints the records from `from` on that `args` ask for. Who follows stops when `is_elsewhere` says so, which is
-/// asked when nothing has come for a while.
+/// Prints the records from `from` on that `args` ask for. Who follows stops when `is_elsewhere`
+/// says so, which is asked when nothing has come for a while.
 pub(super) fn print(
     log: &Log,
     args: &CatArgs,

@@ -51,8 +51,8 @@ impl Golden {
     }
 }
 
-/// The first byte of inputs that mean a log of version 2. Others mean one of version 1, so that kept
-/// inputs mean what they did.
+/// The first byte of inputs that mean a log of version 2. Others mean one of version 1, so that
+/// kept inputs mean what they did.
 const MARKED_FROM: u8 = 240;
 
 /// The golden log that an input means by its first byte.

@@ -31,8 +31,9 @@ pub struct RepairReport {
 /// Saves what is readable of the log in `from` into a new log in `to`; changes nothing in `from`.
 ///
 /// Reads the segments alone, in their order, and passes over what is damaged or missing. The
-/// records get new positions and keep their times and writers, and the new log has an id of its own; it keeps the application tag.
-/// What was appended and never committed may be among them or not.
+/// records get new positions and keep their times and writers, and the new log has an id of its
+/// own; it keeps the application tag. What was appended and never committed may be among them or
+/// not.
 ///
 /// # Errors
 ///

@@ -49,8 +49,8 @@ impl Log {
     /// # Errors
     ///
     /// [`Unsupported`](crate::ErrorKind::Unsupported) where nothing in the log tells a time;
-    /// [`Io`](crate::ErrorKind::Io) where files cannot be read. A segment that is missing or damaged
-    /// tells nothing, and is no error.
+    /// [`Io`](crate::ErrorKind::Io) where files cannot be read. A segment that is missing or
+    /// damaged tells nothing, and is no error.
     ///
     /// # Cost
     ///

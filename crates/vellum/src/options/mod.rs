@@ -20,10 +20,11 @@ use crate::options::policy::{OnFull, PolicyUpdate};
 ///
 /// What shapes the files ([`layout`](Options::layout),
 /// [`segment_capacity_bytes`](Options::segment_capacity_bytes),
-/// [`preallocate`](Options::preallocate), [`fill`](Options::fill),
-/// [`envelope`](Options::envelope)) is stored when the log is created, and what is stored wins: an opener that leaves these alone takes what is there, one
-/// that asks for something else gets [`InvalidOption`](crate::ErrorKind::InvalidOption). The other
-/// options belong to the process that opens.
+/// [`preallocate`](Options::preallocate), [`fill`](Options::fill), [`envelope`](Options::envelope))
+/// is stored when the log is created, and what is stored wins: an opener that leaves these alone
+/// takes what is there, one that asks for something else gets
+/// [`InvalidOption`](crate::ErrorKind::InvalidOption). The other options belong to the process that
+/// opens.
 ///
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
@@ -171,12 +172,12 @@ impl Options {
 
     /// Whether each record has an envelope: the time at which it was appended
     /// ([`Record::time`](crate::Record::time)), and who appended it
-    /// ([`Record::writer`](crate::Record::writer)). For framed logs; stored when the log is created,
-    /// and the same for its whole life. Default for a new log: no.
+    /// ([`Record::writer`](crate::Record::writer)). For framed logs; stored when the log is
+    /// created, and the same for its whole life. Default for a new log: no.
     ///
-    /// With it, records are found by their time ([`Log::reader_at_time`](crate::Log::reader_at_time)).
-    /// A record may be 16 bytes shorter, 4 GiB − 17 at most. A library of an earlier version refuses
-    /// to open such a log.
+    /// With it, records are found by their time
+    /// ([`Log::reader_at_time`](crate::Log::reader_at_time)). A record may have up to 4 GiB − 17
+    /// bytes. A library of an earlier version refuses to open such a log.
     ///
     /// # Cost
     ///

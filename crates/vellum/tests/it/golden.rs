@@ -1,7 +1,7 @@
 //! Golden logs: files that a released format wrote, which every later version must read.
 //!
-//! They lie in `tests/golden/v1`, `v1-forms` and `v2`, one directory each, with what they hold written
-//! down beside it (`expectation`). A new one is made by adding it to `make` and running
+//! They lie in `tests/golden/v1`, `v1-forms` and `v2`, one directory each, with what they hold
+//! written down beside it (`expectation`). A new one is made by adding it to `make` and running
 //!
 //! ```text
 //! cargo test -p vellum --test it -- --ignored make_missing_golden_logs
