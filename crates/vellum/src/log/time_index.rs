@@ -19,12 +19,13 @@ use std::time::{Duration, SystemTime};
 
 use crate::format::envelope::Envelope;
 use crate::format::frame::{HEADER_LEN, Kind};
-use crate::log::core::Core;
+use crate::log::core::{Core, bare_core};
 use crate::log::framed::frames::{self, Found};
 use crate::log::read::{Reader, starts_record};
 use crate::log::sight::Sight;
 use crate::log::window::Window;
-use crate::segment::listing::Listing;
+use crate::segment::listing::{Listing, SegmentFile};
+use crate::shared::tail_word;
 use crate::{Error, ErrorKind, Layout, Log, Lsn, Result};
 
 /// By how much a record may have an earlier time than one before it, and still be found.
@@ -116,20 +117,26 @@ fn nanos(time: SystemTime) -> u64 {
 fn reader_at(core: &Arc<Core>, time: u64) -> Result<Reader> {
     let start = positions(core, Some(time), None)?.start;
     let mut reader = Reader::new(Arc::clone(core), start)?;
-    while core.geometry.has_envelope {
-        let position = reader.position();
-        let found = match reader.next() {
-            Ok(found) => found.map(|record| (record.lsn, record.envelope)),
-            Err(error) if error.kind() == ErrorKind::Trimmed => return Err(error),
-            Err(_) => Some((position, None)),
-        };
-        let Some((lsn, envelope)) = found else { break };
-        if envelope.is_none_or(|envelope| envelope.nanos >= time) {
-            reader.seek(lsn);
-            break;
-        }
+    if core.geometry.has_envelope {
+        skip_before(&mut reader, time)?;
     }
     Ok(reader)
+}
+
+/// Moves a reader to the first record of `time` or later, or to damage, which it will meet again.
+fn skip_before(reader: &mut Reader, time: u64) -> Result<()> {
+    loop {
+        let position = reader.position();
+        let start = match reader.next() {
+            Ok(None) => return Ok(()),
+            Ok(Some(record)) if record.envelope.is_some_and(|has| has.nanos < time) => continue,
+            Ok(Some(record)) => record.lsn,
+            Err(error) if error.kind() == ErrorKind::Trimmed => return Err(error),
+            Err(_) => position,
+        };
+        reader.seek(start);
+        return Ok(());
+    }
 }
 
 fn positions(core: &Arc<Core>, since: Option<u64>, until: Option<u64>) -> Result<Range<Lsn>> {
@@ -261,6 +268,32 @@ fn named_times(core: &Core, end: Lsn) -> Result<Vec<(Lsn, u64)>> {
     let files = files.filter(|file| begin <= file.first && file.first < end);
     let time = |time: u64| time.saturating_mul(SECOND_NANOS);
     Ok(files.filter_map(|file| Some((file.first, time(file.time?)))).collect())
+}
+
+/// Notes in the list of a framed log's files when the first record of each was appended, or a later
+/// moment; nothing where nothing tells.
+pub(crate) fn date(core: &Core, files: &mut [SegmentFile]) -> Result<()> {
+    let bare = Arc::new(bare_core(&core.dir, &core.geometry));
+    let mut window = Window::of_one(Arc::clone(&bare));
+    let end = tail_word::published(core.words());
+    for file in files {
+        file.time = match core.geometry.has_envelope {
+            true => {
+                let time = first_time(&bare, &mut window, file.first.get() / core.capacity(), end)?;
+                time.map(|nanos| nanos / SECOND_NANOS)
+            }
+            false => core.noted_time(file.first)?,
+        };
+    }
+    Ok(())
+}
+
+impl Core {
+    /// Whether it is known how old files are.
+    pub(crate) fn knows_ages(&self) -> bool {
+        let notes_times = || self.policy().retain_age.is_some();
+        self.geometry.layout == Layout::Text || self.geometry.has_envelope || notes_times()
+    }
 }
 
 fn timeless(core: &Core) -> Error {

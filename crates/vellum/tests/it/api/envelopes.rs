@@ -55,7 +55,8 @@ fn append_in_every_way(log: &Log) -> Vec<(Lsn, Vec<u8>)> {
     appended.push((reservation.publish().unwrap(), rewritten));
     drop(log.reserve(100).unwrap());
     let mut writer = log.writer();
-    write!(writer, "piece by {}", "piece").unwrap();
+    writer.write_all(b"piece by ").unwrap();
+    writer.write_all(b"piece").unwrap();
     appended.push((writer.append().unwrap(), b"piece by piece".to_vec()));
     appended
 }
