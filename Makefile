@@ -152,6 +152,7 @@ powercut-sample: tools filesystems ## a few hundred power cuts, as `make test` r
 	@$(POWERCUT) --records 300 $(POWERCUT_TEXT) --threads 2 --processes 2 --commit 5 --retain-files 8 --fill pwrite' \
 	  --points 30 --at-least 15 || [ $$? -eq 77 ]
 	@$(POWERCUT) --records 200 --segment-bytes 65536 --threads 2 --processes 2 --follow' --points 30 --at-least 15 || [ $$? -eq 77 ]
+	@$(POWERCUT) --records 200 --segment-bytes 65536 --threads 2 --processes 2 --batch 3 --envelope' --points 30 --at-least 15 || [ $$? -eq 77 ]
 	@$(POWERCUT) --records 200 $(POWERCUT_TEXT) --bytes 20-900 --commit 3 --follow' --points 30 --at-least 15 || [ $$? -eq 77 ]
 	@for failure in write:90 flush:70 lose:70; do \
 	  $(POWERCUT) --records 200 --segment-bytes 65536 --threads 3 --bytes 20-3000' \

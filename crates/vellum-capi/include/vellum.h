@@ -195,6 +195,11 @@ int vellum_last_error_errno(void);
 // vellum_commit costs one direct write of the device.
 #define VELLUM_WAL 16
 
+// For vellum_options.flags: each record of a new framed log has an envelope of 16 bytes, with the
+// time and the writer (vellum_reader_time, vellum_reader_writer). A log that was created without
+// is refused with VELLUM_INVALID_OPTION; whoever leaves the flag out takes the log as it is.
+#define VELLUM_ENVELOPE 32
+
 // How records lie in the files. For vellum_options.layout.
 typedef enum {
     // As the log has it; a new log is framed.
@@ -628,6 +633,47 @@ int vellum_reader_open_with(const vellum_log *log,
                             uint64_t from,
                             uint32_t flags,
                             vellum_reader **reader);
+
+// A reader that starts at the first record that was appended at `time_ns` or later, in nanoseconds
+// since 1970, or at the end of the log; `flags` as for vellum_reader_open_with.
+//
+// Behind it may come records with an earlier time, because clocks are set back and appends
+// overlap: vellum_reader_time tells. In a log without envelopes it starts earlier: in a text log
+// at the file whose name has that time or the last one before it; in a framed log that removes
+// records by age at the start of a segment. Records from before a clock was set back by more than
+// a minute may be missing.
+//
+// Errors: VELLUM_UNSUPPORTED where nothing in the log tells a time; otherwise as for
+// vellum_reader_open_with.
+//
+// Cost: one record is read for each doubling of the number of segments, then up to one segment and
+// what was appended in the minute before.
+int vellum_reader_open_at_time(const vellum_log *log,
+                               uint64_t time_ns,
+                               uint32_t flags,
+                               vellum_reader **reader);
+
+// Positions that enclose all records that were appended from `since_ns` on and before `until_ns`,
+// in nanoseconds since 1970; UINT64_MAX for `until_ns` is no bound. `*end` is UINT64_MAX where the
+// log has not come that far. Each of the two may be NULL.
+//
+// Records of other times are among them: up to a segment and a minute of them at each end, where
+// records have envelopes; otherwise whole files or segments. What may be missing, errors and cost:
+// as for vellum_reader_open_at_time, without reading a segment.
+int vellum_positions_of_time(const vellum_log *log,
+                             uint64_t since_ns,
+                             uint64_t until_ns,
+                             uint64_t *start,
+                             uint64_t *end);
+
+// When the record that this reader returned last was appended, in nanoseconds since 1970. 0 in a
+// log without envelopes (VELLUM_ENVELOPE), before the first record, and for NULL.
+uint64_t vellum_reader_time(const vellum_reader *reader);
+
+// Who appended the record that this reader returned last: a process, from when it opened the log
+// until it closed it. The low 32 bits are its process id, the high ones are random. 0 as for
+// vellum_reader_time.
+uint64_t vellum_reader_writer(const vellum_reader *reader);
 
 // A file descriptor that becomes readable (POLLIN) when vellum_reader_next may have more, after it
 // returned VELLUM_END. -1 for NULL, and for a reader that was opened without VELLUM_READ_POLLABLE.

@@ -192,6 +192,14 @@ class Reader {
         return lend(vellum_reader_follow(get(), timeout.count(), &record), record);
     }
 
+    // When the record that was returned last was appended, and by whom (the low 32 bits are the
+    // process). Zeros in a log without envelopes.
+    std::chrono::nanoseconds time() const
+    {
+        return std::chrono::nanoseconds(vellum_reader_time(handle_.get()));
+    }
+    std::uint64_t writer() const { return vellum_reader_writer(handle_.get()); }
+
     // Where the next record will be looked for.
     Lsn position() const { return vellum_reader_position(handle_.get()); }
 
@@ -383,6 +391,16 @@ class Log {
     {
         return detail::made<Reader, vellum_reader>([&](vellum_reader **reader) {
             return vellum_reader_open(get(), from, reader);
+        });
+    }
+
+    // A reader that starts at the first record that was appended at `time` or later, counted from
+    // 1970.
+    Result<Reader> reader_at_time(std::chrono::nanoseconds time) const
+    {
+        return detail::made<Reader, vellum_reader>([&](vellum_reader **reader) {
+            return vellum_reader_open_at_time(get(), static_cast<std::uint64_t>(time.count()), 0,
+                                              reader);
         });
     }
 

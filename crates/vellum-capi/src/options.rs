@@ -25,6 +25,10 @@ pub const VELLUM_NO_ADVICE: u32 = 8;
 /// For vellum_options.flags: a new log is a write-ahead log, framed and staged, so that
 /// vellum_commit costs one direct write of the device.
 pub const VELLUM_WAL: u32 = 16;
+/// For vellum_options.flags: each record of a new framed log has an envelope of 16 bytes, with the
+/// time and the writer (vellum_reader_time, vellum_reader_writer). A log that was created without
+/// is refused with VELLUM_INVALID_OPTION; whoever leaves the flag out takes the log as it is.
+pub const VELLUM_ENVELOPE: u32 = 32;
 
 /// How records lie in the files. For vellum_options.layout.
 #[repr(C)]
@@ -247,7 +251,8 @@ fn check_flags(asked: &vellum_options) -> Outcome<()> {
         | VELLUM_CREATE_NEW
         | VELLUM_OPEN_READ_ONLY
         | VELLUM_NO_ADVICE
-        | VELLUM_WAL;
+        | VELLUM_WAL
+        | VELLUM_ENVELOPE;
     if asked.flags & !KNOWN == 0 {
         return Ok(());
     }
@@ -268,6 +273,9 @@ fn process(options: Options, asked: &vellum_options) -> Outcome<Options> {
             2 => OnFull::Drop,
             other => return Err(unknown("on_full", other)),
         });
+    if has(VELLUM_ENVELOPE) {
+        options = options.envelope(true);
+    }
     options = options.on_stage_full(match asked.on_stage_full {
         0 => OnStageFull::Commit,
         1 => OnStageFull::Error,

@@ -5,9 +5,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, SystemTime};
 
-use vellum::{Gap, Lsn, PollableReader, Reader, Record};
+use vellum::{Gap, Lsn, PollableReader, Reader, Record, WriterId};
 
-use crate::boundary::{Failure, Outcome, guard, guard_or, required};
+use crate::boundary::{Failure, Outcome, give, guard, guard_or, required};
 use crate::growing::{Growing, Place};
 use crate::last_error::{path_text, text};
 use crate::log::vellum_log;
@@ -27,6 +27,21 @@ pub struct vellum_reader {
     /// What was left out, oldest last, and the texts of the gap that was taken last.
     gaps: Vec<Gap>,
     texts: Option<GapTexts>,
+    stamp: Stamp,
+}
+
+/// What the envelope says of the record that was returned last; zeros where nothing does.
+#[derive(Clone, Copy, Default)]
+struct Stamp {
+    time_ns: u64,
+    writer: u64,
+}
+
+impl Stamp {
+    fn of(record: Record<'_>) -> Stamp {
+        let time_ns = record.time().map_or(0, nanos);
+        Stamp { time_ns, writer: record.writer().map_or(0, WriterId::get) }
+    }
 }
 
 impl vellum_reader {
@@ -43,7 +58,7 @@ impl From<Reader> for vellum_reader {
 
 impl From<Source> for vellum_reader {
     fn from(source: Source) -> vellum_reader {
-        vellum_reader { source, gaps: Vec::new(), texts: None }
+        vellum_reader { source, gaps: Vec::new(), texts: None, stamp: Stamp::default() }
     }
 }
 
@@ -169,6 +184,76 @@ pub extern "C" fn vellum_reader_open_with(
     })
 }
 
+/// A reader that starts at the first record that was appended at `time_ns` or later, in nanoseconds
+/// since 1970, or at the end of the log; `flags` as for vellum_reader_open_with.
+///
+/// Behind it may come records with an earlier time, because clocks are set back and appends
+/// overlap: vellum_reader_time tells. In a log without envelopes it starts earlier: in a text log
+/// at the file whose name has that time or the last one before it; in a framed log that removes
+/// records by age at the start of a segment. Records from before a clock was set back by more than
+/// a minute may be missing.
+///
+/// Errors: VELLUM_UNSUPPORTED where nothing in the log tells a time; otherwise as for
+/// vellum_reader_open_with.
+///
+/// Cost: one record is read for each doubling of the number of segments, then up to one segment and
+/// what was appended in the minute before.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_reader_open_at_time(
+    log: Option<&vellum_log>,
+    time_ns: u64,
+    flags: u32,
+    reader: Option<&mut MaybeUninit<*mut vellum_reader>>,
+) -> c_int {
+    guard(|| {
+        let log = required(log, "log")?;
+        let place = required(reader, "reader")?;
+        let source = Source::open(log.log.reader_at_time(time(time_ns))?, flags)?;
+        place.write(Box::into_raw(Box::new(vellum_reader::from(source))));
+        Ok(VELLUM_OK)
+    })
+}
+
+/// Positions that enclose all records that were appended from `since_ns` on and before `until_ns`,
+/// in nanoseconds since 1970; UINT64_MAX for `until_ns` is no bound. `*end` is UINT64_MAX where the
+/// log has not come that far. Each of the two may be NULL.
+///
+/// Records of other times are among them: up to a segment and a minute of them at each end, where
+/// records have envelopes; otherwise whole files or segments. What may be missing, errors and cost:
+/// as for vellum_reader_open_at_time, without reading a segment.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_positions_of_time(
+    log: Option<&vellum_log>,
+    since_ns: u64,
+    until_ns: u64,
+    start: Option<&mut MaybeUninit<u64>>,
+    end: Option<&mut MaybeUninit<u64>>,
+) -> c_int {
+    guard(|| {
+        let log = required(log, "log")?;
+        let until = (until_ns != u64::MAX).then(|| time(until_ns));
+        let found = log.log.positions_of_time(Some(time(since_ns)), until)?;
+        give(start, found.start.get());
+        give(end, if found.end == Lsn::MAX { u64::MAX } else { found.end.get() });
+        Ok(VELLUM_OK)
+    })
+}
+
+/// When the record that this reader returned last was appended, in nanoseconds since 1970. 0 in a
+/// log without envelopes (VELLUM_ENVELOPE), before the first record, and for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_reader_time(reader: Option<&vellum_reader>) -> u64 {
+    guard_or(0, || Ok(required(reader, "reader")?.stamp.time_ns))
+}
+
+/// Who appended the record that this reader returned last: a process, from when it opened the log
+/// until it closed it. The low 32 bits are its process id, the high ones are random. 0 as for
+/// vellum_reader_time.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_reader_writer(reader: Option<&vellum_reader>) -> u64 {
+    guard_or(0, || Ok(required(reader, "reader")?.stamp.writer))
+}
+
 /// A file descriptor that becomes readable (POLLIN) when vellum_reader_next may have more, after it
 /// returned VELLUM_END. -1 for NULL, and for a reader that was opened without VELLUM_READ_POLLABLE.
 ///
@@ -200,7 +285,7 @@ pub extern "C" fn vellum_reader_next(
 ) -> c_int {
     guard(|| {
         let (reader, place) = (required(reader, "reader")?, required(record, "record")?);
-        Ok(lend(reader.source.next()?, place))
+        Ok(lend(reader.source.next()?, &mut reader.stamp, place))
     })
 }
 
@@ -220,7 +305,7 @@ pub extern "C" fn vellum_reader_follow(
         let (reader, place) = (required(reader, "reader")?, required(record, "record")?);
         // Negative is for ever.
         let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
-        Ok(lend(reader.source.reader_mut().follow(timeout)?, place))
+        Ok(lend(reader.source.reader_mut().follow(timeout)?, &mut reader.stamp, place))
     })
 }
 
@@ -275,8 +360,13 @@ pub extern "C" fn vellum_reader_close(reader: Option<Box<vellum_reader>>) {
     });
 }
 
-fn lend(record: Option<Record<'_>>, place: &mut MaybeUninit<vellum_record>) -> vellum_status {
+fn lend(
+    record: Option<Record<'_>>,
+    stamp: &mut Stamp,
+    place: &mut MaybeUninit<vellum_record>,
+) -> vellum_status {
     let Some(record) = record else { return VELLUM_END };
+    *stamp = Stamp::of(record);
     place.write(vellum_record {
         data: record.payload.as_ptr().cast(),
         len: record.payload.len(),
@@ -284,6 +374,16 @@ fn lend(record: Option<Record<'_>>, place: &mut MaybeUninit<vellum_record>) -> v
         next_lsn: record.next_lsn.get(),
     });
     VELLUM_OK
+}
+
+/// The moment so many nanoseconds after 1970.
+fn time(nanos: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_nanos(nanos)
+}
+
+fn nanos(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Texts of a gap as C gets them.

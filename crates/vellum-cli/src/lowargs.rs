@@ -7,12 +7,14 @@ mod advise;
 mod bench;
 mod examples;
 mod internal;
+mod moment;
 mod policy;
 mod upkeep;
 mod values;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
@@ -172,6 +174,10 @@ pub(crate) struct ShapeArgs {
     /// How records get into the files [new log: mapped where that is safe]
     #[arg(long, value_name = "HOW", value_parser = values::fill())]
     pub(crate) fill: Option<Fill>,
+    /// Put the time and the writer before each record of a framed log, in 16 bytes: `cat --json`
+    /// prints them, and `cat --since` finds records by them
+    #[arg(long)]
+    pub(crate) envelope: bool,
 }
 
 /// Print the records of a log
@@ -182,20 +188,34 @@ pub(crate) struct ShapeArgs {
 ///
 /// With --json, each line is an object {"lsn", "next_lsn", "payload"}; a payload that is not
 /// UTF-8 comes as "payload_base64" instead. The newline that ends a text record is not part of
-/// its payload there.
+/// its payload there. A record with an envelope (`append --envelope`) has "time" too, as
+/// 2026-11-23T12:00:00.000000000Z, and "writer", whose number behind the hyphen is the process.
+///
+/// --since and --until print records of a time: 2026-11-23T12:00:00Z, 2026-11-23 12:00, 2026-11-23
+/// (UTC where no offset follows), '10 min ago', '2h ago', @1795434123 (seconds since 1970), now. Of
+/// records with envelopes exactly those are printed, as long as no clock was set back by more than
+/// a minute. Otherwise whole files are: those of a text log that may have records of that time, by
+/// their names; those of a framed log if it removes records by age.
 #[derive(Args, Debug)]
 #[command(after_help = examples::CAT)]
 pub(crate) struct CatArgs {
     /// The log's directory
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) log: PathBuf,
-    /// Start with the record at this position, instead of the oldest
-    #[arg(long, value_name = "LSN", value_parser = values::lsn)]
-    #[arg(default_value = "0", hide_default_value = true)]
-    pub(crate) from: Lsn,
+    /// Start with the record at this position, instead of the oldest: an LSN, a stored position
+    /// (`position` of `cursor --json`), `begin` or `end`
+    #[arg(long, value_name = "POSITION", value_parser = values::position)]
+    #[arg(default_value = "begin", hide_default_value = true)]
+    pub(crate) from: Position,
     /// Stop before the record at this position, or at the first one beyond it
     #[arg(long, value_name = "LSN", value_parser = values::lsn)]
     pub(crate) to: Option<Lsn>,
+    /// Print records that were appended at this time or later
+    #[arg(long, value_name = "TIME", value_parser = moment::moment, conflicts_with = "from")]
+    pub(crate) since: Option<SystemTime>,
+    /// Print records that were appended before this time
+    #[arg(long, value_name = "TIME", value_parser = moment::moment, conflicts_with = "follow")]
+    pub(crate) until: Option<SystemTime>,
     /// At the end, wait for more, until killed
     ///
     /// The log is looked at 50 times a second. Nothing is written, and nobody waits for who

@@ -33,5 +33,5 @@ mod _vellum_log {
     #[pymodule_export]
     use crate::position::Position;
     #[pymodule_export]
-    use crate::reader::{Reader, Record};
+    use crate::reader::{Backwards, Reader, Record};
 }

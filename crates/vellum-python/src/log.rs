@@ -14,8 +14,8 @@ use crate::checkpoint::CheckpointEvent;
 use crate::cursor::Cursor;
 use crate::error::Raise;
 use crate::options::{for_a_copy, options, span};
-use crate::position::{Position, Start};
-use crate::reader::{Reader, Record, SLICE, Source, Waits, owned_to_python};
+use crate::position::{Moment, Position, Start};
+use crate::reader::{Backwards, Reader, Record, SLICE, Source, Waits, owned_to_python};
 use crate::stat;
 
 /// A log that any number of threads and processes append to.
@@ -27,8 +27,9 @@ use crate::stat;
 ///
 /// How records lie and get into the files, stored when the log is created: `layout` ("framed",
 /// or "text" for plain lines), `fill` ("mapped", "pwrite", "staged"), `segment_capacity_bytes`,
-/// `preallocate`, `mode`, `application_tag` (a number; opening with another is an error);
-/// `wal=True` is a log that commits often.
+/// `preallocate`, `mode`, `application_tag` (a number; opening with another is an error),
+/// `envelope` (each record of a framed log has its time and writer, in 16 bytes); `wal=True` is a
+/// log that commits often.
 ///
 /// The policy of a text log, stored with it, which replaces what is stored for all processes:
 /// `rotate_bytes`, `rotate_every`, `rotate_offset`, `retain_bytes`, `retain_age`, `retain_files`,
@@ -91,7 +92,8 @@ impl Log {
     #[pyo3(
         signature = (path, **given),
         text_signature = "(path, *, layout=None, fill=None, segment_capacity_bytes=None, \
-            preallocate=None, mode=None, application_tag=None, wal=False, rotate_bytes=None, rotate_every=None, \
+            preallocate=None, mode=None, application_tag=None, envelope=None, wal=False, \
+            rotate_bytes=None, rotate_every=None, \
             rotate_offset=None, retain_bytes=None, retain_age=None, retain_files=None, \
             compress=None, create=True, create_new=False, read_only=False, advice=True, \
             prefault_bytes=None, mapped_bytes_max=None, staged_segments_max=None, \
@@ -112,7 +114,7 @@ impl Log {
     #[pyo3(
         signature = (path, **given),
         text_signature = "(path, *, segment_capacity_bytes=None, preallocate=None, mode=None, \
-            create=True, create_new=False, read_only=False, advice=True, prefault_bytes=None, \
+            envelope=None, create=True, create_new=False, read_only=False, advice=True, prefault_bytes=None, \
             mapped_bytes_max=None, staged_segments_max=None, on_stage_full=None, on_full=None, \
             timeout=None, checkpoint_after_bytes=None)"
     )]
@@ -274,6 +276,50 @@ impl Log {
         let timeout = timeout.map(|timeout| span("timeout", timeout)).transpose()?;
         let reader = this.get().reader(py, start, after, skip_damage, durable)?;
         Ok(Reader::new(this, Source::Plain(reader), Waits::UpTo(timeout)))
+    }
+
+    /// An iterator over the records from the first one on that was appended at `time` or later: a
+    /// `datetime` with its time zone, or nanoseconds since 1970. It ends at the end of the log, and
+    /// goes on from there when it is asked again.
+    ///
+    /// Behind the first may come records with an earlier time, because clocks are set back and
+    /// appends overlap: `Record.time_ns` tells. In a log without envelopes it starts earlier, at
+    /// the start of a file; `Unsupported` is raised where nothing in the log tells a time. The
+    /// other arguments are those of `read`.
+    #[pyo3(signature = (time, *, skip_damage=false, durable=false, pollable=false))]
+    #[pyo3(text_signature = "($self, time, *, skip_damage=False, durable=False, pollable=False)")]
+    fn reader_at_time(
+        this: Py<Self>,
+        py: Python<'_>,
+        time: Moment,
+        skip_damage: bool,
+        durable: bool,
+        pollable: bool,
+    ) -> PyResult<Reader> {
+        let reader = this.get().run(py, |log| log.reader_at_time(time.to_time()))?;
+        let mut reader = if durable { reader.durable() } else { reader };
+        reader.skip_damage(skip_damage);
+        let source = match pollable {
+            true => Source::Pollable(reader.pollable().or_raise(py)?),
+            false => Source::Plain(reader),
+        };
+        Ok(Reader::new(this, source, Waits::Never))
+    }
+
+    /// An iterator over the records that start before `before`, or all of them, the newest first.
+    /// Its cost does not grow with the log.
+    #[pyo3(signature = (before=None, *, skip_damage=false))]
+    #[pyo3(text_signature = "($self, before=None, *, skip_damage=False)")]
+    fn backwards(
+        this: Py<Self>,
+        py: Python<'_>,
+        before: Option<u64>,
+        skip_damage: bool,
+    ) -> PyResult<Backwards> {
+        let before = before.map_or(Lsn::MAX, Lsn::new);
+        let mut records = this.get().run(py, |log| log.backwards(before))?;
+        records.skip_damage(skip_damage);
+        Ok(Backwards::new(this, records))
     }
 
     /// The record at `lsn`, which an append or a reader returned.

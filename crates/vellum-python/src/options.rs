@@ -61,6 +61,7 @@ fn with(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Opti
         "staged_segments_max" => options.staged_segments_max(count(name, value)?),
         "checkpoint_after_bytes" => options.checkpoint_after_bytes(count(name, value)?),
         "application_tag" => options.application_tag(count(name, value)?),
+        "envelope" => options.envelope(value.extract()?),
         "segment_capacity_bytes" => options.segment_capacity_bytes(count(name, value)?),
         "prefault_bytes" => options.prefault_bytes(count(name, value)?),
         "mapped_bytes_max" => options.mapped_bytes_max(count(name, value)?),

@@ -1,5 +1,7 @@
 //! `vellum_log.Position`: a position that is stored outside of the log.
 
+use std::time::{Duration, SystemTime};
+
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
@@ -58,6 +60,22 @@ impl Position {
 pub(crate) enum Start {
     Lsn(u64),
     Stored(Position),
+}
+
+/// A moment: a `datetime` with its time zone, or nanoseconds since 1970.
+#[derive(FromPyObject)]
+pub(crate) enum Moment {
+    Nanos(u64),
+    Time(SystemTime),
+}
+
+impl Moment {
+    pub(crate) fn to_time(&self) -> SystemTime {
+        match self {
+            Moment::Nanos(nanos) => SystemTime::UNIX_EPOCH + Duration::from_nanos(*nanos),
+            Moment::Time(time) => *time,
+        }
+    }
 }
 
 impl Start {

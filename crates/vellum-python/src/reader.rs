@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::{Mutex, TryLockError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -25,12 +25,25 @@ pub(crate) struct Record {
     next_lsn: u64,
     /// The bytes that were appended.
     payload: Py<PyBytes>,
+    /// When it was appended, in nanoseconds since 1970 as `time.time_ns` counts them. None in a log
+    /// without envelopes.
+    time_ns: Option<u64>,
+    /// Who appended it: a random part and the process, with a hyphen between. None in a log without
+    /// envelopes.
+    writer: Option<String>,
 }
 
 #[pymethods]
 impl Record {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         Ok(format!("Record(lsn={}, payload={})", self.lsn, self.payload.bind(py).repr()?))
+    }
+
+    /// When it was appended: a `datetime` in UTC, to the microsecond. None in a log without
+    /// envelopes.
+    #[getter]
+    fn time(&self) -> Option<SystemTime> {
+        Some(SystemTime::UNIX_EPOCH + Duration::from_nanos(self.time_ns?))
     }
 
     fn __bytes__(&self, py: Python<'_>) -> Py<PyBytes> {
@@ -171,13 +184,17 @@ impl Reader {
     /// Runs `act` on the reader, unless another thread does. Never waits for that: in a forked
     /// child the other thread may not exist.
     fn with<T>(&self, act: impl FnOnce(&mut Source) -> PyResult<T>) -> PyResult<T> {
-        match self.inner.try_lock() {
-            Ok(mut reader) => act(&mut reader),
-            Err(TryLockError::Poisoned(poisoned)) => act(&mut poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
-                "another thread is using this reader; give each thread one of its own",
-            )),
-        }
+        with(&self.inner, act)
+    }
+}
+
+fn with<R, T>(inner: &Mutex<R>, act: impl FnOnce(&mut R) -> PyResult<T>) -> PyResult<T> {
+    match inner.try_lock() {
+        Ok(mut reader) => act(&mut reader),
+        Err(TryLockError::Poisoned(poisoned)) => act(&mut poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
+            "another thread is using this reader; give each thread one of its own",
+        )),
     }
 }
 
@@ -186,6 +203,8 @@ fn to_python(py: Python<'_>, record: vellum::Record<'_>) -> Record {
         lsn: record.lsn.get(),
         next_lsn: record.next_lsn.get(),
         payload: PyBytes::new(py, record.payload).unbind(),
+        time_ns: record.time().map(nanos),
+        writer: record.writer().map(|writer| writer.to_string()),
     }
 }
 
@@ -195,5 +214,49 @@ pub(crate) fn owned_to_python(py: Python<'_>, record: &vellum::OwnedRecord) -> R
         lsn: record.lsn.get(),
         next_lsn: record.next_lsn.get(),
         payload: PyBytes::new(py, &record.payload).unbind(),
+        time_ns: record.time().map(nanos),
+        writer: record.writer().map(|writer| writer.to_string()),
+    }
+}
+
+fn nanos(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Records from the newest back. Made by `Log.backwards`.
+///
+/// Belongs to one thread at a time.
+#[pyclass(module = "vellum_log", frozen)]
+pub(crate) struct Backwards {
+    log: Py<Log>,
+    inner: Mutex<vellum::Backwards>,
+}
+
+impl Backwards {
+    pub(crate) fn new(log: Py<Log>, inner: vellum::Backwards) -> Backwards {
+        Backwards { log, inner: Mutex::new(inner) }
+    }
+}
+
+#[pymethods]
+impl Backwards {
+    /// What was left out since it was last asked. A gap may be reported more than once.
+    fn take_gaps<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        with(&self.inner, |records| {
+            records.take_gaps().iter().map(|gap| stat::gap(py, gap)).collect()
+        })
+    }
+
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Record>> {
+        self.log.get().open()?;
+        with(&self.inner, |records| {
+            let found = py.detach(|| records.next()).transpose().or_raise(py)?;
+            Ok(found.map(|record| owned_to_python(py, &record)))
+        })
     }
 }

@@ -6,11 +6,13 @@ import asyncio
 import os
 import select
 import threading
+import time
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from conftest import in_child
-from vellum_log import Log, OutOfRange, TimedOut, Unsupported, follow_async
+from vellum_log import InvalidOption, Log, OutOfRange, TimedOut, Unsupported, follow_async
 
 
 def test_a_durable_reader_returns_what_was_committed_and_no_more(path: str) -> None:
@@ -50,6 +52,49 @@ def test_records_are_read_by_their_positions(path: str) -> None:
         assert newest is not None and newest.lsn == lsns[2]
         with pytest.raises(OutOfRange):
             log.read_at(lsns[2] + 8)
+
+
+def test_records_have_times_and_are_found_by_them(path: str) -> None:
+    with Log(path, envelope=True) as log:
+        before = time.time_ns()
+        log.append(b"one")
+        middle = time.time_ns()
+        log.append_batch([b"two", b"three"])
+        one, two, three = log.read()
+        assert one.time_ns is not None and before <= one.time_ns <= middle
+        assert two.time_ns == three.time_ns and two.time_ns is not None
+        assert one.time == datetime.fromtimestamp(0, timezone.utc) + timedelta(
+            microseconds=one.time_ns // 1000
+        )
+        assert one.writer == two.writer and one.writer is not None
+        assert one.writer.endswith(f"-{os.getpid()}")
+        assert log.read_at(two.lsn).time_ns == two.time_ns
+        assert list(log.reader_at_time(middle)) == [two, three]
+        hour = timedelta(hours=1)
+        now = datetime.now(timezone.utc)
+        assert list(log.reader_at_time(now - hour)) == [one, two, three]
+        assert list(log.reader_at_time(now + hour, durable=True)) == []
+        with pytest.raises(TypeError):
+            log.reader_at_time(datetime.now())  # noqa: DTZ005
+    with pytest.raises(InvalidOption, match="envelope"):
+        Log(path, envelope=False)
+
+
+def test_a_log_without_envelopes_tells_no_times(path: str) -> None:
+    with Log(path) as log:
+        log.append(b"one")
+        (record,) = log.read()
+        assert record.time is None and record.time_ns is None and record.writer is None
+        with pytest.raises(Unsupported, match="envelopes"):
+            log.reader_at_time(0)
+
+
+def test_records_are_read_from_the_newest_back(path: str) -> None:
+    with Log(path) as log:
+        lsns = [log.append(b"%d" % number) for number in range(100)]
+        assert [record.lsn for record in log.backwards()] == lsns[::-1]
+        assert next(log.backwards(lsns[40])).payload == b"39"
+        assert log.backwards().take_gaps() == []
 
 
 def test_a_pollable_reader_wakes_who_selects(path: str) -> None:

@@ -19,6 +19,15 @@ pub fn uptime() -> u64 {
     u64::try_from(clock_gettime(ClockId::MonotonicCoarse).tv_sec).unwrap_or(0)
 }
 
+/// Nanoseconds since 1970-01-01 00:00:00 UTC, 0 for earlier times. Costs no system call where the
+/// kernel maps its clock into processes.
+#[inline]
+pub fn nanos() -> u64 {
+    let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::Realtime);
+    let (seconds, nanos) = (u64::try_from(tv_sec), u64::try_from(tv_nsec));
+    seconds.unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(nanos.unwrap_or(0))
+}
+
 /// Microseconds of a clock that is the same in every process of a boot, and only goes on.
 pub fn micros() -> u64 {
     let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::Monotonic);

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
 
 use vellum::{Fill, Layout, Lsn, Options};
 use vellum_testkit::killpoints::call;
@@ -19,11 +20,12 @@ fn main() {
     if let Err(error) = trace::try_tracing() {
         return vellum_skip::skip(format_args!("a child process cannot be traced here: {error}"));
     }
-    let tests: [(&str, fn()); 4] = [
+    let tests: [(&str, fn()); 5] = [
         ("an_append_through_a_mapping_makes_no_system_call", count_calls_of_appends),
         ("who_follows_is_woken_and_does_not_just_look_again", look_by_what_a_follower_wakes),
         ("processes_that_commit_share_their_syncs", count_syncs_of_processes),
         ("the_newest_record_is_found_near_the_end", count_bytes_read_for_the_newest),
+        ("a_time_is_found_without_reading_the_log", count_bytes_read_for_a_time),
     ];
     for (name, test) in tests {
         trace::watchdog(120);
@@ -38,6 +40,8 @@ fn mapped() -> Vec<Options> {
     vec![
         framed.clone(),
         framed.clone().fill(Fill::Staged),
+        // The clock of envelopes is in memory.
+        framed.clone().envelope(true),
         framed.fill(Fill::Mapped),
         Options::new().layout(Layout::Text).fill(Fill::Mapped),
     ]
@@ -248,15 +252,48 @@ fn count_bytes_read_for_the_newest() {
             anyhow::ensure!(newest.is_some());
             Ok(())
         });
-        let mut read = 0;
-        while stop_after(child, Go::ToSystemCall) == Stop::SystemCall {
-            let call = call::at_entry(child).unwrap();
-            assert_eq!(stop_after(child, Go::ToSystemCall), Stop::SystemCall);
-            if call.is_some_and(|call| call.number == libc::SYS_pread64) {
-                read += call::answer_at_exit(child).unwrap().max(0) as u64;
-            }
-        }
-        end(child);
+        let read = bytes_read(child);
         assert!((1..FEW_BYTES).contains(&read), "{read} bytes were read of a {layout} log");
     }
+}
+
+/// Bytes that a child reads until its next mark; ends it.
+fn bytes_read(child: Pid) -> u64 {
+    let mut read = 0;
+    while stop_after(child, Go::ToSystemCall) == Stop::SystemCall {
+        let call = call::at_entry(child).unwrap();
+        assert_eq!(stop_after(child, Go::ToSystemCall), Stop::SystemCall);
+        if call.is_some_and(|call| call.number == libc::SYS_pread64) {
+            read += call::answer_at_exit(child).unwrap().max(0) as u64;
+        }
+    }
+    end(child);
+    read
+}
+
+/// A log of 256 segments: to find a time, one record is read of a few of them, and one is walked.
+fn count_bytes_read_for_a_time() {
+    const SEGMENT_BYTES: u64 = 64 << 10;
+    // A reader reads ahead as much.
+    const FEW_BYTES: u64 = 2 * (256 << 10);
+    let dir = scratch();
+    let place = dir.path().join("log");
+    let log = Options::new().envelope(true).segment_capacity_bytes(SEGMENT_BYTES);
+    let log = log.open(&place).unwrap();
+    while log.tail().get() < 256 * SEGMENT_BYTES {
+        log.append(&[b'x'; 4000]).unwrap();
+    }
+    let page = SharedPage::new().unwrap();
+    let child = start(&page, || {
+        let log = Options::new().read_only(true).open(&place)?;
+        // A minute before this nothing had been appended.
+        let later = SystemTime::now() + Duration::from_secs(120);
+        trace::mark();
+        let position = log.reader_at_time(later)?.position();
+        trace::mark();
+        anyhow::ensure!(position == log.published());
+        Ok(())
+    });
+    let read = bytes_read(child);
+    assert!((1..FEW_BYTES).contains(&read), "{read} bytes were read to find a time");
 }

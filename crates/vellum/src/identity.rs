@@ -52,6 +52,40 @@ impl FromStr for LogId {
     }
 }
 
+/// Who appended a record, in a log with [envelopes](crate::Options::envelope): a process, from when
+/// it opened the log until it closes it. A forked child is another.
+///
+/// The low 32 bits are the id of the process, as it was in its own PID namespace. The high ones
+/// are random and drawn when it first appends, so that two processes with the same id, in two
+/// containers or one after the other, differ: of two such, all but one pair in 2^32.
+///
+/// Its text form is the random part in 8 hexadecimal digits and the process, `5f3a9c0e-1234`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WriterId(u64);
+
+impl WriterId {
+    /// The id with this number.
+    pub const fn new(number: u64) -> WriterId {
+        WriterId(number)
+    }
+
+    /// The id as a number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The process, which may have ended long ago.
+    pub const fn pid(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+impl fmt::Display for WriterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}-{}", self.0 >> 32, self.pid())
+    }
+}
+
 /// A position that can be stored outside of the log: it says which log it is of, and from which
 /// epoch.
 ///

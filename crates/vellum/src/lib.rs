@@ -61,7 +61,7 @@ pub use self::log::{
 };
 pub use advice::{Advice, FileAdvice, LogAdvice};
 pub use error::{Error, ErrorKind, Result};
-pub use identity::{LogId, Position, Recovery, RecoveryReason};
+pub use identity::{LogId, Position, Recovery, RecoveryReason, WriterId};
 pub use lsn::Lsn;
 pub use method::Method;
 pub use options::Options;

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -339,6 +340,68 @@ static void random_access(const char *dir)
     CHECK(memcmp(buffer, "second", 6) == 0);
     RETURNS(VELLUM_OUT_OF_RANGE, vellum_read_at(log, last + 8, buffer, 6, &len, &next));
     RETURNS(VELLUM_INVALID_ARGUMENT, vellum_read_at(log, last, NULL, 6, &len, &next));
+    vellum_close(log);
+    free(path);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    CHECK(clock_gettime(CLOCK_REALTIME, &now) == 0);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void times(const char *dir)
+{
+    char *path = below(dir, "times");
+    vellum_options options;
+    OK(vellum_options_init(&options, sizeof options));
+    options.flags = VELLUM_ENVELOPE;
+    vellum_log *log;
+    OK(vellum_open(path, &options, &log));
+    uint64_t before = now_ns();
+    (void)append_text(log, "one");
+    uint64_t between = now_ns();
+    uint64_t second = append_text(log, "two");
+    uint64_t after = now_ns();
+
+    vellum_reader *reader;
+    vellum_record record;
+    OK(vellum_reader_open(log, 0, &reader));
+    CHECK(vellum_reader_time(reader) == 0 && vellum_reader_writer(reader) == 0);
+    OK(vellum_reader_next(reader, &record));
+    CHECK(is_text(&record, "one"));
+    CHECK(before <= vellum_reader_time(reader) && vellum_reader_time(reader) <= between);
+    uint64_t writer = vellum_reader_writer(reader);
+    CHECK((writer & 0xffffffff) == (uint64_t)getpid());
+    vellum_reader_close(reader);
+
+    OK(vellum_reader_open_at_time(log, between, 0, &reader));
+    OK(vellum_reader_follow(reader, 0, &record));
+    CHECK(is_text(&record, "two") && record.lsn == second);
+    CHECK(between <= vellum_reader_time(reader) && vellum_reader_time(reader) <= after);
+    CHECK(vellum_reader_writer(reader) == writer);
+    vellum_reader_close(reader);
+    OK(vellum_reader_open_at_time(log, after, VELLUM_READ_DURABLE, &reader));
+    RETURNS(VELLUM_END, vellum_reader_next(reader, &record));
+    vellum_reader_close(reader);
+    RETURNS(VELLUM_INVALID_ARGUMENT, vellum_reader_open_at_time(log, 0, 64, &reader));
+    CHECK(vellum_reader_time(NULL) == 0 && vellum_reader_writer(NULL) == 0);
+
+    uint64_t start, end;
+    OK(vellum_positions_of_time(log, between, UINT64_MAX, &start, &end));
+    CHECK(start <= second && end == UINT64_MAX);
+    OK(vellum_positions_of_time(log, 0, before, NULL, NULL));
+    vellum_close(log);
+    free(path);
+    path = below(dir, "append");
+    RETURNS(VELLUM_INVALID_OPTION, vellum_open(path, &options, &log));
+    log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    RETURNS(VELLUM_UNSUPPORTED, vellum_reader_open_at_time(log, 0, 0, &reader));
+    OK(vellum_reader_open(log, 0, &reader));
+    OK(vellum_reader_next(reader, &record));
+    CHECK(vellum_reader_time(reader) == 0 && vellum_reader_writer(reader) == 0);
+    vellum_reader_close(reader);
     vellum_close(log);
     free(path);
 }
@@ -711,6 +774,7 @@ int main(int argc, char **argv)
     positions(argv[1]);
     durable_readers(argv[1]);
     random_access(argv[1]);
+    times(argv[1]);
     completions(argv[1]);
     upkeep(argv[1]);
     cursors(argv[1]);

@@ -69,6 +69,21 @@ void records_come_back(const std::string &dir)
     CHECK(record && (*record)->data == "three" && (*record)->lsn == *third);
 }
 
+void records_have_times(const std::string &dir)
+{
+    vellum::Options options;
+    options.flags = VELLUM_ENVELOPE;
+    auto log = vellum::Log::open(dir + "/times", options);
+    CHECK(log && log->append("one"));
+    auto reader = log->reader();
+    CHECK(reader && reader->time().count() == 0 && reader->next());
+    CHECK(reader->time().count() > 0 && reader->writer() != 0);
+    auto same = log->reader_at_time(reader->time());
+    CHECK(same && read_all(*same) == std::vector<std::string>{"one"});
+    auto later = log->reader_at_time(reader->time() + std::chrono::nanoseconds(1));
+    CHECK(later && read_all(*later).empty());
+}
+
 void handles_may_be_dropped_in_any_order(const std::string &dir)
 {
     auto log = std::make_optional(open(dir + "/order"));
@@ -148,6 +163,7 @@ int main(int argc, char **argv)
 {
     CHECK(argc == 2);
     records_come_back(argv[1]);
+    records_have_times(argv[1]);
     handles_may_be_dropped_in_any_order(argv[1]);
     errors_are_values(argv[1]);
     checkpoints_are_told_of(argv[1]);

@@ -9,7 +9,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use vellum::{ErrorKind, Layout, Log, Lsn, Reader, Record};
 
-use super::open_to_read;
+use super::times::{self, Times};
+use super::{cursor, open_to_read};
 use crate::lowargs::CatArgs;
 use crate::outcome::{Outcome, Result};
 use crate::output::{self, Output};
@@ -29,21 +30,29 @@ pub(super) enum AtTrimmed {
 const LOOK_TWICE: Duration = Duration::from_millis(200);
 
 pub(super) fn run(args: &CatArgs) -> Result<Outcome> {
-    print(&open_to_read(&args.log)?, args, AtTrimmed::Fail, &|| false)
+    let log = open_to_read(&args.log)?;
+    let from = match args.since {
+        Some(since) => log.reader_at_time(since)?.position(),
+        None => cursor::resolve(&log, args.from)?,
+    };
+    print(&log, args, from, AtTrimmed::Fail, &|| false)
 }
 
-/// Prints the records that `args` ask for. Who follows stops when `is_elsewhere` says so, which is
-/// asked when nothing has come for a while.
+/// Prints the records from `from` on that `args` ask for. Who follows stops when `is_elsewhere`
+/// says so, which is asked when nothing has come for a while.
 pub(super) fn print(
     log: &Log,
     args: &CatArgs,
+    from: Lsn,
     at_trimmed: AtTrimmed,
     is_elsewhere: &dyn Fn() -> bool,
 ) -> Result<Outcome> {
-    let mut reader = reader(log, args, args.from)?;
+    let times = Times::of(log, args)?;
+    let mut reader = reader(log, args, from)?;
     let mut has_gaps = false;
     let mut printer = Printer::new(args, log.layout());
-    let is_done = |position| args.to.is_some_and(|to| position >= to);
+    let end = args.to.map_or(times.end, |to| to.min(times.end));
+    let is_done = |position| position >= end;
     let mut patience = None;
     while !is_done(reader.position()) {
         let found = if patience.is_some() { reader.follow(patience) } else { reader.next() };
@@ -51,7 +60,9 @@ pub(super) fn print(
             // There may be nothing but pads between the last record and `to`.
             Ok(Some(record)) if is_done(record.lsn) => break,
             Ok(Some(record)) => {
-                printer.print(record)?;
+                if times.have(record) {
+                    printer.print(record)?;
+                }
                 patience = None;
             }
             Ok(None) => {
@@ -160,6 +171,11 @@ struct JsonRecord<'a> {
     payload: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     payload_base64: Option<String>,
+    /// When it was appended and by whom, where an envelope tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    writer: Option<String>,
 }
 
 impl Printer {
@@ -196,6 +212,8 @@ impl<'a> JsonRecord<'a> {
             next_lsn: record.next_lsn.get(),
             payload: text,
             payload_base64: text.is_none().then(|| STANDARD.encode(payload)),
+            time: record.time().and_then(times::text),
+            writer: record.writer().map(|writer| writer.to_string()),
         }
     }
 }

@@ -44,7 +44,7 @@ fn change(log: &Log, name: &str, args: &CursorArgs) -> Result<Outcome> {
 }
 
 /// The position that is meant, in the log as it is now.
-fn resolve(log: &Log, position: Position) -> vellum::Result<Lsn> {
+pub(super) fn resolve(log: &Log, position: Position) -> vellum::Result<Lsn> {
     match position {
         Position::Begin => Ok(Lsn::ZERO),
         Position::End => Ok(log.published()),

@@ -14,6 +14,7 @@ mod repair;
 mod rotate;
 mod stat;
 mod tail;
+mod times;
 mod trim;
 mod truncate;
 mod verify;
@@ -76,6 +77,9 @@ fn shaped(mut options: Options, shape: &ShapeArgs) -> Options {
     }
     if let Some(fill) = shape.fill {
         options = options.fill(fill);
+    }
+    if shape.envelope {
+        options = options.envelope(true);
     }
     options
 }

@@ -135,9 +135,14 @@ fn positions(stat: &Stat) -> Vec<(&'static str, String)> {
     ]
 }
 
+fn layout(stat: &Stat) -> String {
+    let envelope = if stat.has_envelope { ", each record with time and writer" } else { "" };
+    format!("{}{envelope}", stat.layout)
+}
+
 fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
     let mut facts = vec![
-        ("layout", stat.layout.to_string()),
+        ("layout", layout(stat)),
         ("filesystem", stat.filesystem.clone()),
         ("preallocate", format!("{}: {}", stat.preallocate, stat.preallocate_reason)),
         ("fill", format!("{}: {}", stat.fill, stat.fill_reason)),

@@ -6,7 +6,7 @@ mod cursor;
 use vellum::{Log, Lsn};
 
 use super::{cat, open_to_read};
-use crate::lowargs::{CatArgs, TailArgs};
+use crate::lowargs::{CatArgs, Position, TailArgs};
 use crate::outcome::{Outcome, Result};
 
 pub(super) fn run(args: &TailArgs) -> Result<Outcome> {
@@ -14,19 +14,22 @@ pub(super) fn run(args: &TailArgs) -> Result<Outcome> {
         return cursor::run(args, name);
     }
     let TailArgs { lines, follow, retry, durable, json, null, skip_damage, .. } = *args;
-    let (log, from, to) = (args.log.clone(), Lsn::ZERO, None);
-    let follow = follow || retry;
-    let mut cat = CatArgs { log, from, to, follow, durable, json, null, skip_damage };
+    let (log, from, since) = (args.log.clone(), Position::Begin, args.since);
+    let (to, until, follow) = (None, None, follow || retry);
+    let cat = CatArgs { log, from, to, since, until, follow, durable, json, null, skip_damage };
     if retry {
         return again::run(cat, lines);
     }
     let log = open_to_read(&args.log)?;
-    cat.from = start(&log, &cat, lines)?;
-    cat::print(&log, &cat, cat::AtTrimmed::GoOn, &|| false)
+    let from = start(&log, &cat, lines)?;
+    cat::print(&log, &cat, from, cat::AtTrimmed::GoOn, &|| false)
 }
 
-/// Where the last `count` records start.
+/// Where the last `count` records start, or those of the time that is asked for.
 fn start(log: &Log, args: &CatArgs, count: usize) -> Result<Lsn> {
+    if let Some(since) = args.since {
+        return Ok(log.reader_at_time(since)?.position());
+    }
     // Retention may have removed what was never committed.
     let mut start = if args.durable { log.durable().max(log.begin()) } else { log.published() };
     let mut newest_first = log.backwards(start)?;

@@ -18,6 +18,7 @@ Examples:
 pub(super) const APPEND: &str = "\
 Examples:
   journalctl -f | vellum append app.log
+  journalctl -f | vellum append --envelope app.log    # with the time of each record
   vellum append --layout text --segment-bytes 16MiB app.log < access.txt
   app 2>&1 | vellum append --layout text --rotate-every 1d --retain-age 30d app.log
   app 2>&1 | vellum append --layout text --rotate-bytes 10M --retain-bytes 1G --on-full drop app.log
@@ -31,6 +32,8 @@ Examples:
   vellum cat app.log | grep error
   vellum cat --follow --json app.log | jq -r .payload
   vellum cat --from 67108864 --to 67109120 app.log
+  vellum cat --since '10 min ago' app.log
+  vellum cat --since 2026-11-23 --until '2026-11-23 12:00' app.log
   vellum cat -0 files.log | xargs -0 ls -l";
 
 pub(super) const TAIL: &str = "\
@@ -38,6 +41,7 @@ Examples:
   vellum tail app.log
   vellum tail -n 100 -f app.log | grep error
   vellum tail -n 0 -F app.log | shipper
+  vellum tail --since '1h ago' -f app.log
   vellum tail -n 0 -f --durable orders.wal | shipper
   vellum tail -n 0 -f --json app.log | jq -r .payload
   vellum tail --cursor shipper app.log > batch

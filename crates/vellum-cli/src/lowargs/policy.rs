@@ -1,12 +1,12 @@
 //! Options of text logs: files that come and go, and their ends.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use clap::{Args, ValueHint};
 use vellum::OnFull;
 
-use super::{examples, values};
+use super::{examples, moment, values};
 
 /// When a text log goes on in a new file, and which files it keeps; `None` leaves it to the log.
 #[derive(Args, Debug)]
@@ -59,6 +59,10 @@ pub(crate) struct TailArgs {
     /// How many records to begin with; in a text log, lines
     #[arg(short = 'n', long, value_name = "COUNT", default_value = "10")]
     pub(crate) lines: usize,
+    /// Begin with the records that were appended at this time or later, as `vellum cat --since`
+    #[arg(long, value_name = "TIME", value_parser = moment::moment)]
+    #[arg(conflicts_with_all = ["lines", "cursor"])]
+    pub(crate) since: Option<SystemTime>,
     /// At the end, wait for more, until killed
     #[arg(short, long)]
     pub(crate) follow: bool,

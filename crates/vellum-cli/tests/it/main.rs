@@ -26,6 +26,7 @@ mod shipping;
 mod stat;
 mod support;
 mod tail;
+mod times;
 mod trim;
 mod upkeep;
 mod verify;

@@ -5,7 +5,15 @@
 rotation that loses nothing, no lock, no server, no thread.
 """
 
-from vellum_log._vellum_log import CheckpointEvent, Cursor, Log, Position, Reader, Record
+from vellum_log._vellum_log import (
+    Backwards,
+    CheckpointEvent,
+    Cursor,
+    Log,
+    Position,
+    Reader,
+    Record,
+)
 from vellum_log.errors import (
     Abandoned,
     AlreadyExists,
@@ -52,6 +60,7 @@ from vellum_log.reports import (
 __all__ = [
     "Abandoned",
     "AlreadyExists",
+    "Backwards",
     "Busy",
     "CheckpointEvent",
     "Corrupt",

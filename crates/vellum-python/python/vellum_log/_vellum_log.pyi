@@ -1,5 +1,5 @@
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from logging import Formatter, LogRecord
 from os import PathLike
 from types import TracebackType
@@ -9,7 +9,16 @@ from typing_extensions import Buffer, Self
 
 from vellum_log.reports import CursorStat, Gap, Recovery, Stat, VerifyReport
 
-__all__ = ["CheckpointEvent", "Cursor", "LineWriter", "Log", "Position", "Reader", "Record"]
+__all__ = [
+    "Backwards",
+    "CheckpointEvent",
+    "Cursor",
+    "LineWriter",
+    "Log",
+    "Position",
+    "Reader",
+    "Record",
+]
 
 @final
 class Record:
@@ -19,6 +28,12 @@ class Record:
     def next_lsn(self) -> int: ...
     @property
     def payload(self) -> bytes: ...
+    @property
+    def time_ns(self) -> int | None: ...
+    @property
+    def time(self) -> datetime | None: ...
+    @property
+    def writer(self) -> str | None: ...
     def __bytes__(self) -> bytes: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
@@ -45,6 +60,12 @@ class Reader(Iterator[Record]):
     def position_of(self, lsn: int) -> Position: ...
     def take_gaps(self) -> list[Gap]: ...
     def fileno(self) -> int: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> Record: ...
+
+@final
+class Backwards(Iterator[Record]):
+    def take_gaps(self) -> list[Gap]: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> Record: ...
 
@@ -91,6 +112,7 @@ class Log:
         preallocate: Literal["auto", "off", "sparse", "fallocate", "zeros", "recycle"] | None = None,
         mode: int | None = None,
         application_tag: int | None = None,
+        envelope: bool | None = None,
         wal: bool = False,
         rotate_bytes: int | None = None,
         rotate_every: float | timedelta | None = None,
@@ -119,6 +141,7 @@ class Log:
         segment_capacity_bytes: int | None = None,
         preallocate: Literal["auto", "off", "sparse", "fallocate", "zeros", "recycle"] | None = None,
         mode: int | None = None,
+        envelope: bool | None = None,
         create: bool = True,
         create_new: bool = False,
         read_only: bool = False,
@@ -164,6 +187,17 @@ class Log:
         skip_damage: bool = False,
         durable: bool = False,
     ) -> Reader: ...
+    def reader_at_time(
+        self,
+        time: datetime | int,
+        *,
+        skip_damage: bool = False,
+        durable: bool = False,
+        pollable: bool = False,
+    ) -> Reader: ...
+    def backwards(
+        self, before: int | None = None, *, skip_damage: bool = False
+    ) -> Backwards: ...
     @property
     def id(self) -> str | None: ...
     @property

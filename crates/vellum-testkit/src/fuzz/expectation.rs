@@ -32,7 +32,7 @@ impl Expectation {
                 ["end", lsn] => all.end = decimal(lsn),
                 ["record", lsn, crc, len, _] => all.records.push(record(lsn, crc, len)),
                 ["gone", lsn, crc, len, _] => all.gone.push(record(lsn, crc, len)),
-                ["file" | "durable" | "checkpoint" | "cut", ..] => {}
+                ["file" | "durable" | "checkpoint" | "cut" | "stamp", ..] => {}
                 _ => panic!("what is meant by {line:?}?"),
             }
         }

@@ -21,6 +21,8 @@ pub(crate) struct Golden {
     /// Where batches begin and end.
     pub(crate) batches: Vec<(u64, u64)>,
     pub(crate) is_text: bool,
+    /// Bytes before each payload, behind the head of its frame.
+    pub(crate) envelope_len: u64,
     pub(crate) secret: u64,
 }
 
@@ -40,20 +42,33 @@ impl Golden {
 
     /// End of the bytes without which the record does not count.
     pub(crate) fn needs(&self, record: &Record) -> u64 {
-        let own = if self.is_text { record.len } else { frames::HEAD_LEN + record.len };
+        let own = if self.is_text {
+            record.len
+        } else {
+            frames::HEAD_LEN + self.envelope_len + record.len
+        };
         self.batch_of(record).map_or(record.lsn + own, |(_, end)| end)
     }
 }
 
-/// All golden logs, in the order of their names.
-pub(crate) fn all() -> &'static [Golden] {
-    static ALL: OnceLock<Vec<Golden>> = OnceLock::new();
-    ALL.get_or_init(|| {
-        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vellum/tests/golden/v1");
-        let mut names: Vec<String> = names(&dir);
-        names.retain(|name| dir.join(name).is_dir());
-        names.iter().map(|name| read(&dir, name)).collect()
-    })
+/// The first byte of inputs that mean a log of version 2. Others mean one of version 1, so that
+/// kept inputs mean what they did.
+const MARKED_FROM: u8 = 240;
+
+/// The golden log that an input means by its first byte.
+pub(crate) fn chosen(choice: u8) -> &'static Golden {
+    static ALL: [OnceLock<Vec<Golden>>; 2] = [OnceLock::new(), OnceLock::new()];
+    let version = usize::from(choice >= MARKED_FROM);
+    let logs = ALL[version].get_or_init(|| of_version(["v1", "v2"][version]));
+    &logs[usize::from(choice) % logs.len()]
+}
+
+/// The golden logs in a directory, in the order of their names.
+fn of_version(name: &str) -> Vec<Golden> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vellum/tests/golden").join(name);
+    let mut names: Vec<String> = names(&dir);
+    names.retain(|name| dir.join(name).is_dir());
+    names.iter().map(|name| read(&dir, name)).collect()
 }
 
 fn names(dir: &Path) -> Vec<String> {
@@ -78,7 +93,9 @@ fn read(dir: &Path, name: &str) -> Golden {
     let files: Files = names(&log).into_iter().map(contents).collect();
     let geometry = &files["geometry"];
     let is_text = geometry[16] == 2;
+    let envelope_len = if geometry[8] == 2 && geometry[28] & 2 != 0 { 16 } else { 0 };
     let secret = u64::from_le_bytes(geometry[40..48].try_into().expect("eight bytes"));
     let batches = if is_text { Vec::new() } else { frames::batches(&files, secret) };
-    Golden { name: name.to_string(), files, expected, appended, batches, is_text, secret }
+    let name = name.to_string();
+    Golden { name, files, expected, appended, batches, is_text, envelope_len, secret }
 }

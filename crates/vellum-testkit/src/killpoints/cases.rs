@@ -10,6 +10,7 @@ pub fn all_cases() -> Vec<Case> {
     cases.extend(cases_on_the_device());
     cases.extend(cases_on_full_disks());
     cases.extend(cases_of_cursors());
+    cases.extend(cases_of_envelopes());
     cases
 }
 
@@ -26,7 +27,14 @@ fn cases_in_memory() -> Vec<Case> {
                     let is_refused = layout == Layout::Text
                         && matches!(preallocate, Preallocate::Recycle | Preallocate::Zeros);
                     if !is_refused {
-                        cases.push(Case { operation, layout, preallocate, fill: None, survivor });
+                        cases.push(Case {
+                            operation,
+                            layout,
+                            preallocate,
+                            fill: None,
+                            envelope: false,
+                            survivor,
+                        });
                     }
                 }
             }
@@ -66,8 +74,8 @@ fn cases_of_text_files() -> Vec<Case> {
     for preallocate in [Preallocate::Auto, Preallocate::Sparse] {
         for operation in [Rotate, Retain, SetPolicy] {
             for survivor in [Opener, Attached, Waiting] {
-                let (layout, fill) = (Layout::Text, None);
-                cases.push(Case { operation, layout, preallocate, fill, survivor });
+                let (layout, fill, envelope) = (Layout::Text, None, false);
+                cases.push(Case { operation, layout, preallocate, fill, envelope, survivor });
             }
         }
     }
@@ -83,8 +91,8 @@ fn cases_on_the_device() -> Vec<Case> {
         for operation in operations {
             for survivor in survivors {
                 let (operation, survivor) = (*operation, *survivor);
-                let (fill, preallocate) = (Some(fill), Preallocate::Auto);
-                cases.push(Case { operation, layout, preallocate, fill, survivor });
+                let (fill, preallocate, envelope) = (Some(fill), Preallocate::Auto, false);
+                cases.push(Case { operation, layout, preallocate, fill, envelope, survivor });
             }
         }
     };
@@ -119,8 +127,8 @@ fn cases_of_cursors() -> Vec<Case> {
     for operation in [CursorMake, CursorCommit, CursorSet, CursorRemove, TrimHeld] {
         for survivor in [Survivor::Opener, Survivor::Attached, Survivor::Waiting] {
             for layout in [Layout::Framed, Layout::Text] {
-                let (preallocate, fill) = (Preallocate::Auto, None);
-                cases.push(Case { operation, layout, preallocate, fill, survivor });
+                let (preallocate, fill, envelope) = (Preallocate::Auto, None, false);
+                cases.push(Case { operation, layout, preallocate, fill, envelope, survivor });
             }
         }
     }
@@ -135,12 +143,37 @@ fn cases_on_full_disks() -> Vec<Case> {
     let mut add = |operations: &[Operation], fill: Option<Fill>| {
         for operation in operations {
             for survivor in [Opener, Attached, Waiting] {
-                let (layout, preallocate) = (Layout::Text, Preallocate::Auto);
-                cases.push(Case { operation: *operation, layout, preallocate, fill, survivor });
+                let (layout, preallocate, envelope) = (Layout::Text, Preallocate::Auto, false);
+                let operation = *operation;
+                cases.push(Case { operation, layout, preallocate, fill, envelope, survivor });
             }
         }
     };
     add(&[Drop, DropAgain, Tell, TellRollOver, Block, BlockRetain], None);
     add(&[DropAgain, Tell, TellRollOver], Some(Fill::Pwrite));
+    cases
+}
+
+/// Those of records with envelopes, which go in before the payloads, and before the header that
+/// makes a record of it.
+fn cases_of_envelopes() -> Vec<Case> {
+    use Operation::*;
+    use Survivor::*;
+    let mut cases = Vec::new();
+    let mut add = |operations: &[Operation], preallocate: Preallocate, fill: Option<Fill>| {
+        for operation in operations {
+            // Who opens the log afterwards would find the forked child's parent alive.
+            let is_forked = *operation == ForkedAppend;
+            for survivor in [Opener, Attached].into_iter().skip(is_forked.into()) {
+                let (operation, layout, envelope) = (*operation, Layout::Framed, true);
+                cases.push(Case { operation, layout, preallocate, fill, envelope, survivor });
+            }
+        }
+    };
+    let auto = Preallocate::Auto;
+    add(&[Create, Append, LargeAppend, RollOver, LongRecord], auto, None);
+    add(&[Batch, Publish, Abandon, ForkedAppend], auto, None);
+    add(&[Append, Batch, Publish], Preallocate::Sparse, None);
+    add(&[Batch, RollOver, Commit, Publish], auto, Some(Fill::Staged));
     cases
 }

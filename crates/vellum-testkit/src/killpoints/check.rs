@@ -16,6 +16,8 @@ pub type Fault = String;
 
 /// Bytes of the envelope of a framed record, and what its length is rounded up to.
 const FRAME_UNIT: u64 = 8;
+/// Bytes of an envelope, behind the header of a frame.
+const ENVELOPE_LEN: u64 = 16;
 
 /// Spares that any log keeps.
 const SPARES_MAX: usize = 4;
@@ -184,8 +186,9 @@ pub fn verified(log: &Log, found: &[Vec<u8>]) -> Result<(), Fault> {
         return Err(format!("verify counts {} records, reading {}", report.records, found.len()));
     }
     if log.layout() == Layout::Framed {
-        let frame =
-            |bytes: &Vec<u8>| (FRAME_UNIT + bytes.len() as u64).next_multiple_of(FRAME_UNIT);
+        let has_envelope = log.stat().is_ok_and(|stat| stat.has_envelope);
+        let head = FRAME_UNIT + if has_envelope { ENVELOPE_LEN } else { 0 };
+        let frame = |bytes: &Vec<u8>| (head + bytes.len() as u64).next_multiple_of(FRAME_UNIT);
         let in_frames: u64 = found.iter().map(frame).sum();
         let accounted = in_frames + report.pad_bytes + report.batches * FRAME_UNIT;
         let span = report.end.get() - report.begin.get();

@@ -130,15 +130,18 @@ pub struct Case {
     pub preallocate: Preallocate,
     /// Which way records take, where that is not left to the library.
     pub fill: Option<Fill>,
+    /// Whether records have envelopes.
+    pub envelope: bool,
     /// Who goes on.
     pub survivor: Survivor,
 }
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Case { operation, layout, preallocate, fill, survivor } = self;
+        let Case { operation, layout, preallocate, fill, envelope, survivor } = self;
         let way = fill.map_or_else(|| preallocate.to_string(), |fill| fill.to_string());
-        let text = format!("{operation:?}/{layout}/{way}/{survivor:?}");
+        let envelope = if *envelope { "-envelope" } else { "" };
+        let text = format!("{operation:?}/{layout}/{way}{envelope}/{survivor:?}");
         f.pad(&text.to_lowercase())
     }
 }
@@ -326,7 +329,8 @@ impl Case {
             .layout(self.layout)
             .segment_capacity_bytes(self.operation.segment_capacity())
             .preallocate(self.preallocate)
-            .on_full(self.operation.on_full());
+            .on_full(self.operation.on_full())
+            .envelope(self.envelope);
         let options = match self.operation.retained_files() {
             Some(count) => options.rotate_bytes(1000).retain_files(count),
             None => options,

@@ -53,7 +53,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with_all = [
         "records", "threads", "processes", "bytes", "commit", "batch", "trim_every",
         "checkpoint_every", "prepare_every", "cursor", "seed", "layout", "segment_bytes", "preallocate",
-        "fill", "rotate_bytes", "retain_files", "compress", "follow",
+        "fill", "envelope", "rotate_bytes", "retain_files", "compress", "follow",
     ])]
     pub(super) check: bool,
     /// With --check, of a text log after a power cut: accept lines that are there in part, or not
@@ -142,6 +142,9 @@ pub(super) struct ShapeArgs {
     /// How records get into the files [new log: mapped where that is safe]
     #[arg(long, value_name = "HOW", value_parser = named::<Fill>(FILLS))]
     pub(super) fill: Option<Fill>,
+    /// Give records of a framed log envelopes, with time and writer; --check looks at them
+    #[arg(long)]
+    pub(super) envelope: bool,
 }
 
 const PREALLOCATIONS: &[&str] = &["auto", "off", "sparse", "fallocate", "zeros", "recycle"];

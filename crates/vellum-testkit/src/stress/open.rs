@@ -33,6 +33,9 @@ fn asked(mut options: Options, args: &Args) -> Options {
     if let Some(fill) = args.shape.fill {
         options = options.fill(fill);
     }
+    if args.shape.envelope {
+        options = options.envelope(true);
+    }
     if let Some(bytes) = args.rotate_bytes {
         options = options.rotate_bytes(bytes);
     }

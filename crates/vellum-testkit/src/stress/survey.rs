@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use vellum::{Layout, Log, Lsn, Reader, Record};
 
@@ -36,6 +36,8 @@ pub(super) struct Survey {
     next_marker: Option<u64>,
     /// Where a power cut tore the log, if it may have done so.
     breaks: Option<Breaks>,
+    /// Whether each record has to tell who appended it, and when.
+    has_envelope: bool,
 }
 
 impl Survey {
@@ -89,6 +91,7 @@ impl Survey {
 
     fn read(&mut self, log: &Log, end: Lsn) -> Result<(), String> {
         self.is_trimmed = is_trimmed(log).map_err(|error| error.to_string())?;
+        self.has_envelope = log.stat().map_err(|error| error.to_string())?.has_envelope;
         let mut reader = log.reader(Lsn::ZERO).map_err(|error| error.to_string())?;
         let mut waiting_since = None;
         while reader.position() < end {
@@ -134,7 +137,7 @@ impl Survey {
             }
             (Err(fault), _) => Err(fault),
         };
-        if let Err(fault) = entered {
+        if let Err(fault) = entered.and_then(|()| check_envelope(record, self.has_envelope)) {
             self.faults.push(format!("the record at {lsn}: {fault}"));
         }
     }
@@ -187,6 +190,16 @@ impl Survey {
             return Ok(());
         }
         Err(format!("number {number} of the checks stands where {expected} should"))
+    }
+}
+
+/// Whether a record has an envelope that somebody filled in, if it is to have one.
+fn check_envelope(record: Record<'_>, has_one: bool) -> Result<(), String> {
+    let is_real = |time: SystemTime| SystemTime::UNIX_EPOCH < time;
+    match (record.time(), record.writer(), has_one) {
+        (Some(time), Some(writer), true) if is_real(time) && writer.pid() > 0 => Ok(()),
+        (None, None, false) => Ok(()),
+        (time, writer, _) => Err(format!("its envelope says {time:?} and {writer:?}")),
     }
 }
 

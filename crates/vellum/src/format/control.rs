@@ -5,7 +5,8 @@
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::VERSION;
+use super::envelope::ENVELOPE_LEN;
+use super::{MARKED_VERSION, VERSION};
 use crate::{Fill, Layout, Preallocate};
 
 /// Room for this header; the shared words start behind it.
@@ -32,6 +33,8 @@ pub(crate) struct Geometry {
     pub(crate) is_sealed: bool,
     /// Where the log is being truncated, or 0. Only in the geometry file.
     pub(crate) cut: u64,
+    /// Whether each record has an envelope (`format::envelope`).
+    pub(crate) has_envelope: bool,
 }
 
 /// Geometry as it stands in the file.
@@ -45,7 +48,8 @@ struct ControlHeader {
     layout: U32,
     preallocate: U32,
     fill: U32,
-    is_sealed: U32,
+    /// 1 for seals. From version 2 on, what a library must know to use the log is here too.
+    marks: U32,
     segment_capacity: U64,
     secret: U64,
     boot_id: [u8; 16],
@@ -57,17 +61,22 @@ pub(crate) const GEOMETRY_LEN: usize = size_of::<ControlHeader>();
 
 const _: () = assert!(GEOMETRY_LEN == 72);
 
+/// In `marks`: there may be seals.
+const SEALED_MARK: u32 = 1;
+/// In `marks` of version 2: records have envelopes.
+const ENVELOPE_MARK: u32 = 2;
+
 impl Geometry {
     /// The header as it stands in the file.
     pub(crate) fn to_bytes(self) -> Vec<u8> {
         let mut header = ControlHeader {
             magic: MAGIC,
-            version: U32::new(VERSION),
+            version: U32::new(self.version()),
             check: U32::ZERO,
             layout: U32::new(code_of(&LAYOUTS, self.layout)),
             preallocate: U32::new(code_of(&PREALLOCATES, self.preallocate)),
             fill: U32::new(code_of(&FILLS, self.fill)),
-            is_sealed: U32::new(self.is_sealed.into()),
+            marks: U32::new(self.marks()),
             segment_capacity: U64::new(self.segment_capacity),
             secret: U64::new(self.secret),
             boot_id: self.boot_id,
@@ -85,12 +94,17 @@ impl Geometry {
         if header.magic != MAGIC {
             return Err(HeaderFault::NotAControlFile);
         }
-        if header.version.get() != VERSION {
-            return Err(HeaderFault::Version(header.version.get()));
+        let version = header.version.get();
+        if version != VERSION && version != MARKED_VERSION {
+            return Err(HeaderFault::Version(version));
         }
         let unchecked = ControlHeader { check: U32::ZERO, ..header };
         if crc32c::crc32c(unchecked.as_bytes()) != header.check.get() {
             return Err(HeaderFault::Damaged);
+        }
+        let marks = header.marks.get();
+        if version == MARKED_VERSION && marks & !(SEALED_MARK | ENVELOPE_MARK) != 0 {
+            return Err(HeaderFault::Marks(marks & !(SEALED_MARK | ENVELOPE_MARK)));
         }
         let choice = |code: U32| code.get().checked_sub(1).map(|index| index as usize);
         let geometry = (|| {
@@ -101,8 +115,9 @@ impl Geometry {
                 segment_capacity: header.segment_capacity.get(),
                 secret: header.secret.get(),
                 boot_id: header.boot_id,
-                is_sealed: header.is_sealed.get() != 0,
+                is_sealed: marks & SEALED_MARK != 0,
                 cut: header.cut.get(),
+                has_envelope: version == MARKED_VERSION && marks & ENVELOPE_MARK != 0,
             })
         })();
         geometry.filter(Geometry::is_possible).ok_or(HeaderFault::Damaged)
@@ -114,12 +129,30 @@ impl Geometry {
         boot_id != [0; 16] && self.boot_id == boot_id
     }
 
+    /// The oldest version whose libraries can use the log.
+    fn version(&self) -> u32 {
+        if self.has_envelope { MARKED_VERSION } else { VERSION }
+    }
+
+    fn marks(&self) -> u32 {
+        let sealed = if self.is_sealed { SEALED_MARK } else { 0 };
+        let envelope = if self.has_envelope { ENVELOPE_MARK } else { 0 };
+        sealed | envelope
+    }
+
+    /// Bytes that the log puts before each payload, behind the header of its frame.
+    #[inline]
+    pub(crate) fn envelope_len(&self) -> usize {
+        if self.has_envelope { ENVELOPE_LEN } else { 0 }
+    }
+
     fn is_possible(&self) -> bool {
         use crate::options::limits::{
             CAPACITY_UNIT_BYTES, SEGMENT_CAPACITY_BYTES_MAX, SEGMENT_CAPACITY_BYTES_MIN,
         };
         (SEGMENT_CAPACITY_BYTES_MIN..=SEGMENT_CAPACITY_BYTES_MAX).contains(&self.segment_capacity)
             && self.segment_capacity.is_multiple_of(CAPACITY_UNIT_BYTES)
+            && !(self.has_envelope && self.layout == Layout::Text)
     }
 }
 
@@ -128,6 +161,8 @@ impl Geometry {
 pub(crate) enum HeaderFault {
     NotAControlFile,
     Version(u32),
+    /// Bits of `marks` that this library does not know.
+    Marks(u32),
     Damaged,
 }
 
@@ -160,11 +195,42 @@ mod tests {
         boot_id: [3; 16],
         is_sealed: true,
         cut: 9,
+        has_envelope: false,
     };
+    const WITH_ENVELOPE: Geometry =
+        Geometry { layout: Layout::Framed, has_envelope: true, ..GEOMETRY };
+
+    /// The header with its check as it should be.
+    fn checked(mut bytes: Vec<u8>) -> Vec<u8> {
+        bytes[12..16].fill(0);
+        let check = crc32c::crc32c(&bytes).to_le_bytes();
+        bytes[12..16].copy_from_slice(&check);
+        bytes
+    }
 
     #[test]
     fn a_header_comes_back_as_it_was_written() {
-        assert_eq!(Geometry::parse(&GEOMETRY.to_bytes()), Ok(GEOMETRY));
+        for geometry in [GEOMETRY, WITH_ENVELOPE, Geometry { is_sealed: false, ..WITH_ENVELOPE }] {
+            assert_eq!(Geometry::parse(&geometry.to_bytes()), Ok(geometry));
+        }
+    }
+
+    #[test]
+    fn a_log_with_envelopes_has_a_version_that_earlier_libraries_refuse() {
+        let version = |geometry: Geometry| geometry.to_bytes()[8];
+        assert_eq!((version(GEOMETRY), version(WITH_ENVELOPE)), (1, 2));
+        let mut later = WITH_ENVELOPE.to_bytes();
+        later[8] = 3;
+        assert_eq!(Geometry::parse(&checked(later)), Err(HeaderFault::Version(3)));
+    }
+
+    #[test]
+    fn marks_that_are_not_known_are_refused_by_name() {
+        let mut bytes = WITH_ENVELOPE.to_bytes();
+        bytes[28] |= 8;
+        assert_eq!(Geometry::parse(&checked(bytes)), Err(HeaderFault::Marks(8)));
+        let text = Geometry { layout: Layout::Text, ..WITH_ENVELOPE };
+        assert_eq!(Geometry::parse(&text.to_bytes()), Err(HeaderFault::Damaged));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 pub(crate) mod control;
 pub(crate) mod cursor;
+pub(crate) mod envelope;
 pub(crate) mod frame;
 pub(crate) mod identity;
 pub(crate) mod policy;
@@ -16,3 +17,6 @@ pub(crate) mod zstd;
 
 /// Version of the bytes in control file and segments; another version is refused.
 pub(crate) const VERSION: u32 = 1;
+/// Version of the headers of control file and geometry where `marks` say what a library must know
+/// to use the log. Everything else is as in version 1.
+pub(crate) const MARKED_VERSION: u32 = 2;

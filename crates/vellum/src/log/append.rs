@@ -4,7 +4,8 @@ use std::io::IoSlice;
 use std::sync::Arc;
 
 use crate::error::OsResult;
-use crate::format::frame::PAYLOAD_LEN_MAX;
+use crate::format::envelope::ENVELOPE_LEN;
+use crate::format::frame::{PAYLOAD_LEN_MAX, frame_len};
 use crate::format::segment::header_len;
 use crate::log::attachment::LocalSlot;
 use crate::log::core::Core;
@@ -33,6 +34,43 @@ impl Core {
         let Text { parts, len, records } = text;
         let is_mapped = self.is_mapped(len);
         self.append_with(records, len, is_mapped, |filler, at| filler.bytes(at, parts, is_mapped))
+    }
+
+    /// Appends one frame whose payload of `len` bytes is `parts`: a record, with its envelope if it
+    /// has one.
+    #[inline]
+    pub(crate) fn append_frame(&self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
+        let frame_len = frame_len(len);
+        let is_mapped = self.is_mapped(frame_len);
+        self.append_with(1, frame_len, is_mapped, |filler, at| filler.record(at, parts, is_mapped))
+    }
+
+    /// Appends one record of `len` bytes, given in parts, behind an envelope.
+    pub(crate) fn append_in_envelope(&self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
+        self.check_record_len(len)?;
+        let frame_len = frame_len(len + ENVELOPE_LEN as u64);
+        let is_mapped = self.is_mapped(frame_len);
+        self.append_with(1, frame_len, is_mapped, |filler, at| {
+            let envelope = filler.writer.envelope().to_bytes();
+            match parts {
+                [payload] => filler.record(at, &[&envelope, payload], is_mapped),
+                _ => {
+                    let all: Vec<&[u8]> =
+                        [&envelope[..]].into_iter().chain(parts.iter().copied()).collect();
+                    filler.record(at, &all, is_mapped)
+                }
+            }
+        })
+    }
+
+    /// Refuses what a frame's length field has no room for, with the envelope before it.
+    pub(crate) fn check_record_len(&self, len: u64) -> Result<()> {
+        let max = PAYLOAD_LEN_MAX - self.geometry.envelope_len() as u64;
+        if len <= max {
+            return Ok(());
+        }
+        let message = format!("a record of {len} bytes is too long; it may have up to {max}");
+        Err(Error::new(ErrorKind::RecordTooLarge, message))
     }
 
     /// Reserves `len` bytes for so many records, has `fill` put them there, and publishes.

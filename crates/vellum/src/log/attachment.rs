@@ -12,7 +12,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::fs::OFlags;
 use rustix::io;
@@ -30,7 +30,7 @@ use crate::sys::Dir;
 use crate::sys::fork::Inherit;
 use crate::sys::inherited::Marked;
 use crate::sys::lock::{self, Kind};
-use crate::{Error, ErrorKind, Lsn, Result, sys};
+use crate::{Error, ErrorKind, Lsn, Result, WriterId, sys};
 
 /// Appends that one process can have in progress at the same moment; more wait their turn.
 pub(super) const LOCAL_SLOT_COUNT: usize = 128;
@@ -45,6 +45,8 @@ pub(crate) struct Attachment {
     /// without it since, so it has to join again before it reserves anything.
     pub(super) is_adrift: AtomicBool,
     me: Owner,
+    /// Its name in envelopes, once it has written one.
+    writer_id: OnceLock<WriterId>,
     /// Whether this process passes the barriers of who waits (`sys::barrier`).
     pub(crate) is_registered: bool,
     pub(super) slots: Box<[Exclusive<LocalSlot>]>,
@@ -148,6 +150,7 @@ impl Attachment {
             presence: Mutex::new(Some(presence)),
             is_adrift: AtomicBool::new(false),
             me,
+            writer_id: OnceLock::new(),
             is_registered,
             slots,
             claimed_count: AtomicUsize::new(0),
@@ -206,6 +209,15 @@ impl Attachment {
 
     pub(crate) fn me(&self) -> Owner {
         self.me
+    }
+
+    /// Who this process is in envelopes.
+    #[inline]
+    pub(crate) fn writer_id(&self) -> WriterId {
+        *self.writer_id.get_or_init(|| {
+            let random = sys::process::random_u64() & !u64::from(u32::MAX);
+            WriterId::new(random | u64::from(std::process::id()))
+        })
     }
 
     /// Whether preparing ahead has failed a short while before `tail`.

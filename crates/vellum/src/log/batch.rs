@@ -1,8 +1,10 @@
 //! Several records that appear all or none.
 
+use crate::format::envelope::ENVELOPE_LEN;
 use crate::format::frame::{HEADER_LEN, Header, PAYLOAD_LEN_MAX, frame_len};
-use crate::log::append::{Text, check_len};
+use crate::log::append::Text;
 use crate::log::core::Core;
+use crate::log::writer::Writer;
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
 /// Records that are appended together.
@@ -41,7 +43,9 @@ impl<'a> Batch<'a> {
     /// A copy of the record in memory.
     pub fn push(&mut self, record: &[u8]) -> Result<()> {
         let len = record.len() as u64;
-        check_len(len)?;
+        self.core.check_record_len(len)?;
+        let envelope_len = self.core.geometry.envelope_len();
+        let len = len + envelope_len as u64;
         let total = self.bytes.len() as u64 + frame_len(len);
         if total > PAYLOAD_LEN_MAX {
             let message = format!("a batch of {total} bytes is too long; it may have 4294967295");
@@ -51,6 +55,8 @@ impl<'a> Batch<'a> {
         if self.core.geometry.layout == Layout::Framed {
             let header = Header { length: len as u32, check: 0 };
             self.bytes.extend_from_slice(&header.to_bytes());
+            // Of the envelope no more is known yet than how long it is.
+            self.bytes.resize(self.bytes.len() + envelope_len, 0);
             self.bytes.extend_from_slice(record);
             self.bytes.resize(total as usize, 0);
         } else {
@@ -126,22 +132,27 @@ fn append_frames(core: &Core, count: u64, bytes: &mut [u8]) -> Result<Lsn> {
     let len = bytes.len() as u64;
     let is_mapped = core.is_mapped(len);
     let at = core.append_with(count, len, is_mapped, |filler, at| {
-        write_headers(core, bytes, at);
+        write_headers(filler.writer, bytes, at);
         filler.bytes(at, &[bytes], is_mapped)
     })?;
     Ok(Lsn::new(at.get() + HEADER_LEN as u64))
 }
 
-/// Completes the headers, now that it is known where the batch stands.
-fn write_headers(core: &Core, bytes: &mut [u8], at: Lsn) {
+/// Completes the headers, now that it is known where the batch stands, and the envelopes, which are
+/// all the same.
+fn write_headers(writer: Writer<'_>, bytes: &mut [u8], at: Lsn) {
+    let envelope = writer.geometry.has_envelope.then(|| writer.envelope().to_bytes());
     let inner_len = (bytes.len() - HEADER_LEN) as u32;
-    bytes[..HEADER_LEN].copy_from_slice(&core.codec.batch(at, inner_len).to_bytes());
+    bytes[..HEADER_LEN].copy_from_slice(&writer.codec.batch(at, inner_len).to_bytes());
     let mut offset = HEADER_LEN;
     while offset < bytes.len() {
         let (head, rest) = bytes[offset..].split_at_mut(HEADER_LEN);
         let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
+        if let Some(envelope) = envelope {
+            rest[..ENVELOPE_LEN].copy_from_slice(&envelope);
+        }
         let lsn = Lsn::new(at.get() + offset as u64);
-        let header = core.codec.member(lsn, length, &rest[..length as usize]);
+        let header = writer.codec.member(lsn, length, &rest[..length as usize]);
         head.copy_from_slice(&header.to_bytes());
         offset += frame_len(u64::from(length)) as usize;
     }

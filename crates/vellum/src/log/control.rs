@@ -191,9 +191,17 @@ fn header_error(fault: HeaderFault, path: &Path) -> Error {
             (ErrorKind::Incompatible, "not a log: the file is not Vellum's".to_string())
         }
         HeaderFault::Version(version) => {
-            let ours = crate::format::VERSION;
-            let message =
-                format!("the log has format version {version}; this library reads version {ours}");
+            let ours = crate::format::MARKED_VERSION;
+            let message = format!(
+                "the log has format version {version}; this library reads versions up to {ours}"
+            );
+            (ErrorKind::Incompatible, message)
+        }
+        HeaderFault::Marks(marks) => {
+            let message = format!(
+                "the log was created with features ({marks:#x}) that this library does not know; \
+                 use the version that made it, or a later one"
+            );
             (ErrorKind::Incompatible, message)
         }
         HeaderFault::Damaged => (

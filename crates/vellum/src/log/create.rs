@@ -179,6 +179,7 @@ fn new_geometry(options: &Options, filesystem: Filesystem, boot_id: [u8; 16]) ->
         fill,
         is_sealed: fill == Fill::Staged,
         cut: 0,
+        has_envelope: options.envelope.unwrap_or_default(),
         secret: sys::process::random_u64(),
         boot_id,
     }

@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use crate::format::frame::frame_len;
 use crate::format::text;
 use crate::log::append::{Text, check_len};
 use crate::log::backoff::Way;
@@ -57,13 +56,8 @@ impl Core {
         let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
         check_len(len)?;
         match self.geometry.layout {
-            Layout::Framed => {
-                let frame_len = frame_len(len);
-                let is_mapped = self.is_mapped(frame_len);
-                self.append_with(1, frame_len, is_mapped, |filler, at| {
-                    filler.record(at, parts, is_mapped)
-                })
-            }
+            Layout::Framed if self.geometry.has_envelope => self.append_in_envelope(parts, len),
+            Layout::Framed => self.append_frame(parts, len),
             Layout::Text if len == 0 => self.attachment().map(|_| tail_word::tail(self.words())),
             Layout::Text => self.append_text(Text { parts, len, records: 1 }),
         }

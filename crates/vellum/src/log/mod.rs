@@ -52,6 +52,7 @@ mod stage;
 mod stat;
 mod stored;
 mod text;
+mod time_index;
 mod trigger;
 mod trim;
 mod truncate;

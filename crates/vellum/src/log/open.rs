@@ -352,11 +352,22 @@ impl Options {
             ((self.fill, stored.fill) != (Some(Fill::Staged), Fill::Pwrite))
                 .then(|| contradict("fill", self.fill, stored.fill))
                 .flatten(),
+            contradict("envelopes", self.envelope.map(Presence), Presence(stored.has_envelope)),
         ];
         match contradiction.into_iter().flatten().next() {
             Some(message) => Err(Error::new(ErrorKind::InvalidOption, message).at_path(dir)),
             None => Ok(()),
         }
+    }
+}
+
+/// Whether a log has something, in words.
+#[derive(Clone, Copy, PartialEq)]
+struct Presence(bool);
+
+impl std::fmt::Display for Presence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0 { "yes" } else { "no" })
     }
 }
 

@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use crate::format::envelope::Envelope;
 use crate::format::frame::{ALIGNMENT, HEADER_LEN, Kind};
 use crate::log::core::Core;
 use crate::log::framed::frames::{self, Found};
@@ -58,6 +59,7 @@ pub struct Reader {
 pub(crate) struct Place {
     lsn: Lsn,
     next: Lsn,
+    /// Bytes before the payload: header and envelope.
     header_len: usize,
     len: u64,
 }
@@ -217,7 +219,9 @@ impl Reader {
         let Place { lsn, next, header_len, len } = place;
         let bytes = self.window.fetch(lsn, header_len as u64 + len, next)?;
         self.is_in_line = header_len == 0 && !bytes.ends_with(b"\n");
-        Ok(Record { lsn, next_lsn: next, payload: &bytes[header_len..] })
+        let (head, payload) = bytes.split_at(header_len);
+        let envelope = head.get(HEADER_LEN..).and_then(Envelope::of);
+        Ok(Record { lsn, next_lsn: next, payload, envelope })
     }
 
     /// Whether something is published beyond the position, which moves past what the dead had
@@ -311,7 +315,9 @@ impl Reader {
             match frames::look(&self.core, &mut self.window, lsn, self.sight.end) {
                 Ok(Found::Frame { kind: Kind::Record | Kind::Member, payload_len, next }) => {
                     self.position = next;
-                    let (header_len, len) = (HEADER_LEN, payload_len);
+                    let envelope_len = self.core.geometry.envelope_len();
+                    let header_len = HEADER_LEN + envelope_len;
+                    let len = payload_len - envelope_len as u64;
                     return Ok(Some(Place { lsn, next, header_len, len }));
                 }
                 Ok(Found::Frame { next, .. }) => self.position = next,

@@ -1,6 +1,9 @@
 //! A record as readers hand it out.
 
-use crate::Lsn;
+use std::time::SystemTime;
+
+use crate::format::envelope::Envelope;
+use crate::{Lsn, WriterId};
 
 /// A record, borrowed from its reader until the next call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +15,7 @@ pub struct Record<'a> {
     pub next_lsn: Lsn,
     /// The caller's bytes. In a text log: a line with its newline, which only the last may lack.
     pub payload: &'a [u8],
+    pub(crate) envelope: Option<Envelope>,
 }
 
 /// A record with bytes of its own, which may be kept and sent to other threads.
@@ -24,13 +28,39 @@ pub struct OwnedRecord {
     pub next_lsn: Lsn,
     /// The caller's bytes. In a text log: a line with its newline, which only the last may lack.
     pub payload: Vec<u8>,
+    pub(crate) envelope: Option<Envelope>,
 }
 
 impl Record<'_> {
     /// The same record with a copy of its bytes.
     pub fn into_owned(self) -> OwnedRecord {
-        let Record { lsn, next_lsn, payload } = self;
-        OwnedRecord { lsn, next_lsn, payload: payload.to_vec() }
+        let Record { lsn, next_lsn, payload, envelope } = self;
+        OwnedRecord { lsn, next_lsn, payload: payload.to_vec(), envelope }
+    }
+
+    /// When it was appended, by the clock of the machine: when its place was reserved. `None` in a
+    /// log without [envelopes](crate::Options::envelope).
+    ///
+    /// Clocks are set, so a record may have an earlier time than one before it.
+    pub fn time(&self) -> Option<SystemTime> {
+        self.envelope.map(Envelope::time)
+    }
+
+    /// Who appended it. `None` in a log without [envelopes](crate::Options::envelope).
+    pub fn writer(&self) -> Option<WriterId> {
+        self.envelope.map(|envelope| envelope.writer)
+    }
+}
+
+impl OwnedRecord {
+    /// When it was appended, as [`Record::time`].
+    pub fn time(&self) -> Option<SystemTime> {
+        self.envelope.map(Envelope::time)
+    }
+
+    /// Who appended it, as [`Record::writer`].
+    pub fn writer(&self) -> Option<WriterId> {
+        self.envelope.map(|envelope| envelope.writer)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::log::core::Core;
 use crate::log::read::{Reader, beyond_the_end, not_a_start};
-use crate::log::record::OwnedRecord;
+use crate::log::record::{OwnedRecord, Record};
 use crate::shared::tail_word;
 use crate::{Lsn, Result};
 
@@ -49,6 +49,20 @@ impl IntoIterator for Reader {
 
 /// Reads the record at `lsn` into `payload`; returns where the next one starts.
 pub(crate) fn read_into(core: &Arc<Core>, lsn: Lsn, payload: &mut Vec<u8>) -> Result<Lsn> {
+    with_record(core, lsn, |record| {
+        payload.clear();
+        payload.extend_from_slice(record.payload);
+        record.next_lsn
+    })
+}
+
+/// The record at `lsn`.
+pub(crate) fn read_at(core: &Arc<Core>, lsn: Lsn) -> Result<OwnedRecord> {
+    with_record(core, lsn, |record| record.into_owned())
+}
+
+/// Does something with the record at `lsn`.
+fn with_record<T>(core: &Arc<Core>, lsn: Lsn, then: impl FnOnce(Record<'_>) -> T) -> Result<T> {
     let mut reader = Reader::of_one(Arc::clone(core), lsn)?;
     let Some(record) = reader.next()? else {
         return Err(beyond_the_end(core, lsn, tail_word::published(core.words())));
@@ -56,14 +70,5 @@ pub(crate) fn read_into(core: &Arc<Core>, lsn: Lsn, payload: &mut Vec<u8>) -> Re
     if record.lsn != lsn {
         return Err(not_a_start(core, lsn));
     }
-    payload.clear();
-    payload.extend_from_slice(record.payload);
-    Ok(record.next_lsn)
-}
-
-/// The record at `lsn`.
-pub(crate) fn read_at(core: &Arc<Core>, lsn: Lsn) -> Result<OwnedRecord> {
-    let mut payload = Vec::new();
-    let next_lsn = read_into(core, lsn, &mut payload)?;
-    Ok(OwnedRecord { lsn, next_lsn, payload })
+    Ok(then(record))
 }

@@ -31,8 +31,9 @@ pub struct RepairReport {
 /// Saves what is readable of the log in `from` into a new log in `to`; changes nothing in `from`.
 ///
 /// Reads the segments alone, in their order, and passes over what is damaged or missing. The
-/// records get new positions, and the new log has an id of its own; it keeps the application tag.
-/// What was appended and never committed may be among them or not.
+/// records get new positions and keep their times and writers, and the new log has an id of its
+/// own; it keeps the application tag. What was appended and never committed may be among them or
+/// not.
 ///
 /// # Errors
 ///
@@ -55,6 +56,7 @@ pub fn repair(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<RepairRepo
     let options = Options::new()
         .layout(geometry.layout)
         .segment_capacity_bytes(geometry.segment_capacity)
+        .envelope(geometry.has_envelope)
         .create_new(true);
     let log = Options { application_tag: identity::tag(from), ..options }.open(to)?;
     let source = Arc::new(bare_core(from, &geometry));
@@ -101,8 +103,12 @@ impl Saver {
                     if matches!(kind, Kind::Record | Kind::Member) {
                         let len = HEADER_LEN as u64 + payload_len;
                         let frame = window.fetch(lsn, len, next)?;
-                        self.log.append(&frame[HEADER_LEN..])?;
-                        self.count(payload_len);
+                        // With the envelope that it has.
+                        let payload = &frame[HEADER_LEN..];
+                        self.log
+                            .core
+                            .with_space(|| self.log.core.append_frame(&[payload], payload_len))?;
+                        self.count(payload_len - self.source.geometry.envelope_len() as u64);
                     }
                     lsn = next;
                 }

@@ -3,7 +3,6 @@
 use std::io;
 
 use crate::format::frame::{Check, HEADER_LEN, frame_len};
-use crate::log::append::check_len;
 use crate::log::attachment::LocalSlot;
 use crate::log::core::Core;
 use crate::log::fill::Filler;
@@ -43,9 +42,10 @@ pub struct Reservation<'a> {
 impl<'a> Reservation<'a> {
     pub(crate) fn new(core: &'a Core, len: usize) -> Result<Reservation<'a>> {
         let len = len as u64;
-        check_len(len)?;
+        core.check_record_len(len)?;
+        let envelope_len = core.geometry.envelope_len() as u64;
         let (total, header_len) = match core.geometry.layout {
-            Layout::Framed => (frame_len(len), HEADER_LEN as u64),
+            Layout::Framed => (frame_len(envelope_len + len), HEADER_LEN as u64 + envelope_len),
             Layout::Text => (len, 0),
         };
         if total == 0 {
@@ -68,7 +68,7 @@ impl<'a> Reservation<'a> {
         let placement = writer.reserve(&mut slot, total, is_mapped);
         let placement = placement.map_err(|error| core.explain(error))?;
         let payload_at = Lsn::new(placement.at.get() + header_len);
-        let check = Some(core.codec.check(placement.at, len as u32));
+        let check = Some(core.codec.check(placement.at, (envelope_len + len) as u32));
         let pid = std::process::id();
         let slot = Some(slot);
         let mut reservation = Reservation {
@@ -84,7 +84,25 @@ impl<'a> Reservation<'a> {
             pid,
         };
         reservation.fill(|filler| filler.skip(placement, is_mapped))?;
+        if core.geometry.has_envelope {
+            reservation.put_envelope()?;
+        }
         Ok(reservation)
+    }
+
+    /// Stores the envelope, with the time of the reservation.
+    fn put_envelope(&mut self) -> Result<()> {
+        let envelope = self.writer.envelope().to_bytes();
+        if let Some(check) = &mut self.check {
+            check.update(&envelope);
+        }
+        let (at, is_mapped) = (self.body_at(), self.is_mapped);
+        self.fill(|filler| filler.bytes(at, &[&envelope], is_mapped))
+    }
+
+    /// Where what the check covers begins: the envelope, or else the caller's bytes.
+    fn body_at(&self) -> Lsn {
+        Lsn::new(self.payload_at.get() - self.writer.geometry.envelope_len() as u64)
     }
 
     /// Where the record will stand.
@@ -156,10 +174,11 @@ impl<'a> Reservation<'a> {
         if let Some(check) = self.check {
             return Ok(check);
         }
-        let mut check = self.writer.codec.check(self.placement.at, self.len as u32);
-        let mut bytes = vec![0; self.len.min(64 << 10) as usize];
-        let mut lsn = self.payload_at;
-        let end = Range { start: lsn, len: self.len }.end();
+        let mut lsn = self.body_at();
+        let end = Range { start: self.payload_at, len: self.len }.end();
+        let len = end.get() - lsn.get();
+        let mut check = self.writer.codec.check(self.placement.at, len as u32);
+        let mut bytes = vec![0; len.min(64 << 10) as usize];
         while lsn < end {
             let first = self.writer.segment_of(lsn);
             let segment = match &self.writer.stage {

@@ -38,6 +38,8 @@ pub struct Stat {
     pub last_recovery: Option<Recovery>,
     /// How records lie in the segments.
     pub layout: Layout,
+    /// Whether each record has an [envelope](crate::Options::envelope).
+    pub has_envelope: bool,
     /// When a text log goes on in a new file, and which of its files a log keeps.
     pub policy: Policy,
     /// Oldest position still kept.
@@ -189,6 +191,7 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
         application_tag: identity.map(|identity| identity.tag).filter(|tag| *tag != 0),
         last_recovery: identity.and_then(|identity| identity.recovery).or(core.recovery),
         layout: core.geometry.layout,
+        has_envelope: core.geometry.has_envelope,
         policy: core.policy(),
         begin: metrics.begin,
         durable: metrics.durable,

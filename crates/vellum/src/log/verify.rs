@@ -123,7 +123,8 @@ fn walk_frames(core: &Arc<Core>, sight: &Sight, report: &mut VerifyReport) -> Re
         }
         match frames::look(core, &mut window, lsn, report.end) {
             Ok(Found::Frame { kind, payload_len, next }) => {
-                count(report, kind, payload_len, next.get() - lsn.get());
+                let len = payload_len.saturating_sub(core.geometry.envelope_len() as u64);
+                count(report, kind, len, next.get() - lsn.get());
                 lsn = next;
             }
             Ok(Found::Unwritten) => {

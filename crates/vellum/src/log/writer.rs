@@ -6,9 +6,11 @@
 use std::ops::Deref;
 
 use crate::Result;
+use crate::format::envelope::Envelope;
 use crate::log::attachment::Attachment;
 use crate::log::core::Core;
 use crate::shared::participants::LockLiveness;
+use crate::sys::clock;
 
 /// A log, and the place that the calling process has in it.
 #[derive(Clone, Copy)]
@@ -30,6 +32,15 @@ impl<'a> Writer<'a> {
     pub(crate) fn liveness(self) -> LockLiveness<'a> {
         let Writer { core, attachment } = self;
         LockLiveness { words: core.words(), lock_file: attachment.lock_file(), me: attachment.me() }
+    }
+
+    /// The envelope of a record that is appended now.
+    ///
+    /// Made when its place is reserved: so who is stopped before that gets the time at which it
+    /// goes on, and records before it are no younger.
+    #[inline]
+    pub(crate) fn envelope(self) -> Envelope {
+        Envelope { nanos: clock::nanos(), writer: self.attachment.writer_id() }
     }
 }
 

@@ -20,10 +20,11 @@ use crate::options::policy::{OnFull, PolicyUpdate};
 ///
 /// What shapes the files ([`layout`](Options::layout),
 /// [`segment_capacity_bytes`](Options::segment_capacity_bytes),
-/// [`preallocate`](Options::preallocate), [`fill`](Options::fill)) is stored when the log is
-/// created, and what is stored wins: an opener that leaves these alone takes what is there, one
-/// that asks for something else gets [`InvalidOption`](crate::ErrorKind::InvalidOption). The other
-/// options belong to the process that opens.
+/// [`preallocate`](Options::preallocate), [`fill`](Options::fill), [`envelope`](Options::envelope))
+/// is stored when the log is created, and what is stored wins: an opener that leaves these alone
+/// takes what is there, one that asks for something else gets
+/// [`InvalidOption`](crate::ErrorKind::InvalidOption). The other options belong to the process that
+/// opens.
 ///
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
@@ -59,6 +60,7 @@ pub struct Options {
     pub(crate) on_stage_full: OnStageFull,
     pub(crate) checkpoint_after_bytes: Option<u64>,
     pub(crate) application_tag: Option<u64>,
+    pub(crate) envelope: Option<bool>,
 }
 
 impl Options {
@@ -168,6 +170,24 @@ impl Options {
         self
     }
 
+    /// Whether each record has an envelope: the time at which it was appended
+    /// ([`Record::time`](crate::Record::time)), and who appended it
+    /// ([`Record::writer`](crate::Record::writer)). For framed logs; stored when the log is
+    /// created, and the same for its whole life. Default for a new log: no.
+    ///
+    /// With it, records are found by their time
+    /// ([`Log::reader_at_time`](crate::Log::reader_at_time)). A record may have up to 4 GiB − 17
+    /// bytes. A library of an earlier version refuses to open such a log.
+    ///
+    /// # Cost
+    ///
+    /// 16 bytes for each record, and for each append a look at the clock, which is no system call
+    /// where the kernel maps its clock into processes (some virtual machines do not).
+    pub fn envelope(mut self, envelope: bool) -> Options {
+        self.envelope = Some(envelope);
+        self
+    }
+
     /// Permission bits of the files of a new log, before the umask. Default: `0o666`. Directories
     /// get the matching search bits; who may not write may not lock out those who may.
     ///
@@ -258,6 +278,12 @@ impl Options {
                  choose mapped",
             ));
         }
+        if self.layout == Some(Layout::Text) && self.envelope == Some(true) {
+            return Err(invalid(
+                "the files of a text log hold nothing but text, so its lines have no envelopes; \
+                 choose the layout framed, or leave out the envelope",
+            ));
+        }
         check_sparse(self.preallocate, self.fill)?;
         self.policy.check()?;
         if let Some(mode) = self.mode
@@ -302,6 +328,7 @@ mod tests {
             Options::new().layout(Layout::Text).preallocate(Preallocate::Zeros),
             Options::new().preallocate(Preallocate::Sparse).fill(Fill::Mapped),
             Options::new().mode(0o444),
+            Options::new().layout(Layout::Text).envelope(true),
         ] {
             assert_eq!(options.check().unwrap_err().kind(), ErrorKind::InvalidOption);
         }

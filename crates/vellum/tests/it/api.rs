@@ -3,6 +3,7 @@
 mod advice;
 mod advice_text;
 mod collisions;
+mod envelopes;
 #[cfg(any(feature = "log", feature = "tracing"))]
 mod events;
 mod metrics;
@@ -24,6 +25,7 @@ use crate::support::child::Role;
 pub(crate) const ROLES: &[Role] = &[
     ("answerer", polling::answerer),
     ("create as nobody", advice::create_as_nobody),
+    ("fork and append", envelopes::fork_and_append),
     ("echo", reading::echo),
     ("append lines", text::append_lines),
     ("append records", metrics::append_records),

@@ -1,7 +1,7 @@
 //! Golden logs: files that a released format wrote, which every later version must read.
 //!
-//! They lie in `tests/golden/v1` and `v1-forms`, one directory each, with what they hold written
-//! down beside it (`expectation`). A new one is made by adding it to `make` and running
+//! They lie in `tests/golden/v1`, `v1-forms` and `v2`, one directory each, with what they hold
+//! written down beside it (`expectation`). A new one is made by adding it to `make` and running
 //!
 //! ```text
 //! cargo test -p vellum --test it -- --ignored make_missing_golden_logs
@@ -15,15 +15,16 @@ mod make;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use expectation::{Expectation, File, Record};
-use vellum::{ErrorKind, Log, Options};
+use vellum::{ErrorKind, Log, Lsn, Options, OwnedRecord};
 
 use crate::support::crc::crc32c;
 use crate::support::{assert_sound, copy_log, place, read_all, scratch};
 
 /// Where the golden logs of format version 1 lie: `v1`, or `v1-forms` for those that are more than
-/// segments and their geometry.
+/// segments and their geometry. In `v2` those whose headers have that version.
 fn golden_directory(directory: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(directory)
 }
@@ -31,7 +32,7 @@ fn golden_directory(directory: &str) -> PathBuf {
 /// All golden logs, as `directory/name`; without what this build cannot decompress.
 fn golden_names() -> Vec<String> {
     let mut all = Vec::new();
-    for directory in ["v1", "v1-forms"] {
+    for directory in ["v1", "v1-forms", "v2"] {
         for entry in fs::read_dir(golden_directory(directory)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             let name = name.strip_suffix(".txt").map(|name| format!("{directory}/{name}"));
@@ -74,9 +75,20 @@ fn records_of(log: &Log) -> Vec<Record> {
     all.iter().map(|(lsn, bytes)| Record::new(lsn.get(), crc32c(bytes), bytes)).collect()
 }
 
+/// What the envelopes of all records say: position, nanoseconds since 1970, the writer.
+fn stamps_of(log: &Log) -> Vec<[u64; 3]> {
+    let records = log.reader(Lsn::ZERO).unwrap().into_iter().map(Result::unwrap);
+    let stamp = |record: OwnedRecord| {
+        let since = record.time()?.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        Some([record.lsn.get(), since.as_nanos() as u64, record.writer()?.get()])
+    };
+    records.filter_map(stamp).collect()
+}
+
 #[track_caller]
 fn assert_is_as_expected(log: &Log, expected: &Expectation, what: &str) {
     assert_eq!(records_of(log), expected.records, "{what}: records");
+    assert_eq!(stamps_of(log), expected.stamps, "{what}: times and writers");
     let cut = log.recovery().map_or(0, |recovery| recovery.cut_bytes);
     let found = [log.begin(), log.published(), log.durable(), log.checkpoint()].map(|l| l.get());
     let wanted = [expected.begin, expected.end, expected.durable, expected.checkpoint];

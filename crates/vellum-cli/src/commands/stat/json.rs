@@ -15,6 +15,7 @@ pub(super) struct Stat<'a> {
     #[serde(flatten)]
     identity: JsonIdentity,
     layout: String,
+    envelope: bool,
     begin: u64,
     durable: u64,
     published: u64,
@@ -140,6 +141,7 @@ impl<'a> Stat<'a> {
         Stat {
             identity: JsonIdentity::from(stat),
             layout: stat.layout.to_string(),
+            envelope: stat.has_envelope,
             begin: stat.begin.get(),
             durable: stat.durable.get(),
             published: stat.published.get(),

@@ -29,18 +29,18 @@ struct Identity {
 }
 
 /// Prints the newest `lines` records, and follows whatever log is there.
-pub(super) fn run(mut args: CatArgs, lines: usize) -> Result<Outcome> {
+pub(super) fn run(args: CatArgs, lines: usize) -> Result<Outcome> {
     let mut outcome = Outcome::Good;
     let mut is_first = identity(&args.log).is_ok();
     while let Some((log, mine)) = wait_for(&args.log)? {
         // Of one that was made meanwhile nothing has been shown.
-        args.from = if is_first { start(&log, &args, lines)? } else { Lsn::ZERO };
+        let from = if is_first { start(&log, &args, lines)? } else { Lsn::ZERO };
         is_first = false;
         let has_been = Cell::new(false);
         let is_another = || matches!(identity(&args.log), Ok(now) if now != mine);
         // Who wrote to the old one may have done so until a moment ago.
         let is_elsewhere = || is_another() && has_been.replace(true);
-        match cat::print(&log, &args, cat::AtTrimmed::GoOn, &is_elsewhere) {
+        match cat::print(&log, &args, from, cat::AtTrimmed::GoOn, &is_elsewhere) {
             Ok(Outcome::Good) => {}
             Ok(other) => outcome = other,
             Err(error) if !is_another() => return Err(error),

@@ -10,7 +10,7 @@ use vellum::{Cursor, ErrorKind, Log, Lsn, Reader, Record};
 
 use crate::commands::cat::{self, LOOK_AT_OUTPUT, Printer};
 use crate::commands::open_to_write;
-use crate::lowargs::{CatArgs, TailArgs};
+use crate::lowargs::{CatArgs, Position, TailArgs};
 use crate::outcome::{Outcome, Result};
 use crate::output;
 
@@ -48,9 +48,10 @@ pub(super) fn run(args: &TailArgs, name: &str) -> Result<Outcome> {
 
 /// The same options for who prints records.
 fn as_cat(args: &TailArgs) -> CatArgs {
-    let (log, from, to) = (args.log.clone(), Lsn::ZERO, None);
+    let (log, from) = (args.log.clone(), Position::Begin);
+    let (to, since, until) = (None, None, None);
     let TailArgs { follow, durable, json, null, skip_damage, .. } = *args;
-    CatArgs { log, from, to, follow, durable, json, null, skip_damage }
+    CatArgs { log, from, to, since, until, follow, durable, json, null, skip_damage }
 }
 
 struct Tail {

@@ -7,6 +7,7 @@ const CASE: Case = Case {
     layout: Layout::Text,
     preallocate: Preallocate::Auto,
     fill: None,
+    envelope: false,
     survivor: Survivor::Opener,
 };
 

@@ -19,7 +19,7 @@ use crate::log::window::Window;
 use crate::log::writer::Writer;
 use crate::shared::tail_word;
 use crate::sys::clock;
-use crate::{Error, ErrorKind, Layout, Lsn, Result};
+use crate::{Error, ErrorKind, Lsn, Result};
 
 /// How much a cursor keeps from being removed.
 ///
@@ -30,7 +30,8 @@ pub struct CursorHold {
     /// Bytes that it keeps at most; `None` is all. Counted in whole files.
     pub max_bytes: Option<u64>,
     /// How old a record may be that it keeps, in whole seconds; `None` is any age. Counted in whole
-    /// files: a file is as old as its newest record. For text logs.
+    /// files: a file is as old as its newest record. For text logs, and framed logs that know ages
+    /// ([`Cursor::hold`]).
     pub max_age: Option<Duration>,
 }
 
@@ -183,8 +184,10 @@ impl Cursor {
     /// # Errors
     ///
     /// [`Trimmed`](crate::ErrorKind::Trimmed) if records were removed in front of the cursor
-    /// already; [`Unsupported`](crate::ErrorKind::Unsupported) for a limit of age in a framed log,
-    /// which does not know when its records were written; otherwise as for [`set`](Cursor::set).
+    /// already; [`Unsupported`](crate::ErrorKind::Unsupported) for a limit of age in a framed log
+    /// that has neither [envelopes](crate::Options::envelope) nor a limit of
+    /// [age](crate::Options::retain_age) of its own, because nothing there tells when records were
+    /// written; otherwise as for [`set`](Cursor::set).
     ///
     /// # Cost
     ///
@@ -192,9 +195,10 @@ impl Cursor {
     /// one `fdatasync` more.
     pub fn hold(&self, hold: CursorHold) -> Result<()> {
         self.checked(|| {
-            if hold.max_age.is_some() && self.core.geometry.layout == Layout::Framed {
-                let message = "a framed log does not know how old its files are; limit the bytes \
-                               that the cursor holds";
+            if hold.max_age.is_some() && !self.core.knows_ages() {
+                let message = "this framed log does not know how old its records are, as one that \
+                               was created with envelopes does, or one that removes records by \
+                               their age; limit the bytes that the cursor holds";
                 return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.core.dir));
             }
             self.update(|entry, begin| {

@@ -6,6 +6,7 @@
 use crate::Result;
 use crate::format::cursor::Entry;
 use crate::log::core::Core;
+use crate::log::time_index;
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::tail_word;
 use crate::sys::clock;
@@ -32,7 +33,7 @@ impl Core {
         if !holding.iter().any(has_limit) {
             return Ok(holding.iter().map(|entry| entry.lsn).min().unwrap_or(Lsn::MAX));
         }
-        let files = Files::of(self)?;
+        let files = Files::of(self, holding.iter().any(|entry| entry.held_age_max.is_some()))?;
         Ok(holding.iter().map(|entry| files.held_by(entry)).min().unwrap_or(Lsn::MAX))
     }
 
@@ -56,10 +57,13 @@ impl Core {
 }
 
 impl Files {
-    fn of(core: &Core) -> Result<Files> {
+    fn of(core: &Core, has_ages: bool) -> Result<Files> {
         let mut all = Listing::read(&core.dir)?.files;
         let closed = Listing::count_before(&all, tail_word::published(core.words()));
         all.truncate(closed + 1);
+        if has_ages && core.geometry.layout == Layout::Framed {
+            time_index::date(core, &mut all)?;
+        }
         let now = clock::seconds();
         let (lens, ends) = (core.lens_of(&all)?, core.ends_of(&all, now));
         Ok(Files { all, lens, ends, now })

@@ -31,7 +31,7 @@ pub struct CursorStat {
     /// Records from the cursor to the published end, if they take no more than 1 MiB.
     pub lag_records: Option<u64>,
     /// How old the oldest record is that its reader has not finished, at most; zero when there is
-    /// none. `None` where no name of a file tells.
+    /// none. `None` where neither the name of a file nor an envelope tells.
     pub lag_time: Option<Duration>,
     /// Whether a process owns it. A cursor that nobody owns holds records back all the same.
     pub is_owned: bool,
@@ -106,9 +106,14 @@ fn lag_records(core: &Arc<Core>, from: Lsn, bytes: u64) -> Option<u64> {
     Some(count)
 }
 
-fn lag_time(core: &Core, from: Lsn, bytes: u64) -> Option<Duration> {
+fn lag_time(core: &Arc<Core>, from: Lsn, bytes: u64) -> Option<Duration> {
     if bytes == 0 {
         return Some(Duration::ZERO);
+    }
+    if core.geometry.has_envelope {
+        let mut reader = Reader::new(Arc::clone(core), from).ok()?;
+        let time = reader.next().ok()??.time()?;
+        return Some(SystemTime::now().duration_since(time).unwrap_or_default());
     }
     let first = core.segment_of(from);
     let begun = Listing::read(&core.dir).ok()?.get(first)?.time?;

@@ -10,7 +10,8 @@ use crate::{ErrorKind, Lsn, Result};
 /// What stands at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// A whole frame; `next` is where the following one stands. A batch is stepped into.
+    /// A whole frame; `next` is where the following one stands. A batch is stepped into. An
+    /// envelope is part of the payload.
     Frame { kind: Kind, payload_len: u64, next: Lsn },
     /// Eight zero bytes: nothing was ever written here.
     Unwritten,
@@ -44,6 +45,10 @@ pub(crate) fn look(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Re
     let Some(kind) = kind else {
         return Ok(Found::Invalid("the record does not match its checksum"));
     };
+    let is_record = matches!(kind, Kind::Record | Kind::Member);
+    if is_record && payload_len < core.geometry.envelope_len() as u64 {
+        return Ok(Found::Invalid("the record is shorter than its envelope"));
+    }
     let step = if kind == Kind::Batch { HEADER_LEN as u64 } else { frame_len(payload_len) };
     Ok(Found::Frame { kind, payload_len, next: Lsn::new(lsn.get() + step) })
 }

@@ -54,7 +54,7 @@ impl Core {
     }
 
     /// The time that is noted in a segment.
-    fn noted_time(&self, first: Lsn) -> Result<Option<u64>> {
+    pub(crate) fn noted_time(&self, first: Lsn) -> Result<Option<u64>> {
         let mut bytes = [0; TIME_OFFSET + size_of::<SegmentTime>()];
         let count = self.open_to_read(first)?.read_header(&mut bytes)?;
         let noted = bytes[..count].get(TIME_OFFSET..).unwrap_or_default();

@@ -53,8 +53,7 @@ struct Model {
 }
 
 impl Model {
-    fn new(path: &Path, layout: Layout, fill: Fill) -> Model {
-        let options = small(layout).fill(fill);
+    fn new(path: &Path, options: Options, layout: Layout) -> Model {
         let log = Some(options.open(path).unwrap());
         Model { log, options, layout, records: Vec::new(), appended: 0 }
     }
@@ -152,9 +151,9 @@ fn without_markers(mut reads: Vec<Read>, layout: Layout) -> Vec<Read> {
     reads
 }
 
-fn check_steps(layout: Layout, fill: Fill, steps: &[Step]) {
+fn check_steps(options: Options, layout: Layout, steps: &[Step]) {
     let dir = scratch();
-    let mut model = Model::new(&place(&dir), layout, fill);
+    let mut model = Model::new(&place(&dir), options, layout);
     for step in steps {
         model.take(step, &place(&dir));
         model.check();
@@ -172,10 +171,11 @@ proptest! {
 
     #[test]
     fn a_framed_log_behaves_like_a_vector(
-        is_mapped: bool, steps in prop::collection::vec(step(), 1..40),
+        is_mapped: bool, has_envelope: bool, steps in prop::collection::vec(step(), 1..40),
     ) {
         let fill = if is_mapped { Fill::Mapped } else { Fill::Pwrite };
-        check_steps(Layout::Framed, fill, &steps);
+        let options = small(Layout::Framed).fill(fill).envelope(has_envelope);
+        check_steps(options, Layout::Framed, &steps);
     }
 
     #[test]
@@ -183,6 +183,6 @@ proptest! {
         is_mapped: bool, steps in prop::collection::vec(step(), 1..40),
     ) {
         let fill = if is_mapped { Fill::Mapped } else { Fill::Pwrite };
-        check_steps(Layout::Text, fill, &steps);
+        check_steps(small(Layout::Text).fill(fill), Layout::Text, &steps);
     }
 }

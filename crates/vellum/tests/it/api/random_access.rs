@@ -220,21 +220,24 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn backwards_is_forwards_from_the_other_end(
-        kind in 0..5usize,
+        kind in 0..8usize,
         capacity in prop_oneof![Just(4096u64), Just(1 << 17), Just(1 << 22)],
         steps in prop::collection::vec(step(), 1..25),
         before in 0..1000usize,
     ) {
-        let (layout, fill) = [
-            (Layout::Framed, Fill::Mapped),
-            (Layout::Framed, Fill::Pwrite),
-            (Layout::Framed, Fill::Staged),
-            (Layout::Text, Fill::Mapped),
-            (Layout::Text, Fill::Pwrite),
+        let (layout, fill, envelope) = [
+            (Layout::Framed, Fill::Mapped, false),
+            (Layout::Framed, Fill::Mapped, true),
+            (Layout::Framed, Fill::Pwrite, false),
+            (Layout::Framed, Fill::Pwrite, true),
+            (Layout::Framed, Fill::Staged, false),
+            (Layout::Framed, Fill::Staged, true),
+            (Layout::Text, Fill::Mapped, false),
+            (Layout::Text, Fill::Pwrite, false),
         ][kind];
         let dir = memory_scratch();
         let options = small(layout).fill(fill).segment_capacity_bytes(capacity);
-        let log = options.open(place(&dir)).unwrap();
+        let log = options.envelope(envelope).open(place(&dir)).unwrap();
         let view = Options::new().read_only(true).open(place(&dir)).unwrap();
         for (step, seed) in steps.iter().zip(0..) {
             take(&log, step, seed);

@@ -129,20 +129,50 @@ fn retention_and_compression_stop_before_a_cursor_that_holds() {
 
 #[test]
 fn a_cursor_holds_nothing_that_is_too_old() {
+    let framed = small(Layout::Framed).retain_bytes(1);
+    for options in [
+        Options::new().layout(Layout::Text).rotate_bytes(200).retain_files(0),
+        framed.clone().envelope(true),
+        // The segments of this one note the time themselves.
+        framed.retain_age(Duration::from_secs(86_400)),
+    ] {
+        let dir = scratch();
+        let log = options.open(place(&dir)).unwrap();
+        let cursor = log.cursor("x").unwrap();
+        cursor.hold(CursorHold::new().max_age(Duration::from_secs(2))).unwrap();
+        let many = if log.layout() == Layout::Text { 20 } else { 400 };
+        append(&log, many, 0);
+        assert!(segment_files(&place(&dir)).len() > 5, "all of them are young");
+        assert_eq!(log.begin(), cursor.position().unwrap());
+        let mut seed = 1000;
+        until("the first file is old", || {
+            append(&log, many / 5, seed);
+            seed += 100;
+            (log.begin() > cursor.position().unwrap()).then_some(())
+        });
+        assert!(cursor.skip_overrun().unwrap().is_some());
+    }
+}
+
+#[test]
+fn a_limit_of_age_needs_a_log_that_knows_ages() {
     let dir = scratch();
-    let log = Options::new().layout(Layout::Text).rotate_bytes(200).retain_files(0);
-    let log = log.open(place(&dir)).unwrap();
+    let log = small(Layout::Framed).open(place(&dir)).unwrap();
     let cursor = log.cursor("x").unwrap();
-    cursor.hold(CursorHold::new().max_age(Duration::from_secs(1))).unwrap();
-    append(&log, 20, 0);
-    assert!(segment_files(&place(&dir)).len() > 5, "all of them are young");
-    let mut seed = 100;
-    until("the first file is old", || {
-        append(&log, 3, seed);
-        seed += 3;
-        (log.begin() > cursor.position().unwrap()).then_some(())
-    });
-    assert!(cursor.skip_overrun().unwrap().is_some());
+    let error = cursor.hold(CursorHold::new().max_age(Duration::from_secs(9))).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("envelopes"), "{error}");
+}
+
+#[test]
+fn envelopes_tell_how_old_the_oldest_record_behind_a_cursor_is() {
+    let dir = scratch();
+    let log = small(Layout::Framed).envelope(true).open(place(&dir)).unwrap();
+    let lsns: Vec<Lsn> = append(&log, 3, 0).iter().map(|read| read.0).collect();
+    let cursor = log.cursor_at("x", lsns[1]).unwrap();
+    assert!(only(&log).lag_time.unwrap() < Duration::from_secs(60));
+    cursor.commit(log.published()).unwrap();
+    assert_eq!(only(&log).lag_time, Some(Duration::ZERO));
 }
 
 /// Ends the trimmer, however its test ends.

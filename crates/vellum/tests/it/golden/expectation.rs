@@ -8,6 +8,7 @@
 //! begin|end|durable|checkpoint|cut NUMBER
 //! record LSN CRC32C LENGTH FIRST   a record that must be read, and its first bytes
 //! gone LSN CRC32C LENGTH FIRST     one that was trimmed away, torn or never written out
+//! stamp LSN NANOSECONDS WRITER     what the envelope of a record says
 //! ```
 
 use std::fmt::Write;
@@ -52,6 +53,8 @@ pub(crate) struct Expectation {
     pub(crate) records: Vec<Record>,
     /// What must not be read any more.
     pub(crate) gone: Vec<Record>,
+    /// What envelopes say: position, nanoseconds since 1970, the number of the writer.
+    pub(crate) stamps: Vec<[u64; 3]>,
 }
 
 impl Expectation {
@@ -73,6 +76,9 @@ impl Expectation {
                 ["cut", bytes] => all.cut = decimal(bytes),
                 ["record", ref words @ ..] => all.records.push(record(words)),
                 ["gone", ref words @ ..] => all.gone.push(record(words)),
+                ["stamp", lsn, nanos, writer] => {
+                    all.stamps.push([lsn, nanos, writer].map(decimal));
+                }
                 _ => panic!("what is meant by {line:?}?"),
             }
         }
@@ -94,6 +100,9 @@ impl Expectation {
             for Record { lsn, crc, len, first } in records {
                 let _ = writeln!(text, "{word} {lsn} {crc:08x} {len} {first}");
             }
+        }
+        for [lsn, nanos, writer] in &self.stamps {
+            let _ = writeln!(text, "stamp {lsn} {nanos} {writer}");
         }
         text
     }

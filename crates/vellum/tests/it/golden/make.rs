@@ -7,7 +7,7 @@ use std::path::Path;
 use vellum::{Fill, Layout, Log, Lsn, Options, Preallocate};
 
 use super::expectation::{Expectation, Record};
-use super::{add_control_of_another_boot, files_in, golden_directory};
+use super::{add_control_of_another_boot, files_in, golden_directory, stamps_of};
 use crate::support::crc::{crc32c, seal_control_header};
 use crate::support::{copy_log, payload, place, scratch, segment_files};
 
@@ -152,6 +152,36 @@ const FORMS: &[Recipe] = &[
     },
 ];
 
+/// Logs whose headers have version 2, because their records have envelopes.
+const MARKED: &[Recipe] = &[
+    Recipe {
+        name: "envelope",
+        what: "framed, records with envelopes: batches, pads, a record over segments, a trimmed \
+               begin, a checkpoint; closed",
+        options: || mapped().envelope(true),
+        fill: motley,
+        ending: Ending::Closed,
+    },
+    Recipe {
+        name: "envelope-staged",
+        what: "the same, staged",
+        options: || staged().envelope(true),
+        fill: motley,
+        ending: Ending::Closed,
+    },
+    Recipe {
+        name: "envelope-torn",
+        what: "framed, staged, records with envelopes; a sector of the last batch never arrived",
+        options: || staged().envelope(true),
+        fill: |log| {
+            log.append_committing(0..6, 400);
+            log.append_some(6..10, 300);
+            log.log.sync().unwrap();
+        },
+        ending: Ending::Torn,
+    },
+];
+
 fn mapped() -> Options {
     Options::new().segment_capacity_bytes(4096).fill(Fill::Mapped)
 }
@@ -244,7 +274,7 @@ impl Writer<'_> {
 #[test]
 #[ignore = "makes the golden logs that are not there yet"]
 fn make_missing_golden_logs() {
-    for (recipes, directory) in [(RECIPES, "v1"), (FORMS, "v1-forms")] {
+    for (recipes, directory) in [(RECIPES, "v1"), (FORMS, "v1-forms"), (MARKED, "v2")] {
         for recipe in recipes {
             let target = golden_directory(directory).join(recipe.name);
             if !target.exists() {
@@ -313,5 +343,6 @@ fn expectation(log: &Path, control_len: u64, appended: Vec<Record>) -> Expectati
         cut: opened.recovery().map_or(0, |recovery| recovery.cut_bytes),
         records,
         gone,
+        stamps: stamps_of(&opened),
     }
 }

@@ -1,0 +1,42 @@
+//! Records of a time.
+
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use vellum::{Log, Lsn, Record};
+
+use crate::lowargs::CatArgs;
+
+/// Which records are printed, by when they were appended.
+pub(super) struct Times {
+    since: Option<SystemTime>,
+    until: Option<SystemTime>,
+    /// From here on none is.
+    pub(super) end: Lsn,
+}
+
+impl Times {
+    /// What the user asks for, in this log.
+    pub(super) fn of(log: &Log, args: &CatArgs) -> vellum::Result<Times> {
+        let CatArgs { since, until, .. } = *args;
+        let end = match until {
+            Some(_) => log.positions_of_time(None, until)?.end,
+            None => Lsn::MAX,
+        };
+        Ok(Times { since, until, end })
+    }
+
+    /// Whether the record is among them; one whose time is not known is.
+    pub(super) fn have(&self, record: Record<'_>) -> bool {
+        record.time().is_none_or(|time| {
+            self.since.is_none_or(|since| since <= time)
+                && self.until.is_none_or(|until| time < until)
+        })
+    }
+}
+
+/// A time as it is in JSON, to the nanosecond. `None` where nobody could read it, beyond the year
+/// 9999.
+pub(super) fn text(time: SystemTime) -> Option<String> {
+    Timestamp::try_from(time).ok().map(|time| format!("{time:.9}"))
+}

@@ -1,0 +1,134 @@
+//! Records of a time: `--since`, `--until`, and what `--json` says of envelopes.
+
+use std::fs;
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+
+use super::support::Place;
+
+/// This moment, as a command line takes it.
+fn now() -> String {
+    moment(SystemTime::now())
+}
+
+fn moment(time: SystemTime) -> String {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    format!("@{}.{:09}", since.as_secs(), since.subsec_nanos())
+}
+
+/// A log of three records, and the moments before each and behind the last.
+fn three(place: &Place) -> [String; 4] {
+    ["one\n", "two\n", "three\n", ""].map(|line| {
+        let before = now();
+        place.append(&["--envelope"], line.as_bytes());
+        before
+    })
+}
+
+#[test]
+fn since_and_until_print_exactly_the_records_of_a_time() {
+    let place = Place::new();
+    let [first, second, third, end] = &three(&place);
+    let cat = |options: &[&str]| place.run("cat", options, b"").good();
+    assert_eq!(cat(&["--since", first]), "one\ntwo\nthree\n");
+    assert_eq!(cat(&["--since", second]), "two\nthree\n");
+    assert_eq!(cat(&["--since", second, "--until", third]), "two\n");
+    assert_eq!(cat(&["--until", third]), "one\ntwo\n");
+    assert_eq!(cat(&["--since", end]), "");
+    assert_eq!(cat(&["--until", first]), "");
+    assert_eq!(cat(&["--since", "1h ago", "--until", "now"]), "one\ntwo\nthree\n");
+    assert_eq!(cat(&["--since", "1970-01-01", "--until", "1970-01-02"]), "");
+    let tail = |options: &[&str]| place.run("tail", options, b"").good();
+    assert_eq!(tail(&["--since", third]), "three\n");
+    assert_eq!(tail(&["--since", "10 min ago", "--durable"]), "");
+    let mut running = place.start("tail", &["--since", second, "--follow"]);
+    assert_eq!([running.line(), running.line()], ["two\n", "three\n"]);
+    place.append(&[], b"four\n");
+    assert_eq!(running.line(), "four\n");
+}
+
+#[test]
+fn json_has_time_and_writer_where_they_are_known() {
+    let place = Place::new();
+    let before = SystemTime::now();
+    place.append(&["--envelope"], b"one\ntwo\n");
+    let text = place.run("cat", &["--json"], b"").good();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let time = lines[0]["time"].as_str().unwrap();
+    assert_eq!((time.len(), &time[19..20], &time[29..]), (30, ".", "Z"), "{time}");
+    // What is printed can be asked for again, to the nanosecond.
+    assert_eq!(place.run("cat", &["--since", time], b"").good(), "one\ntwo\n");
+    assert_eq!(place.run("cat", &["--until", time], b"").good(), "");
+    let back = Duration::from_secs(1);
+    assert_eq!(place.run("cat", &["--until", &moment(before - back)], b"").good(), "");
+    let writer = lines[0]["writer"].as_str().unwrap();
+    let (random, pid) = writer.split_once('-').unwrap();
+    assert!(random.len() == 8 && pid.parse::<u32>().is_ok(), "{writer}");
+    assert_eq!(lines[1]["writer"], writer);
+    assert_eq!(place.stat()["envelope"], true);
+
+    let plain = Place::new();
+    plain.append(&[], b"one\n");
+    let line: Value = serde_json::from_str(&plain.run("cat", &["--json"], b"").good()).unwrap();
+    assert!(line.get("time").is_none() && line.get("writer").is_none(), "{line}");
+    assert_eq!(plain.stat()["envelope"], false);
+}
+
+#[test]
+fn a_text_log_is_cut_at_the_files_of_a_time() {
+    let place = Place::new();
+    place.append(&["--layout", "text", "--segment-bytes", "4096"], b"first\n");
+    let old = place.segments().remove(0);
+    fs::rename(&old, place.log().join("20261121T000000Z-0000000000001000.log")).unwrap();
+    for (day, first) in [(22, 8192), (23, 12288)] {
+        let name = format!("202611{day}T000000Z-{first:016x}.log");
+        fs::write(place.log().join(name), format!("day {day}\n")).unwrap();
+    }
+    fs::remove_file(place.log().join("control")).unwrap();
+    let cat = |options: &[&str]| place.run("cat", options, b"").good();
+    assert_eq!(cat(&[]), "first\nday 22\nday 23\n");
+    assert_eq!(cat(&["--since", "2026-11-22"]), "day 22\nday 23\n");
+    assert_eq!(cat(&["--since", "2026-11-22 15:00"]), "day 22\nday 23\n");
+    assert_eq!(cat(&["--since", "2026-11-22", "--until", "2026-11-23"]), "day 22\n");
+    assert_eq!(cat(&["--until", "2026-11-22T00:00:00Z"]), "first\n");
+    assert_eq!(place.run("tail", &["--since", "2026-11-23"], b"").good(), "day 23\n");
+}
+
+#[test]
+fn a_log_that_tells_no_times_says_so() {
+    let place = Place::new();
+    place.append(&[], b"one\n");
+    for command in ["cat", "tail"] {
+        let ran = place.run(command, &["--since", "1h ago"], b"");
+        assert!(ran.complaint(1).contains("envelopes"), "{ran:?}");
+    }
+    let ran = place.run("cat", &["--since", "yesterday"], b"");
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.stderr.contains("10 min ago"), "{ran:?}");
+    let ran = place.run("append", &["--envelope"], b"two\n");
+    assert!(ran.complaint(2).contains("envelopes"), "{ran:?}");
+}
+
+#[test]
+fn cat_starts_where_a_cursor_could_be_set() {
+    let place = Place::new();
+    let told = place.append(&[], b"one\ntwo\nthree\n");
+    let set = ["shipper", "--set", &told[1].to_string()].map(str::to_string);
+    let log = place.log().to_str().unwrap().to_string();
+    let words: Vec<String> = ["cursor".to_string(), log].into_iter().chain(set).collect();
+    super::support::run(&words, b"").good();
+    let cursors = place.run("cursor", &["--json"], b"").good();
+    let cursors: Value = serde_json::from_str(&cursors).unwrap();
+    let stored = cursors[0]["position"].as_str().unwrap();
+    for (from, printed) in [
+        (stored, "two\nthree\n"),
+        ("begin", "one\ntwo\nthree\n"),
+        ("0", "one\ntwo\nthree\n"),
+        ("end", ""),
+    ] {
+        assert_eq!(place.run("cat", &["--from", from], b"").good(), printed, "{from}");
+    }
+    let other = stored.replace(&stored[..8], "00000000");
+    place.run("cat", &["--from", &other], b"").complaint(1);
+}
