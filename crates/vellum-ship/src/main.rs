@@ -1,0 +1,3 @@
+//! The command `vellum-ship`.
+
+fn main() {}
