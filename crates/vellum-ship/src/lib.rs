@@ -5,3 +5,4 @@
 
 pub mod decide;
 pub mod object;
+pub mod store;

@@ -1,0 +1,163 @@
+//! From a URL to its store, with the options of the environment.
+
+use std::path::Path;
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::local::LocalFileSystem;
+use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig};
+
+use super::fault::FaultStore;
+use super::location::{Location, Service};
+use super::objects::{MAX_OBJECT, Objects, patience};
+use super::{Store, StoreError, StoreErrorKind};
+
+/// Opens the store at a URL. A directory has to exist; a bucket is not asked for yet.
+pub fn open(url: &str) -> Result<Arc<dyn Store>, StoreError> {
+    open_at(&Location::parse(url)?)
+}
+
+/// As [`open`], but the directory of a `file://` URL is made if its parent is there.
+pub fn open_or_create(url: &str) -> Result<Arc<dyn Store>, StoreError> {
+    let location = Location::parse(url)?;
+    if let Location::Directory(path) = &location {
+        make_directory(path).map_err(|error| of_directory(path, &error))?;
+    }
+    open_at(&location)
+}
+
+fn open_at(location: &Location) -> Result<Arc<dyn Store>, StoreError> {
+    let objects = match location {
+        Location::Directory(path) => directory(path)?,
+        Location::Bucket { service, bucket, prefix } => {
+            Objects::new(bucket_store(*service, bucket)?, prefix.clone(), None)
+        }
+    };
+    FaultStore::from_environment(Arc::new(objects))
+}
+
+fn make_directory(path: &Path) -> std::io::Result<()> {
+    match std::fs::create_dir(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+        // The name of the directory survives a power cut, as all that is in it.
+        Ok(()) => std::fs::File::open(path.parent().unwrap_or(path))?.sync_all(),
+    }
+}
+
+fn directory(path: &Path) -> Result<Objects, StoreError> {
+    let kept = std::fs::metadata(path).map_err(|error| of_directory(path, &error))?;
+    if !kept.is_dir() {
+        let text = format!("{} is not a directory", path.display());
+        return Err(StoreError::new(StoreErrorKind::Other, text));
+    }
+    let store = LocalFileSystem::new_with_prefix(path).map_err(unusable)?.with_fsync(true);
+    Ok(Objects::new(Box::new(store), String::new(), Some(path.to_path_buf())))
+}
+
+fn of_directory(path: &Path, error: &std::io::Error) -> StoreError {
+    let kind = match error.kind() {
+        std::io::ErrorKind::NotFound => StoreErrorKind::NoBucket,
+        std::io::ErrorKind::PermissionDenied => StoreErrorKind::Denied,
+        _ => StoreErrorKind::Other,
+    };
+    StoreError::new(kind, format!("{}: {error}", path.display()))
+}
+
+/// Anything wrong with the options, before a request is made.
+fn unusable(error: object_store::Error) -> StoreError {
+    StoreError::new(StoreErrorKind::Other, error.to_string())
+}
+
+fn bucket_store(service: Service, bucket: &str) -> Result<Box<dyn ObjectStore>, StoreError> {
+    install_crypto();
+    match service {
+        Service::S3 => s3(bucket),
+        Service::Gcs => gcs(bucket),
+        Service::Azure => azure(bucket),
+    }
+}
+
+/// TLS by `ring`, in the whole process.
+fn install_crypto() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // An error: the program has chosen another one before, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+}
+
+/// Repeats a little, for a dropped connection. Whoever calls repeats for longer, and says so.
+fn retries() -> RetryConfig {
+    let backoff = BackoffConfig {
+        init_backoff: Duration::from_millis(100),
+        max_backoff: Duration::from_secs(5),
+        base: 2.0,
+    };
+    RetryConfig { max_retries: 3, retry_timeout: Duration::from_secs(30), backoff }
+}
+
+/// The timeout of the client is that of the largest object; `Objects` has a shorter one for others.
+fn client_options() -> [(ClientConfigKey, String); 2] {
+    let timeout = patience(MAX_OBJECT).as_secs();
+    [
+        (ClientConfigKey::Timeout, format!("{timeout} seconds")),
+        (ClientConfigKey::ConnectTimeout, "10 seconds".to_string()),
+    ]
+}
+
+fn s3(bucket: &str) -> Result<Box<dyn ObjectStore>, StoreError> {
+    check_plain_http()?;
+    let builder = AmazonS3Builder::from_env()
+        .with_bucket_name(bucket)
+        .with_retry(retries())
+        // Whatever AWS_CONDITIONAL_PUT says: nothing is safe without it.
+        .with_conditional_put(S3ConditionalPut::ETagMatch);
+    let options = client_options().into_iter();
+    let builder = options.fold(builder, |builder, (key, value)| {
+        builder.with_config(AmazonS3ConfigKey::Client(key), value)
+    });
+    Ok(Box::new(builder.build().map_err(unusable)?))
+}
+
+/// Says what is missing before the HTTP library says it in its own words.
+fn check_plain_http() -> Result<(), StoreError> {
+    let names = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
+    let endpoint = names.iter().find_map(|name| std::env::var(name).ok());
+    let is_plain = endpoint.is_some_and(|endpoint| endpoint.starts_with("http://"));
+    let is_allowed =
+        std::env::var("AWS_ALLOW_HTTP").is_ok_and(|value| value == "true" || value == "1");
+    if is_plain && !is_allowed {
+        let text = "the endpoint is plain http, which anybody on the way can read and change; \
+                    use https, or set AWS_ALLOW_HTTP=true for a test";
+        return Err(StoreError::new(StoreErrorKind::Other, text));
+    }
+    Ok(())
+}
+
+fn gcs(bucket: &str) -> Result<Box<dyn ObjectStore>, StoreError> {
+    let builder =
+        GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket).with_retry(retries());
+    let options = client_options().into_iter();
+    let builder = options.fold(builder, |builder, (key, value)| {
+        builder.with_config(GoogleConfigKey::Client(key), value)
+    });
+    Ok(Box::new(builder.build().map_err(unusable)?))
+}
+
+fn azure(container: &str) -> Result<Box<dyn ObjectStore>, StoreError> {
+    let builder =
+        MicrosoftAzureBuilder::from_env().with_container_name(container).with_retry(retries());
+    let options = client_options().into_iter();
+    let builder = options.fold(builder, |builder, (key, value)| {
+        builder.with_config(AzureConfigKey::Client(key), value)
+    });
+    let store = builder.build().map_err(|error| {
+        let text = format!("{error}; the account is read from AZURE_STORAGE_ACCOUNT_NAME");
+        StoreError::new(StoreErrorKind::Other, text)
+    })?;
+    Ok(Box::new(store))
+}
