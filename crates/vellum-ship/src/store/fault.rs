@@ -89,9 +89,14 @@ impl FaultStore {
     }
 
     /// The store itself, or with the faults that the environment asks for.
-    pub(super) fn from_environment(inner: Arc<dyn Store>) -> Result<Arc<dyn Store>, StoreError> {
-        let Ok(text) = std::env::var(VARIABLE) else { return Ok(inner) };
-        match Faults::parse(&text) {
+    pub(super) fn from_environment(
+        inner: Arc<dyn Store>,
+        environment: &[(String, String)],
+    ) -> Result<Arc<dyn Store>, StoreError> {
+        let Some((_, text)) = environment.iter().find(|(name, _)| name == VARIABLE) else {
+            return Ok(inner);
+        };
+        match Faults::parse(text) {
             Some(faults) => Ok(Arc::new(FaultStore::new(inner, faults))),
             None => {
                 let text = format!("{VARIABLE}={text}: not seed:N,rate:PERCENT,latency:Nms");

@@ -23,7 +23,7 @@ pub use fault::{FaultStore, Faults};
 pub use location::{Location, Service};
 pub use memory::MemoryStore;
 pub use objects::MAX_OBJECT;
-pub use open::{open, open_or_create};
+pub use open::{Environment, open, open_or_create, open_with};
 pub use probe::{Probe, probe};
 
 /// What a create came to.

@@ -1,6 +1,8 @@
 //! From a URL to its store, with the options of the environment.
 
+use std::ffi::OsString;
 use std::path::Path;
+use std::str::FromStr;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
@@ -15,9 +17,26 @@ use super::location::{Location, Service};
 use super::objects::{MAX_OBJECT, Objects, patience};
 use super::{Store, StoreError, StoreErrorKind};
 
-/// Opens the store at a URL. A directory has to exist; a bucket is not asked for yet.
+/// Variables and their values.
+pub type Environment = [(String, String)];
+
+/// The variables of this process, those that are text.
+fn environment() -> Vec<(String, String)> {
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    std::env::vars_os().filter_map(text).collect()
+}
+
+/// Opens the store at a URL, with the options of the environment. A directory has to exist; a bucket is
+/// not asked for yet.
 pub fn open(url: &str) -> Result<Arc<dyn Store>, StoreError> {
-    open_at(&Location::parse(url)?)
+    open_with(url, &environment())
+}
+
+/// As [`open`], with these options and not those of the environment.
+pub fn open_with(url: &str, environment: &Environment) -> Result<Arc<dyn Store>, StoreError> {
+    open_at(&Location::parse(url)?, environment)
 }
 
 /// As [`open`], but the directory of a `file://` URL is made if its parent is there.
@@ -26,17 +45,17 @@ pub fn open_or_create(url: &str) -> Result<Arc<dyn Store>, StoreError> {
     if let Location::Directory(path) = &location {
         make_directory(path).map_err(|error| of_directory(path, &error))?;
     }
-    open_at(&location)
+    open_at(&location, &environment())
 }
 
-fn open_at(location: &Location) -> Result<Arc<dyn Store>, StoreError> {
+fn open_at(location: &Location, environment: &Environment) -> Result<Arc<dyn Store>, StoreError> {
     let objects = match location {
         Location::Directory(path) => directory(path)?,
         Location::Bucket { service, bucket, prefix } => {
-            Objects::new(bucket_store(*service, bucket)?, prefix.clone(), None)
+            Objects::new(bucket_store(*service, bucket, environment)?, prefix.clone(), None)
         }
     };
-    FaultStore::from_environment(Arc::new(objects))
+    FaultStore::from_environment(Arc::new(objects), environment)
 }
 
 fn make_directory(path: &Path) -> std::io::Result<()> {
@@ -72,12 +91,16 @@ fn unusable(error: object_store::Error) -> StoreError {
     StoreError::new(StoreErrorKind::Other, error.to_string())
 }
 
-fn bucket_store(service: Service, bucket: &str) -> Result<Box<dyn ObjectStore>, StoreError> {
+fn bucket_store(
+    service: Service,
+    bucket: &str,
+    environment: &Environment,
+) -> Result<Box<dyn ObjectStore>, StoreError> {
     install_crypto();
     match service {
-        Service::S3 => s3(bucket),
-        Service::Gcs => gcs(bucket),
-        Service::Azure => azure(bucket),
+        Service::S3 => s3(bucket, environment),
+        Service::Gcs => gcs(bucket, environment),
+        Service::Azure => azure(bucket, environment),
     }
 }
 
@@ -100,36 +123,45 @@ fn retries() -> RetryConfig {
     RetryConfig { max_retries: 3, retry_timeout: Duration::from_secs(30), backoff }
 }
 
-/// The timeout of the client is that of the largest object; `Objects` has a shorter one for others.
-fn client_options() -> [(ClientConfigKey, String); 2] {
-    let timeout = patience(MAX_OBJECT).as_secs();
-    [
-        (ClientConfigKey::Timeout, format!("{timeout} seconds")),
-        (ClientConfigKey::ConnectTimeout, "10 seconds".to_string()),
-    ]
+/// The options of one service: those of the environment whose names the service knows, then ours. The
+/// timeout of the client is that of the largest object; `Objects` has a shorter one for others.
+fn options<K: FromStr>(
+    environment: &Environment,
+    begin: &str,
+    client: impl Fn(ClientConfigKey) -> K,
+) -> Vec<(K, String)> {
+    let known = environment.iter().filter(|(name, _)| name.starts_with(begin));
+    let known = known
+        .filter_map(|(name, value)| Some((name.to_ascii_lowercase().parse().ok()?, value.clone())));
+    let timeout = format!("{} seconds", patience(MAX_OBJECT).as_secs());
+    known
+        .chain([
+            (client(ClientConfigKey::Timeout), timeout),
+            (client(ClientConfigKey::ConnectTimeout), "10 seconds".to_string()),
+        ])
+        .collect()
 }
 
-fn s3(bucket: &str) -> Result<Box<dyn ObjectStore>, StoreError> {
-    check_plain_http()?;
-    let builder = AmazonS3Builder::from_env()
+fn s3(bucket: &str, environment: &Environment) -> Result<Box<dyn ObjectStore>, StoreError> {
+    check_plain_http(environment)?;
+    let options = options(environment, "AWS_", AmazonS3ConfigKey::Client);
+    let builder = options
+        .into_iter()
+        .fold(AmazonS3Builder::new(), |builder, (key, value)| builder.with_config(key, value))
         .with_bucket_name(bucket)
         .with_retry(retries())
         // Whatever AWS_CONDITIONAL_PUT says: nothing is safe without it.
         .with_conditional_put(S3ConditionalPut::ETagMatch);
-    let options = client_options().into_iter();
-    let builder = options.fold(builder, |builder, (key, value)| {
-        builder.with_config(AmazonS3ConfigKey::Client(key), value)
-    });
     Ok(Box::new(builder.build().map_err(unusable)?))
 }
 
 /// Says what is missing before the HTTP library says it in its own words.
-fn check_plain_http() -> Result<(), StoreError> {
+fn check_plain_http(environment: &Environment) -> Result<(), StoreError> {
+    let value = |name: &str| environment.iter().find(|(of, _)| of == name).map(|(_, value)| value);
     let names = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
-    let endpoint = names.iter().find_map(|name| std::env::var(name).ok());
+    let endpoint = names.iter().find_map(|name| value(name));
     let is_plain = endpoint.is_some_and(|endpoint| endpoint.starts_with("http://"));
-    let is_allowed =
-        std::env::var("AWS_ALLOW_HTTP").is_ok_and(|value| value == "true" || value == "1");
+    let is_allowed = value("AWS_ALLOW_HTTP").is_some_and(|value| value == "true" || value == "1");
     if is_plain && !is_allowed {
         let text = "the endpoint is plain http, which anybody on the way can read and change; \
                     use https, or set AWS_ALLOW_HTTP=true for a test";
@@ -138,23 +170,23 @@ fn check_plain_http() -> Result<(), StoreError> {
     Ok(())
 }
 
-fn gcs(bucket: &str) -> Result<Box<dyn ObjectStore>, StoreError> {
-    let builder =
-        GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket).with_retry(retries());
-    let options = client_options().into_iter();
-    let builder = options.fold(builder, |builder, (key, value)| {
-        builder.with_config(GoogleConfigKey::Client(key), value)
-    });
+fn gcs(bucket: &str, environment: &Environment) -> Result<Box<dyn ObjectStore>, StoreError> {
+    let builder = options(environment, "GOOGLE_", GoogleConfigKey::Client)
+        .into_iter()
+        .fold(GoogleCloudStorageBuilder::new(), |builder, (key, value)| {
+            builder.with_config(key, value)
+        })
+        .with_bucket_name(bucket)
+        .with_retry(retries());
     Ok(Box::new(builder.build().map_err(unusable)?))
 }
 
-fn azure(container: &str) -> Result<Box<dyn ObjectStore>, StoreError> {
-    let builder =
-        MicrosoftAzureBuilder::from_env().with_container_name(container).with_retry(retries());
-    let options = client_options().into_iter();
-    let builder = options.fold(builder, |builder, (key, value)| {
-        builder.with_config(AzureConfigKey::Client(key), value)
-    });
+fn azure(container: &str, environment: &Environment) -> Result<Box<dyn ObjectStore>, StoreError> {
+    let builder = options(environment, "AZURE_", AzureConfigKey::Client)
+        .into_iter()
+        .fold(MicrosoftAzureBuilder::new(), |builder, (key, value)| builder.with_config(key, value))
+        .with_container_name(container)
+        .with_retry(retries());
     let store = builder.build().map_err(|error| {
         let text = format!("{error}; the account is read from AZURE_STORAGE_ACCOUNT_NAME");
         StoreError::new(StoreErrorKind::Other, text)

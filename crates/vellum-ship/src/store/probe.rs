@@ -44,8 +44,7 @@ async fn twice(store: &dyn Store, key: &str) -> Result<(), StoreError> {
     ensure_created(store, key, &first).await?;
     let second = Bytes::from(format!("{key} second"));
     let outcome = patient(|| store.create(key, second.clone())).await?;
-    let kept = patient(|| store.get(key)).await?;
-    if outcome == PutOutcome::Created || kept.as_ref() != Some(&first) {
+    if outcome == PutOutcome::Created || !holds(store, key, &first).await? {
         return Err(refused("it replaced an object that was to be created only if absent"));
     }
     Ok(())
@@ -55,11 +54,21 @@ async fn twice(store: &dyn Store, key: &str) -> Result<(), StoreError> {
 async fn ensure_created(store: &dyn Store, key: &str, body: &Bytes) -> Result<(), StoreError> {
     for _ in 0..TRIES {
         patient(|| store.create(key, body.clone())).await?;
-        if patient(|| store.get(key)).await?.as_ref() == Some(body) {
+        if holds(store, key, body).await? {
             return Ok(());
         }
     }
     Err(refused("an object that was created is not there, or is another one"))
+}
+
+/// Whether the object is this one. Asked again if it is not: a read may be cut short.
+async fn holds(store: &dyn Store, key: &str, body: &Bytes) -> Result<bool, StoreError> {
+    for _ in 0..TRIES {
+        if patient(|| store.get(key)).await?.as_ref() == Some(body) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Lets many create at the same key at the same time.
@@ -69,11 +78,10 @@ async fn race(store: &dyn Store, key: &str) -> Result<(), StoreError> {
     let winners: Vec<usize> = (0..WRITERS)
         .filter(|writer| matches!(outcomes[*writer], Ok(PutOutcome::Created)))
         .collect();
-    let kept = patient(|| store.get(key)).await?;
     match winners[..] {
         // All answers were lost, or errors: nothing was learnt, and nothing is wrong.
         [] => Ok(()),
-        [winner] if kept == Some(body(winner)) => Ok(()),
+        [winner] if holds(store, key, &body(winner)).await? => Ok(()),
         [_] => Err(refused("one writer won a race, and the object of another is there")),
         _ => {
             let text = format!("{} of {WRITERS} writers created the same object", winners.len());
