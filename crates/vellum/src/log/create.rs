@@ -19,8 +19,9 @@ use crate::log::control::{
 };
 use crate::log::identity::{self, Stored};
 use crate::log::names::{
-    CONTROL_NAME, CURRENT_NAME, CURSORS_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_COMPRESSED_NAME,
-    UNFINISHED_CONTROL_NAME, UNFINISHED_CURRENT_NAME, UNFINISHED_CURSORS_NAME,
+    CONTROL_NAME, CURRENT_NAME, CURSORS_NAME, GEOMETRY_NAME, LOCK_NAME, RESTORING_NAME,
+    UNFINISHED_COMPRESSED_NAME, UNFINISHED_CONTROL_NAME, UNFINISHED_CURRENT_NAME,
+    UNFINISHED_CURSORS_NAME,
 };
 use crate::log::positions::{Access, Loss, Positions};
 use crate::log::rebuild;
@@ -90,6 +91,7 @@ pub(crate) fn check_is_ours(dir: &Dir, may_create: bool) -> Result<()> {
             UNFINISHED_COMPRESSED_NAME,
             CURSORS_NAME,
             UNFINISHED_CURSORS_NAME,
+            RESTORING_NAME,
         ];
         others.contains(&name.as_str())
             || name.ends_with(SPARE_SUFFIX)

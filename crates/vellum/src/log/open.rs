@@ -27,6 +27,7 @@ use crate::log::create::{Opened, check_is_ours, check_new, make_control, make_di
 use crate::log::gate::Gate;
 use crate::log::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::positions::{Access, Loss, Positions};
+use crate::log::ship::restore::check_not_restoring;
 use crate::log::text;
 use crate::log::trigger::Trigger;
 use crate::log::watch::Watch;
@@ -65,6 +66,7 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<Core> {
     if let Some(reason) = knowledge::refusal(filesystem) {
         return Err(Error::new(ErrorKind::Unsupported, reason).at_path(dir));
     }
+    check_not_restoring(dir)?;
     check_is_ours(dir, may_create)?;
     let rights = control::rights(dir, mode).or_os("look at", dir)?;
     let lock_path = dir.join(LOCK_NAME);
@@ -220,6 +222,7 @@ fn is_being_cut(dir: &Dir) -> bool {
 fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
     let dir = &open_directory(path)?;
     let filesystem = dir.filesystem().or_os("tell the filesystem of", dir)?;
+    check_not_restoring(dir)?;
     let control_path = dir.join(CONTROL_NAME);
     let control = match dir.open_file(&control_path, OFlags::RDONLY) {
         Ok(control) => Some(control),
