@@ -40,6 +40,9 @@ pub enum BadObject {
     /// A kind that this version does not know.
     #[error("it is of the kind {0}, which this version does not know")]
     Kind(u8),
+    /// Bytes of the header that this version does not use are not zero.
+    #[error("it uses a part of the header that this version does not know")]
+    Reserved,
     /// Positions that cannot be.
     #[error("its positions contradict each other")]
     Range,
@@ -88,7 +91,7 @@ impl Built {
 /// A chunk: `header` says where its bytes belong. They are compressed if that saves a twentieth.
 /// Costs about 2 ms a mebibyte.
 pub fn build(header: Header, raw: &[u8]) -> Built {
-    let header = Header { zstd: false, ..header };
+    let header = Header { zstd: false, raw_bytes: raw.len() as u64, ..header };
     match compressed(raw) {
         Some(small) => Built::of(Header { zstd: true, ..header }, &[], &small),
         None => Built::of(header, &[], raw),
@@ -119,7 +122,13 @@ pub fn merged(header: Header, marks: &[Mark], raw: &[u8]) -> Built {
         table.extend_from_slice(&mark.after.0);
     }
     let count = u32::try_from(marks.len()).expect("marks are bounded by the chunks of a segment");
-    let header = Header { kind: Kind::Merged, marks: count, zstd: false, ..header };
+    let header = Header {
+        kind: Kind::Merged,
+        marks: count,
+        zstd: false,
+        raw_bytes: raw.len() as u64,
+        ..header
+    };
     match compressed(raw) {
         Some(small) => Built::of(Header { zstd: true, ..header }, &table, &small),
         None => Built::of(header, &table, raw),
@@ -178,7 +187,8 @@ fn open_merged(header: Header, object: &[u8]) -> Result<(Header, Vec<u8>), BadOb
     let mut chain = header.before;
     let mut start = header.start;
     for mark in marks {
-        let at = |lsn: u64| (lsn - header.start) as usize;
+        // The last chunk may have fewer bytes than positions.
+        let at = |lsn: u64| ((lsn - header.start) as usize).min(raw.len());
         let file = header.file.filter(|_| start == header.start);
         let content = hash(&raw[at(start)..at(mark.end)]);
         chain = super::Link { start, end: mark.end, file, content }.after(chain);
@@ -191,7 +201,7 @@ fn open_merged(header: Header, object: &[u8]) -> Result<(Header, Vec<u8>), BadOb
 }
 
 fn unpacked(header: &Header, body: &[u8], most: u64) -> Result<Vec<u8>, BadObject> {
-    let want = header.end - header.start;
+    let want = header.raw_bytes;
     if want > most {
         return Err(BadObject::TooLarge);
     }

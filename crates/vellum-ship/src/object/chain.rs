@@ -33,6 +33,15 @@ impl fmt::Debug for Hash {
     }
 }
 
+/// The file that begins at a position: a segment, or a file of a text log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileMark {
+    /// The time in its name, in seconds since 1970; absent if the name has none.
+    pub time: Option<u64>,
+    /// Whether it continues a file that was full.
+    pub is_continuation: bool,
+}
+
 /// What one chunk or gap adds to the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Link {
@@ -40,10 +49,10 @@ pub struct Link {
     pub start: u64,
     /// The position behind it.
     pub end: u64,
-    /// The time in the name of the file that begins here, in nanoseconds since 1970; of a log
-    /// without such names 0. Absent where no segment begins.
-    pub file: Option<u64>,
-    /// The SHA-256 of the bytes; of a gap zeros.
+    /// The file that begins here; absent where none begins.
+    pub file: Option<FileMark>,
+    /// The SHA-256 of the bytes, which may be fewer than positions where a file of a text log ends;
+    /// of a gap zeros.
     pub content: Hash,
 }
 
@@ -54,9 +63,31 @@ impl Link {
         sha.update(before.0);
         sha.update(self.start.to_le_bytes());
         sha.update(self.end.to_le_bytes());
-        sha.update(u64::from(self.file.is_some()).to_le_bytes());
-        sha.update(self.file.unwrap_or_default().to_le_bytes());
+        let (flags, time) = file_words(self.file);
+        sha.update(flags.to_le_bytes());
+        sha.update(time.to_le_bytes());
         sha.update(self.content.0);
         Hash(sha.finalize().into())
     }
+}
+
+/// The flags and the time by which a file mark is stored.
+pub(super) fn file_words(file: Option<FileMark>) -> (u32, u64) {
+    let Some(mark) = file else { return (0, 0) };
+    let named = if mark.time.is_some() { FILE_HAS_TIME } else { 0 };
+    let continues = if mark.is_continuation { FILE_CONTINUES } else { 0 };
+    (FILE_BEGINS | named | continues, mark.time.unwrap_or_default())
+}
+
+pub(super) const FILE_BEGINS: u32 = 2;
+pub(super) const FILE_HAS_TIME: u32 = 4;
+pub(super) const FILE_CONTINUES: u32 = 8;
+
+/// The mark that these words stand for.
+pub(super) fn file_of(flags: u32, time: u64) -> Option<FileMark> {
+    let mark = FileMark {
+        time: (flags & FILE_HAS_TIME != 0).then_some(time),
+        is_continuation: flags & FILE_CONTINUES != 0,
+    };
+    (flags & FILE_BEGINS != 0).then_some(mark)
 }

@@ -1,7 +1,9 @@
 //! The header that every object begins with.
 
 use super::body::BadObject;
-use super::chain::{Hash, Link};
+use super::chain::{
+    FILE_BEGINS, FILE_CONTINUES, FILE_HAS_TIME, FileMark, Hash, Link, file_of, file_words,
+};
 use super::key::Key;
 
 /// The length of a header.
@@ -12,8 +14,7 @@ const VERSION: u32 = 1;
 const CRC_AT: usize = HEADER_BYTES - 4;
 
 const ZSTD: u32 = 1;
-const BEGINS_SEGMENT: u32 = 2;
-const KNOWN_FLAGS: u32 = ZSTD | BEGINS_SEGMENT;
+const KNOWN_FLAGS: u32 = ZSTD | FILE_BEGINS | FILE_HAS_TIME | FILE_CONTINUES;
 
 /// What an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,12 +58,15 @@ pub struct Header {
     pub end: u64,
     /// The length of the body as it is stored.
     pub stored_bytes: u64,
+    /// The number of bytes of the log that it holds: fewer than positions if a file of a text log ends
+    /// in it.
+    pub raw_bytes: u64,
     /// The number by which the owner of the generation knows itself.
     pub nonce: u128,
     /// When it was made, in nanoseconds since 1970. It says nothing about order.
     pub time: u64,
-    /// The time in the name of the file that begins here; absent where no segment begins.
-    pub file: Option<u64>,
+    /// The file that begins here; absent where none begins.
+    pub file: Option<FileMark>,
     /// Of a seal: the position at which the next generation begins.
     pub fork: u64,
     /// Of a merged object: the number of its marks.
@@ -76,6 +80,29 @@ pub struct Header {
 }
 
 impl Header {
+    /// A header of this kind for these positions, on a chain. Who stores it fills in the log's id,
+    /// the time and the length.
+    pub fn draft(kind: Kind, generation: u32, before: Hash, link: Link) -> Header {
+        Header {
+            kind,
+            zstd: false,
+            generation,
+            log_id: [0; 16],
+            start: link.start,
+            end: link.end,
+            stored_bytes: 0,
+            raw_bytes: 0,
+            nonce: 0,
+            time: 0,
+            file: link.file,
+            fork: 0,
+            marks: 0,
+            before,
+            after: link.after(before),
+            content: link.content,
+        }
+    }
+
     /// What it adds to the chain, if it is one link of it.
     pub fn link(&self) -> Link {
         Link { start: self.start, end: self.end, file: self.file, content: self.content }
@@ -96,8 +123,8 @@ impl Header {
     /// The bytes of the header.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut out = [0; HEADER_BYTES];
-        let begins = if self.file.is_some() { BEGINS_SEGMENT } else { 0 };
-        let flags = begins | u32::from(self.zstd) * ZSTD;
+        let (file_flags, file_time) = file_words(self.file);
+        let flags = file_flags | (u32::from(self.zstd) * ZSTD);
         let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, &MAGIC);
         put(8, &VERSION.to_le_bytes());
@@ -110,9 +137,10 @@ impl Header {
         put(56, &self.stored_bytes.to_le_bytes());
         put(64, &self.nonce.to_le_bytes());
         put(80, &self.time.to_le_bytes());
-        put(88, &self.file.unwrap_or_default().to_le_bytes());
+        put(88, &file_time.to_le_bytes());
         put(96, &self.fork.to_le_bytes());
         put(104, &self.marks.to_le_bytes());
+        put(112, &self.raw_bytes.to_le_bytes());
         put(128, &self.before.0);
         put(160, &self.after.0);
         put(192, &self.content.0);
@@ -149,22 +177,28 @@ impl Header {
             start: u64_at(40),
             end: u64_at(48),
             stored_bytes: u64_at(56),
+            raw_bytes: u64_at(112),
             nonce: u128::from_le_bytes(field(bytes, 64)),
             time: u64_at(80),
-            file: (flags & BEGINS_SEGMENT != 0).then(|| u64_at(88)),
+            file: file_of(flags, u64_at(88)),
             fork: u64_at(96),
             marks: u32_at(104),
             before: Hash(field(bytes, 128)),
             after: Hash(field(bytes, 160)),
             content: Hash(field(bytes, 192)),
         };
-        header.checked()
+        // What this version does not know must be zero.
+        match header.encode() == *bytes {
+            true => header.checked(),
+            false => Err(BadObject::Reserved),
+        }
     }
 
     fn checked(self) -> Result<Header, BadObject> {
         let is_link = matches!(self.kind, Kind::Chunk | Kind::Gap);
         let has_range = is_link || self.kind == Kind::Merged;
-        if self.end < self.start || has_range && self.end == self.start {
+        let length = self.end.checked_sub(self.start).ok_or(BadObject::Range)?;
+        if has_range && (length == 0 || self.raw_bytes > length) {
             return Err(BadObject::Range);
         }
         if is_link && self.link().after(self.before) != self.after {

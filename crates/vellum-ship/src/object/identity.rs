@@ -19,9 +19,9 @@ pub struct Identity {
     pub layout: String,
     /// The capacity of a segment, in bytes.
     pub segment_bytes: u64,
-    /// The secret that the checksums of frames are made with, in hexadecimal digits; empty if there
-    /// is none. It protects against accidents, not against people who can read the store.
-    pub secret: String,
+    /// What the library needs to make an equal log, in hexadecimal digits. The secret of the checksums
+    /// of frames is in it: it protects against accidents, not against people who can read the store.
+    pub shape: String,
     /// The first position that was shipped.
     pub begin: u64,
     /// When it was made, in nanoseconds since 1970.
@@ -40,6 +40,7 @@ impl Identity {
             start: self.begin,
             end: self.begin,
             stored_bytes: body.len() as u64,
+            raw_bytes: 0,
             nonce,
             time: self.time,
             file: None,

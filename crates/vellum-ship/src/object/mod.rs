@@ -14,7 +14,7 @@ pub use body::{
     BadObject, Built, CHUNK_BYTES_MAX, MERGED_BYTES_MAX, Mark, build, closed, gap, marks, merged,
     open, seal,
 };
-pub use chain::{Hash, Link, hash};
+pub use chain::{FileMark, Hash, Link, hash};
 pub use header::{HEADER_BYTES, Header, Kind};
 pub use identity::Identity;
 pub use key::{Key, LOG, closed_name, merged_prefix, parse};
