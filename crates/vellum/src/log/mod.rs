@@ -94,6 +94,7 @@ pub use record_writer::RecordWriter;
 pub use records::Records;
 pub use repair::{RepairReport, repair};
 pub use reservation::Reservation;
+pub use ship::decode::Decoder;
 pub use ship::restore::{FileName, RestoreOptions, Restorer};
 pub use ship::shape::LogShape;
 pub use ship::shipper::{Piece, PieceSegment, Shipper};

@@ -1,6 +1,7 @@
 //! What the log gives to the process that ships it to another machine, and to those who wait for
 //! that. The log itself sends nothing.
 
+pub(crate) mod decode;
 mod election;
 pub(crate) mod hold;
 mod raw;
