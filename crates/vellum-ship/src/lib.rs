@@ -5,4 +5,5 @@
 
 pub mod decide;
 pub mod object;
+pub mod read;
 pub mod store;
