@@ -29,6 +29,8 @@ pub(crate) struct Printer {
     is_text: bool,
     has_names: bool,
     end: u8,
+    /// Where the next line starts that belongs to the one printed last, which has no end.
+    open_until: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -51,6 +53,7 @@ impl Printer {
             is_text: layout == Layout::Text,
             has_names: form.names,
             end: if form.null { 0 } else { b'\n' },
+            open_until: None,
         }
     }
 
@@ -74,11 +77,16 @@ impl Printer {
             serde_json::to_writer(&mut self.output, &record).map_err(io::Error::from)?;
             return Ok(self.output.write_all(b"\n")?);
         }
+        if self.open_until.take().is_some_and(|next| next != lsn) {
+            self.output.write_all(&[self.end])?;
+        }
         if let (Some(name), true) = (log, self.has_names) {
             write!(self.output, "{name}\t")?;
         }
         self.output.write_all(payload)?;
-        Ok(self.output.write_all(&[self.end])?)
+        // A line without an end gets none, unless something else follows.
+        self.open_until = (self.is_text && line.is_none() && log.is_none()).then_some(next_lsn);
+        if self.open_until.is_none() { Ok(self.output.write_all(&[self.end])?) } else { Ok(()) }
     }
 
     /// Hands everything to the reader.

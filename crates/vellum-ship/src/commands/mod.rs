@@ -2,6 +2,7 @@
 
 mod cat;
 mod ls;
+mod put;
 mod restore;
 mod stat;
 mod verify;
@@ -33,6 +34,8 @@ enum Command {
     Stat(stat::StatArgs),
     Verify(verify::VerifyArgs),
     Ls(ls::LsArgs),
+    #[command(hide = true)]
+    Put(put::PutArgs),
 }
 
 /// Does what the command line asks for.
@@ -54,6 +57,7 @@ async fn run_command(command: Command) -> Result<Outcome> {
         Command::Stat(args) => stat::run(args).await,
         Command::Verify(args) => verify::run(args).await,
         Command::Ls(args) => ls::run(args).await,
+        Command::Put(args) => put::run(args).await,
     }
 }
 
