@@ -5,8 +5,11 @@
 mod cli;
 mod hand;
 mod hostile;
+mod large;
 mod records;
 mod restoring;
+#[path = "../stores/server.rs"]
+mod server;
 
 /// Where a second process begins that has a role.
 #[test]

@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use bytes::Bytes;
 use vellum::{Layout, Log, Options};
-use vellum_ship::read::{ReadError, Remote, Restore, Restored, Until, restore};
+use vellum_ship::read::{ReadError, Remote, Restore, Restored, Until, find_logs, restore};
 use vellum_ship::store::{
-    FaultStore, Faults, Meta, PutOutcome, Store, StoreError, open, open_or_create,
+    FaultStore, Faults, Meta, PutOutcome, Store, StoreError, open, open_or_create, probe,
 };
 
 use crate::hand::{FIRST_SECOND, Hand, append, log, records};
+use crate::server::{SECRET, versitygw};
 
 const ALL: Restore = Restore { until: Until::End, resume: false, jobs: 4 };
 
@@ -263,6 +264,24 @@ async fn a_store_with_faults_gives_the_same_log() {
         restored(store, &copy, ALL).await.unwrap();
         assert!(records(&reopened(&copy)) == expected, "seed {seed}");
     }
+}
+
+#[tokio::test]
+async fn a_log_comes_back_from_a_server() {
+    let Some(server) = versitygw() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let log = log(&dir.path().join("log"), Layout::Text);
+    append(&log, 500);
+    let store = server.s3("s3://bucket/some/app", SECRET);
+    assert!(probe(store.as_ref()).await.unwrap().deletes);
+    let mut hand = Hand::begin_in(&log, store).await;
+    hand.ship(5000).await;
+    let copy = dir.path().join("copy");
+    let report = restored(Arc::clone(&hand.store), &copy, ALL).await.unwrap();
+    assert!(report.damage.is_empty());
+    assert!(records(&reopened(&copy)) == records(&log));
+    let all = find_logs(server.s3("s3://bucket", SECRET).as_ref()).await.unwrap();
+    assert_eq!(all, ["some/app"]);
 }
 
 /// The name of the variable that gives a second process its role.
