@@ -3,7 +3,7 @@
 
 mod election;
 pub(crate) mod hold;
-mod raw;
+pub(crate) mod raw;
 pub(crate) mod restore;
 pub(crate) mod shape;
 pub(crate) mod shipper;
