@@ -21,8 +21,8 @@ const WAITS_TO_PLAN: u32 = 30;
 
 /// Print the records of a shipped log, or of all logs below a URL
 ///
-/// The records of many logs are merged by the time at which they were shipped, which is as exact as the
-/// interval of their shippers.
+/// The records of many logs are merged by the time at which they were shipped, which is as exact as
+/// the interval of their shippers.
 #[derive(Args, Debug)]
 pub(super) struct CatArgs {
     /// A log, or what the URLs of many logs begin with
@@ -85,7 +85,8 @@ async fn cat_one(args: &CatArgs, url: &str) -> Result<Outcome> {
     Ok(if is_whole { Outcome::Good } else { Outcome::Damaged })
 }
 
-/// What is wanted of the log. A record may begin in the piece before `from`, so all of it is decoded.
+/// What is wanted of the log. A record may begin in the piece before `from`, so all of it is
+/// decoded.
 async fn wanted(plan: &Plan, args: &CatArgs, remote: &Remote) -> Result<Extent> {
     let until = args.to.map_or(Until::End, |to| Until::Position(to.min(plan.end.lsn)));
     let extent = Extent::of(plan, until, remote.store().as_ref()).await?;

@@ -12,16 +12,17 @@ use crate::output::{self, Bar};
 
 /// Restore a log from what was shipped
 ///
-/// That everything is stored is checked before anything is written. Afterwards the log is durable, and
-/// every byte of it was verified: the hashes of objects, the chain through them, the checksums of
-/// records. The directory has to be empty, or not to be there.
+/// That everything is stored is checked before anything is written. Afterwards the log is durable,
+/// and every byte of it was verified: the hashes of objects, the chain through them, the checksums
+/// of records. The directory has to be empty, or not to be there.
 #[derive(Args, Debug)]
 pub(super) struct RestoreArgs {
     /// Where the log was shipped to
     url: String,
     /// The directory of the new log
     dir: PathBuf,
-    /// Restore what is before this position, or what was shipped by this time (2026-11-23T08:30:00Z)
+    /// Restore what is before this position, or what was shipped by this time
+    /// (2026-11-23T08:30:00Z)
     ///
     /// The log ends behind its last whole record there. By time, it is as exact as the interval in
     /// which the log was shipped.

@@ -14,8 +14,9 @@ use crate::output::{self, Bar};
 
 /// Read everything that is stored of a log and report damage
 ///
-/// Verified are the hash of each object and the chain through them, from the first position to the last.
-/// The checksums of records were verified when they were shipped; `vellum restore` does it again.
+/// Verified are the hash of each object and the chain through them, from the first position to the
+/// last. The checksums of records were verified when they were shipped; `vellum restore` does it
+/// again.
 #[derive(Args, Debug)]
 pub(super) struct VerifyArgs {
     /// Where the log was shipped to

@@ -26,8 +26,8 @@ pub struct Fetched {
     pub marks: Vec<(u64, u64)>,
 }
 
-/// Fetches the pieces, `jobs` at a time, and gives them in order. `None`: an object is not there any
-/// more. Each job holds up to 130 MiB.
+/// Fetches the pieces, `jobs` at a time, and gives them in order. `None`: an object is not there
+/// any more. Each job holds up to 130 MiB.
 pub fn fetch_all(
     store: Arc<dyn Store>,
     pieces: Vec<Piece>,
@@ -67,8 +67,8 @@ async fn unpack(bytes: Bytes, piece: Piece) -> Result<Fetched, BadObject> {
     unpacked.await.expect("taking an object apart does not panic")
 }
 
-/// The ends of the piece's chunks, and when each was shipped. Of a merged object these are the first
-/// bytes, at least.
+/// The ends of the piece's chunks, and when each was shipped. Of a merged object these are the
+/// first bytes, at least.
 pub(super) fn marks_of(piece: &Piece, bytes: &[u8]) -> Result<Vec<(u64, u64)>, BadObject> {
     if piece.header.kind != Kind::Merged {
         return Ok(vec![(piece.until, piece.header.time)]);

@@ -14,8 +14,8 @@ const JOBS: usize = 16;
 /// Tries of an object that is cut short or damaged: it may have been so on the way.
 const TRIES: u32 = 3;
 
-/// Headers that were seen. Objects never change, so one that was seen is good for ever; that one was
-/// not there is never remembered.
+/// Headers that were seen. Objects never change, so one that was seen is good for ever; that one
+/// was not there is never remembered.
 pub(super) struct Headers<'a> {
     store: &'a dyn Store,
     log_id: [u8; 16],
@@ -29,8 +29,8 @@ impl<'a> Headers<'a> {
         Headers { store, log_id, seen: HashMap::new(), ahead: Vec::new() }
     }
 
-    /// The names of a generation's merged objects. The first time, the headers of all objects of the
-    /// generation are fetched, so that walking along the chain needs few requests.
+    /// The names of a generation's merged objects. The first time, the headers of all objects of
+    /// the generation are fetched, so that walking along the chain needs few requests.
     pub(super) async fn list(&mut self, generation: u32) -> Result<Vec<Key>, ReadError> {
         if !self.ahead.contains(&generation) {
             self.ahead.push(generation);

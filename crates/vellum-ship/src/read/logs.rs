@@ -10,8 +10,8 @@ const DEPTH_MAX: usize = 6;
 /// More folders are not looked at: this is not a prefix for logs.
 const FOLDERS_MAX: usize = 10_000;
 
-/// The prefixes, below the store's own, of all logs there, in order; an empty one is the store's own.
-/// One small request and one list for each folder.
+/// The prefixes, below the store's own, of all logs there, in order; an empty one is the store's
+/// own. One small request and one list for each folder.
 pub async fn find_logs(store: &dyn Store) -> Result<Vec<String>, ReadError> {
     let mut found = Vec::new();
     let mut folders = vec![String::new()];

@@ -43,7 +43,8 @@ pub struct Restored {
     pub stored_end: u64,
     /// The newest generation.
     pub generation: u32,
-    /// The seals on the way. One whose `fork` is before its `start` says that the log was cut there.
+    /// The seals on the way. One whose `fork` is before its `start` says that the log was cut
+    /// there.
     pub seals: Vec<Header>,
     /// Objects that were fetched; each was verified with its hashes.
     pub objects: u64,
@@ -58,8 +59,8 @@ pub struct Restored {
 }
 
 /// Restores a log into a directory that is empty or not there. That all of it is stored is checked
-/// before anything is written. When it returns, the log is durable, was recovered, and every byte of
-/// it was verified.
+/// before anything is written. When it returns, the log is durable, was recovered, and every byte
+/// of it was verified.
 pub async fn restore(
     remote: &Remote,
     dir: &Path,
@@ -171,7 +172,8 @@ fn put(
     Ok(restorer.write(Lsn::new(header.start + done), &raw[done as usize..])?)
 }
 
-/// Opens the log, which recovers it, and reads all of it: its end, its records, and what is damaged.
+/// Opens the log, which recovers it, and reads all of it: its end, its records, and what is
+/// damaged.
 fn verify(dir: &Path) -> Result<(u64, u64, Vec<String>), ReadError> {
     let log = Options::new().open(dir)?;
     let report = log.verify()?;

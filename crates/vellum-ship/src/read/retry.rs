@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::ReadError;
 use crate::store::StoreError;
 
-/// Tries of one request; the waits between them are some two minutes together. The store repeats each
-/// one a few times by itself.
+/// Tries of one request; the waits between them are some two minutes together. The store repeats
+/// each one a few times by itself.
 const TRIES: u32 = 8;
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);

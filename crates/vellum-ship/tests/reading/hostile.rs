@@ -40,8 +40,8 @@ async fn restored(store: Arc<dyn Store>, to: &std::path::Path) -> Result<(), Rea
     restore(&remote, to, ALL, &mut |_, _| {}).await.map(drop)
 }
 
-/// Whatever byte of whatever object is flipped: the log is whole, or an error says what is damaged. A
-/// chunk that a merged object stands for is not needed.
+/// Whatever byte of whatever object is flipped: the log is whole, or an error says what is damaged.
+/// A chunk that a merged object stands for is not needed.
 #[tokio::test]
 async fn a_flipped_byte_is_an_error_or_not_needed() {
     let dir = tempfile::tempdir().unwrap();

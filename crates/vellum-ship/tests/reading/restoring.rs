@@ -301,8 +301,8 @@ pub(crate) fn child_entry() {
     println!("restored");
 }
 
-/// A process that is killed at any piece leaves a directory that is refused as a log, and from which
-/// another one goes on.
+/// A process that is killed at any piece leaves a directory that is refused as a log, and from
+/// which another one goes on.
 #[tokio::test]
 async fn a_restore_that_is_killed_goes_on() {
     let dir = tempfile::tempdir().unwrap();
