@@ -7,6 +7,7 @@ use vellum::Layout;
 use vellum_ship::store::open_or_create;
 
 use crate::hand::{Hand, append, log, records};
+use crate::server::{SECRET, USER, versitygw};
 
 fn run(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_vellum-ship")).args(arguments).output().unwrap()
@@ -93,15 +94,6 @@ fn errors_have_their_codes_and_no_secrets() {
     assert!(text(&path.stderr).contains("file:///var/log/app"), "{}", text(&path.stderr));
     let usage = run(&["restore", "file:///x", "y", "--to", "yesterday"]);
     assert_eq!(usage.status.code(), Some(2));
-    let secret = "wJalrXUtnFEMI-K7MDENG-bPxRfiCYEXAMPLEKEY";
-    let denied = Command::new(env!("CARGO_BIN_EXE_vellum-ship"))
-        .args(["stat", &format!("s3://{secret}.bucket/x")])
-        .env("AWS_SECRET_ACCESS_KEY", secret)
-        .env("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-        .output()
-        .unwrap();
-    assert_eq!(denied.status.code(), Some(1));
-    assert!(!text(&denied.stderr).contains(secret), "{}", text(&denied.stderr));
 }
 
 /// A follower sees what is shipped later, in the next generation too.
@@ -139,4 +131,23 @@ async fn a_follower_prints_what_comes() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+/// Servers quote what they were asked for. What is a credential here is hidden there too.
+#[test]
+fn credentials_are_in_no_error() {
+    let Some(server) = versitygw() else { return };
+    let secret = "wjalrxutnfemi-k7mdeng-bpxrficyexamplekey";
+    let failed = Command::new(env!("CARGO_BIN_EXE_vellum-ship"))
+        .args(["stat", &format!("s3://{secret}/x")])
+        .env("AZURE_STORAGE_ACCOUNT_KEY", secret)
+        .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", server.port))
+        .env("AWS_ALLOW_HTTP", "true")
+        .env("AWS_ACCESS_KEY_ID", USER)
+        .env("AWS_SECRET_ACCESS_KEY", SECRET)
+        .output()
+        .unwrap();
+    let said = text(&failed.stderr);
+    assert!(said.contains("NoSuchBucket") && said.contains("[hidden]"), "{said}");
+    assert!(!said.contains(secret) && !said.contains(USER) && !said.contains(SECRET), "{said}");
 }

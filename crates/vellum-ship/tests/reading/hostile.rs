@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use vellum::{Layout, Options};
 use vellum_ship::object::{self, BadObject, HEADER_BYTES, Header};
 use vellum_ship::read::{ReadError, Remote, Restore, Until, restore};
-use vellum_ship::store::{MemoryStore, Store};
+use vellum_ship::store::{MemoryStore, Meta, PutOutcome, Store, StoreError};
 
 use crate::hand::{Hand, append, log, objects, records};
 
@@ -133,4 +134,49 @@ async fn objects_of_another_log_are_refused() {
     all[first].1 = foreign.iter().find(|(key, _)| key.contains("/m/")).unwrap().1.clone();
     let error = restored(store_of(&all).await, &dir.path().join("copy")).await.unwrap_err();
     assert!(error.is_damage(), "{error}");
+}
+
+/// A store that gives another good object when the whole one is fetched than when its header was.
+struct Swapping(Arc<dyn Store>, String, String);
+
+#[async_trait]
+impl Store for Swapping {
+    async fn create(&self, key: &str, body: Bytes) -> Result<PutOutcome, StoreError> {
+        self.0.create(key, body).await
+    }
+    async fn get(&self, key: &str) -> Result<Option<Bytes>, StoreError> {
+        self.0.get(if key == self.1 { &self.2 } else { key }).await
+    }
+    async fn get_range(
+        &self,
+        key: &str,
+        range: std::ops::Range<u64>,
+    ) -> Result<Option<Bytes>, StoreError> {
+        self.0.get_range(key, range).await
+    }
+    async fn head(&self, key: &str) -> Result<Option<Meta>, StoreError> {
+        self.0.head(key).await
+    }
+    async fn list(&self, prefix: &str, after: Option<&str>) -> Result<Vec<Meta>, StoreError> {
+        self.0.list(prefix, after).await
+    }
+    async fn folders(&self, folder: &str) -> Result<Vec<String>, StoreError> {
+        self.0.folders(folder).await
+    }
+    async fn delete(&self, key: &str) -> Result<(), StoreError> {
+        self.0.delete(key).await
+    }
+}
+
+#[tokio::test]
+async fn an_object_that_is_another_one_than_planned_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = log(&dir.path().join("log"), Layout::Framed);
+    append(&log, 100);
+    let mut hand = Hand::begin(&log).await;
+    hand.ship(2000).await;
+    let key = |at: usize| hand.chunks[at].0.key().unwrap().to_string();
+    let store = Swapping(Arc::clone(&hand.store), key(1), key(2));
+    let error = restored(Arc::new(store), &dir.path().join("copy")).await.unwrap_err();
+    assert!(error.to_string().contains(&key(1)), "{error}");
 }

@@ -74,6 +74,22 @@ async fn a_text_log_comes_back_file_for_file() {
     assert!(records(&reopened(&copy)) == records(&log));
 }
 
+/// A file that is full is continued in another one, whose name says so.
+#[tokio::test]
+async fn files_that_continue_come_back_with_their_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options::new().layout(Layout::Text).segment_capacity_bytes(64 << 10);
+    let log = options.open(dir.path().join("log")).unwrap();
+    append(&log, 900);
+    let mut hand = Hand::begin(&log).await;
+    hand.ship(30_000).await;
+    let copy = dir.path().join("copy");
+    restored(Arc::clone(&hand.store), &copy, ALL).await.unwrap();
+    let names = files(&dir.path().join("log"));
+    assert!(names.keys().any(|name| name.ends_with("-more.log")), "{:?}", names.keys());
+    assert!(files(&copy).keys().eq(names.keys()));
+}
+
 /// Merged objects stand for chunks that are gone; a seal leads to the next generation.
 #[tokio::test]
 async fn merged_objects_and_generations_are_read_as_one_log() {

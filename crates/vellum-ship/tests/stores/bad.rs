@@ -15,6 +15,8 @@ use vellum_ship::store::{
 enum Bad {
     /// Writes whether or not the object is there.
     IgnoresCondition,
+    /// Keeps the first object, and says that it has created the second.
+    LiesAboutTheSecond,
     /// Says that it was there, and replaces it nevertheless.
     SaysExistsAndWrites,
     /// Looks, and then writes.
@@ -52,6 +54,10 @@ impl Store for BadStore {
     async fn create(&self, key: &str, body: Bytes) -> Result<PutOutcome, StoreError> {
         match self.bad {
             Bad::IgnoresCondition | Bad::SaysExistsAndWrites => Ok(self.replace(key, body).await),
+            Bad::LiesAboutTheSecond => {
+                self.inner.create(key, body).await?;
+                Ok(PutOutcome::Created)
+            }
             Bad::ChecksThenWrites => {
                 if self.inner.get(key).await?.is_some() {
                     return Ok(PutOutcome::Exists);
@@ -105,6 +111,7 @@ async fn refusal(bad: Bad) -> String {
 #[tokio::test]
 async fn stores_in_which_two_can_win_are_refused_by_name() {
     assert!(refusal(Bad::IgnoresCondition).await.contains("replaced an object"));
+    assert!(refusal(Bad::LiesAboutTheSecond).await.contains("replaced an object"));
     assert!(refusal(Bad::SaysExistsAndWrites).await.contains("replaced an object"));
     let race = refusal(Bad::ChecksThenWrites).await;
     assert!(race.contains("8 of 8 writers created the same object"), "{race}");
