@@ -1,8 +1,8 @@
 //! A store that fails by a seed, for tests: `VELLUM_SHIP_FAULTS=seed:7,rate:20`.
 //!
 //! It does what networks and servers do: errors before and after a request was done, requests that
-//! are done long after their error, 409 for an object that is not there, short reads, lists that are
-//! late, and answers that take their time.
+//! are done long after their error, 409 for an object that is not there, short reads, lists that
+//! are late, and answers that take their time.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -253,7 +253,8 @@ mod tests {
         assert_ne!(came, run(2).await);
         let has = |wanted: &str| came.iter().any(|came| came == wanted);
         assert!(has("Ok(Created)") && has("Ok(Exists)") && has("Ok(Some(b\"body\"))"));
-        // An object that is there although nobody heard that it was created; a conflict without one.
+        // An object that is there although nobody heard that it was created; a conflict without
+        // one.
         assert!(has("Ok(Some(b\"bo\"))"), "a short read");
         assert!(came.windows(2).any(|pair| pair[0] == "Ok(Exists)" && pair[1] == "Ok(None)"));
     }

@@ -11,7 +11,8 @@ use super::{StoreError, StoreErrorKind};
 pub enum Location {
     /// A directory: `file:///absolute/path`.
     Directory(PathBuf),
-    /// `s3://`, `gs://` or `az://`, the bucket or container, and the prefix without slashes around it.
+    /// `s3://`, `gs://` or `az://`, the bucket or container, and the prefix without slashes around
+    /// it.
     Bucket {
         /// Which service.
         service: Service,

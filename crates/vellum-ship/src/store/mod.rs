@@ -1,7 +1,7 @@
 //! Where objects are kept: what shipping asks of a store, and the stores that can do it.
 //!
-//! One writing primitive: an object is created if no object has its key, and never changed. Anything
-//! that is asked for can fail without saying whether it was done; see [`Store::create`].
+//! One writing primitive: an object is created if no object has its key, and never changed.
+//! Anything that is asked for can fail without saying whether it was done; see [`Store::create`].
 
 mod error;
 mod fault;
@@ -31,8 +31,8 @@ pub use probe::{Probe, probe};
 pub enum PutOutcome {
     /// The object was not there; it is now, durably.
     Created,
-    /// The store says that the key is taken. Perhaps by this very request, if it was repeated on the
-    /// way; perhaps not at all (409): the caller reads the object and compares.
+    /// The store says that the key is taken. Perhaps by this very request, if it was repeated on
+    /// the way; perhaps not at all (409): the caller reads the object and compares.
     Exists,
 }
 
@@ -63,8 +63,8 @@ pub trait Store: Send + Sync {
     /// What the store knows of the object; `None` if there is none.
     async fn head(&self, key: &str) -> Result<Option<Meta>, StoreError>;
 
-    /// All objects whose key begins with `prefix`, in order of their keys, those behind `after` only.
-    /// A hint: some stores list late.
+    /// All objects whose key begins with `prefix`, in order of their keys, those behind `after`
+    /// only. A hint: some stores list late.
     async fn list(&self, prefix: &str, after: Option<&str>) -> Result<Vec<Meta>, StoreError>;
 
     /// The names directly below `folder` (empty: the store's own prefix) under which there are

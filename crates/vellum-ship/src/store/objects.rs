@@ -68,8 +68,8 @@ impl Objects {
         }
     }
 
-    /// A process that was killed between the name and its sync left a name that a power cut may take
-    /// back. The one that finds it makes it durable before it relies on it.
+    /// A process that was killed between the name and its sync left a name that a power cut may
+    /// take back. The one that finds it makes it durable before it relies on it.
     async fn sync_name(&self, key: &str) -> Result<(), StoreError> {
         let Some(directory) = &self.directory else { return Ok(()) };
         let path = directory.join(key);
@@ -137,7 +137,8 @@ fn kind_of(error: &Error, text: &str) -> StoreErrorKind {
     match error {
         _ if names_a_missing_bucket(error) => StoreErrorKind::NoBucket,
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => StoreErrorKind::Denied,
-        // What could not be asked of whoever gives out credentials; it may be a busy server as well.
+        // What could not be asked of whoever gives out credentials; it may be a busy server as
+        // well.
         Error::Generic { .. } if has_status(text, "40") => StoreErrorKind::Other,
         Error::Generic { store: "LocalFileSystem", .. } => local_kind(error),
         Error::Generic { .. } | Error::JoinError { .. } => StoreErrorKind::Transient,

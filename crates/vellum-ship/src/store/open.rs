@@ -28,8 +28,8 @@ fn environment() -> Vec<(String, String)> {
     std::env::vars_os().filter_map(text).collect()
 }
 
-/// Opens the store at a URL, with the options of the environment. A directory has to exist; a bucket is
-/// not asked for yet.
+/// Opens the store at a URL, with the options of the environment. A directory has to exist; a
+/// bucket is not asked for yet.
 pub fn open(url: &str) -> Result<Arc<dyn Store>, StoreError> {
     open_with(url, &environment())
 }
@@ -123,8 +123,8 @@ fn retries() -> RetryConfig {
     RetryConfig { max_retries: 3, retry_timeout: Duration::from_secs(30), backoff }
 }
 
-/// The options of one service: those of the environment whose names the service knows, then ours. The
-/// timeout of the client is that of the largest object; `Objects` has a shorter one for others.
+/// The options of one service: those of the environment whose names the service knows, then ours.
+/// The timeout of the client is that of the largest object; `Objects` has a shorter one for others.
 fn options<K: FromStr>(
     environment: &Environment,
     begin: &str,

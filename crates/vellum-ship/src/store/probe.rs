@@ -1,5 +1,6 @@
-//! Whether a store keeps the one promise that everything rests on: of several that create an object,
-//! one wins. Some stores ignore the condition, some check and then write; both would lose data.
+//! Whether a store keeps the one promise that everything rests on: of several that create an
+//! object, one wins. Some stores ignore the condition, some check and then write; both would lose
+//! data.
 
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -20,8 +21,8 @@ pub struct Probe {
     pub deletes: bool,
 }
 
-/// Tries whether one creator wins, below `probe/`, with some forty small objects' requests. Fails by
-/// name if the store may let two win.
+/// Tries whether one creator wins, below `probe/`, with some forty small objects' requests. Fails
+/// by name if the store may let two win.
 pub async fn probe(store: &dyn Store) -> Result<Probe, StoreError> {
     let nonce = nonce()?;
     twice(store, &format!("probe/{nonce}-twice")).await?;
@@ -90,8 +91,8 @@ async fn race(store: &dyn Store, key: &str) -> Result<(), StoreError> {
     }
 }
 
-/// Whether the object can be deleted; if so, its key has to be free afterwards (a store of versions may
-/// keep it taken, and then hide what is created there).
+/// Whether the object can be deleted; if so, its key has to be free afterwards (a store of versions
+/// may keep it taken, and then hide what is created there).
 async fn again(store: &dyn Store, key: &str) -> Result<bool, StoreError> {
     match patient(|| store.delete(key)).await {
         Err(error) if error.kind() == StoreErrorKind::Denied => return Ok(false),

@@ -5,4 +5,5 @@ mod bad;
 mod contract;
 mod faults;
 mod files;
+mod server;
 mod servers;

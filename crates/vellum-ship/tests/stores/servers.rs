@@ -1,101 +1,18 @@
-//! Servers that speak the language of a cloud, on loopback, each for one test.
+//! The contract of stores on real servers, and their errors.
 
-use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::Command;
 
 use futures_util::future::join_all;
-use vellum_ship::store::{self, PutOutcome, Store, StoreErrorKind};
-use vellum_skip::skip;
+use vellum_ship::store::{self, PutOutcome, StoreErrorKind};
 
 use crate::contract;
-
-const USER: &str = "vellumtest";
-const SECRET: &str = "vellum-test-secret";
-/// Starting one takes seconds where everything runs at once.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A server; ends with this value.
-struct Server {
-    process: Child,
-    port: u16,
-    _directory: tempfile::TempDir,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// Where `make ship-servers` installs.
-fn tools() -> PathBuf {
-    let target = std::env::var_os("VELLUM_SHIP_SERVERS").map(PathBuf::from);
-    target.unwrap_or_else(|| {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools").to_path_buf()
-    })
-}
-
-/// Starts the program on a free port, if it is installed.
-fn start(program: &str, arguments: impl Fn(u16, &Path) -> Vec<String>) -> Option<Server> {
-    let path = tools().join(program);
-    if !path.exists() {
-        skip(format!("{} is missing: make ship-servers", path.display()));
-        return None;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let process = Command::new(path)
-        .args(arguments(port, directory.path()))
-        .env("ROOT_ACCESS_KEY", USER)
-        .env("ROOT_SECRET_KEY", SECRET)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut server = Server { process, port, _directory: directory };
-    server.wait_ready();
-    Some(server)
-}
-
-impl Server {
-    fn wait_ready(&mut self) {
-        let deadline = Instant::now() + PATIENCE;
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            assert!(self.process.try_wait().unwrap().is_none(), "the server has ended");
-            assert!(Instant::now() < deadline, "the server does not listen");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    fn s3(&self, url: &str, secret: &str) -> std::sync::Arc<dyn Store> {
-        let endpoint = format!("http://127.0.0.1:{}", self.port);
-        let pairs = [
-            ("AWS_ENDPOINT_URL", endpoint.as_str()),
-            ("AWS_ALLOW_HTTP", "true"),
-            ("AWS_REGION", "us-east-1"),
-            ("AWS_ACCESS_KEY_ID", USER),
-            ("AWS_SECRET_ACCESS_KEY", secret),
-        ];
-        store::open_with(url, &pairs.map(|(name, value)| (name.into(), value.into()))).unwrap()
-    }
-}
+use crate::server::{SECRET, start, versitygw};
 
 /// Runs a program of Python to its end: what a test needs of a server that a store does not do.
 fn python(program: &str, arguments: &[&str]) {
     let ran = Command::new("python3").arg("-c").arg(program).args(arguments).output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-}
-
-fn versitygw() -> Option<Server> {
-    start("bin/versitygw", |port, directory| {
-        std::fs::create_dir(directory.join("bucket")).unwrap();
-        let root = directory.display().to_string();
-        ["--port", &format!("127.0.0.1:{port}"), "posix", &root].map(String::from).to_vec()
-    })
 }
 
 #[tokio::test]
@@ -129,6 +46,7 @@ async fn versitygw_says_what_is_wrong_and_nothing_secret() {
 }
 
 #[tokio::test]
+#[ignore = "make test-ship-servers installs the server"]
 async fn moto_keeps_the_contract() {
     let serve = |port: u16, _: &Path| {
         ["-H", "127.0.0.1", "-p", &port.to_string()].map(String::from).to_vec()
@@ -161,6 +79,7 @@ r.urlopen(r.Request(url, method="PUT", headers={
 "#;
 
 #[tokio::test]
+#[ignore = "make test-ship-servers installs the server"]
 async fn azurite_keeps_the_contract() {
     let serve = |port: u16, directory: &Path| {
         let location = directory.display().to_string();

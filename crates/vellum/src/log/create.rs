@@ -75,6 +75,16 @@ pub(crate) fn make_directory(dir: &Path, mode: u32) -> Result<()> {
     }
 }
 
+/// Refuses a directory in which a restore has not finished.
+pub(crate) fn check_not_restoring(dir: &Dir) -> Result<()> {
+    if !dir.holds(&dir.join(RESTORING_NAME)) || dir.holds(&dir.join(GEOMETRY_NAME)) {
+        return Ok(());
+    }
+    let message = "a log is being restored here, or that was broken off; let it finish, resume it \
+                   with `vellum restore --resume`, or remove the directory";
+    Err(Error::new(ErrorKind::Busy, message).at_path(dir))
+}
+
 /// Refuses a directory with other things in it, which somebody named by mistake.
 pub(crate) fn check_is_ours(dir: &Dir, may_create: bool) -> Result<()> {
     let names = names(dir)?;

@@ -23,11 +23,12 @@ use crate::log::control::{
     self, overwrite_control, overwrite_geometry, read_geometry, stored_geometry, this_boot,
 };
 use crate::log::core::{Core, core_with};
-use crate::log::create::{Opened, check_is_ours, check_new, make_control, make_directory};
+use crate::log::create::{
+    Opened, check_is_ours, check_new, check_not_restoring, make_control, make_directory,
+};
 use crate::log::gate::Gate;
 use crate::log::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::positions::{Access, Loss, Positions};
-use crate::log::ship::restore::check_not_restoring;
 use crate::log::text;
 use crate::log::trigger::Trigger;
 use crate::log::watch::Watch;

@@ -5,8 +5,9 @@ use crate::log::record::Record;
 use crate::log::ship::shape::LogShape;
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
-/// Takes the bytes of a log in their order, as [`Shipper::read`](crate::Shipper::read) gave them, and
-/// gives its records, as a [`Reader`](crate::Reader) of that log would. It needs no log and no file.
+/// Takes the bytes of a log in their order, as [`Shipper::read`](crate::Shipper::read) gave them,
+/// and gives its records, as a [`Reader`](crate::Reader) of that log would. It needs no log and no
+/// file.
 ///
 /// It holds the bytes that it was given and has not returned. Each record costs the checksum of its
 /// bytes.
@@ -22,17 +23,17 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder for the bytes of a log with this shape. The first ones begin where a record does, as
-    /// every chunk does that is [whole](crate::Piece::is_whole) before.
+    /// A decoder for the bytes of a log with this shape. The first ones begin where a record does,
+    /// as every chunk does that is [whole](crate::Piece::is_whole) before.
     pub fn new(shape: &LogShape) -> Decoder {
         let codec = Codec::new(shape.geometry.secret);
         let layout = shape.layout();
         Decoder { codec, layout, bytes: Vec::new(), done: 0, at: Lsn::ZERO, skip_to: Lsn::ZERO }
     }
 
-    /// Takes the bytes at `lsn`. Where they do not follow the last ones, something lies between that
-    /// is no record, as a gap or the end of a file of a text log; what was not whole before it is
-    /// dropped ([`rest`](Decoder::rest) returns it).
+    /// Takes the bytes at `lsn`. Where they do not follow the last ones, something lies between
+    /// that is no record, as a gap or the end of a file of a text log; what was not whole before it
+    /// is dropped ([`rest`](Decoder::rest) returns it).
     pub fn push(&mut self, lsn: Lsn, bytes: &[u8]) {
         self.bytes.drain(..self.done);
         self.done = 0;
@@ -107,8 +108,8 @@ impl Decoder {
         }
     }
 
-    /// The kind of the frame that begins here, and the length of its payload; `None` where not all of
-    /// it is there.
+    /// The kind of the frame that begins here, and the length of its payload; `None` where not all
+    /// of it is there.
     fn look(&self) -> Result<Option<(Kind, u64)>> {
         let Some(head) = self.left().first_chunk() else { return Ok(None) };
         let header = Header::from_bytes(*head);

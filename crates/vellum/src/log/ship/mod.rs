@@ -4,7 +4,7 @@
 pub(crate) mod decode;
 mod election;
 pub(crate) mod hold;
-mod raw;
+pub(crate) mod raw;
 pub(crate) mod restore;
 pub(crate) mod shape;
 pub(crate) mod shipper;

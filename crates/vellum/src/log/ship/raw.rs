@@ -8,7 +8,6 @@ use crate::format::frame::{HEADER_LEN, Header, Kind, frame_len};
 use crate::log::core::Core;
 use crate::log::framed::frames::{self, Found};
 use crate::log::framed::starts;
-use crate::log::ship::shipper::{Piece, PieceSegment};
 use crate::log::window::Window;
 use crate::segment::listing::Listing;
 use crate::shared::commit;
@@ -18,6 +17,39 @@ use crate::{Error, ErrorKind, Layout, Lsn, Result};
 const LONG: u64 = 1 << 20;
 /// How large such a piece is.
 const STEP: u64 = 256 << 10;
+
+/// Bytes of the log as they are on its device ([`Shipper::read`](crate::Shipper::read)).
+///
+/// They are the first `len` of the buffer, and have the positions from the one that was read from.
+/// The positions behind them, up to `next`, hold nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Piece {
+    /// How many bytes were read.
+    pub len: usize,
+    /// Where the next piece starts. Behind the end of the segment, the start of the next one.
+    pub next: Lsn,
+    /// Whether a log that is restored up to `next` ends with a whole record.
+    pub is_whole: bool,
+    /// The segment that they are in. A piece is in one segment.
+    pub segment: PieceSegment,
+}
+
+/// A segment of which a piece was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PieceSegment {
+    /// Its first position.
+    pub start: Lsn,
+    /// End of its positions: start of the next one.
+    pub end: Lsn,
+    /// In a text log, the time in the name of its file, in seconds since 1970, where it has one.
+    pub file_time: Option<u64>,
+    /// In a text log, whether the file continues the one before it.
+    pub is_continuation: bool,
+    /// In a text log, whether the file is gone: positions up to `next` are lost.
+    pub is_lost: bool,
+}
 
 /// Where reading is, and what is known of what follows.
 pub(super) struct Raw {

@@ -20,7 +20,7 @@ use crate::format::segment::{HEADER_LEN, SegmentHeader, file_name, header_len, t
 use crate::log::control::{name_geometry, sync_log_names};
 use crate::log::create::make_directory;
 use crate::log::identity::fork_step;
-use crate::log::names::{GEOMETRY_NAME, RESTORING_NAME, UNFINISHED_CONTROL_NAME};
+use crate::log::names::{RESTORING_NAME, UNFINISHED_CONTROL_NAME};
 use crate::log::open::open_directory;
 use crate::log::ship::shape::LogShape;
 use crate::segment::listing::Listing;
@@ -382,14 +382,4 @@ fn noted_begin(note: &[u8], shape: &LogShape) -> Result<Lsn> {
     }
     let begin = note[len..].try_into().map(u64::from_le_bytes);
     begin.map(Lsn::new).map_err(|_| Error::new(ErrorKind::Corrupt, "the note is cut short"))
-}
-
-/// Refuses a directory in which a restore has not finished.
-pub(crate) fn check_not_restoring(dir: &Dir) -> Result<()> {
-    if !dir.holds(&dir.join(RESTORING_NAME)) || dir.holds(&dir.join(GEOMETRY_NAME)) {
-        return Ok(());
-    }
-    let message = "a log is being restored here, or that was broken off; let it finish, resume it \
-                   with `vellum restore --resume`, or remove the directory";
-    Err(Error::new(ErrorKind::Busy, message).at_path(dir))
 }

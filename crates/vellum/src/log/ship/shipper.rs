@@ -10,7 +10,7 @@ use crate::log::framed::starts;
 use crate::log::read::starts_record;
 use crate::log::ship::election::Elected;
 use crate::log::ship::hold;
-use crate::log::ship::raw::Raw;
+use crate::log::ship::raw::{Piece, Raw};
 use crate::log::ship::state::{ShipCounters, ShipFault, ShipStatus};
 use crate::log::window::Window;
 use crate::shared::commit;
@@ -37,39 +37,6 @@ pub struct Shipper {
     /// Where records are known to end, behind what is shipped.
     ends: Mutex<BTreeSet<Lsn>>,
     hold: Mutex<Option<Cursor>>,
-}
-
-/// Bytes of the log as they are on its device ([`Shipper::read`]).
-///
-/// They are the first `len` of the buffer, and have the positions from the one that was read from.
-/// The positions behind them, up to `next`, hold nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Piece {
-    /// How many bytes were read.
-    pub len: usize,
-    /// Where the next piece starts. Behind the end of the segment, the start of the next one.
-    pub next: Lsn,
-    /// Whether a log that is restored up to `next` ends with a whole record.
-    pub is_whole: bool,
-    /// The segment that they are in. A piece is in one segment.
-    pub segment: PieceSegment,
-}
-
-/// A segment of which a piece was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PieceSegment {
-    /// Its first position.
-    pub start: Lsn,
-    /// End of its positions: start of the next one.
-    pub end: Lsn,
-    /// In a text log, the time in the name of its file, in seconds since 1970, where it has one.
-    pub file_time: Option<u64>,
-    /// In a text log, whether the file continues the one before it.
-    pub is_continuation: bool,
-    /// In a text log, whether the file is gone: positions up to `next` are lost.
-    pub is_lost: bool,
 }
 
 impl Shipper {
