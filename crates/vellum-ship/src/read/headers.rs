@@ -20,22 +20,28 @@ pub(super) struct Headers<'a> {
     store: &'a dyn Store,
     log_id: [u8; 16],
     seen: HashMap<Key, Header>,
-    /// The generations whose headers were fetched ahead.
-    ahead: Vec<u32>,
+    /// The generations whose headers were fetched ahead; `None`: nothing is fetched ahead.
+    ahead: Option<Vec<u32>>,
 }
 
 impl<'a> Headers<'a> {
-    pub(super) fn new(store: &'a dyn Store, log_id: [u8; 16]) -> Headers<'a> {
-        Headers { store, log_id, seen: HashMap::new(), ahead: Vec::new() }
+    /// Headers that are fetched one by one.
+    pub(super) fn few(store: &'a dyn Store, log_id: [u8; 16]) -> Headers<'a> {
+        Headers { store, log_id, seen: HashMap::new(), ahead: None }
     }
 
-    /// The names of a generation's merged objects. The first time, the headers of all objects of
-    /// the generation are fetched, so that walking along the chain needs few requests.
+    /// Headers that are all fetched when a generation's objects are listed for the first time, so
+    /// that walking along the chain needs no request for each.
+    pub(super) fn all(store: &'a dyn Store, log_id: [u8; 16]) -> Headers<'a> {
+        Headers { ahead: Some(Vec::new()), ..Headers::few(store, log_id) }
+    }
+
+    /// The names of a generation's merged objects.
     pub(super) async fn list(&mut self, generation: u32) -> Result<Vec<Key>, ReadError> {
-        if !self.ahead.contains(&generation) {
-            self.ahead.push(generation);
+        if self.ahead.as_ref().is_some_and(|ahead| !ahead.contains(&generation)) {
             let keys = self.names(&format!("g{generation:08x}/")).await?;
             self.fetch(keys).await?;
+            self.ahead.iter_mut().for_each(|ahead| ahead.push(generation));
         }
         self.names(&crate::object::merged_prefix(generation)).await
     }

@@ -54,26 +54,27 @@ impl Remote {
     /// Finds all objects that the log consists of now. Costs a list and one small request for each
     /// object.
     pub async fn plan(&self) -> Result<Plan, ReadError> {
-        self.drive(Reader::new(0, self.from())).await
+        let headers = Headers::all(self.store.as_ref(), self.header.log_id);
+        drive(Reader::new(0, self.from()), headers).await
     }
 
     /// Finds what follows a point on the chain, which is the whole log's [`Plan::end`] of some time
-    /// ago. A few requests.
+    /// ago. A few requests, and one for each object that has come since.
     pub async fn plan_from(&self, generation: u32, point: Point) -> Result<Plan, ReadError> {
-        self.drive(Reader::new(generation, point)).await
+        let headers = Headers::few(self.store.as_ref(), self.header.log_id);
+        drive(Reader::new(generation, point), headers).await
     }
+}
 
-    async fn drive(&self, mut reader: Reader) -> Result<Plan, ReadError> {
-        let mut headers = Headers::new(self.store.as_ref(), self.header.log_id);
-        while let Some(ask) = reader.ask() {
-            reader.answer(match ask {
-                Ask::List(generation) => Answer::Listed(headers.list(generation).await?),
-                Ask::Look(key) => Answer::Saw(headers.look(key).await?),
-                ask => unreachable!("a reader asks only to look: {ask:?}"),
-            });
-        }
-        Ok(reader.plan()?)
+async fn drive(mut reader: Reader, mut headers: Headers<'_>) -> Result<Plan, ReadError> {
+    while let Some(ask) = reader.ask() {
+        reader.answer(match ask {
+            Ask::List(generation) => Answer::Listed(headers.list(generation).await?),
+            Ask::Look(key) => Answer::Saw(headers.look(key).await?),
+            ask => unreachable!("a reader asks only to look: {ask:?}"),
+        });
     }
+    Ok(reader.plan()?)
 }
 
 fn shape_of(identity: &Identity) -> Result<LogShape, ReadError> {

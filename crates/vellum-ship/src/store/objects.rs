@@ -53,16 +53,22 @@ impl Objects {
         Some(Meta { key: key.to_string(), size: meta.size, modified })
     }
 
-    async fn read(&self, key: &str, options: GetOptions) -> Result<Option<Bytes>, StoreError> {
+    /// Reads no more than `most` bytes.
+    async fn read(
+        &self,
+        key: &str,
+        most: u64,
+        options: GetOptions,
+    ) -> Result<Option<Bytes>, StoreError> {
         let read = async {
             let result = self.store.get_opts(&self.path(key), options).await?;
             let bytes = result.range.end - result.range.start;
-            if bytes > MAX_OBJECT {
+            if bytes > most {
                 return Ok(Err(StoreError::new(StoreErrorKind::Other, too_large(key, bytes))));
             }
             result.bytes().await.map(Ok)
         };
-        match in_time(MAX_OBJECT, read).await? {
+        match in_time(most, read).await? {
             Ok(bytes) => bytes.map(Some),
             Err(error) => absent(error, None),
         }
@@ -182,12 +188,13 @@ impl Store for Objects {
     }
 
     async fn get(&self, key: &str) -> Result<Option<Bytes>, StoreError> {
-        self.read(key, GetOptions::default()).await
+        self.read(key, MAX_OBJECT, GetOptions::default()).await
     }
 
     async fn get_range(&self, key: &str, range: Range<u64>) -> Result<Option<Bytes>, StoreError> {
+        let most = range.end.saturating_sub(range.start);
         let options = GetOptions { range: Some(GetRange::Bounded(range)), ..Default::default() };
-        self.read(key, options).await
+        self.read(key, most, options).await
     }
 
     async fn head(&self, key: &str) -> Result<Option<Meta>, StoreError> {
