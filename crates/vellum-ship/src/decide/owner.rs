@@ -185,8 +185,8 @@ impl Owner {
     }
 
     /// Begins a chunk at [`Owner::next_start`]. It is durable locally and does not cross the end of a
-    /// segment.
-    pub fn push_chunk(&mut self, link: Link) {
+    /// segment. Returns the point at which it begins.
+    pub fn push_chunk(&mut self, link: Link) -> Point {
         debug_assert!(link.end <= self.durable || breaks(Broken::ShipBeyondDurable));
         let is_journaled = match &mut self.flights {
             Some(flights) if !breaks(Broken::NoJournal) => {
@@ -198,7 +198,9 @@ impl Owner {
             }
             _ => false,
         };
+        let at = self.tip();
         self.push(Kind::Chunk, link, if is_journaled { Stage::Save } else { Stage::Create });
+        at
     }
 
     /// Begins a gap at [`Owner::next_start`]: the local log begins at `end`.

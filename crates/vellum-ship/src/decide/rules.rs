@@ -30,8 +30,6 @@ pub(crate) enum Broken {
     KeyWithoutChain,
     /// A slot is judged although an earlier one is not acknowledged.
     JudgeOutOfOrder,
-    /// A chunk beyond the own position ends a restart.
-    ChunkIsEvidence,
     /// A restart does not look for merged objects.
     NoResync,
     /// What is retained begins anywhere.

@@ -46,6 +46,11 @@ impl Remote {
         &self.shape
     }
 
+    /// The number by which the one who made the object `log` knows it.
+    pub fn nonce(&self) -> u128 {
+        self.header.nonce
+    }
+
     /// The first position that was shipped, and the chain before it.
     pub fn from(&self) -> Point {
         Point { lsn: self.header.start, chain: self.genesis }

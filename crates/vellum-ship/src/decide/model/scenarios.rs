@@ -193,5 +193,7 @@ caught! {
     retaining_anywhere: RetainAnywhere in renewed,
     gaps_without_a_journal: NoJournal in gaps,
     gaps_adopting_what_is_not_seen: AdoptUnseen in gaps_of_a_clone,
+    // Counterexample 7.
+    restarting_without_resync: NoResync in old_file,
     letting_go_before_saving: HoldBeforeSave in trimmed,
 }

@@ -51,12 +51,12 @@ pub(super) struct Actor {
     pub(super) durable: u64,
     pub(super) begin: u64,
     pub(super) saved: Option<Saved>,
-    first_saved: Option<Saved>,
+    pub(super) first_saved: Option<Saved>,
     pub(super) from: (u32, Point),
     pub(super) intent: Option<Intent>,
-    ended: Option<(u32, Point)>,
+    pub(super) ended: Option<(u32, Point)>,
     pub(super) process: Process,
-    flight: Vec<(Point, Ask)>,
+    pub(super) flight: Vec<(Point, Ask)>,
 }
 
 type Stored = (Header, Vec<Mark>);
@@ -467,7 +467,7 @@ impl World {
                 all,
                 || format!("{letter} ships {start}..{end}"),
                 |world| {
-                    world.own(who, |owner| owner.push_chunk(link));
+                    world.own(who, |owner| drop(owner.push_chunk(link)));
                 },
             );
         }
