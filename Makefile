@@ -16,8 +16,9 @@ PYTHON_CRATE = crates/vellum-python
 VENV = $(TARGET)/venv-python
 
 .PHONY: help build demo test openraft lint deny model model-long fuzz-check killpoints killpoints-all inject stress powercut \
-  powercut-sample fuzz worlds bench bench-peers bench-python results install uninstall clean tools lint-tools filesystems extras wheel \
-  test-python python-tools packages setup site
+  powercut-sample fuzz worlds bench bench-peers bench-python results install uninstall clean tools lint-tools \
+  filesystems extras wheel test-python python-tools packages setup site ship test-ship test-ship-servers ship-servers \
+  ship-servers-all
 
 # A target is listed by the text behind its `##`, a group by `##@`.
 help: ## list all targets
@@ -29,6 +30,11 @@ help: ## list all targets
 
 build: tools ## build the command, target/release/vellum
 	$(CARGO) build --release --bin vellum
+
+# A workspace of its own, as the peers are.
+SHIP = --manifest-path crates/vellum-ship/Cargo.toml --target-dir $(TARGET)/ship --locked
+ship: tools ## build vellum-ship, which ships logs to object storage: target/ship/release/vellum-ship
+	$(CARGO) build --release $(SHIP)
 
 demo: build ## four processes append to one log, one is killed, every record is checked; ten seconds
 	$(BUILT)/vellum demo
@@ -69,12 +75,13 @@ results: build ## measure what docs/results has, SUITES=...: hours, on an idle m
 
 ##@ Test
 
-setup: tools packages filesystems extras $(VENV)/installed ## install what `make test` needs, and do nothing else
+setup: tools packages filesystems extras ship-servers $(VENV)/installed ## install what `make test` needs, and do nothing else
 
 test: tools packages filesystems extras lint fuzz-check ## everything: lint, unit, integration, kill, model, power-cut and Python tests
 	$(CARGO) test --workspace --features $(FEATURES)
 	$(MAKE) --no-print-directory test-python
 	$(MAKE) --no-print-directory openraft
+	$(MAKE) --no-print-directory test-ship
 	$(MAKE) --no-print-directory model
 	$(MAKE) --no-print-directory powercut-sample
 
@@ -91,6 +98,15 @@ test-python: tools $(VENV)/installed ## the tests of the Python package
 # A workspace of its own, as the peers are. The first build takes two minutes, the tests fifteen seconds.
 openraft: tools ## openraft's own test suite on the Raft log of `examples/raft_log`
 	$(CARGO) test --manifest-path crates/vellum-openraft/Cargo.toml --target-dir $(TARGET)/openraft --locked --quiet
+
+# The first build takes two minutes.
+test-ship: tools ship-servers ## shipping: its model, stores, reading, kills
+	$(CARGO) fmt --manifest-path crates/vellum-ship/Cargo.toml --check
+	$(CARGO) clippy $(SHIP) --all-targets -- -D warnings
+	$(CARGO) test $(SHIP) --quiet
+
+test-ship-servers: tools ship-servers-all ## the contract of stores on every server that can be had: versitygw, moto, azurite
+	$(CARGO) test $(SHIP) --test stores servers -- --include-ignored
 
 # The protocol's own code under a model checker, with death at any step.
 model: ## the protocol under a model checker
@@ -198,6 +214,8 @@ BIN = $(DESTDIR)$(PREFIX)/bin
 SHARE = $(DESTDIR)$(PREFIX)/share
 install: build install-c ## the command, man pages, completions and the C library, into PREFIX=/usr/local
 	$(call install-stripped,$(BUILT)/vellum,$(BIN)/vellum)
+	@[ ! -x $(TARGET)/ship/release/vellum-ship ] || \
+	  install -m 755 $(TARGET)/ship/release/vellum-ship $(BIN)/vellum-ship
 	$(BUILT)/vellum man $(SHARE)/man/man1
 	install -d $(dir $(COMPLETIONS))
 	$(BUILT)/vellum completions bash >$(word 1,$(COMPLETIONS))
@@ -211,7 +229,7 @@ COMPLETIONS = $(SHARE)/bash-completion/completions/vellum $(SHARE)/zsh/site-func
 uninstall: uninstall-c ## take away what `make install` installed, with the same PREFIX, and nothing else
 	@[ ! -x $(BIN)/vellum ] || { pages=$$(mktemp -d) && $(BIN)/vellum man "$$pages" && \
 	  for page in "$$pages"/*; do rm -f "$(SHARE)/man/man1/$${page##*/}"; done; rm -r "$$pages"; }
-	rm -f $(BIN)/vellum $(BIN)/.debug/vellum.debug $(COMPLETIONS)
+	rm -f $(BIN)/vellum $(BIN)/vellum-ship $(BIN)/.debug/vellum.debug $(COMPLETIONS)
 	@rmdir $(BIN)/.debug 2>/dev/null || true
 
 # A wheel for this machine's C library and every Python from 3.10 on.
@@ -267,6 +285,29 @@ extras: ## install what some tests use, if it is missing and can be installed
 	[ "$$(id -u)" -ne 0 ] || echo "make: installing$$missing"; \
 	{ [ "$$(id -u)" -eq 0 ] && { $$install || { apt-get update --quiet && $$install; }; }; } >/dev/null 2>&1 || \
 	  { echo "make: missing:$$missing; the tests that need them are skipped" >&2; [ "$$VELLUM_REQUIRE" != all ]; }
+
+# Servers that speak the languages of clouds, on loopback. The first one is S3 with create-if-absent that
+# holds; it takes two minutes to build, once.
+VERSITYGW_VERSION = v1.8.0
+MOTO_VERSION = 5.2.5
+AZURITE_VERSION = 3.37.0
+ship-servers: ## install versitygw into target/tools, if it is missing and Go is there
+	@[ -x $(TARGET)/tools/bin/versitygw ] || $(MAKE) --no-print-directory $(TARGET)/tools/bin/versitygw || \
+	  { echo "make: versitygw is missing (it needs Go): its tests are skipped" >&2; [ "$$VELLUM_REQUIRE" != all ]; }
+
+ship-servers-all: ship-servers $(TARGET)/tools/venv-ship/bin/moto_server $(TARGET)/tools/azurite/node_modules/.bin/azurite-blob ## the same with moto and azurite
+
+$(TARGET)/tools/bin/versitygw:
+	@echo "make: building versitygw $(VERSITYGW_VERSION) into $(TARGET)/tools, once; this takes two minutes"
+	GOBIN=$(abspath $(TARGET))/tools/bin go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
+
+$(TARGET)/tools/venv-ship/bin/moto_server: | python-tools
+	$(PYTHON) -m venv $(TARGET)/tools/venv-ship
+	$(TARGET)/tools/venv-ship/bin/pip install --quiet --disable-pip-version-check 'moto[server]==$(MOTO_VERSION)'
+
+$(TARGET)/tools/azurite/node_modules/.bin/azurite-blob:
+	mkdir -p $(TARGET)/tools/azurite
+	npm install --silent --no-audit --no-fund --prefix $(TARGET)/tools/azurite azurite@$(AZURITE_VERSION)
 
 $(VENV)/bin/pip: | python-tools
 	$(PYTHON) -m venv $(VENV)

@@ -67,6 +67,11 @@ pub enum ErrorKind {
     Rewound = 21,
     /// A [`Position`](crate::Position) is of another log.
     OtherLog = 22,
+    /// No process ships the log, so nothing can be waited for. What was committed is committed.
+    NoShipper = 23,
+    /// Another machine, or another copy of the log, has taken over what this log is shipped to.
+    /// What was committed is committed here, and is not shipped.
+    Fenced = 24,
 }
 
 impl ErrorKind {

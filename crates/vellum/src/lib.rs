@@ -54,10 +54,11 @@ pub mod tracing;
 
 pub use self::log::{
     Backwards, Batch, CheckpointEvent, CommitStat, Committer, Completion, Cursor, CursorHold,
-    CursorStat, Damage, Gap, Hold, HoldKind, InFlight, Log, Metrics, OwnedRecord, ParticipantStat,
-    PollableReader, ProcessState, Reader, Record, RecordWriter, Records, RemovedFiles, RemovedStat,
-    RepairReport, Reservation, SegmentKeeper, SegmentStat, SegmentState, Stat, TrimReport,
-    VerifyReport, repair,
+    CursorStat, Damage, Decoder, Durability, FileName, Gap, Hold, HoldKind, InFlight, Log,
+    LogShape, Metrics, OwnedRecord, ParticipantStat, Piece, PieceSegment, PollableReader,
+    ProcessState, Reader, Record, RecordWriter, Records, RemovedFiles, RemovedStat, RepairReport,
+    Reservation, RestoreOptions, Restorer, SegmentKeeper, SegmentStat, SegmentState, ShipCounters,
+    ShipFault, ShipState, ShipStatus, Shipper, Stat, TrimReport, VerifyReport, repair,
 };
 pub use advice::{Advice, FileAdvice, LogAdvice};
 pub use error::{Error, ErrorKind, Result};

@@ -191,8 +191,7 @@ impl Codec {
     pub(crate) fn kind_by_payload(self, lsn: Lsn, header: Header, payload: &[u8]) -> Option<Kind> {
         let mut check = self.check(lsn, header.length);
         check.update(payload);
-        let mut kinds = [Kind::Record, Kind::Member, Kind::Seal].into_iter().zip(PAYLOAD_MARKS);
-        kinds.find(|(_, mark)| header == check.finish_as(*mark)).map(|(kind, _)| kind)
+        check.kind(header)
     }
 }
 
@@ -216,6 +215,13 @@ impl Check {
     #[inline]
     pub(crate) fn finish(self) -> Header {
         self.finish_as(0)
+    }
+
+    /// The kind of the record with this header, after all of the payload; `None` where the two do
+    /// not belong together.
+    pub(crate) fn kind(self, header: Header) -> Option<Kind> {
+        let mut kinds = [Kind::Record, Kind::Member, Kind::Seal].into_iter().zip(PAYLOAD_MARKS);
+        kinds.find(|(_, mark)| header == self.finish_as(*mark)).map(|(kind, _)| kind)
     }
 
     #[inline]

@@ -65,6 +65,11 @@ pub(crate) fn write_geometry(
     name_unfinished(dir, &fd, GEOMETRY_NAME)
 }
 
+/// Gives a complete geometry file, under the unfinished name, its own.
+pub(crate) fn name_geometry(dir: &Dir, fd: &OwnedFd) -> Result<()> {
+    name_unfinished(dir, fd, GEOMETRY_NAME)
+}
+
 /// The first bytes of the control file or the geometry file.
 fn with_identity(geometry: &Geometry, identity: Option<&Identity>) -> Vec<u8> {
     let mut bytes = geometry.to_bytes();

@@ -19,8 +19,9 @@ use crate::log::control::{
 };
 use crate::log::identity::{self, Stored};
 use crate::log::names::{
-    CONTROL_NAME, CURRENT_NAME, CURSORS_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_COMPRESSED_NAME,
-    UNFINISHED_CONTROL_NAME, UNFINISHED_CURRENT_NAME, UNFINISHED_CURSORS_NAME,
+    CONTROL_NAME, CURRENT_NAME, CURSORS_NAME, GEOMETRY_NAME, LOCK_NAME, RESTORING_NAME,
+    UNFINISHED_COMPRESSED_NAME, UNFINISHED_CONTROL_NAME, UNFINISHED_CURRENT_NAME,
+    UNFINISHED_CURSORS_NAME,
 };
 use crate::log::positions::{Access, Loss, Positions};
 use crate::log::rebuild;
@@ -74,6 +75,16 @@ pub(crate) fn make_directory(dir: &Path, mode: u32) -> Result<()> {
     }
 }
 
+/// Refuses a directory in which a restore has not finished.
+pub(crate) fn check_not_restoring(dir: &Dir) -> Result<()> {
+    if !dir.holds(&dir.join(RESTORING_NAME)) || dir.holds(&dir.join(GEOMETRY_NAME)) {
+        return Ok(());
+    }
+    let message = "a log is being restored here, or that was broken off; let it finish, resume it \
+                   with `vellum restore --resume`, or remove the directory";
+    Err(Error::new(ErrorKind::Busy, message).at_path(dir))
+}
+
 /// Refuses a directory with other things in it, which somebody named by mistake.
 pub(crate) fn check_is_ours(dir: &Dir, may_create: bool) -> Result<()> {
     let names = names(dir)?;
@@ -90,6 +101,7 @@ pub(crate) fn check_is_ours(dir: &Dir, may_create: bool) -> Result<()> {
             UNFINISHED_COMPRESSED_NAME,
             CURSORS_NAME,
             UNFINISHED_CURSORS_NAME,
+            RESTORING_NAME,
         ];
         others.contains(&name.as_str())
             || name.ends_with(SPARE_SUFFIX)

@@ -150,14 +150,18 @@ pub(crate) fn after_recovery(
         return Ok((stored, recovery));
     };
     let may_be_another = matches!(reason, RecoveryReason::Moved | RecoveryReason::ControlLost);
-    let fork = FORK_STEP + (sys::process::random_u64() >> 32);
-    identity.rewind(recovery.from, if may_be_another { fork } else { 1 });
+    identity.rewind(recovery.from, if may_be_another { fork_step() } else { 1 });
     identity.recovery = Some(recovery);
     store_first(dir, geometry, &identity)?;
     if let Some(control) = control {
         store_second(dir, control, &identity)?;
     }
     Ok((Stored::both(identity), recovery))
+}
+
+/// By how many epochs another copy of a log goes on.
+pub(crate) fn fork_step() -> u64 {
+    FORK_STEP + (sys::process::random_u64() >> 32)
 }
 
 fn recovery(positions: &Positions, reason: RecoveryReason) -> Recovery {

@@ -16,3 +16,5 @@ pub(crate) const UNFINISHED_CONTROL_NAME: &str = "control.new";
 /// The file of the named cursors, and its name before it is whole.
 pub(crate) const CURSORS_NAME: &str = "cursors";
 pub(crate) const UNFINISHED_CURSORS_NAME: &str = "cursors.new";
+/// The note that a log is being restored in this directory.
+pub(crate) const RESTORING_NAME: &str = "restoring";

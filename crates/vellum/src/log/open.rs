@@ -23,7 +23,9 @@ use crate::log::control::{
     self, overwrite_control, overwrite_geometry, read_geometry, stored_geometry, this_boot,
 };
 use crate::log::core::{Core, core_with};
-use crate::log::create::{Opened, check_is_ours, check_new, make_control, make_directory};
+use crate::log::create::{
+    Opened, check_is_ours, check_new, check_not_restoring, make_control, make_directory,
+};
 use crate::log::gate::Gate;
 use crate::log::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::positions::{Access, Loss, Positions};
@@ -65,6 +67,7 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<Core> {
     if let Some(reason) = knowledge::refusal(filesystem) {
         return Err(Error::new(ErrorKind::Unsupported, reason).at_path(dir));
     }
+    check_not_restoring(dir)?;
     check_is_ours(dir, may_create)?;
     let rights = control::rights(dir, mode).or_os("look at", dir)?;
     let lock_path = dir.join(LOCK_NAME);
@@ -220,6 +223,7 @@ fn is_being_cut(dir: &Dir) -> bool {
 fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
     let dir = &open_directory(path)?;
     let filesystem = dir.filesystem().or_os("tell the filesystem of", dir)?;
+    check_not_restoring(dir)?;
     let control_path = dir.join(CONTROL_NAME);
     let control = match dir.open_file(&control_path, OFlags::RDONLY) {
         Ok(control) => Some(control),

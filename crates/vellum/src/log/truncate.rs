@@ -141,6 +141,7 @@ fn set_tail(core: &Core, from: Lsn, allocated_end: Lsn) {
     // Files that are made behind here have the names of files that are gone.
     commits.ends.named_end.fetch_min(allocated_end.get(), Ordering::AcqRel);
     commit::reset(commits, from);
+    words.ship.cut(from);
 }
 
 fn busy(core: &Core) -> Error {

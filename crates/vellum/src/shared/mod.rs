@@ -24,5 +24,6 @@ pub(crate) mod participants;
 pub(crate) mod primitive;
 #[allow(unsafe_code)]
 pub(crate) mod region;
+pub(crate) mod ship;
 pub(crate) mod tail_word;
 pub(crate) mod words;

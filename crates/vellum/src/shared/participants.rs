@@ -25,6 +25,8 @@ pub(crate) const PRESENCE_BYTE: u64 = 1;
 pub(crate) const COMPRESS_BYTE: u64 = 2;
 /// Byte of the lock file that who changes a named cursor holds.
 pub(crate) const CURSORS_BYTE: u64 = 3;
+/// Byte of the lock file that who ships the log holds.
+pub(crate) const SHIPPER_BYTE: u64 = 4;
 /// Byte of the lock file of the first participant; the others follow.
 const PARTICIPANT_BYTE: u64 = 64;
 /// Byte of the lock file that the owner of the first named cursor holds; the others follow.

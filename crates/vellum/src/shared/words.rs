@@ -8,6 +8,7 @@
 //!  files                text logs: when to go on in a new file, and what the newest is called
 //!  full                 what a full disk has cost
 //!  removed              what retention has removed
+//!  ship                 what of the log is beyond this machine
 //! ```
 //!
 //! **Invariants**: (I1) begin ≤ published ≤ tail ≤ allocated_end, ready_end ≤ allocated_end, and
@@ -84,6 +85,7 @@ pub(crate) struct Words {
     pub(crate) files: FileWords,
     pub(crate) full: Alone<FullWords>,
     pub(crate) removed: Alone<RemovedWords>,
+    pub(crate) ship: Alone<ShipWords>,
 }
 
 /// The files of a text log (`files`).
@@ -272,6 +274,41 @@ pub(crate) struct RemovedWords {
     pub(crate) bytes: [AtomicU64; 3],
 }
 
+/// What of the log is beyond this machine (`ship`). Written by the shipper, but for `wanted` and
+/// the two event counts; all of it means nothing after a reboot or in a copy.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct ShipWords {
+    /// End of what is shipped.
+    pub(crate) shipped: AtomicU64,
+    /// The same, as far as it is known to end where a record does. What those who wait look at.
+    pub(crate) whole: AtomicU64,
+    /// Somebody waits until everything before this is shipped.
+    pub(crate) wanted: AtomicU64,
+    /// Rung when `whole` was raised, or will not be.
+    pub(crate) shipped_count: EventCountWords,
+    /// Rung when `wanted` was raised.
+    pub(crate) wanted_count: EventCountWords,
+    /// `participants::Owner` of the shipper, or 0. Who holds the lock is what counts.
+    pub(crate) holder: std::sync::atomic::AtomicU64,
+    pub(crate) generation: std::sync::atomic::AtomicU64,
+    /// How shipping goes, and what has failed (`log::ship::state`).
+    pub(crate) status: std::sync::atomic::AtomicU64,
+    /// When `shipped` was stored last, in seconds since 1970.
+    pub(crate) shipped_at: std::sync::atomic::AtomicU64,
+    /// The newest stretch that was removed before it was shipped. `gap_end` is stored last.
+    pub(crate) gap_start: std::sync::atomic::AtomicU64,
+    pub(crate) gap_end: std::sync::atomic::AtomicU64,
+    /// Requests that made something, and all others.
+    pub(crate) puts: std::sync::atomic::AtomicU64,
+    pub(crate) gets: std::sync::atomic::AtomicU64,
+    /// Bytes of log that were shipped, and what was sent for them.
+    pub(crate) log_bytes: std::sync::atomic::AtomicU64,
+    pub(crate) sent_bytes: std::sync::atomic::AtomicU64,
+    /// Requests that were made once more.
+    pub(crate) retries: std::sync::atomic::AtomicU64,
+}
+
 /// A lock between processes (`lock`).
 #[derive(Default)]
 #[repr(C)]
@@ -406,8 +443,10 @@ const _: () = {
     assert!(std::mem::offset_of!(CommitEndWords, durable_count) == 64);
     assert!(size_of::<CommitEndWords>() <= 128);
     assert!(size_of::<FullWords>() <= 128);
+    assert!(size_of::<ShipWords>() <= 128);
     assert!(std::mem::offset_of!(Words, commits) == 8 * 128 + 1024 * 64 + 1024 * 128);
     assert!(std::mem::offset_of!(Words, files) == 197_632 + 2048);
+    assert!(std::mem::offset_of!(Words, ship) == 200_448);
     // The control file is as long as it was before there were these words.
     assert!(size_of::<Words>() <= 49 * 4096);
     assert!(SLOT_COUNT == 1 << super::tail_word::SLOT_BITS);

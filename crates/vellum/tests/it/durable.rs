@@ -38,7 +38,7 @@ pub(crate) const ROLES: &[Role] = &[
 ];
 
 /// Every way to fill, with a layout it is for, and small segments.
-fn kinds() -> [Options; 5] {
+pub(crate) fn kinds() -> [Options; 5] {
     let of = |layout, fill| Options::new().layout(layout).fill(fill).segment_capacity_bytes(16384);
     [
         of(Layout::Framed, Fill::Staged),

@@ -8,6 +8,7 @@
 //! - `examples`: the examples for authors of databases, killed at any moment.
 //! - `golden`: files that a released format wrote.
 //! - `processes`: many processes that are killed, stopped, forked and replaced.
+//! - `ship`: what the log gives to those who ship it and restore it.
 //! - `text`: the files of text logs, their names and their policy.
 //!
 //! Tests that need a second process run this binary again (`support::child`).
@@ -20,6 +21,7 @@ mod examples;
 mod faults;
 mod golden;
 mod processes;
+mod ship;
 mod support;
 mod text;
 
@@ -34,6 +36,7 @@ fn child_entry() {
         durable::ROLES,
         examples::ROLES,
         processes::ROLES,
+        ship::ROLES,
         text::ROLES,
     ]);
 }

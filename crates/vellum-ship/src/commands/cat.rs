@@ -1,0 +1,266 @@
+//! `vellum cat URL` and `vellum tail URL`: the records of shipped logs on standard output.
+
+use std::time::Duration;
+
+use clap::Args;
+use vellum_ship::decide::{Plan, Point};
+use vellum_ship::read::{Extent, Part, Parts, ReadError, Records, Remote, Until, find_logs};
+
+use super::ls::url_below;
+use crate::outcome::{Outcome, Result};
+use crate::output;
+use crate::printer::{Form, Printer};
+
+/// Objects that are fetched at the same time.
+const JOBS: usize = 4;
+/// How often the next object is asked for, at first and at last.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// After so many waits the whole plan is made again: objects may have been merged and removed.
+const WAITS_TO_PLAN: u32 = 30;
+
+/// Print the records of a shipped log, or of all logs below a URL
+///
+/// The records of many logs are merged by the time at which they were shipped, which is as exact as
+/// the interval of their shippers.
+#[derive(Args, Debug)]
+pub(super) struct CatArgs {
+    /// A log, or what the URLs of many logs begin with
+    url: String,
+    /// Start with the first record at this position or beyond it
+    #[arg(long, value_name = "LSN", default_value_t = 0, hide_default_value = true)]
+    from: u64,
+    /// Stop before the record at this position, or at the first one beyond it
+    #[arg(long, value_name = "LSN")]
+    to: Option<u64>,
+    /// At the end, wait for more, until killed
+    #[arg(short, long)]
+    follow: bool,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// Print the last records of a shipped log
+#[derive(Args, Debug)]
+pub(super) struct TailArgs {
+    /// Where the log was shipped to
+    url: String,
+    /// How many records to print
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 10)]
+    lines: usize,
+    /// At the end, wait for more, until killed
+    #[arg(short, long)]
+    follow: bool,
+    #[command(flatten)]
+    form: Form,
+}
+
+pub(super) async fn run(args: CatArgs) -> Result<Outcome> {
+    let store = super::open(&args.url)?;
+    let logs = find_logs(store.as_ref()).await?;
+    match &logs[..] {
+        [] => Err(ReadError::NoLog.into()),
+        [name] => cat_one(&args, &url_below(&args.url, name)).await,
+        names => cat_many(&args, names).await,
+    }
+}
+
+async fn cat_one(args: &CatArgs, url: &str) -> Result<Outcome> {
+    let remote = super::remote(url).await?;
+    let plan = remote.plan().await?;
+    let extent = wanted(&plan, args, &remote).await?;
+    let mut printer = Printer::new(&args.form, remote.shape().layout());
+    let is_whole = extent.gaps().is_empty();
+    let mut records = Records::new(&remote);
+    print_parts(&remote, &extent, &mut records, &mut |record| {
+        if record.lsn.get() < args.from { Ok(()) } else { printer.print(None, record) }
+    })
+    .await?;
+    if args.follow {
+        printer.flush()?;
+        follow(&remote, &plan, &mut records, &mut printer).await?;
+    }
+    records.finish(|record| printer.print(None, record))?;
+    printer.flush()?;
+    Ok(if is_whole { Outcome::Good } else { Outcome::Damaged })
+}
+
+/// What is wanted of the log. A record may begin in the piece before `from`, so all of it is
+/// decoded.
+async fn wanted(plan: &Plan, args: &CatArgs, remote: &Remote) -> Result<Extent> {
+    let until = args.to.map_or(Until::End, |to| Until::Position(to.min(plan.end.lsn)));
+    let extent = Extent::of(plan, until, remote.store().as_ref()).await?;
+    for (start, end) in extent.gaps() {
+        output::say(format_args!("{start} to {end} were lost before they were shipped"));
+    }
+    Ok(extent)
+}
+
+type Each<'a> = dyn FnMut(vellum::Record<'_>) -> Result<()> + 'a;
+
+async fn print_parts(
+    remote: &Remote,
+    extent: &Extent,
+    records: &mut Records,
+    each: &mut Each<'_>,
+) -> Result<()> {
+    let mut parts = Parts::new(remote, extent, JOBS);
+    while let Some(part) = parts.next().await? {
+        records.take(&part, &mut *each)?;
+    }
+    Ok(())
+}
+
+/// Prints what comes. Each wait costs one small request; nothing is asked of the shipper.
+async fn follow(
+    remote: &Remote,
+    plan: &Plan,
+    records: &mut Records,
+    printer: &mut Printer,
+) -> Result<()> {
+    let (mut generation, mut at) = (plan.generation, plan.end);
+    loop {
+        wait_for(remote, generation, at).await?;
+        let plan = remote.plan_from(generation, at).await?;
+        say_jump(&plan, at);
+        let extent = Extent::of(&plan, Until::End, remote.store().as_ref()).await?;
+        print_parts(remote, &extent, records, &mut |record| printer.print(None, record)).await?;
+        printer.flush()?;
+        (generation, at) = (plan.generation, plan.end);
+    }
+}
+
+/// Returns when there may be more.
+async fn wait_for(remote: &Remote, generation: u32, at: Point) -> Result<()> {
+    let key = at.key(generation).to_string();
+    let mut wait = FIRST_WAIT;
+    for _ in 0..WAITS_TO_PLAN {
+        match remote.store().head(&key).await {
+            Ok(Some(_)) => return Ok(()),
+            Ok(None) => {}
+            Err(error) if error.is_transient() => {}
+            Err(error) => return Err(error.into()),
+        }
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(LONGEST_WAIT);
+    }
+    Ok(())
+}
+
+fn say_jump(plan: &Plan, at: Point) {
+    if plan.begin > at.lsn {
+        let text =
+            format!("what was at {} to {} was removed before it was read", at.lsn, plan.begin);
+        output::say(text);
+    } else if plan.begin < at.lsn {
+        output::say(format_args!("the log was cut at {} and goes on from there", plan.begin));
+    }
+}
+
+pub(super) async fn tail(args: TailArgs) -> Result<Outcome> {
+    let remote = super::remote(&args.url).await?;
+    let plan = remote.plan().await?;
+    let mut printer = Printer::new(&args.form, remote.shape().layout());
+    let (mut records, last) = last_records(&remote, &plan, args.lines).await?;
+    for record in &last {
+        printer.print_owned(record)?;
+    }
+    printer.flush()?;
+    if args.follow {
+        follow(&remote, &plan, &mut records, &mut printer).await?;
+    }
+    Ok(Outcome::Good)
+}
+
+/// The last records, from as few objects as have them. An object may begin inside of a record: then
+/// one more is needed.
+async fn last_records(
+    remote: &Remote,
+    plan: &Plan,
+    count: usize,
+) -> Result<(Records, Vec<vellum::OwnedRecord>)> {
+    let all = Extent::of(plan, Until::End, remote.store().as_ref()).await?;
+    let mut used = 1;
+    loop {
+        let pieces = all.pieces[all.pieces.len().saturating_sub(used)..].to_vec();
+        let begin = pieces.first().map_or(all.end, |piece| piece.header.start);
+        let extent = Extent { pieces, begin, ..all.clone() };
+        let is_all = used >= all.pieces.len();
+        match decode(remote, &extent, count).await {
+            Ok((records, last)) if is_all || last.len() > count => {
+                return Ok((records, last[last.len().saturating_sub(count)..].to_vec()));
+            }
+            Err(error) if is_all => return Err(error),
+            _ => used *= 4,
+        }
+    }
+}
+
+/// The last records of an extent, some more than wanted.
+async fn decode(
+    remote: &Remote,
+    extent: &Extent,
+    count: usize,
+) -> Result<(Records, Vec<vellum::OwnedRecord>)> {
+    let mut records = Records::new(remote);
+    let mut last = Vec::new();
+    print_parts(remote, extent, &mut records, &mut |record| {
+        if last.len() > 2 * count + 1 {
+            last.drain(..count);
+        }
+        last.push(record.into_owned());
+        Ok(())
+    })
+    .await?;
+    Ok((records, last))
+}
+
+/// Prints the records of many logs in the order in which they were shipped.
+async fn cat_many(args: &CatArgs, names: &[String]) -> Result<Outcome> {
+    let mut remotes = Vec::new();
+    for name in names {
+        remotes.push(super::remote(&url_below(&args.url, name)).await?);
+    }
+    let mut logs = Vec::new();
+    for (name, remote) in names.iter().zip(&remotes) {
+        let extent = wanted(&remote.plan().await?, args, remote).await?;
+        let mut parts = Parts::new(remote, &extent, 1);
+        let next = parts.next().await?;
+        let printer = Printer::new(&args.form, remote.shape().layout());
+        logs.push(Merging { name, parts, next, records: Records::new(remote), printer });
+    }
+    while let Some(log) =
+        logs.iter_mut().filter(|log| log.next.is_some()).min_by_key(|log| log.time())
+    {
+        log.step().await?;
+    }
+    Ok(Outcome::Good)
+}
+
+/// One of many logs.
+struct Merging<'a> {
+    name: &'a str,
+    parts: Parts<'a>,
+    /// What comes next of it.
+    next: Option<Part>,
+    records: Records,
+    printer: Printer,
+}
+
+impl Merging<'_> {
+    fn time(&self) -> u64 {
+        self.next.as_ref().map_or(u64::MAX, |part| part.time)
+    }
+
+    /// Prints the next part, and fetches the one after it.
+    async fn step(&mut self) -> Result<()> {
+        let Some(part) = self.next.take() else { return Ok(()) };
+        let (printer, name) = (&mut self.printer, self.name);
+        self.records.take(&part, |record| printer.print(Some(name), record))?;
+        self.next = self.parts.next().await?;
+        if self.next.is_none() {
+            self.records.finish(|record| printer.print(Some(name), record))?;
+        }
+        Ok(printer.flush()?)
+    }
+}

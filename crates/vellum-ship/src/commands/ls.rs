@@ -1,0 +1,70 @@
+//! `vellum ls URL`: the logs below a URL.
+
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::json;
+use vellum_ship::decide::Plan;
+use vellum_ship::read::{Remote, find_logs};
+use vellum_ship::store::{self, Store};
+
+use crate::outcome::{Outcome, Result};
+use crate::output;
+
+/// List the logs below a URL: their ids, positions, and when they were shipped last
+#[derive(Args, Debug)]
+pub(super) struct LsArgs {
+    /// A log, or what the URLs of many logs begin with
+    url: String,
+    /// Print JSON Lines
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: LsArgs) -> Result<Outcome> {
+    let store = super::open(&args.url)?;
+    let mut outcome = Outcome::Good;
+    for name in find_logs(store.as_ref()).await? {
+        let url = url_below(&args.url, &name);
+        match look(&url).await {
+            Ok((remote, plan)) => print(&args, &url, &remote, &plan)?,
+            // The other logs are of use.
+            Err(error) => {
+                output::say(format_args!("{url}: {error}"));
+                outcome = Outcome::Damaged;
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+/// The URL of a log below another URL.
+pub(super) fn url_below(url: &str, name: &str) -> String {
+    match name {
+        "" => url.to_string(),
+        name => format!("{}/{name}", url.trim_end_matches('/')),
+    }
+}
+
+async fn look(url: &str) -> Result<(Remote, Plan)> {
+    let store: Arc<dyn Store> = store::open(url)?;
+    let remote = Remote::open(store).await?;
+    let plan = remote.plan().await?;
+    Ok((remote, plan))
+}
+
+fn print(args: &LsArgs, url: &str, remote: &Remote, plan: &Plan) -> Result<()> {
+    let newest = plan.pieces.last().map(|piece| super::stat::time(piece.header.time));
+    if args.json {
+        let log_id = &remote.identity().log_id;
+        let (begin, end) = (plan.begin, plan.end.lsn);
+        output::print(json!({
+            "url": url, "log_id": log_id, "begin": begin, "end": end, "newest": newest
+        }))?;
+        return Ok(());
+    }
+    let size = output::bytes(plan.end.lsn - plan.begin);
+    let newest = newest.unwrap_or_else(|| "-".to_string());
+    output::print(format_args!("{newest:<24}  {size:>11}  {url}"))?;
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! `vellum stat URL`: what is stored of a log.
+
+use clap::Args;
+use serde_json::json;
+use vellum_ship::decide::Plan;
+use vellum_ship::object::Kind;
+use vellum_ship::read::Remote;
+
+use super::remote;
+use crate::outcome::{Outcome, Result};
+use crate::output;
+
+/// Show what is stored of a log: positions, generations, gaps, and when it was shipped last
+///
+/// Costs a list and a small request for each object. Bodies are not read: `vellum verify URL` does.
+#[derive(Args, Debug)]
+pub(super) struct StatArgs {
+    /// Where the log was shipped to
+    url: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: StatArgs) -> Result<Outcome> {
+    let remote = remote(&args.url).await?;
+    let plan = remote.plan().await?;
+    let value = describe(&remote, &plan);
+    if args.json {
+        output::print(value)?;
+        return Ok(Outcome::Good);
+    }
+    for (name, value) in value.as_object().into_iter().flatten() {
+        let text = value.as_str().map_or_else(|| value.to_string(), String::from);
+        output::print(format_args!("{:<16} {text}", name.replace('_', " ")))?;
+    }
+    Ok(Outcome::Good)
+}
+
+fn describe(remote: &Remote, plan: &Plan) -> serde_json::Value {
+    let count = |kind| plan.pieces.iter().filter(|piece| piece.header.kind == kind).count();
+    let newest = plan.pieces.last().map(|piece| time(piece.header.time));
+    let stored: u64 = plan.pieces.iter().map(|piece| piece.header.stored_bytes).sum();
+    json!({
+        "log_id": remote.identity().log_id,
+        "layout": remote.identity().layout,
+        "segment_bytes": remote.identity().segment_bytes,
+        "begin": plan.begin,
+        "end": plan.end.lsn,
+        "stored_bytes": stored,
+        "generation": plan.generation,
+        "chunks": count(Kind::Chunk),
+        "merged": count(Kind::Merged),
+        "gaps": count(Kind::Gap),
+        "newest": newest,
+        "chain": plan.end.chain.to_string(),
+    })
+}
+
+/// Nanoseconds since 1970 for people.
+pub(super) fn time(nanoseconds: u64) -> String {
+    let time = chrono::DateTime::from_timestamp_nanos(nanoseconds.min(i64::MAX as u64) as i64);
+    time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+}

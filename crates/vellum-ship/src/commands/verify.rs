@@ -1,0 +1,102 @@
+//! `vellum verify URL`: whether what is stored of a log is whole.
+
+use clap::Args;
+use futures_util::StreamExt;
+use serde_json::json;
+use std::sync::Arc;
+use vellum_ship::decide::Plan;
+use vellum_ship::object::Kind;
+use vellum_ship::read::{Extent, ReadError, Remote, Until, fetch_all};
+
+use super::remote;
+use crate::outcome::{Outcome, Result};
+use crate::output::{self, Bar};
+
+/// Read everything that is stored of a log and report damage
+///
+/// Verified are the hash of each object and the chain through them, from the first position to the
+/// last. The checksums of records were verified when they were shipped; `vellum restore` does it
+/// again.
+#[derive(Args, Debug)]
+pub(super) struct VerifyArgs {
+    /// Where the log was shipped to
+    url: String,
+    /// Objects that are fetched at the same time; each takes up to 130 MiB of memory
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
+    jobs: u8,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was found.
+#[derive(Default)]
+struct Found {
+    objects: u64,
+    damage: Vec<String>,
+    gaps: Vec<(u64, u64)>,
+}
+
+pub(super) async fn run(args: VerifyArgs) -> Result<Outcome> {
+    let remote = remote(&args.url).await?;
+    let plan = remote.plan().await?;
+    let found = read_all(&remote, &plan, usize::from(args.jobs)).await?;
+    if args.json {
+        output::print(as_json(&plan, &found))?;
+    } else {
+        found.damage.iter().try_for_each(output::print)?;
+        tell(&plan, &found);
+    }
+    let is_good = found.damage.is_empty() && found.gaps.is_empty();
+    Ok(if is_good { Outcome::Good } else { Outcome::Damaged })
+}
+
+async fn read_all(remote: &Remote, plan: &Plan, jobs: usize) -> Result<Found> {
+    let extent = Extent::of(plan, Until::End, remote.store().as_ref()).await?;
+    let mut found = Found { gaps: extent.gaps(), ..Found::default() };
+    let mut bar = Bar::new();
+    let all = extent.bytes();
+    let pieces = extent.pieces.into_iter().filter(|piece| piece.header.kind != Kind::Gap).collect();
+    let mut fetched = std::pin::pin!(fetch_all(Arc::clone(remote.store()), pieces, jobs));
+    while let Some(fetched) = fetched.next().await {
+        match fetched {
+            Ok(Some(fetched)) => {
+                found.objects += 1;
+                bar.show(fetched.piece.until - extent.begin, all);
+            }
+            Ok(None) => return Err(ReadError::Unstable.into()),
+            Err(error) if error.is_damage() => found.damage.push(error.to_string()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    bar.finish();
+    Ok(found)
+}
+
+fn as_json(plan: &Plan, found: &Found) -> serde_json::Value {
+    json!({
+        "begin": plan.begin,
+        "end": plan.end.lsn,
+        "generation": plan.generation,
+        "objects": found.objects,
+        "chain": plan.end.chain.to_string(),
+        "gaps": found.gaps,
+        "damage": found.damage,
+    })
+}
+
+fn tell(plan: &Plan, found: &Found) {
+    for (start, end) in &found.gaps {
+        output::say(format_args!("{start} to {end} were lost before they were shipped"));
+    }
+    let good = match found.damage.len() {
+        0 => "all good".to_string(),
+        count => format!("{count} damaged"),
+    };
+    let (begin, end) = (plan.begin, plan.end.lsn);
+    output::say(format_args!(
+        "{} objects with {} from {begin} to {end}: {good}",
+        found.objects,
+        output::bytes(end - begin)
+    ));
+}

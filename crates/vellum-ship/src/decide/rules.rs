@@ -1,0 +1,75 @@
+//! Rules that a test can break, to see that the model finds out.
+
+/// A rule broken. Each is a design that looks right.
+#[cfg_attr(not(test), allow(dead_code))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// Objects are put whether or not one exists.
+    UnconditionalPut,
+    /// A chunk is acknowledged before the reply.
+    AckBeforeReply,
+    /// Bytes are shipped that are not durable.
+    ShipBeyondDurable,
+    /// Seals are deleted with the rest.
+    DeleteSeals,
+    /// The marker comes after the first deletion.
+    MarkerAfterDelete,
+    /// No look at the marker after a chunk was created.
+    NoCheckAfterCreate,
+    /// No look at the marker after a chunk was adopted.
+    NoCheckAfterAdopt,
+    /// No look at the marker after a seal was created.
+    NoCheckAfterClaim,
+    /// The nonce decides whose an object is, and not its content.
+    NonceDecides,
+    /// A reader takes an absent object for the end.
+    ReaderTrustsAbsence,
+    /// A reader takes chunks before merged objects.
+    ChunksFirst,
+    /// Names without the chain.
+    KeyWithoutChain,
+    /// A slot is judged although an earlier one is not acknowledged.
+    JudgeOutOfOrder,
+    /// A restart does not look for merged objects.
+    NoResync,
+    /// What is retained begins anywhere.
+    RetainAnywhere,
+    /// What is in flight is not recorded before it is sent.
+    NoJournal,
+    /// What cannot be compared is taken for one's own.
+    AdoptUnseen,
+    /// The local log is let go before the position is stored.
+    HoldBeforeSave,
+}
+
+/// Whether a test has broken this rule in its thread.
+#[cfg(not(test))]
+pub(crate) const fn breaks(_: Broken) -> bool {
+    false
+}
+
+#[cfg(test)]
+pub(crate) use test::{breaking, breaks};
+
+#[cfg(test)]
+mod test {
+    use std::cell::Cell;
+
+    use super::Broken;
+
+    thread_local! {
+        static BROKEN: Cell<Option<Broken>> = const { Cell::new(None) };
+    }
+
+    pub(crate) fn breaks(rule: Broken) -> bool {
+        BROKEN.get() == Some(rule)
+    }
+
+    /// Runs with a rule broken.
+    pub(crate) fn breaking<T>(rule: Option<Broken>, run: impl FnOnce() -> T) -> T {
+        BROKEN.set(rule);
+        let result = run();
+        BROKEN.set(None);
+        result
+    }
+}

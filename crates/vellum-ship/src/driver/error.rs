@@ -1,0 +1,63 @@
+//! Why shipping ends.
+
+use crate::decide::{Stop, Trouble};
+use crate::object::BadObject;
+use crate::read::ReadError;
+use crate::store::StoreError;
+
+/// Why shipping ends.
+#[derive(Debug, thiserror::Error)]
+pub enum ShipError {
+    /// Another one has the log, or the store has another history.
+    #[error("{0}; see docs/shipping.md before you use --take-over")]
+    Stopped(Stop),
+    /// The store has this log, and this directory has never shipped to it.
+    #[error(
+        "the store has this log already, and this copy of it does not own it: stop the other \
+         shipper and use --take-over, or choose another URL"
+    )]
+    NotOwner,
+    /// The store has another log.
+    #[error("the store has the log {0}, which is another one: choose another URL")]
+    AnotherLog(String),
+    /// The log ships somewhere else.
+    #[error("this log ships to {0}: detach it first, or use that URL")]
+    AnotherUrl(String),
+    /// The object that says which log it is has gone.
+    #[error("the store does not have the object `log` any more: its content was deleted")]
+    Gone,
+    /// Another claimant was faster.
+    #[error("another shipper has taken the log over")]
+    Lost,
+    /// The local state cannot be used.
+    #[error("the file {path}: {reason}")]
+    State {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The objects in the store contradict each other.
+    #[error(transparent)]
+    Trouble(#[from] Trouble),
+    /// An object is damaged.
+    #[error("the object {key}: {fault}")]
+    Object {
+        /// Its name.
+        key: String,
+        /// What is wrong with it.
+        fault: BadObject,
+    },
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Reading the store failed.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The log cannot be used.
+    #[error(transparent)]
+    Log(#[from] vellum::Error),
+    /// A file could not be written or read.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}

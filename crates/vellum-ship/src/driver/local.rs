@@ -1,0 +1,81 @@
+//! The local log's bytes, as chunks.
+
+use vellum::{ErrorKind, Lsn, Shipper};
+
+use super::ShipError;
+use crate::object::{CHUNK_BYTES_MAX, FileMark, Link, hash};
+
+/// The most bytes of a chunk that is made here.
+pub(super) const CHUNK_BYTES: usize = 8 << 20;
+
+/// What comes next in the local log.
+pub(super) enum Cut {
+    /// These bytes.
+    Chunk(Link, Vec<u8>),
+    /// Positions up to here are lost.
+    Lost(u64),
+    /// Nothing more is durable.
+    Nothing,
+}
+
+/// Reads the next chunk. Its frames are verified.
+pub(super) fn cut(shipper: &Shipper, from: u64) -> Result<Cut, ShipError> {
+    let mut buf = vec![0; CHUNK_BYTES];
+    let piece = match shipper.read(Lsn::new(from), &mut buf) {
+        Err(error) if error.kind() == ErrorKind::Trimmed => {
+            return Ok(Cut::Lost(shipper.begin().get()));
+        }
+        piece => piece?,
+    };
+    let next = piece.next.get();
+    if next == from {
+        return Ok(Cut::Nothing);
+    }
+    if piece.segment.is_lost {
+        return Ok(Cut::Lost(next));
+    }
+    buf.truncate(piece.len);
+    buf.shrink_to_fit();
+    let link = Link { start: from, end: next, file: mark(from, &piece), content: hash(&buf) };
+    Ok(Cut::Chunk(link, buf))
+}
+
+fn mark(from: u64, piece: &vellum::Piece) -> Option<FileMark> {
+    let segment = &piece.segment;
+    let mark = FileMark { time: segment.file_time, is_continuation: segment.is_continuation };
+    (segment.start.get() == from).then_some(mark)
+}
+
+/// What the local log has at exactly these positions; nothing if a part is gone, or is cut elsewhere.
+pub(super) fn link(shipper: &Shipper, start: u64, end: u64) -> Result<Option<Link>, ShipError> {
+    let length = end - start;
+    if length > CHUNK_BYTES_MAX {
+        return Ok(None);
+    }
+    let mut buf = vec![0; length as usize];
+    let (mut at, mut filled, mut file) = (start, 0, None);
+    while at < end {
+        let piece = match shipper.read(Lsn::new(at), &mut buf[filled..]) {
+            Err(error) if is_absent(error.kind()) => return Ok(None),
+            piece => piece?,
+        };
+        let is_stuck = piece.next.get() == at || piece.segment.is_lost;
+        if is_stuck {
+            return Ok(None);
+        }
+        if at == start {
+            file = mark(start, &piece);
+        }
+        filled += piece.len;
+        let bytes_end = at + piece.len as u64;
+        at = piece.next.get();
+        if at > end && bytes_end != end {
+            return Ok(None);
+        }
+    }
+    Ok(Some(Link { start, end, file, content: hash(&buf[..filled]) }))
+}
+
+fn is_absent(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Trimmed | ErrorKind::OutOfRange)
+}

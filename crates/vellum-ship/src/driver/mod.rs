@@ -1,0 +1,15 @@
+//! Shipping: doing what `decide` asks, with a log and a store.
+
+mod error;
+mod fork;
+mod local;
+mod requests;
+mod run;
+mod start;
+mod state;
+mod trim;
+
+pub use error::ShipError;
+pub use run::{Report, Shipping};
+pub use start::{ShipOptions, start};
+pub use trim::{Trimmed, trim};

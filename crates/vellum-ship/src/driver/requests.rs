@@ -1,0 +1,168 @@
+//! One request of `decide`, done until it has an answer.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use tokio::task::spawn_blocking;
+use vellum::{ShipCounters, ShipFault, ShipStatus, Shipper};
+
+use super::ShipError;
+use super::local;
+use crate::decide::{Answer, Ask};
+use crate::object::{
+    self, BadObject, Built, HEADER_BYTES, Header, Key, Kind, MERGED_BYTES_MAX, merged_prefix,
+};
+use crate::store::{PutOutcome, Store, StoreError, StoreErrorKind};
+
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// Tries where somebody waits for the command to end.
+const TRIES_ONCE: u32 = 6;
+
+/// Does requests.
+pub(super) struct Requests {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) shipper: Arc<Shipper>,
+    pub(super) log_id: [u8; 16],
+    /// Whether to give up after a while.
+    pub(super) is_once: bool,
+}
+
+/// The time now, in nanoseconds since 1970.
+pub(super) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Requests {
+    /// Does one thing. `raw` are the bytes of a chunk that is to be created.
+    pub(super) async fn answer(&self, ask: Ask, raw: Option<Bytes>) -> Result<Answer, ShipError> {
+        Ok(match ask {
+            Ask::List(generation) => Answer::Listed(self.names(&merged_prefix(generation)).await?),
+            Ask::Look(key) => Answer::Saw(self.header(key).await?),
+            Ask::Marks(key) => Answer::Marks(self.marks(key).await?),
+            Ask::Create(header) => Answer::Created(self.create(header, raw).await?),
+            Ask::Local { start, end } => {
+                let shipper = Arc::clone(&self.shipper);
+                Answer::Local(blocking(move || local::link(&shipper, start, end)).await?)
+            }
+            Ask::Save => unreachable!("the driver stores its state itself"),
+        })
+    }
+
+    /// The names of objects below a prefix.
+    pub(super) async fn names(&self, prefix: &str) -> Result<Vec<Key>, ShipError> {
+        let listed = self.patiently(|| self.store.list(prefix, None)).await?;
+        Ok(listed.iter().filter_map(|meta| object::parse(&meta.key)).collect())
+    }
+
+    async fn header(&self, key: Key) -> Result<Option<Header>, ShipError> {
+        let range = 0..HEADER_BYTES as u64;
+        let name = key.to_string();
+        let bytes = self.patiently(|| self.store.get_range(&name, range.clone())).await?;
+        bytes.map(|bytes| self.decoded(&name, &bytes)).transpose()
+    }
+
+    fn decoded(&self, key: &str, bytes: &[u8]) -> Result<Header, ShipError> {
+        let header = Header::decode(bytes).and_then(|header| match header.log_id == self.log_id {
+            true => Ok(header),
+            false => Err(BadObject::NotOurs),
+        });
+        header.map_err(|fault| ShipError::Object { key: key.to_string(), fault })
+    }
+
+    async fn marks(&self, key: Key) -> Result<Option<(Header, Vec<object::Mark>)>, ShipError> {
+        let name = key.to_string();
+        let range = 0..MERGED_BYTES_MAX;
+        let Some(bytes) = self.patiently(|| self.store.get_range(&name, range.clone())).await?
+        else {
+            return Ok(None);
+        };
+        let header = self.decoded(&name, &bytes)?;
+        let marks = object::marks(&header, &bytes)
+            .map_err(|fault| ShipError::Object { key: name, fault })?;
+        Ok(Some((header, marks)))
+    }
+
+    async fn create(&self, draft: Header, raw: Option<Bytes>) -> Result<bool, ShipError> {
+        let header = Header { log_id: self.log_id, time: now(), ..draft };
+        let raw = raw.unwrap_or_default();
+        let length = raw.len() as u64;
+        let built = blocking(move || Ok(built(header, &raw))).await?;
+        let name = built.header.key().expect("it belongs to a generation").to_string();
+        let sent_bytes = built.bytes.len() as u64;
+        let outcome = self.patiently(|| self.store.create(&name, built.bytes.clone())).await?;
+        let mut counters = ShipCounters::new();
+        (counters.puts, counters.log_bytes, counters.sent_bytes) = (1, length, sent_bytes);
+        self.shipper.add_counters(counters);
+        Ok(outcome == PutOutcome::Created)
+    }
+
+    /// Repeats a request until it succeeds or fails for good. What fails can be seen by everybody who
+    /// has the log open.
+    pub(super) async fn patiently<T, F>(
+        &self,
+        mut request: impl FnMut() -> F,
+    ) -> Result<T, ShipError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        let mut wait = FIRST_WAIT;
+        for attempt in 1_u32.. {
+            let error = match request().await {
+                Ok(done) if attempt == 1 => return Ok(done),
+                Ok(done) => {
+                    self.shipper.set_status(ShipStatus::Running, None)?;
+                    return Ok(done);
+                }
+                Err(error) => error,
+            };
+            let may_heal =
+                matches!(error.kind(), StoreErrorKind::Transient | StoreErrorKind::Denied);
+            if !may_heal || self.is_once && attempt == TRIES_ONCE {
+                self.shipper.set_status(ShipStatus::Retrying, Some((fault(&error), 0)))?;
+                return Err(error.into());
+            }
+            self.shipper.set_status(ShipStatus::Retrying, Some((fault(&error), 0)))?;
+            let mut counters = ShipCounters::new();
+            counters.retries = 1;
+            self.shipper.add_counters(counters);
+            tokio::time::sleep(jittered(wait)).await;
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+        unreachable!("it is tried again for ever")
+    }
+}
+
+/// Between a half and the whole: many shippers do not come back at once.
+fn jittered(wait: Duration) -> Duration {
+    let share = now() % 1000;
+    wait / 2 + wait * u32::try_from(share).unwrap_or(0) / 2000
+}
+
+fn fault(error: &StoreError) -> ShipFault {
+    match error.kind() {
+        StoreErrorKind::Transient => ShipFault::Unreachable,
+        StoreErrorKind::Denied => ShipFault::Denied,
+        StoreErrorKind::NoBucket => ShipFault::Missing,
+        _ => ShipFault::Store,
+    }
+}
+
+fn built(header: Header, raw: &[u8]) -> Built {
+    match header.kind {
+        Kind::Chunk => object::build(header, raw),
+        Kind::Gap => object::gap(header),
+        Kind::Seal => object::seal(header),
+        Kind::Closed => object::closed(header),
+        kind => unreachable!("{kind:?} is not made here"),
+    }
+}
+
+/// Runs what blocks beside what does not.
+pub(super) async fn blocking<T: Send + 'static>(
+    run: impl FnOnce() -> Result<T, ShipError> + Send + 'static,
+) -> Result<T, ShipError> {
+    spawn_blocking(run).await.map_err(|error| ShipError::Io(error.into()))?
+}

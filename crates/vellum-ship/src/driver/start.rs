@@ -1,0 +1,276 @@
+//! Beginning to ship: whose the store is, and where to go on.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use vellum::{ErrorKind, Log, LogShape, Lsn, Position, ShipStatus, Shipper};
+
+use super::ShipError;
+use super::fork;
+use super::requests::{Requests, now};
+use super::run::Shipping;
+use super::state::State;
+use crate::decide::{Claim, Claimed, Intent, Point, Resume, Resumed, Saved, Stop};
+use crate::object::{Identity, LOG};
+use crate::read::Remote;
+use crate::store::Store;
+
+/// What a user chooses.
+#[derive(Clone, Debug)]
+pub struct ShipOptions {
+    /// The store, without credentials.
+    pub url: String,
+    /// Ship what is durable now, and end.
+    pub once: bool,
+    /// How often a chunk is made of what is new.
+    pub interval: Duration,
+    /// How soon after another one a chunk is made if somebody waits for it.
+    pub min_interval: Duration,
+    /// Begin a generation, even if another shipper has the log.
+    pub take_over: bool,
+    /// The most bytes that the log keeps because they are not shipped; absent: all.
+    pub max_unshipped: Option<u64>,
+    /// Objects in flight.
+    pub in_flight: usize,
+}
+
+/// What beginning needs.
+struct Starting {
+    dir: PathBuf,
+    log: Log,
+    requests: Requests,
+    options: ShipOptions,
+    shape: LogShape,
+}
+
+/// Begins to ship a log with this right to do so.
+///
+/// When it returns, the store is this log's, the local log keeps what is not shipped, and nothing has
+/// been shipped yet.
+///
+/// # Errors
+///
+/// [`ShipError::NotOwner`], [`ShipError::AnotherLog`], [`ShipError::AnotherUrl`],
+/// [`ShipError::Stopped`] where the store or the local log does not fit; and what store and log return.
+pub async fn start(
+    dir: &Path,
+    log: Log,
+    shipper: Shipper,
+    store: Arc<dyn Store>,
+    options: ShipOptions,
+) -> Result<Shipping, ShipError> {
+    let shape = log.shape()?;
+    let log_id = shape.log_id().to_bytes();
+    let is_once = options.once;
+    let requests = Requests { store, shipper: Arc::new(shipper), log_id, is_once };
+    Starting { dir: dir.to_path_buf(), log, requests, options, shape }.begin().await
+}
+
+impl Starting {
+    async fn begin(self) -> Result<Shipping, ShipError> {
+        let known = State::load(&self.dir)?;
+        let state = match known {
+            Some(state) if state.log_id == self.shape.log_id().to_string() => state,
+            // A copy that became another log.
+            _ => self.new_state(),
+        };
+        if state.url != self.options.url && !self.options.take_over {
+            return Err(ShipError::AnotherUrl(state.url));
+        }
+        let url = self.options.url.clone();
+        let outcome = self.begin_with(State { url, ..state }).await;
+        if let Err((requests, error)) = &outcome {
+            note_stop(&requests.shipper, error);
+        }
+        outcome.map_err(|(_, error)| error)
+    }
+
+    async fn begin_with(self, mut state: State) -> Result<Shipping, (Requests, ShipError)> {
+        let saved = match self.saved(&mut state).await {
+            Ok(saved) => saved,
+            Err(error) => return Err((self.requests, error)),
+        };
+        let Starting { dir, requests, options, shape, .. } = self;
+        state.epoch = shape.epoch();
+        Shipping::new(dir, requests, options, state, &saved)
+    }
+
+    fn new_state(&self) -> State {
+        State {
+            version: 1,
+            url: self.options.url.clone(),
+            log_id: self.shape.log_id().to_string(),
+            epoch: self.shape.epoch(),
+            origin: format!("{:032x}", nonce()),
+            owned: None,
+            claim: None,
+        }
+    }
+
+    async fn saved(&self, state: &mut State) -> Result<Saved, ShipError> {
+        let remote = self.identify(state).await?;
+        if let Some(intent) = state.intent() {
+            return self.claim(state, &remote, intent).await;
+        }
+        let Some(saved) = state.saved() else {
+            return self.first(state, &remote).await;
+        };
+        if self.options.take_over {
+            return self.take_over(state, &remote, 0).await;
+        }
+        let position = Position {
+            log: self.shape.log_id(),
+            epoch: state.epoch,
+            lsn: Lsn::new(saved.point.lsn),
+        };
+        if let Err(error) = self.log.resolve_next(position)
+            && error.kind() == ErrorKind::Rewound
+        {
+            let differs = error.lsn().map_or(0, Lsn::get);
+            return self.after_rewind(state, &remote, saved, differs).await;
+        }
+        self.resume(saved).await
+    }
+
+    /// Reads which log is in the store; makes the object if this log may.
+    async fn identify(&self, state: &mut State) -> Result<Remote, ShipError> {
+        let store = &self.requests.store;
+        let found = self.requests.patiently(|| store.get(LOG)).await?;
+        if found.is_none() {
+            if state.owned.is_some() {
+                return Err(ShipError::Gone);
+            }
+            // Stored first, so that this log knows its own object after a crash.
+            state.store(&self.dir)?;
+            let bytes = self.identity(state);
+            self.requests.patiently(|| store.create(LOG, bytes.clone())).await?;
+        }
+        let remote = Remote::open(Arc::clone(store)).await?;
+        match remote.identity().log_id == state.log_id {
+            true => Ok(remote),
+            false => Err(ShipError::AnotherLog(remote.identity().log_id.clone())),
+        }
+    }
+
+    fn identity(&self, state: &State) -> bytes::Bytes {
+        let shape = self.shape.to_bytes();
+        let identity = Identity {
+            log_id: state.log_id.clone(),
+            layout: format!("{:?}", self.shape.layout()).to_lowercase(),
+            segment_bytes: self.shape.segment_capacity_bytes(),
+            shape: shape.iter().map(|byte| format!("{byte:02x}")).collect(),
+            begin: self.requests.shipper.begin().get(),
+            time: now(),
+        };
+        let origin = u128::from_str_radix(&state.origin, 16).unwrap_or_default();
+        identity.encode(self.shape.log_id().to_bytes(), origin)
+    }
+
+    /// The first time that this directory ships.
+    async fn first(&self, state: &mut State, remote: &Remote) -> Result<Saved, ShipError> {
+        let origin = u128::from_str_radix(&state.origin, 16).unwrap_or_default();
+        if remote.nonce() == origin {
+            let point = remote.from();
+            return Ok(Saved { generation: 0, nonce: origin, point, flights: Vec::new() });
+        }
+        match self.options.take_over {
+            true => self.take_over(state, remote, 0).await,
+            false => Err(ShipError::NotOwner),
+        }
+    }
+
+    /// Begins a generation where the local log and the store part.
+    async fn take_over(
+        &self,
+        state: &mut State,
+        remote: &Remote,
+        trusted: u64,
+    ) -> Result<Saved, ShipError> {
+        let plan = remote.plan().await?;
+        let fork = fork::find(&self.requests, &plan, trusted).await?;
+        let fork = (fork < plan.end.lsn).then_some(fork);
+        let intent = Intent { nonce: nonce(), fork, only: None };
+        self.claim(state, remote, intent).await
+    }
+
+    /// The log was cut, or lost its end, at `differs` or behind it since the position was stored.
+    async fn after_rewind(
+        &self,
+        state: &mut State,
+        remote: &Remote,
+        saved: Saved,
+        differs: u64,
+    ) -> Result<Saved, ShipError> {
+        let plan = remote.plan().await?;
+        if plan.generation != saved.generation {
+            return Err(ShipError::Stopped(Stop::Fenced { at: saved.point.lsn }));
+        }
+        let fork = fork::find(&self.requests, &plan, differs).await?;
+        if fork >= saved.point.lsn {
+            return self.resume(saved).await;
+        }
+        let only = Some(saved.generation);
+        let intent = Intent { nonce: nonce(), fork: Some(fork), only };
+        self.claim(state, remote, intent).await
+    }
+
+    async fn claim(
+        &self,
+        state: &mut State,
+        remote: &Remote,
+        intent: Intent,
+    ) -> Result<Saved, ShipError> {
+        state.set_claim(Some(intent));
+        state.store(&self.dir)?;
+        let Point { lsn, chain } = remote.from();
+        let mut claim = Claim::new(intent, 0, Point { lsn, chain });
+        while let Some(ask) = claim.ask() {
+            claim.answer(self.requests.answer(ask, None).await?);
+        }
+        // Won or lost, it is over.
+        state.set_claim(None);
+        match claim.outcome() {
+            Some(Claimed::Won { saved, .. }) => {
+                state.set_saved(&saved);
+                state.store(&self.dir)?;
+                Ok(saved)
+            }
+            Some(Claimed::Failed(trouble)) => Err(trouble.into()),
+            _ => {
+                state.store(&self.dir)?;
+                Err(ShipError::Lost)
+            }
+        }
+    }
+
+    async fn resume(&self, saved: Saved) -> Result<Saved, ShipError> {
+        let mut resume = Resume::new(saved);
+        while let Some(ask) = resume.ask() {
+            resume.answer(self.requests.answer(ask, None).await?);
+        }
+        match resume.outcome() {
+            Resumed::At(saved) => Ok(saved),
+            Resumed::Stopped(stop) => Err(ShipError::Stopped(stop)),
+        }
+    }
+}
+
+/// Shows to everybody who has the log open why nothing is shipped.
+pub(super) fn note_stop(shipper: &Shipper, error: &ShipError) {
+    let status = match error {
+        ShipError::Stopped(Stop::Fenced { .. }) | ShipError::Lost => ShipStatus::Fenced,
+        ShipError::Stopped(Stop::Diverged { .. }) => ShipStatus::Diverged,
+        _ => return,
+    };
+    // It is told anyway.
+    let _ = shipper.set_status(status, None);
+}
+
+/// A number that was never used.
+fn nonce() -> u128 {
+    let mut bytes = [0; 16];
+    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    assert_eq!(got, Ok(bytes.len()), "the kernel gives sixteen random bytes at once");
+    u128::from_le_bytes(bytes)
+}

@@ -1,0 +1,150 @@
+//! The file `ship` in the log's directory: what a shipper must know after a crash.
+//!
+//! It is replaced as a whole and durably. It holds no credentials.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::ShipError;
+use crate::decide::{Flight, Intent, Point, Saved};
+use crate::object::{FileMark, Hash, Link};
+
+const NAME: &str = "ship";
+
+/// What is stored. Hashes and the nonces are hexadecimal.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct State {
+    pub(super) version: u32,
+    pub(super) url: String,
+    pub(super) log_id: String,
+    /// The log's epoch when this was stored.
+    pub(super) epoch: u64,
+    /// The number by which the object `log` is known to be this log's own.
+    pub(super) origin: String,
+    pub(super) owned: Option<Owned>,
+    pub(super) claim: Option<StoredIntent>,
+}
+
+/// The generation that is owned.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Owned {
+    generation: u32,
+    nonce: String,
+    lsn: u64,
+    chain: String,
+    flights: Vec<StoredFlight>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct StoredFlight {
+    start: u64,
+    end: u64,
+    content: String,
+    begins_file: bool,
+    file_time: Option<u64>,
+    is_continuation: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct StoredIntent {
+    nonce: String,
+    fork: Option<u64>,
+    only: Option<u32>,
+}
+
+impl State {
+    fn path(dir: &Path) -> PathBuf {
+        dir.join(NAME)
+    }
+
+    /// What is stored; nothing if the log was never shipped.
+    pub(super) fn load(dir: &Path) -> Result<Option<State>, ShipError> {
+        let path = State::path(dir);
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            text => text?,
+        };
+        let bad = |reason: String| ShipError::State { path: path.display().to_string(), reason };
+        let state: State = serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))?;
+        match state.version {
+            1 => Ok(Some(state)),
+            other => Err(bad(format!("it has the version {other}, which is unknown"))),
+        }
+    }
+
+    /// Replaces the file. When this returns, it is durable.
+    pub(super) fn store(&self, dir: &Path) -> Result<(), ShipError> {
+        let path = State::path(dir);
+        let new = dir.join("ship.new");
+        let mut file = File::create(&new)?;
+        file.write_all(&serde_json::to_vec_pretty(self).expect("numbers and text"))?;
+        file.sync_all()?;
+        fs::rename(&new, &path)?;
+        Ok(File::open(dir)?.sync_all()?)
+    }
+
+    pub(super) fn set_saved(&mut self, saved: &Saved) {
+        self.owned = Some(Owned {
+            generation: saved.generation,
+            nonce: format!("{:032x}", saved.nonce),
+            lsn: saved.point.lsn,
+            chain: saved.point.chain.to_string(),
+            flights: saved.flights.iter().map(stored_flight).collect(),
+        });
+    }
+
+    pub(super) fn saved(&self) -> Option<Saved> {
+        let owned = self.owned.as_ref()?;
+        Some(Saved {
+            generation: owned.generation,
+            nonce: u128::from_str_radix(&owned.nonce, 16).ok()?,
+            point: Point { lsn: owned.lsn, chain: hash_of(&owned.chain)? },
+            flights: owned.flights.iter().map(flight).collect::<Option<_>>()?,
+        })
+    }
+
+    pub(super) fn set_claim(&mut self, intent: Option<Intent>) {
+        self.claim = intent.map(|intent| StoredIntent {
+            nonce: format!("{:032x}", intent.nonce),
+            fork: intent.fork,
+            only: intent.only,
+        });
+    }
+
+    pub(super) fn intent(&self) -> Option<Intent> {
+        let claim = self.claim.as_ref()?;
+        let nonce = u128::from_str_radix(&claim.nonce, 16).ok()?;
+        Some(Intent { nonce, fork: claim.fork, only: claim.only })
+    }
+}
+
+fn stored_flight(flight: &Flight) -> StoredFlight {
+    let Link { start, end, file, content } = flight.link;
+    StoredFlight {
+        start,
+        end,
+        content: content.to_string(),
+        begins_file: file.is_some(),
+        file_time: file.and_then(|file| file.time),
+        is_continuation: file.is_some_and(|file| file.is_continuation),
+    }
+}
+
+fn flight(stored: &StoredFlight) -> Option<Flight> {
+    let mark = FileMark { time: stored.file_time, is_continuation: stored.is_continuation };
+    let file = stored.begins_file.then_some(mark);
+    let content = hash_of(&stored.content)?;
+    Some(Flight { link: Link { start: stored.start, end: stored.end, file, content } })
+}
+
+fn hash_of(text: &str) -> Option<Hash> {
+    let mut out = [0; 32];
+    let is_hash = text.len() == 64 && text.is_ascii();
+    for (index, byte) in out.iter_mut().enumerate().filter(|_| is_hash) {
+        *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).ok()?;
+    }
+    is_hash.then_some(Hash(out))
+}

@@ -1,0 +1,10 @@
+//! Ships a Vellum log to object storage, restores it, and reads it from afar.
+//!
+//! `decide` says what is to be done and does nothing: state and event go in, actions come out. The
+//! model in `decide/model/` drives that code through every order of events that it can reach.
+
+pub mod decide;
+pub mod driver;
+pub mod object;
+pub mod read;
+pub mod store;

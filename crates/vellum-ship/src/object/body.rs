@@ -1,0 +1,224 @@
+//! Whole objects: making them, and taking them apart without trust.
+
+use std::io::Read;
+
+use bytes::Bytes;
+
+use super::chain::{Hash, hash};
+use super::header::{HEADER_BYTES, Header, Kind};
+
+/// The most bytes of a log in one chunk.
+pub const CHUNK_BYTES_MAX: u64 = 16 << 20;
+
+/// The most bytes of a log in one merged object.
+pub const MERGED_BYTES_MAX: u64 = 64 << 20;
+
+const MARK_BYTES: usize = 48;
+/// One a second for two weeks, in one segment.
+const MARKS_MAX: u32 = 1 << 20;
+
+const ZSTD_LEVEL: i32 = 3;
+
+/// Why an object is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadObject {
+    /// It ends too early.
+    #[error("it is shorter than it says")]
+    Short,
+    /// It does not begin as objects do.
+    #[error("it is not an object of Vellum")]
+    NotOurs,
+    /// A later version made it.
+    #[error("it has the format version {0}, which this version does not know")]
+    Version(u32),
+    /// The checksum of the header does not fit.
+    #[error("the checksum of its header does not fit")]
+    Checksum,
+    /// A flag that this version does not know.
+    #[error("it has the flags {0:#x}, of which this version does not know all")]
+    Flags(u32),
+    /// A kind that this version does not know.
+    #[error("it is of the kind {0}, which this version does not know")]
+    Kind(u8),
+    /// Bytes of the header that this version does not use are not zero.
+    #[error("it uses a part of the header that this version does not know")]
+    Reserved,
+    /// Positions that cannot be.
+    #[error("its positions contradict each other")]
+    Range,
+    /// The chain does not go through it.
+    #[error("its chain hash does not fit its content")]
+    Chain,
+    /// The bytes are others than the header says.
+    #[error("its bytes have another hash than its header says")]
+    Content,
+    /// More than an object may hold.
+    #[error("it says that it holds more than an object may hold")]
+    TooLarge,
+}
+
+/// The chain at the end of one chunk that a merged object replaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Mark {
+    /// The position behind the chunk.
+    pub end: u64,
+    /// When the chunk was made, in nanoseconds since 1970.
+    pub time: u64,
+    /// The chain behind it.
+    pub after: Hash,
+}
+
+/// An object that can be stored.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// Its header.
+    pub header: Header,
+    /// All of it, header and body.
+    pub bytes: Bytes,
+}
+
+impl Built {
+    fn of(mut header: Header, table: &[u8], body: &[u8]) -> Built {
+        header.stored_bytes = (table.len() + body.len()) as u64;
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + table.len() + body.len());
+        bytes.extend_from_slice(&header.encode());
+        bytes.extend_from_slice(table);
+        bytes.extend_from_slice(body);
+        Built { header, bytes: bytes.into() }
+    }
+}
+
+/// A chunk: `header` says where its bytes belong. They are compressed if that saves a twentieth.
+/// Costs about 2 ms a mebibyte.
+pub fn build(header: Header, raw: &[u8]) -> Built {
+    let header = Header { zstd: false, raw_bytes: raw.len() as u64, ..header };
+    match compressed(raw) {
+        Some(small) => Built::of(Header { zstd: true, ..header }, &[], &small),
+        None => Built::of(header, &[], raw),
+    }
+}
+
+/// A gap.
+pub fn gap(header: Header) -> Built {
+    Built::of(Header { kind: Kind::Gap, content: Hash::default(), ..header }, &[], &[])
+}
+
+/// A seal.
+pub fn seal(header: Header) -> Built {
+    Built::of(Header { kind: Kind::Seal, ..header }, &[], &[])
+}
+
+/// A closed marker.
+pub fn closed(header: Header) -> Built {
+    Built::of(Header { kind: Kind::Closed, ..header }, &[], &[])
+}
+
+/// A merged object.
+pub fn merged(header: Header, marks: &[Mark], raw: &[u8]) -> Built {
+    let mut table = Vec::with_capacity(marks.len() * MARK_BYTES);
+    for mark in marks {
+        table.extend_from_slice(&mark.end.to_le_bytes());
+        table.extend_from_slice(&mark.time.to_le_bytes());
+        table.extend_from_slice(&mark.after.0);
+    }
+    let count = u32::try_from(marks.len()).expect("marks are bounded by the chunks of a segment");
+    let header = Header {
+        kind: Kind::Merged,
+        marks: count,
+        zstd: false,
+        raw_bytes: raw.len() as u64,
+        ..header
+    };
+    match compressed(raw) {
+        Some(small) => Built::of(Header { zstd: true, ..header }, &table, &small),
+        None => Built::of(header, &table, raw),
+    }
+}
+
+fn compressed(raw: &[u8]) -> Option<Vec<u8>> {
+    let small = zstd::bulk::compress(raw, ZSTD_LEVEL).ok()?;
+    (small.len() < raw.len() - raw.len() / 20).then_some(small)
+}
+
+/// The marks of a merged object, whose first bytes these are.
+pub fn marks(header: &Header, bytes: &[u8]) -> Result<Vec<Mark>, BadObject> {
+    if header.marks > MARKS_MAX {
+        return Err(BadObject::TooLarge);
+    }
+    let end = HEADER_BYTES + header.marks as usize * MARK_BYTES;
+    let table = bytes.get(HEADER_BYTES..end).ok_or(BadObject::Short)?;
+    let marks: Vec<Mark> = table.chunks_exact(MARK_BYTES).map(mark).collect();
+    let ends = || std::iter::once(header.start).chain(marks.iter().map(|mark| mark.end));
+    let is_rising = ends().zip(ends().skip(1)).all(|(before, after)| before < after);
+    let last = marks.last().map(|mark| (mark.end, mark.after));
+    match is_rising && last == Some((header.end, header.after)) {
+        true => Ok(marks),
+        false => Err(BadObject::Range),
+    }
+}
+
+fn mark(bytes: &[u8]) -> Mark {
+    let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|index| bytes[at + index]));
+    let after = Hash(std::array::from_fn(|index| bytes[16 + index]));
+    Mark { end: number(0), time: number(8), after }
+}
+
+/// The header and the bytes of the log that an object holds: checksum, length, content hash and the
+/// chain of a merged object are verified. A body that unpacks to more than the header's range is
+/// refused before more than that is held. Nothing is known of the object's place: the caller compares
+/// `header.key()` and `header.before` with what it expects.
+pub fn open(object: &[u8]) -> Result<(Header, Vec<u8>), BadObject> {
+    let header = Header::decode(object)?;
+    let is_whole = (object.len() - HEADER_BYTES) as u64 == header.stored_bytes;
+    if !is_whole {
+        return Err(BadObject::Short);
+    }
+    match header.kind {
+        Kind::Chunk => Ok((header, unpacked(&header, &object[HEADER_BYTES..], CHUNK_BYTES_MAX)?)),
+        Kind::Merged => open_merged(header, object),
+        _ => Ok((header, Vec::new())),
+    }
+}
+
+fn open_merged(header: Header, object: &[u8]) -> Result<(Header, Vec<u8>), BadObject> {
+    let marks = marks(&header, object)?;
+    let body = &object[HEADER_BYTES + marks.len() * MARK_BYTES..];
+    let raw = unpacked(&header, body, MERGED_BYTES_MAX)?;
+    let mut chain = header.before;
+    let mut start = header.start;
+    for mark in marks {
+        // The last chunk may have fewer bytes than positions.
+        let at = |lsn: u64| ((lsn - header.start) as usize).min(raw.len());
+        let file = header.file.filter(|_| start == header.start);
+        let content = hash(&raw[at(start)..at(mark.end)]);
+        chain = super::Link { start, end: mark.end, file, content }.after(chain);
+        if chain != mark.after {
+            return Err(BadObject::Chain);
+        }
+        start = mark.end;
+    }
+    Ok((header, raw))
+}
+
+fn unpacked(header: &Header, body: &[u8], most: u64) -> Result<Vec<u8>, BadObject> {
+    let want = header.raw_bytes;
+    if want > most {
+        return Err(BadObject::TooLarge);
+    }
+    let raw = match header.zstd {
+        true => decompressed(body, want)?,
+        false => body.to_vec(),
+    };
+    match raw.len() as u64 == want && hash(&raw) == header.content {
+        true => Ok(raw),
+        false => Err(BadObject::Content),
+    }
+}
+
+fn decompressed(body: &[u8], want: u64) -> Result<Vec<u8>, BadObject> {
+    let mut raw = Vec::with_capacity(want as usize);
+    let decoder = zstd::stream::read::Decoder::new(body).map_err(|_| BadObject::Content)?;
+    // One byte more than it may hold: enough to see that there is more.
+    decoder.take(want + 1).read_to_end(&mut raw).map_err(|_| BadObject::Content)?;
+    Ok(raw)
+}

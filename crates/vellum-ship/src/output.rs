@@ -1,0 +1,72 @@
+//! The two ways out: data on standard output, talk on standard error.
+
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// How often a line of progress changes.
+const RHYTHM: Duration = Duration::from_millis(200);
+
+/// Says something on standard error. If that is closed, nobody wants to hear it.
+pub(crate) fn say(text: impl fmt::Display) {
+    let _ = writeln!(io::stderr(), "vellum: {text}");
+}
+
+/// Prints a line of data.
+pub(crate) fn print(text: impl fmt::Display) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{text}").and_then(|()| out.flush())
+}
+
+/// Bytes for people.
+pub(crate) fn bytes(count: u64) -> String {
+    let units = ["KiB", "MiB", "GiB", "TiB"];
+    let mut size = count as f64;
+    let mut unit = "bytes";
+    for next in units {
+        if size < 1024.0 {
+            break;
+        }
+        (size, unit) = (size / 1024.0, next);
+    }
+    if unit == "bytes" { format!("{count} bytes") } else { format!("{size:.1} {unit}") }
+}
+
+/// How far a command has come, on a terminal.
+pub(crate) struct Bar {
+    begun: Instant,
+    shown: Option<Instant>,
+    is_terminal: bool,
+}
+
+impl Bar {
+    pub(crate) fn new() -> Bar {
+        let is_terminal = io::stderr().is_terminal();
+        Bar { begun: Instant::now(), shown: None, is_terminal }
+    }
+
+    /// Shows how many bytes of how many are done.
+    pub(crate) fn show(&mut self, done: u64, all: u64) {
+        let is_soon = self.shown.is_some_and(|shown| shown.elapsed() < RHYTHM);
+        if !self.is_terminal || is_soon {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let share = done.saturating_mul(100) / all.max(1);
+        let rate = done as f64 / self.begun.elapsed().as_secs_f64().max(0.001);
+        let rate = bytes(rate as u64);
+        let _ = write!(
+            io::stderr(),
+            "\r\x1b[K{share:>3} %  {} of {}  {rate}/s",
+            bytes(done),
+            bytes(all)
+        );
+    }
+
+    /// Takes the line away.
+    pub(crate) fn finish(&mut self) {
+        if self.shown.take().is_some() {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}

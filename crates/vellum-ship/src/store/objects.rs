@@ -1,0 +1,243 @@
+//! A store behind the crate `object_store`: three clouds, and directories.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::TryStreamExt;
+use object_store::path::Path;
+use object_store::{
+    Error, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload,
+};
+
+use super::{Meta, PutOutcome, Store, StoreError, StoreErrorKind};
+
+/// What a request may take whatever its size.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The slowest link that is waited for, in bytes a second.
+const SLOWEST: u64 = 256 << 10;
+/// The largest object that is ever read: what merging makes, and room.
+pub const MAX_OBJECT: u64 = 80 << 20;
+
+/// How long a request of so many bytes may take.
+pub(super) fn patience(bytes: u64) -> Duration {
+    PATIENCE + Duration::from_secs(bytes / SLOWEST)
+}
+
+/// A store of `object_store`, below a prefix.
+pub(super) struct Objects {
+    store: Box<dyn ObjectStore>,
+    prefix: String,
+    /// The directory that the store is, if it is one.
+    directory: Option<PathBuf>,
+}
+
+impl Objects {
+    pub(super) fn new(
+        store: Box<dyn ObjectStore>,
+        prefix: String,
+        directory: Option<PathBuf>,
+    ) -> Objects {
+        Objects { store, prefix, directory }
+    }
+
+    fn path(&self, key: &str) -> Path {
+        Path::from(format!("{}/{key}", self.prefix))
+    }
+
+    fn meta(&self, meta: ObjectMeta) -> Option<Meta> {
+        let key = meta.location.as_ref().strip_prefix(&self.prefix)?.trim_start_matches('/');
+        let modified = SystemTime::from(meta.last_modified);
+        Some(Meta { key: key.to_string(), size: meta.size, modified })
+    }
+
+    /// Reads no more than `most` bytes.
+    async fn read(
+        &self,
+        key: &str,
+        most: u64,
+        options: GetOptions,
+    ) -> Result<Option<Bytes>, StoreError> {
+        let read = async {
+            let result = self.store.get_opts(&self.path(key), options).await?;
+            let bytes = result.range.end - result.range.start;
+            if bytes > most {
+                return Ok(Err(StoreError::new(StoreErrorKind::Other, too_large(key, bytes))));
+            }
+            result.bytes().await.map(Ok)
+        };
+        match in_time(most, read).await? {
+            Ok(bytes) => bytes.map(Some),
+            Err(error) => absent(error, None),
+        }
+    }
+
+    /// A process that was killed between the name and its sync left a name that a power cut may
+    /// take back. The one that finds it makes it durable before it relies on it.
+    async fn sync_name(&self, key: &str) -> Result<(), StoreError> {
+        let Some(directory) = &self.directory else { return Ok(()) };
+        let path = directory.join(key);
+        let synced = tokio::task::spawn_blocking(move || {
+            path.ancestors()
+                .skip(1)
+                .take(4)
+                .try_for_each(|parent| std::fs::File::open(parent)?.sync_all())
+        });
+        let synced = synced.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        synced.map_err(|error| StoreError::new(StoreErrorKind::Transient, error.to_string()))
+    }
+}
+
+fn too_large(key: &str, bytes: u64) -> String {
+    format!("{key} has {bytes} bytes; no object of a log has more than {MAX_OBJECT}")
+}
+
+/// Ends the request after the time that its size allows.
+async fn in_time<T>(
+    bytes: u64,
+    request: impl Future<Output = object_store::Result<T>>,
+) -> Result<object_store::Result<T>, StoreError> {
+    let limit = patience(bytes);
+    tokio::time::timeout(limit, request).await.map_err(|_| {
+        let text = format!("no answer within {} s", limit.as_secs());
+        StoreError::new(StoreErrorKind::Transient, text)
+    })
+}
+
+/// What is absent is no error.
+fn absent<T>(error: Error, nothing: T) -> Result<T, StoreError> {
+    match error {
+        Error::NotFound { .. } if !names_a_missing_bucket(&error) => Ok(nothing),
+        error => Err(convert(&error)),
+    }
+}
+
+/// The codes with which S3, GCS and Azure say that it is the bucket that is missing.
+fn names_a_missing_bucket(error: &Error) -> bool {
+    let text = text_of(error);
+    ["NoSuchBucket", "ContainerNotFound"].iter().any(|code| text.contains(code))
+}
+
+/// The text of an error and of everything below it that it does not repeat.
+fn text_of(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let below = error.to_string();
+        if !text.contains(&below) {
+            text = format!("{text}: {below}");
+        }
+        source = error.source();
+    }
+    text
+}
+
+fn convert(error: &Error) -> StoreError {
+    let text = text_of(error);
+    StoreError::new(kind_of(error, &text), &text)
+}
+
+fn kind_of(error: &Error, text: &str) -> StoreErrorKind {
+    match error {
+        _ if names_a_missing_bucket(error) => StoreErrorKind::NoBucket,
+        Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => StoreErrorKind::Denied,
+        // What could not be asked of whoever gives out credentials; it may be a busy server as
+        // well.
+        Error::Generic { .. } if has_status(text, "40") => StoreErrorKind::Other,
+        Error::Generic { store: "LocalFileSystem", .. } => local_kind(error),
+        Error::Generic { .. } | Error::JoinError { .. } => StoreErrorKind::Transient,
+        _ => StoreErrorKind::Other,
+    }
+}
+
+/// Whether the server answered with a status that begins with these digits.
+fn has_status(text: &str, digits: &str) -> bool {
+    text.contains(&format!("status code: {digits}"))
+}
+
+/// A directory may be denied, and may come back, as a mount does; a full disk may be emptied.
+fn local_kind(error: &Error) -> StoreErrorKind {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<std::io::Error>() {
+            return match error.kind() {
+                std::io::ErrorKind::PermissionDenied => StoreErrorKind::Denied,
+                _ => StoreErrorKind::Transient,
+            };
+        }
+        cause = error.source();
+    }
+    StoreErrorKind::Other
+}
+
+#[async_trait]
+impl Store for Objects {
+    async fn create(&self, key: &str, body: Bytes) -> Result<PutOutcome, StoreError> {
+        let (bytes, path) = (body.len() as u64, self.path(key));
+        let put = self.store.put_opts(&path, PutPayload::from(body), PutMode::Create.into());
+        match in_time(bytes, put).await? {
+            Ok(_) => Ok(PutOutcome::Created),
+            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
+                self.sync_name(key).await?;
+                Ok(PutOutcome::Exists)
+            }
+            Err(error) => Err(convert(&error)),
+        }
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Bytes>, StoreError> {
+        self.read(key, MAX_OBJECT, GetOptions::default()).await
+    }
+
+    async fn get_range(&self, key: &str, range: Range<u64>) -> Result<Option<Bytes>, StoreError> {
+        let most = range.end.saturating_sub(range.start);
+        let options = GetOptions { range: Some(GetRange::Bounded(range)), ..Default::default() };
+        self.read(key, most, options).await
+    }
+
+    async fn head(&self, key: &str) -> Result<Option<Meta>, StoreError> {
+        match in_time(0, self.store.head(&self.path(key))).await? {
+            Ok(meta) => Ok(self.meta(meta)),
+            Err(error) => absent(error, None),
+        }
+    }
+
+    async fn list(&self, prefix: &str, after: Option<&str>) -> Result<Vec<Meta>, StoreError> {
+        let folder = prefix.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let folder = self.path(folder);
+        let listed = match after {
+            Some(after) => self.store.list_with_offset(Some(&folder), &self.path(after)),
+            None => self.store.list(Some(&folder)),
+        };
+        let listed: Vec<ObjectMeta> = match listed.try_collect().await {
+            Ok(listed) => listed,
+            Err(error) => return absent(error, Vec::new()),
+        };
+        let found = listed.into_iter().filter_map(|meta| self.meta(meta));
+        let mut found: Vec<Meta> = found.filter(|meta| meta.key.starts_with(prefix)).collect();
+        found.sort_by(|a, b| a.key.cmp(&b.key));
+        Ok(found)
+    }
+
+    async fn folders(&self, folder: &str) -> Result<Vec<String>, StoreError> {
+        let folder = self.path(folder);
+        let listed = self.store.list_with_delimiter(Some(&folder));
+        let listed = match in_time(0, listed).await? {
+            Ok(listed) => listed.common_prefixes,
+            Err(error) => return absent(error, Vec::new()),
+        };
+        let mut names: Vec<String> =
+            listed.iter().filter_map(|path| Some(path.filename()?.to_string())).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    async fn delete(&self, key: &str) -> Result<(), StoreError> {
+        match in_time(0, self.store.delete(&self.path(key))).await? {
+            Ok(()) => Ok(()),
+            Err(error) => absent(error, ()),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What every store has to do, on each of them: memory, directories, and the servers that
+//! `make ship-servers` installs.
+
+mod bad;
+mod contract;
+mod faults;
+mod files;
+mod server;
+mod servers;

@@ -1,0 +1,94 @@
+//! Servers that speak the language of a cloud, on loopback, each for one test.
+
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use vellum_ship::store::{self, Store};
+use vellum_skip::skip;
+
+pub(crate) const USER: &str = "vellumtest";
+pub(crate) const SECRET: &str = "vellum-test-secret";
+/// Starting one takes seconds where everything runs at once.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server; ends with this value.
+pub(crate) struct Server {
+    process: Child,
+    pub(crate) port: u16,
+    _directory: tempfile::TempDir,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Where `make ship-servers` installs.
+fn tools() -> PathBuf {
+    // The tests are in target/ship/debug/deps.
+    let test = std::env::current_exe().unwrap();
+    let target = test.ancestors().find(|above| above.ends_with("ship")).and_then(Path::parent);
+    target.map(|target| target.join("tools")).unwrap_or_default()
+}
+
+/// Starts the program on a free port, if it is installed.
+pub(crate) fn start(
+    program: &str,
+    arguments: impl Fn(u16, &Path) -> Vec<String>,
+) -> Option<Server> {
+    let path = tools().join(program);
+    if !path.exists() {
+        skip(format!("{} is missing: make ship-servers", path.display()));
+        return None;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let process = Command::new(path)
+        .args(arguments(port, directory.path()))
+        .env("ROOT_ACCESS_KEY", USER)
+        .env("ROOT_SECRET_KEY", SECRET)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut server = Server { process, port, _directory: directory };
+    server.wait_ready();
+    Some(server)
+}
+
+impl Server {
+    fn wait_ready(&mut self) {
+        let deadline = Instant::now() + PATIENCE;
+        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            assert!(self.process.try_wait().unwrap().is_none(), "the server has ended");
+            assert!(Instant::now() < deadline, "the server does not listen");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub(crate) fn s3(&self, url: &str, secret: &str) -> std::sync::Arc<dyn Store> {
+        let endpoint = format!("http://127.0.0.1:{}", self.port);
+        let pairs = [
+            ("AWS_ENDPOINT_URL", endpoint.as_str()),
+            ("AWS_ALLOW_HTTP", "true"),
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_ACCESS_KEY_ID", USER),
+            ("AWS_SECRET_ACCESS_KEY", secret),
+        ];
+        store::open_with(url, &pairs.map(|(name, value)| (name.into(), value.into()))).unwrap()
+    }
+}
+
+/// The gateway of versity, with an empty bucket.
+pub(crate) fn versitygw() -> Option<Server> {
+    start("bin/versitygw", |port, directory| {
+        std::fs::create_dir(directory.join("bucket")).unwrap();
+        let root = directory.display().to_string();
+        ["--port", &format!("127.0.0.1:{port}"), "posix", &root].map(String::from).to_vec()
+    })
+}

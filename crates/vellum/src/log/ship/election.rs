@@ -1,0 +1,80 @@
+//! Who ships: the process that holds the lock on a byte of `lock`.
+//!
+//! **If the process dies here**: the kernel releases the lock. A forked child has no copy of it.
+
+use std::os::fd::OwnedFd;
+
+use rustix::fs::OFlags;
+use rustix::io::{self, Errno};
+
+use crate::Result;
+use crate::error::OsResult;
+use crate::log::core::Core;
+use crate::log::names::LOCK_NAME;
+use crate::shared::participants::{self, Owner, SHIPPER_BYTE, Standing};
+use crate::shared::primitive::Ordering;
+use crate::sys::inherited::Kept;
+use crate::sys::lock::{self, Kind};
+
+/// The right to ship, held until dropped.
+pub(super) struct Elected {
+    file: Kept,
+}
+
+impl Elected {
+    /// Takes the right to ship; `None` where another one has it.
+    pub(super) fn take(core: &Core) -> Result<Option<Elected>> {
+        let path = core.dir.join(LOCK_NAME);
+        let take = || {
+            let file = Kept::open(&core.dir, &path)?;
+            let fd = file.fd().ok_or(Errno::BADF)?;
+            let is_mine = lock::try_lock(fd, SHIPPER_BYTE, Kind::Exclusive)?;
+            io::Result::Ok(is_mine.then_some(Elected { file }))
+        };
+        take().or_os("take the shipper's lock on", &path)
+    }
+
+    /// Whether this process has it: a forked child of the one that took it has not.
+    pub(super) fn is_mine(&self) -> bool {
+        self.file.fd().is_some()
+    }
+}
+
+impl Core {
+    /// Whether some process ships the log. Where that cannot be found out, one does.
+    pub(super) fn is_shipped_by_somebody(&self) -> bool {
+        if let Ok(writer) = self.writer() {
+            // Another open file than the one that holds the lock, in the shipper itself too.
+            let held = lock::is_held_by_another(writer.attachment.lock_file(), SHIPPER_BYTE);
+            return held != Ok(false);
+        }
+        match self.shipper_lock_file() {
+            Some(file) => lock::is_held_by_another(&file, SHIPPER_BYTE) != Ok(false),
+            None => self.is_holder_there(),
+        }
+    }
+
+    /// The process that ships, where it can be seen.
+    pub(super) fn shipper_pid(&self) -> Option<u32> {
+        let seen = |file: OwnedFd| lock::holders(file, SHIPPER_BYTE).into_iter().next();
+        self.shipper_lock_file().and_then(seen).or_else(|| {
+            let place = participants::place_of(self.words(), self.noted_shipper()?)?;
+            Some(participants::incarnation(place).pid)
+        })
+    }
+
+    /// For who may not open the file with the locks: what the words and `/proc` tell.
+    fn is_holder_there(&self) -> bool {
+        let standing = |holder| self.outsider().standing(holder);
+        self.noted_shipper().is_some_and(|holder| standing(holder) != Standing::Gone)
+    }
+
+    fn noted_shipper(&self) -> Option<Owner> {
+        let word = self.words().ship.holder.load(Ordering::Acquire);
+        (word != 0).then(|| Owner::from_word(word))
+    }
+
+    fn shipper_lock_file(&self) -> Option<OwnedFd> {
+        self.dir.open_file(&self.dir.join(LOCK_NAME), OFlags::RDONLY).ok()
+    }
+}

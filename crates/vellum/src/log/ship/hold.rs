@@ -1,0 +1,40 @@
+//! What the log keeps for the shipper: from a named cursor on, also while no shipper runs.
+
+use std::sync::Arc;
+
+use crate::log::core::Core;
+use crate::log::cursors::cursor::{Cursor, CursorHold};
+use crate::{Lsn, Result};
+
+/// The cursor of the shipper. A user's own cursor may be called `shipper`.
+const NAME: &str = "vellum-ship";
+
+impl Core {
+    /// From where on records are kept for the shipper, if they are.
+    pub(super) fn held_for_shipper(&self) -> Result<Option<Lsn>> {
+        let entries = self.cursor_entries()?.into_iter().map(|(_, entry)| entry);
+        let mut ours = entries.filter(|entry| entry.name == NAME && entry.holds);
+        Ok(ours.next().map(|entry| self.within(entry).lsn))
+    }
+}
+
+/// Keeps the records from `from` on, or from where they are kept already, but no more than
+/// `max_bytes`. The cursor is owned as long as what is returned lives.
+pub(super) fn hold(core: &Arc<Core>, from: Lsn, max_bytes: Option<u64>) -> Result<Cursor> {
+    let cursor = Cursor::open(Arc::clone(core), NAME, from)?;
+    cursor.own()?;
+    cursor.skip_overrun()?;
+    let hold = max_bytes.map_or_else(CursorHold::new, |bytes| CursorHold::new().max_bytes(bytes));
+    cursor.hold(hold)?;
+    Ok(cursor)
+}
+
+/// Keeps nothing for the shipper any more; false if nothing was kept.
+pub(crate) fn detach(core: &Arc<Core>) -> Result<bool> {
+    core.writer()?;
+    if !core.cursor_entries()?.iter().any(|(_, entry)| entry.name == NAME) {
+        return Ok(false);
+    }
+    Cursor::open(Arc::clone(core), NAME, Lsn::ZERO)?.remove()?;
+    Ok(true)
+}

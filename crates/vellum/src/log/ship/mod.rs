@@ -1,0 +1,12 @@
+//! What the log gives to the process that ships it to another machine, and to those who wait for
+//! that. The log itself sends nothing.
+
+pub(crate) mod decode;
+mod election;
+pub(crate) mod hold;
+pub(crate) mod raw;
+pub(crate) mod restore;
+pub(crate) mod shape;
+pub(crate) mod shipper;
+pub(crate) mod state;
+pub(crate) mod wait;

@@ -1,0 +1,262 @@
+//! Reading the bytes of the log as they are on its device, below what is durable.
+//!
+//! Frames are verified on the way, so that a bad disk does not become a bad backup.
+
+use std::sync::Arc;
+
+use crate::format::frame::{HEADER_LEN, Header, Kind, frame_len};
+use crate::log::core::Core;
+use crate::log::framed::frames::{self, Found};
+use crate::log::framed::starts;
+use crate::log::window::Window;
+use crate::segment::listing::Listing;
+use crate::shared::commit;
+use crate::{Error, ErrorKind, Layout, Lsn, Result};
+
+/// A record longer than this is verified piece by piece.
+const LONG: u64 = 1 << 20;
+/// How large such a piece is.
+const STEP: u64 = 256 << 10;
+
+/// Bytes of the log as they are on its device ([`Shipper::read`](crate::Shipper::read)).
+///
+/// They are the first `len` of the buffer, and have the positions from the one that was read from.
+/// The positions behind them, up to `next`, hold nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Piece {
+    /// How many bytes were read.
+    pub len: usize,
+    /// Where the next piece starts. Behind the end of the segment, the start of the next one.
+    pub next: Lsn,
+    /// Whether a log that is restored up to `next` ends with a whole record.
+    pub is_whole: bool,
+    /// The segment that they are in. A piece is in one segment.
+    pub segment: PieceSegment,
+}
+
+/// A segment of which a piece was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PieceSegment {
+    /// Its first position.
+    pub start: Lsn,
+    /// End of its positions: start of the next one.
+    pub end: Lsn,
+    /// In a text log, the time in the name of its file, in seconds since 1970, where it has one.
+    pub file_time: Option<u64>,
+    /// In a text log, whether the file continues the one before it.
+    pub is_continuation: bool,
+    /// In a text log, whether the file is gone: positions up to `next` are lost.
+    pub is_lost: bool,
+}
+
+/// Where reading is, and what is known of what follows.
+pub(super) struct Raw {
+    core: Arc<Core>,
+    window: Window,
+    /// Where the last piece ended.
+    at: Lsn,
+    /// Everything before this is verified; a frame ends here, behind `at` or at it.
+    verified: Lsn,
+    /// End of the batch that `verified` is in, or something before.
+    batch_end: Lsn,
+}
+
+impl Raw {
+    pub(super) fn new(core: Arc<Core>) -> Raw {
+        let window = Window::new(Arc::clone(&core));
+        Raw { core, window, at: Lsn::ZERO, verified: Lsn::ZERO, batch_end: Lsn::ZERO }
+    }
+
+    /// Reads one piece from `from` on.
+    pub(super) fn read(&mut self, from: Lsn, buf: &mut [u8]) -> Result<Piece> {
+        let durable = commit::durable(&self.core.words().commits);
+        if from > durable {
+            let message = format!("{from} cannot be shipped: the log is durable up to {durable}");
+            return Err(self.error(ErrorKind::OutOfRange, message, from));
+        }
+        let read = match self.core.geometry.layout {
+            Layout::Framed => self.frames(from, buf, durable),
+            Layout::Text => self.text(from, buf, durable),
+        };
+        // Files can go under a reader whose log holds nothing back for it.
+        let begin = self.first_kept();
+        if from < begin {
+            let message =
+                format!("{from} was removed before it was shipped: the log begins at {begin}");
+            return Err(self.error(ErrorKind::Trimmed, message, from));
+        }
+        read
+    }
+
+    fn first_kept(&self) -> Lsn {
+        match self.core.geometry.layout {
+            Layout::Framed => self.core.begin(),
+            Layout::Text => self.core.segment_of(self.core.begin()),
+        }
+    }
+
+    fn frames(&mut self, from: Lsn, buf: &mut [u8], durable: Lsn) -> Result<Piece> {
+        let segment = self.segment(from);
+        let room = Lsn::new(from.get().saturating_add(buf.len() as u64));
+        let limit = room.min(durable).min(segment.end);
+        if from != self.at || from < self.first_kept() {
+            self.go_to(from, durable)?;
+        }
+        let (end, is_whole) = self.verify(from, limit, durable)?;
+        let len = self.copy(from, end, buf)?;
+        self.at = end;
+        Ok(Piece { len, next: end, is_whole, segment })
+    }
+
+    /// Verifies frames up to `limit` at least; returns where the last whole record or batch ends
+    /// before that, and that it does; or `limit`, where none ends.
+    fn verify(&mut self, from: Lsn, limit: Lsn, durable: Lsn) -> Result<(Lsn, bool)> {
+        let mut whole = None;
+        loop {
+            let is_end = self.verified > from && self.verified >= self.batch_end;
+            if is_end && self.verified <= limit {
+                whole = Some(self.verified);
+            }
+            if self.verified >= limit {
+                return Ok(whole.map_or((limit, false), |end| (end, true)));
+            }
+            self.verify_next(durable)?;
+        }
+    }
+
+    /// Verifies the frame at `verified`; steps into a batch.
+    fn verify_next(&mut self, durable: Lsn) -> Result<()> {
+        let lsn = self.verified;
+        match self.look(lsn, durable)? {
+            Found::Frame { kind, payload_len, next } => {
+                if kind == Kind::Batch {
+                    self.batch_end = Lsn::new(next.get() + payload_len);
+                }
+                self.verified = next;
+                Ok(())
+            }
+            Found::Unwritten => Err(self.damage(lsn, "nothing was written here")),
+            Found::Invalid(reason) => Err(self.damage(lsn, reason)),
+        }
+    }
+
+    /// Finds the frame that `from` is in.
+    fn go_to(&mut self, from: Lsn, durable: Lsn) -> Result<()> {
+        self.window.forget();
+        (self.verified, self.batch_end) = (from, Lsn::ZERO);
+        if from >= durable || matches!(self.look(from, durable)?, Found::Frame { .. }) {
+            return Ok(());
+        }
+        self.verified = starts::start_before(&self.core, &mut self.window, from)?;
+        while self.verified < from {
+            self.verify_next(durable)?;
+        }
+        Ok(())
+    }
+
+    /// What is at `lsn`; a long record does not have to fit into memory.
+    fn look(&mut self, lsn: Lsn, limit: Lsn) -> Result<Found> {
+        let head = self.window.fetch(lsn, HEADER_LEN as u64, limit)?;
+        let Ok(head) = <[u8; HEADER_LEN]>::try_from(head) else { return Ok(Found::Unwritten) };
+        let header = Header::from_bytes(head);
+        let is_long = u64::from(header.length) > LONG
+            && lsn.get() + header.frame_len() <= limit.get()
+            && self.core.codec.kind_by_header(lsn, header).is_none();
+        match is_long {
+            true => self.look_at_long(lsn, header, limit),
+            false => frames::look(&self.core, &mut self.window, lsn, limit),
+        }
+    }
+
+    fn look_at_long(&mut self, lsn: Lsn, header: Header, limit: Lsn) -> Result<Found> {
+        let payload_len = u64::from(header.length);
+        let mut check = self.core.codec.check(lsn, header.length);
+        let mut done = 0;
+        while done < payload_len {
+            let at = Lsn::new(lsn.get() + HEADER_LEN as u64 + done);
+            let bytes = self.window.fetch(at, STEP.min(payload_len - done), limit)?;
+            if bytes.is_empty() {
+                return Ok(Found::Invalid("the file ends in the middle of the record"));
+            }
+            check.update(bytes);
+            done += bytes.len() as u64;
+        }
+        let next = Lsn::new(lsn.get() + frame_len(payload_len));
+        Ok(check
+            .kind(header)
+            .map_or(Found::Invalid("the record does not match its checksum"), |kind| {
+                Found::Frame { kind, payload_len, next }
+            }))
+    }
+
+    fn text(&mut self, from: Lsn, buf: &mut [u8], durable: Lsn) -> Result<Piece> {
+        let mut segment = self.segment(from);
+        let is_closed = durable >= segment.end;
+        let Some(data_end) = self.data_end(&mut segment, durable)? else {
+            return Ok(Piece { len: 0, next: segment.end, is_whole: true, segment });
+        };
+        let room = Lsn::new(from.get().saturating_add(buf.len() as u64));
+        let limit = room.min(data_end).max(from);
+        let mut len = self.copy(from, limit, buf)?;
+        if limit < data_end {
+            len = memchr::memrchr(b'\n', &buf[..len]).map_or(len, |at| at + 1);
+        }
+        let mut next = Lsn::new(from.get() + len as u64);
+        if next >= data_end && is_closed {
+            next = segment.end;
+        }
+        let is_whole = next == durable || next == segment.end && data_end < segment.end;
+        Ok(Piece { len, next, is_whole, segment })
+    }
+
+    /// Where the text of a segment ends, as far as it is durable; `None` if its file is gone.
+    fn data_end(&mut self, segment: &mut PieceSegment, durable: Lsn) -> Result<Option<Lsn>> {
+        let listing = Listing::read(&self.core.dir)?;
+        let Some(file) = listing.get(segment.start) else {
+            segment.is_lost = true;
+            return Ok((durable <= segment.start).then_some(durable));
+        };
+        (segment.file_time, segment.is_continuation) = (file.time, file.is_continuation);
+        if durable < segment.end {
+            return Ok(Some(durable));
+        }
+        let len = self.window.segment_data_len(segment.start)?;
+        Ok(Some(Lsn::new(segment.start.get() + len)))
+    }
+
+    fn segment(&self, from: Lsn) -> PieceSegment {
+        let (start, end) = (self.core.segment_of(from), self.core.segment_end(from));
+        PieceSegment { start, end, file_time: None, is_continuation: false, is_lost: false }
+    }
+
+    /// Copies the bytes from `from` to `end` into `buf`.
+    fn copy(&mut self, from: Lsn, end: Lsn, buf: &mut [u8]) -> Result<usize> {
+        let len = (end.get() - from.get()) as usize;
+        let mut done = 0;
+        while done < len {
+            let at = Lsn::new(from.get() + done as u64);
+            let bytes = self.window.fetch(at, STEP.min((len - done) as u64), end)?;
+            if bytes.is_empty() {
+                return Err(self.damage(at, "the file ends before what is durable"));
+            }
+            buf[done..done + bytes.len()].copy_from_slice(bytes);
+            done += bytes.len();
+        }
+        Ok(len)
+    }
+
+    fn damage(&self, lsn: Lsn, reason: &str) -> Error {
+        let first = self.core.segment_of(lsn);
+        let header_len = crate::format::segment::header_len(self.core.geometry.layout);
+        let offset = header_len + (lsn.get() - first.get());
+        let message = format!("{reason}: position {lsn}, byte {offset} of the file; not shipped");
+        let path = self.core.segment_path(first);
+        Error::new(ErrorKind::Corrupt, message).at_path(&path).at_lsn(lsn)
+    }
+
+    fn error(&self, kind: ErrorKind, message: String, lsn: Lsn) -> Error {
+        Error::new(kind, message).at_path(&self.core.dir).at_lsn(lsn)
+    }
+}

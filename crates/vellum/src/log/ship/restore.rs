@@ -1,0 +1,385 @@
+//! Making a log again from what was shipped.
+//!
+//! The segments are written in their order. Until they are all on the device, the directory holds
+//! the file `restoring` and no geometry file: `open` refuses it, and [`Restorer::resume`] goes on.
+//! What is written then is opened by ordinary recovery, as a log that has lost its control file.
+//!
+//! **If the process dies here**: all segments but the newest are on the device; the newest one is
+//! written again from its start.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use zerocopy::IntoBytes;
+
+use crate::error::OsResult;
+use crate::format::frame::{ALIGNMENT, Codec};
+use crate::format::segment::{HEADER_LEN, SegmentHeader, file_name, header_len, text_file_name};
+use crate::log::control::{name_geometry, sync_log_names};
+use crate::log::create::make_directory;
+use crate::log::identity::fork_step;
+use crate::log::names::{RESTORING_NAME, UNFINISHED_CONTROL_NAME};
+use crate::log::open::open_directory;
+use crate::log::ship::shape::LogShape;
+use crate::segment::listing::Listing;
+use crate::segment::names;
+use crate::segment::rights::Rights;
+use crate::sys::file::ZEROS_BYTES_MAX;
+use crate::sys::{self, Dir};
+use crate::{Error, ErrorKind, Fill, Layout, Lsn, Result};
+
+/// How a log is restored.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RestoreOptions {
+    /// Permission bits of the files, less the umask. Default: 0666.
+    pub mode: Option<u32>,
+    /// Whether the log goes on to remove old files by its rules. Default: no, because that would
+    /// remove what was just restored. Rules of rotation are kept.
+    pub keeps_retention: bool,
+}
+
+impl RestoreOptions {
+    /// The defaults.
+    pub fn new() -> RestoreOptions {
+        RestoreOptions::default()
+    }
+}
+
+/// The file of a text log that what is written next belongs to ([`Restorer::file`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileName {
+    /// First position of its segment.
+    pub start: Lsn,
+    /// The time in its name, in seconds since 1970; `None` for a file of an earlier version.
+    pub time: Option<u64>,
+    /// Whether it continues the file before.
+    pub is_continuation: bool,
+}
+
+impl FileName {
+    /// The file of the segment at `start`.
+    pub fn new(start: Lsn, time: Option<u64>, is_continuation: bool) -> FileName {
+        FileName { start, time, is_continuation }
+    }
+}
+
+/// Writes a log again, in an empty directory, from its [shape](LogShape) and its bytes.
+pub struct Restorer {
+    dir: Dir,
+    shape: LogShape,
+    options: RestoreOptions,
+    rights: Rights,
+    begin: Lsn,
+    /// Where the next byte goes.
+    at: Lsn,
+    /// The segment that is written.
+    segment: Option<Open>,
+}
+
+struct Open {
+    first: Lsn,
+    path: PathBuf,
+    fd: OwnedFd,
+}
+
+impl Restorer {
+    /// Begins to restore a log that begins at `begin` into the directory `dir`, which is made, or
+    /// is empty. In a text log `begin` is where a file starts.
+    ///
+    /// # Errors
+    ///
+    /// [`AlreadyExists`](crate::ErrorKind::AlreadyExists) for a directory that is not empty;
+    /// [`InvalidOption`](crate::ErrorKind::InvalidOption) for a position where no log of this shape
+    /// can begin; [`Io`](crate::ErrorKind::Io) and its like.
+    pub fn create(
+        dir: impl AsRef<Path>,
+        shape: &LogShape,
+        begin: Lsn,
+        options: &RestoreOptions,
+    ) -> Result<Restorer> {
+        let dir = dir.as_ref();
+        check_begin(shape, begin, dir)?;
+        let mode = options.mode.unwrap_or(0o666);
+        make_directory(dir, mode)?;
+        let dir = open_directory(dir)?;
+        if !names(&dir)?.is_empty() {
+            let message = "the directory is not empty; restore into a new or empty one";
+            return Err(Error::new(ErrorKind::AlreadyExists, message).at_path(&dir));
+        }
+        let rights = Rights::of_new_log(&dir, mode).or_os("look at", &dir)?;
+        let path = dir.join(RESTORING_NAME);
+        let fd = rights.create(&dir, &path, "begin to restore a log")?;
+        let note = [shape.to_bytes(), begin.get().to_le_bytes().to_vec()].concat();
+        sys::file::write_all_at(&fd, &note, 0)
+            .and_then(|()| sys::file::sync(&fd))
+            .and_then(|()| sync_log_names(&dir))
+            .or_os("begin to restore a log", &path)?;
+        Ok(Restorer::new(dir, shape.clone(), options, rights, begin))
+    }
+
+    /// Goes on with a restore that did not finish. [`position`](Restorer::position) is where.
+    ///
+    /// # Errors
+    ///
+    /// [`NotFound`](crate::ErrorKind::NotFound) where none was begun;
+    /// [`OtherLog`](crate::ErrorKind::OtherLog) where it was one of another log.
+    pub fn resume(
+        dir: impl AsRef<Path>,
+        shape: &LogShape,
+        options: &RestoreOptions,
+    ) -> Result<Restorer> {
+        let dir = open_directory(dir.as_ref())?;
+        let path = dir.join(RESTORING_NAME);
+        let note = match dir.read(&path) {
+            Err(Errno::NOENT) => {
+                let message = "no restore was begun in this directory";
+                return Err(Error::new(ErrorKind::NotFound, message).at_path(&dir));
+            }
+            note => note.or_os("read", &path)?,
+        };
+        let begin = noted_begin(&note, shape).map_err(|error| error.at_path(&path))?;
+        let rights = Rights::of_new_log(&dir, options.mode.unwrap_or(0o666));
+        let rights = rights.or_os("look at", &dir)?;
+        let mut restorer = Restorer::new(dir, shape.clone(), options, rights, begin);
+        // The ones before it were synced before this one was made.
+        if let Some(newest) = Listing::read(&restorer.dir)?.files.last() {
+            restorer.at = newest.first.max(begin);
+        }
+        Ok(restorer)
+    }
+
+    fn new(
+        dir: Dir,
+        shape: LogShape,
+        options: &RestoreOptions,
+        rights: Rights,
+        begin: Lsn,
+    ) -> Restorer {
+        let options = options.clone();
+        Restorer { dir, shape, options, rights, begin, at: begin, segment: None }
+    }
+
+    /// Where the next byte goes.
+    pub fn position(&self) -> Lsn {
+        self.at
+    }
+
+    /// Says which file of a text log follows. Positions between the last byte and its start hold
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidOption`](crate::ErrorKind::InvalidOption) for a framed log, or a position before
+    /// the last byte or at which no segment starts; otherwise as for [`write`](Restorer::write).
+    pub fn file(&mut self, file: FileName) -> Result<()> {
+        let FileName { start, time, is_continuation } = file;
+        let is_new = start > self.at || start == self.segment_of(self.at);
+        if self.shape.layout() == Layout::Framed || !is_new || self.segment_of(start) != start {
+            let message = format!("no file of the log can start at {start}");
+            return Err(self.refuse(ErrorKind::InvalidOption, message));
+        }
+        if self.is_open(start) {
+            return Ok(());
+        }
+        let name = time.map(|time| text_file_name(time, start, is_continuation));
+        self.open(start, &name.unwrap_or_else(|| file_name(start)))?;
+        self.at = start;
+        Ok(())
+    }
+
+    /// Writes the bytes at `lsn`, which is where the last ones ended.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for another position, or for bytes over the end
+    /// of a text file; [`NoSpace`](crate::ErrorKind::NoSpace); [`Io`](crate::ErrorKind::Io).
+    ///
+    /// # Durability
+    ///
+    /// None until [`finish`](Restorer::finish). All segments but the newest are on the device.
+    pub fn write(&mut self, lsn: Lsn, mut bytes: &[u8]) -> Result<()> {
+        if lsn != self.at || lsn.get().saturating_add(bytes.len() as u64) > Lsn::MAX.get() {
+            let message = format!("{lsn} cannot be restored: the log ends at {} so far", self.at);
+            return Err(self.refuse(ErrorKind::OutOfRange, message));
+        }
+        while !bytes.is_empty() {
+            let first = self.segment_of(self.at);
+            let room = first.get() + self.shape.segment_capacity_bytes() - self.at.get();
+            let (now, later) = bytes.split_at(room.min(bytes.len() as u64) as usize);
+            let offset = header_len(self.shape.layout()) + (self.at.get() - first.get());
+            let open = self.segment_at(first)?;
+            sys::file::write_all_at(&open.fd, now, offset).or_os("restore", &open.path)?;
+            self.at = Lsn::new(self.at.get() + now.len() as u64);
+            bytes = later;
+        }
+        Ok(())
+    }
+
+    /// Leaves the positions up to `to` out: they were lost before they were shipped. Readers of a
+    /// framed log skip them; those of a text log find that its files are gone.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position before the last byte, or at
+    /// which no record can start; otherwise as for [`write`](Restorer::write).
+    pub fn gap(&mut self, to: Lsn) -> Result<()> {
+        let is_aligned = |lsn: Lsn| lsn.get().is_multiple_of(ALIGNMENT);
+        let is_framed = self.shape.layout() == Layout::Framed;
+        if to < self.at || to > Lsn::MAX || is_framed && !(is_aligned(to) && is_aligned(self.at)) {
+            let message = format!("no gap can end at {to}: the log ends at {} so far", self.at);
+            return Err(self.refuse(ErrorKind::OutOfRange, message));
+        }
+        while is_framed && self.at < to {
+            let first = self.segment_of(self.at);
+            let end = Lsn::new(first.get() + self.shape.segment_capacity_bytes()).min(to);
+            let (codec, len) = (Codec::new(self.shape.geometry.secret), end.get() - self.at.get());
+            self.write(self.at, &codec.pad(self.at, len).to_bytes())?;
+            self.at = end;
+        }
+        self.at = to;
+        Ok(())
+    }
+
+    /// Makes the log whole and durable; returns its end. The next process that opens it recovers
+    /// it, as a log that has lost its control file, and it begins another epoch.
+    ///
+    /// # Errors
+    ///
+    /// As for [`write`](Restorer::write); [`InvalidOption`](crate::ErrorKind::InvalidOption) for a
+    /// text log without a file. The restore can be finished again, or resumed.
+    ///
+    /// # Durability
+    ///
+    /// When it returns, the log survives a power cut.
+    pub fn finish(mut self) -> Result<Lsn> {
+        let is_framed = self.shape.layout() == Layout::Framed;
+        if is_framed && self.segment.is_none() && Listing::read(&self.dir)?.files.is_empty() {
+            self.segment_at(self.segment_of(self.begin))?;
+        }
+        if Listing::read(&self.dir)?.files.is_empty() {
+            let message = "nothing was written: no text log begins without a file".into();
+            return Err(self.refuse(ErrorKind::InvalidOption, message));
+        }
+        self.close(true)?;
+        let bytes = self.shape.restored(self.at, self.options.keeps_retention, fork_step());
+        let unfinished = self.dir.join(UNFINISHED_CONTROL_NAME);
+        let fd = self.rights.create(&self.dir, &unfinished, "make the geometry file")?;
+        sys::file::write_all_at(&fd, &bytes, 0).or_os("write", &unfinished)?;
+        name_geometry(&self.dir, &fd)?;
+        self.dir.sync().or_os("sync the names in", &self.dir)?;
+        let note = self.dir.join(RESTORING_NAME);
+        self.dir.unlink(&note).or_os("remove", &note)?;
+        sync_log_names(&self.dir).or_os("sync the names in", &self.dir)?;
+        Ok(self.at)
+    }
+
+    /// The segment at `first`, which is open, or is made now.
+    fn segment_at(&mut self, first: Lsn) -> Result<&Open> {
+        if !self.is_open(first) {
+            if self.shape.layout() == Layout::Text {
+                let message = format!("the file at {first} has no name yet");
+                return Err(self.refuse(ErrorKind::OutOfRange, message));
+            }
+            self.open(first, &file_name(first))?;
+        }
+        Ok(self.segment.as_ref().expect("was just opened"))
+    }
+
+    fn is_open(&self, first: Lsn) -> bool {
+        self.segment.as_ref().is_some_and(|open| open.first == first)
+    }
+
+    /// Makes the file of the segment at `first`, or takes the one that a restore left that died.
+    fn open(&mut self, first: Lsn, name: &str) -> Result<()> {
+        self.close(false)?;
+        let path = self.dir.join(name);
+        let fd = match self.dir.open_file(&path, OFlags::RDWR) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT) => self.rights.create(&self.dir, &path, "make a segment")?,
+            Err(errno) => return Err(Error::os(errno, "open the segment", &path)),
+        };
+        sys::file::set_len(&fd, 0).or_os("empty the segment", &path)?;
+        if self.shape.layout() == Layout::Framed {
+            self.write_header(&fd, first).or_os("restore", &path)?;
+        }
+        self.segment = Some(Open { first, path, fd });
+        Ok(())
+    }
+
+    fn write_header(&self, fd: &OwnedFd, first: Lsn) -> rustix::io::Result<()> {
+        let geometry = &self.shape.geometry;
+        if geometry.fill == Fill::Staged {
+            sys::file::overwrite_in_place(fd);
+        }
+        let is_oldest = self.segment_of(self.begin) == first;
+        let begin = if is_oldest && self.begin > first { self.begin } else { Lsn::ZERO };
+        let header = SegmentHeader::new(geometry.secret, first, geometry.segment_capacity, begin);
+        let mut block = vec![0; HEADER_LEN as usize];
+        block[..size_of::<SegmentHeader>()].copy_from_slice(header.as_bytes());
+        sys::file::write_all_at(fd, &block, 0)
+    }
+
+    /// Brings the segment that is written to the device; the last one of a framed log gets the
+    /// length, and of a staged one the blocks, that records need that come later.
+    fn close(&mut self, is_last: bool) -> Result<()> {
+        let Some(Open { first, path, fd }) = self.segment.take() else { return Ok(()) };
+        let geometry = &self.shape.geometry;
+        let len = HEADER_LEN + geometry.segment_capacity;
+        let settle = || -> rustix::io::Result<()> {
+            if geometry.layout == Layout::Framed {
+                sys::file::set_len(&fd, len)?;
+            }
+            let written = HEADER_LEN + (self.at.get() - first.get()).min(geometry.segment_capacity);
+            if is_last && geometry.fill == Fill::Staged {
+                sys::file::write_zeros_at(&fd, written, len - written, ZEROS_BYTES_MAX)?;
+            }
+            sys::file::sync(&fd)?;
+            // So that the next one is not there without this one.
+            self.dir.sync()
+        };
+        settle().or_os("sync the segment", &path)
+    }
+
+    fn segment_of(&self, lsn: Lsn) -> Lsn {
+        Lsn::new(lsn.get() - lsn.get() % self.shape.segment_capacity_bytes())
+    }
+
+    fn refuse(&self, kind: ErrorKind, message: String) -> Error {
+        Error::new(kind, message).at_path(&self.dir).at_lsn(self.at)
+    }
+}
+
+impl std::fmt::Debug for Restorer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Restorer").field("dir", &self.dir.path()).finish_non_exhaustive()
+    }
+}
+
+fn check_begin(shape: &LogShape, begin: Lsn, dir: &Path) -> Result<()> {
+    let capacity = shape.segment_capacity_bytes();
+    let unit = match shape.layout() {
+        Layout::Framed => ALIGNMENT,
+        Layout::Text => capacity,
+    };
+    if (capacity..=Lsn::MAX.get()).contains(&begin.get()) && begin.get().is_multiple_of(unit) {
+        return Ok(());
+    }
+    let message = format!("no log with segments of {capacity} bytes begins at {begin}");
+    Err(Error::new(ErrorKind::InvalidOption, message).at_path(dir))
+}
+
+/// Where the log begins whose restore left this note.
+fn noted_begin(note: &[u8], shape: &LogShape) -> Result<Lsn> {
+    let len = note.len().saturating_sub(8);
+    let noted = LogShape::from_bytes(&note[..len])?;
+    if noted.log_id() != shape.log_id() || noted.geometry != shape.geometry {
+        let message = "the restore that was begun here is of another log";
+        return Err(Error::new(ErrorKind::OtherLog, message));
+    }
+    let begin = note[len..].try_into().map(u64::from_le_bytes);
+    begin.map(Lsn::new).map_err(|_| Error::new(ErrorKind::Corrupt, "the note is cut short"))
+}

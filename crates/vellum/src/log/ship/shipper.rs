@@ -1,0 +1,301 @@
+//! The handle of the process that ships the log.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::log::core::Core;
+use crate::log::cursors::cursor::Cursor;
+use crate::log::framed::starts;
+use crate::log::read::starts_record;
+use crate::log::ship::election::Elected;
+use crate::log::ship::hold;
+use crate::log::ship::raw::{Piece, Raw};
+use crate::log::ship::state::{ShipCounters, ShipFault, ShipStatus};
+use crate::log::window::Window;
+use crate::shared::commit;
+use crate::shared::event_count;
+use crate::shared::primitive::Ordering;
+use crate::shared::words::ShipWords;
+use crate::sys::clock;
+use crate::{Error, ErrorKind, Layout, Lsn, Result};
+
+/// Ends of records behind `shipped` that are remembered.
+const ENDS_MAX: usize = 4096;
+
+/// The right to ship a log, and what that takes.
+///
+/// Made by [`Log::shipper`](crate::Log::shipper). One process has it at a time, until this is
+/// dropped or the process dies. A forked child does not have it: there every call returns
+/// [`Busy`](crate::ErrorKind::Busy).
+///
+/// Any thread may use it.
+pub struct Shipper {
+    core: Arc<Core>,
+    elected: Elected,
+    raw: Mutex<Raw>,
+    /// Where records are known to end, behind what is shipped.
+    ends: Mutex<BTreeSet<Lsn>>,
+    hold: Mutex<Option<Cursor>>,
+}
+
+impl Shipper {
+    pub(crate) fn elect(core: &Arc<Core>) -> Result<Option<Shipper>> {
+        let me = core.writer()?.attachment.me();
+        let Some(elected) = Elected::take(core)? else { return Ok(None) };
+        let words = &core.words().ship;
+        words.holder.store(me.to_word(), Ordering::SeqCst);
+        // What the one before has said is true, but not how it is doing.
+        words.set_status(ShipStatus::Running, None);
+        let core = Arc::clone(core);
+        let (raw, ends) = (Mutex::new(Raw::new(Arc::clone(&core))), Mutex::default());
+        Ok(Some(Shipper { core, elected, raw, ends, hold: Mutex::default() }))
+    }
+
+    /// Where a log that was never shipped is shipped from: the oldest position that is kept, in a
+    /// text log the start of its file.
+    pub fn begin(&self) -> Lsn {
+        let begin = self.core.begin();
+        match self.core.geometry.layout {
+            Layout::Framed => begin,
+            Layout::Text => self.core.segment_of(begin),
+        }
+    }
+
+    /// End of what may be shipped: what survives a power cut here. In a log that is not
+    /// [staged](crate::Fill::Staged), syncs everything published first.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Log::sync`](crate::Log::sync), but for [`Poisoned`](crate::ErrorKind::Poisoned):
+    /// what was durable before stays durable, and may be shipped.
+    ///
+    /// # Cost
+    ///
+    /// A read of memory in a staged log; in others an `fdatasync`, if something was appended since.
+    pub fn durable(&self) -> Result<Lsn> {
+        self.check_mine()?;
+        if self.core.stage.is_none() {
+            match self.core.sync() {
+                Err(error) if error.kind() == ErrorKind::Poisoned => {}
+                answer => drop(answer.map_err(|error| self.core.explain(error))?),
+            }
+        }
+        let durable = commit::durable(&self.core.words().commits);
+        self.note_end(durable);
+        Ok(durable)
+    }
+
+    /// Up to where somebody waits for the log to be shipped; zero where nobody has waited.
+    pub fn wanted(&self) -> Lsn {
+        self.words().wanted()
+    }
+
+    /// Sleeps until there is something to do for who has begun to ship everything before `from`:
+    /// somebody waits for more, or, where nothing behind `from` is durable, something is now; for
+    /// `timeout` at most.
+    ///
+    /// What is appended to a log that nobody commits wakes nobody: pass the time after which you
+    /// want to look anyway.
+    ///
+    /// # Cost
+    ///
+    /// For the others: a commit that makes something durable while this sleeps and nothing was, and
+    /// a call that begins to wait for the shipper, each make one system call.
+    pub fn wait(&self, from: Lsn, timeout: Duration) {
+        let until = Instant::now().checked_add(timeout);
+        let left = || until.map_or(timeout, |end| end.saturating_duration_since(Instant::now()));
+        let commits = &self.core.words().commits;
+        let is_behind = || commit::durable(commits) > from;
+        let commits_itself = self.core.stage.is_none();
+        // What cannot be shipped yet is waited for as if it was not wanted.
+        let is_wanted = || self.wanted() > from && (commits_itself || is_behind());
+        let was_behind = is_behind();
+        let event_count = match was_behind || commits_itself {
+            true => &self.words().wanted_count,
+            false => &commits.ends.durable_count,
+        };
+        while !is_wanted() && is_behind() == was_behind && !left().is_zero() {
+            let rings = event_count::arm(event_count, event_count::SLEEPER);
+            if is_wanted() || is_behind() != was_behind || commit::is_poisoned(commits) {
+                return;
+            }
+            event_count::wait(event_count, rings, left());
+        }
+    }
+
+    /// Reads the bytes of the log from `from` on, of one segment and before what is
+    /// [durable](Shipper::durable), as many as `buf` holds. Of a framed log the checksums of all
+    /// frames are verified; the bytes end behind a whole record or batch, unless that is longer
+    /// than `buf`. Of a text log they end behind a line, if one ends there.
+    ///
+    /// A piece without bytes and with `next` equal to `from` says that nothing more is durable.
+    /// One that ends its segment has `next` at the start of the next segment.
+    ///
+    /// # Errors
+    ///
+    /// [`Trimmed`](crate::ErrorKind::Trimmed) if the position is kept no more: what is between it
+    /// and [`begin`](Shipper::begin) is a gap. [`Corrupt`](crate::ErrorKind::Corrupt) with file and
+    /// position where a frame is damaged. [`OutOfRange`](crate::ErrorKind::OutOfRange) for a
+    /// position behind what is durable. [`Io`](crate::ErrorKind::Io).
+    ///
+    /// # Cost
+    ///
+    /// Each byte of a framed log is read from the page cache twice: to verify it, and into `buf`.
+    /// Read in order: to start inside of a record, the one it belongs to is looked for.
+    pub fn read(&self, from: Lsn, buf: &mut [u8]) -> Result<Piece> {
+        self.check_mine()?;
+        let piece = lock(&self.raw).read(from, buf)?;
+        if piece.is_whole {
+            self.note_end(piece.next);
+        }
+        Ok(piece)
+    }
+
+    /// Says that everything before `end` is shipped, or, after the log was cut, only that; wakes
+    /// those who wait for it.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) behind what is durable here: a power cut would
+    /// take that back.
+    pub fn set_shipped(&self, end: Lsn) -> Result<()> {
+        self.check_mine()?;
+        let durable = commit::durable(&self.core.words().commits);
+        if end > durable {
+            let message = format!("{end} cannot be shipped: the log is durable up to {durable}");
+            let error = Error::new(ErrorKind::OutOfRange, message);
+            return Err(error.at_path(&self.core.dir).at_lsn(end));
+        }
+        if end == durable {
+            self.note_end(end);
+        }
+        let mut ends = lock(&self.ends);
+        let behind = ends.split_off(&Lsn::new(end.get() + 1));
+        let known = std::mem::replace(&mut *ends, behind).pop_last();
+        let whole = known.unwrap_or_else(|| self.words().whole().min(end));
+        self.words().shipped_at.store(clock::seconds(), Ordering::Relaxed);
+        self.words().store(end, whole);
+        Ok(())
+    }
+
+    /// Says that the records from `start` to `end` were removed before they were shipped. Those who
+    /// wait for one of them get [`Trimmed`](crate::ErrorKind::Trimmed).
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`](crate::ErrorKind::Busy) in a forked child.
+    pub fn set_gap(&self, start: Lsn, end: Lsn) -> Result<()> {
+        self.check_mine()?;
+        self.words().set_gap(start, end);
+        self.note_end(end);
+        Ok(())
+    }
+
+    /// Says how shipping goes, and why. With [`ShipStatus::Fenced`] those who wait are woken, and
+    /// get [`Fenced`](crate::ErrorKind::Fenced); this stays until another process ships.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`](crate::ErrorKind::Busy) in a forked child.
+    pub fn set_status(&self, status: ShipStatus, fault: Option<(ShipFault, u16)>) -> Result<()> {
+        self.check_mine()?;
+        self.words().set_status(status, fault);
+        self.words().notify();
+        Ok(())
+    }
+
+    /// Says to which generation is shipped.
+    pub fn set_generation(&self, generation: u64) {
+        self.words().generation.store(generation, Ordering::Relaxed);
+    }
+
+    /// Counts what was done since the last call.
+    pub fn add_counters(&self, more: ShipCounters) {
+        self.words().add(more);
+    }
+
+    /// Keeps the records from `from` on from being removed, but no more than `max_bytes`, also
+    /// while no process ships, until [`Log::detach_shipper`](crate::Log::detach_shipper). Where
+    /// records are kept already it is from where they are kept.
+    ///
+    /// # Errors, Durability, Cost
+    ///
+    /// As for [`Cursor::hold`](crate::Cursor::hold).
+    pub fn hold(&self, from: Lsn, max_bytes: Option<u64>) -> Result<()> {
+        self.check_mine()?;
+        *lock(&self.hold) = Some(hold::hold(&self.core, from, max_bytes)?);
+        Ok(())
+    }
+
+    /// Keeps no more what is before `before`, which is durable at the store. Does nothing where
+    /// nothing is [held](Shipper::hold).
+    ///
+    /// # Errors, Durability, Cost
+    ///
+    /// As for [`Cursor::commit`](crate::Cursor::commit): an `fdatasync`. So call it once for many
+    /// pieces; until then more is kept than has to be.
+    pub fn release(&self, before: Lsn) -> Result<()> {
+        self.check_mine()?;
+        let hold = lock(&self.hold);
+        let Some(cursor) = hold.as_ref() else { return Ok(()) };
+        let before = self.start_at(before)?;
+        if before > cursor.position()? { cursor.commit(before) } else { Ok(()) }
+    }
+
+    /// The position at which a record starts at or before `lsn`.
+    fn start_at(&self, lsn: Lsn) -> Result<Lsn> {
+        let mut window = Window::new(Arc::clone(&self.core));
+        match lsn <= self.core.begin() || starts_record(&self.core, &mut window, lsn)? {
+            true => Ok(lsn),
+            false => starts::start_before(&self.core, &mut window, lsn),
+        }
+    }
+
+    fn note_end(&self, end: Lsn) {
+        let mut ends = lock(&self.ends);
+        if end > self.words().whole() && ends.insert(end) && ends.len() > ENDS_MAX {
+            // Any of them serves as well as another, but for the last.
+            let second = ends.iter().rev().nth(1).copied();
+            ends.retain(|end| Some(*end) != second);
+        }
+    }
+
+    fn words(&self) -> &ShipWords {
+        &self.core.words().ship
+    }
+
+    /// Refuses a forked child.
+    fn check_mine(&self) -> Result<()> {
+        if self.elected.is_mine() {
+            return Ok(());
+        }
+        let message = "this process does not ship the log: its parent does";
+        Err(Error::new(ErrorKind::Busy, message).at_path(&self.core.dir))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Shipper {
+    fn drop(&mut self) {
+        if !self.elected.is_mine() {
+            return;
+        }
+        let words = self.words();
+        words.holder.store(0, Ordering::SeqCst);
+        if !matches!(words.status().0, ShipStatus::Fenced | ShipStatus::Diverged) {
+            words.set_status(ShipStatus::None, None);
+        }
+        // They look at the lock, which is free a moment later, once more after a nap.
+        words.notify();
+    }
+}
+
+impl std::fmt::Debug for Shipper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shipper").field("dir", &self.core.dir.path()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,219 @@
+//! How shipping goes, for everybody who has the log open.
+
+use std::time::SystemTime;
+
+use crate::log::core::Core;
+use crate::shared::primitive::Ordering;
+use crate::shared::words::ShipWords;
+use crate::sys::clock;
+use crate::{Lsn, Result};
+
+/// How shipping goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum ShipStatus {
+    /// No process ships the log.
+    #[default]
+    None = 0,
+    /// What is durable is shipped as it comes.
+    Running = 1,
+    /// The store cannot be used at this moment; it is tried again.
+    Retrying = 2,
+    /// Another machine or another copy of the log has taken over. Nothing more is shipped.
+    Fenced = 3,
+    /// The store holds something else than this log at the same positions. Nothing more is shipped.
+    Diverged = 4,
+    /// Shipping runs, and records were removed here before they were shipped ([`ShipState::gap`]).
+    Gap = 5,
+}
+
+/// Why a request to the store failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u16)]
+pub enum ShipFault {
+    /// No answer came.
+    Unreachable = 1,
+    /// The store refuses the credentials, or what they ask for.
+    Denied = 2,
+    /// There is no such bucket, container or directory, or what was there is gone.
+    Missing = 3,
+    /// The store asks for fewer requests.
+    Throttled = 4,
+    /// Any other failure of the store.
+    Store = 5,
+    /// What is read here is damaged, or cannot be read.
+    Local = 6,
+}
+
+/// What the shipper has done, counted since the control file was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShipCounters {
+    /// Requests that make an object.
+    pub puts: u64,
+    /// All other requests.
+    pub gets: u64,
+    /// Bytes of log that were shipped.
+    pub log_bytes: u64,
+    /// Bytes that were sent for them.
+    pub sent_bytes: u64,
+    /// Requests that were made once more.
+    pub retries: u64,
+}
+
+/// How shipping goes ([`Log::ship_state`](crate::Log::ship_state)).
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ShipState {
+    /// What the shipper does, or has stopped with.
+    pub status: ShipStatus,
+    /// What failed last, and a number of the store's, such as an HTTP status, or 0.
+    pub fault: Option<(ShipFault, u16)>,
+    /// The process that ships, where it can be seen.
+    pub pid: Option<u32>,
+    /// Number of the generation that is shipped to.
+    pub generation: u64,
+    /// End of what is shipped, or zero where no shipper has said it since the last boot.
+    pub shipped: Lsn,
+    /// When that was said.
+    pub shipped_at: Option<SystemTime>,
+    /// Bytes that are durable and not shipped, where [`shipped`](ShipState::shipped) is known.
+    pub lag_bytes: u64,
+    /// From here on the log keeps records for the shipper, if it does.
+    pub held_from: Option<Lsn>,
+    /// The newest stretch that was removed here before it was shipped.
+    pub gap: Option<(Lsn, Lsn)>,
+    /// What was done.
+    pub counters: ShipCounters,
+}
+
+/// Reads shared words, the locks and the file of the cursors. Changes nothing.
+pub(crate) fn state(core: &Core) -> Result<ShipState> {
+    let words = &core.words().ship;
+    let (status, fault) = words.status();
+    let is_running = core.is_shipped_by_somebody();
+    let stops = matches!(status, ShipStatus::Fenced | ShipStatus::Diverged);
+    let shipped = words.shipped();
+    let durable = crate::shared::commit::durable(&core.words().commits);
+    let seconds = words.shipped_at.load(Ordering::Relaxed);
+    Ok(ShipState {
+        status: if is_running || stops { status } else { ShipStatus::None },
+        fault,
+        pid: is_running.then(|| core.shipper_pid()).flatten(),
+        generation: words.generation.load(Ordering::Relaxed),
+        shipped,
+        shipped_at: (seconds != 0).then(|| clock::time_of(seconds)),
+        lag_bytes: if shipped == Lsn::ZERO {
+            0
+        } else {
+            durable.get().saturating_sub(shipped.get())
+        },
+        held_from: core.held_for_shipper()?,
+        gap: words.gap(),
+        counters: words.counters(),
+    })
+}
+
+impl ShipStatus {
+    const ALL: [ShipStatus; 6] = [
+        ShipStatus::None,
+        ShipStatus::Running,
+        ShipStatus::Retrying,
+        ShipStatus::Fenced,
+        ShipStatus::Diverged,
+        ShipStatus::Gap,
+    ];
+
+    /// Its name in output and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ShipStatus::None => "none",
+            ShipStatus::Running => "running",
+            ShipStatus::Retrying => "retrying",
+            ShipStatus::Fenced => "fenced",
+            ShipStatus::Diverged => "diverged",
+            ShipStatus::Gap => "gap",
+        }
+    }
+}
+
+impl ShipFault {
+    const ALL: [ShipFault; 6] = [
+        ShipFault::Unreachable,
+        ShipFault::Denied,
+        ShipFault::Missing,
+        ShipFault::Throttled,
+        ShipFault::Store,
+        ShipFault::Local,
+    ];
+
+    /// Its name in output and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ShipFault::Unreachable => "unreachable",
+            ShipFault::Denied => "denied",
+            ShipFault::Missing => "missing",
+            ShipFault::Throttled => "throttled",
+            ShipFault::Store => "store",
+            ShipFault::Local => "local",
+        }
+    }
+}
+
+impl ShipWords {
+    /// One word, so that the two are never seen apart.
+    pub(super) fn set_status(&self, status: ShipStatus, fault: Option<(ShipFault, u16)>) {
+        let (kind, number) = fault.map_or((0, 0), |(kind, number)| (kind as u64, number));
+        let word = status as u64 | kind << 32 | u64::from(number) << 48;
+        self.status.store(word, Ordering::SeqCst);
+    }
+
+    pub(super) fn status(&self) -> (ShipStatus, Option<(ShipFault, u16)>) {
+        let word = self.status.load(Ordering::SeqCst);
+        let status = ShipStatus::ALL.get(word as u32 as usize).copied().unwrap_or_default();
+        let kind = usize::from((word >> 32) as u16).checked_sub(1);
+        let fault = kind.and_then(|index| ShipFault::ALL.get(index).copied());
+        (status, fault.map(|fault| (fault, (word >> 48) as u16)))
+    }
+
+    /// The newest gap; `None` while it is being stored.
+    pub(super) fn gap(&self) -> Option<(Lsn, Lsn)> {
+        let end = self.gap_end.load(Ordering::Acquire);
+        let start = self.gap_start.load(Ordering::Acquire);
+        let is_settled = end != 0 && self.gap_end.load(Ordering::Acquire) == end;
+        is_settled.then(|| (Lsn::new(start), Lsn::new(end)))
+    }
+
+    pub(super) fn set_gap(&self, start: Lsn, end: Lsn) {
+        self.gap_end.store(0, Ordering::SeqCst);
+        self.gap_start.store(start.get(), Ordering::SeqCst);
+        self.gap_end.store(end.get(), Ordering::SeqCst);
+    }
+
+    fn counters(&self) -> ShipCounters {
+        ShipCounters {
+            puts: self.puts.load(Ordering::Relaxed),
+            gets: self.gets.load(Ordering::Relaxed),
+            log_bytes: self.log_bytes.load(Ordering::Relaxed),
+            sent_bytes: self.sent_bytes.load(Ordering::Relaxed),
+            retries: self.retries.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(super) fn add(&self, more: ShipCounters) {
+        self.puts.fetch_add(more.puts, Ordering::Relaxed);
+        self.gets.fetch_add(more.gets, Ordering::Relaxed);
+        self.log_bytes.fetch_add(more.log_bytes, Ordering::Relaxed);
+        self.sent_bytes.fetch_add(more.sent_bytes, Ordering::Relaxed);
+        self.retries.fetch_add(more.retries, Ordering::Relaxed);
+    }
+}
+
+impl ShipCounters {
+    /// Nothing.
+    pub fn new() -> ShipCounters {
+        ShipCounters::default()
+    }
+}

@@ -1,0 +1,140 @@
+//! Waiting until something is shipped.
+//!
+//! **If the process dies here**: who waits holds nothing. If the shipper dies, those who wait find
+//! its lock free at their next look, and return.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::log::core::Core;
+use crate::log::ship::state::ShipStatus;
+use crate::log::{open, wait};
+use crate::shared::event_count;
+use crate::shared::lock::Until;
+use crate::shared::tail_word;
+use crate::{Error, ErrorKind, Lsn, Result};
+
+/// How long to sleep before looking whether the shipper lives.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// The same for one that may not note that it waits.
+const LOOK_AGAIN_UNARMED: Duration = Duration::from_millis(20);
+
+/// What a record is to survive ([`Log::commit_to`](crate::Log::commit_to)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Durability {
+    /// A power cut: it is on this machine's device.
+    #[default]
+    Local,
+    /// The loss of this machine: it is also where the log is shipped to.
+    Remote,
+}
+
+/// Makes the record at `lsn` durable here, and with [`Durability::Remote`] waits until it is
+/// shipped.
+pub(crate) fn commit_to(core: &Arc<Core>, lsn: Lsn, durability: Durability) -> Result<()> {
+    let until = core.deadline();
+    core.commit_until(core.end_of_commit(lsn)?, until).map_err(|error| core.explain(error))?;
+    match durability {
+        Durability::Local => Ok(()),
+        Durability::Remote => until_shipped(core, lsn, until).map(drop),
+    }
+}
+
+/// Waits until the record at `lsn` is shipped, for `timeout` at most.
+pub(crate) fn wait_shipped(core: &Arc<Core>, lsn: Lsn, timeout: Option<Duration>) -> Result<Lsn> {
+    until_shipped(core, lsn, timeout.and_then(wait::after))
+}
+
+fn until_shipped(core: &Arc<Core>, lsn: Lsn, until: Until) -> Result<Lsn> {
+    let mut core = Arc::clone(core);
+    loop {
+        let words = &core.words().ship;
+        // What is shipped ends where a record does, so one byte more is all of it.
+        if words.whole() > lsn {
+            return core.refuse_lost(lsn).map(|()| words.shipped());
+        }
+        core.check_can_be_shipped(lsn)?;
+        if wait::is_over(until) {
+            return Err(core.not_shipped_yet(lsn));
+        }
+        sleep(&core, lsn, until.map(|end| end.saturating_duration_since(Instant::now())));
+        core = open::taken_up(&core).unwrap_or(core);
+    }
+}
+
+/// Sleeps until the record at `lsn` may be shipped, or will not be.
+fn sleep(core: &Core, lsn: Lsn, remaining: Option<Duration>) {
+    let words = &core.words().ship;
+    let event_count = &words.shipped_count;
+    let (rings, pause) = match core.writer {
+        Some(_) => {
+            words.want(Lsn::new(lsn.get() + 1));
+            (event_count::arm(event_count, event_count::SLEEPER), LOOK_AGAIN)
+        }
+        None => (event_count::listen(event_count), LOOK_AGAIN_UNARMED),
+    };
+    if words.whole() > lsn || words.status().0 == ShipStatus::Fenced {
+        return;
+    }
+    event_count::wait(event_count, rings, remaining.map_or(pause, |left| left.min(pause)));
+}
+
+impl Core {
+    /// Refuses to wait where nothing will come.
+    fn check_can_be_shipped(&self, lsn: Lsn) -> Result<()> {
+        let tail = tail_word::tail(self.words());
+        if lsn >= tail {
+            let what = format!("cannot wait for {lsn} to be shipped: the log ends at {tail}");
+            return Err(self.not_shipped(ErrorKind::OutOfRange, what, lsn));
+        }
+        let status = self.words().ship.status().0;
+        if status == ShipStatus::Fenced {
+            let what = format!(
+                "position {lsn} is not shipped: another machine or copy has taken over what this \
+                 log is shipped to; what was committed is durable here alone"
+            );
+            return Err(self.not_shipped(ErrorKind::Fenced, what, lsn));
+        }
+        if !self.is_shipped_by_somebody() {
+            let stopped = match status {
+                ShipStatus::Diverged => ": the store holds something else at its positions",
+                _ => "",
+            };
+            let what = format!(
+                "position {lsn} is not shipped, and no process ships the log{stopped}; what was \
+                 committed is durable here alone"
+            );
+            return Err(self.not_shipped(ErrorKind::NoShipper, what, lsn));
+        }
+        Ok(())
+    }
+
+    /// Refuses a position that was removed before it was shipped.
+    fn refuse_lost(&self, lsn: Lsn) -> Result<()> {
+        match self.words().ship.gap() {
+            Some((start, end)) if (start..end).contains(&lsn) => {
+                let what = format!("position {lsn} was removed before it was shipped");
+                Err(self.not_shipped(ErrorKind::Trimmed, what, lsn))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn not_shipped_yet(&self, lsn: Lsn) -> Error {
+        let words = &self.words().ship;
+        let fault = words.status().1.map(|(fault, _)| fault.as_str());
+        let why = fault.map_or_else(String::new, |fault| format!("; the store: {fault}"));
+        let what = format!(
+            "gave up waiting: position {lsn} is not shipped yet, {} is{why}; what was committed \
+             is durable here, and is shipped later",
+            words.shipped()
+        );
+        self.not_shipped(ErrorKind::TimedOut, what, lsn)
+    }
+
+    fn not_shipped(&self, kind: ErrorKind, what: String, lsn: Lsn) -> Error {
+        Error::new(kind, what).at_path(&self.dir).at_lsn(lsn)
+    }
+}

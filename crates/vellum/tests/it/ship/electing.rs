@@ -1,0 +1,150 @@
+//! Who ships: one process, until it dies; and what the log keeps for it.
+
+use std::cell::RefCell;
+
+use vellum::{ErrorKind, Layout, Options, ShipCounters, ShipFault, ShipStatus};
+
+use super::append;
+use crate::support::child::{self, Child};
+use crate::support::{LAYOUTS, fork, place, scratch, small};
+
+/// Ships in name until it is killed.
+pub(crate) fn ship_until_killed(arguments: &[String]) {
+    let log = Options::new().open(&arguments[0]).unwrap();
+    let shipper = log.shipper().unwrap().unwrap();
+    if let Some(end) = arguments.get(1) {
+        shipper.set_shipped(end.parse::<u64>().map(vellum::Lsn::new).unwrap()).unwrap();
+    }
+    child::say("ships");
+    child::hear();
+}
+
+/// Forks a child that lives on beside a shipper, and is killed.
+pub(crate) fn fork_beside_a_shipper(arguments: &[String]) {
+    let log = Options::new().open(&arguments[0]).unwrap();
+    let shipper = RefCell::new(log.shipper().unwrap());
+    let child = fork::fork(|| {
+        let shipper = shipper.take().unwrap();
+        let error = shipper.set_shipped(log.begin()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Busy);
+        assert_eq!(shipper.durable().unwrap_err().kind(), ErrorKind::Busy);
+        // Neither does it take the right away from its parent.
+        drop(shipper);
+        assert!(log.shipper().unwrap().is_none());
+        assert_eq!(log.ship_state().unwrap().status, ShipStatus::Running);
+        child::say("the child is there");
+        // SAFETY: waits for a signal.
+        unsafe { libc::pause() };
+        0
+    });
+    child::say(&child.to_string());
+    child::hear();
+}
+
+#[test]
+fn one_process_ships_until_it_dies() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let mut other = Child::start("ship until killed", &[place(&dir).to_str().unwrap()]);
+        other.expect("ships");
+        assert!(log.shipper().unwrap().is_none());
+        let state = log.ship_state().unwrap();
+        assert_eq!((state.status, state.pid), (ShipStatus::Running, Some(other.pid() as u32)));
+        other.kill();
+        let state = log.ship_state().unwrap();
+        assert_eq!((state.status, state.pid), (ShipStatus::None, None));
+        let shipper = log.shipper().unwrap().unwrap();
+        assert_eq!(log.ship_state().unwrap().pid, Some(std::process::id()));
+        assert!(log.shipper().unwrap().is_none(), "nor does this process twice");
+        drop(shipper);
+        assert!(log.shipper().unwrap().is_some());
+    }
+}
+
+#[test]
+fn a_forked_child_does_not_ship() {
+    let dir = scratch();
+    let log = small(Layout::Framed).open(place(&dir)).unwrap();
+    let mut parent =
+        Child::start("fork a child beside a shipper", &[place(&dir).to_str().unwrap()]);
+    let heard = [parent.hears().unwrap(), parent.hears().unwrap()];
+    let child = heard.iter().find_map(|line| line.parse::<i32>().ok()).expect("its number");
+    assert!(heard.contains(&"the child is there".into()), "{heard:?}");
+    assert!(log.shipper().unwrap().is_none(), "the parent ships");
+    parent.kill();
+    let elected = log.shipper().unwrap();
+    // SAFETY: `kill` touches no memory.
+    unsafe { libc::kill(child, libc::SIGKILL) };
+    assert!(elected.is_some(), "the child lives, and holds nothing");
+}
+
+#[test]
+fn a_reader_sees_how_shipping_goes() {
+    let dir = scratch();
+    let log = small(Layout::Framed).open(place(&dir)).unwrap();
+    append(&log, 100, 0, 100);
+    let shipper = log.shipper().unwrap().unwrap();
+    let end = shipper.durable().unwrap();
+    shipper.set_shipped(log.begin()).unwrap();
+    shipper.set_generation(7);
+    let mut counters = ShipCounters::new();
+    (counters.puts, counters.log_bytes) = (3, 10);
+    shipper.add_counters(counters);
+    shipper.add_counters(counters);
+    shipper.set_status(ShipStatus::Retrying, Some((ShipFault::Throttled, 503))).unwrap();
+    let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+    let state = reader.ship_state().unwrap();
+    assert_eq!(state.status, ShipStatus::Retrying);
+    assert_eq!(state.fault, Some((ShipFault::Throttled, 503)));
+    assert_eq!((state.generation, state.counters.puts, state.counters.log_bytes), (7, 6, 20));
+    assert_eq!((state.shipped, reader.shipped()), (log.begin(), log.begin()));
+    assert_eq!(state.lag_bytes, end.get() - log.begin().get());
+    assert!(state.shipped_at.is_some());
+    assert_eq!(reader.shipper().unwrap_err().kind(), ErrorKind::ReadOnly);
+}
+
+#[test]
+fn what_was_not_shipped_is_kept_while_nobody_ships() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let records = append(&log, 200, 0, 100);
+        let shipper = log.shipper().unwrap().unwrap();
+        shipper.durable().unwrap();
+        shipper.hold(log.begin(), None).unwrap();
+        shipper.release(records[100].0).unwrap();
+        // A position inside of a record keeps the record.
+        shipper.release(vellum::Lsn::new(records[103].0.get() + 8)).unwrap();
+        assert_eq!(log.detach_shipper().unwrap_err().kind(), ErrorKind::Busy);
+        drop(shipper);
+        drop(log);
+        let log = Options::new().open(place(&dir)).unwrap();
+        assert!(log.ship_state().unwrap().held_from.unwrap() <= records[104].0);
+        log.trim(records[190].0).unwrap();
+        assert!(log.begin() <= records[104].0, "{} {}", log.begin(), records[104].0);
+        assert!(log.detach_shipper().unwrap());
+        assert!(!log.detach_shipper().unwrap());
+        log.trim(records[190].0).unwrap();
+        assert!(log.begin() > records[104].0);
+        assert_eq!(log.ship_state().unwrap().held_from, None);
+    }
+}
+
+#[test]
+fn no_more_is_kept_than_was_allowed() {
+    let dir = scratch();
+    let log = small(Layout::Framed).open(place(&dir)).unwrap();
+    append(&log, 200, 0, 100);
+    let shipper = log.shipper().unwrap().unwrap();
+    shipper.durable().unwrap();
+    shipper.hold(log.begin(), Some(8192)).unwrap();
+    let end = log.published();
+    log.trim(end).unwrap();
+    assert!(log.begin() > vellum::Lsn::new(4096) && log.begin().get() + 8192 >= end.get() - 4096);
+    // The next one goes on behind what is gone.
+    drop(shipper);
+    let shipper = log.shipper().unwrap().unwrap();
+    shipper.hold(log.begin(), Some(8192)).unwrap();
+    assert_eq!(log.ship_state().unwrap().held_from, Some(log.begin()));
+}
