@@ -228,8 +228,8 @@ impl Shipper {
         Ok(())
     }
 
-    /// Keeps no more what is before `before`, which is durable at the store. Does nothing where
-    /// nothing is [held](Shipper::hold).
+    /// Keeps no more what is before `before` and is shipped. Does nothing where nothing is
+    /// [held](Shipper::hold).
     ///
     /// # Errors, Durability, Cost
     ///
@@ -239,7 +239,7 @@ impl Shipper {
         self.check_mine()?;
         let hold = lock(&self.hold);
         let Some(cursor) = hold.as_ref() else { return Ok(()) };
-        let before = self.start_at(before)?;
+        let before = self.start_at(before.min(self.words().whole()))?;
         if before > cursor.position()? { cursor.commit(before) } else { Ok(()) }
     }
 
