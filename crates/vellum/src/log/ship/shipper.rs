@@ -117,10 +117,9 @@ impl Shipper {
         };
         while !is_wanted() && is_behind() == was_behind && !left().is_zero() {
             let rings = event_count::arm(event_count, event_count::SLEEPER);
-            if is_wanted() || is_behind() != was_behind || commit::is_poisoned(commits) {
-                return;
+            if !is_wanted() && is_behind() == was_behind {
+                event_count::wait(event_count, rings, left());
             }
-            event_count::wait(event_count, rings, left());
         }
     }
 
@@ -171,7 +170,7 @@ impl Shipper {
             self.note_end(end);
         }
         let mut ends = lock(&self.ends);
-        let behind = ends.split_off(&Lsn::new(end.get() + 1));
+        let behind = ends.split_off(&Lsn::new(end.get().saturating_add(1)));
         let known = std::mem::replace(&mut *ends, behind).pop_last();
         let whole = known.unwrap_or_else(|| self.words().whole().min(end));
         self.words().shipped_at.store(clock::seconds(), Ordering::Relaxed);
