@@ -10,6 +10,9 @@ VERSION=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 HOST=$(uname -m)
 # The oldest C library of GNU that Rust's own library runs with.
 GLIBC=2.17
+
+# Who answers for the packages: who builds them says so.
+MAINTAINER=${MAINTAINER:-The Vellum authors <vellum@localhost>}
 # Commands to ship, as NAME:MANIFEST. One more is one more word here.
 COMMANDS=${COMMANDS:-vellum:Cargo.toml}
 ARCHITECTURES=${ARCHITECTURES:-x86_64 aarch64}
