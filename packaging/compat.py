@@ -33,11 +33,14 @@ class Lost(Exception):
 class Appender:
     """`vellum append --ack`, which lives until its input ends."""
 
+    started = []
+
     def __init__(self, program, log, options=()):
         self.program, self.acknowledged, self.sent = program, [], 0
         command = [program.path, "append", "--ack", *options, log]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         self.process = subprocess.Popen(command, text=True, bufsize=1, **pipes)
+        Appender.started.append(self.process)
 
     def append(self, count=COUNT):
         for _ in range(count):
@@ -148,6 +151,11 @@ def outcome(creator, joiner, options, killed):
             return f"refused: {str(refused).replace(scratch, '')}", True
         except Lost as lost:
             return f"LOST: {lost}", False
+        finally:
+            for process in Appender.started:
+                process.kill()
+                process.wait()
+            Appender.started.clear()
 
 
 def main(old_path, new_path, revision):
