@@ -29,7 +29,7 @@ build_settings() {
   local crates=${CARGO_HOME:-$HOME/.cargo}/registry/src prefix
   local flags="--remap-path-prefix=$PWD=/vellum"
   for prefix in "$crates"/*; do flags+=" --remap-path-prefix=$prefix=/crates"; done
-  export RUSTFLAGS="$flags" CFLAGS="-ffile-prefix-map=$crates=/crates"
+  export RUSTFLAGS="$flags" CFLAGS="-g0 -ffile-prefix-map=$crates=/crates -ffile-prefix-map=$TARGET=/target"
   # Symbols are most of a file. Who debugs builds with `make install`.
   export CARGO_PROFILE_RELEASE_DEBUG=0 CARGO_PROFILE_RELEASE_STRIP=symbols
 }

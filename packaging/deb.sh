@@ -33,13 +33,12 @@ finish() {
   size=$(du -k --apparent-size -s --exclude=DEBIAN "$root" | cut -f1)
   sed -e "s/@VERSION@/$VERSION-1/g; s/@ARCHITECTURE@/$machine/; s/@SIZE@/$size/; s/@MAINTAINER@/$MAINTAINER/" \
     "packaging/debian/$package.control" >"$root/DEBIAN/control"
-  (cd "$root" && find usr -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums)
   for file in triggers shlibs; do
     [ ! -e "packaging/debian/$package.$file" ] || install -m 644 "packaging/debian/$package.$file" "$root/DEBIAN/$file"
   done
-  if [ -e "packaging/debian/$package.overrides" ]; then
-    install -D -m 644 "packaging/debian/$package.overrides" "$root/usr/share/lintian/overrides/$package"
-  fi
+  install -d "$root/usr/share/lintian/overrides"
+  sed "s/@PACKAGE@/$package/" packaging/debian/overrides >"$root/usr/share/lintian/overrides/$package"
+  (cd "$root" && find usr -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums)
   dpkg-deb --root-owner-group -Zxz --build "$root" "$DIST/${package}_$VERSION-1_$machine.deb" >/dev/null
   say "made ${package}_$VERSION-1_$machine.deb"
 }
@@ -48,4 +47,5 @@ take libvellum0 "$lib/libvellum.so.0" "$lib/libvellum.so.$VERSION"
 take libvellum-dev usr/include "$lib"
 install -D -m 644 -t "$whole/libvellum-dev/usr/share/doc/libvellum-dev/examples" crates/vellum-capi/examples/*.c
 take vellum usr
+rmdir "$whole/vellum/usr/lib"
 for package in libvellum0 libvellum-dev vellum; do finish "$package"; done

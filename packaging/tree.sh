@@ -13,6 +13,7 @@ for command in $COMMANDS; do
   install -D -m 755 "$built-$kind/release/$name" "$root$prefix/bin/$name"
   # The pages are the same on every machine; this one runs its own program.
   own=$TARGET/$HOST-unknown-linux-musl/release/$name
+  [ -x "$own" ] || own=$TARGET/$HOST-unknown-linux-gnu/release/$name
   "$own" man "$share/man/man1"
   install -d "$share/bash-completion/completions" "$share/zsh/$ZSH" "$share/fish/vendor_completions.d"
   "$own" completions bash >"$share/bash-completion/completions/$name"
