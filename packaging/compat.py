@@ -40,7 +40,7 @@ class Appender:
         command = [program.path, "append", "--ack", *options, log]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         self.process = subprocess.Popen(command, text=True, bufsize=1, **pipes)
-        Appender.started.append(self.process)
+        Appender.started.append(self)
 
     def append(self, count=COUNT):
         for _ in range(count):
@@ -143,19 +143,32 @@ def share(log, creator, joiner, options, killed):
     return len(acknowledged)
 
 
+def end_all():
+    """Ends what a run has left behind; returns what was acknowledged in it."""
+    for appender in Appender.started:
+        appender.process.kill()
+        appender.process.wait()
+    acknowledged = [line for appender in Appender.started for line in appender.acknowledged]
+    Appender.started.clear()
+    return acknowledged
+
+
 def outcome(creator, joiner, options, killed):
     with tempfile.TemporaryDirectory() as scratch:
+        log = f"{scratch}/log"
+        newer = creator if creator.name == "new" else joiner
         try:
-            return f"works: {share(f'{scratch}/log', creator, joiner, options, killed)} records", True
-        except Refused as refused:
-            return f"refused: {str(refused).replace(scratch, '')}", True
-        except Lost as lost:
+            try:
+                return f"works: {share(log, creator, joiner, options, killed)} records", True
+            except Refused as refused:
+                acknowledged = end_all()
+                check(log, [newer], acknowledged)
+                text = str(refused).replace(scratch, "")
+                return f"refused: {text}; new reads all {len(acknowledged)} records", True
+        except (Lost, Refused) as lost:
             return f"LOST: {lost}", False
         finally:
-            for process in Appender.started:
-                process.kill()
-                process.wait()
-            Appender.started.clear()
+            end_all()
 
 
 def main(old_path, new_path, revision):
