@@ -201,10 +201,8 @@ lint: tools lint-tools ## formatting, clippy, rustdoc
 
 # What deny.toml says of the dependencies. DENY=advisories asks for known faults, and fetches their list.
 DENY ?= --offline bans licenses sources
-deny: tools ## licences, versions and sources of the dependencies; DENY=advisories: their known faults
-	@$(CARGO) deny --version >/dev/null 2>&1 || \
-	  { echo "make: cargo-deny is missing: cargo install cargo-deny" >&2; exit 1; }
-	$(CARGO) deny $(filter --%,$(DENY)) check $(filter-out --%,$(DENY))
+deny: tools $(TARGET)/tools/bin/cargo-deny ## licences, versions and sources of the dependencies; DENY=advisories: their known faults
+	PATH=$(TARGET)/tools/bin:$$PATH $(CARGO) deny $(filter --%,$(DENY)) check $(filter-out --%,$(DENY))
 
 ##@ Install
 
@@ -246,6 +244,8 @@ site: $(MDBOOK) ## the documentation as a web site, into target/site
 $(TARGET)/tools/bin/mdbook: | tools
 	@echo "make: mdbook is missing: building mdbook $(MDBOOK_VERSION) into $(TARGET)/tools, once; this takes some minutes"
 	env -u CARGO_TARGET_DIR $(CARGO) install --quiet --locked --root $(TARGET)/tools mdbook@$(MDBOOK_VERSION) --no-default-features --features search
+
+include packaging/dist.mk
 
 clean: ## remove everything that was built
 	$(CARGO) clean

@@ -148,11 +148,11 @@ fn follow(child: &mut Child, stretch: &Stretch) -> Result<i32> {
 
 /// Is the tracee about to enter a syscall (and not about to leave one)?
 fn is_entry(pid: i32) -> Result<bool> {
-    const ENTRY: u8 = libc::PTRACE_SYSCALL_INFO_ENTRY;
+    const ENTRY: u8 = 1; // PTRACE_SYSCALL_INFO_ENTRY
+    const GET_SYSCALL_INFO: Request = 0x420e; // PTRACE_GET_SYSCALL_INFO; musl's libc lacks both
     let mut info = [0_u8; 128];
     // SAFETY: the kernel writes at most `info.len()` bytes to `info`.
-    let len =
-        unsafe { libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, pid, info.len(), info.as_mut_ptr()) };
+    let len = unsafe { libc::ptrace(GET_SYSCALL_INFO, pid, info.len(), info.as_mut_ptr()) };
     if len <= 0 {
         return Err(std::io::Error::last_os_error()).context(|| "ask about a syscall");
     }
@@ -160,8 +160,14 @@ fn is_entry(pid: i32) -> Result<bool> {
     Ok(info[0] == ENTRY)
 }
 
+/// The type of `ptrace`'s first argument, which C libraries declare differently.
+#[cfg(target_env = "musl")]
+type Request = libc::c_int;
+#[cfg(not(target_env = "musl"))]
+type Request = libc::c_uint;
+
 /// A request that reads nothing and takes a number.
-fn request(request: libc::c_uint, pid: i32, data: usize) -> std::io::Result<()> {
+fn request(request: Request, pid: i32, data: usize) -> std::io::Result<()> {
     // SAFETY: the requests made here take `data` as a number and touch no memory of ours.
     let result = unsafe { libc::ptrace(request, pid, ptr::null_mut::<u8>(), data) };
     if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }

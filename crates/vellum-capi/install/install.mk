@@ -25,7 +25,7 @@ FILL = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${pre
   -e 's|@INCLUDEDIR@|$(INCLUDEDIR:$(PREFIX)/%=$${prefix}/%)|' -e 's|@VERSION@|$(C_VERSION)|' \
   -e 's|@ABI@|$(C_ABI)|' -e 's|@NATIVE_LIBS@|$(NATIVE_LIBS)|' -e 's|@INCLUDE_FROM_LIB@|$(INCLUDE_FROM_LIB)|'
 
-.PHONY: build-c install-c uninstall-c
+.PHONY: build-c install-c install-c-built uninstall-c
 
 # What of the library is installed: below LIBDIR, and below INCLUDEDIR.
 C_LIBRARY = libvellum.so.$(C_VERSION)
@@ -50,7 +50,10 @@ build-c: tools ## build the C library alone
 	$(C_CARGO) --crate-type cdylib -- -C link-arg=-Wl,-soname,libvellum.so.$(C_ABI)
 	$(C_CARGO) --crate-type staticlib
 
-install-c: build-c ## the C library alone: headers, libvellum, pkg-config and CMake files
+install-c: build-c install-c-built ## the C library alone: headers, libvellum, pkg-config and CMake files
+
+# What C_BUILT holds, which others may have built for another machine: the packages do so.
+install-c-built:
 	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/vellum
 	install -m 644 $(CAPI)/include/vellum.h $(CAPI)/include/vellum.hpp $(DESTDIR)$(INCLUDEDIR)
 	$(if $(filter release,$(C_PROFILE)),$(call install-stripped,$(C_BUILT)/libvellum_capi.so,$(DESTDIR)$(LIBDIR)/$(C_LIBRARY)),\

@@ -14,3 +14,13 @@ pub struct Guide;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/wal.md")]
 pub struct WriteAheadLog;
+
+/// The page of the crate `vellum`.
+#[cfg(doctest)]
+#[doc = include_str!("../../vellum/README.md")]
+pub struct Crate;
+
+/// The page of the crate `vellum-parallel`.
+#[cfg(doctest)]
+#[doc = include_str!("../../vellum-parallel/README.md")]
+pub struct ParallelCrate;

@@ -115,3 +115,12 @@ fn every_target_of_the_makefile_is_explained() {
     let silent: Vec<&&str> = names.iter().filter(|name| !is_explained(name)).collect();
     assert!(names.len() > 20 && silent.is_empty(), "{silent:?}");
 }
+
+#[test]
+fn the_page_on_stability_names_every_directory_of_golden_logs() {
+    let page = read(&root().join("docs/stability.md"));
+    for entry in fs::read_dir(root().join("crates/vellum/tests/golden")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(page.contains(&format!("`{name}`")), "docs/stability.md: no line for {name}");
+    }
+}

@@ -12,21 +12,44 @@
 
 #![deny(unsafe_code)]
 
+// Elsewhere the modules are left out, so that this sentence is all that the compiler says.
+#[cfg(not(target_os = "linux"))]
+compile_error!("Vellum runs on Linux only; docs/platforms.md lists what another system would need");
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("Vellum needs a 64-bit machine: its shared words and mappings are 64 bits wide");
+
+#[cfg(not(target_endian = "little"))]
+compile_error!("Vellum needs a little-endian machine: numbers in mapped files are little-endian");
+
+#[cfg(target_os = "linux")]
 pub mod barrier;
+#[cfg(target_os = "linux")]
 pub mod clock;
+#[cfg(target_os = "linux")]
 pub mod dir;
+#[cfg(target_os = "linux")]
 pub mod file;
+#[cfg(target_os = "linux")]
 pub mod filesystem;
 #[allow(unsafe_code)]
+#[cfg(target_os = "linux")]
 pub mod fork;
 #[allow(unsafe_code)]
+#[cfg(target_os = "linux")]
 pub mod inherited;
 #[allow(unsafe_code)]
+#[cfg(target_os = "linux")]
 pub mod lock;
 #[allow(unsafe_code)]
+#[cfg(target_os = "linux")]
 pub mod map;
+#[cfg(target_os = "linux")]
 pub mod process;
+#[cfg(target_os = "linux")]
 pub mod wait;
 
+#[cfg(target_os = "linux")]
 pub use dir::Dir;
+#[cfg(target_os = "linux")]
 pub use map::Map;

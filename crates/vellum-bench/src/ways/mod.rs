@@ -25,6 +25,10 @@ pub(crate) mod direct;
 pub(crate) mod io_uring;
 pub(crate) mod plain;
 pub(crate) mod stdio;
+#[cfg(feature = "capi")]
+mod vellum_c;
+#[cfg(not(feature = "capi"))]
+#[path = "vellum_c_left_out.rs"]
 mod vellum_c;
 pub(crate) mod vellum_framed;
 pub(crate) mod vellum_log;

@@ -70,7 +70,16 @@ fn vellum_text_reads_back() {
     round_trip(WayName::VellumText);
 }
 
+#[cfg(feature = "capi")]
 #[test]
 fn vellum_c_reads_back() {
     round_trip(WayName::VellumC);
+}
+
+#[cfg(not(feature = "capi"))]
+#[test]
+fn vellum_c_says_that_it_was_left_out() {
+    let way = WayName::VellumC.way(&vellum::Options::new());
+    let reason = way.probe(std::path::Path::new("/")).unwrap_err();
+    assert!(reason.contains("without the feature `capi`"), "{reason}");
 }

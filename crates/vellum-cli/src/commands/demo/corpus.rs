@@ -9,14 +9,14 @@ use vellum::Layout;
 
 use crate::commands::is_filler;
 
-/// Our own sources: there wherever this program is built.
+/// Our own sources: there wherever this program is built, also from its package alone.
 const SOURCES: [&str; 6] = [
-    include_str!("../../../../vellum/src/lib.rs"),
-    include_str!("../../../../vellum/src/options/mod.rs"),
-    include_str!("../../../../vellum/src/error.rs"),
-    include_str!("../../../../vellum/src/log/mod.rs"),
-    include_str!("../../../../vellum/src/log/append.rs"),
-    include_str!("../../../../vellum/src/log/read.rs"),
+    include_str!("../mod.rs"),
+    include_str!("../cat.rs"),
+    include_str!("../cursor.rs"),
+    include_str!("../demo.rs"),
+    include_str!("../stat.rs"),
+    include_str!("../../lowargs.rs"),
 ];
 
 /// What the parent appends when all writers are done.

@@ -1,0 +1,78 @@
+//! What a crate needs to be published: its page, its licences, its terms, and its sources whole.
+//! `make crates` packs and builds them; this is what can be seen at once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The crates that `make crates` packs.
+fn published() -> Vec<PathBuf> {
+    let rules = read(&root().join("packaging/dist.mk"));
+    let line = rules.lines().find_map(|line| line.strip_prefix("PUBLISHED = ")).unwrap();
+    line.split(' ').map(|name| root().join("crates").join(name)).collect()
+}
+
+fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn the_crates_that_are_packed_are_those_that_may_be_published() {
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let dir = entry.unwrap().path();
+        let is_private = read(&dir.join("Cargo.toml")).contains("publish = false");
+        let dir = dir.canonicalize().unwrap();
+        assert_eq!(published().contains(&dir), !is_private, "{}", dir.display());
+    }
+}
+
+#[test]
+fn published_crates_have_a_page_licences_and_terms() {
+    for dir in published() {
+        assert!(read(&dir.join("README.md")).len() > 100, "{}", dir.display());
+        for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
+            assert_eq!(read(&dir.join(licence)), read(&root().join(licence)), "{}", dir.display());
+        }
+        let manifest = read(&dir.join("Cargo.toml"));
+        for key in ["description", "license", "readme", "keywords", "categories"] {
+            let is_there = manifest.lines().any(|line| line.starts_with(key));
+            assert!(is_there, "{}: no {key}", dir.display());
+        }
+    }
+}
+
+/// The names of the files that the macros `include_str!` and `include_bytes!` of a source name.
+fn included(text: &str) -> Vec<&str> {
+    let macros = ["include_str!(\"", "include_bytes!(\"", "include!(\""];
+    let found = macros.iter().flat_map(|word| text.split(word).skip(1));
+    found.map(|after| after.split('"').next().unwrap()).collect()
+}
+
+#[test]
+fn published_crates_include_nothing_from_outside() {
+    for dir in published() {
+        let mut found = Vec::new();
+        sources(&dir.join("src"), &mut found);
+        for path in found {
+            for name in included(&read(&path)) {
+                let target = path.parent().unwrap().join(name).canonicalize();
+                let is_inside = target.is_ok_and(|target| target.starts_with(&dir));
+                assert!(is_inside, "{}: {name} is outside of the package", path.display());
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# Installs what `make dist` made where nothing else is, and runs ten lines of each. Needs root, for chroot.
+. "$(dirname "$0")/common.sh"
+declare -A debian=([x86_64]=amd64 [aarch64]=arm64)
+MIRROR=${MIRROR:-http://deb.debian.org/debian}
+SUITE=${SUITE:-bookworm}
+CHECK=$TARGET/dist-check
+mkdir -p "$CHECK"
+
+# The other machine's programs run under qemu-user, which Debian has.
+for tool in debootstrap:debootstrap lintian:lintian qemu-aarch64:qemu-user dpkg-deb:dpkg; do
+  command -v "${tool%:*}" >/dev/null || { echo "dist-check: ${tool%:*} is missing: apt-get install ${tool#*:}" >&2; exit 1; }
+done
+
+# A small Debian with a C compiler and Python is made once. in_root runs a command in a copy that is thrown
+# away, without a network, so nothing can be fetched.
+clean_root() {
+  [ -e "$CHECK/root/made" ] || {
+    say "making a clean root"
+    rm -rf "$CHECK/root"
+    debootstrap --variant=minbase --include=gcc,libc6-dev,pkg-config,python3-venv "$SUITE" "$CHECK/root" "$MIRROR" >"$CHECK/debootstrap.log"
+    touch "$CHECK/root/made"
+  }
+}
+in_root() {
+  unshare --mount --net --fork bash -eu -c '
+    check=$1 dist=$2 scripts=$3; shift 3
+    mount -t tmpfs none "$check/mnt" && mkdir "$check"/mnt/{upper,work,root}
+    mount -t overlay -o "lowerdir=$check/root,upperdir=$check/mnt/upper,workdir=$check/mnt/work" none "$check/mnt/root"
+    root=$check/mnt/root
+    mkdir "$root/dist" "$root/check"
+    mount --bind "$dist" "$root/dist" && mount --bind "$scripts" "$root/check"
+    mount -t proc none "$root/proc" && mount -t tmpfs none "$root/tmp"
+    exec env -i HOME=/nowhere PATH=/usr/local/bin:/usr/bin:/usr/sbin:/bin:/sbin chroot "$root" bash -euc "$*"
+  ' - "$CHECK" "$DIST" "$PWD/packaging/check" "$@"
+}
+
+check_sums() {
+  (cd "$DIST" && sha256sum --quiet --check SHA256SUMS)
+  say "checksums agree"
+}
+
+# Nothing in a package names the machine that built it.
+check_names() {
+  local inside=$CHECK/inside file
+  rm -rf "$inside" && mkdir -p "$inside"
+  for file in "$DIST"/*; do
+    local into=$inside/${file##*/}
+    mkdir "$into"
+    case $file in
+      *.tar.gz) tar -xzf "$file" -C "$into" ;;
+      *.whl) "${PYTHON:-python3}" -m zipfile -e "$file" "$into" ;;
+      *.deb) dpkg-deb -R "$file" "$into" ;;
+      *) cp "$file" "$into" ;;
+    esac
+  done
+  ! grep -rlF -e "$PWD" -e "${CARGO_HOME:-$HOME/.cargo}" -e "$(hostname)" "$inside" || { echo "dist-check: these name this machine" >&2; exit 1; }
+  rm -r "$inside"
+  say "no package names this machine"
+}
+
+check_archive() { # the static command where there is nothing else, then the library
+  in_root '
+    mkdir -p /tmp/empty/dev && cp /dist/vellum-*-linux-'"$HOST"' /tmp/empty/vellum 2>/dev/null
+    printf "one\ntwo\n" | chroot /tmp/empty /vellum append /log && chroot /tmp/empty /vellum verify /log
+    mkdir /opt/vellum && tar -xzf /dist/vellum-*-linux-'"$HOST"'.tar.gz -C /opt/vellum --strip-components 1
+    sh /check/command.sh /opt/vellum/bin/vellum
+    export PKG_CONFIG_PATH=/opt/vellum/lib/pkgconfig LD_LIBRARY_PATH=/opt/vellum/lib
+    cd /tmp && gcc /check/library.c $(pkg-config --cflags --libs vellum) -o shared && ./shared'
+  say "the archive works"
+}
+
+check_deb() {
+  in_root '
+    dpkg -i /dist/*_'"${debian[$HOST]}"'.deb >/dev/null
+    sh /check/command.sh vellum
+    test -e /usr/share/man/man1/vellum.1.gz && test -e /usr/share/bash-completion/completions/vellum
+    cd /tmp && gcc /check/library.c $(pkg-config --cflags --libs vellum) -o shared && ./shared
+    gcc /check/library.c $(pkg-config --static --cflags --libs vellum | sed s/-lvellum/-l:libvellum.a/) -o static && ./static
+    files=$(dpkg -L vellum libvellum0 libvellum-dev)
+    dpkg -P libvellum-dev libvellum0 vellum >/dev/null
+    for file in $files; do [ -d "$file" ] || [ ! -e "$file" ] || { echo "$file is left" >&2; exit 1; }; done'
+  say "the Debian packages install, work and go"
+}
+
+check_wheel() {
+  in_root '
+    cd /tmp && python3 -m venv venv && venv/bin/pip install --quiet --no-index --find-links /dist vellum-log
+    venv/bin/python /check/wheel.py'
+  say "the wheel works"
+}
+
+check_lintian() {
+  lintian --allow-root --fail-on error,warning --tag-display-limit 0 "$DIST"/*.deb
+  say "lintian has nothing to say that is not explained"
+}
+
+# Without a second system: the libraries of the other machine, unpacked, and its programs under qemu-user.
+check_other_machine() {
+  local other=$CHECK/aarch64
+  [ "$HOST" = x86_64 ] || return 0
+  [ -e "$other/made" ] || {
+    say "fetching the libraries and the Python of aarch64"
+    rm -rf "$other"
+    debootstrap --foreign --arch=arm64 --variant=minbase --include=python3-minimal,python3 "$SUITE" "$other" "$MIRROR" >"$CHECK/debootstrap-arm64.log"
+    for package in "$other"/var/cache/apt/archives/*.deb; do dpkg-deb -x "$package" "$other"; done
+    touch "$other/made"
+  }
+  chmod +x "$DIST"/vellum-*-linux-aarch64
+  sh packaging/check/command.sh "qemu-aarch64 $(echo "$DIST"/vellum-*-linux-aarch64)"
+  rm -rf "$CHECK/arm64" && mkdir "$CHECK/arm64"
+  for package in "$DIST"/*_arm64.deb; do dpkg-deb -x "$package" "$CHECK/arm64"; done
+  sh packaging/check/command.sh "qemu-aarch64 -L $other $CHECK/arm64/usr/bin/vellum"
+  "${PYTHON:-python3}" -m zipfile -e "$DIST"/*manylinux*aarch64.whl "$CHECK/arm64/wheel"
+  PYTHONPATH=$CHECK/arm64/wheel qemu-aarch64 -L "$other" "$other/usr/bin/python3" packaging/check/wheel.py
+  say "aarch64: the static command, the Debian package and the wheel work under qemu-user"
+}
+
+mkdir -p "$CHECK/mnt"
+case ${1:-all} in
+  all) check_sums; check_names; check_lintian; clean_root; check_archive; check_deb; check_wheel; check_other_machine ;;
+  *) clean_root; "check_$1" ;;
+esac
