@@ -1,5 +1,6 @@
 //! Finding records in bytes that were shipped, where there is no log.
 
+use crate::format::envelope::Envelope;
 use crate::format::frame::{Codec, HEADER_LEN, Header, Kind, frame_len};
 use crate::log::record::Record;
 use crate::log::ship::shape::LogShape;
@@ -14,6 +15,8 @@ use crate::{Error, ErrorKind, Layout, Lsn, Result};
 pub struct Decoder {
     codec: Codec,
     layout: Layout,
+    /// Bytes of the envelope of each record; 0 in a log without.
+    envelope_len: usize,
     /// Bytes from position `at` on begin at `done`.
     bytes: Vec<u8>,
     done: usize,
@@ -27,8 +30,9 @@ impl Decoder {
     /// as every chunk does that is [whole](crate::Piece::is_whole) before.
     pub fn new(shape: &LogShape) -> Decoder {
         let codec = Codec::new(shape.geometry.secret);
-        let layout = shape.layout();
-        Decoder { codec, layout, bytes: Vec::new(), done: 0, at: Lsn::ZERO, skip_to: Lsn::ZERO }
+        let (layout, envelope_len) = (shape.layout(), shape.geometry.envelope_len());
+        let (bytes, done, at) = (Vec::new(), 0, Lsn::ZERO);
+        Decoder { codec, layout, envelope_len, bytes, done, at, skip_to: Lsn::ZERO }
     }
 
     /// Takes the bytes at `lsn`. Where they do not follow the last ones, something lies between
@@ -75,9 +79,11 @@ impl Decoder {
     /// Returns a record that begins here, and goes behind it.
     fn take(&mut self, header_len: usize, len: usize, step: u64) -> Record<'_> {
         let lsn = self.at;
-        let payload = self.done + header_len..self.done + header_len + len;
+        let begin = self.done;
         self.pass(step);
-        Record { lsn, next_lsn: self.at, payload: &self.bytes[payload] }
+        let (head, payload) = self.bytes[begin..begin + header_len + len].split_at(header_len);
+        let envelope = head.get(HEADER_LEN..).and_then(Envelope::of);
+        Record { lsn, next_lsn: self.at, payload, envelope }
     }
 
     /// Goes on, no further than there are bytes.
@@ -99,7 +105,9 @@ impl Decoder {
             let step = frame_len(payload_len);
             match kind {
                 Kind::Record | Kind::Member => {
-                    return Ok(Some(self.take(HEADER_LEN, payload_len as usize, step)));
+                    let len = (payload_len as usize).checked_sub(self.envelope_len);
+                    let len = len.ok_or_else(|| self.damaged("the record has no whole envelope"))?;
+                    return Ok(Some(self.take(HEADER_LEN + self.envelope_len, len, step)));
                 }
                 // Its records follow; only whole batches are durable.
                 Kind::Batch => self.pass(HEADER_LEN as u64),
