@@ -181,8 +181,9 @@ impl Options {
     ///
     /// # Cost
     ///
-    /// 16 bytes for each record, and for each append a look at the clock, which is no system call
-    /// where the kernel maps its clock into processes (some virtual machines do not).
+    /// 16 bytes for each record. For each append a look at the clock, and a second piece to copy:
+    /// about 60 ns. The clock is no system call where the kernel maps it into processes (on some
+    /// virtual machines it does not). A log without pays one comparison.
     pub fn envelope(mut self, envelope: bool) -> Options {
         self.envelope = Some(envelope);
         self
