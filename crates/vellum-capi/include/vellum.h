@@ -129,6 +129,11 @@ typedef enum {
     VELLUM_REWOUND = 21,
     // A vellum_position is of another log.
     VELLUM_OTHER_LOG = 22,
+    // No process ships the log, so nothing can be waited for. What was committed is committed.
+    VELLUM_NO_SHIPPER = 23,
+    // Another machine, or another copy of the log, has taken over what this log is shipped to.
+    // What was committed is committed here, and is not shipped.
+    VELLUM_FENCED = 24,
     // No error: there is nothing more, or nothing more yet.
     VELLUM_END = 100,
     // No error: it is on its way.
@@ -805,6 +810,23 @@ int vellum_commit_within(const vellum_log *log, uint64_t lsn, uint64_t timeout_u
 // Errors: VELLUM_TIMED_OUT; VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_POISONED
 // when it can be committed no more.
 int vellum_wait_durable(const vellum_log *log, uint64_t lsn, int64_t timeout_ns);
+
+// As vellum_commit, and then waits until the record is also where the log is shipped to; for both
+// no longer than vellum_options.timeout_us. What was committed is durable here also after one of
+// these errors, and is shipped later if a process ships.
+//
+// Errors: VELLUM_NO_SHIPPER at once where no process ships the log; VELLUM_FENCED where another
+// machine or copy has taken over; VELLUM_TIMED_OUT; otherwise as for vellum_commit.
+int vellum_commit_remote(const vellum_log *log, uint64_t lsn);
+
+// Waits until the record at `lsn`, and everything before it, is where the log is shipped to, up to
+// `timeout_ns` nanoseconds; -1 is for ever. Commits nothing itself.
+//
+// Errors: as for vellum_commit_remote; VELLUM_OUT_OF_RANGE for a position beyond the end.
+int vellum_wait_shipped(const vellum_log *log, uint64_t lsn, int64_t timeout_ns);
+
+// End of what is shipped; 0 where no shipper has said it since the last boot.
+uint64_t vellum_shipped(const vellum_log *log);
 
 // Commits everything that has been published so far; `*durable` is the end of it. `durable` may be
 // NULL. Errors and cost as for vellum_commit.

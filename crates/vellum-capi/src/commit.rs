@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-use vellum::Lsn;
+use vellum::{Durability, Lsn};
 
 use crate::boundary::{give, guard, guard_or, required};
 use crate::log::vellum_log;
@@ -59,6 +59,44 @@ pub extern "C" fn vellum_wait_durable(
         required(log, "log")?.log.wait_durable(Lsn::new(lsn), timeout)?;
         Ok(VELLUM_OK)
     })
+}
+
+/// As vellum_commit, and then waits until the record is also where the log is shipped to; for both
+/// no longer than vellum_options.timeout_us. What was committed is durable here also after one of
+/// these errors, and is shipped later if a process ships.
+///
+/// Errors: VELLUM_NO_SHIPPER at once where no process ships the log; VELLUM_FENCED where another
+/// machine or copy has taken over; VELLUM_TIMED_OUT; otherwise as for vellum_commit.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_commit_remote(log: Option<&vellum_log>, lsn: u64) -> c_int {
+    guard(|| {
+        required(log, "log")?.log.commit_to(Lsn::new(lsn), Durability::Remote)?;
+        Ok(VELLUM_OK)
+    })
+}
+
+/// Waits until the record at `lsn`, and everything before it, is where the log is shipped to, up to
+/// `timeout_ns` nanoseconds; -1 is for ever. Commits nothing itself.
+///
+/// Errors: as for vellum_commit_remote; VELLUM_OUT_OF_RANGE for a position beyond the end.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_wait_shipped(
+    log: Option<&vellum_log>,
+    lsn: u64,
+    timeout_ns: i64,
+) -> c_int {
+    guard(|| {
+        // Negative is for ever.
+        let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
+        required(log, "log")?.log.wait_shipped(Lsn::new(lsn), timeout)?;
+        Ok(VELLUM_OK)
+    })
+}
+
+/// End of what is shipped; 0 where no shipper has said it since the last boot.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_shipped(log: Option<&vellum_log>) -> u64 {
+    guard_or(0, || Ok(required(log, "log")?.log.shipped().get()))
 }
 
 /// Commits everything that has been published so far; `*durable` is the end of it. `durable` may be

@@ -58,6 +58,11 @@ pub enum vellum_status {
     VELLUM_REWOUND = 21,
     /// A vellum_position is of another log.
     VELLUM_OTHER_LOG = 22,
+    /// No process ships the log, so nothing can be waited for. What was committed is committed.
+    VELLUM_NO_SHIPPER = 23,
+    /// Another machine, or another copy of the log, has taken over what this log is shipped to.
+    /// What was committed is committed here, and is not shipped.
+    VELLUM_FENCED = 24,
     /// No error: there is nothing more, or nothing more yet.
     VELLUM_END = 100,
     /// No error: it is on its way.
@@ -101,6 +106,8 @@ fn meaning(status: c_int) -> &'static CStr {
         20 => c"log removed or moved",
         21 => c"position taken back",
         22 => c"position of another log",
+        23 => c"no process ships the log",
+        24 => c"shipping taken over by another",
         100 => c"nothing more",
         101 => c"on its way",
         110 => c"invalid argument",
@@ -141,6 +148,8 @@ mod tests {
             (VELLUM_REMOVED, ErrorKind::Removed),
             (VELLUM_REWOUND, ErrorKind::Rewound),
             (VELLUM_OTHER_LOG, ErrorKind::OtherLog),
+            (VELLUM_NO_SHIPPER, ErrorKind::NoShipper),
+            (VELLUM_FENCED, ErrorKind::Fenced),
         ];
         for (status, kind) in pairs {
             assert_eq!(status as u32, kind as u32, "{status:?}");

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -82,6 +82,28 @@ impl Log {
     ) -> PyResult<T> {
         let log = self.open()?;
         py.detach(|| act(&log)).or_raise(py)
+    }
+
+    /// Waits by `wait`, which gives up after a while, for ever or for `timeout`.
+    fn wait<T: Send>(
+        &self,
+        py: Python<'_>,
+        timeout: Option<&Bound<'_, PyAny>>,
+        wait: impl Fn(&vellum::Log, Duration) -> vellum::Result<T> + Send + Sync,
+    ) -> PyResult<T> {
+        let timeout = timeout.map(|timeout| span("timeout", timeout)).transpose()?;
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        loop {
+            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            let slice = left.map_or(SLICE, |left| left.min(SLICE));
+            let is_last = left.is_some_and(|left| left <= slice);
+            let log = self.open()?;
+            match py.detach(|| wait(&log, slice)) {
+                Err(error) if error.kind() == ErrorKind::TimedOut && !is_last => {}
+                answer => return answer.or_raise(py),
+            }
+            py.check_signals()?;
+        }
     }
 }
 
@@ -299,19 +321,42 @@ impl Log {
         lsn: u64,
         timeout: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let timeout = timeout.map(|timeout| span("timeout", timeout)).transpose()?;
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        loop {
-            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
-            let slice = left.map_or(SLICE, |left| left.min(SLICE));
-            let is_last = left.is_some_and(|left| left <= slice);
-            let log = self.open()?;
-            match py.detach(|| log.wait_durable(Lsn::new(lsn), Some(slice))) {
-                Err(error) if error.kind() == ErrorKind::TimedOut && !is_last => {}
-                answer => return answer.or_raise(py),
-            }
-            py.check_signals()?;
-        }
+        self.wait(py, timeout, |log, slice| log.wait_durable(Lsn::new(lsn), Some(slice)))
+    }
+
+    /// Makes the record at `lsn` survive a power cut, and then waits until it, and all before it,
+    /// is where the log is shipped to: for ever, or for `timeout` seconds, then raises `TimedOut`.
+    /// Raises `NoShipper` at once where no process ships the log, and `Fenced` where another
+    /// machine or copy has taken over. After these it survives a power cut. Ctrl-C interrupts the
+    /// waiting.
+    #[pyo3(signature = (lsn, timeout=None))]
+    fn commit_remote(
+        &self,
+        py: Python<'_>,
+        lsn: u64,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        self.commit(py, lsn, timeout)?;
+        self.wait_shipped(py, lsn, timeout).map(drop)
+    }
+
+    /// Waits as `commit_remote` does, and commits nothing itself; returns `shipped`.
+    #[pyo3(signature = (lsn, timeout=None))]
+    fn wait_shipped(
+        &self,
+        py: Python<'_>,
+        lsn: u64,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<u64> {
+        let wait = |log: &vellum::Log, slice| log.wait_shipped(Lsn::new(lsn), Some(slice));
+        self.wait(py, timeout, wait).map(Lsn::get)
+    }
+
+    /// End of what is where the log is shipped to; 0 where no shipper has said it since the last
+    /// boot.
+    #[getter]
+    fn shipped(&self) -> PyResult<u64> {
+        Ok(self.open()?.shipped().get())
     }
 
     /// The log's id, 32 hexadecimal digits; None where an earlier version made it and nobody has

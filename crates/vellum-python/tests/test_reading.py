@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from conftest import in_child
-from vellum_log import Log, OutOfRange, TimedOut, Unsupported, follow_async
+from vellum_log import Log, NoShipper, OutOfRange, TimedOut, Unsupported, follow_async
 
 
 def test_a_durable_reader_returns_what_was_committed_and_no_more(path: str) -> None:
@@ -37,6 +37,19 @@ def test_waiting_for_a_commit_of_another_thread(path: str) -> None:
         log.wait_durable(lsn)
         committer.join()
         assert log.durable > lsn
+
+
+def test_nobody_waits_for_a_shipper_that_is_not_there(path: str) -> None:
+    with Log(path) as log:
+        lsn = log.append(b"one")
+        with pytest.raises(NoShipper, match="durable here alone"):
+            log.commit_remote(lsn)
+        assert log.durable > lsn
+        with pytest.raises(NoShipper):
+            log.wait_shipped(lsn, timeout=10)
+        with pytest.raises(OutOfRange):
+            log.wait_shipped(log.tail)
+        assert log.shipped == 0
 
 
 def test_records_are_read_by_their_positions(path: str) -> None:

@@ -191,23 +191,31 @@ pub fn sync_data(fd: impl AsFd) -> io::Result<()> {
 
 /// Reports if the kernel could not write back what was in a range of a file, whose pages it may
 /// have thrown away since. Waits only for what is on its way to the device at this moment.
-#[allow(unsafe_code)]
 pub fn check_written_back(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
-    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE;
+    match sync_range(fd, offset, len, libc::SYNC_FILE_RANGE_WAIT_BEFORE) {
+        // A kernel, or a filter of calls, that does not let us ask says nothing of the file.
+        Err(Errno::NOSYS | Errno::PERM | Errno::ACCESS) => Ok(()),
+        answer => answer,
+    }
+}
+
+/// Has the kernel begin to write a range of a file to the device, and does not wait; a hint. A
+/// failure is returned by the next [`sync`].
+pub fn begin_to_write_back(fd: impl AsFd, offset: u64, len: u64) {
+    let _ = sync_range(fd, offset, len, libc::SYNC_FILE_RANGE_WRITE);
+}
+
+#[allow(unsafe_code)]
+fn sync_range(fd: impl AsFd, offset: u64, len: u64, flags: u32) -> io::Result<()> {
     let (offset, len) = (offset as libc::off64_t, len as libc::off64_t);
-    let checked = retry(|| {
+    retry(|| {
         // SAFETY: the descriptor is open for the length of the borrow, and the call takes no
         // memory.
         match unsafe { libc::sync_file_range(fd.as_fd().as_raw_fd(), offset, len, flags) } {
             0 => Ok(()),
             _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)),
         }
-    });
-    match checked {
-        // A kernel, or a filter of calls, that does not let us ask says nothing of the file.
-        Err(Errno::NOSYS | Errno::PERM | Errno::ACCESS) => Ok(()),
-        answer => answer,
-    }
+    })
 }
 
 /// Waits until the names in a directory survive a power cut.

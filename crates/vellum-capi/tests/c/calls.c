@@ -296,6 +296,10 @@ static void durable_readers(const char *dir)
     RETURNS(VELLUM_OUT_OF_RANGE, vellum_wait_durable(log, vellum_tail(log), -1));
     OK(vellum_commit(log, lsn));
     OK(vellum_wait_durable(log, lsn, -1));
+    RETURNS(VELLUM_NO_SHIPPER, vellum_commit_remote(log, lsn));
+    RETURNS(VELLUM_NO_SHIPPER, vellum_wait_shipped(log, lsn, -1));
+    RETURNS(VELLUM_OUT_OF_RANGE, vellum_wait_shipped(log, vellum_tail(log), -1));
+    CHECK(vellum_shipped(log) == 0);
     OK(vellum_reader_next(reader, &record));
     CHECK(is_text(&record, "one") && record.lsn == lsn);
     int result;

@@ -6,6 +6,7 @@ mod identity;
 mod json;
 mod policy;
 mod prometheus;
+mod ship;
 mod watch;
 
 use std::fmt::Write;
@@ -32,7 +33,7 @@ pub(super) fn run(args: &StatArgs) -> Result<Outcome> {
     let log: Log = open_to_read(&args.log)?;
     if args.prometheus {
         let name = args.log.display().to_string();
-        let text = prometheus::text(&name, &log.metrics(), &log.cursors()?)?;
+        let text = prometheus::text(&name, &log.metrics(), &log.cursors()?, &log.ship_state()?)?;
         return output::print(&text).map(|()| Outcome::Good);
     }
     if args.watch {
@@ -146,6 +147,7 @@ fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
     ];
     facts.extend(policy::facts(stat));
     facts.extend(commits::facts(&stat.commits));
+    facts.extend(ship::fact(&stat.ship));
     if stat.repairs > 0 {
         let records = count(stat.repairs, "reservation");
         let space = bytes(stat.repaired_bytes);

@@ -134,6 +134,31 @@ fn prometheus_reads_the_numbers() {
 }
 
 #[test]
+fn how_the_log_is_shipped_is_told() {
+    use vellum::{Lsn, Options, ShipFault, ShipStatus};
+    let place = Place::new();
+    place.append(&["--commit", "every"], b"one\ntwo\n");
+    assert!(place.stat()["ship"].is_null());
+    let page = || place.run("stat", &["--prometheus"], b"").good();
+    assert!(!page().contains("vellum_ship"));
+    let log = Options::new().open(place.log()).unwrap();
+    let shipper = log.shipper().unwrap().unwrap();
+    let durable = shipper.durable().unwrap();
+    shipper.set_shipped(Lsn::new(durable.get() - 16)).unwrap();
+    shipper.set_status(ShipStatus::Retrying, Some((ShipFault::Throttled, 503))).unwrap();
+    let ship = place.stat()["ship"].clone();
+    assert_eq!((&ship["status"], &ship["fault"]), (&"retrying".into(), &"throttled".into()));
+    assert_eq!((&ship["fault_number"], &ship["lag_bytes"]), (&503.into(), &16.into()));
+    assert_eq!(ship["pid"], std::process::id());
+    let text = place.run("stat", &[], b"").good();
+    assert!(text.contains("retrying by process"), "{text}");
+    let lag = page()
+        .lines()
+        .any(|line| line.starts_with("vellum_ship_lag_bytes{") && line.ends_with(" 16"));
+    assert!(lag, "{}", page());
+}
+
+#[test]
 fn a_participant_is_listed_while_it_lives() {
     let place = Place::new();
     let mut running = place.start("append", &["--ack"]);

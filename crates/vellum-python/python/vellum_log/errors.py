@@ -35,6 +35,8 @@ class ErrorKind(enum.IntEnum):
     REMOVED = 20
     REWOUND = 21
     OTHER_LOG = 22
+    NO_SHIPPER = 23
+    FENCED = 24
 
 
 class Error(OSError):
@@ -203,13 +205,26 @@ class OtherLog(Error, LookupError):
     kind = ErrorKind.OTHER_LOG
 
 
+class NoShipper(Error):
+    """No process ships the log, so nothing can be waited for. What was committed is committed."""
+
+    kind = ErrorKind.NO_SHIPPER
+
+
+class Fenced(Error):
+    """Another machine, or another copy of the log, has taken over what this log is shipped to.
+    What was committed is committed here, and is not shipped."""
+
+    kind = ErrorKind.FENCED
+
+
 _BY_KIND: dict[int, type[Error]] = {
     error.kind: error
     for error in (
         Io, NoSpace, NotFound, AlreadyExists, PermissionDenied, ReadOnly, Unsupported,
         InvalidOption, RecordTooLarge, TooManyParticipants, Trimmed, OutOfRange, Corrupt,
         Incompatible, Exhausted, Abandoned, Busy, Poisoned, TimedOut, Removed,
-        Rewound, OtherLog,
+        Rewound, OtherLog, NoShipper, Fenced,
     )
 }  # fmt: skip
 

@@ -337,6 +337,7 @@ impl Log {
     /// [`NoShipper`](crate::ErrorKind::NoShipper) at once where no process ships the log, and
     /// within 100 ms after the one that does has died;
     /// [`Fenced`](crate::ErrorKind::Fenced) where another machine or copy has taken over;
+    /// [`Poisoned`](crate::ErrorKind::Poisoned) for what can be committed no more;
     /// [`TimedOut`](crate::ErrorKind::TimedOut); [`OutOfRange`](crate::ErrorKind::OutOfRange) for a
     /// position beyond the end; [`Trimmed`](crate::ErrorKind::Trimmed) for one that was removed
     /// before it was shipped.

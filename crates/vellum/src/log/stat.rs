@@ -13,6 +13,7 @@ use crate::log::cursors::stat::CursorStat;
 use crate::log::gap::{self, Gap};
 use crate::log::holds::{self, Hold, InFlight, ProcessState};
 use crate::log::metrics::{self, CommitStat, RemovedStat};
+use crate::log::ship::state::{self as ship_state, ShipState};
 use crate::segment::listing::Listing;
 use crate::segment::{SPARE_SUFFIX, names};
 use crate::shared::participants::{self, Owner};
@@ -106,6 +107,8 @@ pub struct Stat {
     pub cursors: Vec<CursorStat>,
     /// Why the cursors cannot be read. Then no file is removed: one of them may hold it.
     pub cursors_fault: Option<String>,
+    /// How the log is shipped to another machine, if it is.
+    pub ship: ShipState,
     /// Who is attached.
     pub participants: Vec<ParticipantStat>,
     /// Who holds what others may wait for, at this moment: in a busy log something is held nearly
@@ -220,6 +223,7 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
         gaps: gap::gaps(core)?,
         cursors,
         cursors_fault,
+        ship: ship_state::state(core).unwrap_or_default(),
         participants: participants(core),
         holds: metrics.holds,
     })

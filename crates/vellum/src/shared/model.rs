@@ -384,6 +384,49 @@ fn write_and_follow(writers: usize, appends: u64, followers: usize) {
     world.close();
 }
 
+/// As `log::Shipper::wait`, and what a driver does then: ships what is wanted, until `end` is.
+fn ship(world: &World, end: u64) {
+    let words = &world.words.ship;
+    let mut from = BEGIN;
+    while from < end {
+        model_atomics::forget(from);
+        let rings = event_count::arm(&words.wanted_count, event_count::SLEEPER);
+        let wanted = words.wanted().get();
+        model_atomics::forget(model_atomics::mix(from.max(wanted), 1 + u64::from(rings)));
+        if wanted <= from {
+            event_count::wait(&words.wanted_count, rings, Duration::MAX);
+        } else {
+            words.store(Lsn::new(wanted), Lsn::new(wanted));
+            from = wanted;
+        }
+    }
+}
+
+/// As `Log::wait_shipped`.
+fn wait_shipped(world: &World, end: u64) {
+    let words = &world.words.ship;
+    while words.whole().get() < end {
+        model_atomics::forget(end);
+        words.want(Lsn::new(end));
+        let rings = event_count::arm(&words.shipped_count, event_count::SLEEPER);
+        model_atomics::forget(model_atomics::mix(end, 1 + u64::from(rings)));
+        if words.whole().get() < end {
+            event_count::wait(&words.shipped_count, rings, Duration::MAX);
+        }
+    }
+}
+
+/// A shipper, and those who wait for it, each for another position.
+fn ship_and_wait(waiters: u64) {
+    let world = World::begin();
+    let end = BEGIN + waiters;
+    let mut processes = vec![start(&world, move |world| ship(world, end))];
+    processes.extend(
+        (1..=waiters).map(|waiter| start(&world, move |world| wait_shipped(world, BEGIN + waiter))),
+    );
+    wait_for_all(processes);
+}
+
 /// As `log::PollableReader::next`: the word stands for the watch of the control file, which a
 /// writer that was told of a poller has opened.
 fn poll(world: &World, end: u64) {
@@ -513,6 +556,16 @@ fn nobody_sleeps_through_news() {
     let name = "event_count, 2 writers × 2 appends, 2 followers";
     let many = Extent::Random(50_000);
     let many = explore(name, deaths(0, 0), many, || write_and_follow(2, 2, 2));
+    let timeouts = [one, two, many].map(|counts| counts.timeouts_without_death());
+    assert_eq!(timeouts, [0; 3], "only the timeout ended a sleep");
+}
+
+#[test]
+fn neither_a_shipper_nor_who_waits_for_it_sleeps_for_ever() {
+    let one = explore("ship, 1 waiter", deaths(0, 0), Extent::All, || ship_and_wait(1));
+    let two = explore("ship, 2 waiters", deaths(0, 0), Extent::All, || ship_and_wait(2));
+    let many = Extent::Random(20_000);
+    let many = explore("ship, 4 waiters", deaths(0, 0), many, || ship_and_wait(4));
     let timeouts = [one, two, many].map(|counts| counts.timeouts_without_death());
     assert_eq!(timeouts, [0; 3], "only the timeout ended a sleep");
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::commits;
 use super::identity::JsonIdentity;
 use super::policy::{JsonPolicy, JsonRemoved, has_policy};
+use super::ship::{JsonShip, is_shipped};
 use super::watch::Rates;
 use crate::commands::cursor::JsonCursor;
 
@@ -51,6 +52,8 @@ pub(super) struct Stat<'a> {
     cursors: Vec<JsonCursor>,
     /// Why the cursors cannot be read.
     cursors_fault: Option<String>,
+    /// `null` for a log that is not shipped.
+    ship: Option<JsonShip>,
     participants: Vec<Participant>,
     holds: Vec<Hold>,
     /// What came in the last second, where somebody watches.
@@ -170,6 +173,7 @@ impl<'a> Stat<'a> {
             gaps: stat.gaps.iter().map(Gap::from).collect(),
             cursors: stat.cursors.iter().map(|cursor| JsonCursor::new(cursor, epoch)).collect(),
             cursors_fault: stat.cursors_fault.clone(),
+            ship: is_shipped(&stat.ship).then(|| JsonShip::from(&stat.ship)),
             participants: stat.participants.iter().map(Participant::from).collect(),
             holds: stat.holds.iter().map(Hold::from).collect(),
             rates,

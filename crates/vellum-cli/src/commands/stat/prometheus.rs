@@ -4,10 +4,17 @@ use prometheus::TextEncoder;
 use prometheus::proto::{
     Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType,
 };
-use vellum::{CommitStat, CursorStat, Hold, Metrics};
+use vellum::{CommitStat, CursorStat, Hold, Metrics, ShipState};
+
+use super::ship::{is_shipped, shipped_at};
 
 /// One family for each number; `log` names the log in all of them.
-pub(super) fn text(log: &str, metrics: &Metrics, cursors: &[CursorStat]) -> anyhow::Result<String> {
+pub(super) fn text(
+    log: &str,
+    metrics: &Metrics,
+    cursors: &[CursorStat],
+    ship: &ShipState,
+) -> anyhow::Result<String> {
     let mut page = Page { log, families: Vec::new() };
     page.positions(metrics);
     page.appends(metrics);
@@ -15,6 +22,7 @@ pub(super) fn text(log: &str, metrics: &Metrics, cursors: &[CursorStat]) -> anyh
     page.losses(metrics);
     page.processes(metrics);
     page.cursors(cursors);
+    page.ship(ship);
     Ok(TextEncoder::new().encode_to_string(&page.families)?)
 }
 
@@ -114,6 +122,30 @@ impl Page<'_> {
                 self.family(name, help, MetricType::GAUGE, samples);
             }
         }
+    }
+
+    /// Nothing for a log that is not shipped.
+    fn ship(&mut self, state: &ShipState) {
+        if !is_shipped(state) {
+            return;
+        }
+        let fault = state.fault.map_or("", |(fault, _)| fault.as_str());
+        let labels = [("status", state.status.as_str()), ("fault", fault)];
+        let sample = self.gauge(&labels, 1.0);
+        let help = "1, with how shipping goes and what failed last";
+        self.family("ship_status", help, MetricType::GAUGE, vec![sample]);
+        let help = "End of what is shipped (LSN), 0 where that is not known since the last boot";
+        self.level("shipped_bytes", help, state.shipped.get() as f64);
+        self.level("ship_lag_bytes", "Bytes durable and not shipped", state.lag_bytes as f64);
+        let help = "When the shipper has last shipped something, in seconds since 1970";
+        self.level("shipped_time_seconds", help, shipped_at(state).unwrap_or(0) as f64);
+        self.level("ship_generation", "Generation shipped to", state.generation as f64);
+        let counters = state.counters;
+        self.total("ship_puts", "Requests that make an object", counters.puts);
+        self.total("ship_gets", "All other requests", counters.gets);
+        self.total("ship_retries", "Requests made once more", counters.retries);
+        self.total("ship_log_bytes", "Bytes of log shipped", counters.log_bytes);
+        self.total("ship_sent_bytes", "Bytes sent for them", counters.sent_bytes);
     }
 
     fn hold(&self, hold: &Hold) -> Metric {

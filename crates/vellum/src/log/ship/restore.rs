@@ -30,6 +30,9 @@ use crate::sys::file::ZEROS_BYTES_MAX;
 use crate::sys::{self, Dir};
 use crate::{Error, ErrorKind, Fill, Layout, Lsn, Result};
 
+/// As many bytes at once begin their way to the device before the segment is synced.
+const EARLY: u64 = 1 << 20;
+
 /// How a log is restored.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -213,6 +216,10 @@ impl Restorer {
             let offset = header_len(self.shape.layout()) + (self.at.get() - first.get());
             let open = self.segment_at(first)?;
             sys::file::write_all_at(&open.fd, now, offset).or_os("restore", &open.path)?;
+            if now.len() as u64 >= EARLY {
+                // The device works while the next bytes come.
+                sys::file::begin_to_write_back(&open.fd, offset, now.len() as u64);
+            }
             self.at = Lsn::new(self.at.get() + now.len() as u64);
             bytes = later;
         }

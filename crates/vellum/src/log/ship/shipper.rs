@@ -117,10 +117,9 @@ impl Shipper {
         };
         while !is_wanted() && is_behind() == was_behind && !left().is_zero() {
             let rings = event_count::arm(event_count, event_count::SLEEPER);
-            if is_wanted() || is_behind() != was_behind || commit::is_poisoned(commits) {
-                return;
+            if !is_wanted() && is_behind() == was_behind {
+                event_count::wait(event_count, rings, left());
             }
-            event_count::wait(event_count, rings, left());
         }
     }
 
@@ -171,7 +170,7 @@ impl Shipper {
             self.note_end(end);
         }
         let mut ends = lock(&self.ends);
-        let behind = ends.split_off(&Lsn::new(end.get() + 1));
+        let behind = ends.split_off(&Lsn::new(end.get().saturating_add(1)));
         let known = std::mem::replace(&mut *ends, behind).pop_last();
         let whole = known.unwrap_or_else(|| self.words().whole().min(end));
         self.words().shipped_at.store(clock::seconds(), Ordering::Relaxed);
@@ -228,8 +227,8 @@ impl Shipper {
         Ok(())
     }
 
-    /// Keeps no more what is before `before`, which is durable at the store. Does nothing where
-    /// nothing is [held](Shipper::hold).
+    /// Keeps no more what is before `before` and is shipped. Does nothing where nothing is
+    /// [held](Shipper::hold).
     ///
     /// # Errors, Durability, Cost
     ///
@@ -239,7 +238,7 @@ impl Shipper {
         self.check_mine()?;
         let hold = lock(&self.hold);
         let Some(cursor) = hold.as_ref() else { return Ok(()) };
-        let before = self.start_at(before)?;
+        let before = self.start_at(before.min(self.words().whole()))?;
         if before > cursor.position()? { cursor.commit(before) } else { Ok(()) }
     }
 

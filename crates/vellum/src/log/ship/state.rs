@@ -1,11 +1,10 @@
 //! How shipping goes, for everybody who has the log open.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use crate::log::core::Core;
 use crate::shared::primitive::Ordering;
 use crate::shared::words::ShipWords;
-use crate::sys::clock;
 use crate::{Lsn, Result};
 
 /// How shipping goes.
@@ -104,7 +103,9 @@ pub(crate) fn state(core: &Core) -> Result<ShipState> {
         pid: is_running.then(|| core.shipper_pid()).flatten(),
         generation: words.generation.load(Ordering::Relaxed),
         shipped,
-        shipped_at: (seconds != 0).then(|| clock::time_of(seconds)),
+        shipped_at: SystemTime::UNIX_EPOCH
+            .checked_add(Duration::from_secs(seconds))
+            .filter(|_| seconds != 0),
         lag_bytes: if shipped == Lsn::ZERO {
             0
         } else {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::log::core::Core;
 use crate::log::ship::state::ShipStatus;
 use crate::log::{open, wait};
+use crate::shared::commit;
 use crate::shared::event_count;
 use crate::shared::lock::Until;
 use crate::shared::tail_word;
@@ -69,7 +70,7 @@ fn sleep(core: &Core, lsn: Lsn, remaining: Option<Duration>) {
     let event_count = &words.shipped_count;
     let (rings, pause) = match core.writer {
         Some(_) => {
-            words.want(Lsn::new(lsn.get() + 1));
+            words.want(Lsn::new(lsn.get().saturating_add(1)));
             (event_count::arm(event_count, event_count::SLEEPER), LOOK_AGAIN)
         }
         None => (event_count::listen(event_count), LOOK_AGAIN_UNARMED),
@@ -87,6 +88,10 @@ impl Core {
         if lsn >= tail {
             let what = format!("cannot wait for {lsn} to be shipped: the log ends at {tail}");
             return Err(self.not_shipped(ErrorKind::OutOfRange, what, lsn));
+        }
+        if commit::durable(&self.words().commits) <= lsn {
+            // It never will be, and what is not durable is not shipped.
+            self.check_poison()?;
         }
         let status = self.words().ship.status().0;
         if status == ShipStatus::Fenced {

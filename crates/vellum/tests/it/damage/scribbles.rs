@@ -126,6 +126,7 @@ fn do_everything(log: &Log, known: &HashSet<Vec<u8>>) {
     let mut batch = log.batch();
     let _ = batch.push(b"small\n").and_then(|()| batch.append());
     let _ = log.sync();
+    ship(log);
     for _ in 0..2 {
         for from in [Lsn::ZERO, log.begin(), log.published()] {
             read_some(log, from, known);
@@ -134,6 +135,22 @@ fn do_everything(log: &Log, known: &HashSet<Vec<u8>>) {
         let _ = log.trim(log.published());
         let _ = log.append(b"after\n");
     }
+}
+
+/// What a shipper does, and who waits for it.
+fn ship(log: &Log) {
+    let soon = Duration::from_millis(1);
+    let _ = log.wait_shipped(log.begin(), Some(soon));
+    let _ = log.ship_state().map(|state| format!("{state:?}"));
+    let Ok(Some(shipper)) = log.shipper() else { return };
+    let durable = shipper.durable().unwrap_or(Lsn::ZERO);
+    shipper.wait(durable, soon);
+    let mut buf = vec![0; 5000];
+    for from in [shipper.begin(), log.shipped(), durable] {
+        let _ = shipper.read(from, &mut buf);
+    }
+    let _ = shipper.set_shipped(durable);
+    let _ = log.wait_shipped(log.begin(), Some(soon));
 }
 
 fn read_some(log: &Log, from: Lsn, known: &HashSet<Vec<u8>>) {

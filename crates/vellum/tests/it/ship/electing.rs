@@ -113,7 +113,12 @@ fn what_was_not_shipped_is_kept_while_nobody_ships() {
         let shipper = log.shipper().unwrap().unwrap();
         shipper.durable().unwrap();
         shipper.hold(log.begin(), None).unwrap();
+        let held_from = || log.ship_state().unwrap().held_from.unwrap();
         shipper.release(records[100].0).unwrap();
+        assert_eq!(held_from(), log.begin(), "nothing is shipped yet");
+        shipper.set_shipped(log.durable()).unwrap();
+        shipper.release(records[100].0).unwrap();
+        assert_eq!(held_from(), records[100].0);
         // A position inside of a record keeps the record.
         shipper.release(vellum::Lsn::new(records[103].0.get() + 8)).unwrap();
         assert_eq!(log.detach_shipper().unwrap_err().kind(), ErrorKind::Busy);
