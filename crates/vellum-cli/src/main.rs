@@ -12,10 +12,14 @@ mod outcome;
 mod output;
 mod progress;
 mod scratch;
+mod shipping;
 mod table;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    outcome::exit_code(commands::run(lowargs::parse()))
+    match shipping::run() {
+        Some(code) => code,
+        None => outcome::exit_code(commands::run(lowargs::parse())),
+    }
 }

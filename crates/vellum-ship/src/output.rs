@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 /// How often a line of progress changes.
 const RHYTHM: Duration = Duration::from_millis(200);
 
@@ -16,6 +18,15 @@ pub(crate) fn say(text: impl fmt::Display) {
 pub(crate) fn print(text: impl fmt::Display) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{text}").and_then(|()| out.flush())
+}
+
+/// Whether nobody can read what would be printed. Without this, `tail -f | head -1` would stay until
+/// the next record.
+pub(crate) fn is_closed() -> bool {
+    let stdout = io::stdout();
+    let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&now)).is_ok_and(|_| fds[0].revents().contains(PollFlags::ERR))
 }
 
 /// Bytes for people.

@@ -141,6 +141,9 @@ async fn wait_for(remote: &Remote, generation: u32, at: Point) -> Result<()> {
             Err(error) if error.is_transient() => {}
             Err(error) => return Err(error.into()),
         }
+        if output::is_closed() {
+            return Err(std::io::Error::from(std::io::ErrorKind::BrokenPipe).into());
+        }
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(LONGEST_WAIT);
     }

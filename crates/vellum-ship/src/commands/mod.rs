@@ -4,10 +4,13 @@ mod cat;
 mod ls;
 mod put;
 mod restore;
+mod ship;
 mod stat;
+mod trim;
 mod verify;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use vellum_ship::read::Remote;
@@ -28,6 +31,8 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    Ship(ship::ShipArgs),
+    Trim(trim::TrimArgs),
     Restore(restore::RestoreArgs),
     Cat(cat::CatArgs),
     Tail(cat::TailArgs),
@@ -51,6 +56,8 @@ pub(crate) fn run() -> Result<Outcome> {
 
 async fn run_command(command: Command) -> Result<Outcome> {
     match command {
+        Command::Ship(args) => ship::run(args).await,
+        Command::Trim(args) => trim::run(args).await,
         Command::Restore(args) => restore::run(args).await,
         Command::Cat(args) => cat::run(args).await,
         Command::Tail(args) => cat::tail(args).await,
@@ -69,4 +76,20 @@ fn open(url: &str) -> Result<Arc<dyn Store>> {
 /// The log at a URL.
 async fn remote(url: &str) -> Result<Remote> {
     Ok(Remote::open(open(url)?).await?)
+}
+
+/// A span of time as it is typed: `250ms`, `1s`, `10m`, `12h`, `30d`.
+fn span(text: &str) -> std::result::Result<Duration, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let number: u64 =
+        digits.parse().map_err(|_| "a number and a unit are wanted: 1s".to_string())?;
+    let unit_ms: u64 = match &text[digits.len()..] {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return Err("the units are ms, s, m, h and d".to_string()),
+    };
+    number.checked_mul(unit_ms).map(Duration::from_millis).ok_or_else(|| "too long".to_string())
 }

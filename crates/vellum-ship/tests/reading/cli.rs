@@ -151,3 +151,17 @@ fn credentials_are_in_no_error() {
     assert!(said.contains("NoSuchBucket") && said.contains("[hidden]"), "{said}");
     assert!(!said.contains(secret) && !said.contains(USER) && !said.contains(SECRET), "{said}");
 }
+
+/// `tail -f | head -1` ends when the head has had enough, and not with the next record.
+#[tokio::test]
+async fn a_follower_ends_with_its_reader() {
+    let dir = tempfile::tempdir().unwrap();
+    let url = shipped(dir.path(), "app").await;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_vellum-ship"))
+        .args(["cat", "-f", &url])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

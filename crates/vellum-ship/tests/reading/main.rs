@@ -3,6 +3,7 @@
 //! shipper.
 
 mod cli;
+mod faulty;
 mod hand;
 mod hostile;
 mod large;

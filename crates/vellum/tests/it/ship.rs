@@ -1,6 +1,7 @@
 //! What the log gives to those who ship it: its bytes, the election, waiting, holding back; and
 //! making a log again from those bytes.
 
+mod decoding;
 mod electing;
 mod reading;
 mod restoring;

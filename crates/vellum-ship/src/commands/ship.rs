@@ -1,0 +1,143 @@
+//! `vellum-ship ship`: what is durable here goes to a store.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+use vellum::Options;
+use vellum_ship::driver::{Report, ShipOptions, start};
+use vellum_ship::store;
+
+use super::span;
+use crate::outcome::{BadValue, Outcome, Result};
+use crate::output::{self, Bar};
+
+/// Ship what is durable in a log to object storage, as it comes
+///
+/// One process ships a log at a time; more of them wait until it ends. SIGTERM and SIGINT finish
+/// what is in flight and end with exit code 0. A log that is shipped keeps what is not shipped yet.
+#[derive(Args, Debug)]
+pub(super) struct ShipArgs {
+    /// The log's directory
+    log: PathBuf,
+    /// Where it goes
+    url: String,
+    /// Ship what is durable now, and end
+    #[arg(long)]
+    once: bool,
+    /// How often something new is shipped
+    #[arg(long, default_value = "1s", value_parser = span)]
+    interval: Duration,
+    /// How often at most, where a commit waits for it
+    #[arg(long, default_value = "250ms", value_parser = span)]
+    min_interval: Duration,
+    /// Ship to a URL that another shipper or another copy of the log has shipped to
+    #[arg(long)]
+    take_over: bool,
+    /// The most bytes that the log keeps because they are not shipped; what is removed then is a gap
+    /// in the store
+    #[arg(long, value_name = "BYTES")]
+    max_unshipped: Option<u64>,
+    /// Say what would be shipped and what requests cost, and ship nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+const IN_FLIGHT: usize = 4;
+const NAP: Duration = Duration::from_millis(200);
+const MINUTE: Duration = Duration::from_secs(60);
+
+pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
+    if args.url.contains('@') {
+        return Err(
+            BadValue("credentials do not belong into a URL: use the environment".into()).into()
+        );
+    }
+    let log = Options::new().create(false).open(&args.log)?;
+    let mut ends = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let stop = async move {
+        tokio::select! { _ = ends.0.recv() => {}, _ = ends.1.recv() => {} }
+    };
+    if args.dry_run {
+        return dry_run(&log, &args);
+    }
+    let mut stop = std::pin::pin!(stop);
+    let shipper = loop {
+        match log.shipper()? {
+            Some(shipper) => break shipper,
+            None => tokio::select! {
+                () = &mut stop => return Ok(Outcome::Good),
+                () = tokio::time::sleep(NAP) => {}
+            },
+        }
+    };
+    let store = store::open_or_create(&args.url)?;
+    let options = ShipOptions {
+        url: args.url,
+        once: args.once,
+        interval: args.interval,
+        min_interval: args.min_interval,
+        take_over: args.take_over,
+        max_unshipped: args.max_unshipped,
+        in_flight: IN_FLIGHT,
+    };
+    let started = tokio::select! {
+        () = &mut stop => return Ok(Outcome::Good),
+        started = start(&args.log, log, shipper, store, options) => started,
+    };
+    let mut shown = Shown::new();
+    started?.run(stop, |report| shown.show(report)).await?;
+    shown.finish();
+    Ok(Outcome::Good)
+}
+
+/// An estimate from what is there; nothing is read from the store.
+fn dry_run(log: &vellum::Log, args: &ShipArgs) -> Result<Outcome> {
+    let state = log.ship_state()?;
+    let from = state.shipped.get().max(log.begin().get());
+    let bytes = log.durable().get().saturating_sub(from);
+    let month = 30.0 * 86400.0 / args.interval.as_secs_f64().max(0.001);
+    output::print(format_args!(
+        "{bytes} bytes would be shipped now, in {} objects.\nA log that is always busy makes at most \
+         {month:.0} objects in 30 days, with two requests each: a PUT and a GET. At $0.005 for 1000 PUT \
+         and $0.0004 for 1000 GET, the prices of S3 Standard in 2026, that is ${:.2}.\nAn idle log \
+         makes no request.",
+        bytes.div_ceil(8 << 20),
+        month * (0.005 + 0.0004) / 1000.0,
+    ))?;
+    Ok(Outcome::Good)
+}
+
+/// Progress on a terminal; elsewhere a line a minute.
+struct Shown {
+    bar: Bar,
+    said: Instant,
+    first: Option<u64>,
+    is_terminal: bool,
+}
+
+impl Shown {
+    fn new() -> Shown {
+        let is_terminal = std::io::stderr().is_terminal();
+        Shown { bar: Bar::new(), said: Instant::now(), first: None, is_terminal }
+    }
+
+    fn show(&mut self, report: Report) {
+        let first = *self.first.get_or_insert(report.shipped);
+        let Report { shipped, durable, generation } = report;
+        self.bar.show(shipped.saturating_sub(first), durable.saturating_sub(first));
+        if !self.is_terminal && self.said.elapsed() >= MINUTE {
+            self.said = Instant::now();
+            let behind = output::bytes(durable.saturating_sub(shipped));
+            output::say(format_args!(
+                "shipped {shipped}, {behind} behind, generation {generation}"
+            ));
+        }
+    }
+
+    fn finish(&mut self) {
+        self.bar.finish();
+    }
+}

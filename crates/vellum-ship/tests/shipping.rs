@@ -1,0 +1,237 @@
+//! Shipping with real processes over a directory: deaths, take-overs, copies, cuts.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use vellum::{Layout, Log, Lsn, Options};
+
+const SHIP: &str = env!("CARGO_BIN_EXE_vellum-ship");
+
+struct Place {
+    dir: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place { dir: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn url(&self) -> String {
+        format!("file://{}", self.path("store").display())
+    }
+
+    fn ship(&self, log: &str, options: &[&str]) -> Output {
+        let mut command = Command::new(SHIP);
+        command.arg("ship").arg(self.path(log)).arg(self.url()).arg("--once").args(options);
+        command.output().unwrap()
+    }
+
+    fn spawn(&self, log: &str) -> Child {
+        let mut command = Command::new(SHIP);
+        command.arg("ship").arg(self.path(log)).arg(self.url());
+        command.args(["--interval", "5ms", "--min-interval", "1ms"]);
+        command.stderr(Stdio::null()).spawn().unwrap()
+    }
+
+    fn restored(&self, name: &str) -> Vec<Vec<u8>> {
+        let to = self.path(name);
+        let output = Command::new(SHIP).arg("restore").arg(self.url()).arg(&to).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        records(&to)
+    }
+
+    fn copy(&self, from: &str, to: &str) {
+        let done = Command::new("cp").arg("-a").arg(self.path(from)).arg(self.path(to)).status();
+        assert!(done.unwrap().success());
+    }
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn good(output: Output) {
+    assert!(output.status.success(), "{}", text(&output));
+}
+
+fn records(dir: &Path) -> Vec<Vec<u8>> {
+    let log = Options::new().create(false).open(dir).unwrap();
+    records_of(&log)
+}
+
+fn records_of(log: &Log) -> Vec<Vec<u8>> {
+    let mut reader = log.reader(log.begin()).unwrap();
+    let mut all = Vec::new();
+    while let Some(record) = reader.next_record().unwrap() {
+        all.push(record.payload().to_vec());
+    }
+    all
+}
+
+fn fill(log: &Log, name: &str, count: usize) -> Lsn {
+    let mut end = Lsn::ZERO;
+    for index in 0..count {
+        end = log.append(format!("{name} {index}").as_bytes()).unwrap();
+    }
+    log.sync().unwrap();
+    end
+}
+
+#[test]
+fn what_was_shipped_is_restored_and_a_second_time_ships_what_is_new() {
+    let place = Place::new();
+    let log = Options::new().open(place.path("log")).unwrap();
+    fill(&log, "first", 100);
+    good(place.ship("log", &[]));
+    fill(&log, "second", 100);
+    good(place.ship("log", &[]));
+    assert_eq!(place.restored("copy"), records_of(&log));
+}
+
+#[test]
+fn a_text_log_with_rotation_is_restored() {
+    let place = Place::new();
+    let options = Options::new().layout(Layout::Text).rotate_bytes(1 << 16);
+    let log = options.open(place.path("log")).unwrap();
+    for round in 0..3 {
+        for index in 0..2000 {
+            log.append(format!("{round} a line of some length, number {index}\n").as_bytes())
+                .unwrap();
+        }
+        good(place.ship("log", &[]));
+    }
+    assert_eq!(place.restored("copy"), records_of(&log));
+}
+
+/// `VELLUM_SHIP_KILLS` says how often; the moments are spread by what the shipper has stored.
+#[test]
+fn a_shipper_that_is_killed_again_and_again_loses_and_doubles_nothing() {
+    let place = Place::new();
+    let log = Options::new().open(place.path("log")).unwrap();
+    let is_over = AtomicBool::new(false);
+    let kills = std::env::var("VELLUM_SHIP_KILLS").ok().and_then(|text| text.parse().ok());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                fill(&log, "beside", 10);
+            }
+        });
+        for kill in 0..kills.unwrap_or(12_u64) {
+            let before = log.shipped();
+            let mut shipper = place.spawn("log");
+            // It dies at its beginning, or after it has shipped something.
+            while kill % 3 != 0 && log.shipped() == before && shipper.try_wait().unwrap().is_none()
+            {
+                std::thread::yield_now();
+            }
+            shipper.kill().unwrap();
+            shipper.wait().unwrap();
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let shipped = log.shipped();
+    assert!(shipped > log.begin());
+    good(place.ship("log", &[]));
+    assert_eq!(place.restored("copy"), records_of(&log));
+}
+
+#[test]
+fn a_shipper_that_is_told_to_end_ends_well() {
+    let place = Place::new();
+    let log = Options::new().open(place.path("log")).unwrap();
+    fill(&log, "a", 100);
+    let mut shipper = place.spawn("log");
+    while log.shipped() < log.durable() {
+        std::thread::yield_now();
+    }
+    let pid = rustix::process::Pid::from_child(&shipper);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert!(shipper.wait().unwrap().success());
+    assert_eq!(place.restored("copy"), records_of(&log));
+}
+
+#[test]
+fn a_copy_that_ships_other_records_is_stopped_at_the_first_difference() {
+    let place = Place::new();
+    let log = Options::new().open(place.path("log")).unwrap();
+    fill(&log, "common", 50);
+    good(place.ship("log", &[]));
+    log.close().unwrap();
+    place.copy("log", "clone");
+    let log = Options::new().open(place.path("log")).unwrap();
+    fill(&log, "ours", 50);
+    good(place.ship("log", &[]));
+    let clone = Options::new().open(place.path("clone")).unwrap();
+    fill(&clone, "others", 50);
+    let output = place.ship("clone", &[]);
+    assert!(!output.status.success());
+    assert!(text(&output).contains("something else"), "{}", text(&output));
+    assert_eq!(place.restored("copy"), records_of(&log));
+}
+
+#[test]
+fn a_take_over_fences_the_owner_and_keeps_what_both_have() {
+    let place = Place::new();
+    let log = Options::new().open(place.path("log")).unwrap();
+    fill(&log, "common", 50);
+    good(place.ship("log", &[]));
+    place.restored("other");
+    let other = Options::new().open(place.path("other")).unwrap();
+    fill(&other, "other", 50);
+    let refused = place.ship("other", &[]);
+    assert!(text(&refused).contains("--take-over"), "{}", text(&refused));
+    good(place.ship("other", &["--take-over"]));
+    fill(&log, "late", 10);
+    let fenced = place.ship("log", &[]);
+    assert!(text(&fenced).contains("taken the log over"), "{}", text(&fenced));
+    assert_eq!(place.restored("copy"), records_of(&other));
+}
+
+#[test]
+fn a_log_that_was_truncated_begins_a_generation() {
+    let place = Place::new();
+    let log = Options::new().open(place.path("log")).unwrap();
+    fill(&log, "kept", 50);
+    good(place.ship("log", &[]));
+    let cut = fill(&log, "cut", 50);
+    good(place.ship("log", &[]));
+    log.truncate(cut).unwrap();
+    fill(&log, "new", 50);
+    log.close().unwrap();
+    good(place.ship("log", &[]));
+    assert!(place.path("store/g00000001").exists());
+    assert_eq!(place.restored("copy"), records(&place.path("log")));
+}
+
+#[test]
+fn a_store_whose_content_was_deleted_is_not_filled_again() {
+    let place = Place::new();
+    let log = Options::new().open(place.path("log")).unwrap();
+    fill(&log, "a", 10);
+    good(place.ship("log", &[]));
+    std::fs::remove_dir_all(place.path("store")).unwrap();
+    std::fs::create_dir(place.path("store")).unwrap();
+    let output = place.ship("log", &[]);
+    assert!(text(&output).contains("was deleted"), "{}", text(&output));
+}
+
+#[test]
+fn old_generations_are_deleted_and_the_rest_can_be_restored() {
+    let place = Place::new();
+    let log = Options::new().open(place.path("log")).unwrap();
+    fill(&log, "old", 50);
+    good(place.ship("log", &[]));
+    good(place.ship("log", &["--take-over"]));
+    fill(&log, "new", 50);
+    good(place.ship("log", &[]));
+    let mut trim = Command::new(SHIP);
+    good(trim.arg("trim").arg(place.url()).args(["--retain", "0s"]).output().unwrap());
+    let all = records_of(&log);
+    let kept = place.restored("copy");
+    assert_eq!(kept, all[50..]);
+}
