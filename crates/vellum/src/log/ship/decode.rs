@@ -106,7 +106,8 @@ impl Decoder {
             match kind {
                 Kind::Record | Kind::Member => {
                     let len = (payload_len as usize).checked_sub(self.envelope_len);
-                    let len = len.ok_or_else(|| self.damaged("the record has no whole envelope"))?;
+                    let len =
+                        len.ok_or_else(|| self.damaged("the record has no whole envelope"))?;
                     return Ok(Some(self.take(HEADER_LEN + self.envelope_len, len, step)));
                 }
                 // Its records follow; only whole batches are durable.
