@@ -36,8 +36,8 @@ pub(super) struct ShipArgs {
     /// Ship to a URL that another shipper or another copy of the log has shipped to
     #[arg(long)]
     take_over: bool,
-    /// The most bytes that the log keeps because they are not shipped; what is removed then is a gap
-    /// in the store
+    /// The most bytes that the log keeps because they are not shipped; what is removed then is a
+    /// gap in the store
     #[arg(long, value_name = "BYTES")]
     max_unshipped: Option<u64>,
     /// Say what would be shipped and what requests cost, and ship nothing
