@@ -68,7 +68,7 @@ fn records_of(log: &Log) -> Vec<Vec<u8>> {
     let mut reader = log.reader(log.begin()).unwrap();
     let mut all = Vec::new();
     while let Some(record) = reader.next().unwrap() {
-        all.push(record.payload().to_vec());
+        all.push(record.payload.to_vec());
     }
     all
 }
