@@ -67,6 +67,7 @@ fn a_bad_disk_does_not_become_a_bad_backup() {
         let shipper = log.shipper().unwrap().unwrap();
         let (mut at, mut buf) = (shipper.begin(), vec![0; len]);
         let error = loop {
+            assert!(at < log.durable(), "the damage is found");
             match shipper.read(at, &mut buf) {
                 Ok(piece) => at = piece.next,
                 Err(error) => break error,

@@ -58,7 +58,7 @@ fn a_remote_commit_returns_when_the_record_is_shipped() {
 fn nobody_waits_for_a_shipper_that_is_not_there() {
     for layout in LAYOUTS {
         let dir = scratch();
-        let log = small(layout).open(place(&dir)).unwrap();
+        let log = small(layout).timeout(LONG).open(place(&dir)).unwrap();
         let lsn = append(&log, 1, 0, 100)[0].0;
         let remote = || log.commit_to(lsn, Durability::Remote).unwrap_err();
         assert_eq!(remote().kind(), ErrorKind::NoShipper, "{}", remote());
@@ -73,13 +73,14 @@ fn nobody_waits_for_a_shipper_that_is_not_there() {
         assert_eq!(beyond.kind(), ErrorKind::OutOfRange);
         // It dies while somebody waits, and rings no more.
         std::thread::scope(|scope| {
-            let waiter = scope.spawn(|| log.wait_shipped(lsn, None));
+            let waiter = scope.spawn(|| log.wait_shipped(lsn, Some(LONG)));
             other.kill();
             let error = waiter.join().unwrap().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NoShipper, "{error}");
         });
         let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
-        assert_eq!(reader.wait_shipped(lsn, None).unwrap_err().kind(), ErrorKind::NoShipper);
+        let error = reader.wait_shipped(lsn, Some(LONG)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NoShipper, "{error}");
     }
 }
 
