@@ -15,6 +15,7 @@ use rustix::io::{self, Errno};
 use crate::error::OsResult;
 use crate::format::control::{self, Geometry, HeaderFault};
 use crate::format::identity::{IDENTITY_OFFSET, Identity};
+use crate::format::{MARKED_VERSION, VERSION};
 use crate::log::names::{CONTROL_NAME, GEOMETRY_NAME, UNFINISHED_CONTROL_NAME};
 use crate::log::positions::Positions;
 use crate::segment::list;
@@ -196,9 +197,9 @@ fn header_error(fault: HeaderFault, path: &Path) -> Error {
             (ErrorKind::Incompatible, "not a log: the file is not Vellum's".to_string())
         }
         HeaderFault::Version(version) => {
-            let ours = crate::format::MARKED_VERSION;
             let message = format!(
-                "the log has format version {version}; this library reads versions up to {ours}"
+                "the log has format version {version}; this library reads versions {VERSION} and \
+                 {MARKED_VERSION}"
             );
             (ErrorKind::Incompatible, message)
         }
