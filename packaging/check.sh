@@ -61,7 +61,7 @@ check_names() {
 
 check_archive() { # the static command where there is nothing else, then the library
   in_root '
-    mkdir -p /tmp/empty/dev && cp /dist/vellum-*-linux-'"$HOST"' /tmp/empty/vellum 2>/dev/null
+    mkdir -p /tmp/empty/dev && cp /dist/vellum-*-linux-'"$HOST"' /tmp/empty/vellum
     printf "one\ntwo\n" | chroot /tmp/empty /vellum append /log && chroot /tmp/empty /vellum verify /log
     mkdir /opt/vellum && tar -xzf /dist/vellum-*-linux-'"$HOST"'.tar.gz -C /opt/vellum --strip-components 1
     sh /check/command.sh /opt/vellum/bin/vellum
