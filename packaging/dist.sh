@@ -11,7 +11,7 @@ for arch in "$HOST" ${ARCHITECTURES/$HOST/}; do
   packaging/deb.sh "$arch"
   packaging/wheels.sh "$arch"
 done
-maturin sdist --quiet --manifest-path crates/vellum-python/Cargo.toml --out "$DIST"
+maturin sdist --manifest-path crates/vellum-python/Cargo.toml --out "$DIST"
 packaging/sbom.sh
 (cd "$DIST" && sha256sum -- * >"$STAGE/SHA256SUMS" && mv "$STAGE/SHA256SUMS" .)
 say "everything is in $DIST"

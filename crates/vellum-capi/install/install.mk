@@ -50,7 +50,8 @@ build-c: tools ## build the C library alone
 	$(C_CARGO) --crate-type cdylib -- -C link-arg=-Wl,-soname,libvellum.so.$(C_ABI)
 	$(C_CARGO) --crate-type staticlib
 
-install-c: build-c install-c-built ## the C library alone: headers, libvellum, pkg-config and CMake files
+install-c: build-c ## the C library alone: headers, libvellum, pkg-config and CMake files
+	@$(MAKE) --no-print-directory install-c-built
 
 # What C_BUILT holds, which others may have built for another machine: the packages do so.
 install-c-built:
