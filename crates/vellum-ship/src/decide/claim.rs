@@ -32,6 +32,7 @@ pub enum Claimed {
     Failed(Trouble),
 }
 
+#[allow(clippy::large_enum_variant, reason = "there are few of them at a time")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Stage {
     Read(Reader),

@@ -52,6 +52,7 @@ pub struct Job {
     pub ask: Ask,
 }
 
+#[allow(clippy::large_enum_variant, reason = "there are few of them at a time")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Stage {
     Save,

@@ -18,6 +18,7 @@ pub enum Resumed {
     Stopped(Stop),
 }
 
+#[allow(clippy::large_enum_variant, reason = "there are few of them at a time")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Stage {
     List,

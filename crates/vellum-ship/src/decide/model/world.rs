@@ -34,6 +34,7 @@ pub(super) struct Budget {
     pub(super) old_files: u8,
 }
 
+#[allow(clippy::large_enum_variant, reason = "one for each actor")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Process {
     Down,
@@ -467,7 +468,9 @@ impl World {
                 all,
                 || format!("{letter} ships {start}..{end}"),
                 |world| {
-                    world.own(who, |owner| drop(owner.push_chunk(link)));
+                    world.own(who, |owner| {
+                        owner.push_chunk(link);
+                    });
                 },
             );
         }
@@ -614,7 +617,8 @@ impl World {
                     || format!("{letter} deletes {key}"),
                     |world| {
                         world.store.remove(&key);
-                        world.left.retains -= u8::from(retained > 0 && world.retained < retained);
+                        let is_new = u8::from(retained > 0 && world.retained < retained);
+                        world.left.retains = world.left.retains.saturating_sub(is_new);
                         world.retained = world.retained.max(retained);
                     },
                 );
