@@ -18,8 +18,8 @@ const SCHEMES: [&str; 4] = ["s3://", "az://", "gs://", "file://"];
 
 const NOT_FOUND: u8 = 1;
 
-/// Becomes `vellum-ship` if the command line is for it. Returns only if it is not, or if that program
-/// cannot be run.
+/// Becomes `vellum-ship` if the command line is for it. Returns only if it is not, or if that
+/// program cannot be run.
 pub(crate) fn run() -> Option<ExitCode> {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     is_for_ship(&words).then(|| become_ship(&words))

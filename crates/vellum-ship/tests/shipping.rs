@@ -67,8 +67,8 @@ fn records(dir: &Path) -> Vec<Vec<u8>> {
 fn records_of(log: &Log) -> Vec<Vec<u8>> {
     let mut reader = log.reader(log.begin()).unwrap();
     let mut all = Vec::new();
-    while let Some(record) = reader.next_record().unwrap() {
-        all.push(record.payload().to_vec());
+    while let Some(record) = reader.next().unwrap() {
+        all.push(record.payload.to_vec());
     }
     all
 }
@@ -161,7 +161,7 @@ fn a_copy_that_ships_other_records_is_stopped_at_the_first_difference() {
     let log = Options::new().open(place.path("log")).unwrap();
     fill(&log, "common", 50);
     good(place.ship("log", &[]));
-    log.close().unwrap();
+    drop(log);
     place.copy("log", "clone");
     let log = Options::new().open(place.path("log")).unwrap();
     fill(&log, "ours", 50);
@@ -202,7 +202,7 @@ fn a_log_that_was_truncated_begins_a_generation() {
     good(place.ship("log", &[]));
     log.truncate(cut).unwrap();
     fill(&log, "new", 50);
-    log.close().unwrap();
+    drop(log);
     good(place.ship("log", &[]));
     assert!(place.path("store/g00000001").exists());
     assert_eq!(place.restored("copy"), records(&place.path("log")));

@@ -11,7 +11,7 @@ use vellum_ship::driver::{Report, ShipOptions, start};
 use vellum_ship::store;
 
 use super::span;
-use crate::outcome::{BadValue, Outcome, Result};
+use crate::outcome::{Outcome, Result};
 use crate::output::{self, Bar};
 
 /// Ship what is durable in a log to object storage, as it comes
@@ -36,8 +36,8 @@ pub(super) struct ShipArgs {
     /// Ship to a URL that another shipper or another copy of the log has shipped to
     #[arg(long)]
     take_over: bool,
-    /// The most bytes that the log keeps because they are not shipped; what is removed then is a gap
-    /// in the store
+    /// The most bytes that the log keeps because they are not shipped; what is removed then is a
+    /// gap in the store
     #[arg(long, value_name = "BYTES")]
     max_unshipped: Option<u64>,
     /// Say what would be shipped and what requests cost, and ship nothing
@@ -50,11 +50,6 @@ const NAP: Duration = Duration::from_millis(200);
 const MINUTE: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
-    if args.url.contains('@') {
-        return Err(
-            BadValue("credentials do not belong into a URL: use the environment".into()).into()
-        );
-    }
     let log = Options::new().create(false).open(&args.log)?;
     let mut ends = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stop = async move {

@@ -51,8 +51,8 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Claims a log whose chain is known from a point on: its very begin, or where the own generation
-    /// began.
+    /// Claims a log whose chain is known from a point on: its very begin, or where the own
+    /// generation began.
     pub fn new(intent: Intent, generation: u32, from: Point) -> Claim {
         let stage = Stage::Read(Reader::end_only(generation, from));
         let mut claim = Claim { intent, generation, from, stage };

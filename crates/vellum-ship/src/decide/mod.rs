@@ -1,8 +1,8 @@
 //! What is to be done next, without input, output, clock or threads.
 //!
 //! Each part is a state machine. It gives an [`Ask`], somebody does it, and returns the [`Answer`].
-//! A request whose reply is lost is asked again by whoever does it: the first may have taken effect,
-//! so a create may find its own object. Nothing here decides by time.
+//! A request whose reply is lost is asked again by whoever does it: the first may have taken
+//! effect, so a create may find its own object. Nothing here decides by time.
 //!
 //! | part | what it is |
 //! |---|---|
@@ -12,8 +12,8 @@
 //! | [`Claim`] | takes a log over by sealing its newest generation |
 //! | [`deletable`] | what may be deleted in a closed generation |
 //!
-//! `docs/decisions/0023-shipping-rules.md` has the rules and why they hold. The tests drive this very
-//! code through every order of events (`model/`).
+//! `docs/decisions/0023-shipping-rules.md` has the rules and why they hold. The tests drive this
+//! very code through every order of events (`model/`).
 
 mod claim;
 mod delete;

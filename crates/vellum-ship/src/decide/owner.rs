@@ -116,9 +116,9 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Goes on where `saved` says, with at most `limit` objects in flight. First it walks over what is
-    /// there already. `has_gaps`: local bytes may be removed before they are shipped, so each chunk is
-    /// recorded before it is sent.
+    /// Goes on where `saved` says, with at most `limit` objects in flight. First it walks over what
+    /// is there already. `has_gaps`: local bytes may be removed before they are shipped, so each
+    /// chunk is recorded before it is sent.
     pub fn new(saved: &Saved, limit: usize, has_gaps: bool) -> Owner {
         let point = saved.point;
         let keeps = has_gaps || !saved.flights.is_empty();
@@ -184,8 +184,8 @@ impl Owner {
         self.slots.back().and_then(Slot::end).unwrap_or(self.shipped)
     }
 
-    /// Begins a chunk at [`Owner::next_start`]. It is durable locally and does not cross the end of a
-    /// segment. Returns the point at which it begins.
+    /// Begins a chunk at [`Owner::next_start`]. It is durable locally and does not cross the end of
+    /// a segment. Returns the point at which it begins.
     pub fn push_chunk(&mut self, link: Link) -> Point {
         debug_assert!(link.end <= self.durable || breaks(Broken::ShipBeyondDurable));
         let is_journaled = match &mut self.flights {
@@ -314,8 +314,8 @@ impl Owner {
         }
     }
 
-    /// Takes an object that has the same bytes for one's own. Its end counts, so what was put behind
-    /// another end is no longer on the chain.
+    /// Takes an object that has the same bytes for one's own. Its end counts, so what was put
+    /// behind another end is no longer on the chain.
     fn adopt(&mut self, index: usize, seen: Header) {
         let is_walking = self.slots[index].own.is_none();
         let is_same = self.slots[index].own.is_some_and(|own| own.after == seen.after);

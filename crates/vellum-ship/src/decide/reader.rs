@@ -1,9 +1,9 @@
 //! Reading: where the log ends, and which objects a restore must fetch.
 //!
-//! The chain is the truth; a list of names is a hint. An absent object is the end only while nothing
-//! of its generation can have been deleted, which the closed marker says. In a closed generation the
-//! marker says where it ends, and a hole before that end is retention, if the list of merged objects
-//! that was made after the hole was seen has nothing new.
+//! The chain is the truth; a list of names is a hint. An absent object is the end only while
+//! nothing of its generation can have been deleted, which the closed marker says. In a closed
+//! generation the marker says where it ends, and a hole before that end is retention, if the list
+//! of merged objects that was made after the hole was seen has nothing new.
 
 use super::rules::{Broken, breaks};
 use super::{Answer, Ask, Point};

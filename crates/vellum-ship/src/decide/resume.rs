@@ -1,8 +1,8 @@
 //! Where a shipper that was restarted goes on.
 //!
 //! The stored position may be older than what was merged, if its file came from a backup. Then the
-//! chunks behind it may be gone, and the next one must not be created again. A merged object is proof
-//! of what was acknowledged; a chunk is not, because it may never have been on the chain.
+//! chunks behind it may be gone, and the next one must not be created again. A merged object is
+//! proof of what was acknowledged; a chunk is not, because it may never have been on the chain.
 
 use super::owner::{Saved, Stop};
 use super::rules::{Broken, breaks};

@@ -99,8 +99,8 @@ impl Requests {
         Ok(outcome == PutOutcome::Created)
     }
 
-    /// Repeats a request until it succeeds or fails for good. What fails can be seen by everybody who
-    /// has the log open.
+    /// Repeats a request until it succeeds or fails for good. What fails can be seen by everybody
+    /// who has the log open.
     pub(super) async fn patiently<T, F>(
         &self,
         mut request: impl FnMut() -> F,

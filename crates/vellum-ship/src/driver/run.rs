@@ -85,8 +85,8 @@ impl Shipping {
     ///
     /// # Errors
     ///
-    /// [`ShipError::Stopped`] if another one has the log or the histories differ; errors of the store
-    /// that do not heal, and of the local log.
+    /// [`ShipError::Stopped`] if another one has the log or the histories differ; errors of the
+    /// store that do not heal, and of the local log.
     pub async fn run(
         &mut self,
         stop: impl Future<Output = ()>,

@@ -14,7 +14,7 @@ use super::state::State;
 use crate::decide::{Claim, Claimed, Intent, Point, Resume, Resumed, Saved, Stop};
 use crate::object::{Identity, LOG};
 use crate::read::Remote;
-use crate::store::Store;
+use crate::store::{self, Store};
 
 /// What a user chooses.
 #[derive(Clone, Debug)]
@@ -46,13 +46,14 @@ struct Starting {
 
 /// Begins to ship a log with this right to do so.
 ///
-/// When it returns, the store is this log's, the local log keeps what is not shipped, and nothing has
-/// been shipped yet.
+/// When it returns, the store is this log's, the local log keeps what is not shipped, and nothing
+/// has been shipped yet.
 ///
 /// # Errors
 ///
 /// [`ShipError::NotOwner`], [`ShipError::AnotherLog`], [`ShipError::AnotherUrl`],
-/// [`ShipError::Stopped`] where the store or the local log does not fit; and what store and log return.
+/// [`ShipError::Stopped`] where the store or the local log does not fit; and what store and log
+/// return.
 pub async fn start(
     dir: &Path,
     log: Log,
@@ -141,6 +142,7 @@ impl Starting {
             if state.owned.is_some() {
                 return Err(ShipError::Gone);
             }
+            store::probe(self.requests.store.as_ref()).await?;
             // Stored first, so that this log knows its own object after a crash.
             state.store(&self.dir)?;
             let bytes = self.identity(state);

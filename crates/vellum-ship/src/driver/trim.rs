@@ -19,8 +19,8 @@ pub struct Trimmed {
     pub generations: u32,
 }
 
-/// Deletes the generations that ended longer than `retain` ago. The generation that is shipped to is
-/// never touched. What is left can be restored at any moment in between, and after a death.
+/// Deletes the generations that ended longer than `retain` ago. The generation that is shipped to
+/// is never touched. What is left can be restored at any moment in between, and after a death.
 ///
 /// # Errors
 ///

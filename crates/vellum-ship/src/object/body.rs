@@ -165,8 +165,8 @@ fn mark(bytes: &[u8]) -> Mark {
 
 /// The header and the bytes of the log that an object holds: checksum, length, content hash and the
 /// chain of a merged object are verified. A body that unpacks to more than the header's range is
-/// refused before more than that is held. Nothing is known of the object's place: the caller compares
-/// `header.key()` and `header.before` with what it expects.
+/// refused before more than that is held. Nothing is known of the object's place: the caller
+/// compares `header.key()` and `header.before` with what it expects.
 pub fn open(object: &[u8]) -> Result<(Header, Vec<u8>), BadObject> {
     let header = Header::decode(object)?;
     let is_whole = (object.len() - HEADER_BYTES) as u64 == header.stored_bytes;

@@ -58,8 +58,8 @@ pub struct Header {
     pub end: u64,
     /// The length of the body as it is stored.
     pub stored_bytes: u64,
-    /// The number of bytes of the log that it holds: fewer than positions if a file of a text log ends
-    /// in it.
+    /// The number of bytes of the log that it holds: fewer than positions if a file of a text log
+    /// ends in it.
     pub raw_bytes: u64,
     /// The number by which the owner of the generation knows itself.
     pub nonce: u128,

@@ -19,8 +19,9 @@ pub struct Identity {
     pub layout: String,
     /// The capacity of a segment, in bytes.
     pub segment_bytes: u64,
-    /// What the library needs to make an equal log, in hexadecimal digits. The secret of the checksums
-    /// of frames is in it: it protects against accidents, not against people who can read the store.
+    /// What the library needs to make an equal log, in hexadecimal digits. The secret of the
+    /// checksums of frames is in it: it protects against accidents, not against people who can read
+    /// the store.
     pub shape: String,
     /// The first position that was shipped.
     pub begin: u64,

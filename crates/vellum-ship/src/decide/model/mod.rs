@@ -1,7 +1,7 @@
 //! Every order of events in small worlds, and random ones in larger worlds.
 //!
-//! What is driven is the code that ships, not a copy of it. `VELLUM_SHIP_MODEL=STATES` raises the number
-//! of states that one scenario may have.
+//! What is driven is the code that ships, not a copy of it. `VELLUM_SHIP_MODEL=STATES` raises the
+//! number of states that one scenario may have.
 
 mod explore;
 mod scenarios;
