@@ -20,8 +20,8 @@ pub(crate) fn print(text: impl fmt::Display) -> io::Result<()> {
     writeln!(out, "{text}").and_then(|()| out.flush())
 }
 
-/// Whether nobody can read what would be printed. Without this, `tail -f | head -1` would stay until
-/// the next record.
+/// Whether nobody can read what would be printed. Without this, `tail -f | head -1` would stay
+/// until the next record.
 pub(crate) fn is_closed() -> bool {
     let stdout = io::stdout();
     let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
