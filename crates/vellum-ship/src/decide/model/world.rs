@@ -288,7 +288,9 @@ impl World {
         if self.actors[who].saved.is_some() || self.actors[who].intent.is_some() {
             self.step(all, || format!("{letter} starts"), |world| world.start(who));
         }
-        if self.actors[who].saved.is_none() && self.left.claims > 0 {
+        let actor = &self.actors[who];
+        // A claim that was begun is finished first.
+        if actor.saved.is_none() && actor.intent.is_none() && self.left.claims > 0 {
             self.step(
                 all,
                 || format!("{letter} takes over"),
