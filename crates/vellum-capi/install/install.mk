@@ -54,7 +54,7 @@ install-c: build-c ## the C library alone: headers, libvellum, pkg-config and CM
 	@$(MAKE) --no-print-directory install-c-built
 
 # What C_BUILT holds, which others may have built for another machine: the packages do so.
-install-c-built:
+install-c-built: ## install what C_BUILT holds, without building it
 	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/vellum
 	install -m 644 $(CAPI)/include/vellum.h $(CAPI)/include/vellum.hpp $(DESTDIR)$(INCLUDEDIR)
 	$(if $(filter release,$(C_PROFILE)),$(call install-stripped,$(C_BUILT)/libvellum_capi.so,$(DESTDIR)$(LIBDIR)/$(C_LIBRARY)),\
