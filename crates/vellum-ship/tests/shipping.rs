@@ -1,5 +1,6 @@
 //! Shipping with real processes over a directory: deaths, take-overs, copies, cuts.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,10 +40,13 @@ impl Place {
     }
 
     fn restored(&self, name: &str) -> Vec<Vec<u8>> {
-        let to = self.path(name);
-        let output = Command::new(SHIP).arg("restore").arg(self.url()).arg(&to).output().unwrap();
-        assert!(output.status.success(), "{}", text(&output));
-        records(&to)
+        good(self.restore(name));
+        records(&self.path(name))
+    }
+
+    fn restore(&self, name: &str) -> Output {
+        let mut command = Command::new(SHIP);
+        command.arg("restore").arg(self.url()).arg(self.path(name)).output().unwrap()
     }
 
     fn copy(&self, from: &str, to: &str) {
@@ -66,6 +70,7 @@ fn records(dir: &Path) -> Vec<Vec<u8>> {
 
 fn records_of(log: &Log) -> Vec<Vec<u8>> {
     let mut reader = log.reader(log.begin()).unwrap();
+    reader.skip_damage(true);
     let mut all = Vec::new();
     while let Some(record) = reader.next().unwrap() {
         all.push(record.payload.to_vec());
@@ -208,14 +213,64 @@ fn a_log_that_was_truncated_begins_a_generation() {
     assert_eq!(place.restored("copy"), records(&place.path("log")));
 }
 
+/// The claim was about to seal the end of the store, when the shipper died.
+#[test]
+fn a_claim_that_did_not_end_does_not_hide_that_the_log_was_truncated_since() {
+    let place = Place::new();
+    let log = Options::new().open(place.path("log")).unwrap();
+    let cut = fill(&log, "kept", 50);
+    fill(&log, "cut", 50);
+    good(place.ship("log", &[]));
+    let file = place.path("log/ship");
+    let mut state: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let nonce = format!("{:032x}", 7);
+    state["claim"] = serde_json::json!({ "nonce": nonce, "fork": null, "only": null });
+    fs::write(&file, state.to_string()).unwrap();
+    log.truncate(cut).unwrap();
+    fill(&log, "new", 80);
+    drop(log);
+    good(place.ship("log", &[]));
+    assert_eq!(place.restored("copy"), records(&place.path("log")));
+}
+
+/// A file that an operator removed is a gap in the store too, which a restart knows again.
+#[test]
+fn a_gap_in_the_midst_of_the_log_is_shipped_once() {
+    let place = Place::new();
+    let options = Options::new().layout(Layout::Text).rotate_bytes(1 << 16);
+    let log = options.open(place.path("log")).unwrap();
+    let lines = |count| {
+        for index in 0..count {
+            log.append(format!("a line of some length, number {index}\n").as_bytes()).unwrap();
+        }
+        log.sync().unwrap();
+    };
+    lines(100);
+    good(place.ship("log", &[]));
+    let state = fs::read(place.path("log/ship")).unwrap();
+    lines(8000);
+    let names = fs::read_dir(place.path("log")).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> =
+        names.filter(|path| path.extension().is_some_and(|end| end == "log")).collect();
+    files.sort();
+    fs::remove_file(&files[1]).unwrap();
+    good(place.ship("log", &[]));
+    fs::write(place.path("log/ship"), state).unwrap();
+    lines(10);
+    good(place.ship("log", &[]));
+    let restored = place.restore("copy");
+    assert!(text(&restored).contains("were lost before they were shipped"), "{}", text(&restored));
+    assert_eq!(records(&place.path("copy")), records_of(&log));
+}
+
 #[test]
 fn a_store_whose_content_was_deleted_is_not_filled_again() {
     let place = Place::new();
     let log = Options::new().open(place.path("log")).unwrap();
     fill(&log, "a", 10);
     good(place.ship("log", &[]));
-    std::fs::remove_dir_all(place.path("store")).unwrap();
-    std::fs::create_dir(place.path("store")).unwrap();
+    fs::remove_dir_all(place.path("store")).unwrap();
+    fs::create_dir(place.path("store")).unwrap();
     let output = place.ship("log", &[]);
     assert!(text(&output).contains("was deleted"), "{}", text(&output));
 }

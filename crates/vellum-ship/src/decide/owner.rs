@@ -289,7 +289,8 @@ impl Owner {
             Kind::Chunk if breaks(Broken::NonceDecides) && seen.nonce == self.nonce => {
                 self.adopt(index, seen);
             }
-            Kind::Chunk if seen.end <= self.durable => {
+            // The files of a gap may be lost in the midst of the local log.
+            Kind::Chunk | Kind::Gap if seen.end <= self.durable => {
                 self.slots[index].go_to(Stage::Compare(seen));
             }
             _ => self.diverge(at.lsn),

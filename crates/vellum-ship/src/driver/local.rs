@@ -3,10 +3,13 @@
 use vellum::{ErrorKind, Lsn, Shipper};
 
 use super::ShipError;
-use crate::object::{CHUNK_BYTES_MAX, FileMark, Link, hash};
+use crate::object::{CHUNK_BYTES_MAX, FileMark, Hash, Link, hash};
 
 /// The most bytes of a chunk that is made here.
 pub(super) const CHUNK_BYTES: usize = 8 << 20;
+
+/// Enough to see whether a file is there.
+const LOOK_BYTES: usize = 64;
 
 /// What comes next in the local log.
 pub(super) enum Cut {
@@ -46,12 +49,15 @@ fn mark(from: u64, piece: &vellum::Piece) -> Option<FileMark> {
     (segment.start.get() == from).then_some(mark)
 }
 
-/// What the local log has at exactly these positions; nothing if a part is gone, or is cut
-/// elsewhere.
+/// What the local log has at exactly these positions: their bytes, or a gap, if all of them are lost.
+/// Nothing if a part is gone, or is cut elsewhere.
 pub(super) fn link(shipper: &Shipper, start: u64, end: u64) -> Result<Option<Link>, ShipError> {
     let length = end - start;
     if length > CHUNK_BYTES_MAX {
         return Ok(None);
+    }
+    if is_lost(shipper, start, end)? {
+        return Ok(Some(Link { start, end, file: None, content: Hash::default() }));
     }
     let mut buf = vec![0; length as usize];
     let (mut at, mut filled, mut file) = (start, 0, None);
@@ -75,6 +81,22 @@ pub(super) fn link(shipper: &Shipper, start: u64, end: u64) -> Result<Option<Lin
         }
     }
     Ok(Some(Link { start, end, file, content: hash(&buf[..filled]) }))
+}
+
+/// Whether the files of all these positions are lost, in the midst of the log.
+fn is_lost(shipper: &Shipper, start: u64, end: u64) -> Result<bool, ShipError> {
+    let mut at = start;
+    while at < end {
+        let piece = match shipper.read(Lsn::new(at), &mut [0; LOOK_BYTES]) {
+            Err(error) if is_absent(error.kind()) => return Ok(false),
+            piece => piece?,
+        };
+        if !piece.segment.is_lost || piece.next.get() == at {
+            return Ok(false);
+        }
+        at = piece.next.get();
+    }
+    Ok(at == end)
 }
 
 fn is_absent(kind: ErrorKind) -> bool {

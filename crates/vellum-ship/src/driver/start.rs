@@ -111,15 +111,16 @@ impl Starting {
 
     async fn saved(&self, state: &mut State) -> Result<Saved, ShipError> {
         let remote = self.identify(state).await?;
-        if let Some(intent) = state.intent() {
-            return self.claim(state, &remote, intent).await;
-        }
-        let Some(saved) = state.saved() else {
-            return self.first(state, &remote).await;
+        // A claim that did not end is finished first: its seal may be there. What it found out of
+        // the local log may be over by now, so the epoch is looked at all the same.
+        let saved = match (state.intent(), state.saved()) {
+            (Some(intent), _) => self.claim(state, &remote, intent).await?,
+            (None, None) => return self.first(state, &remote).await,
+            (None, Some(_)) if self.options.take_over => {
+                return self.take_over(state, &remote, 0).await;
+            }
+            (None, Some(saved)) => saved,
         };
-        if self.options.take_over {
-            return self.take_over(state, &remote, 0).await;
-        }
         let position = Position {
             log: self.shape.log_id(),
             epoch: state.epoch,
@@ -193,7 +194,7 @@ impl Starting {
         let fork = fork::find(&self.requests, &plan, trusted).await?;
         let fork = (fork < plan.end.lsn).then_some(fork);
         let intent = Intent { nonce: nonce(), fork, only: None };
-        self.claim(state, remote, intent).await
+        self.begin_claim(state, remote, intent).await
     }
 
     /// The log was cut, or lost its end, at `differs` or behind it since the position was stored.
@@ -214,6 +215,17 @@ impl Starting {
         }
         let only = Some(saved.generation);
         let intent = Intent { nonce: nonce(), fork: Some(fork), only };
+        self.begin_claim(state, remote, intent).await
+    }
+
+    /// Claims what the log of this epoch was compared with.
+    async fn begin_claim(
+        &self,
+        state: &mut State,
+        remote: &Remote,
+        intent: Intent,
+    ) -> Result<Saved, ShipError> {
+        state.epoch = self.shape.epoch();
         self.claim(state, remote, intent).await
     }
 

@@ -20,7 +20,7 @@ pub(super) struct State {
     pub(super) version: u32,
     pub(super) url: String,
     pub(super) log_id: String,
-    /// The log's epoch when this was stored.
+    /// The log's epoch when what follows was found out.
     pub(super) epoch: u64,
     /// The number by which the object `log` is known to be this log's own.
     pub(super) origin: String,
