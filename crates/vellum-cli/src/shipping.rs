@@ -22,7 +22,7 @@ const NOT_FOUND: u8 = 1;
 /// program cannot be run.
 pub(crate) fn run() -> Option<ExitCode> {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    is_for_ship(&words).then(|| become_ship(&words))
+    is_for_ship(&words).then(|| become_ship(its_words(&words)))
 }
 
 fn is_for_ship(words: &[OsString]) -> bool {
@@ -30,10 +30,20 @@ fn is_for_ship(words: &[OsString]) -> bool {
     let is_url = |word: &OsString| {
         word.to_str().is_some_and(|word| SCHEMES.iter().any(|scheme| word.starts_with(scheme)))
     };
-    ITS_OWN.contains(&command) || FOR_URLS.contains(&command) && words[1..].iter().any(is_url)
+    let is_bench = command == "bench" && words.get(1).is_some_and(|word| word == "ship");
+    is_bench
+        || ITS_OWN.contains(&command)
+        || FOR_URLS.contains(&command) && words[1..].iter().any(is_url)
 }
 
-fn become_ship(words: &[OsString]) -> ExitCode {
+/// `vellum bench ship` is its `bench`.
+fn its_words(words: &[OsString]) -> Vec<&OsString> {
+    let is_bench = words[0] == "bench";
+    let of_ship = |(index, _): &(usize, &OsString)| !(is_bench && *index == 1);
+    words.iter().enumerate().filter(of_ship).map(|(_, word)| word).collect()
+}
+
+fn become_ship(words: Vec<&OsString>) -> ExitCode {
     let error = Command::new(program()).args(words).exec();
     match error.kind() {
         ErrorKind::NotFound => output::say(
@@ -61,6 +71,8 @@ mod tests {
         assert!(is("ship log s3://bucket/log"));
         assert!(is("cat -f file:///backup"));
         assert!(is("trim --retain 30d gs://bucket/log"));
+        assert!(is("bench ship --rounds 3"));
+        assert!(!is("bench sync"));
         assert!(!is("cat log"));
         assert!(!is("append s3://bucket"));
         assert!(!is("--help"));

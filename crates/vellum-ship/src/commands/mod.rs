@@ -1,5 +1,6 @@
 //! The commands, a file for each.
 
+mod bench;
 mod cat;
 mod ls;
 mod put;
@@ -39,6 +40,7 @@ enum Command {
     Stat(stat::StatArgs),
     Verify(verify::VerifyArgs),
     Ls(ls::LsArgs),
+    Bench(bench::BenchArgs),
     #[command(hide = true)]
     Put(put::PutArgs),
 }
@@ -64,6 +66,7 @@ async fn run_command(command: Command) -> Result<Outcome> {
         Command::Stat(args) => stat::run(args).await,
         Command::Verify(args) => verify::run(args).await,
         Command::Ls(args) => ls::run(args).await,
+        Command::Bench(args) => bench::run(&args),
         Command::Put(args) => put::run(args).await,
     }
 }

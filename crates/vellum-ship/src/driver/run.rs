@@ -226,13 +226,14 @@ impl Shipping {
     async fn pause(&self) {
         let requests = Arc::clone(&self.requests);
         let from = self.owner.next_start().unwrap_or(self.durable);
+        let is_wanted = requests.shipper.wanted().get() > from;
+        let rhythm = if is_wanted { self.options.min_interval } else { self.options.interval };
         let rest = match self.begun.filter(|_| from < self.durable) {
-            Some(begun) => self.options.interval.saturating_sub(begun.elapsed()),
+            Some(begun) => rhythm.saturating_sub(begun.elapsed()),
             None => LOOK,
         };
-        let is_wanted = requests.shipper.wanted().get() > from;
         if is_wanted && from < self.durable {
-            return tokio::time::sleep(self.options.min_interval.min(rest)).await;
+            return tokio::time::sleep(rest).await;
         }
         let _ = tokio::task::spawn_blocking(move || {
             requests.shipper.wait(Lsn::new(from), rest.min(LOOK));
