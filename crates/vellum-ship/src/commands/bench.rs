@@ -1,5 +1,5 @@
-//! `vellum-ship bench`: what shipping costs those who commit, and what a commit costs that must be in
-//! the store.
+//! `vellum-ship bench`: what shipping costs those who commit, and what a commit costs that must be
+//! in the store.
 //!
 //! Two questions, each with a log and a store of its own in a directory that is removed:
 //!

@@ -49,8 +49,8 @@ fn mark(from: u64, piece: &vellum::Piece) -> Option<FileMark> {
     (segment.start.get() == from).then_some(mark)
 }
 
-/// What the local log has at exactly these positions: their bytes, or a gap, if all of them are lost.
-/// Nothing if a part is gone, or is cut elsewhere.
+/// What the local log has at exactly these positions: their bytes, or a gap, if all of them are
+/// lost. Nothing if a part is gone, or is cut elsewhere.
 pub(super) fn link(shipper: &Shipper, start: u64, end: u64) -> Result<Option<Link>, ShipError> {
     let length = end - start;
     if length > CHUNK_BYTES_MAX {
