@@ -38,7 +38,10 @@ pub(super) fn cut(shipper: &Shipper, from: u64) -> Result<Cut, ShipError> {
         return Ok(Cut::Lost(next));
     }
     buf.truncate(piece.len);
-    buf.shrink_to_fit();
+    // Buffers of all sizes would leave holes that the next one does not fit into.
+    if buf.len() < CHUNK_BYTES / 4 {
+        buf.shrink_to_fit();
+    }
     let link = Link { start: from, end: next, file: mark(from, &piece), content: hash(&buf) };
     Ok(Cut::Chunk(link, buf))
 }

@@ -1,5 +1,6 @@
 //! Whole objects: making them, and taking them apart without trust.
 
+use std::borrow::Cow;
 use std::io::Read;
 
 use bytes::Bytes;
@@ -17,6 +18,11 @@ const MARK_BYTES: usize = 48;
 /// One a second for two weeks, in one segment.
 const MARKS_MAX: u32 = 1 << 20;
 
+/// How many parts of a chunk are compressed to see whether it is worth it, and how long each is.
+const SAMPLES: usize = 16;
+const SAMPLE_BYTES: usize = 16 << 10;
+/// Large buffers are multiples of this.
+const STEP: usize = 1 << 20;
 const ZSTD_LEVEL: i32 = 3;
 
 /// Why an object is refused.
@@ -80,12 +86,18 @@ pub struct Built {
 impl Built {
     fn of(mut header: Header, table: &[u8], body: &[u8]) -> Built {
         header.stored_bytes = (table.len() + body.len()) as u64;
-        let mut bytes = Vec::with_capacity(HEADER_BYTES + table.len() + body.len());
+        let length = HEADER_BYTES + table.len() + body.len();
+        let mut bytes = Vec::with_capacity(capacity(length));
         bytes.extend_from_slice(&header.encode());
         bytes.extend_from_slice(table);
         bytes.extend_from_slice(body);
         Built { header, bytes: bytes.into() }
     }
+}
+
+/// A buffer that is freed shall have room for the next one: large ones have few sizes.
+fn capacity(length: usize) -> usize {
+    if length < STEP { length } else { length.next_multiple_of(STEP) }
 }
 
 /// A chunk: `header` says where its bytes belong. They are compressed if that saves a twentieth.
@@ -136,8 +148,24 @@ pub fn merged(header: Header, marks: &[Mark], raw: &[u8]) -> Built {
 }
 
 fn compressed(raw: &[u8]) -> Option<Vec<u8>> {
+    let is_worth_it = |raw: &[u8], small: &[u8]| small.len() < raw.len() - raw.len() / 20;
+    let sample = sample(raw);
+    let small = zstd::bulk::compress(&sample, ZSTD_LEVEL).ok()?;
+    if !is_worth_it(&sample, &small) {
+        return None;
+    }
     let small = zstd::bulk::compress(raw, ZSTD_LEVEL).ok()?;
-    (small.len() < raw.len() - raw.len() / 20).then_some(small)
+    is_worth_it(raw, &small).then_some(small)
+}
+
+/// Parts of the bytes, evenly spread; all of them if they are few. What does not shrink here is not
+/// worth the time.
+fn sample(raw: &[u8]) -> Cow<'_, [u8]> {
+    if raw.len() <= SAMPLES * SAMPLE_BYTES {
+        return raw.into();
+    }
+    let parts = raw.chunks(raw.len() / SAMPLES).filter_map(|part| part.get(..SAMPLE_BYTES));
+    parts.collect::<Vec<_>>().concat().into()
 }
 
 /// The marks of a merged object, whose first bytes these are.
