@@ -237,7 +237,9 @@ fn a_claim_that_did_not_end_does_not_hide_that_the_log_was_truncated_since() {
 #[test]
 fn a_gap_in_the_midst_of_the_log_is_shipped_once() {
     let place = Place::new();
+    // The gap is longer than any chunk.
     let options = Options::new().layout(Layout::Text).rotate_bytes(1 << 16);
+    let options = options.segment_capacity_bytes(64 << 20);
     let log = options.open(place.path("log")).unwrap();
     let lines = |count| {
         for index in 0..count {

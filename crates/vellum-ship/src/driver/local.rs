@@ -56,19 +56,17 @@ fn mark(from: u64, piece: &vellum::Piece) -> Option<FileMark> {
 /// lost. Nothing if a part is gone, or is cut elsewhere.
 pub(super) fn link(shipper: &Shipper, start: u64, end: u64) -> Result<Option<Link>, ShipError> {
     let length = end - start;
-    if length > CHUNK_BYTES_MAX {
-        return Ok(None);
-    }
-    if is_lost(shipper, start, end)? {
-        return Ok(Some(Link { start, end, file: None, content: Hash::default() }));
-    }
-    let mut buf = vec![0; length as usize];
+    // Behind the end of a text file there may be more positions than a chunk has bytes.
+    let mut buf = vec![0; length.min(CHUNK_BYTES_MAX) as usize];
     let (mut at, mut filled, mut file) = (start, 0, None);
     while at < end {
         let piece = match shipper.read(Lsn::new(at), &mut buf[filled..]) {
             Err(error) if is_absent(error.kind()) => return Ok(None),
             piece => piece?,
         };
+        if piece.segment.is_lost && at == start && is_lost(shipper, start, end)? {
+            return Ok(Some(Link { start, end, file: None, content: Hash::default() }));
+        }
         let is_stuck = piece.next.get() == at || piece.segment.is_lost;
         if is_stuck {
             return Ok(None);
