@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::time::Duration;
 
 use crate::last_error::LastError;
 use crate::status::vellum_status::{self, VELLUM_INVALID_ARGUMENT, VELLUM_OK, VELLUM_PANIC};
@@ -93,6 +94,11 @@ pub(crate) fn give<T>(to: Option<&mut MaybeUninit<T>>, value: T) {
     if let Some(to) = to {
         to.write(value);
     }
+}
+
+/// How long to wait: negative is for ever.
+pub(crate) fn timeout(nanos: i64) -> Option<Duration> {
+    u64::try_from(nanos).ok().map(Duration::from_nanos)
 }
 
 /// The caller's bytes.

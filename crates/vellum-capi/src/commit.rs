@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use vellum::{Durability, Lsn};
 
-use crate::boundary::{give, guard, guard_or, required};
+use crate::boundary::{give, guard, guard_or, required, timeout};
 use crate::log::vellum_log;
 use crate::status::vellum_status::VELLUM_OK;
 
@@ -54,9 +54,7 @@ pub extern "C" fn vellum_wait_durable(
     timeout_ns: i64,
 ) -> c_int {
     guard(|| {
-        // Negative is for ever.
-        let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
-        required(log, "log")?.log.wait_durable(Lsn::new(lsn), timeout)?;
+        required(log, "log")?.log.wait_durable(Lsn::new(lsn), timeout(timeout_ns))?;
         Ok(VELLUM_OK)
     })
 }
@@ -86,9 +84,7 @@ pub extern "C" fn vellum_wait_shipped(
     timeout_ns: i64,
 ) -> c_int {
     guard(|| {
-        // Negative is for ever.
-        let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
-        required(log, "log")?.log.wait_shipped(Lsn::new(lsn), timeout)?;
+        required(log, "log")?.log.wait_shipped(Lsn::new(lsn), timeout(timeout_ns))?;
         Ok(VELLUM_OK)
     })
 }

@@ -5,9 +5,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, SystemTime};
 
-use vellum::{Gap, Lsn, PollableReader, Reader, Record, WriterId};
+use vellum::{Gap, Log, Lsn, PollableReader, Reader, Record, WriterId};
 
-use crate::boundary::{Failure, Outcome, give, guard, guard_or, required};
+use crate::boundary::{Failure, Outcome, give, guard, guard_or, required, timeout};
 use crate::growing::{Growing, Place};
 use crate::last_error::{path_text, text};
 use crate::log::vellum_log;
@@ -175,13 +175,7 @@ pub extern "C" fn vellum_reader_open_with(
     flags: u32,
     reader: Option<&mut MaybeUninit<*mut vellum_reader>>,
 ) -> c_int {
-    guard(|| {
-        let log = required(log, "log")?;
-        let place = required(reader, "reader")?;
-        let source = Source::open(log.log.reader(Lsn::new(from))?, flags)?;
-        place.write(Box::into_raw(Box::new(vellum_reader::from(source))));
-        Ok(VELLUM_OK)
-    })
+    open(log, flags, reader, |log| log.reader(Lsn::new(from)))
 }
 
 /// A reader that starts at the first record that was appended at `time_ns` or later, in nanoseconds
@@ -205,13 +199,7 @@ pub extern "C" fn vellum_reader_open_at_time(
     flags: u32,
     reader: Option<&mut MaybeUninit<*mut vellum_reader>>,
 ) -> c_int {
-    guard(|| {
-        let log = required(log, "log")?;
-        let place = required(reader, "reader")?;
-        let source = Source::open(log.log.reader_at_time(time(time_ns))?, flags)?;
-        place.write(Box::into_raw(Box::new(vellum_reader::from(source))));
-        Ok(VELLUM_OK)
-    })
+    open(log, flags, reader, |log| log.reader_at_time(time(time_ns)))
 }
 
 /// Positions that enclose all records that were appended from `since_ns` on and before `until_ns`,
@@ -303,9 +291,8 @@ pub extern "C" fn vellum_reader_follow(
 ) -> c_int {
     guard(|| {
         let (reader, place) = (required(reader, "reader")?, required(record, "record")?);
-        // Negative is for ever.
-        let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
-        Ok(lend(reader.source.reader_mut().follow(timeout)?, &mut reader.stamp, place))
+        let record = reader.source.reader_mut().follow(timeout(timeout_ns))?;
+        Ok(lend(record, &mut reader.stamp, place))
     })
 }
 
@@ -374,6 +361,22 @@ fn lend(
         next_lsn: record.next_lsn.get(),
     });
     VELLUM_OK
+}
+
+/// Hands out the reader of the log that `begin` makes.
+fn open(
+    log: Option<&vellum_log>,
+    flags: u32,
+    reader: Option<&mut MaybeUninit<*mut vellum_reader>>,
+    begin: impl FnOnce(&Log) -> vellum::Result<Reader>,
+) -> c_int {
+    guard(|| {
+        let log = required(log, "log")?;
+        let place = required(reader, "reader")?;
+        let source = Source::open(begin(&log.log)?, flags)?;
+        place.write(Box::into_raw(Box::new(vellum_reader::from(source))));
+        Ok(VELLUM_OK)
+    })
 }
 
 /// The moment so many nanoseconds after 1970.
