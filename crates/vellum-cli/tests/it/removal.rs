@@ -64,3 +64,22 @@ fn writers_go_on_together_in_a_new_log_after_the_old_one_was_removed() {
     assert_eq!(fs::read_dir(place.dir()).unwrap().count(), 1);
     assert_eq!(run(&["verify".as_ref(), place.log().as_os_str()], b"").code, 0);
 }
+
+#[test]
+fn a_writer_makes_the_log_anew_that_another_had_made() {
+    for options in [["--ack", "--commit", "every"], ["--ack", "--commit", "none"]] {
+        let place = Place::new();
+        place.append(&[], b"made by another\n");
+        let mut writer = place.start("append", &options);
+        writer.feed(b"before\n");
+        writer.line();
+        fs::remove_dir_all(place.log()).unwrap();
+        while !place.log().exists() {
+            writer.feed(b"behind\n");
+            writer.line();
+        }
+        drop(writer.child.stdin.take());
+        assert!(writer.child.wait().unwrap().success());
+        assert!(place.run("cat", &[], b"").good().starts_with("behind\n"));
+    }
+}

@@ -66,7 +66,7 @@ impl Committer {
     /// Goes on in the log that is at the path now, or makes one there: the old one was removed or
     /// moved.
     pub(super) fn reopen(&self) -> Result<()> {
-        let new = self.log().reopen()?;
+        let new = self.log().reopen_or_create()?;
         // What was appended before is where the old log went, and is made to stay there.
         self.commit()?;
         self.log.replace(new);
