@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Beyond this a test that waits is taken to hang.
-pub const PATIENCE: Duration = Duration::from_secs(40);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The directory for scratch files, on the filesystem of the build: cargo's own for tests.
 ///
