@@ -721,6 +721,48 @@ uint64_t vellum_reader_position(const vellum_reader *reader);
 // Closes a reader; NULL is fine.
 void vellum_reader_close(vellum_reader *reader);
 
+/* ---- Reading backwards ----------------------------------------------------------------------- */
+
+// A place in a log, and the way to the record before it.
+//
+// From vellum_backwards_open, until vellum_backwards_close. One thread at a time; any thread.
+typedef struct vellum_backwards vellum_backwards;
+
+// Records that start before `before`, the newest first; UINT64_MAX is all of them.
+//
+// Errors: VELLUM_IO where a file cannot be read.
+//
+// Cost: nothing yet. The first record takes a walk over 64 KiB, of a framed log that is not
+// committed over its last segment. The length of the log makes no difference.
+int vellum_backwards_open(const vellum_log *log, uint64_t before, vellum_backwards **backwards);
+
+// The next older record, or VELLUM_END where the log begins. After VELLUM_END, and after an error,
+// it is over.
+//
+// `record->data` is borrowed until the next call with the same handle.
+//
+// Errors: VELLUM_CORRUPT for damage, with file and position.
+//
+// Cost: it reads what it returns three times at most, and copies it once.
+int vellum_backwards_next(vellum_backwards *backwards, vellum_record *record);
+
+// When the record that was returned last was appended, in nanoseconds since 1970. 0 in a log
+// without envelopes (VELLUM_ENVELOPE), before the first record, at the end, and for NULL.
+uint64_t vellum_backwards_time(const vellum_backwards *backwards);
+
+// Who appended the record that was returned last, as vellum_reader_writer tells it. 0 as for
+// vellum_backwards_time.
+uint64_t vellum_backwards_writer(const vellum_backwards *backwards);
+
+// As vellum_reader_skip_damage.
+int vellum_backwards_skip_damage(vellum_backwards *backwards, int skip);
+
+// As vellum_reader_take_gap. A gap may be told more than once.
+int vellum_backwards_take_gap(vellum_backwards *backwards, vellum_gap *gap);
+
+// Ends it; NULL is fine.
+void vellum_backwards_close(vellum_backwards *backwards);
+
 /* ---- Positions to store outside of a log ----------------------------------------------------- */
 
 // Bytes that hold any position as text, its NUL included.
@@ -1124,6 +1166,8 @@ typedef struct {
     uint64_t cursor_count;
     // Why the cursors cannot be read, or NULL. Then no file is removed.
     const char *cursors_fault;
+    // 1 if each record has a time and its writer (VELLUM_ENVELOPE), otherwise 0.
+    uint64_t has_envelope;
 } vellum_summary;
 
 // What commits did since the control file was made.
@@ -1342,6 +1386,66 @@ int vellum_stat_gap(const vellum_stat *stat, size_t index, vellum_gap *gap);
 
 // What the log's policy has removed.
 int vellum_stat_removed(const vellum_stat *stat, vellum_removed *removed);
+
+/* ---- How shipping goes ----------------------------------------------------------------------- */
+
+// What the shipper of a log does. Others may be added.
+typedef enum {
+    // No process ships the log.
+    VELLUM_SHIP_NONE = 0,
+    // What is durable is shipped as it comes.
+    VELLUM_SHIP_RUNNING = 1,
+    // The store cannot be used at this moment; it is tried again.
+    VELLUM_SHIP_RETRYING = 2,
+    // Another machine or another copy of the log has taken over. Nothing more is shipped.
+    VELLUM_SHIP_FENCED = 3,
+    // The store holds something else than this log at the same positions. Nothing more is shipped.
+    VELLUM_SHIP_DIVERGED = 4,
+    // Shipping runs, and records were removed here before they were shipped: gap_from, gap_to.
+    VELLUM_SHIP_GAP = 5,
+} vellum_ship_status;
+
+// How shipping goes. Counters count since the control file was made.
+typedef struct {
+    // sizeof(vellum_ship), set by the caller.
+    size_t struct_size;
+    // A vellum_ship_status.
+    uint32_t status;
+    // The process that ships, where it can be seen; otherwise 0.
+    uint32_t pid;
+    // What failed last: 1 no answer, 2 refused, 3 there is no such place, 4 too many requests,
+    // 5 another failure of the store, 6 what is read here; 0 where nothing did.
+    uint32_t fault;
+    // A number of the store's for it, such as an HTTP status, or 0.
+    uint32_t fault_code;
+    // Number of the generation that is shipped to.
+    uint64_t generation;
+    // End of what is shipped; 0 where no shipper has said it since the last boot.
+    uint64_t shipped;
+    // When that was said, in seconds since 1970; 0 where it was not.
+    uint64_t shipped_at_s;
+    // Bytes that are durable and not shipped, where `shipped` is known.
+    uint64_t lag_bytes;
+    // From here on the log keeps records for the shipper; UINT64_MAX if it keeps none.
+    uint64_t held_from;
+    // The newest stretch that was removed here before it was shipped; 0 and 0 for none.
+    uint64_t gap_from;
+    // Its end.
+    uint64_t gap_to;
+    // Requests that make an object.
+    uint64_t puts;
+    // All other requests.
+    uint64_t gets;
+    // Bytes of log that were shipped.
+    uint64_t log_bytes;
+    // Bytes that were sent for them.
+    uint64_t sent_bytes;
+    // Requests that were made once more.
+    uint64_t retries;
+} vellum_ship;
+
+// How shipping goes.
+int vellum_stat_ship(const vellum_stat *stat, vellum_ship *ship);
 
 /* ---- Named cursors --------------------------------------------------------------------------- */
 

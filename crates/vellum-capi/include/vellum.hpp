@@ -173,6 +173,20 @@ struct Record {
     Lsn next_lsn;
 };
 
+namespace detail {
+
+inline Result<std::optional<Record>> lend(int code, const vellum_record &record)
+{
+    if (code == VELLUM_END)
+        return std::optional<Record>();
+    if (code != VELLUM_OK)
+        return Error(code);
+    std::string_view data(static_cast<const char *>(record.data), record.len);
+    return std::optional<Record>(Record{data, record.lsn, record.next_lsn});
+}
+
+} // namespace detail
+
 // A place in a log, and the way to the next record. One thread at a time.
 class Reader {
   public:
@@ -182,14 +196,14 @@ class Reader {
     Result<std::optional<Record>> next()
     {
         vellum_record record;
-        return lend(vellum_reader_next(get(), &record), record);
+        return detail::lend(vellum_reader_next(get(), &record), record);
     }
 
     // The next record, waiting for one. Nothing after `timeout`; a negative one is for ever.
     Result<std::optional<Record>> follow(std::chrono::nanoseconds timeout)
     {
         vellum_record record;
-        return lend(vellum_reader_follow(get(), timeout.count(), &record), record);
+        return detail::lend(vellum_reader_follow(get(), timeout.count(), &record), record);
     }
 
     // When the record that was returned last was appended, and by whom (the low 32 bits are the
@@ -240,16 +254,6 @@ class Reader {
     Status status() const { return error_ ? Status(*error_) : Status(); }
 
   private:
-    static Result<std::optional<Record>> lend(int code, const vellum_record &record)
-    {
-        if (code == VELLUM_END)
-            return std::optional<Record>();
-        if (code != VELLUM_OK)
-            return Error(code);
-        std::string_view data(static_cast<const char *>(record.data), record.len);
-        return std::optional<Record>(Record{data, record.lsn, record.next_lsn});
-    }
-
     bool advance()
     {
         auto found = next();
@@ -262,6 +266,31 @@ class Reader {
     // What a loop has read.
     std::optional<Record> record_;
     std::optional<Error> error_;
+};
+
+// Records of a log, the newest first. One thread at a time.
+class Backwards {
+  public:
+    explicit Backwards(vellum_backwards *records) : handle_(records) {}
+
+    // The next older record, or nothing where the log begins. It is lent until the next call.
+    Result<std::optional<Record>> next()
+    {
+        vellum_record record;
+        return detail::lend(vellum_backwards_next(get(), &record), record);
+    }
+
+    // Of the record that was returned last, as for Reader.
+    std::chrono::nanoseconds time() const
+    {
+        return std::chrono::nanoseconds(vellum_backwards_time(handle_.get()));
+    }
+    std::uint64_t writer() const { return vellum_backwards_writer(handle_.get()); }
+
+    vellum_backwards *get() { return handle_.get(); }
+
+  private:
+    detail::Handle<vellum_backwards, vellum_backwards_close> handle_;
 };
 
 // Several records that are appended all or none. One thread at a time.
@@ -401,6 +430,14 @@ class Log {
         return detail::made<Reader, vellum_reader>([&](vellum_reader **reader) {
             return vellum_reader_open_at_time(get(), static_cast<std::uint64_t>(time.count()), 0,
                                               reader);
+        });
+    }
+
+    // The records that start before `before`, the newest first.
+    Result<Backwards> backwards(Lsn before = UINT64_MAX) const
+    {
+        return detail::made<Backwards, vellum_backwards>([&](vellum_backwards **records) {
+            return vellum_backwards_open(get(), before, records);
         });
     }
 

@@ -7,6 +7,7 @@
 //! | [`append`], [`batch`], [`reservation`] | writing records |
 //! | [`commit`], [`committer`], [`checkpoint`] | surviving a power cut; when a checkpoint is due |
 //! | [`reader`], [`position`] | reading and following, what is missing, positions to store |
+//! | [`backwards`] | reading from the newest record back |
 //! | [`cursor`] | named positions |
 //! | [`read_at`] | one record by its position, and the newest one |
 //! | [`upkeep`], [`stat`], [`verify`] | looking after a log |
@@ -29,6 +30,7 @@
 compile_error!("a panic must end at the border to C: compile Vellum with panic = \"unwind\"");
 
 pub mod append;
+pub mod backwards;
 pub mod batch;
 mod boundary;
 pub mod checkpoint;
@@ -53,7 +55,7 @@ pub mod version;
 #[allow(dead_code, reason = "it only has to compile")]
 mod threads {
     use vellum::{
-        Batch, CheckpointEvent, Committer, Completion, Cursor, Log, Reader, Reservation,
+        Backwards, Batch, CheckpointEvent, Committer, Completion, Cursor, Log, Reader, Reservation,
         SegmentKeeper, Stat,
     };
 
@@ -70,6 +72,7 @@ mod threads {
         is_shared::<Stat>();
         is_shared::<Cursor>();
         moves::<Reader>();
+        moves::<Backwards>();
         moves::<Batch<'static>>();
         moves::<Reservation<'static>>();
         moves::<SegmentKeeper>();

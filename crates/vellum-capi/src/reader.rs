@@ -24,23 +24,45 @@ pub const VELLUM_READ_POLLABLE: u32 = 2;
 /// time; any thread.
 pub struct vellum_reader {
     source: Source,
-    /// What was left out, oldest last, and the texts of the gap that was taken last.
-    gaps: Vec<Gap>,
-    texts: Option<GapTexts>,
+    gaps: Gaps,
     stamp: Stamp,
+}
+
+/// What was left out, oldest last, and the texts of the gap that was taken last.
+#[derive(Default)]
+pub(crate) struct Gaps {
+    left: Vec<Gap>,
+    texts: Option<GapTexts>,
+}
+
+impl Gaps {
+    /// Puts the next gap into `place`; `more` are those that were found since.
+    pub(crate) fn take(
+        &mut self,
+        place: Place<vellum_gap>,
+        more: impl FnOnce() -> Vec<Gap>,
+    ) -> vellum_status {
+        if self.left.is_empty() {
+            self.left = more();
+            self.left.reverse();
+        }
+        let Some(found) = self.left.pop() else { return VELLUM_END };
+        let texts = self.texts.insert(GapTexts::of(&found));
+        place.put(&gap_of(&found, texts));
+        VELLUM_OK
+    }
 }
 
 /// What the envelope says of the record that was returned last; zeros where nothing does.
 #[derive(Clone, Copy, Default)]
-struct Stamp {
-    time_ns: u64,
-    writer: u64,
+pub(crate) struct Stamp {
+    pub(crate) time_ns: u64,
+    pub(crate) writer: u64,
 }
 
 impl Stamp {
-    fn of(record: Record<'_>) -> Stamp {
-        let time_ns = record.time().map_or(0, nanos);
-        Stamp { time_ns, writer: record.writer().map_or(0, WriterId::get) }
+    pub(crate) fn new(time: Option<SystemTime>, writer: Option<WriterId>) -> Stamp {
+        Stamp { time_ns: time.map_or(0, nanos), writer: writer.map_or(0, WriterId::get) }
     }
 }
 
@@ -58,7 +80,7 @@ impl From<Reader> for vellum_reader {
 
 impl From<Source> for vellum_reader {
     fn from(source: Source) -> vellum_reader {
-        vellum_reader { source, gaps: Vec::new(), texts: None, stamp: Stamp::default() }
+        vellum_reader { source, gaps: Gaps::default(), stamp: Stamp::default() }
     }
 }
 
@@ -321,14 +343,7 @@ pub unsafe extern "C" fn vellum_reader_take_gap(
         let reader = required(reader, "reader")?;
         // SAFETY: the caller's structure is as long as it says.
         let place = unsafe { Place::required(gap, "gap") }?;
-        if reader.gaps.is_empty() {
-            reader.gaps = reader.source.reader_mut().take_gaps();
-            reader.gaps.reverse();
-        }
-        let Some(found) = reader.gaps.pop() else { return Ok(VELLUM_END) };
-        let texts = reader.texts.insert(GapTexts::of(&found));
-        place.put(&gap_of(&found, texts));
-        Ok(VELLUM_OK)
+        Ok(reader.gaps.take(place, || reader.source.reader_mut().take_gaps()))
     })
 }
 
@@ -353,14 +368,14 @@ fn lend(
     place: &mut MaybeUninit<vellum_record>,
 ) -> vellum_status {
     let Some(record) = record else { return VELLUM_END };
-    *stamp = Stamp::of(record);
-    place.write(vellum_record {
-        data: record.payload.as_ptr().cast(),
-        len: record.payload.len(),
-        lsn: record.lsn.get(),
-        next_lsn: record.next_lsn.get(),
-    });
+    *stamp = Stamp::new(record.time(), record.writer());
+    place.write(lent(record.payload, record.lsn, record.next_lsn));
     VELLUM_OK
+}
+
+pub(crate) fn lent(payload: &[u8], lsn: Lsn, next_lsn: Lsn) -> vellum_record {
+    let (data, len) = (payload.as_ptr().cast(), payload.len());
+    vellum_record { data, len, lsn: lsn.get(), next_lsn: next_lsn.get() }
 }
 
 /// Hands out the reader of the log that `begin` makes.

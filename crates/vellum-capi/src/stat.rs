@@ -1,9 +1,10 @@
 //! The state of a log at one moment; its files and processes are in [`elements`], what they hold in
-//! [`holds`], what is missing in [`gaps`].
+//! [`holds`], what is missing in [`gaps`], and shipping in [`ship`].
 
 pub mod elements;
 pub mod gaps;
 pub mod holds;
+pub mod ship;
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::mem::MaybeUninit;
@@ -143,6 +144,8 @@ pub struct vellum_summary {
     pub cursor_count: u64,
     /// Why the cursors cannot be read, or NULL. Then no file is removed.
     pub cursors_fault: *const c_char,
+    /// 1 if each record has a time and its writer (VELLUM_ENVELOPE), otherwise 0.
+    pub has_envelope: u64,
 }
 
 // SAFETY: repr(C), size first, words, pointers and two pairs of half words.
@@ -270,6 +273,7 @@ fn summary_of(stat: &Stat, texts: &Texts) -> vellum_summary {
         application_tag: stat.application_tag.unwrap_or(0),
         cursor_count: stat.cursors.len() as u64,
         cursors_fault: or_null(texts.cursors_fault.as_deref()),
+        has_envelope: u64::from(stat.has_envelope),
     }
 }
 

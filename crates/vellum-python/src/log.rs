@@ -328,6 +328,22 @@ impl Log {
         Ok(Reader::new(this, source, Waits::Never))
     }
 
+    /// Positions `(start, end)` that enclose all records that were appended from `since` on and
+    /// before `until`, which are as for `reader_at_time`; None is no bound. `end` is None where the
+    /// log has not come that far. Records of other times are among them. No segment is read.
+    #[pyo3(signature = (since=None, until=None))]
+    #[pyo3(text_signature = "($self, since=None, until=None)")]
+    fn positions_of_time(
+        &self,
+        py: Python<'_>,
+        since: Option<Moment>,
+        until: Option<Moment>,
+    ) -> PyResult<(u64, Option<u64>)> {
+        let [since, until] = [since, until].map(|time| time.map(|time| time.to_time()));
+        let found = self.run(py, |log| log.positions_of_time(since, until))?;
+        Ok((found.start.get(), (found.end != Lsn::MAX).then(|| found.end.get())))
+    }
+
     /// An iterator over the records that start before `before`, or all of them, the newest first.
     /// Its cost does not grow with the log.
     #[pyo3(signature = (before=None, *, skip_damage=false))]

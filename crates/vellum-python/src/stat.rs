@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use vellum::{
-    CursorStat, Damage, Gap, Hold, ParticipantStat, Policy, Recovery, RemovedFiles, RemovedStat,
-    SegmentStat, Stat, VerifyReport,
+    CursorStat, Damage, Gap, Hold, Lsn, ParticipantStat, Policy, Recovery, RemovedFiles,
+    RemovedStat, SegmentStat, ShipState, Stat, VerifyReport,
 };
 
 /// A dictionary of `name: value` pairs.
@@ -60,6 +60,30 @@ pub(crate) fn stat<'py>(py: Python<'py>, stat: &Stat) -> Made<'py> {
         "cursors_fault": &stat.cursors_fault,
         "participants": list(py, &stat.participants, participant)?,
         "holds": list(py, &stat.holds, hold)?,
+        "envelope": stat.has_envelope,
+        "ship": stat.ship.is_shipped().then(|| ship(py, &stat.ship)).transpose()?,
+    )
+}
+
+/// Times in seconds since 1970; `None` where nothing tells.
+fn ship<'py>(py: Python<'py>, state: &ShipState) -> Made<'py> {
+    let seconds = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).ok();
+    dict!(py,
+        "status": state.status.as_str(),
+        "fault": state.fault.map(|(fault, _)| fault.as_str()),
+        "fault_number": state.fault.map(|(_, number)| number),
+        "pid": state.pid,
+        "generation": state.generation,
+        "shipped": state.shipped.get(),
+        "shipped_at": state.shipped_at.and_then(seconds).map(|since| since.as_secs()),
+        "lag_bytes": state.lag_bytes,
+        "held_from": state.held_from.map(Lsn::get),
+        "gap": state.gap.map(|(from, to)| (from.get(), to.get())),
+        "puts": state.counters.puts,
+        "gets": state.counters.gets,
+        "log_bytes": state.counters.log_bytes,
+        "sent_bytes": state.counters.sent_bytes,
+        "retries": state.counters.retries,
     )
 }
 

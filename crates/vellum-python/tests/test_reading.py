@@ -95,6 +95,11 @@ def test_records_have_times_and_are_found_by_them(path: str) -> None:
         now = datetime.now(timezone.utc)
         assert list(log.reader_at_time(now - hour)) == [one, two, three]
         assert list(log.reader_at_time(now + hour, durable=True)) == []
+        start, end = log.positions_of_time(since=middle)
+        assert start <= two.lsn and end is None
+        start, end = log.positions_of_time(until=now + hour)
+        assert start <= one.lsn and (end is None or end >= log.published)
+        assert log.stat()["envelope"]
         with pytest.raises(TypeError):
             log.reader_at_time(datetime.now())  # noqa: DTZ005
     with pytest.raises(InvalidOption, match="envelope"):
@@ -108,6 +113,10 @@ def test_a_log_without_envelopes_tells_no_times(path: str) -> None:
         assert record.time is None and record.time_ns is None and record.writer is None
         with pytest.raises(Unsupported, match="envelopes"):
             log.reader_at_time(0)
+        with pytest.raises(Unsupported, match="envelopes"):
+            log.positions_of_time(since=0)
+        assert not log.stat()["envelope"]
+        assert log.stat()["ship"] is None
 
 
 def test_records_are_read_from_the_newest_back(path: str) -> None:

@@ -410,6 +410,59 @@ static void times(const char *dir)
     free(path);
 }
 
+/* The newest record first, over a stretch that is damaged if it is to. */
+static void backwards(const char *dir)
+{
+    char *path = below(dir, "backwards");
+    vellum_options options;
+    OK(vellum_options_init(&options, sizeof options));
+    options.flags = VELLUM_ENVELOPE;
+    vellum_log *log;
+    OK(vellum_open(path, &options, &log));
+    uint64_t first = append_text(log, "one");
+    uint64_t second = append_text(log, "two");
+    (void)append_text(log, "three");
+
+    vellum_backwards *records;
+    vellum_record record;
+    OK(vellum_backwards_open(log, UINT64_MAX, &records));
+    CHECK(vellum_backwards_time(records) == 0 && vellum_backwards_writer(records) == 0);
+    OK(vellum_backwards_next(records, &record));
+    CHECK(is_text(&record, "three") && record.next_lsn == vellum_published(log));
+    CHECK(vellum_backwards_time(records) > 0 && vellum_backwards_writer(records) != 0);
+    OK(vellum_backwards_next(records, &record));
+    CHECK(is_text(&record, "two") && record.lsn == second);
+    vellum_close(log); /* it keeps the log open */
+    OK(vellum_backwards_next(records, &record));
+    CHECK(is_text(&record, "one") && record.lsn == first && record.next_lsn == second);
+    RETURNS(VELLUM_END, vellum_backwards_next(records, &record));
+    RETURNS(VELLUM_END, vellum_backwards_next(records, &record));
+    CHECK(vellum_backwards_time(records) == 0);
+    vellum_gap gap = {.struct_size = sizeof gap};
+    RETURNS(VELLUM_END, vellum_backwards_take_gap(records, &gap));
+    vellum_backwards_close(records);
+
+    OK(vellum_open(path, &options, &log));
+    OK(vellum_backwards_open(log, second, &records));
+    OK(vellum_backwards_skip_damage(records, 1));
+    OK(vellum_backwards_next(records, &record));
+    CHECK(is_text(&record, "one"));
+    vellum_backwards_close(records);
+
+    vellum_stat *stat;
+    OK(vellum_stat_take(log, &stat));
+    vellum_summary summary = {.struct_size = sizeof summary};
+    OK(vellum_stat_summary(stat, &summary));
+    CHECK(summary.has_envelope == 1);
+    vellum_ship ship = {.struct_size = sizeof ship};
+    OK(vellum_stat_ship(stat, &ship));
+    CHECK(ship.status == VELLUM_SHIP_NONE && ship.pid == 0 && ship.shipped == 0);
+    CHECK(ship.held_from == UINT64_MAX && ship.puts == 0);
+    vellum_stat_free(stat);
+    vellum_close(log);
+    free(path);
+}
+
 static void completions(const char *dir)
 {
     char *path = below(dir, "completion");
@@ -779,6 +832,7 @@ int main(int argc, char **argv)
     durable_readers(argv[1]);
     random_access(argv[1]);
     times(argv[1]);
+    backwards(argv[1]);
     completions(argv[1]);
     upkeep(argv[1]);
     cursors(argv[1]);

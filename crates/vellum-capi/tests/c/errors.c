@@ -100,6 +100,14 @@ static void nulls(const vellum_log *log)
     NULLS(vellum_stat_segment(NULL, 0, NULL));
     NULLS(vellum_stat_participant(NULL, 0, NULL));
     NULLS(vellum_stat_hold(NULL, 0, NULL));
+    NULLS(vellum_stat_ship(NULL, NULL));
+    NULLS(vellum_backwards_open(NULL, 0, NULL));
+    NULLS(vellum_backwards_open(log, 0, NULL));
+    NULLS(vellum_backwards_next(NULL, NULL));
+    NULLS(vellum_backwards_skip_damage(NULL, 1));
+    NULLS(vellum_backwards_take_gap(NULL, NULL));
+    CHECK(vellum_backwards_time(NULL) == 0 && vellum_backwards_writer(NULL) == 0);
+    vellum_backwards_close(NULL);
     NULLS(vellum_commit_within(NULL, 0, 0));
     NULLS(vellum_reopen(NULL, NULL));
     NULLS(vellum_reopen(log, NULL));

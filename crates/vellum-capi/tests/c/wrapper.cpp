@@ -69,6 +69,24 @@ void records_come_back(const std::string &dir)
     CHECK(record && (*record)->data == "three" && (*record)->lsn == *third);
 }
 
+void the_newest_records_come_first(const std::string &dir)
+{
+    auto log = open(dir + "/backwards");
+    auto first = log.append("one");
+    auto second = log.append("two");
+    CHECK(first && second);
+    auto records = log.backwards();
+    CHECK(records);
+    auto record = records->next();
+    CHECK(record && (*record)->data == "two" && (*record)->lsn == *second);
+    record = records->next();
+    CHECK(record && (*record)->data == "one" && records->time().count() == 0);
+    record = records->next();
+    CHECK(record && !record->has_value());
+    auto older = log.backwards(*second);
+    CHECK(older && (*older->next())->data == "one");
+}
+
 void records_have_times(const std::string &dir)
 {
     vellum::Options options;
@@ -163,6 +181,7 @@ int main(int argc, char **argv)
 {
     CHECK(argc == 2);
     records_come_back(argv[1]);
+    the_newest_records_come_first(argv[1]);
     records_have_times(argv[1]);
     handles_may_be_dropped_in_any_order(argv[1]);
     errors_are_values(argv[1]);

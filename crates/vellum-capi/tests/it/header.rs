@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::tools::crate_dir;
 
 /// The parts of the header, in its order: a source file, and what it is about.
-const PARTS: [(&str, &str); 21] = [
+const PARTS: [(&str, &str); 23] = [
     ("version", "Versions"),
     ("status", "Codes"),
     ("last_error", "What went wrong"),
@@ -18,6 +18,7 @@ const PARTS: [(&str, &str); 21] = [
     ("batch", "Appending several records, all or none"),
     ("reservation", "Writing a record where it will stay"),
     ("reader", "Reading and following"),
+    ("backwards", "Reading backwards"),
     ("position", "Positions to store outside of a log"),
     ("read_at", "One record by its position"),
     ("commit", "Surviving a power cut"),
@@ -28,6 +29,7 @@ const PARTS: [(&str, &str); 21] = [
     ("stat/elements", "The files and processes of a state"),
     ("stat/holds", "Who holds what others may wait for"),
     ("stat/gaps", "What was removed from a log"),
+    ("stat/ship", "How shipping goes"),
     ("cursor", "Named cursors"),
     ("verify", "Damage"),
 ];

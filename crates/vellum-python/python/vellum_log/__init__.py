@@ -55,6 +55,7 @@ from vellum_log.reports import (
     RemovedFiles,
     RemovedStat,
     Segment,
+    ShipStat,
     Stat,
     VerifyReport,
 )
@@ -99,6 +100,7 @@ __all__ = [
     "RemovedStat",
     "Rewound",
     "Segment",
+    "ShipStat",
     "Stat",
     "TimedOut",
     "TooManyParticipants",

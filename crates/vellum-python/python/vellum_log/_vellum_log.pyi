@@ -195,6 +195,9 @@ class Log:
         durable: bool = False,
         pollable: bool = False,
     ) -> Reader: ...
+    def positions_of_time(
+        self, since: datetime | int | None = None, until: datetime | int | None = None
+    ) -> tuple[int, int | None]: ...
     def backwards(
         self, before: int | None = None, *, skip_damage: bool = False
     ) -> Backwards: ...

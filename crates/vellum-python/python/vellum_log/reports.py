@@ -121,11 +121,41 @@ Gap = TypedDict(
 times (seconds since 1970, None where nothing tells) it was appended, and what is wrong."""
 
 
+class ShipStat(TypedDict):
+    """How shipping to another machine goes.
+
+    `fault` is what failed last, `fault_number` the store's number for it, such as an HTTP status.
+    `shipped` is 0, and `shipped_at` None, where no shipper has said it since the last boot. From
+    `held_from` on the log keeps records for the shipper. `gap` is the newest stretch that was
+    removed before it was shipped. `puts` and what follows are counted since the control file was
+    made.
+    """
+
+    status: Literal["none", "running", "retrying", "fenced", "diverged", "gap"]
+    fault: (
+        Literal["unreachable", "denied", "missing", "throttled", "store", "local"] | None
+    )
+    fault_number: int | None
+    pid: int | None
+    generation: int
+    shipped: int
+    shipped_at: int | None
+    lag_bytes: int
+    held_from: int | None
+    gap: tuple[int, int] | None
+    puts: int
+    gets: int
+    log_bytes: int
+    sent_bytes: int
+    retries: int
+
+
 class Stat(TypedDict):
     """The state of a log at one moment.
 
     `log_id` is None where an earlier version made the log; `epoch` grows whenever positions may be
-    given out again; `last_recovery` is the newest one of any process.
+    given out again; `last_recovery` is the newest one of any process. `envelope` is whether each
+    record has its time and writer; `ship` is None for a log that is not shipped.
     """
 
     log_id: str | None
@@ -165,6 +195,8 @@ class Stat(TypedDict):
     segments: list[Segment]
     participants: list[Participant]
     holds: list[Hold]
+    envelope: bool
+    ship: ShipStat | None
 
 
 class Damage(TypedDict):

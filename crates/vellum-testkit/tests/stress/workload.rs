@@ -106,10 +106,11 @@ fn what_retention_removes_was_announced_and_two_checks_remove_nothing_else() {
         let words = "--layout text --rotate-bytes 4KiB --bytes 200-300 --records 900 ";
         let words: Vec<&str> = words.split_whitespace().chain(options.split(' ')).collect();
         let told = place.stress(&words).good();
-        // Each writer announces all that may go.
+        // Each writer announces all that may go: never the file that is written, and with 9 files
+        // and 6 writers no more than one file before it is safe.
         let dropped: BTreeSet<u64> = numbers(&told, "DROP ").into_iter().collect();
         assert!(set(numbers(&told, "ACK ")).into_iter().eq(0..900), "{options}");
-        assert!(dropped.len() > 600 && dropped.len() < 880, "{options}: {}", dropped.len());
+        assert!(dropped.len() > 600 && dropped.len() < 900, "{options}: {}", dropped.len());
         for _ in 0..2 {
             let kept = found(&place);
             assert!(kept.len() < 500, "{options}: {} are still there", kept.len());

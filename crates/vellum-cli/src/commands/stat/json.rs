@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::commits;
 use super::identity::JsonIdentity;
 use super::policy::{JsonPolicy, JsonRemoved, has_policy};
-use super::ship::{JsonShip, is_shipped};
+use super::ship::JsonShip;
 use super::watch::Rates;
 use crate::commands::cursor::JsonCursor;
 
@@ -175,7 +175,7 @@ impl<'a> Stat<'a> {
             gaps: stat.gaps.iter().map(Gap::from).collect(),
             cursors: stat.cursors.iter().map(|cursor| JsonCursor::new(cursor, epoch)).collect(),
             cursors_fault: stat.cursors_fault.clone(),
-            ship: is_shipped(&stat.ship).then(|| JsonShip::from(&stat.ship)),
+            ship: stat.ship.is_shipped().then(|| JsonShip::from(&stat.ship)),
             participants: stat.participants.iter().map(Participant::from).collect(),
             holds: stat.holds.iter().map(Hold::from).collect(),
             rates,

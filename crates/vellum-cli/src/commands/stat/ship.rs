@@ -54,11 +54,6 @@ impl From<&ShipState> for JsonShip {
     }
 }
 
-/// Whether somebody ships the log, or has.
-pub(super) fn is_shipped(state: &ShipState) -> bool {
-    state.status != ShipStatus::None || state.shipped != Lsn::ZERO || state.held_from.is_some()
-}
-
 /// When the shipper last said something, in seconds since 1970.
 pub(super) fn shipped_at(state: &ShipState) -> Option<u64> {
     Some(state.shipped_at?.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs())
@@ -66,7 +61,7 @@ pub(super) fn shipped_at(state: &ShipState) -> Option<u64> {
 
 /// One line about it, if there is something to tell.
 pub(super) fn fact(state: &ShipState) -> Option<(&'static str, String)> {
-    if !is_shipped(state) {
+    if !state.is_shipped() {
         return None;
     }
     let mut line = match (state.status, state.pid) {

@@ -88,6 +88,13 @@ pub struct ShipState {
     pub counters: ShipCounters,
 }
 
+impl ShipState {
+    /// Whether somebody ships the log, or has.
+    pub fn is_shipped(&self) -> bool {
+        self.status != ShipStatus::None || self.shipped != Lsn::ZERO || self.held_from.is_some()
+    }
+}
+
 /// Reads shared words, the locks and the file of the cursors. Changes nothing.
 pub(crate) fn state(core: &Core) -> Result<ShipState> {
     let words = &core.words().ship;
