@@ -6,7 +6,7 @@ use prometheus::proto::{
 };
 use vellum::{CommitStat, CursorStat, Hold, Metrics, ShipState};
 
-use super::ship::{is_shipped, shipped_at};
+use super::ship::shipped_at;
 
 /// One family for each number; `log` names the log in all of them.
 pub(super) fn text(
@@ -126,7 +126,7 @@ impl Page<'_> {
 
     /// Nothing for a log that is not shipped.
     fn ship(&mut self, state: &ShipState) {
-        if !is_shipped(state) {
+        if !state.is_shipped() {
             return;
         }
         let fault = state.fault.map_or("", |(fault, _)| fault.as_str());
