@@ -266,13 +266,15 @@ fn process(options: Options, asked: &vellum_options) -> Outcome<Options> {
         .create(!has(VELLUM_NO_CREATE))
         .create_new(has(VELLUM_CREATE_NEW))
         .read_only(has(VELLUM_OPEN_READ_ONLY))
-        .advice(!has(VELLUM_NO_ADVICE))
         .on_full(match asked.on_full {
             0 => OnFull::Error,
             1 => OnFull::Block,
             2 => OnFull::Drop,
             other => return Err(unknown("on_full", other)),
         });
+    if !has(VELLUM_NO_ADVICE) {
+        options = options.advice_from(vellum_advice::nearest);
+    }
     if has(VELLUM_ENVELOPE) {
         options = options.envelope(true);
     }

@@ -20,6 +20,11 @@ pub struct WriteAheadLog;
 #[doc = include_str!("../../vellum/README.md")]
 pub struct Crate;
 
+/// The page of the crate `vellum-advice`.
+#[cfg(doctest)]
+#[doc = include_str!("../../vellum-advice/README.md")]
+pub struct AdviceCrate;
+
 /// The page of the crate `vellum-parallel`.
 #[cfg(doctest)]
 #[doc = include_str!("../../vellum-parallel/README.md")]

@@ -23,11 +23,14 @@ const OF_THE_PROCESS: [&str; 8] = [
 
 /// The options that keyword arguments stand for. `None` leaves an option alone.
 pub(crate) fn options(given: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
-    let Some(given) = given else { return Ok(Options::new()) };
+    let Some(given) = given else { return Ok(Options::new().advice_from(vellum_advice::nearest)) };
     let mut options = match given.get_item("wal")? {
         Some(wal) if wal.is_truthy()? => Options::wal(),
         _ => Options::new(),
     };
+    if follows_advice(given)? {
+        options = options.advice_from(vellum_advice::nearest);
+    }
     for (name, value) in given {
         let name: String = name.extract()?;
         if !value.is_none() {
@@ -35,6 +38,11 @@ pub(crate) fn options(given: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
         }
     }
     Ok(options)
+}
+
+fn follows_advice(given: &Bound<'_, PyDict>) -> PyResult<bool> {
+    let asked = given.get_item("advice")?.filter(|value| !value.is_none());
+    asked.map_or(Ok(true), |value| value.extract())
 }
 
 /// The arguments with which a copy in another process joins the log: it takes files and policy as
@@ -51,7 +59,7 @@ pub(crate) fn for_a_copy<'py>(given: &Bound<'py, PyDict>) -> PyResult<Bound<'py,
 
 fn with(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Options> {
     Ok(match name {
-        "wal" => options,
+        "wal" | "advice" => options,
         "layout" => options.layout(named(value)?),
         "fill" => options.fill(named(value)?),
         "preallocate" => options.preallocate(named(value)?),
@@ -69,7 +77,6 @@ fn with(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Opti
         "create" => options.create(value.extract()?),
         "create_new" => options.create_new(value.extract()?),
         "read_only" => options.read_only(value.extract()?),
-        "advice" => options.advice(value.extract()?),
         _ => return with_policy(options, name, value),
     })
 }

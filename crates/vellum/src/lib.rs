@@ -15,8 +15,8 @@
 //!   record, [`Log::backwards`] the newest first.
 //! - [`Position`] is a position to be stored outside of the log: the same record, or an error.
 //!   [`Log::cursor`] is one that is stored with the log under a name.
-//! - [`Advice`] is what `vellum advise` measured for the files below a directory; [`Options`]
-//!   follows it when a log is created.
+//! - [`Advice`] is what `vellum advise` measured for the files below a directory;
+//!   [`Options::advice_from`] follows it when a log is created.
 //! - [`Log::stat`], [`Log::verify`], [`Log::trim`], [`Log::truncate`] and [`repair`] look after it.
 //!
 //! The crate `vellum-parallel` is apart from the log: with it, several threads write one ordinary
@@ -44,7 +44,6 @@ mod log;
 #[cfg_attr(docsrs, doc(cfg(feature = "log")))]
 pub mod logger;
 mod lsn;
-mod method;
 mod options;
 mod segment;
 mod shared;
@@ -60,21 +59,22 @@ pub use self::log::{
     Reservation, RestoreOptions, Restorer, SegmentKeeper, SegmentStat, SegmentState, ShipCounters,
     ShipFault, ShipState, ShipStatus, Shipper, Stat, TrimReport, VerifyReport, repair,
 };
-pub use advice::{Advice, FileAdvice, LogAdvice};
 pub use error::{Error, ErrorKind, Result};
 pub use identity::{LogId, Position, Recovery, RecoveryReason, WriterId};
 pub use lsn::Lsn;
-pub use method::Method;
 pub use options::Options;
+pub use options::advice::{Advice, AdviceSource, FileAdvice, LogAdvice};
 pub use options::choice::{Fill, Layout, OnStageFull, Preallocate};
+pub use options::method::Method;
 pub use options::policy::{OnFull, Policy};
 
 pub(crate) use vellum_sys as sys;
 
-/// What `vellum-parallel` shares with this crate, beside the hidden functions of [`Error`]. It is
-/// no part of the interface: any release may change it.
+/// What `vellum-parallel` and `vellum-advice` share with this crate, beside the hidden functions of
+/// [`Error`]. It is no part of the interface: any release may change it.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::error::OsResult;
     pub use crate::knowledge::method;
+    pub use crate::options::limits::{check_prefault, check_segment_capacity, check_sparse};
 }

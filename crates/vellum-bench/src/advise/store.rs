@@ -50,7 +50,7 @@ impl Advised {
             lines.push(String::new());
             lines.extend(comment(it));
         }
-        self.advice().to_toml(&lines.join("\n"))
+        vellum_advice::to_toml(&self.advice(), &lines.join("\n"))
     }
 
     /// Writes the file in `dir`, all of it or nothing, and returns where it is.
@@ -60,7 +60,7 @@ impl Advised {
     /// There is a file that was not written by this, and `force` is not set; or it can't be
     /// written.
     pub fn write(&self, dir: &Path, force: bool) -> Result<PathBuf> {
-        let path = dir.join(Advice::FILE_NAME);
+        let path = dir.join(vellum_advice::FILE_NAME);
         if !force {
             check_replaceable(dir)?;
         }
@@ -84,7 +84,7 @@ impl Advised {
 ///
 /// There is a file that somebody else has written.
 pub fn check_replaceable(dir: &Path) -> Result<()> {
-    let path = dir.join(Advice::FILE_NAME);
+    let path = dir.join(vellum_advice::FILE_NAME);
     let is_there = fs::symlink_metadata(&path).is_ok();
     let is_ours = || {
         let text = fs::read_to_string(&path).unwrap_or_default();

@@ -66,7 +66,7 @@ fn the_library_follows_what_was_written() {
     let dir = tempfile::tempdir().unwrap();
     let advised = advised(dir.path());
     let path = advised.write(dir.path(), false).unwrap();
-    assert_eq!(Advice::read(dir.path()).unwrap(), Some(advised.advice()));
+    assert_eq!(vellum_advice::read(dir.path()).unwrap(), Some(advised.advice()));
     let log = Options::new().open(dir.path().join("log")).unwrap();
     let stat = log.stat().unwrap();
     assert_eq!((stat.fill, stat.preallocate), (Fill::Pwrite, Preallocate::Off));
@@ -84,7 +84,7 @@ fn a_run_below_its_own_advice_measures_the_defaults() {
     config.purposes = vec![Purpose::Log];
     let again = crate::advise::run(&config, &mut crate::Silent).unwrap();
     let default = again.report.cases[0].value("way").unwrap().to_string();
-    let plain = Options::new().advice(false).open(dir.path().join("plain")).unwrap();
+    let plain = Options::new().open(dir.path().join("plain")).unwrap();
     let fill = plain.stat().unwrap().fill;
     assert_eq!(default, format!("default ({fill}, auto)"));
 }
@@ -93,7 +93,7 @@ fn a_run_below_its_own_advice_measures_the_defaults() {
 fn a_file_of_somebody_else_stays() {
     let dir = tempfile::tempdir().unwrap();
     let advised = advised(dir.path());
-    let path = dir.path().join(Advice::FILE_NAME);
+    let path = dir.path().join(vellum_advice::FILE_NAME);
     fs::write(&path, "# mine\n").unwrap();
     let error = advised.write(dir.path(), false).unwrap_err();
     assert!(error.to_string().contains("--force"), "{error}");

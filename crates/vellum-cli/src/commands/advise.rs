@@ -4,7 +4,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::bail;
-use vellum::Advice;
 use vellum_bench::advise::{self, Advised, Config, check_replaceable};
 
 use super::bench::{Form, Outputs};
@@ -40,7 +39,10 @@ fn store(args: &AdviseArgs, advised: &Advised) -> Result<String> {
     let settings =
         toml.lines().filter(|line| !line.starts_with('#')).map(|line| format!("  {line}\n"));
     let settings: String = settings.collect();
-    Ok(format!("\n{} with --write, and the reasons as comments:\n{settings}", Advice::FILE_NAME))
+    Ok(format!(
+        "\n{} with --write, and the reasons as comments:\n{settings}",
+        vellum_advice::FILE_NAME
+    ))
 }
 
 fn config(args: &AdviseArgs, dir: &Path) -> Config {

@@ -9,7 +9,7 @@ use std::io::IoSlice;
 use anyhow::Context;
 use vellum::{ErrorKind, Layout, Log, Lsn, Options};
 
-use super::{open_to_commit, shaped, with_policy};
+use super::{advised, open_to_commit, shaped, with_policy};
 use crate::lowargs::{AppendArgs, CommitWhen};
 use crate::outcome::{Outcome, Result};
 use crate::output::say;
@@ -28,9 +28,8 @@ fn append_all(args: &AppendArgs, ending: &Ending) -> Result<()> {
     let when = args.commit_when();
     let is_new = !args.log.join("control").exists();
     let log = match when {
-        CommitWhen::None => {
-            with_policy(shaped(Options::new(), &args.shape), &args.policy).open(&args.log)?
-        }
+        CommitWhen::None => with_policy(shaped(advised(Options::new()), &args.shape), &args.policy)
+            .open(&args.log)?,
         CommitWhen::Every | CommitWhen::End => {
             open_to_commit(&args.log, &args.shape, &args.policy)?
         }

@@ -113,9 +113,14 @@ fn with_policy(mut options: Options, policy: &PolicyArgs) -> Options {
     options.on_full(policy.on_full.unwrap_or_default())
 }
 
+/// With what the nearest `vellum.toml` says of a new log.
+fn advised(options: Options) -> Options {
+    options.advice_from(vellum_advice::nearest)
+}
+
 /// Opens the log as it is, or a new one that suits commits where the user asks for nothing else.
 fn open_to_commit(path: &Path, shape: &ShapeArgs, policy: &PolicyArgs) -> vellum::Result<Log> {
-    let as_it_is = with_policy(shaped(Options::new(), shape), policy);
+    let as_it_is = with_policy(shaped(advised(Options::new()), shape), policy);
     // What a new log is made of is not to be asked of one that is there.
     match as_it_is.clone().create(false).open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -124,7 +129,7 @@ fn open_to_commit(path: &Path, shape: &ShapeArgs, policy: &PolicyArgs) -> vellum
     let new = match shape.layout {
         // The staged way is for framed logs.
         Some(Layout::Text) => as_it_is.clone(),
-        _ => with_policy(shaped(Options::wal(), shape), policy),
+        _ => with_policy(shaped(advised(Options::wal()), shape), policy),
     };
     match new.create_new(true).open(path) {
         // Somebody was faster.

@@ -181,7 +181,7 @@ impl Place {
     fn new(dir: &Path) -> Result<Place> {
         let dir = dir.join(format!("vellum-ship-bench-{}", std::process::id()));
         std::fs::create_dir_all(dir.join("store"))?;
-        Options::wal().advice(false).create(true).open(dir.join("log"))?;
+        Options::wal().create(true).open(dir.join("log"))?;
         Ok(Place { dir, acknowledged: Mutex::default() })
     }
 

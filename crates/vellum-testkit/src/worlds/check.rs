@@ -68,7 +68,7 @@ fn look(
 }
 
 fn open(path: &Path) -> Result<Log, String> {
-    let opened = Options::new().create(false).advice(false).open(path);
+    let opened = Options::new().create(false).open(path);
     opened.map_err(|error| format!("it does not open: {error}"))
 }
 

@@ -38,7 +38,7 @@ impl Shape {
             Shape::Mapped | Shape::Text => Options::new().fill(Fill::Mapped),
             Shape::Pwrite | Shape::TextPwrite => Options::new().fill(Fill::Pwrite),
         };
-        let options = options.advice(false).segment_capacity_bytes(SEGMENT_BYTES);
+        let options = options.segment_capacity_bytes(SEGMENT_BYTES);
         match self.layout() {
             Layout::Text => options.layout(Layout::Text).rotate_bytes(FILE_BYTES).compress(true),
             framed => options.layout(framed),

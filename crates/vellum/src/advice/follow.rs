@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Advice, LogAdvice, place};
+use crate::options::advice::{Advice, LogAdvice};
 use crate::options::limits::check_sparse;
 use crate::sys::filesystem::Filesystem;
 use crate::{Fill, Layout, Options, Preallocate, Result};
@@ -15,26 +15,19 @@ impl Options {
         dir: &Path,
         filesystem: Filesystem,
     ) -> Result<(Options, Option<PathBuf>)> {
-        if self.ignores_advice {
-            return Ok((self.clone(), None));
-        }
-        let Some((path, advice)) = place::find_for_log(dir)? else {
-            return Ok((self.clone(), None));
-        };
-        Ok((self.following(&advice, filesystem), Some(path)))
+        Ok(match self.advice_at(dir)? {
+            Some((path, advice)) => (self.following(&advice, filesystem), Some(path)),
+            None => (self.clone(), None),
+        })
     }
 
     /// Refuses to create a log in `dir`, which need not exist, below advice that is damaged.
     pub(crate) fn check_advice(&self, dir: &Path) -> Result<()> {
-        if self.ignores_advice {
-            return Ok(());
-        }
-        let parent = dir.parent().filter(|parent| *parent != Path::new(""));
-        match std::fs::symlink_metadata(dir) {
-            Ok(_) => place::find_for_log(dir),
-            Err(_) => place::find(parent.unwrap_or(Path::new("."))),
-        }
-        .map(drop)
+        self.advice_at(dir).map(drop)
+    }
+
+    fn advice_at(&self, dir: &Path) -> Result<Option<(PathBuf, Advice)>> {
+        self.advice_from.map_or(Ok(None), |source| source(dir))
     }
 
     fn following(&self, advice: &Advice, filesystem: Filesystem) -> Options {
@@ -56,7 +49,8 @@ impl Options {
                 filesystem.mapping_hazard().is_none()
                     && check_sparse(self.preallocate, Some(Fill::Mapped)).is_ok()
             }
-            Fill::Pwrite | Fill::Staged => true,
+            Fill::Staged => self.wanted_fill() == Some(Fill::Staged),
+            Fill::Pwrite => true,
         };
         self.fill = self.fill.or(section.fill.filter(applies));
     }
@@ -95,14 +89,7 @@ mod tests {
                         ..LogAdvice::default()
                     };
                     let advice = Advice { wal: log, log, ..Advice::default() };
-                    let is_file = super::super::toml::parse(&advice.to_toml("")).is_ok();
-                    // What [log] may not say, [wal] may.
-                    let is_wal_file = {
-                        let advice = Advice { wal: log, ..Advice::default() };
-                        super::super::toml::parse(&advice.to_toml("")).is_ok()
-                    };
-                    let is_wal = options.wanted_fill() == Some(Fill::Staged);
-                    if options.check().is_ok() && (is_file || is_wal && is_wal_file) {
+                    if options.check().is_ok() {
                         check(&options, &advice, Filesystem::Ext);
                         check(&options, &advice, Filesystem::Btrfs);
                     }

@@ -23,7 +23,7 @@ pub(crate) const PREFAULT_BYTES_DEFAULT: u64 = 1 << 20;
 pub(crate) const MAPPED_BYTES_MAX_DEFAULT: u64 = 256 << 20;
 
 /// Refuses a capacity that no segment can have.
-pub(crate) fn check_segment_capacity(bytes: u64) -> Result<()> {
+pub fn check_segment_capacity(bytes: u64) -> Result<()> {
     let page = rustix::param::page_size() as u64;
     let range = SEGMENT_CAPACITY_BYTES_MIN..=SEGMENT_CAPACITY_BYTES_MAX;
     if range.contains(&bytes) && bytes.is_multiple_of(page.max(CAPACITY_UNIT_BYTES)) {
@@ -36,7 +36,7 @@ pub(crate) fn check_segment_capacity(bytes: u64) -> Result<()> {
 }
 
 /// Refuses a window that cannot be made ready at a time.
-pub(crate) fn check_prefault(bytes: u64) -> Result<()> {
+pub fn check_prefault(bytes: u64) -> Result<()> {
     let page = rustix::param::page_size() as u64;
     if bytes != 0 && bytes.is_multiple_of(page.max(CAPACITY_UNIT_BYTES)) {
         return Ok(());
@@ -47,7 +47,7 @@ pub(crate) fn check_prefault(bytes: u64) -> Result<()> {
 }
 
 /// Refuses a mapping of holes.
-pub(crate) fn check_sparse(preallocate: Option<Preallocate>, fill: Option<Fill>) -> Result<()> {
+pub fn check_sparse(preallocate: Option<Preallocate>, fill: Option<Fill>) -> Result<()> {
     if (preallocate, fill) != (Some(Preallocate::Sparse), Some(Fill::Mapped)) {
         return Ok(());
     }

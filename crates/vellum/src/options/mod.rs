@@ -1,22 +1,25 @@
 //! What a log is made of and how a process uses it: [`Options`] and the choices it offers.
 
+pub(crate) mod advice;
 pub(crate) mod choice;
 pub(crate) mod limits;
+pub(crate) mod method;
 pub(crate) mod policy;
 mod text;
 
 use std::time::Duration;
 
 use crate::Result;
+use crate::options::advice::AdviceSource;
 use crate::options::choice::{Fill, Layout, OnStageFull, Preallocate};
 use crate::options::limits::{check_prefault, check_segment_capacity, check_sparse, invalid};
 use crate::options::policy::{OnFull, PolicyUpdate};
 
 /// How to open a log: a builder.
 ///
-/// What the program leaves open when it creates a log is taken from the nearest `vellum.toml`
-/// above it, if there is one ([`advice`](Options::advice)), and else from what is known of the
-/// filesystem.
+/// What the program leaves open when it creates a log is taken from what was measured, if the
+/// program says where to find that ([`advice_from`](Options::advice_from)), and else from what is
+/// known of the filesystem.
 ///
 /// What shapes the files ([`layout`](Options::layout),
 /// [`segment_capacity_bytes`](Options::segment_capacity_bytes),
@@ -52,7 +55,7 @@ pub struct Options {
     pub(crate) needs_lock: bool,
     pub(crate) create_new: bool,
     pub(crate) read_only: bool,
-    pub(crate) ignores_advice: bool,
+    pub(crate) advice_from: Option<AdviceSource>,
     pub(crate) policy: PolicyUpdate,
     pub(crate) on_full: OnFull,
     pub(crate) timeout: Option<Duration>,
@@ -221,17 +224,19 @@ impl Options {
         self
     }
 
-    /// Whether what was measured in a directory above is followed when a log is created. Default:
-    /// yes.
+    /// Where to find what was measured for the directory of a new log. Default: nowhere.
     ///
-    /// The nearest [`vellum.toml`](crate::Advice) above the log and on its filesystem is taken
-    /// whole ([`Advice::find`](crate::Advice::find)): its `[wal]` for a log that would be staged,
-    /// its `[log]` for any other. It fills in what the program did not say. A value that does not
-    /// go with what the program says is passed over, such as recycled files for a text log; and so
-    /// is [`Fill::Mapped`] on a filesystem where mapping is not safe. A log that exists is never
-    /// changed, and the file is not looked for.
-    pub fn advice(mut self, advice: bool) -> Options {
-        self.ignores_advice = !advice;
+    /// `source` is asked when a log is created, with the path of its directory, which need not
+    /// exist; that of the crate `vellum-advice` finds the nearest `vellum.toml` above:
+    /// `Options::new().advice_from(vellum_advice::nearest)`. Its error is that of opening.
+    ///
+    /// The advice is taken whole: its `wal` for a log that would be staged, its `log` for any
+    /// other. It fills in what the program did not say. A value that does not go with what the
+    /// program says is passed over, such as recycled files for a text log; and so is
+    /// [`Fill::Mapped`] on a filesystem where mapping is not safe. A log that exists is never
+    /// changed, and the source is not asked.
+    pub fn advice_from(mut self, source: AdviceSource) -> Options {
+        self.advice_from = Some(source);
         self
     }
 

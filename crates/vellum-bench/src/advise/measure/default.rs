@@ -13,11 +13,6 @@ use crate::ways::vellum_log::failed;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What `vellum.toml` says here, perhaps after an earlier run, is not the default.
-pub(super) fn unadvised(options: Options) -> Options {
-    options.advice(false)
-}
-
 /// What a new log comes to that nobody made any choices for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Default {
@@ -34,10 +29,7 @@ impl Default {
     /// Why there can be no log here.
     pub(super) fn of(dir: &Path, options: &Options) -> Result<Default> {
         let fill = |options: &Options| try_log(dir, options).map_err(Error::failed);
-        Ok(Default {
-            fill: fill(options)?,
-            maps: fill(&unadvised(Options::new()))? == Fill::Mapped,
-        })
+        Ok(Default { fill: fill(options)?, maps: fill(&Options::new())? == Fill::Mapped })
     }
 
     /// The default, and then those of `others` that are something else.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use vellum::{Fill, Options, Preallocate};
 
 use super::Field;
-use super::default::{Default, unadvised};
+use super::default::Default;
 use crate::advise::Purpose;
 use crate::advise::way::{LogWay, Way};
 use crate::error::{Context, Error, Result};
@@ -69,7 +69,7 @@ impl LogField {
             return Err(Error::no_space("there is too little space for logs"));
         }
         let processes = u32::try_from(2 * cores).unwrap_or(u32::MAX).clamp(2, 4);
-        let default = Default::of(&dir, &unadvised(Options::new()))?;
+        let default = Default::of(&dir, &Options::new())?;
         let ways = default.and(&OTHERS);
         Ok(LogField {
             default,
@@ -88,7 +88,7 @@ impl LogField {
     }
 
     fn options(&self, way: usize) -> Options {
-        let mut options = unadvised(Options::new());
+        let mut options = Options::new();
         if let Some(bytes) = self.shorter_segments() {
             options = options.segment_capacity_bytes(bytes);
         }

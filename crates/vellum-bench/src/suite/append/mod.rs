@@ -54,7 +54,7 @@ impl Config {
             scope: Scope::new(directory, 5),
             settings: Setting::PUBLISHED.to_vec(),
             ways: WayName::usual(),
-            vellum: vellum::Options::new().advice(false),
+            vellum: vellum::Options::new(),
             limit: Duration::from_secs(600),
         }
     }

@@ -88,7 +88,7 @@ impl Config {
             cases: Vec::new(),
             others: Vec::new(),
             slice: Duration::from_millis(300),
-            vellum: vellum::Options::wal().advice(false),
+            vellum: vellum::Options::wal(),
             limit: Duration::from_secs(60),
         }
     }

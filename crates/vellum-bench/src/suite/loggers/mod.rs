@@ -66,7 +66,7 @@ impl Config {
             records: 400_000,
             cases: Vec::new(),
             others: Vec::new(),
-            vellum: vellum::Options::new().advice(false),
+            vellum: vellum::Options::new(),
             limit: Duration::from_secs(120),
         }
     }

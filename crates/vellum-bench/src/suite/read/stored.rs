@@ -87,7 +87,7 @@ impl Stored {
 
     /// Opens the copy for writing, which recovers it.
     pub(super) fn recover(&mut self) -> Result<()> {
-        let log = Options::new().advice(false).create(false).open(&self.path).map_err(failed)?;
+        let log = Options::new().create(false).open(&self.path).map_err(failed)?;
         if log.recovery().is_none() {
             return Err(Error::failed("the log was opened without recovery"));
         }
@@ -152,7 +152,7 @@ pub(super) fn failed(error: vellum::Error) -> Error {
 }
 
 fn options(layout: Layout) -> Options {
-    Options::new().advice(false).layout(layout)
+    Options::new().layout(layout)
 }
 
 /// Writes the records and returns where each of them is.

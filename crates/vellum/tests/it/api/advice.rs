@@ -5,6 +5,7 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 
 use vellum::{Advice, ErrorKind, Fill, Layout, Method, Options, Preallocate, Stat};
+use vellum_advice::FILE_NAME;
 
 use crate::support::child::{self, Child};
 use crate::support::mount::Mount;
@@ -13,9 +14,18 @@ use crate::support::{become_nobody, is_root, open_to_all, scratch};
 const NOBODY: u32 = 65534;
 
 pub(super) fn advise(dir: &Path, text: &str) {
-    let path = dir.join(Advice::FILE_NAME);
+    let path = dir.join(FILE_NAME);
     fs::write(&path, text).unwrap();
     fs::set_permissions(path, Permissions::from_mode(0o644)).unwrap();
+}
+
+/// Options that follow the nearest file.
+pub(super) fn following() -> Options {
+    Options::new().advice_from(vellum_advice::nearest)
+}
+
+fn following_wal() -> Options {
+    Options::wal().advice_from(vellum_advice::nearest)
 }
 
 /// What a log is made of that these options create.
@@ -30,16 +40,16 @@ fn a_program_goes_before_the_file_and_the_file_before_what_is_built_in() {
         dir.path(),
         "[log]\nfill = \"pwrite\"\npreallocate = \"off\"\nsegment_capacity_bytes = 8192\n",
     );
-    let advised = made(&Options::new(), &dir.path().join("a"));
+    let advised = made(&following(), &dir.path().join("a"));
     assert_eq!((advised.fill, advised.preallocate), (Fill::Pwrite, Preallocate::Off));
     assert_eq!(advised.segment_capacity_bytes, 8192);
-    let path = dir.path().canonicalize().unwrap().join(Advice::FILE_NAME);
+    let path = dir.path().canonicalize().unwrap().join(FILE_NAME);
     assert_eq!(advised.advice, Some(path));
-    let options = Options::new().preallocate(Preallocate::Fallocate).segment_capacity_bytes(4096);
+    let options = following().preallocate(Preallocate::Fallocate).segment_capacity_bytes(4096);
     let chosen = made(&options, &dir.path().join("b"));
     assert_eq!((chosen.fill, chosen.preallocate), (Fill::Pwrite, Preallocate::Fallocate));
     assert_eq!(chosen.segment_capacity_bytes, 4096);
-    let alone = made(&Options::new().advice(false), &dir.path().join("c"));
+    let alone = made(&Options::new(), &dir.path().join("c"));
     assert_eq!((alone.preallocate, alone.advice), (Preallocate::Auto, None));
     assert_eq!(alone.segment_capacity_bytes, 64 << 20);
 }
@@ -50,16 +60,16 @@ fn the_nearest_file_above_the_log_is_taken_whole() {
     let below = dir.path().join("one/two");
     fs::create_dir_all(&below).unwrap();
     advise(dir.path(), "[log]\npreallocate = \"off\"\nsegment_capacity_bytes = 8192\n");
-    let far = made(&Options::new(), &below.join("a"));
+    let far = made(&following(), &below.join("a"));
     assert_eq!((far.preallocate, far.segment_capacity_bytes), (Preallocate::Off, 8192));
     advise(&dir.path().join("one"), "[log]\nsegment_capacity_bytes = 12288\n");
-    let near = made(&Options::new(), &below.join("b"));
+    let near = made(&following(), &below.join("b"));
     assert_eq!((near.preallocate, near.segment_capacity_bytes), (Preallocate::Auto, 12288));
-    let found = Advice::find(&below).unwrap().unwrap();
+    let found = vellum_advice::find(&below).unwrap().unwrap();
     assert_eq!(found.1.log.segment_capacity_bytes, Some(12288));
     // Where a link leads to, and not where it is.
     symlink(&below, dir.path().join("link")).unwrap();
-    let linked = made(&Options::new(), &dir.path().join("link/c"));
+    let linked = made(&following(), &dir.path().join("link/c"));
     assert_eq!(linked.segment_capacity_bytes, 12288);
 }
 
@@ -69,7 +79,7 @@ fn what_lies_in_the_directory_of_the_log_itself_does_not_count() {
     let log = dir.path().join("log");
     fs::create_dir(&log).unwrap();
     advise(&log, "[log]\nsegment_capacity_bytes = 8192\n");
-    let error = Options::new().open(&log).unwrap_err();
+    let error = following().open(&log).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Incompatible, "{error}");
 }
 
@@ -78,9 +88,9 @@ fn a_file_of_another_filesystem_does_not_count() {
     let Some(mount) = Mount::tmpfs("a_file_of_another_filesystem", 16) else { return };
     let above = mount.path().parent().unwrap();
     advise(above, "[log]\nsegment_capacity_bytes = 8192\n");
-    assert!(Advice::find(above).unwrap().is_some());
-    assert_eq!(Advice::find(mount.path()).unwrap(), None);
-    let options = Options::new().preallocate(Preallocate::Off);
+    assert!(vellum_advice::find(above).unwrap().is_some());
+    assert_eq!(vellum_advice::find(mount.path()).unwrap(), None);
+    let options = following().preallocate(Preallocate::Off);
     assert_eq!(made(&options, &mount.path().join("a")).segment_capacity_bytes, 64 << 20);
     advise(mount.path(), "[log]\nsegment_capacity_bytes = 12288\n");
     assert_eq!(made(&options, &mount.path().join("b")).segment_capacity_bytes, 12288);
@@ -90,16 +100,16 @@ fn a_file_of_another_filesystem_does_not_count() {
 fn a_log_that_exists_is_not_touched() {
     let dir = scratch();
     let path = dir.path().join("log");
-    let before = made(&Options::new().segment_capacity_bytes(4096), &path);
+    let before = made(&following().segment_capacity_bytes(4096), &path);
     for text in ["[log]\nsegment_capacity_bytes = 8192\npreallocate = \"off\"\n", "damaged"] {
         advise(dir.path(), text);
-        let after = made(&Options::new(), &path);
+        let after = made(&following(), &path);
         assert_eq!(after.segment_capacity_bytes, 4096);
         assert_eq!((after.preallocate, after.advice), (before.preallocate, None));
         // Nor one that is made again from its segments.
-        Options::new().open(&path).unwrap().append(b"record").unwrap();
+        following().open(&path).unwrap().append(b"record").unwrap();
         fs::remove_file(path.join("control")).unwrap();
-        assert_eq!(made(&Options::new(), &path).segment_capacity_bytes, 4096);
+        assert_eq!(made(&following(), &path).segment_capacity_bytes, 4096);
     }
 }
 
@@ -109,15 +119,15 @@ fn a_text_log_passes_over_what_is_for_framed_logs_alone() {
     for way in ["recycle", "zeros"] {
         let text = format!("[log]\npreallocate = \"{way}\"\nsegment_capacity_bytes = 8192\n");
         advise(dir.path(), &text);
-        let text = made(&Options::new().layout(Layout::Text), &dir.path().join(format!("t{way}")));
+        let text = made(&following().layout(Layout::Text), &dir.path().join(format!("t{way}")));
         assert_eq!((text.preallocate, text.segment_capacity_bytes), (Preallocate::Auto, 8192));
-        let framed = made(&Options::new(), &dir.path().join(format!("f{way}")));
+        let framed = made(&following(), &dir.path().join(format!("f{way}")));
         assert_eq!(framed.preallocate.to_string(), way);
     }
     advise(dir.path(), "[log]\npreallocate = \"sparse\"\n");
-    let mapped = made(&Options::new().fill(Fill::Mapped), &dir.path().join("mapped"));
+    let mapped = made(&following().fill(Fill::Mapped), &dir.path().join("mapped"));
     assert_eq!((mapped.fill, mapped.preallocate), (Fill::Mapped, Preallocate::Auto));
-    let sparse = made(&Options::new(), &dir.path().join("sparse"));
+    let sparse = made(&following(), &dir.path().join("sparse"));
     assert_eq!((sparse.fill, sparse.preallocate), (Fill::Pwrite, Preallocate::Sparse));
 }
 
@@ -129,10 +139,10 @@ fn a_write_ahead_log_follows_its_own_section() {
     let capacity = |options: &Options, name: &str| {
         made(options, &dir.path().join(name)).segment_capacity_bytes
     };
-    assert_eq!(capacity(&Options::wal(), "a"), 8192);
-    assert_eq!(capacity(&Options::new().fill(Fill::Staged), "b"), 8192);
-    assert_eq!(capacity(&Options::new(), "c"), 12288);
-    assert_eq!(capacity(&Options::wal().fill(Fill::Pwrite), "d"), 12288);
+    assert_eq!(capacity(&following_wal(), "a"), 8192);
+    assert_eq!(capacity(&following().fill(Fill::Staged), "b"), 8192);
+    assert_eq!(capacity(&following(), "c"), 12288);
+    assert_eq!(capacity(&following_wal().fill(Fill::Pwrite), "d"), 12288);
 }
 
 #[test]
@@ -140,19 +150,19 @@ fn a_write_ahead_log_is_filled_as_advised_unless_the_program_says_how() {
     let dir = scratch();
     advise(dir.path(), "[wal]\nfill = \"pwrite\"\npreallocate = \"recycle\"\n");
     let path = dir.path().join("wal");
-    let wal = Options::wal().open(&path).unwrap();
+    let wal = following_wal().open(&path).unwrap();
     let stat = wal.stat().unwrap();
     assert_eq!((stat.fill, stat.preallocate), (Fill::Pwrite, Preallocate::Recycle));
     wal.commit(wal.append(b"an order").unwrap()).unwrap();
     drop(wal);
     // With the same options again, and without the file.
-    fs::remove_file(dir.path().join(Advice::FILE_NAME)).unwrap();
-    assert_eq!(made(&Options::wal(), &path).fill, Fill::Pwrite);
-    let error = Options::wal().fill(Fill::Mapped).open(&path).unwrap_err();
+    fs::remove_file(dir.path().join(FILE_NAME)).unwrap();
+    assert_eq!(made(&following_wal(), &path).fill, Fill::Pwrite);
+    let error = following_wal().fill(Fill::Mapped).open(&path).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidOption);
     advise(dir.path(), "[wal]\nfill = \"pwrite\"\n");
-    let staged = made(&Options::wal().fill(Fill::Staged), &dir.path().join("staged"));
-    let built_in = made(&Options::wal().advice(false), &dir.path().join("built in"));
+    let staged = made(&following_wal().fill(Fill::Staged), &dir.path().join("staged"));
+    let built_in = made(&Options::wal(), &dir.path().join("built in"));
     assert_eq!(staged.fill, built_in.fill);
 }
 
@@ -178,14 +188,14 @@ fn what_is_no_plain_file_of_ours_is_refused() {
     ];
     for (what, make) in makers {
         let dir = scratch();
-        make(&dir.path().join(Advice::FILE_NAME));
-        let error = Options::new().open(dir.path().join("log")).unwrap_err();
+        make(&dir.path().join(FILE_NAME));
+        let error = following().open(dir.path().join("log")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidOption, "{what}: {error}");
-        assert!(error.path().unwrap().ends_with(Advice::FILE_NAME), "{what}: {error}");
+        assert!(error.path().unwrap().ends_with(FILE_NAME), "{what}: {error}");
     }
     let dir = scratch();
     advise(dir.path(), &format!("#{}", " ".repeat((64 << 10) - 1)));
-    assert_eq!(Advice::read(dir.path()).unwrap(), Some(Advice::default()));
+    assert_eq!(vellum_advice::read(dir.path()).unwrap(), Some(Advice::default()));
 }
 
 #[test]
@@ -199,24 +209,24 @@ fn a_file_of_somebody_else_neither_steers_nor_stops() {
     advise(dir.path(), "[log]\nsegment_capacity_bytes = 8192\n");
     for text in ["[log]\nsegment_capacity_bytes = 4096\n", "damaged"] {
         advise(&below, text);
-        chown(below.join(Advice::FILE_NAME), Some(NOBODY), None).unwrap();
-        assert_eq!(Advice::read(&below).unwrap(), None);
+        chown(below.join(FILE_NAME), Some(NOBODY), None).unwrap();
+        assert_eq!(vellum_advice::read(&below).unwrap(), None);
         let log = below.join("log");
-        let stat = made(&Options::new(), &log);
+        let stat = made(&following(), &log);
         assert_eq!(stat.segment_capacity_bytes, 8192, "the next one above is taken");
         fs::remove_dir_all(log).unwrap();
     }
     // Who owns the directory has a say in it.
     chown(&below, Some(NOBODY), None).unwrap();
-    assert_eq!(Advice::read(&below).unwrap_err().kind(), ErrorKind::InvalidOption);
+    assert_eq!(vellum_advice::read(&below).unwrap_err().kind(), ErrorKind::InvalidOption);
     advise(&below, "[log]\nsegment_capacity_bytes = 4096\n");
-    assert_eq!(made(&Options::new(), &below.join("log")).segment_capacity_bytes, 4096);
+    assert_eq!(made(&following(), &below.join("log")).segment_capacity_bytes, 4096);
 }
 
 /// Says, as another user, what creating a log gives.
 pub(crate) fn create_as_nobody(arguments: &[String]) {
     become_nobody();
-    child::say(&match Options::new().open(&arguments[0]) {
+    child::say(&match following().open(&arguments[0]) {
         Ok(log) => log.stat().unwrap().segment_capacity_bytes.to_string(),
         Err(error) => format!("{:?} {}", error.kind(), error.path().unwrap().display()),
     });
@@ -229,7 +239,7 @@ fn a_file_of_root_counts_for_everybody_and_has_to_be_readable() {
     }
     let dir = tempfile::tempdir().unwrap();
     open_to_all(dir.path());
-    let file = dir.path().join(Advice::FILE_NAME);
+    let file = dir.path().join(FILE_NAME);
     let answer = |name: &str| {
         let log = dir.path().join(name);
         let mut nobody = Child::start("create as nobody", &[log.to_str().unwrap()]);
@@ -241,10 +251,7 @@ fn a_file_of_root_counts_for_everybody_and_has_to_be_readable() {
     assert_eq!(answer("a"), "8192");
     fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     let refused = answer("b");
-    assert!(
-        refused.starts_with("PermissionDenied") && refused.ends_with(Advice::FILE_NAME),
-        "{refused}"
-    );
+    assert!(refused.starts_with("PermissionDenied") && refused.ends_with(FILE_NAME), "{refused}");
 }
 
 /// Writes down what is known of the filesystem of `dir`, and compares what follows from it with
@@ -254,14 +261,14 @@ fn follow_what_is_known(dir: &Path) -> Advice {
     let built_in = made(&Options::new(), &dir.join("built in"));
     assert_eq!(known.log.fill, Some(built_in.fill));
     assert_eq!(known.log.segment_capacity_bytes, Some(built_in.segment_capacity_bytes));
-    advise(dir, &known.to_toml("measured by nobody"));
-    assert_eq!(Advice::read(dir).unwrap(), Some(known));
-    let followed = made(&Options::new(), &dir.join("followed"));
+    advise(dir, &vellum_advice::to_toml(&known, "measured by nobody"));
+    assert_eq!(vellum_advice::read(dir).unwrap(), Some(known));
+    let followed = made(&following(), &dir.join("followed"));
     assert_eq!(Some(followed.preallocate), known.log.preallocate);
     assert_eq!(followed.fill, built_in.fill);
     let blocks = |stat: &Stat| stat.segments[0].allocated_bytes;
     assert_eq!(blocks(&followed), blocks(&built_in), "{known:?}");
-    let wal = made(&Options::wal(), &dir.join("wal"));
+    let wal = made(&following_wal(), &dir.join("wal"));
     assert_eq!((Some(wal.fill), Some(wal.preallocate)), (known.wal.fill, known.wal.preallocate));
     known
 }
@@ -283,7 +290,7 @@ fn on_btrfs_nothing_is_allocated_that_could_not_be_kept() {
     let log = (known.log.fill, known.log.preallocate);
     assert_eq!(log, (Some(Fill::Pwrite), Some(Preallocate::Off)));
     let blocks = |stat: Stat| stat.segments.iter().map(|file| file.allocated_bytes).sum::<u64>();
-    let options = Options::new().advice(false);
+    let options = Options::new();
     let auto = options.open(mount.path().join("auto")).unwrap();
     auto.append(b"record").unwrap();
     assert!(blocks(auto.stat().unwrap()) < 128 << 10, "{:?}", auto.stat());

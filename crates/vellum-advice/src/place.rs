@@ -7,16 +7,17 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::{Advice, toml};
-use crate::error::OsResult;
-use crate::{Error, ErrorKind, Result, sys};
+use vellum::internal::OsResult;
+use vellum::{Advice, Error, ErrorKind, Result};
+
+use crate::{FILE_NAME, text};
 
 /// No such file is longer; one that is was not made by us.
 const LEN_MAX: u64 = 64 << 10;
 
 /// Reads the file in `dir`, if there is one of somebody who has a say.
 pub(super) fn read(dir: &Path) -> Result<Option<Advice>> {
-    let path = dir.join(Advice::FILE_NAME);
+    let path = dir.join(FILE_NAME);
     let found = match fs::lstat(&path) {
         Ok(found) => found,
         // Where nobody may look there is nothing for us.
@@ -30,7 +31,7 @@ pub(super) fn read(dir: &Path) -> Result<Option<Advice>> {
     check(&found, &path)?;
     // Somebody may have put another in its place; a pipe would keep us waiting.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let fd = sys::file::open(&path, flags, 0).or_os("read the advice in", &path)?;
+    let fd = vellum_sys::file::open(&path, flags, 0).or_os("read the advice in", &path)?;
     let opened = fs::fstat(&fd).or_os("look at", &path)?;
     if !has_a_say(&opened, dir_owner) {
         return Ok(None);
@@ -45,35 +46,40 @@ pub(super) fn read(dir: &Path) -> Result<Option<Advice>> {
     }
     let text = String::from_utf8(bytes)
         .map_err(|_| invalid("the file is not text in UTF-8".into(), &path))?;
-    toml::parse(&text).map(Some).map_err(|fault| invalid(fault, &path))
+    text::parse(&text).map(Some).map_err(|fault| invalid(fault, &path))
 }
 
 /// Finds the nearest file for what is created in `dir`.
 pub(super) fn find(dir: &Path) -> Result<Option<(PathBuf, Advice)>> {
     // A path that is too long to be told is no reason not to create a log.
     let Ok(dir) = std::fs::canonicalize(dir) else { return Ok(None) };
-    let device = |dir: &Path| std::fs::metadata(dir).map(|metadata| metadata.dev()).ok();
     let here = device(&dir);
     for ancestor in dir.ancestors() {
         if device(ancestor) != here {
             break;
         }
         if let Some(advice) = read(ancestor)? {
-            return Ok(Some((ancestor.join(Advice::FILE_NAME), advice)));
+            return Ok(Some((ancestor.join(FILE_NAME), advice)));
         }
     }
     Ok(None)
 }
 
-/// Finds the nearest file for a log in `dir`, which exists: the search begins above it, and on its
-/// filesystem.
-pub(super) fn find_for_log(dir: &Path) -> Result<Option<(PathBuf, Advice)>> {
-    let Ok(dir) = std::fs::canonicalize(dir) else { return Ok(None) };
-    let device = |dir: &Path| std::fs::metadata(dir).map(|metadata| metadata.dev()).ok();
-    match dir.parent() {
-        Some(parent) if device(parent) == device(&dir) => find(parent),
+/// Finds the nearest file for a log in `log`: the search begins above it, and on its filesystem.
+pub(super) fn nearest(log: &Path) -> Result<Option<(PathBuf, Advice)>> {
+    if std::fs::symlink_metadata(log).is_err() {
+        let parent = log.parent().filter(|parent| *parent != Path::new(""));
+        return find(parent.unwrap_or(Path::new(".")));
+    }
+    let Ok(log) = std::fs::canonicalize(log) else { return Ok(None) };
+    match log.parent() {
+        Some(parent) if device(parent) == device(&log) => find(parent),
         _ => Ok(None),
     }
+}
+
+fn device(dir: &Path) -> Option<u64> {
+    std::fs::metadata(dir).map(|metadata| metadata.dev()).ok()
 }
 
 /// Whether a file is of root, of our user, or of the owner of its directory, who all can do as
