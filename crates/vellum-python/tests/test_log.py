@@ -37,6 +37,14 @@ def test_records_come_back_in_order_with_their_positions(path: str) -> None:
         assert log.begin <= positions[0] < log.published <= log.tail
 
 
+def test_a_new_log_follows_the_nearest_advice_unless_it_is_not_to(path: str) -> None:
+    Path(path).with_name("vellum.toml").write_text("[log]\nsegment_capacity_bytes = 8192\n")
+    for arguments, is_followed in [({}, True), ({"advice": None}, True), ({"advice": False}, False)]:
+        name = f"{path}-{arguments}"
+        with Log(name, **arguments) as log:  # type: ignore[arg-type]
+            assert (log.stat()["segment_capacity_bytes"] == 8192) == is_followed
+
+
 @pytest.mark.parametrize("wrap", [bytes, bytearray, memoryview, lambda b: memoryview(b + b)[: len(b)]])
 def test_anything_with_the_buffer_protocol_is_a_record(path: str, wrap: Callable) -> None:
     with Log(path) as log:

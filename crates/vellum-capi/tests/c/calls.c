@@ -71,6 +71,34 @@ static void append_and_read(const char *dir)
     free(path);
 }
 
+/* A new log follows what was measured for a directory above it, unless it is not to. */
+static void advice(const char *dir)
+{
+    char *file = below(dir, "vellum.toml");
+    FILE *toml = fopen(file, "w");
+    CHECK(toml != NULL);
+    CHECK(fputs("[log]\nsegment_capacity_bytes = 8192\n", toml) > 0 && fclose(toml) == 0);
+    for (uint32_t flags = 0; flags <= VELLUM_NO_ADVICE; flags += VELLUM_NO_ADVICE) {
+        char *path = below(dir, flags == 0 ? "advised" : "alone");
+        vellum_options options;
+        OK(vellum_options_init(&options, sizeof options));
+        options.flags = flags;
+        vellum_log *log;
+        OK(vellum_open(path, &options, &log));
+        vellum_stat *stat;
+        OK(vellum_stat_take(log, &stat));
+        vellum_summary summary = {.struct_size = sizeof summary};
+        OK(vellum_stat_summary(stat, &summary));
+        CHECK((summary.segment_capacity_bytes == 8192) == (flags == 0));
+        CHECK((summary.advice != NULL) == (flags == 0));
+        vellum_stat_free(stat);
+        vellum_close(log);
+        free(path);
+    }
+    CHECK(remove(file) == 0);
+    free(file);
+}
+
 static void batches(const char *dir)
 {
     char *path = below(dir, "batch");
@@ -824,6 +852,7 @@ int main(int argc, char **argv)
     CHECK(argc == 2);
     versions_and_texts();
     append_and_read(argv[1]);
+    advice(argv[1]);
     batches(argv[1]);
     reservations(argv[1]);
     commits(argv[1]);

@@ -61,6 +61,20 @@ fn what_is_written_is_what_a_new_log_follows() {
 }
 
 #[test]
+fn every_command_that_makes_a_log_follows_the_nearest_file() {
+    let place = Place::new();
+    fs::write(place.dir().join("vellum.toml"), "[log]\nsegment_capacity_bytes = 8192\n").unwrap();
+    for options in [&["--commit", "none"][..], &["--commit", "every", "--layout", "text"]] {
+        place.append(options, b"a record\n");
+        assert_eq!(place.stat()["segment_capacity_bytes"], 8192, "{options:?}");
+        fs::remove_dir_all(place.log()).unwrap();
+    }
+    fs::write(place.dir().join("vellum.toml"), "[wal]\nsegment_capacity_bytes = 12288\n").unwrap();
+    place.append(&["--commit", "every"], b"a record\n");
+    assert_eq!(place.stat()["segment_capacity_bytes"], 12288);
+}
+
+#[test]
 fn a_file_of_somebody_else_is_kept_and_nothing_is_measured() {
     let place = Place::new();
     let path = place.dir().join("vellum.toml");
