@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use serde_json::Value;
-
+use super::schema::results;
 use super::support::{Place, Ran, key, number, run};
 
 fn bench(place: &Place, options: &[&str]) -> Ran {
@@ -12,7 +11,7 @@ fn bench(place: &Place, options: &[&str]) -> Ran {
 }
 
 fn cases(json: &str) -> Vec<(String, u64, u64, u64)> {
-    let report: Value = serde_json::from_str(json).unwrap();
+    let report = results(json);
     assert_eq!((&report["suite"], &report["rounds"]), (&"append".into(), &1.into()));
     assert!(report["conditions"]["kernel"].is_string());
     let cases = report["cases"].as_array().unwrap().iter();

@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use serde_json::Value;
-
+use super::schema::results;
 use super::support::{Place, run};
 
 #[test]
@@ -13,7 +12,7 @@ fn saturation_is_told_record_by_record_and_nothing_is_left() {
     let small = ["--seconds", "1", "--bytes-max", "4M", "--keep", "64M", "--processes", "2"];
     let rest = ["--ways", "write,vellum-framed", "--json", "-", "--dir", dir];
     let ran = run(&[&["bench", "append", "--saturate"], &small[..], &rest].concat(), b"");
-    let report: Value = serde_json::from_str(&ran.good()).unwrap();
+    let report = results(&ran.good());
     assert_eq!(report["suite"], "saturate");
     let rows = report["cases"].as_array().unwrap();
     assert_eq!(rows.len(), 2);

@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use serde_json::Value;
-
+use super::schema::results;
 use super::support::{Place, Ran, key, number, run};
 
 fn bench(place: &Place, options: &[&str]) -> Ran {
@@ -18,7 +17,7 @@ fn lists_are_combined_and_nothing_is_left() {
     let lists = ["--bytes", "256,4K", "--threads", "1,2", "--processes", "1,2"];
     let rest = ["--cases", "bare-overwrite,direct-dsync", "--json", "-"];
     let json = bench(&place, &[&lists[..], &rest].concat()).good();
-    let report: Value = serde_json::from_str(&json).unwrap();
+    let report = results(&json);
     assert_eq!((&report["suite"], &report["rounds"]), (&"commit".into(), &1.into()));
     let cases = report["cases"].as_array().unwrap();
     let cells: Vec<_> = cases
@@ -39,7 +38,7 @@ fn the_log_of_the_house_runs_prepared_or_not() {
     let one = ["--bytes", "256", "--threads", "2", "--cases", "vellum"];
     let prepared = |options: &[&str]| -> Vec<String> {
         let json = bench(&place, &[&one[..], &["--json", "-"], options].concat()).good();
-        let report: Value = serde_json::from_str(&json).unwrap();
+        let report = results(&json);
         let cases = report["cases"].as_array().unwrap().iter();
         cases.map(|case| key(case, "prepared")).collect()
     };

@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::Value;
 
+use super::schema::results;
 use super::support::{Place, Ran, key, run, vellum};
 
 const SMALL: [&str; 6] = ["--bytes", "8MiB", "--seconds", "0.05", "--rounds", "1"];
@@ -18,7 +19,7 @@ fn bench(place: &Place, options: &[&str]) -> Ran {
 fn json_has_the_promised_shape_and_nothing_is_left() {
     let place = Place::new();
     let json = bench(&place, &["--json", "-"]).good();
-    let report: Value = serde_json::from_str(&json).unwrap();
+    let report = results(&json);
     assert_eq!((&report["suite"], &report["rounds"]), (&"image".into(), &1.into()));
     let cases = report["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 21);
@@ -49,7 +50,7 @@ fn fio_writes_the_same_where_it_is_installed() {
     if ran.stderr.contains("fio is missing") {
         return vellum_skip::skip("there is no fio here");
     }
-    let report: Value = serde_json::from_str(&ran.good()).unwrap();
+    let report = results(&ran.good());
     let cases = report["cases"].as_array().unwrap();
     let names = cases.iter().map(|case| (key(case, "image"), key(case, "tool")));
     let expected = [("off", "vellum"), ("metadata", "vellum"), ("metadata", "fio")];

@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use serde_json::Value;
-
+use super::schema::results;
 use super::support::{Place, Ran, key, number, run};
 
 fn bench(place: &Place, options: &[&str]) -> Ran {
@@ -15,7 +14,7 @@ fn bench(place: &Place, options: &[&str]) -> Ran {
 fn json_has_the_promised_shape_and_nothing_is_left() {
     let place = Place::new();
     let json = bench(&place, &["--bytes", "64K", "--big", "1M", "--json", "-"]).good();
-    let report: Value = serde_json::from_str(&json).unwrap();
+    let report = results(&json);
     assert_eq!((&report["suite"], &report["rounds"]), (&"sync".into(), &1.into()));
     let cases = report["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 18);

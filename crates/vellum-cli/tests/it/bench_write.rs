@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use serde_json::Value;
-
+use super::schema::results;
 use super::support::{Place, Ran, run};
 
 /// The smallest file, one round.
@@ -18,7 +17,7 @@ fn json_has_the_promised_shape_and_nothing_is_left() {
     let place = Place::new();
     let options =
         ["--quick", "--threads", "2", "--chunks", "64K", "--states", "emptied", "--json", "-"];
-    let report: Value = serde_json::from_str(&bench(&place, &options).good()).unwrap();
+    let report = results(&bench(&place, &options).good());
     assert_eq!((&report["suite"], &report["rounds"]), (&"write".into(), &1.into()));
     let cases = report["cases"].as_array().unwrap();
     for table in ["create", "mmap", "simple", "parallel"] {

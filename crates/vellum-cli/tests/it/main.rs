@@ -22,6 +22,7 @@ mod policy;
 mod readers;
 mod removal;
 mod report_browser;
+mod schema;
 mod shipping;
 mod stat;
 mod support;
