@@ -37,6 +37,7 @@ use crate::log::{gate, identity, pad, rebuild, stage, trust, wipe};
 use crate::options::limits::{
     MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, STAGED_SEGMENTS_MAX_DEFAULT,
 };
+use crate::options::policy::PolicyUpdate;
 use crate::segment::list;
 use crate::segment::pieces::Pieces;
 use crate::segment::rights::Rights;
@@ -56,59 +57,105 @@ pub(crate) fn open(dir: &Path, options: &Options) -> Result<Core> {
 }
 
 fn open_for_writing(path: &Path, options: &Options) -> Result<Core> {
-    let mode = options.mode.unwrap_or(0o666);
-    let may_create = !options.never_create || options.create_new;
-    if may_create {
-        check_new(path, options)?;
-        make_directory(path, mode)?;
-    }
-    let dir = &open_directory(path)?;
-    let filesystem = dir.filesystem().or_os("tell the filesystem of", dir)?;
-    if let Some(reason) = knowledge::refusal(filesystem) {
-        return Err(Error::new(ErrorKind::Unsupported, reason).at_path(dir));
-    }
-    check_not_restoring(dir)?;
-    check_is_ours(dir, may_create)?;
-    let rights = control::rights(dir, mode).or_os("look at", dir)?;
-    let lock_path = dir.join(LOCK_NAME);
-    let lock_file = rights.open_lock(dir, &lock_path, !options.needs_lock);
-    let lock_file = lock_file.or_os("open", &lock_path)?;
-    let gate = Gate::enter(dir)?;
-    let is_first = gate.is_alone().or_os("lock", &dir.join(LOCK_NAME))?;
-    let control_path = dir.join(CONTROL_NAME);
-    let opened = match dir.open_file(&control_path, OFlags::RDWR) {
-        Ok(_) if options.create_new => {
-            let message = "there is a log already";
-            return Err(Error::new(ErrorKind::AlreadyExists, message).at_path(dir));
+    let entered = Entered::enter(path, options)?;
+    let opened = entered.take_up_or_make(options)?;
+    let mut core = entered.core(options, opened)?;
+    entered.attach(&mut core)?;
+    settle(&core, &options.policy)?;
+    Ok(core)
+}
+
+/// The directory of a log, and the gate, in which nobody else is.
+struct Entered {
+    dir: Dir,
+    filesystem: Filesystem,
+    /// For new files.
+    mode: u32,
+    lock_file: OwnedFd,
+    gate: Gate,
+    /// Whether no process has the log open.
+    is_first: bool,
+}
+
+impl Entered {
+    fn enter(path: &Path, options: &Options) -> Result<Entered> {
+        let mode = options.mode.unwrap_or(0o666);
+        let may_create = options.may_create();
+        if may_create {
+            check_new(path, options)?;
+            make_directory(path, mode)?;
         }
-        Ok(control) => take_up(dir, options, control, is_first)?,
-        Err(Errno::NOENT) => make_control(dir, options, filesystem, is_first, mode)?,
-        Err(errno) => return Err(Error::os(errno, "open the control file", &control_path)),
-    };
-    let Opened { control, geometry, identity, recovery, prefault_bytes, advice } = opened;
-    let identity = identity::settle(dir, &control, &geometry, identity)?;
-    let rights = rights_like(&control, dir).or_os("look at", &control_path)?;
-    let map = Map::new(&control, CONTROL_LEN, true).or_os("map", &control_path)?;
-    let region = Region::new(map);
-    let prefault_bytes = options.prefault_bytes.or(prefault_bytes);
-    let options = Options { prefault_bytes, ..options.clone() };
-    let mut core = core(dir, &options, geometry, filesystem, rights, region);
-    (core.recovery, core.advice) = (recovery, advice);
-    core.take_identity(identity);
-    core.watch = Watch::new(&control, &lock_file).or_os("look at", &control_path)?;
-    core.check_words()?;
-    core.join_stage(is_first)?;
-    if is_first {
-        // A truncation may not have come that far, or older segments were restored. A file that
-        // cannot be read is told to who uses the cursors.
-        let _ = core.clamp_cursors(tail_word::tail(core.words()));
-        core.region.origin().iter().for_each(|origin| origin.reopen());
-        gate.let_in().or_os("unlock", &dir.join(LOCK_NAME))?;
+        let dir = open_directory(path)?;
+        let filesystem = dir.filesystem().or_os("tell the filesystem of", &dir)?;
+        if let Some(reason) = knowledge::refusal(filesystem) {
+            return Err(Error::new(ErrorKind::Unsupported, reason).at_path(&dir));
+        }
+        check_not_restoring(&dir)?;
+        check_is_ours(&dir, may_create)?;
+        let rights = control::rights(&dir, mode).or_os("look at", &dir)?;
+        let lock_path = dir.join(LOCK_NAME);
+        let lock_file = rights.open_lock(&dir, &lock_path, !options.needs_lock);
+        let lock_file = lock_file.or_os("open", &lock_path)?;
+        let gate = Gate::enter(&dir)?;
+        let is_first = gate.is_alone().or_os("lock", &lock_path)?;
+        Ok(Entered { dir, filesystem, mode, lock_file, gate, is_first })
     }
-    let attachment = Attachment::attach(dir, core.words(), lock_file)?;
-    drop(gate);
-    core.writer = Some(PerProcess::new(attachment).or_os("notice forks from", dir)?);
-    core.writer()?.join_policy(&options.policy)?;
+
+    /// A control file whose words hold: the one that is there, or a new one.
+    fn take_up_or_make(&self, options: &Options) -> Result<Opened> {
+        let (dir, control_path) = (&self.dir, self.dir.join(CONTROL_NAME));
+        match dir.open_file(&control_path, OFlags::RDWR) {
+            Ok(_) if options.create_new => {
+                let message = "there is a log already";
+                Err(Error::new(ErrorKind::AlreadyExists, message).at_path(dir))
+            }
+            Ok(control) => take_up(dir, options, control, self.is_first),
+            Err(Errno::NOENT) => {
+                make_control(dir, options, self.filesystem, self.is_first, self.mode)
+            }
+            Err(errno) => Err(Error::os(errno, "open the control file", &control_path)),
+        }
+    }
+
+    /// The log, with its words mapped.
+    fn core(&self, options: &Options, opened: Opened) -> Result<Core> {
+        let Opened { control, geometry, identity, recovery, prefault_bytes, advice } = opened;
+        let (dir, control_path) = (&self.dir, self.dir.join(CONTROL_NAME));
+        let identity = identity::settle(dir, &control, &geometry, identity)?;
+        let rights = rights_like(&control, dir).or_os("look at", &control_path)?;
+        let map = Map::new(&control, CONTROL_LEN, true).or_os("map", &control_path)?;
+        let region = Region::new(map);
+        let prefault_bytes = options.prefault_bytes.or(prefault_bytes);
+        let options = Options { prefault_bytes, ..options.clone() };
+        let mut core = core(dir, &options, geometry, self.filesystem, rights, region);
+        (core.recovery, core.advice) = (recovery, advice);
+        core.take_identity(identity);
+        core.watch = Watch::new(&control, &self.lock_file).or_os("look at", &control_path)?;
+        core.check_words()?;
+        core.join_stage(self.is_first)?;
+        Ok(core)
+    }
+
+    /// Makes this process a participant, and lets others through the gate.
+    fn attach(self, core: &mut Core) -> Result<()> {
+        if self.is_first {
+            // A truncation may not have come that far, or older segments were restored. A file
+            // that cannot be read is told to who uses the cursors.
+            let _ = core.clamp_cursors(tail_word::tail(core.words()));
+            core.region.origin().iter().for_each(|origin| origin.reopen());
+            self.gate.let_in().or_os("unlock", &self.dir.join(LOCK_NAME))?;
+        }
+        let attachment = Attachment::attach(&self.dir, core.words(), self.lock_file)?;
+        drop(self.gate);
+        let attached = PerProcess::new(attachment).or_os("notice forks from", &self.dir)?;
+        core.writer = Some(attached);
+        Ok(())
+    }
+}
+
+/// What a participant does first: it joins the policy, tidies up and makes space ready.
+fn settle(core: &Core, policy: &PolicyUpdate) -> Result<()> {
+    core.writer()?.join_policy(policy)?;
     core.writer()?.check_link();
     pad::repair_with_space(core.writer()?)?;
     core.check_poison()?;
@@ -118,7 +165,7 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<Core> {
     // Perhaps somebody has made space, and that is why this process was started.
     core.words().full.open_way();
     core.writer()?.prepare_first();
-    Ok(core)
+    Ok(())
 }
 
 /// Takes up a log that has a control file, recovering it where its words do not hold.

@@ -107,13 +107,6 @@ fn is_passing(error: &Error) -> bool {
     matches!(error.kind(), AlreadyExists | Busy | Corrupt | NotFound | Removed)
 }
 
-impl Options {
-    /// Whether a log is made where there is none.
-    pub(crate) fn may_create(&self) -> bool {
-        !self.never_create || self.create_new
-    }
-}
-
 /// Takes a log as it is.
 fn joining(core: &Core) -> Options {
     Options {

@@ -224,6 +224,11 @@ impl Options {
         self
     }
 
+    /// Whether a log is made where there is none.
+    pub(crate) fn may_create(&self) -> bool {
+        !self.never_create || self.create_new
+    }
+
     /// Where to find what was measured for the directory of a new log. Default: nowhere.
     ///
     /// `source` is asked when a log is created, with the path of its directory, which need not
