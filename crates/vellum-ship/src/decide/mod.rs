@@ -10,6 +10,7 @@
 //! | [`Owner`] | ships: chunks in flight, adopting what is there, what is acknowledged |
 //! | [`Resume`] | where a shipper that was restarted goes on |
 //! | [`Claim`] | takes a log over by sealing its newest generation |
+//! | [`Merger`] | which chunks become one merged object |
 //! | [`deletable`] | what may be deleted in a closed generation |
 //!
 //! `docs/decisions/0023-shipping-rules.md` has the rules and why they hold. The tests drive this
@@ -17,6 +18,7 @@
 
 mod claim;
 mod delete;
+mod merge;
 #[cfg(test)]
 mod model;
 mod owner;
@@ -26,6 +28,7 @@ mod rules;
 
 pub use claim::{Claim, Claimed, Intent};
 pub use delete::{Keep, deletable};
+pub use merge::{Merger, Span};
 pub use owner::{Flight, Job, Owner, Saved, Stop};
 pub use reader::{Piece, Plan, Reader, Trouble};
 pub use resume::{Resume, Resumed};

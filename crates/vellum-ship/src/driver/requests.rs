@@ -11,7 +11,7 @@ use super::ShipError;
 use super::local;
 use crate::decide::{Answer, Ask};
 use crate::object::{
-    self, BadObject, Built, HEADER_BYTES, Header, Key, Kind, MERGED_BYTES_MAX, merged_prefix,
+    self, BadObject, Built, HEADER_BYTES, Header, Key, Kind, merged_prefix,
 };
 use crate::store::{PutOutcome, Store, StoreError, StoreErrorKind};
 
@@ -73,16 +73,13 @@ impl Requests {
     }
 
     async fn marks(&self, key: Key) -> Result<Option<(Header, Vec<object::Mark>)>, ShipError> {
+        let Some(header) = self.header(key).await? else { return Ok(None) };
         let name = key.to_string();
-        let range = 0..MERGED_BYTES_MAX;
-        let Some(bytes) = self.patiently(|| self.store.get_range(&name, range.clone())).await?
-        else {
-            return Ok(None);
-        };
-        let header = self.decoded(&name, &bytes)?;
-        let marks = object::marks(&header, &bytes)
-            .map_err(|fault| ShipError::Object { key: name, fault })?;
-        Ok(Some((header, marks)))
+        let range = 0..object::table_end(&header);
+        let bytes = self.patiently(|| self.store.get_range(&name, range.clone())).await?;
+        let marks = bytes.map(|bytes| object::marks(&header, &bytes)).transpose();
+        let marks = marks.map_err(|fault| ShipError::Object { key: name, fault })?;
+        Ok(marks.map(|marks| (header, marks)))
     }
 
     async fn create(&self, draft: Header, raw: Option<Bytes>) -> Result<bool, ShipError> {
