@@ -81,6 +81,20 @@ impl Shipper {
                 answer => drop(answer.map_err(|error| self.core.explain(error))?),
             }
         }
+        self.durable_so_far()
+    }
+
+    /// As [`durable`](Shipper::durable), but syncs nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`](crate::ErrorKind::Busy) in a forked child.
+    ///
+    /// # Cost
+    ///
+    /// A read of memory.
+    pub fn durable_so_far(&self) -> Result<Lsn> {
+        self.check_mine()?;
         let durable = commit::durable(&self.core.words().commits);
         self.note_end(durable);
         Ok(durable)
