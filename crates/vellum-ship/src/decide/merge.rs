@@ -42,6 +42,8 @@ pub struct Merger {
     start: Point,
     file: Option<FileMark>,
     marks: Vec<Mark>,
+    /// About so many chunks follow of which nothing is known here.
+    unknown: u64,
     /// Whether a merged object may begin at `start`: not if nobody knows what comes before it.
     is_aligned: bool,
     /// Chunks that were created here, by where they begin. They need not be on the chain.
@@ -51,20 +53,31 @@ pub struct Merger {
 }
 
 impl Merger {
-    /// Gathers what comes behind `start`. `is_aligned`: a generation begins there, or
-    /// [`Merger::resume_at`] said so.
-    pub fn new(generation: u32, start: Point, is_aligned: bool, capacity: u64) -> Merger {
+    /// Gathers what comes behind `start`, at which a generation begins.
+    pub fn new(generation: u32, start: Point, capacity: u64) -> Merger {
         Merger {
             generation,
             capacity,
             start,
             file: None,
             marks: Vec::new(),
-            is_aligned,
+            unknown: 0,
+            is_aligned: true,
             created: HashMap::new(),
             ready: VecDeque::new(),
             is_over: false,
         }
+    }
+
+    /// Goes on where [`Merger::resume_at`] said.
+    pub fn resume(generation: u32, (start, unknown): (Point, u64), capacity: u64) -> Merger {
+        Merger { unknown, ..Merger::new(generation, start, capacity) }
+    }
+
+    /// Gathers what comes behind a point of which it is not known what comes before it. The first
+    /// chunks are left as they are.
+    pub fn amid(generation: u32, start: Point, capacity: u64) -> Merger {
+        Merger { is_aligned: false, ..Merger::new(generation, start, capacity) }
     }
 
     /// A chunk was created by this shipper. It spares a request.
@@ -77,21 +90,32 @@ impl Merger {
     }
 
     /// Gathers what lies before `stored`, which is acknowledged and stored. Returns the name of a
-    /// chunk that is not known, whose header is to be told by [`Merger::saw`].
+    /// chunk that is not known, whose header is to be told by [`Merger::saw`]; not before there is
+    /// something to merge.
     pub fn ask(&mut self, stored: u64) -> Option<Key> {
         while !self.is_over && self.tip().lsn < stored {
             let tip = self.tip();
             match self.created.remove(&tip) {
                 Some(header) => self.take(header),
-                None => return Some(tip.key(self.generation)),
+                None => return Some(tip.key(self.generation)).filter(|_| self.has_enough(stored)),
             }
         }
         None
     }
 
+    fn has_enough(&self, stored: u64) -> bool {
+        self.cell(stored) != self.cell(self.start.lsn) || self.gathered() >= CHUNKS_MAX as u64
+    }
+
+    /// About so many chunks follow behind `start`.
+    fn gathered(&self) -> u64 {
+        self.unknown + (self.marks.len() + self.created.len()) as u64
+    }
+
     /// The header that was asked for. Where none is, another one has taken over and deleted.
     pub fn saw(&mut self, header: Option<Header>) {
         let tip = self.tip();
+        self.unknown = self.unknown.saturating_sub(1);
         match header.filter(|header| header.start == tip.lsn && header.before == tip.chain) {
             Some(header) => self.take(header),
             None => self.is_over = true,
@@ -110,11 +134,14 @@ impl Merger {
         self.ready.pop_front();
     }
 
-    /// Where to begin after a restart; nothing if a merged object may not begin there.
-    pub fn resume_at(&self) -> Option<Point> {
+    /// Where to begin after a restart, and about how many chunks follow there; nothing if a merged
+    /// object may not begin there.
+    pub fn resume_at(&self) -> Option<(Point, u64)> {
         let first = self.ready.front().map(|span| span.header);
         let first = first.map(|header| Point { lsn: header.start, chain: header.before });
-        first.or_else(|| self.is_aligned.then_some(self.start))
+        let point = first.or_else(|| self.is_aligned.then_some(self.start))?;
+        let ready: usize = self.ready.iter().map(|span| span.marks.len()).sum();
+        Some((point, ready as u64 + self.gathered()))
     }
 
     fn tip(&self) -> Point {
@@ -215,10 +242,10 @@ mod tests {
     #[test]
     fn chunks_of_one_stretch_become_one_object_whatever_was_seen_before() {
         let chunks = chain(begin(), 600 << 10, 200);
-        let all = merged(Merger::new(0, begin(), true, CAPACITY), &chunks);
+        let all = merged(Merger::new(0, begin(), CAPACITY), &chunks);
         assert!(all.len() >= 5, "{all:?}");
         for at in [1, 30, 57] {
-            let late = Merger::new(0, point(&chunks[at]), false, CAPACITY);
+            let late = Merger::amid(0, point(&chunks[at]), CAPACITY);
             let late = merged(late, &chunks);
             let expected = all.iter().filter(|range| range.0 > chunks[at].start);
             assert_eq!(late, expected.copied().collect::<Vec<_>>());
@@ -228,23 +255,23 @@ mod tests {
     #[test]
     fn a_restart_makes_the_same_objects() {
         let chunks = chain(begin(), 600 << 10, 200);
-        let all = merged(Merger::new(0, begin(), true, CAPACITY), &chunks);
+        let all = merged(Merger::new(0, begin(), CAPACITY), &chunks);
         for stop in 1..chunks.len() {
-            let mut first = Merger::new(0, begin(), true, CAPACITY);
+            let mut first = Merger::new(0, begin(), CAPACITY);
             chunks[..stop].iter().for_each(|chunk| first.saw(Some(*chunk)));
             let at = first.resume_at().expect("a generation begins there");
-            let next = merged(Merger::new(0, at, true, CAPACITY), &chunks);
+            let next = merged(Merger::resume(0, at, CAPACITY), &chunks);
             assert_eq!(next, all, "stopped after {stop}");
         }
     }
 
     #[test]
     fn small_chunks_are_merged_by_their_number_and_large_ones_are_not() {
-        let small = merged(Merger::new(0, begin(), true, CAPACITY), &chain(begin(), 8, 3000));
+        let small = merged(Merger::new(0, begin(), CAPACITY), &chain(begin(), 8, 3000));
         let bytes = CHUNKS_MAX as u64 * 8;
         assert_eq!(small, [0, 1].map(|n| (CAPACITY + n * bytes, CAPACITY + (n + 1) * bytes)));
         let large = chain(begin(), 8 << 20, 40);
-        assert_eq!(merged(Merger::new(0, begin(), true, CAPACITY), &large), []);
+        assert_eq!(merged(Merger::new(0, begin(), CAPACITY), &large), []);
     }
 
     #[test]
@@ -254,7 +281,7 @@ mod tests {
         chunks[10] = Header::draft(Kind::Gap, 0, chunks[10].before, link(&chunks[10]));
         let at = Point { lsn: chunks[10].end, chain: chunks[10].after };
         chunks.splice(11.., chain(at, 1 << 20, 20));
-        let all = merged(Merger::new(0, begin(), true, CAPACITY), &chunks);
+        let all = merged(Merger::new(0, begin(), CAPACITY), &chunks);
         assert_eq!(all[0], (CAPACITY, chunks[10].start));
         assert_eq!(all[1].0, chunks[10].end);
     }
@@ -262,23 +289,34 @@ mod tests {
     #[test]
     fn what_was_created_here_is_not_asked_for_unless_it_is_beside_the_chain() {
         let chunks = chain(begin(), 1 << 10, 20);
-        let mut merger = Merger::new(0, begin(), true, CAPACITY);
+        let mut merger = Merger::new(0, begin(), CAPACITY);
         for chunk in &chunks {
             merger.note(*chunk);
         }
         let stray = Header { before: Hash([9; 32]), ..chunks[5] };
         merger.note(stray);
         assert_eq!(merger.ask(chunks[19].end), None);
-        let mut other = Merger::new(0, begin(), true, CAPACITY);
+        let end = begin().lsn + SPAN;
+        let mut other = Merger::new(0, begin(), CAPACITY);
         other.note(stray);
-        assert_eq!(other.ask(chunks[19].end), Some(begin().key(0)));
+        assert_eq!(other.ask(end), Some(begin().key(0)));
         other.saw(None);
-        assert_eq!(other.ask(chunks[19].end), None, "what is gone was deleted by somebody");
+        assert_eq!(other.ask(end), None, "what is gone was deleted by somebody");
+    }
+
+    /// A shipper that is started again and again looks at the chunks before it once in a while.
+    #[test]
+    fn what_is_not_known_is_asked_for_when_there_is_enough_of_it() {
+        let end = begin().lsn + 8;
+        let few = CHUNKS_MAX as u64 - 1;
+        assert_eq!(Merger::resume(0, (begin(), few), CAPACITY).ask(end), None);
+        let mut enough = Merger::resume(0, (begin(), few + 1), CAPACITY);
+        assert_eq!(enough.ask(end), Some(begin().key(0)));
     }
 
     #[test]
     fn who_waits_is_served_first_until_much_has_gathered() {
-        let mut merger = Merger::new(0, begin(), true, CAPACITY);
+        let mut merger = Merger::new(0, begin(), CAPACITY);
         let chunks = chain(begin(), 8, CHUNKS_MAX * PRESSING);
         for chunk in &chunks {
             assert!(merger.ready(true).is_none());

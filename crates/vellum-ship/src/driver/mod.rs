@@ -8,6 +8,7 @@ mod run;
 mod start;
 mod state;
 mod trim;
+mod upkeep;
 
 pub use error::ShipError;
 pub use run::{Report, Shipping};

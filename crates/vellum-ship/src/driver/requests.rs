@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use tokio::task::spawn_blocking;
-use vellum::{Lsn, ShipCounters, ShipFault, ShipStatus, Shipper};
+use vellum::{LogShape, Lsn, ShipCounters, ShipFault, ShipStatus, Shipper};
 
 use super::ShipError;
 use super::local;
@@ -27,6 +27,8 @@ pub(super) struct Requests {
     pub(super) store: Arc<dyn Store>,
     pub(super) shipper: Arc<Shipper>,
     pub(super) log_id: [u8; 16],
+    /// The capacity of a segment.
+    pub(super) segment_bytes: u64,
     /// Whether to give up after a while.
     pub(super) is_once: bool,
     /// For the bytes of chunks.
@@ -80,14 +82,15 @@ impl Requests {
     pub(super) async fn new(
         store: Arc<dyn Store>,
         shipper: Shipper,
-        log_id: [u8; 16],
+        shape: &LogShape,
         is_once: bool,
         in_flight: usize,
     ) -> Requests {
         let pool = local::pool(in_flight + 2);
         let spare = Arc::new(Mutex::new(pool.take().await));
         let (shipper, has_gap) = (Arc::new(shipper), AtomicBool::new(false));
-        Requests { store, shipper, log_id, is_once, pool, spare, has_gap }
+        let (log_id, segment_bytes) = (shape.log_id().to_bytes(), shape.segment_capacity_bytes());
+        Requests { store, shipper, log_id, segment_bytes, is_once, pool, spare, has_gap }
     }
 
     /// Does one thing. `body` is the chunk that is to be created.

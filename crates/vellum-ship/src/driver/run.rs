@@ -15,7 +15,8 @@ use super::local::{CHUNK_BYTES, Cut, cut};
 use super::requests::{Body, Requests, blocking};
 use super::start::{ShipOptions, note_stop};
 use super::state::State;
-use crate::decide::{Answer, Ask, Owner, Point, Saved};
+use super::upkeep::{Kept, Upkeep};
+use crate::decide::{Answer, Ask, Merger, Owner, Point, Saved};
 
 /// How often the loop looks around where nothing wakes it.
 const LOOK: Duration = Duration::from_secs(1);
@@ -53,6 +54,7 @@ pub struct Shipping {
     /// Who waits until what is now known is stored.
     saves: Vec<Point>,
     waiter: Option<JoinHandle<()>>,
+    upkeep: Upkeep,
 }
 
 /// The chunk that comes next: it is read while others are in flight.
@@ -68,6 +70,7 @@ enum Done {
     Cut(u64, Cut),
     Answer(Point, Answer, Option<Body>),
     Stored(u64, Vec<Point>),
+    Kept(Kept),
 }
 
 type Work = BoxFuture<'static, Result<Done, ShipError>>;
@@ -82,6 +85,7 @@ impl Shipping {
     ) -> Result<Shipping, (Requests, ShipError)> {
         let prepared = (|| {
             state.set_saved(saved);
+            state.complete(saved);
             state.store(&dir)?;
             requests.shipper.hold(Lsn::new(saved.point.lsn), options.max_unshipped)?;
             requests.shipper.set_generation(u64::from(saved.generation));
@@ -92,6 +96,7 @@ impl Shipping {
         }
         let has_gaps = options.max_unshipped.is_some();
         let owner = Owner::new(saved, options.in_flight, has_gaps);
+        let upkeep = Upkeep::new(merger(&state, saved, requests.segment_bytes));
         Ok(Shipping {
             dir,
             requests: Arc::new(requests),
@@ -108,6 +113,7 @@ impl Shipping {
             is_storing: false,
             saves: Vec::new(),
             waiter: None,
+            upkeep,
         })
     }
 
@@ -150,6 +156,9 @@ impl Shipping {
             flight.extend(std::iter::from_fn(|| self.work_next()));
             self.settle(report)?;
             flight.extend(self.store_next());
+            if !is_stopping {
+                flight.extend(self.keep_next());
+            }
             if is_ending && flight.is_empty() {
                 return Ok(());
             }
@@ -266,6 +275,9 @@ impl Shipping {
                 self.next = Next::Ready(start, cut);
             }
             Done::Answer(at, answer, body) => {
+                if let (Answer::Created(true), Some(Body::Object(built))) = (&answer, &body) {
+                    self.upkeep.note(built.header);
+                }
                 if answer == Answer::Created(false) {
                     // It may have to be created again.
                     self.bodies.extend(body.map(|body| (at, body)));
@@ -277,6 +289,7 @@ impl Shipping {
                 self.stored = lsn;
                 saves.into_iter().for_each(|at| self.owner.answer(at, Answer::Saved));
             }
+            Done::Kept(kept) => self.upkeep.take(kept),
         }
     }
 
@@ -309,6 +322,7 @@ impl Shipping {
         }
         self.is_storing = true;
         self.state.set_saved(&saved);
+        self.state.set_merge(self.upkeep.merge_from());
         let (state, dir) = (self.state.clone(), self.dir.clone());
         let (requests, saves) = (Arc::clone(&self.requests), std::mem::take(&mut self.saves));
         let store = move || {
@@ -319,6 +333,15 @@ impl Shipping {
             Ok(Done::Stored(lsn, saves))
         };
         Some(Box::pin(blocking(store)))
+    }
+
+    /// Begins what is done beside shipping, while nobody waits.
+    fn keep_next(&mut self) -> Option<Work> {
+        let (shipped, wanted) = (self.owner.shipped().lsn, self.requests.shipper.wanted().get());
+        let is_behind = self.durable.saturating_sub(shipped) >= CHUNK_BYTES as u64;
+        let is_busy = is_behind || wanted.min(self.durable) > shipped;
+        let work = self.upkeep.next(&self.requests, self.stored, is_busy)?;
+        Some(Box::pin(async { Ok(Done::Kept(work.await?)) }))
     }
 
     /// Until there may be something to do.
@@ -344,5 +367,13 @@ impl Shipping {
             _ = waiter => self.waiter = None,
             () = tokio::time::sleep(rest.min(LOOK)) => {}
         }
+    }
+}
+
+/// Gathers chunks from where the last shipper has stopped; if that is not known, from here on.
+fn merger(state: &State, saved: &Saved, segment_bytes: u64) -> Merger {
+    match state.merge() {
+        Some(at) => Merger::resume(saved.generation, at, segment_bytes),
+        None => Merger::amid(saved.generation, saved.point, segment_bytes),
     }
 }

@@ -62,9 +62,8 @@ pub async fn start(
     options: ShipOptions,
 ) -> Result<Shipping, ShipError> {
     let shape = log.shape()?;
-    let log_id = shape.log_id().to_bytes();
     let (is_once, in_flight) = (options.once, options.in_flight);
-    let requests = Requests::new(store, shipper, log_id, is_once, in_flight).await;
+    let requests = Requests::new(store, shipper, &shape, is_once, in_flight).await;
     Starting { dir: dir.to_path_buf(), log, requests, options, shape }.begin().await
 }
 
@@ -106,6 +105,7 @@ impl Starting {
             origin: format!("{:032x}", nonce()),
             owned: None,
             claim: None,
+            upkeep: None,
         }
     }
 
@@ -175,7 +175,9 @@ impl Starting {
         let origin = u128::from_str_radix(&state.origin, 16).unwrap_or_default();
         if remote.nonce() == origin {
             let point = remote.from();
-            return Ok(Saved { generation: 0, nonce: origin, point, flights: Vec::new() });
+            let saved = Saved { generation: 0, nonce: origin, point, flights: Vec::new() };
+            state.begin_generation(&saved);
+            return Ok(saved);
         }
         match self.options.take_over {
             true => self.take_over(state, remote, 0).await,
@@ -246,7 +248,7 @@ impl Starting {
         state.set_claim(None);
         match claim.outcome() {
             Some(Claimed::Won { saved, .. }) => {
-                state.set_saved(&saved);
+                state.begin_generation(&saved);
                 state.store(&self.dir)?;
                 Ok(saved)
             }
