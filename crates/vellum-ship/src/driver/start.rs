@@ -194,8 +194,7 @@ impl Starting {
     ) -> Result<Saved, ShipError> {
         let plan = remote.plan().await?;
         let fork = fork::find(&self.requests, &plan, trusted).await?;
-        let fork = (fork < plan.end.lsn).then_some(fork);
-        let intent = Intent { nonce: nonce(), fork, only: None };
+        let intent = Intent::take_over(nonce(), plan.generation, fork);
         self.begin_claim(state, remote, intent).await
     }
 
@@ -215,8 +214,7 @@ impl Starting {
         if fork >= saved.point.lsn {
             return self.resume(saved).await;
         }
-        let only = Some(saved.generation);
-        let intent = Intent { nonce: nonce(), fork: Some(fork), only };
+        let intent = Intent::go_back(nonce(), saved.generation, fork);
         self.begin_claim(state, remote, intent).await
     }
 
@@ -253,8 +251,12 @@ impl Starting {
                 Ok(saved)
             }
             Some(Claimed::Failed(trouble)) => Err(trouble.into()),
-            _ => {
+            outcome => {
                 state.store(&self.dir)?;
+                // It still owns its generation, and goes on in it.
+                if let (Some(Claimed::Moved), Some(saved)) = (outcome, state.saved()) {
+                    return Ok(saved);
+                }
                 Err(ShipError::Lost)
             }
         }

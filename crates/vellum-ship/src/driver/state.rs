@@ -80,6 +80,8 @@ pub(super) struct StoredIntent {
     nonce: String,
     fork: Option<u64>,
     only: Option<u32>,
+    #[serde(default)]
+    is_exact: bool,
 }
 
 impl State {
@@ -186,13 +188,14 @@ impl State {
             nonce: format!("{:032x}", intent.nonce),
             fork: intent.fork,
             only: intent.only,
+            is_exact: intent.is_exact,
         });
     }
 
     pub(super) fn intent(&self) -> Option<Intent> {
         let claim = self.claim.as_ref()?;
         let nonce = u128::from_str_radix(&claim.nonce, 16).ok()?;
-        Some(Intent { nonce, fork: claim.fork, only: claim.only })
+        Some(Intent { nonce, fork: claim.fork, only: claim.only, is_exact: claim.is_exact })
     }
 }
 
