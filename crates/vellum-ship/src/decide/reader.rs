@@ -180,7 +180,7 @@ impl Reader {
         self.at = self.from;
         self.used = self.from.lsn;
         self.stage = match self.merged.last() {
-            Some(last) if self.is_quick => Stage::Jump(*last),
+            Some(last) if self.is_quick && start_of(last) >= self.from.lsn => Stage::Jump(*last),
             _ => Stage::Walk,
         };
     }

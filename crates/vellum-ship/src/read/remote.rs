@@ -69,6 +69,12 @@ impl Remote {
         let headers = Headers::few(self.store.as_ref(), self.header.log_id);
         drive(Reader::new(generation, point), headers).await
     }
+
+    /// Finds the seals behind a point on the chain, and the newest generation, with few requests.
+    pub async fn seals_from(&self, generation: u32, point: Point) -> Result<Plan, ReadError> {
+        let headers = Headers::few(self.store.as_ref(), self.header.log_id);
+        drive(Reader::end_only(generation, point), headers).await
+    }
 }
 
 async fn drive(mut reader: Reader, mut headers: Headers<'_>) -> Result<Plan, ReadError> {
