@@ -40,6 +40,7 @@ pub(super) struct Requests {
 }
 
 /// A chunk that is to be created.
+#[allow(clippy::large_enum_variant, reason = "there are few of them at a time")]
 pub(super) enum Body {
     /// The bytes of the log, behind room for a header.
     Raw(Buffer),

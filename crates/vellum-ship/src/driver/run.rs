@@ -66,6 +66,7 @@ enum Next {
 }
 
 /// What has come to its end.
+#[allow(clippy::large_enum_variant, reason = "there are few of them at a time")]
 enum Done {
     Cut(u64, Cut),
     Answer(Point, Answer, Option<Body>),

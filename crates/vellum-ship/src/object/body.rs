@@ -220,22 +220,26 @@ fn mark(bytes: &[u8]) -> Mark {
 /// chain of a merged object are verified. A body that unpacks to more than the header's range is
 /// refused before more than that is held. Nothing is known of the object's place: the caller
 /// compares `header.key()` and `header.before` with what it expects.
-pub fn open(object: &[u8]) -> Result<(Header, Vec<u8>), BadObject> {
+///
+/// What is not compressed is not copied.
+pub fn open(object: &Bytes) -> Result<(Header, Bytes), BadObject> {
     let header = Header::decode(object)?;
     let is_whole = (object.len() - HEADER_BYTES) as u64 == header.stored_bytes;
     if !is_whole {
         return Err(BadObject::Short);
     }
     match header.kind {
-        Kind::Chunk => Ok((header, unpacked(&header, &object[HEADER_BYTES..], CHUNK_BYTES_MAX)?)),
+        Kind::Chunk => {
+            Ok((header, unpacked(&header, object.slice(HEADER_BYTES..), CHUNK_BYTES_MAX)?))
+        }
         Kind::Merged => open_merged(header, object),
-        _ => Ok((header, Vec::new())),
+        _ => Ok((header, Bytes::new())),
     }
 }
 
-fn open_merged(header: Header, object: &[u8]) -> Result<(Header, Vec<u8>), BadObject> {
+fn open_merged(header: Header, object: &Bytes) -> Result<(Header, Bytes), BadObject> {
     let marks = marks(&header, object)?;
-    let body = &object[HEADER_BYTES + marks.len() * MARK_BYTES..];
+    let body = object.slice(HEADER_BYTES + marks.len() * MARK_BYTES..);
     let raw = unpacked(&header, body, MERGED_BYTES_MAX)?;
     let mut chain = header.before;
     let mut start = header.start;
@@ -253,14 +257,14 @@ fn open_merged(header: Header, object: &[u8]) -> Result<(Header, Vec<u8>), BadOb
     Ok((header, raw))
 }
 
-fn unpacked(header: &Header, body: &[u8], most: u64) -> Result<Vec<u8>, BadObject> {
+fn unpacked(header: &Header, body: Bytes, most: u64) -> Result<Bytes, BadObject> {
     let want = header.raw_bytes;
     if want > most {
         return Err(BadObject::TooLarge);
     }
     let raw = match header.zstd {
-        true => decompressed(body, want)?,
-        false => body.to_vec(),
+        true => decompressed(&body, want)?.into(),
+        false => body,
     };
     match raw.len() as u64 == want && hash(&raw) == header.content {
         true => Ok(raw),

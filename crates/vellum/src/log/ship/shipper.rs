@@ -154,7 +154,7 @@ impl Shipper {
     ///
     /// # Cost
     ///
-    /// Each byte of a framed log is read from the page cache twice: to verify it, and into `buf`.
+    /// Each byte is read from the page cache once, those of records longer than a mebibyte twice.
     /// Read in order: to start inside of a record, the one it belongs to is looked for.
     pub fn read(&self, from: Lsn, buf: &mut [u8]) -> Result<Piece> {
         self.check_mine()?;
