@@ -239,3 +239,124 @@ fn a_log_whose_bytes_are_gone_is_not_merged_and_ships_on() {
     assert_eq!(stored.stdout.iter().filter(|byte| **byte == b'\n').count(), 200);
     assert_eq!(place.merged(), []);
 }
+
+/// Makes the generation begin so long ago, as if the machine had run since.
+fn age(place: &Place, seconds: u64) {
+    let file = place.path("log/ship");
+    let mut state: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let since = state["upkeep"]["since"].as_u64().unwrap() - seconds;
+    state["upkeep"]["since"] = since.into();
+    state["upkeep"]["looked"] = 0.into();
+    fs::write(&file, state.to_string()).unwrap();
+}
+
+fn generations(place: &Place) -> u32 {
+    place.keys().iter().map(Key::generation).max().unwrap() + 1
+}
+
+fn of(keys: &BTreeSet<Key>, generation: u32) -> usize {
+    keys.iter().filter(|key| key.generation() == generation).count()
+}
+
+#[test]
+fn a_generation_ends_after_a_day_in_which_something_was_shipped() {
+    let place = Place::new();
+    let log = small(&place, Layout::Framed);
+    append(&log, 0);
+    log.sync().unwrap();
+    good(place.ship(&[]));
+    assert_eq!(generations(&place), 1);
+    age(&place, 86_400);
+    good(place.ship(&["--roll", "0s"]));
+    assert_eq!(generations(&place), 1, "not if nobody wants it");
+    good(place.ship(&[]));
+    assert!(place.path("store/g00000000/t").exists());
+    append(&log, 1);
+    log.sync().unwrap();
+    good(place.ship(&[]));
+    assert_eq!(generations(&place), 2);
+    for _ in 0..3 {
+        age(&place, 86_400);
+        good(place.ship(&[]));
+    }
+    append(&log, 2);
+    log.sync().unwrap();
+    good(place.ship(&[]));
+    assert_eq!(generations(&place), 3, "an idle log begins no generation");
+    assert_eq!(place.restored("copy"), records_of(&log));
+}
+
+/// A text log can be restored from where a file begins, and from nowhere else.
+#[test]
+fn a_text_log_begins_a_generation_with_a_file() {
+    let place = Place::new();
+    let log = small(&place, Layout::Text);
+    append(&log, 0);
+    log.sync().unwrap();
+    good(place.ship(&[]));
+    age(&place, 86_400);
+    append(&log, 1);
+    log.sync().unwrap();
+    good(place.ship(&[]));
+    assert_eq!(generations(&place), 1, "not amid a file");
+    log.rotate().unwrap();
+    append(&log, 2);
+    log.sync().unwrap();
+    good(place.ship(&["--retain", "0s"]));
+    append(&log, 3);
+    log.sync().unwrap();
+    good(place.ship(&["--retain", "0s"]));
+    age(&place, 0);
+    good(place.ship(&["--retain", "0s"]));
+    assert_eq!(generations(&place), 2);
+    assert_eq!(of(&place.keys(), 0), 2, "seal and marker: {:?}", place.keys());
+    assert_eq!(place.restored("copy"), records_of(&log)[2..]);
+}
+
+/// Ships some records in each of so many generations. Returns how many records each has.
+fn days(place: &Place, log: &Log, count: usize, options: &[&str]) {
+    for day in 0..count {
+        let running = place.run(&[]);
+        commit(log, day * 40..(day + 1) * 40);
+        drop(running);
+        age(place, 86_400);
+        good(place.ship(options));
+    }
+    append(log, count * 40);
+    log.sync().unwrap();
+    good(place.ship(options));
+}
+
+#[test]
+fn old_generations_are_deleted_by_their_bytes_and_chunks_that_were_merged() {
+    let place = Place::new();
+    let log = small(&place, Layout::Framed);
+    days(&place, &log, 6, &[]);
+    assert_eq!(generations(&place), 7);
+    let all = records_of(&log);
+    let one = |generation| {
+        let dir = place.path(&format!("store/g{generation:08x}/t"));
+        let sizes = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().metadata().unwrap());
+        sizes.map(|meta| meta.len()).sum::<u64>()
+    };
+    let before = place.keys();
+    let mut dry = place.command("ship", &["--dry-run", "--retain", "1B"]);
+    let dry = dry.arg(place.path("log")).arg(place.url()).stdout(Stdio::piped()).output().unwrap();
+    assert!(String::from_utf8_lossy(&dry.stdout).contains("would be deleted, 5 generations"));
+    assert_eq!(place.keys(), before);
+    // The newest two are more than this.
+    let retain = format!("{}B", one(5) / 4 + 1);
+    age(&place, 0);
+    good(place.ship(&["--retain", "1GiB"]));
+    let kept = place.keys();
+    assert!(before.iter().any(|key| !kept.contains(key)), "merged chunks are deleted");
+    assert_eq!(place.restored("copy"), all);
+    age(&place, 0);
+    good(place.ship(&["--retain", &retain]));
+    let left = place.keys();
+    assert_eq!(of(&left, 0), 2, "{left:?}");
+    assert!(of(&left, 5) > 2);
+    let kept = place.restored("copy");
+    assert_eq!(kept, all[all.len() - kept.len()..]);
+    assert!(kept.len() >= 41 && kept.len() < all.len());
+}

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use tokio::task::spawn_blocking;
-use vellum::{LogShape, Lsn, ShipCounters, ShipFault, ShipStatus, Shipper};
+use vellum::{Layout, LogShape, Lsn, ShipCounters, ShipFault, ShipStatus, Shipper};
 
 use super::ShipError;
 use super::local;
@@ -29,6 +29,7 @@ pub(super) struct Requests {
     pub(super) log_id: [u8; 16],
     /// The capacity of a segment.
     pub(super) segment_bytes: u64,
+    pub(super) is_text: bool,
     /// Whether to give up after a while.
     pub(super) is_once: bool,
     /// For the bytes of chunks.
@@ -91,7 +92,8 @@ impl Requests {
         let spare = Arc::new(Mutex::new(pool.take().await));
         let (shipper, has_gap) = (Arc::new(shipper), AtomicBool::new(false));
         let (log_id, segment_bytes) = (shape.log_id().to_bytes(), shape.segment_capacity_bytes());
-        Requests { store, shipper, log_id, segment_bytes, is_once, pool, spare, has_gap }
+        let is_text = shape.layout() == Layout::Text;
+        Requests { store, shipper, log_id, segment_bytes, is_text, is_once, pool, spare, has_gap }
     }
 
     /// Does one thing. `body` is the chunk that is to be created.

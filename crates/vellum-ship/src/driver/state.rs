@@ -17,6 +17,8 @@ use crate::object::{FileMark, Hash, Link};
 const NAME: &str = "ship";
 /// Nanoseconds.
 const SECOND: u64 = 1_000_000_000;
+/// Seconds.
+const HOUR: u64 = 3600;
 
 /// What is stored. Hashes and the nonces are hexadecimal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -47,6 +49,8 @@ pub(super) struct Upkeep {
     merge: Option<StoredPoint>,
     /// How many they are.
     unmerged: u64,
+    /// When old generations were looked for last, in seconds since 1970.
+    looked: u64,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -144,7 +148,7 @@ impl State {
     fn begin_upkeep(&mut self, saved: &Saved, merge: Option<Point>) {
         let (generation, since, begin) = (saved.generation, now() / SECOND, saved.point.lsn);
         let merge = merge.map(stored_point);
-        self.upkeep = Some(Upkeep { generation, since, begin, merge, unmerged: 0 });
+        self.upkeep = Some(Upkeep { generation, since, begin, merge, unmerged: 0, looked: 0 });
     }
 
     /// Makes up for a file that does not know the generation. Of a clock that was put back, the
@@ -161,6 +165,16 @@ impl State {
     pub(super) fn age(&self) -> Duration {
         let since = self.upkeep.as_ref().map_or(u64::MAX, |upkeep| upkeep.since);
         Duration::from_secs((now() / SECOND).saturating_sub(since))
+    }
+
+    /// Whether old generations are to be looked for, which is then noted: each hour, and after a
+    /// generation was begun.
+    pub(super) fn is_retention_due(&mut self) -> bool {
+        let Some(upkeep) = &mut self.upkeep else { return false };
+        let now = now() / SECOND;
+        let is_due = now.abs_diff(upkeep.looked) >= HOUR;
+        upkeep.looked = if is_due { now } else { upkeep.looked };
+        is_due
     }
 
     /// The first position of the generation.

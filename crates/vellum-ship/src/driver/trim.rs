@@ -247,7 +247,8 @@ async fn delete_all(store: &dyn Store, keys: &[Key]) -> Result<(), ShipError> {
     for key in &keys[..first] {
         store.delete(&key.to_string()).await?;
     }
-    let rest = stream::iter(&keys[first..]).map(async |key| store.delete(&key.to_string()).await);
+    let names: Vec<String> = keys[first..].iter().map(ToString::to_string).collect();
+    let rest = stream::iter(names).map(|name| async move { store.delete(&name).await });
     Ok(rest.buffer_unordered(JOBS).try_collect::<()>().await?)
 }
 

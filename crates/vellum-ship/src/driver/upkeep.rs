@@ -8,7 +8,8 @@ use vellum::Shipper;
 use super::ShipError;
 use super::local;
 use super::requests::{Body, Requests, blocking, now};
-use crate::decide::{Answer, Ask, Merger, Point, Span, Stop};
+use super::trim::{Retention, Trimmed};
+use crate::decide::{Answer, Ask, Merger, Point, Retain, Span, Stop};
 use crate::object::{self, Built, Header, Key, hash};
 
 /// What has come to its end.
@@ -17,6 +18,8 @@ pub(super) enum Kept {
     Saw(Option<Header>),
     /// A merged object was made, or cannot be made.
     Merged,
+    /// Old generations were deleted, or that failed and is tried again later.
+    Retained(Option<Retention>, Result<Trimmed, ShipError>),
 }
 
 pub(super) type Keeping = BoxFuture<'static, Result<Kept, ShipError>>;
@@ -25,11 +28,44 @@ pub(super) type Keeping = BoxFuture<'static, Result<Kept, ShipError>>;
 pub(super) struct Upkeep {
     merger: Merger,
     is_working: bool,
+    retention: Option<Retention>,
+    note: fn(&str),
 }
 
 impl Upkeep {
-    pub(super) fn new(merger: Merger) -> Upkeep {
-        Upkeep { merger, is_working: false }
+    pub(super) fn new(merger: Merger, note: fn(&str)) -> Upkeep {
+        Upkeep { merger, is_working: false, retention: None, note }
+    }
+
+    /// Merges what is shipped in another generation.
+    pub(super) fn merge_with(&mut self, merger: Merger) {
+        self.merger = merger;
+    }
+
+    /// Deletes what the owner of a generation does not retain.
+    pub(super) fn retain(
+        &mut self,
+        requests: &Arc<Requests>,
+        generation: u32,
+        retain: Retain,
+    ) -> Keeping {
+        self.is_working = true;
+        let (requests, known) = (Arc::clone(requests), self.retention.take());
+        Box::pin(async move {
+            let mut known = match known {
+                Some(known) => known,
+                None => match Retention::open(Arc::clone(&requests.store), false).await {
+                    Ok(opened) => opened,
+                    Err(error) => return Ok(Kept::Retained(None, Err(error))),
+                },
+            };
+            let outcome = known.pass(generation, retain).await;
+            Ok(Kept::Retained(Some(known), outcome))
+        })
+    }
+
+    pub(super) fn is_working(&self) -> bool {
+        self.is_working
     }
 
     /// A chunk was created here.
@@ -71,8 +107,21 @@ impl Upkeep {
         match kept {
             Kept::Saw(header) => self.merger.saw(header),
             Kept::Merged => self.merger.done(),
+            Kept::Retained(retention, outcome) => {
+                self.retention = retention;
+                match outcome {
+                    Ok(Trimmed { objects: 0, .. }) => {}
+                    Ok(trimmed) => (self.note)(&told(trimmed)),
+                    Err(error) => (self.note)(&format!("old generations stay for now: {error}")),
+                }
+            }
         }
     }
+}
+
+fn told(trimmed: Trimmed) -> String {
+    let Trimmed { objects, generations } = trimmed;
+    format!("deleted {objects} objects that are not retained, {generations} generations wholly")
 }
 
 async fn look(requests: Arc<Requests>, key: Key) -> Result<Kept, ShipError> {
