@@ -99,6 +99,11 @@ impl Place {
         self.keys().iter().filter_map(range).collect()
     }
 
+    fn copy(&self, from: &str, to: &str) {
+        let done = Command::new("cp").arg("-a").arg(self.path(from)).arg(self.path(to)).status();
+        assert!(done.unwrap().success());
+    }
+
     fn delete(&self, keys: impl IntoIterator<Item = Key>) {
         for key in keys {
             fs::remove_file(self.path("store").join(key.to_string())).unwrap();
@@ -359,4 +364,114 @@ fn old_generations_are_deleted_by_their_bytes_and_chunks_that_were_merged() {
     let kept = place.restored("copy");
     assert_eq!(kept, all[all.len() - kept.len()..]);
     assert!(kept.len() >= 41 && kept.len() < all.len());
+}
+
+/// What is not understood is not touched: Kafka's tiering deleted what it did not know
+/// (KAFKA-20732).
+#[test]
+fn nothing_is_deleted_from_a_store_that_is_not_understood() {
+    let place = Place::new();
+    let log = small(&place, Layout::Framed);
+    days(&place, &log, 4, &[]);
+    let store = place.path("store");
+    let keys = place.keys();
+    let seal = *keys.iter().rfind(|key| key.generation() == 2 && is_link(key)).unwrap();
+    let first = *keys.iter().find(|key| key.generation() == 1 && is_link(key)).unwrap();
+    let bytes_of = |key: Key| fs::read(store.join(key.to_string())).unwrap();
+    let closed = |generation| store.join(Key::Closed(generation).to_string());
+    let spoil: [(&str, &dyn Fn()); 6] = [
+        ("a seal is missing", &|| place.delete([seal])),
+        ("chunks are missing", &|| {
+            let of_first = |key: &&Key| key.generation() == 1 && key != &&first;
+            place.delete(keys.iter().filter(of_first).copied());
+        }),
+        ("a marker is a seal", &|| fs::write(closed(1), bytes_of(seal)).unwrap()),
+        ("a marker is cut short", &|| fs::write(closed(0), b"VELLUMSH").unwrap()),
+        ("a marker is empty", &|| fs::write(closed(2), b"").unwrap()),
+        ("the object `log` is missing", &|| fs::remove_file(store.join("log")).unwrap()),
+    ];
+    for (what, spoil) in spoil {
+        place.copy("store", "good");
+        spoil();
+        let before = place.keys();
+        age(&place, 0);
+        // Shipping itself goes on, but without the object `log`.
+        let shipped = place.ship(&["--retain", "0s"]);
+        let said = text(&shipped);
+        assert!(said.contains("stay for now") || !shipped.status.success(), "{what}: {said}");
+        let trimmed = place.command("trim", &["--retain", "0s"]).arg(place.url()).output().unwrap();
+        assert!(!trimmed.status.success(), "{what}");
+        let after = place.keys();
+        assert!(before.is_subset(&after), "{what}: {:?}", before.difference(&after));
+        fs::remove_dir_all(&store).unwrap();
+        fs::rename(place.path("good"), &store).unwrap();
+    }
+    age(&place, 0);
+    good(place.ship(&["--retain", "0s"]));
+    assert!(place.keys().len() < keys.len(), "and it is deleted where all is well");
+    place.verify();
+}
+
+fn is_link(key: &&Key) -> bool {
+    matches!(key, Key::Link { .. })
+}
+
+/// The shipper ended in the middle of a record that is longer than a chunk, and its file is lost.
+#[test]
+fn a_generation_that_begins_amid_a_record_keeps_the_one_before() {
+    let place = Place::new();
+    let log = Options::new().open(place.path("log")).unwrap();
+    log.append(b"before").unwrap();
+    let long: Vec<u8> = (0..20_u32 << 20).map(|index| (index * 7 >> 3) as u8).collect();
+    log.append(&long).unwrap();
+    log.sync().unwrap();
+    good(place.ship(&[]));
+    let keys = place.keys();
+    let links: Vec<Key> = keys.iter().filter(is_link).copied().collect();
+    assert!(links.len() >= 3, "{links:?}");
+    place.delete(links[2..].iter().copied());
+    fs::remove_file(place.path("log/ship")).unwrap();
+    good(place.ship(&["--take-over"]));
+    log.append(b"after").unwrap();
+    log.sync().unwrap();
+    good(place.ship(&[]));
+    let trim = || {
+        good(place.command("trim", &["--retain", "0s"]).arg(place.url()).output().unwrap());
+        place.restored("copy")
+    };
+    assert!(trim() == records_of(&log), "nothing can go before the long record is whole");
+    age(&place, 86_400);
+    good(place.ship(&[]));
+    log.append(b"next").unwrap();
+    log.sync().unwrap();
+    good(place.ship(&[]));
+    assert_eq!(generations(&place), 3);
+    assert_eq!(trim(), [b"next"], "both go with the next one");
+}
+
+#[test]
+fn a_shipper_that_is_killed_while_it_merges_rolls_and_deletes_leaves_a_log() {
+    let kills = std::env::var("VELLUM_SHIP_KILLS").ok().and_then(|text| text.parse().ok());
+    for layout in [Layout::Framed, Layout::Text] {
+        let place = Place::new();
+        let log = small(&place, layout);
+        let mut done = 0;
+        for kill in 0..kills.unwrap_or(12) {
+            let running = place.run(&["--retain", "3000B"]);
+            let more = kill * 7 % 40 + 1;
+            commit(&log, done..done + more);
+            done += more;
+            drop(running);
+            let all = records_of(&log);
+            let kept = place.restored("copy");
+            assert!(!kept.is_empty() && kept == all[all.len() - kept.len()..], "kill {kill}");
+            if kill % 3 == 1 {
+                age(&place, 86_400);
+                let _ = log.rotate();
+            }
+        }
+        assert!(generations(&place) > 2, "{layout:?}");
+        assert!(place.restored("copy").len() < done, "{layout:?}: old ones were deleted");
+        place.verify();
+    }
 }

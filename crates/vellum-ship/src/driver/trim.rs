@@ -39,7 +39,8 @@ pub async fn trim(
     is_dry: bool,
 ) -> Result<Trimmed, ShipError> {
     let mut retention = Retention::open(store, is_dry).await?;
-    retention.learn().await?;
+    let newest = retention.learn().await?;
+    retention.check_newest(newest).await?;
     let retain = u64::try_from(retain.as_nanos()).unwrap_or(u64::MAX);
     let until = now().saturating_sub(retain);
     let old = retention.ends.iter().take_while(|end| end.seal.time <= until).count();
@@ -55,6 +56,7 @@ pub async fn trim(
 pub async fn would_delete(store: Arc<dyn Store>, retain: Retain) -> Result<Trimmed, ShipError> {
     let mut retention = Retention::open(store, true).await?;
     let newest = retention.learn().await?;
+    retention.check_newest(newest).await?;
     retention.pass(newest, retain).await
 }
 
@@ -99,8 +101,8 @@ impl Retention {
     }
 
     /// Deletes what the owner of `generation` does not retain: old generations, and the chunks of
-    /// others that are in merged objects too. If it is not the newest one, another shipper has
-    /// taken over, and nothing is deleted.
+    /// others that are in merged objects too. If the objects do not lead to it, nothing is deleted:
+    /// another shipper has taken over, or objects are missing.
     pub(super) async fn pass(
         &mut self,
         generation: u32,
@@ -108,7 +110,7 @@ impl Retention {
     ) -> Result<Trimmed, ShipError> {
         let mut trimmed = Trimmed::default();
         if self.learn().await? != generation {
-            return Ok(trimmed);
+            return Err(ShipError::Unclear);
         }
         for index in 0..self.ends.len() {
             if self.ends[index].bytes.is_none() {
@@ -136,6 +138,16 @@ impl Retention {
             self.ends.push(End { seal, stored, bytes: None, is_gone: false });
         }
         Ok(plan.generation)
+    }
+
+    /// Refuses a store that has a later generation than the one that its objects lead to.
+    async fn check_newest(&self, newest: u32) -> Result<(), ShipError> {
+        let folders = self.store().folders("").await?;
+        let markers = folders.iter().filter_map(|name| object::parse(&format!("{name}/closed")));
+        match markers.into_iter().all(|marker| marker.generation() <= newest) {
+            true => Ok(()),
+            false => Err(ShipError::Unclear),
+        }
     }
 
     /// Deletes the oldest `count` generations. The newest of them goes first: with its end all of
