@@ -7,7 +7,10 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 use vellum::{Durability, Layout, Log, Lsn, Options};
-use vellum_ship::object::{Key, parse};
+use vellum_ship::decide::{Keep, Point, deletable};
+use vellum_ship::object::{Header, Key, parse};
+use vellum_ship::read::Remote;
+use vellum_ship::store;
 
 const SHIP: &str = env!("CARGO_BIN_EXE_vellum-ship");
 
@@ -449,6 +452,12 @@ fn a_generation_that_begins_amid_a_record_keeps_the_one_before() {
     assert_eq!(trim(), [b"next"], "both go with the next one");
 }
 
+/// Until so many objects have come or gone; or nothing more happens.
+fn wait_for_changes(place: &Place, before: &BTreeSet<Key>, changes: usize) {
+    let differ = || place.keys().symmetric_difference(before).count() >= changes;
+    (0..300).find(|_| differ());
+}
+
 #[test]
 fn a_shipper_that_is_killed_while_it_merges_rolls_and_deletes_leaves_a_log() {
     let kills = std::env::var("VELLUM_SHIP_KILLS").ok().and_then(|text| text.parse().ok());
@@ -457,10 +466,17 @@ fn a_shipper_that_is_killed_while_it_merges_rolls_and_deletes_leaves_a_log() {
         let log = small(&place, layout);
         let mut done = 0;
         for kill in 0..kills.unwrap_or(12) {
+            let before = place.keys();
             let running = place.run(&["--retain", "3000B"]);
-            let more = kill * 7 % 40 + 1;
-            commit(&log, done..done + more);
-            done += more;
+            match kill % 3 {
+                // A generation begins, and others are deleted.
+                2 => wait_for_changes(&place, &before, kill / 3 * 5 % 23 + 1),
+                _ => {
+                    let more = kill * 7 % 40 + 1;
+                    commit(&log, done..done + more);
+                    done += more;
+                }
+            }
             drop(running);
             let all = records_of(&log);
             let kept = place.restored("copy");
@@ -474,4 +490,28 @@ fn a_shipper_that_is_killed_while_it_merges_rolls_and_deletes_leaves_a_log() {
         assert!(place.restored("copy").len() < done, "{layout:?}: old ones were deleted");
         place.verify();
     }
+}
+
+/// Whoever reads while a generation is deleted begins with what there was, or with the next one.
+#[tokio::test]
+async fn a_generation_that_is_deleted_goes_out_of_sight_at_once() {
+    let place = Place::new();
+    let log = small(&place, Layout::Framed);
+    days(&place, &log, 3, &[]);
+    let open = || Remote::open(store::open(&place.url()).unwrap());
+    let whole = open().await.unwrap().plan().await.unwrap();
+    age(&place, 0);
+    good(place.ship(&["--retain", "1GiB"]));
+    let marker = fs::read(place.path("store").join(Key::Closed(1).to_string())).unwrap();
+    let marker = Header::decode(&marker).unwrap();
+    let end = Point { lsn: marker.start, chain: marker.before };
+    let keys: Vec<Key> = place.keys().into_iter().collect();
+    let mut begins = vec![whole.begin];
+    for key in deletable(1, end, &keys, Keep::Nothing) {
+        place.delete([key]);
+        begins.push(open().await.unwrap().plan().await.unwrap().begin);
+    }
+    assert!(begins.len() > 5, "{begins:?}");
+    begins.dedup();
+    assert_eq!(begins, [whole.begin, whole.seals[1].fork]);
 }

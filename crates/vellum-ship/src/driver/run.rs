@@ -52,6 +52,8 @@ pub struct Shipping {
     /// The position that is stored.
     stored: u64,
     is_storing: bool,
+    /// Something else than the position is to be stored.
+    is_changed: bool,
     /// Who waits until what is now known is stored.
     saves: Vec<Point>,
     waiter: Option<JoinHandle<()>>,
@@ -117,6 +119,7 @@ impl Shipping {
             told: None,
             stored: saved.point.lsn,
             is_storing: false,
+            is_changed: false,
             saves: Vec::new(),
             waiter: None,
             upkeep,
@@ -299,7 +302,10 @@ impl Shipping {
                 self.stored = lsn;
                 saves.into_iter().for_each(|at| self.owner.answer(at, Answer::Saved));
             }
-            Done::Kept(kept) => self.upkeep.take(kept),
+            Done::Kept(kept) => {
+                self.is_changed |= !matches!(kept, Kept::Saw(_));
+                self.upkeep.take(kept);
+            }
             Done::Rolled(rolled) => self.go_on(*rolled),
         }
     }
@@ -328,10 +334,10 @@ impl Shipping {
         let saved = self.owner.saved();
         let lsn = saved.point.lsn;
         let is_further = lsn != self.stored;
-        if self.is_storing || !is_further && self.saves.is_empty() {
+        if self.is_storing || !is_further && self.saves.is_empty() && !self.is_changed {
             return None;
         }
-        self.is_storing = true;
+        (self.is_storing, self.is_changed) = (true, false);
         self.state.set_saved(&saved);
         self.state.set_merge(self.upkeep.merge_from());
         let (state, dir) = (self.state.clone(), self.dir.clone());

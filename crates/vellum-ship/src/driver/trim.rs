@@ -39,8 +39,7 @@ pub async fn trim(
     is_dry: bool,
 ) -> Result<Trimmed, ShipError> {
     let mut retention = Retention::open(store, is_dry).await?;
-    let newest = retention.learn().await?;
-    retention.check_newest(newest).await?;
+    retention.learn_all().await?;
     let retain = u64::try_from(retain.as_nanos()).unwrap_or(u64::MAX);
     let until = now().saturating_sub(retain);
     let old = retention.ends.iter().take_while(|end| end.seal.time <= until).count();
@@ -55,8 +54,7 @@ pub async fn trim(
 /// What the store returns.
 pub async fn would_delete(store: Arc<dyn Store>, retain: Retain) -> Result<Trimmed, ShipError> {
     let mut retention = Retention::open(store, true).await?;
-    let newest = retention.learn().await?;
-    retention.check_newest(newest).await?;
+    let newest = retention.learn_all().await?;
     retention.pass(newest, retain).await
 }
 
@@ -109,7 +107,7 @@ impl Retention {
         retain: Retain,
     ) -> Result<Trimmed, ShipError> {
         let mut trimmed = Trimmed::default();
-        if self.learn().await? != generation {
+        if self.learn(generation).await? != generation {
             return Err(ShipError::Unclear);
         }
         for index in 0..self.ends.len() {
@@ -125,11 +123,11 @@ impl Retention {
         Ok(trimmed)
     }
 
-    /// Finds the generations that have ended since the last time. Returns the newest one.
-    async fn learn(&mut self) -> Result<u32, ShipError> {
+    /// Finds the generations before `last` that are not known. Returns the one they lead to.
+    async fn learn(&mut self, last: u32) -> Result<u32, ShipError> {
         let first = (0, self.remote.from());
         let (generation, from) = self.ends.last().map_or(first, End::next);
-        let plan = self.remote.seals_from(generation, from).await?;
+        let plan = self.remote.seals_before(last, generation, from).await?;
         for seal in plan.seals {
             let key = seal.key().expect("a seal has a name").to_string();
             let meta = self.store().head(&key).await?.ok_or(Trouble::Unstable)?;
@@ -140,12 +138,13 @@ impl Retention {
         Ok(plan.generation)
     }
 
-    /// Refuses a store that has a later generation than the one that its objects lead to.
-    async fn check_newest(&self, newest: u32) -> Result<(), ShipError> {
+    /// Finds all generations. Refuses a store that has a later one than its objects lead to.
+    async fn learn_all(&mut self) -> Result<u32, ShipError> {
+        let newest = self.learn(u32::MAX).await?;
         let folders = self.store().folders("").await?;
         let markers = folders.iter().filter_map(|name| object::parse(&format!("{name}/closed")));
         match markers.into_iter().all(|marker| marker.generation() <= newest) {
-            true => Ok(()),
+            true => Ok(newest),
             false => Err(ShipError::Unclear),
         }
     }

@@ -70,10 +70,16 @@ impl Remote {
         drive(Reader::new(generation, point), headers).await
     }
 
-    /// Finds the seals behind a point on the chain, and the newest generation, with few requests.
-    pub async fn seals_from(&self, generation: u32, point: Point) -> Result<Plan, ReadError> {
+    /// Finds the seals between a point on the chain and the generation `last`, with few requests.
+    /// If the plan's generation is an earlier one, the objects do not lead there.
+    pub async fn seals_before(
+        &self,
+        last: u32,
+        generation: u32,
+        point: Point,
+    ) -> Result<Plan, ReadError> {
         let headers = Headers::few(self.store.as_ref(), self.header.log_id);
-        drive(Reader::end_only(generation, point), headers).await
+        drive(Reader::seals_before(last, generation, point), headers).await
     }
 }
 
