@@ -497,7 +497,16 @@ fn a_shipper_that_is_killed_while_it_merges_rolls_and_deletes_leaves_a_log() {
 async fn a_generation_that_is_deleted_goes_out_of_sight_at_once() {
     let place = Place::new();
     let log = small(&place, Layout::Framed);
-    days(&place, &log, 3, &[]);
+    days(&place, &log, 1, &[]);
+    let running = place.run(&[]);
+    commit(&log, 100..260);
+    drop(running);
+    age(&place, 86_400);
+    good(place.ship(&[]));
+    append(&log, 300);
+    log.sync().unwrap();
+    good(place.ship(&[]));
+    assert!(place.merged().len() > 4);
     let open = || Remote::open(store::open(&place.url()).unwrap());
     let whole = open().await.unwrap().plan().await.unwrap();
     age(&place, 0);

@@ -280,7 +280,7 @@ mod tests {
         let link = |header: &Header| Link { content: Hash::default(), ..header.link() };
         chunks[10] = Header::draft(Kind::Gap, 0, chunks[10].before, link(&chunks[10]));
         let at = Point { lsn: chunks[10].end, chain: chunks[10].after };
-        chunks.splice(11.., chain(at, 1 << 20, 20));
+        chunks.splice(11.., chain(at, 1 << 20 >> 1, 20));
         let all = merged(Merger::new(0, begin(), CAPACITY), &chunks);
         assert_eq!(all[0], (CAPACITY, chunks[10].start));
         assert_eq!(all[1].0, chunks[10].end);
