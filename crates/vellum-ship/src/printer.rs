@@ -63,8 +63,13 @@ impl Printer {
     }
 
     /// Prints a record that was kept.
-    pub(crate) fn print_owned(&mut self, record: &OwnedRecord) -> Result<()> {
-        self.put(None, record.lsn.get(), record.next_lsn.get(), &record.payload)
+    pub(crate) fn print_owned(&mut self, log: Option<&str>, record: &OwnedRecord) -> Result<()> {
+        self.put(log, record.lsn.get(), record.next_lsn.get(), &record.payload)
+    }
+
+    /// The records that follow are of a log with this layout.
+    pub(crate) fn set_layout(&mut self, layout: Layout) {
+        self.is_text = layout == Layout::Text;
     }
 
     fn put(&mut self, log: Option<&str>, lsn: u64, next_lsn: u64, payload: &[u8]) -> Result<()> {

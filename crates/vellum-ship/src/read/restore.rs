@@ -13,7 +13,7 @@ use crate::decide::{Piece, Plan};
 use crate::object::{Hash, Header, Kind};
 
 /// Pieces that wait for the writer.
-const WAITING: usize = 2;
+const WAITING: usize = 1;
 
 /// What to restore, and how.
 #[derive(Clone, Copy, Debug)]
