@@ -16,7 +16,7 @@ use super::requests::{Body, Requests, blocking};
 use super::roll::{Roll, roll};
 use super::start::{ShipOptions, note_stop};
 use super::state::State;
-use super::upkeep::{Kept, Upkeep};
+use super::upkeep::{KeepOptions, Kept, Upkeep};
 use crate::decide::{Answer, Ask, Merger, Owner, Point, Saved};
 
 /// How often the loop looks around where nothing wakes it.
@@ -58,6 +58,7 @@ pub struct Shipping {
     saves: Vec<Point>,
     waiter: Option<JoinHandle<()>>,
     upkeep: Upkeep,
+    keep: KeepOptions,
     roll: Roll,
     /// Where a generation was found not to be able to begin.
     not_here: u64,
@@ -104,7 +105,7 @@ impl Shipping {
         }
         let has_gaps = options.max_unshipped.is_some();
         let owner = Owner::new(saved, options.in_flight, has_gaps);
-        let upkeep = Upkeep::new(merger(&state, saved, requests.segment_bytes), options.note);
+        let upkeep = Upkeep::new(merger(&state, saved, requests.segment_bytes));
         Ok(Shipping {
             dir,
             requests: Arc::new(requests),
@@ -123,9 +124,15 @@ impl Shipping {
             saves: Vec::new(),
             waiter: None,
             upkeep,
+            keep: KeepOptions::default(),
             roll: Roll::Not,
             not_here: 0,
         })
+    }
+
+    /// Begins generations, and deletes old ones.
+    pub fn keep(&mut self, keep: KeepOptions) {
+        self.keep = keep;
     }
 
     /// Ships until `stop` is ready and what is in flight has landed; with
@@ -304,7 +311,7 @@ impl Shipping {
             }
             Done::Kept(kept) => {
                 self.is_changed |= !matches!(kept, Kept::Saw(_));
-                self.upkeep.take(kept);
+                self.upkeep.take(kept, self.keep.note);
             }
             Done::Rolled(rolled) => self.go_on(*rolled),
         }
@@ -357,7 +364,7 @@ impl Shipping {
         if self.roll != Roll::Not || self.upkeep.is_working() {
             return None;
         }
-        if let Some(retain) = self.options.retain.filter(|_| self.state.is_retention_due()) {
+        if let Some(retain) = self.keep.retain.filter(|_| self.state.is_retention_due()) {
             let work = self.upkeep.retain(&self.requests, self.owner.generation(), retain);
             return Some(Box::pin(async { Ok(Done::Kept(work.await?)) }));
         }
@@ -398,7 +405,7 @@ impl Shipping {
 impl Shipping {
     /// When the time has come, what is in flight comes to its end, where a generation can begin.
     fn plan_roll(&mut self, is_stopping: bool) {
-        let is_due = !self.options.roll.is_zero() && self.state.age() >= self.options.roll;
+        let is_due = !self.keep.roll.is_zero() && self.state.age() >= self.keep.roll;
         let tip = self.owner.coming_start().filter(|tip| *tip > self.state.begin());
         let may_begin = tip.is_some_and(|tip| tip != self.not_here && self.begins_file(tip));
         match self.roll {
