@@ -1,5 +1,7 @@
 //! The loop of a shipper.
 
+mod keep;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,11 +15,11 @@ use vellum::Lsn;
 use super::ShipError;
 use super::local::{CHUNK_BYTES, Cut, cut};
 use super::requests::{Body, Requests, blocking};
-use super::roll::{Roll, roll};
+use super::roll::Roll;
 use super::start::{ShipOptions, note_stop};
 use super::state::State;
 use super::upkeep::{KeepOptions, Kept, Upkeep};
-use crate::decide::{Answer, Ask, Merger, Owner, Point, Saved};
+use crate::decide::{Answer, Ask, Owner, Point, Saved};
 
 /// How often the loop looks around where nothing wakes it.
 const LOOK: Duration = Duration::from_secs(1);
@@ -105,7 +107,7 @@ impl Shipping {
         }
         let has_gaps = options.max_unshipped.is_some();
         let owner = Owner::new(saved, options.in_flight, has_gaps);
-        let upkeep = Upkeep::new(merger(&state, saved, requests.segment_bytes));
+        let upkeep = Upkeep::new(keep::merger(&state, saved, requests.segment_bytes));
         Ok(Shipping {
             dir,
             requests: Arc::new(requests),
@@ -359,22 +361,6 @@ impl Shipping {
         Some(Box::pin(blocking(store)))
     }
 
-    /// Begins what is done beside shipping, while nobody waits.
-    fn keep_next(&mut self) -> Option<Work> {
-        if self.roll != Roll::Not || self.upkeep.is_working() {
-            return None;
-        }
-        if let Some(retain) = self.keep.retain.filter(|_| self.state.is_retention_due()) {
-            let work = self.upkeep.retain(&self.requests, self.owner.generation(), retain);
-            return Some(Box::pin(async { Ok(Done::Kept(work.await?)) }));
-        }
-        let (shipped, wanted) = (self.owner.shipped().lsn, self.requests.shipper.wanted().get());
-        let is_behind = self.durable.saturating_sub(shipped) >= CHUNK_BYTES as u64;
-        let is_busy = is_behind || wanted.min(self.durable) > shipped;
-        let work = self.upkeep.next(&self.requests, self.stored, is_busy)?;
-        Some(Box::pin(async { Ok(Done::Kept(work.await?)) }))
-    }
-
     /// Until there may be something to do.
     async fn pause(&mut self) {
         let next = self.owner.next_start().filter(|_| matches!(self.next, Next::Nothing));
@@ -398,62 +384,5 @@ impl Shipping {
             _ = waiter => self.waiter = None,
             () = tokio::time::sleep(rest.min(LOOK)) => {}
         }
-    }
-}
-
-/// Beginning the next generation.
-impl Shipping {
-    /// When the time has come, what is in flight comes to its end, where a generation can begin.
-    fn plan_roll(&mut self, is_stopping: bool) {
-        let is_due = !self.keep.roll.is_zero() && self.state.age() >= self.keep.roll;
-        let tip = self.owner.coming_start().filter(|tip| *tip > self.state.begin());
-        let may_begin = tip.is_some_and(|tip| tip != self.not_here && self.begins_file(tip));
-        match self.roll {
-            Roll::Not if is_due && may_begin && !is_stopping => self.roll = Roll::Draining,
-            Roll::Draining if is_stopping => self.roll = Roll::Not,
-            _ => {}
-        }
-    }
-
-    /// A text log can be restored from where a file begins, others from where a record does.
-    fn begins_file(&self, lsn: u64) -> bool {
-        !self.requests.is_text || lsn.is_multiple_of(self.requests.segment_bytes)
-    }
-
-    /// Begins the next generation, now that nothing is in flight.
-    fn roll_next(&mut self) -> Option<Work> {
-        if self.roll != Roll::Draining || !self.owner.is_idle() {
-            return None;
-        }
-        let saved = self.owner.saved();
-        let at = saved.point.lsn;
-        let is_told = self.told == Some(at) && self.stored == at;
-        let is_whole = self.requests.is_text || self.requests.shipper.whole().get() == at;
-        if !is_told || !is_whole {
-            (self.roll, self.not_here) = (Roll::Not, at);
-            return None;
-        }
-        self.roll = Roll::Rolling;
-        let work = roll(Arc::clone(&self.requests), self.dir.clone(), self.state.clone(), saved);
-        Some(Box::pin(async { Ok(Done::Rolled(Box::new(work.await?))) }))
-    }
-
-    /// Ships on in the next generation; in the old one, if it could not be ended.
-    fn go_on(&mut self, (state, saved): (State, Saved)) {
-        let has_gaps = self.options.max_unshipped.is_some();
-        self.owner = Owner::new(&saved, self.options.in_flight, has_gaps);
-        self.set_durable(self.durable);
-        self.requests.shipper.set_generation(u64::from(saved.generation));
-        self.upkeep.merge_with(merger(&state, &saved, self.requests.segment_bytes));
-        (self.roll, self.not_here) = (Roll::Not, saved.point.lsn);
-        self.state = state;
-    }
-}
-
-/// Gathers chunks from where the last shipper has stopped; if that is not known, from here on.
-fn merger(state: &State, saved: &Saved, segment_bytes: u64) -> Merger {
-    match state.merge() {
-        Some(at) => Merger::resume(saved.generation, at, segment_bytes),
-        None => Merger::amid(saved.generation, saved.point, segment_bytes),
     }
 }
