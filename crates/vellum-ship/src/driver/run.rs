@@ -13,9 +13,11 @@ use vellum::Lsn;
 use super::ShipError;
 use super::local::{CHUNK_BYTES, Cut, cut};
 use super::requests::{Body, Requests, blocking};
+use super::roll::{Roll, roll};
 use super::start::{ShipOptions, note_stop};
 use super::state::State;
-use crate::decide::{Answer, Ask, Owner, Point, Saved};
+use super::upkeep::{Kept, Upkeep};
+use crate::decide::{Answer, Ask, Merger, Owner, Point, Saved};
 
 /// How often the loop looks around where nothing wakes it.
 const LOOK: Duration = Duration::from_secs(1);
@@ -50,9 +52,15 @@ pub struct Shipping {
     /// The position that is stored.
     stored: u64,
     is_storing: bool,
+    /// Something else than the position is to be stored.
+    is_changed: bool,
     /// Who waits until what is now known is stored.
     saves: Vec<Point>,
     waiter: Option<JoinHandle<()>>,
+    upkeep: Upkeep,
+    roll: Roll,
+    /// Where a generation was found not to be able to begin.
+    not_here: u64,
 }
 
 /// The chunk that comes next: it is read while others are in flight.
@@ -69,6 +77,8 @@ enum Done {
     Cut(u64, Cut),
     Answer(Point, Answer, Option<Body>),
     Stored(u64, Vec<Point>),
+    Kept(Kept),
+    Rolled(Box<(State, Saved)>),
 }
 
 type Work = BoxFuture<'static, Result<Done, ShipError>>;
@@ -83,6 +93,7 @@ impl Shipping {
     ) -> Result<Shipping, (Requests, ShipError)> {
         let prepared = (|| {
             state.set_saved(saved);
+            state.complete(saved);
             state.store(&dir)?;
             requests.shipper.hold(Lsn::new(saved.point.lsn), options.max_unshipped)?;
             requests.shipper.set_generation(u64::from(saved.generation));
@@ -93,6 +104,7 @@ impl Shipping {
         }
         let has_gaps = options.max_unshipped.is_some();
         let owner = Owner::new(saved, options.in_flight, has_gaps);
+        let upkeep = Upkeep::new(merger(&state, saved, requests.segment_bytes), options.note);
         Ok(Shipping {
             dir,
             requests: Arc::new(requests),
@@ -107,8 +119,12 @@ impl Shipping {
             told: None,
             stored: saved.point.lsn,
             is_storing: false,
+            is_changed: false,
             saves: Vec::new(),
             waiter: None,
+            upkeep,
+            roll: Roll::Not,
+            not_here: 0,
         })
     }
 
@@ -144,13 +160,18 @@ impl Shipping {
         loop {
             let is_done = self.options.once && self.owner.shipped().lsn >= target;
             let is_ending = is_stopping || is_done;
-            if !is_ending {
+            self.plan_roll(is_stopping);
+            if !is_ending && self.roll == Roll::Not {
                 self.place()?;
                 flight.extend(self.cut_next());
             }
             flight.extend(std::iter::from_fn(|| self.work_next()));
             self.settle(report)?;
             flight.extend(self.store_next());
+            if !is_stopping {
+                flight.extend(self.keep_next());
+                flight.extend(flight.is_empty().then(|| self.roll_next()).flatten());
+            }
             if is_ending && flight.is_empty() {
                 return Ok(());
             }
@@ -267,6 +288,9 @@ impl Shipping {
                 self.next = Next::Ready(start, cut);
             }
             Done::Answer(at, answer, body) => {
+                if let (Answer::Created(true), Some(Body::Object(built))) = (&answer, &body) {
+                    self.upkeep.note(built.header);
+                }
                 if answer == Answer::Created(false) {
                     // It may have to be created again.
                     self.bodies.extend(body.map(|body| (at, body)));
@@ -278,6 +302,11 @@ impl Shipping {
                 self.stored = lsn;
                 saves.into_iter().for_each(|at| self.owner.answer(at, Answer::Saved));
             }
+            Done::Kept(kept) => {
+                self.is_changed |= !matches!(kept, Kept::Saw(_));
+                self.upkeep.take(kept);
+            }
+            Done::Rolled(rolled) => self.go_on(*rolled),
         }
     }
 
@@ -305,11 +334,12 @@ impl Shipping {
         let saved = self.owner.saved();
         let lsn = saved.point.lsn;
         let is_further = lsn != self.stored;
-        if self.is_storing || !is_further && self.saves.is_empty() {
+        if self.is_storing || !is_further && self.saves.is_empty() && !self.is_changed {
             return None;
         }
-        self.is_storing = true;
+        (self.is_storing, self.is_changed) = (true, false);
         self.state.set_saved(&saved);
+        self.state.set_merge(self.upkeep.merge_from());
         let (state, dir) = (self.state.clone(), self.dir.clone());
         let (requests, saves) = (Arc::clone(&self.requests), std::mem::take(&mut self.saves));
         let store = move || {
@@ -320,6 +350,22 @@ impl Shipping {
             Ok(Done::Stored(lsn, saves))
         };
         Some(Box::pin(blocking(store)))
+    }
+
+    /// Begins what is done beside shipping, while nobody waits.
+    fn keep_next(&mut self) -> Option<Work> {
+        if self.roll != Roll::Not || self.upkeep.is_working() {
+            return None;
+        }
+        if let Some(retain) = self.options.retain.filter(|_| self.state.is_retention_due()) {
+            let work = self.upkeep.retain(&self.requests, self.owner.generation(), retain);
+            return Some(Box::pin(async { Ok(Done::Kept(work.await?)) }));
+        }
+        let (shipped, wanted) = (self.owner.shipped().lsn, self.requests.shipper.wanted().get());
+        let is_behind = self.durable.saturating_sub(shipped) >= CHUNK_BYTES as u64;
+        let is_busy = is_behind || wanted.min(self.durable) > shipped;
+        let work = self.upkeep.next(&self.requests, self.stored, is_busy)?;
+        Some(Box::pin(async { Ok(Done::Kept(work.await?)) }))
     }
 
     /// Until there may be something to do.
@@ -345,5 +391,62 @@ impl Shipping {
             _ = waiter => self.waiter = None,
             () = tokio::time::sleep(rest.min(LOOK)) => {}
         }
+    }
+}
+
+/// Beginning the next generation.
+impl Shipping {
+    /// When the time has come, what is in flight comes to its end, where a generation can begin.
+    fn plan_roll(&mut self, is_stopping: bool) {
+        let is_due = !self.options.roll.is_zero() && self.state.age() >= self.options.roll;
+        let tip = self.owner.coming_start().filter(|tip| *tip > self.state.begin());
+        let may_begin = tip.is_some_and(|tip| tip != self.not_here && self.begins_file(tip));
+        match self.roll {
+            Roll::Not if is_due && may_begin && !is_stopping => self.roll = Roll::Draining,
+            Roll::Draining if is_stopping => self.roll = Roll::Not,
+            _ => {}
+        }
+    }
+
+    /// A text log can be restored from where a file begins, others from where a record does.
+    fn begins_file(&self, lsn: u64) -> bool {
+        !self.requests.is_text || lsn.is_multiple_of(self.requests.segment_bytes)
+    }
+
+    /// Begins the next generation, now that nothing is in flight.
+    fn roll_next(&mut self) -> Option<Work> {
+        if self.roll != Roll::Draining || !self.owner.is_idle() {
+            return None;
+        }
+        let saved = self.owner.saved();
+        let at = saved.point.lsn;
+        let is_told = self.told == Some(at) && self.stored == at;
+        let is_whole = self.requests.is_text || self.requests.shipper.whole().get() == at;
+        if !is_told || !is_whole {
+            (self.roll, self.not_here) = (Roll::Not, at);
+            return None;
+        }
+        self.roll = Roll::Rolling;
+        let work = roll(Arc::clone(&self.requests), self.dir.clone(), self.state.clone(), saved);
+        Some(Box::pin(async { Ok(Done::Rolled(Box::new(work.await?))) }))
+    }
+
+    /// Ships on in the next generation; in the old one, if it could not be ended.
+    fn go_on(&mut self, (state, saved): (State, Saved)) {
+        let has_gaps = self.options.max_unshipped.is_some();
+        self.owner = Owner::new(&saved, self.options.in_flight, has_gaps);
+        self.set_durable(self.durable);
+        self.requests.shipper.set_generation(u64::from(saved.generation));
+        self.upkeep.merge_with(merger(&state, &saved, self.requests.segment_bytes));
+        (self.roll, self.not_here) = (Roll::Not, saved.point.lsn);
+        self.state = state;
+    }
+}
+
+/// Gathers chunks from where the last shipper has stopped; if that is not known, from here on.
+fn merger(state: &State, saved: &Saved, segment_bytes: u64) -> Merger {
+    match state.merge() {
+        Some(at) => Merger::resume(saved.generation, at, segment_bytes),
+        None => Merger::amid(saved.generation, saved.point, segment_bytes),
     }
 }

@@ -11,7 +11,7 @@ use super::fork;
 use super::requests::{Requests, now};
 use super::run::Shipping;
 use super::state::State;
-use crate::decide::{Claim, Claimed, Intent, Point, Resume, Resumed, Saved, Stop};
+use crate::decide::{Claim, Claimed, Intent, Point, Resume, Resumed, Retain, Saved, Stop};
 use crate::object::{Identity, LOG};
 use crate::read::Remote;
 use crate::store::{self, Store};
@@ -33,6 +33,12 @@ pub struct ShipOptions {
     pub max_unshipped: Option<u64>,
     /// Objects in flight.
     pub in_flight: usize,
+    /// How long a generation lasts, if anything is shipped in it; zero: for ever.
+    pub roll: Duration,
+    /// What is not deleted of generations that have ended; absent: all.
+    pub retain: Option<Retain>,
+    /// Hears what was deleted, and why that failed.
+    pub note: fn(&str),
 }
 
 /// What beginning needs.
@@ -62,9 +68,8 @@ pub async fn start(
     options: ShipOptions,
 ) -> Result<Shipping, ShipError> {
     let shape = log.shape()?;
-    let log_id = shape.log_id().to_bytes();
     let (is_once, in_flight) = (options.once, options.in_flight);
-    let requests = Requests::new(store, shipper, log_id, is_once, in_flight).await;
+    let requests = Requests::new(store, shipper, &shape, is_once, in_flight).await;
     Starting { dir: dir.to_path_buf(), log, requests, options, shape }.begin().await
 }
 
@@ -106,6 +111,7 @@ impl Starting {
             origin: format!("{:032x}", nonce()),
             owned: None,
             claim: None,
+            upkeep: None,
         }
     }
 
@@ -175,7 +181,9 @@ impl Starting {
         let origin = u128::from_str_radix(&state.origin, 16).unwrap_or_default();
         if remote.nonce() == origin {
             let point = remote.from();
-            return Ok(Saved { generation: 0, nonce: origin, point, flights: Vec::new() });
+            let saved = Saved { generation: 0, nonce: origin, point, flights: Vec::new() };
+            state.begin_generation(&saved);
+            return Ok(saved);
         }
         match self.options.take_over {
             true => self.take_over(state, remote, 0).await,
@@ -244,7 +252,7 @@ impl Starting {
         state.set_claim(None);
         match claim.outcome() {
             Some(Claimed::Won { saved, .. }) => {
-                state.set_saved(&saved);
+                state.begin_generation(&saved);
                 state.store(&self.dir)?;
                 Ok(saved)
             }
@@ -287,7 +295,7 @@ pub(super) fn note_stop(shipper: &Shipper, error: &ShipError) {
 }
 
 /// A number that was never used.
-fn nonce() -> u128 {
+pub(super) fn nonce() -> u128 {
     let mut bytes = [0; 16];
     let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
     assert_eq!(got, Ok(bytes.len()), "the kernel gives sixteen random bytes at once");

@@ -189,6 +189,11 @@ fn sample(raw: &[u8]) -> Cow<'_, [u8]> {
     parts.collect::<Vec<_>>().concat().into()
 }
 
+/// The length of a merged object up to the end of its marks.
+pub fn table_end(header: &Header) -> u64 {
+    HEADER_BYTES as u64 + u64::from(header.marks.min(MARKS_MAX)) * MARK_BYTES as u64
+}
+
 /// The marks of a merged object, whose first bytes these are.
 pub fn marks(header: &Header, bytes: &[u8]) -> Result<Vec<Mark>, BadObject> {
     if header.marks > MARKS_MAX {
