@@ -2,7 +2,7 @@
 
 use super::store::{LOST, ORIGIN, content};
 use crate::decide::reader::Plan;
-use crate::decide::{Ask, Claim, Intent, Owner, Point, Resume, Saved};
+use crate::decide::{Ask, Claim, Intent, Owner, Piece, Point, Resume, Saved};
 use crate::object::{FileMark, Link};
 
 /// Cells of a segment.
@@ -99,15 +99,17 @@ impl Actor {
     }
 
     /// The end of what it has in common with the store, as `driver/fork.rs` finds it.
-    pub(super) fn common_end(&self, plan: &Plan) -> u64 {
-        let is_same = |piece: &&crate::decide::Piece| {
+    pub(super) fn common_end(&self, plan: &Plan, trusted: u64) -> u64 {
+        let first = trusted.max(self.begin);
+        let later = plan.pieces.iter().filter(|piece| piece.until > first);
+        let differs = |piece: &Piece| {
             let header = piece.header;
             let is_whole = piece.until == header.end;
-            let local = || self.link(header.start, header.end);
-            header.start < self.begin || is_whole && local() == Some(header.link())
+            let is_same = is_whole && self.link(header.start, header.end) == Some(header.link());
+            // Of a piece whose begin is gone nothing is compared.
+            let from = if header.start < self.begin { first } else { header.start };
+            (!is_same).then_some(from)
         };
-        let later = plan.pieces.iter().filter(|piece| piece.until > self.begin);
-        let other = later.into_iter().find(|piece| !is_same(piece));
-        other.map_or(plan.end.lsn, |piece| piece.header.start)
+        later.into_iter().find_map(differs).unwrap_or(plan.end.lsn)
     }
 }

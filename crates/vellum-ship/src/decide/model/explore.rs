@@ -41,7 +41,7 @@ pub(super) struct Allowed {
 
 pub(super) fn states_max() -> usize {
     let text = std::env::var("VELLUM_SHIP_MODEL").ok();
-    text.and_then(|text| text.parse().ok()).unwrap_or(100_000)
+    text.and_then(|text| text.parse().ok()).unwrap_or(250_000)
 }
 
 /// Visits every world that can be reached, the near ones first.

@@ -44,17 +44,15 @@ fn restored() -> (World, Allowed) {
 
 /// The owner begins a generation itself and deletes in the one before, while its old requests land.
 fn renewed() -> (World, Allowed) {
-    let left = Budget {
-        claims: 1,
-        floats: 1,
-        crashes: 1,
-        merges: 1,
-        retains: 1,
-        restores: 1,
-        cells: 3,
-        flight: 1,
-        ..small()
-    };
+    let left =
+        Budget { cells: 3, claims: 1, floats: 1, crashes: 1, merges: 1, retains: 1, ..small() };
+    let left = Budget { flight: 1, ..left };
+    (World::new(vec![owner(b'a', 2)], left), ALONE)
+}
+
+/// The same, while somebody restores.
+fn renewed_and_read() -> (World, Allowed) {
+    let left = Budget { claims: 1, merges: 1, retains: 1, restores: 1, flight: 1, ..small() };
     (World::new(vec![owner(b'a', 2)], left), ALONE)
 }
 
@@ -85,9 +83,25 @@ fn slow_claimant() -> (World, Allowed) {
 }
 
 fn truncated() -> (World, Allowed) {
-    let left =
-        Budget { forks: 1, floats: 1, crashes: 1, restores: 1, cells: 3, flight: 1, ..small() };
+    let left = Budget { forks: 1, floats: 1, crashes: 1, flight: 1, ..small() };
     (World::new(vec![owner(b'a', 1)], left), ALONE)
+}
+
+fn truncated_and_read() -> (World, Allowed) {
+    let left = Budget { forks: 1, floats: 1, restores: 1, flight: 1, ..small() };
+    (World::new(vec![owner(b'a', 1)], left), ALONE)
+}
+
+/// One that takes over has compared its log with the generation before.
+fn truncated_and_taken_over() -> (World, Allowed) {
+    let left = Budget { claims: 1, forks: 1, flight: 1, ..small() };
+    (World::new(vec![owner(b'a', 2), claimant(b'b')], left), CONTESTED)
+}
+
+/// A log whose begin lies inside of a chunk is cut inside of the same chunk.
+fn trimmed_and_truncated() -> (World, Allowed) {
+    let left = Budget { cells: 3, trims: 1, forks: 1, crashes: 1, flight: 1, ..small() };
+    (World::new(vec![owner(b'a', 2)], left), ALONE)
 }
 
 fn power_cut() -> (World, Allowed) {
@@ -138,13 +152,13 @@ fn merged_twice() -> (World, Allowed) {
 
 /// The directory is copied at any moment, with requests in flight.
 fn copied() -> (World, Allowed) {
-    let left = Budget { cells: 3, copies: 1, crashes: 1, floats: 1, ..small() };
+    let left = Budget { copies: 1, crashes: 1, floats: 1, ..small() };
     (World::new(vec![owner(b'a', 1)], left), CLONED)
 }
 
 /// Copies begin generations: by themselves, or against each other.
 fn copies_take_over() -> (World, Allowed) {
-    let left = Budget { cells: 2, claims: 2, crashes: 1, flight: 1, ..small() };
+    let left = Budget { claims: 2, flight: 1, ..small() };
     (World::new(vec![differing(b'a'), differing(b'b')], left), CLONED)
 }
 
@@ -203,11 +217,15 @@ scenarios!(
     taken_over,
     restored,
     renewed,
+    renewed_and_read,
     cloned,
     zombie,
     strays,
     slow_claimant,
     truncated,
+    truncated_and_read,
+    truncated_and_taken_over,
+    trimmed_and_truncated,
     power_cut,
     gaps,
     gaps_of_a_clone,
@@ -251,7 +269,7 @@ caught! {
     // Counterexample 2.
     no_check_after_claim: NoCheckAfterClaim in slow_claimant,
     // Counterexample 3.
-    absence_trusted_by_readers: ReaderTrustsAbsence in renewed,
+    absence_trusted_by_readers: ReaderTrustsAbsence in renewed_and_read,
     // Counterexample 4.
     no_check_after_adopt: NoCheckAfterAdopt in zombie,
     // Counterexample 5.
@@ -273,7 +291,7 @@ caught! {
     gaps_adopting_what_is_not_seen: AdoptUnseen in gaps_of_a_clone,
     letting_go_before_saving: HoldBeforeSave in trimmed,
     taking_over_wherever_it_ends: ForkAnywhere in taken_over,
-    taking_over_any_generation: TakeAnyGeneration in copies_take_over,
+    taking_over_any_generation: TakeAnyGeneration in truncated_and_taken_over,
     rolling_wherever_it_ends: RollAnywhere in copies_take_over,
 }
 

@@ -153,7 +153,7 @@ impl World {
     fn steps_take_over(&self, who: usize, all: &mut Steps) {
         let actor = &self.actors[who];
         let Some(plan) = self.plan() else { return };
-        let end = actor.common_end(&plan);
+        let end = actor.common_end(&plan, 0);
         self.acts(all, who, Action::TakesOver, "takes over", |world| {
             world.left.claims -= 1;
             world.claim(who, |nonce| Intent::take_over(nonce, plan.generation, end));
@@ -214,16 +214,8 @@ impl World {
                 world.claim(who, |nonce| Intent::roll(nonce, owner.generation(), end));
             });
         }
-        if self.left.forks > 0 && end > actor.begin {
-            self.acts(all, who, Action::Truncates, "is truncated", |world| {
-                world.left.forks -= 1;
-                let actor = &mut world.actors[who];
-                actor.log.truncate(end as usize - 1);
-                actor.durable = end - 1;
-                actor.letter += 10;
-                let only = owner.generation();
-                world.claim(who, |nonce| Intent::go_back(nonce, only, end - 1));
-            });
+        if self.left.forks > 0 && end > actor.begin && is_saved {
+            self.step_truncate(who, owner.generation(), end, all);
         }
         let saved = saved.map_or(0, |saved| saved.point.lsn);
         self.steps_let_go(who, if breaks(Broken::HoldBeforeSave) { end } else { saved }, all);
@@ -232,14 +224,32 @@ impl World {
         }
     }
 
+    fn step_truncate(&self, who: usize, generation: u32, end: u64, all: &mut Steps) {
+        let Some(plan) = self.plan() else { return };
+        self.acts(all, who, Action::Truncates, "is truncated", |world| {
+            world.left.forks -= 1;
+            let actor = &mut world.actors[who];
+            actor.log.truncate(end as usize - 1);
+            actor.durable = end - 1;
+            actor.letter += 10;
+            let fork = actor.common_end(&plan, end - 1);
+            match fork < end {
+                true => world.claim(who, |nonce| Intent::go_back(nonce, generation, fork)),
+                false => world.start(who),
+            }
+        });
+    }
+
     fn steps_let_go(&self, who: usize, hold: u64, all: &mut Steps) {
         let actor = &self.actors[who];
-        if self.left.trims > 0 && actor.begin < hold {
-            self.acts(all, who, Action::Trims, "trims", |world| {
-                world.left.trims -= 1;
-                world.actors[who].begin = hold;
-                world.check_trimmed(who);
-            });
+        for begin in actor.begin + 1..=hold.min(actor.durable) {
+            if self.left.trims > 0 {
+                self.acts(all, who, Action::Trims, &format!("trims to {begin}"), |world| {
+                    world.left.trims -= 1;
+                    world.actors[who].begin = begin;
+                    world.check_trimmed(who);
+                });
+            }
         }
         if self.left.overruns > 0 && actor.begin < actor.durable {
             self.acts(all, who, Action::Overruns, "loses a cell", |world| {
