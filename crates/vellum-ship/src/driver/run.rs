@@ -11,11 +11,12 @@ use tokio::task::JoinHandle;
 use vellum::Lsn;
 
 use super::ShipError;
-use super::local::{CHUNK_BYTES, Cut, cut};
+use super::local::{Cut, cut};
 use super::requests::{Body, Requests, blocking};
 use super::start::{ShipOptions, note_stop};
 use super::state::State;
 use crate::decide::{Answer, Ask, Owner, Point, Saved};
+use crate::pool::CHUNK_BYTES;
 
 /// How often the loop looks around where nothing wakes it.
 const LOOK: Duration = Duration::from_secs(1);
