@@ -90,6 +90,13 @@ async fn many_logs_with_envelopes_are_merged_by_the_times_of_their_records() {
         Hand::begin_in(log, store).await.ship(1 << 20).await;
     }
     assert_eq!(text(&run(&["cat", &url]).stdout), want);
+    let json = text(&run(&["cat", "--json", &url]).stdout);
+    let times = json.lines().map(|line| {
+        let record: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(record["writer"].is_string(), "{line}");
+        record["time"].as_str().unwrap().to_string()
+    });
+    assert!(times.is_sorted());
 }
 
 #[tokio::test]
