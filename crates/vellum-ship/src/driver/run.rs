@@ -62,12 +62,14 @@ enum Next {
     Cutting,
     /// What was read from this position on waits for a place.
     Ready(u64, Cut),
+    /// It cannot be read. What comes before it is shipped all the same.
+    Failed(ShipError),
 }
 
 /// What has come to its end.
 #[allow(clippy::large_enum_variant, reason = "there are few of them at a time")]
 enum Done {
-    Cut(u64, Cut),
+    Cut(u64, Result<Cut, ShipError>),
     Answer(Point, Answer, Option<Body>),
     Stored(u64, Vec<Point>),
 }
@@ -144,7 +146,7 @@ impl Shipping {
         let target = self.durable;
         loop {
             let is_done = self.options.once && self.owner.shipped().lsn >= target;
-            let is_ending = is_stopping || is_done;
+            let is_ending = is_stopping || is_done || matches!(self.next, Next::Failed(_));
             if !is_ending {
                 self.place()?;
                 flight.extend(self.cut_next());
@@ -153,7 +155,7 @@ impl Shipping {
             self.settle(report)?;
             flight.extend(self.store_next());
             if is_ending && flight.is_empty() {
-                return Ok(());
+                return self.end();
             }
             tokio::select! {
                 () = &mut stop, if !is_stopping => is_stopping = true,
@@ -161,6 +163,13 @@ impl Shipping {
                 () = self.pause(), if !is_stopping => {}
             }
             self.look().await?;
+        }
+    }
+
+    fn end(&mut self) -> Result<(), ShipError> {
+        match std::mem::replace(&mut self.next, Next::Nothing) {
+            Next::Failed(error) => Err(error),
+            _ => Ok(()),
         }
     }
 
@@ -220,7 +229,7 @@ impl Shipping {
         let requests = Arc::clone(&self.requests);
         Some(Box::pin(async move {
             let buffer = requests.pool.take().await;
-            let cut = blocking(move || cut(&requests.shipper, start, buffer)).await?;
+            let cut = blocking(move || cut(&requests.shipper, start, buffer)).await;
             Ok(Done::Cut(start, cut))
         }))
     }
@@ -260,13 +269,14 @@ impl Shipping {
 
     fn take(&mut self, done: Done) {
         match done {
-            Done::Cut(start, cut) => {
+            Done::Cut(start, Ok(cut)) => {
                 if let Cut::Chunk(link, _) = &cut {
                     // What was read is durable.
                     self.set_durable(self.durable.max(link.end));
                 }
                 self.next = Next::Ready(start, cut);
             }
+            Done::Cut(_, Err(error)) => self.next = Next::Failed(error),
             Done::Answer(at, answer, body) => {
                 if answer == Answer::Created(false) {
                     // It may have to be created again.
