@@ -234,10 +234,17 @@ impl Shipping {
         }))
     }
 
-    /// Whole chunks are read ahead. What makes less than one grows until there is a place for it.
+    /// Where the next chunk may begin, if it is less than whole: it grows until there is a place for
+    /// it, and until what was shipped is stored. Those who waited for that commit again meanwhile.
+    fn free_start(&self) -> Option<u64> {
+        let is_free = matches!(self.next, Next::Nothing) && !self.is_storing;
+        self.owner.next_start().filter(|_| is_free)
+    }
+
+    /// Whole chunks are read ahead.
     fn is_due(&self, start: u64) -> bool {
         let unshipped = self.durable.saturating_sub(start);
-        let has_place = self.owner.next_start().is_some();
+        let has_place = self.free_start().is_some();
         let since = self.begun.map_or(Duration::MAX, |begun| begun.elapsed());
         let is_time = self.options.once || since >= self.rhythm(start);
         unshipped >= CHUNK_BYTES as u64 || unshipped > 0 && has_place && is_time
@@ -335,8 +342,7 @@ impl Shipping {
 
     /// Until there may be something to do.
     async fn pause(&mut self) {
-        let next = self.owner.next_start().filter(|_| matches!(self.next, Next::Nothing));
-        let from = next.unwrap_or(self.durable);
+        let from = self.free_start().unwrap_or(self.durable);
         let is_behind = from < self.durable;
         let rest = match self.begun.filter(|_| is_behind) {
             Some(begun) => self.rhythm(from).saturating_sub(begun.elapsed()),
