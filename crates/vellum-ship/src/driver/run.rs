@@ -13,13 +13,14 @@ use tokio::task::JoinHandle;
 use vellum::Lsn;
 
 use super::ShipError;
-use super::local::{CHUNK_BYTES, Cut, cut};
+use super::local::{Cut, cut};
 use super::requests::{Body, Requests, blocking};
 use super::roll::Roll;
 use super::start::{ShipOptions, note_stop};
 use super::state::State;
 use super::upkeep::{KeepOptions, Kept, Upkeep};
 use crate::decide::{Answer, Ask, Owner, Point, Saved};
+use crate::pool::CHUNK_BYTES;
 
 /// How often the loop looks around where nothing wakes it.
 const LOOK: Duration = Duration::from_secs(1);
@@ -72,12 +73,14 @@ enum Next {
     Cutting,
     /// What was read from this position on waits for a place.
     Ready(u64, Cut),
+    /// It cannot be read. What comes before it is shipped all the same.
+    Failed(ShipError),
 }
 
 /// What has come to its end.
 #[allow(clippy::large_enum_variant, reason = "there are few of them at a time")]
 enum Done {
-    Cut(u64, Cut),
+    Cut(u64, Result<Cut, ShipError>),
     Answer(Point, Answer, Option<Body>),
     Stored(u64, Vec<Point>),
     Kept(Kept),
@@ -168,7 +171,7 @@ impl Shipping {
         let target = self.durable;
         loop {
             let is_done = self.options.once && self.owner.shipped().lsn >= target;
-            let is_ending = is_stopping || is_done;
+            let is_ending = is_stopping || is_done || matches!(self.next, Next::Failed(_));
             self.plan_roll(is_stopping);
             if !is_ending && self.roll == Roll::Not {
                 self.place()?;
@@ -182,7 +185,7 @@ impl Shipping {
                 flight.extend(flight.is_empty().then(|| self.roll_next()).flatten());
             }
             if is_ending && flight.is_empty() {
-                return Ok(());
+                return self.end();
             }
             tokio::select! {
                 () = &mut stop, if !is_stopping => is_stopping = true,
@@ -190,6 +193,13 @@ impl Shipping {
                 () = self.pause(), if !is_stopping => {}
             }
             self.look().await?;
+        }
+    }
+
+    fn end(&mut self) -> Result<(), ShipError> {
+        match std::mem::replace(&mut self.next, Next::Nothing) {
+            Next::Failed(error) => Err(error),
+            _ => Ok(()),
         }
     }
 
@@ -249,15 +259,22 @@ impl Shipping {
         let requests = Arc::clone(&self.requests);
         Some(Box::pin(async move {
             let buffer = requests.pool.take().await;
-            let cut = blocking(move || cut(&requests.shipper, start, buffer)).await?;
+            let cut = blocking(move || cut(&requests.shipper, start, buffer)).await;
             Ok(Done::Cut(start, cut))
         }))
     }
 
-    /// Whole chunks are read ahead. What makes less than one grows until there is a place for it.
+    /// Where the next chunk may begin, if it is less than whole: it grows until there is a place for
+    /// it, and until what was shipped is stored. Those who waited for that commit again meanwhile.
+    fn free_start(&self) -> Option<u64> {
+        let is_free = matches!(self.next, Next::Nothing) && !self.is_storing;
+        self.owner.next_start().filter(|_| is_free)
+    }
+
+    /// Whole chunks are read ahead.
     fn is_due(&self, start: u64) -> bool {
         let unshipped = self.durable.saturating_sub(start);
-        let has_place = self.owner.next_start().is_some();
+        let has_place = self.free_start().is_some();
         let since = self.begun.map_or(Duration::MAX, |begun| begun.elapsed());
         let is_time = self.options.once || since >= self.rhythm(start);
         unshipped >= CHUNK_BYTES as u64 || unshipped > 0 && has_place && is_time
@@ -289,13 +306,14 @@ impl Shipping {
 
     fn take(&mut self, done: Done) {
         match done {
-            Done::Cut(start, cut) => {
+            Done::Cut(start, Ok(cut)) => {
                 if let Cut::Chunk(link, _) = &cut {
                     // What was read is durable.
                     self.set_durable(self.durable.max(link.end));
                 }
                 self.next = Next::Ready(start, cut);
             }
+            Done::Cut(_, Err(error)) => self.next = Next::Failed(error),
             Done::Answer(at, answer, body) => {
                 if let (Answer::Created(true), Some(Body::Object(built))) = (&answer, &body) {
                     self.upkeep.note(built.header);
@@ -363,8 +381,7 @@ impl Shipping {
 
     /// Until there may be something to do.
     async fn pause(&mut self) {
-        let next = self.owner.next_start().filter(|_| matches!(self.next, Next::Nothing));
-        let from = next.unwrap_or(self.durable);
+        let from = self.free_start().unwrap_or(self.durable);
         let is_behind = from < self.durable;
         let rest = match self.begun.filter(|_| is_behind) {
             Some(begun) => self.rhythm(from).saturating_sub(begun.elapsed()),

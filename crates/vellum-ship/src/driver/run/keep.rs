@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::{Done, Shipping, Work};
 use crate::decide::{Merger, Owner, Saved};
-use crate::driver::local::CHUNK_BYTES;
 use crate::driver::roll::{Roll, roll};
 use crate::driver::state::State;
+use crate::pool::CHUNK_BYTES;
 
 impl Shipping {
     /// Begins what is done beside shipping, while nobody waits.
