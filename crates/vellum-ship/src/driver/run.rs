@@ -167,6 +167,8 @@ impl Shipping {
         let mut stop = std::pin::pin!(stop.fuse());
         let mut is_stopping = false;
         let mut flight = FuturesUnordered::<Work>::new();
+        // What may be left at any moment. Deleting may take long.
+        let mut keeping = FuturesUnordered::<Work>::new();
         self.look().await?;
         let target = self.durable;
         loop {
@@ -181,15 +183,17 @@ impl Shipping {
             self.settle(report)?;
             flight.extend(self.store_next());
             if !is_stopping {
-                flight.extend(self.keep_next());
-                flight.extend(flight.is_empty().then(|| self.roll_next()).flatten());
+                keeping.extend(self.keep_next());
+                let is_idle = flight.is_empty() && keeping.is_empty();
+                flight.extend(is_idle.then(|| self.roll_next()).flatten());
             }
-            if is_ending && flight.is_empty() {
+            if is_ending && flight.is_empty() && (is_stopping || keeping.is_empty()) {
                 return self.end();
             }
             tokio::select! {
                 () = &mut stop, if !is_stopping => is_stopping = true,
                 Some(done) = flight.next() => self.take(done?),
+                Some(done) = keeping.next(), if !is_stopping => self.take(done?),
                 () = self.pause(), if !is_stopping => {}
             }
             self.look().await?;

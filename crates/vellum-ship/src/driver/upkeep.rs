@@ -110,7 +110,7 @@ impl Upkeep {
         let requests = Arc::clone(requests);
         let work: Keeping = if let Some(span) = self.merger.ready(is_busy).cloned() {
             Box::pin(merge(requests, span))
-        } else if let Some(key) = asked.filter(|_| !is_busy) {
+        } else if let Some(key) = asked {
             Box::pin(look(requests, key))
         } else {
             return None;
