@@ -3,28 +3,33 @@
 use vellum::{ErrorKind, Lsn, Shipper};
 
 use super::ShipError;
-use crate::object::{CHUNK_BYTES_MAX, FileMark, Hash, Link, hash};
+use crate::object::{CHUNK_BYTES_MAX, FileMark, HEADER_BYTES, Hash, Link, hash};
+use crate::pool::{Buffer, CHUNK_BYTES, Pool};
 
-/// The most bytes of a chunk that is made here.
-pub(super) const CHUNK_BYTES: usize = 8 << 20;
+/// So many bytes are read at a time where a length is not known.
+const READ_BYTES: u64 = 1 << 20;
 
 /// Enough to see whether a file is there.
 const LOOK_BYTES: usize = 64;
 
 /// What comes next in the local log.
 pub(super) enum Cut {
-    /// These bytes.
-    Chunk(Link, Vec<u8>),
+    /// These bytes, behind room for a header.
+    Chunk(Link, Buffer),
     /// Positions up to here are lost.
     Lost(u64),
     /// Nothing more is durable.
     Nothing,
 }
 
+/// A pool for so many chunks at a time.
+pub(super) fn pool(chunks: usize) -> Pool {
+    Pool::new(chunks, HEADER_BYTES + CHUNK_BYTES)
+}
+
 /// Reads the next chunk. Its frames are verified.
-pub(super) fn cut(shipper: &Shipper, from: u64) -> Result<Cut, ShipError> {
-    let mut buf = vec![0; CHUNK_BYTES];
-    let piece = match shipper.read(Lsn::new(from), &mut buf) {
+pub(super) fn cut(shipper: &Shipper, from: u64, mut buffer: Buffer) -> Result<Cut, ShipError> {
+    let piece = match shipper.read(Lsn::new(from), &mut buffer.space()[HEADER_BYTES..]) {
         Err(error) if error.kind() == ErrorKind::Trimmed => {
             return Ok(Cut::Lost(shipper.begin().get()));
         }
@@ -37,13 +42,9 @@ pub(super) fn cut(shipper: &Shipper, from: u64) -> Result<Cut, ShipError> {
     if piece.segment.is_lost {
         return Ok(Cut::Lost(next));
     }
-    buf.truncate(piece.len);
-    // Buffers of all sizes would leave holes that the next one does not fit into.
-    if buf.len() < CHUNK_BYTES / 4 {
-        buf.shrink_to_fit();
-    }
-    let link = Link { start: from, end: next, file: mark(from, &piece), content: hash(&buf) };
-    Ok(Cut::Chunk(link, buf))
+    buffer.set_filled(HEADER_BYTES + piece.len);
+    let content = hash(&buffer.as_ref()[HEADER_BYTES..]);
+    Ok(Cut::Chunk(Link { start: from, end: next, file: mark(from, &piece), content }, buffer))
 }
 
 fn mark(from: u64, piece: &vellum::Piece) -> Option<FileMark> {
@@ -55,33 +56,44 @@ fn mark(from: u64, piece: &vellum::Piece) -> Option<FileMark> {
 /// What the local log has at exactly these positions: their bytes, or a gap, if all of them are
 /// lost. Nothing if a part is gone, or is cut elsewhere.
 pub(super) fn link(shipper: &Shipper, start: u64, end: u64) -> Result<Option<Link>, ShipError> {
-    let length = end - start;
-    // Behind the end of a text file there may be more positions than a chunk has bytes.
-    let mut buf = vec![0; length.min(CHUNK_BYTES_MAX) as usize];
-    let (mut at, mut filled, mut file) = (start, 0, None);
+    bytes(shipper, start, end, &mut Vec::new())
+}
+
+/// As [`link`]; the bytes are put behind what is in `out`.
+pub(super) fn bytes(
+    shipper: &Shipper,
+    start: u64,
+    end: u64,
+    out: &mut Vec<u8>,
+) -> Result<Option<Link>, ShipError> {
+    let first = out.len();
+    let (mut at, mut file) = (start, None);
     while at < end {
-        let piece = match shipper.read(Lsn::new(at), &mut buf[filled..]) {
+        let filled = out.len();
+        // Behind the end of a text file there may be many positions without bytes.
+        out.resize(filled + (end - at).min(READ_BYTES) as usize, 0);
+        let piece = match shipper.read(Lsn::new(at), &mut out[filled..]) {
             Err(error) if is_absent(error.kind()) => return Ok(None),
             piece => piece?,
         };
+        out.truncate(filled + piece.len);
         if piece.segment.is_lost && at == start && is_lost(shipper, start, end)? {
             return Ok(Some(Link { start, end, file: None, content: Hash::default() }));
         }
         let is_stuck = piece.next.get() == at || piece.segment.is_lost;
-        if is_stuck {
+        if is_stuck || (out.len() - first) as u64 > CHUNK_BYTES_MAX {
             return Ok(None);
         }
         if at == start {
             file = mark(start, &piece);
         }
-        filled += piece.len;
         let bytes_end = at + piece.len as u64;
         at = piece.next.get();
         if at > end && bytes_end != end {
             return Ok(None);
         }
     }
-    Ok(Some(Link { start, end, file, content: hash(&buf[..filled]) }))
+    Ok(Some(Link { start, end, file, content: hash(&out[first..]) }))
 }
 
 /// Whether the files of all these positions are lost, in the midst of the log.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use vellum::{ErrorKind, Log, LogShape, Lsn, Position, ShipStatus, Shipper};
+use vellum::{ErrorKind, Log, LogShape, Lsn, Position, ShipFault, ShipStatus, Shipper};
 
 use super::ShipError;
 use super::fork;
@@ -62,9 +62,8 @@ pub async fn start(
     options: ShipOptions,
 ) -> Result<Shipping, ShipError> {
     let shape = log.shape()?;
-    let log_id = shape.log_id().to_bytes();
-    let is_once = options.once;
-    let requests = Requests { store, shipper: Arc::new(shipper), log_id, is_once };
+    let (is_once, in_flight) = (options.once, options.in_flight);
+    let requests = Requests::new(store, shipper, &shape, is_once, in_flight).await;
     Starting { dir: dir.to_path_buf(), log, requests, options, shape }.begin().await
 }
 
@@ -106,6 +105,7 @@ impl Starting {
             origin: format!("{:032x}", nonce()),
             owned: None,
             claim: None,
+            upkeep: None,
         }
     }
 
@@ -175,7 +175,9 @@ impl Starting {
         let origin = u128::from_str_radix(&state.origin, 16).unwrap_or_default();
         if remote.nonce() == origin {
             let point = remote.from();
-            return Ok(Saved { generation: 0, nonce: origin, point, flights: Vec::new() });
+            let saved = Saved { generation: 0, nonce: origin, point, flights: Vec::new() };
+            state.begin_generation(&saved);
+            return Ok(saved);
         }
         match self.options.take_over {
             true => self.take_over(state, remote, 0).await,
@@ -192,8 +194,7 @@ impl Starting {
     ) -> Result<Saved, ShipError> {
         let plan = remote.plan().await?;
         let fork = fork::find(&self.requests, &plan, trusted).await?;
-        let fork = (fork < plan.end.lsn).then_some(fork);
-        let intent = Intent { nonce: nonce(), fork, only: None };
+        let intent = Intent::take_over(nonce(), plan.generation, fork);
         self.begin_claim(state, remote, intent).await
     }
 
@@ -213,8 +214,7 @@ impl Starting {
         if fork >= saved.point.lsn {
             return self.resume(saved).await;
         }
-        let only = Some(saved.generation);
-        let intent = Intent { nonce: nonce(), fork: Some(fork), only };
+        let intent = Intent::go_back(nonce(), saved.generation, fork);
         self.begin_claim(state, remote, intent).await
     }
 
@@ -246,13 +246,17 @@ impl Starting {
         state.set_claim(None);
         match claim.outcome() {
             Some(Claimed::Won { saved, .. }) => {
-                state.set_saved(&saved);
+                state.begin_generation(&saved);
                 state.store(&self.dir)?;
                 Ok(saved)
             }
             Some(Claimed::Failed(trouble)) => Err(trouble.into()),
-            _ => {
+            outcome => {
                 state.store(&self.dir)?;
+                // It still owns its generation, and goes on in it.
+                if let (Some(Claimed::Moved), Some(saved)) = (outcome, state.saved()) {
+                    return Ok(saved);
+                }
                 Err(ShipError::Lost)
             }
         }
@@ -272,17 +276,20 @@ impl Starting {
 
 /// Shows to everybody who has the log open why nothing is shipped.
 pub(super) fn note_stop(shipper: &Shipper, error: &ShipError) {
-    let status = match error {
-        ShipError::Stopped(Stop::Fenced { .. }) | ShipError::Lost => ShipStatus::Fenced,
-        ShipError::Stopped(Stop::Diverged { .. }) => ShipStatus::Diverged,
+    let (status, fault) = match error {
+        ShipError::Stopped(Stop::Fenced { .. }) | ShipError::Lost => (ShipStatus::Fenced, None),
+        ShipError::Stopped(Stop::Diverged { .. }) => (ShipStatus::Diverged, None),
+        ShipError::Log(_) | ShipError::Io(_) | ShipError::State { .. } => {
+            (ShipStatus::None, Some((ShipFault::Local, 0)))
+        }
         _ => return,
     };
     // It is told anyway.
-    let _ = shipper.set_status(status, None);
+    let _ = shipper.set_status(status, fault);
 }
 
 /// A number that was never used.
-fn nonce() -> u128 {
+pub(super) fn nonce() -> u128 {
     let mut bytes = [0; 16];
     let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
     assert_eq!(got, Ok(bytes.len()), "the kernel gives sixteen random bytes at once");

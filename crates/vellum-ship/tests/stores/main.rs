@@ -5,5 +5,7 @@ mod bad;
 mod contract;
 mod faults;
 mod files;
+mod memory;
 mod server;
 mod servers;
+mod speed;

@@ -71,7 +71,8 @@ impl Server {
         }
     }
 
-    pub(crate) fn s3(&self, url: &str, secret: &str) -> std::sync::Arc<dyn Store> {
+    /// What a client has to know.
+    pub(crate) fn environment(&self, secret: &str) -> Vec<(String, String)> {
         let endpoint = format!("http://127.0.0.1:{}", self.port);
         let pairs = [
             ("AWS_ENDPOINT_URL", endpoint.as_str()),
@@ -80,7 +81,11 @@ impl Server {
             ("AWS_ACCESS_KEY_ID", USER),
             ("AWS_SECRET_ACCESS_KEY", secret),
         ];
-        store::open_with(url, &pairs.map(|(name, value)| (name.into(), value.into()))).unwrap()
+        pairs.map(|(name, value)| (name.into(), value.into())).to_vec()
+    }
+
+    pub(crate) fn s3(&self, url: &str, secret: &str) -> std::sync::Arc<dyn Store> {
+        store::open_with(url, &self.environment(secret)).unwrap()
     }
 }
 
