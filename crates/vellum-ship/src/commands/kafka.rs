@@ -60,12 +60,12 @@ struct Shown {
 impl Shown {
     fn show(&mut self, event: Event<'_>) {
         match event {
-            Event::Sent { sent, durable } => {
+            Event::Sent { sent, behind } => {
                 self.trouble = None;
                 let said = *self.said.get_or_insert_with(Instant::now);
                 if said.elapsed() >= MINUTE {
                     self.said = Some(Instant::now());
-                    let behind = output::bytes(durable.get().saturating_sub(sent.get()));
+                    let behind = output::bytes(behind);
                     output::say(format_args!("sent {sent}, {behind} behind"));
                 }
             }

@@ -39,8 +39,8 @@ pub enum Event<'a> {
     Sent {
         /// The position behind the last record.
         sent: Lsn,
-        /// Everything before this is durable in the log.
-        durable: Lsn,
+        /// Bytes of the log that are durable and not sent.
+        behind: u64,
     },
     /// It is tried again.
     Trouble(&'a SendError),
@@ -151,8 +151,9 @@ impl Sender<'_> {
         let target = self.log.durable();
         loop {
             let is_full = session.transaction()?;
-            let (sent, durable) = (session.sent(), self.log.durable());
-            tell(Event::Sent { sent, durable });
+            let sent = session.sent();
+            let behind = self.log.durable().get().saturating_sub(sent.get());
+            tell(Event::Sent { sent, behind: if is_full { behind } else { 0 } });
             let is_done = self.options.once && sent >= target;
             if !is_full || is_done || self.stops_within(Duration::ZERO) {
                 return Ok(());

@@ -96,3 +96,98 @@ fn is_last(log: &Log, mark: &Mark) -> bool {
         Err(error) => error.kind() != ErrorKind::OutOfRange,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use vellum::Options;
+
+    use super::*;
+
+    struct Place {
+        log: Log,
+        _dir: tempfile::TempDir,
+    }
+
+    fn place(layout: Layout) -> Place {
+        let dir = tempfile::tempdir().unwrap();
+        let log = Options::new().layout(layout).open(dir.path().join("log")).unwrap();
+        for line in ["one\n", "two\n", "three\n"] {
+            log.append(line.as_bytes()).unwrap();
+        }
+        log.sync().unwrap();
+        Place { log, _dir: dir }
+    }
+
+    /// What Kafka has when everything up to the second record was sent.
+    fn mark(log: &Log, payload: &[u8]) -> Mark {
+        let mut reader = log.reader(log.begin()).unwrap();
+        reader.next().unwrap();
+        let record = reader.next().unwrap().unwrap().into_owned();
+        let position = log.position(record.next_lsn).unwrap();
+        Mark { position, owner: 1, last: Some(Last::of(record.lsn, payload)) }
+    }
+
+    const NONE: Rights = Rights { take_over: false, may_lose: false };
+    const ALL: Rights = Rights { take_over: true, may_lose: false };
+
+    #[test]
+    fn the_position_of_kafka_stands_above_the_cursor() {
+        for layout in [Layout::Framed, Layout::Text] {
+            let Place { log, _dir } = place(layout);
+            let sent = mark(&log, b"two\n");
+            let begun = start(&log, Some(log.begin()), Some(sent.clone()), NONE).ok().unwrap();
+            assert_eq!(begun.reader.position(), sent.position.lsn);
+        }
+    }
+
+    /// As in a machine that was copied while it ran: log id and epoch are the same.
+    #[test]
+    fn another_record_before_the_position_is_another_log() {
+        for layout in [Layout::Framed, Layout::Text] {
+            let Place { log, _dir } = place(layout);
+            let other = mark(&log, b"2wo\n");
+            let refused = start(&log, Some(log.begin()), Some(other.clone()), NONE);
+            assert!(matches!(refused, Err(SendError::Diverged(_))));
+            let begun = start(&log, None, Some(other.clone()), ALL).ok().unwrap();
+            assert_eq!(begun.reader.position(), other.position.lsn);
+        }
+    }
+
+    #[test]
+    fn the_first_part_of_a_line_may_have_been_sent() {
+        let Place { log, _dir } = place(Layout::Text);
+        let mut sent = mark(&log, b"tw");
+        sent.position.lsn = Lsn::new(sent.position.lsn.get() - 2);
+        assert!(start(&log, Some(log.begin()), Some(sent), NONE).is_ok());
+    }
+
+    #[test]
+    fn what_was_held_and_has_no_position_was_lost() {
+        let Place { log, _dir } = place(Layout::Framed);
+        let held = mark(&log, b"two\n").position.lsn;
+        assert!(matches!(start(&log, Some(held), None, NONE), Err(SendError::Gone(_))));
+        let begun = start(&log, Some(held), None, ALL).ok().unwrap();
+        assert_eq!(begun.reader.position(), held);
+        assert_eq!(start(&log, None, None, NONE).ok().unwrap().reader.position(), log.begin());
+    }
+
+    #[test]
+    fn a_directory_that_never_sent_asks() {
+        let Place { log, _dir } = place(Layout::Framed);
+        let sent = mark(&log, b"two\n");
+        let refused = start(&log, None, Some(sent.clone()), NONE);
+        assert!(matches!(refused, Err(SendError::NotOwner)));
+        // A death before anything was sent is no sending.
+        let claimed = Some(Mark { last: None, ..sent });
+        assert!(start(&log, None, claimed, NONE).is_ok());
+    }
+
+    #[test]
+    fn a_position_behind_the_end_is_refused() {
+        let Place { log, _dir } = place(Layout::Framed);
+        let mut sent = mark(&log, b"two\n");
+        sent.position.lsn = Lsn::new(log.published().get() + 4096);
+        let refused = start(&log, Some(log.begin()), Some(sent), NONE);
+        assert!(matches!(refused, Err(SendError::Diverged(_))));
+    }
+}
