@@ -60,8 +60,9 @@ impl Place {
     }
 
     pub(crate) fn command(&self, log: &str) -> Command {
-        let mut command = Command::new(SHIP);
-        command.arg("ship").arg(self.path(log)).arg(self.url());
+        // It ends with the test, also when that is killed.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", SHIP, "ship"]).arg(self.path(log)).arg(self.url());
         command
     }
 
