@@ -7,6 +7,7 @@
 mod config;
 mod connection;
 mod error;
+mod lines;
 mod mark;
 mod send;
 mod session;

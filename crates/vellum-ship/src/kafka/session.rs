@@ -11,10 +11,11 @@ use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::types::RDKafkaErrorCode as Code;
 use rdkafka::{Offset, TopicPartitionList};
-use vellum::{Cursor, CursorHold, ErrorKind, Layout, Log, Lsn, Reader, Record};
+use vellum::{Cursor, CursorHold, ErrorKind, Log, Lsn, OwnedRecord};
 
 use super::SendError;
 use super::connection::{Connection, Context, Look, PATIENCE, Reading};
+use super::lines::Lines;
 use super::mark::{Last, Mark};
 use super::send::SendOptions;
 use super::start::{Rights, Start, start};
@@ -31,8 +32,7 @@ pub(super) struct Session<'a> {
     producer: BaseProducer<Context>,
     group: ConsumerGroupMetadata,
     cursor: &'a Cursor,
-    is_text: bool,
-    reader: Reader,
+    lines: Lines,
     mark: Mark,
     gap_from: Option<Lsn>,
 }
@@ -90,8 +90,7 @@ impl<'a> Session<'a> {
             producer,
             group,
             cursor: local.cursor,
-            is_text: local.log.layout() == Layout::Text,
-            reader: reader.durable(),
+            lines: Lines::new(local.log, reader),
             mark,
             gap_from,
         };
@@ -119,19 +118,13 @@ impl<'a> Session<'a> {
             if count >= TRANSACTION_RECORDS || bytes >= TRANSACTION_BYTES {
                 break true;
             }
-            let Some(record) = self.reader.next().map_err(moved)? else { break false };
+            let Some(record) = self.lines.next().map_err(moved)? else { break false };
             if count == 0 {
-                begin(self.connection, &self.producer)?;
+                self.begin()?;
             }
-            let (next, last) = (record.next_lsn, Last::of(record.lsn, record.payload));
-            let payload = record.payload.strip_suffix(b"\n").filter(|_| self.is_text);
-            let payload = payload.unwrap_or(record.payload);
-            let headers = headers(&record, &self.mark, self.gap_from.take());
-            send(self.connection, &self.producer, payload, headers, self.mark.position.lsn)?;
-            bytes += payload.len() as u64;
+            self.send(&record)?;
+            bytes += record.payload.len() as u64;
             count += 1;
-            self.mark.position = self.reader.position_of(next)?;
-            self.mark.last = Some(last);
         };
         if count > 0 {
             self.commit()?;
@@ -141,7 +134,32 @@ impl<'a> Session<'a> {
     }
 
     fn begin(&self) -> Result<(), SendError> {
-        begin(self.connection, &self.producer)
+        let begun = self.producer.begin_transaction();
+        begun.map_err(|error| self.connection.broken(&self.producer, &error))
+    }
+
+    /// Has librdkafka send a record in this transaction.
+    fn send(&mut self, record: &OwnedRecord) -> Result<(), SendError> {
+        let headers = headers(record, &self.mark, self.gap_from.take());
+        let target = &self.connection.target;
+        let mut message = BaseRecord::<(), [u8]>::to(&target.topic)
+            .partition(target.partition)
+            .payload(self.lines.value(record))
+            .headers(headers);
+        let deadline = Instant::now() + PATIENCE;
+        while let Err((error, refused)) = self.producer.send(message) {
+            match error.rdkafka_error_code() {
+                Some(Code::QueueFull) if Instant::now() < deadline => self.producer.poll(NAP),
+                Some(Code::MessageSizeTooLarge) => {
+                    return Err(SendError::TooLong(format!(" (at {})", record.lsn)));
+                }
+                _ => return Err(self.connection.broken(&self.producer, &error)),
+            }
+            message = refused;
+        }
+        self.mark.position = self.lines.position_of(record.next_lsn)?;
+        self.mark.last = Some(Last::of(record.lsn, &record.payload));
+        Ok(())
     }
 
     /// Commits what was sent together with the position behind it.
@@ -169,41 +187,8 @@ fn moved(error: vellum::Error) -> SendError {
     }
 }
 
-fn begin(connection: &Connection, producer: &BaseProducer<Context>) -> Result<(), SendError> {
-    producer.begin_transaction().map_err(|error| connection.broken(producer, &error))
-}
-
-fn send(
-    connection: &Connection,
-    producer: &BaseProducer<Context>,
-    payload: &[u8],
-    headers: OwnedHeaders,
-    from: Lsn,
-) -> Result<(), SendError> {
-    let target = &connection.target;
-    let mut record = BaseRecord::<(), [u8]>::to(&target.topic)
-        .partition(target.partition)
-        .payload(payload)
-        .headers(headers);
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let (error, refused) = match producer.send(record) {
-            Ok(()) => return Ok(()),
-            Err(refused) => refused,
-        };
-        match error.rdkafka_error_code() {
-            Some(Code::QueueFull) if Instant::now() < deadline => producer.poll(NAP),
-            Some(Code::MessageSizeTooLarge) => {
-                return Err(SendError::TooLong(format!(" (at {from} or behind it)")));
-            }
-            _ => return Err(connection.broken(producer, &error)),
-        }
-        record = refused;
-    }
-}
-
 /// What a consumer needs to know the record again: decimal and hexadecimal text.
-fn headers(record: &Record<'_>, mark: &Mark, gap_from: Option<Lsn>) -> OwnedHeaders {
+fn headers(record: &OwnedRecord, mark: &Mark, gap_from: Option<Lsn>) -> OwnedHeaders {
     let position = mark.position;
     let headers = OwnedHeaders::new_with_capacity(7);
     let headers = with(headers, "vellum-log", position.log);

@@ -65,6 +65,20 @@ fn lines_of_a_text_log_that_rotates_arrive_without_their_newlines() {
     assert_eq!(lines, records(&log));
 }
 
+/// No reader can begin in the midst of a line, so no position is there.
+#[test]
+fn a_line_that_is_appended_in_parts_is_sent_when_it_ends() {
+    let Some(broker) = shared() else { return };
+    let place = Place::new(broker, "parts", 1);
+    let log = Options::new().layout(Layout::Text).open(place.path("log")).unwrap();
+    for (part, lines) in [("one\nt", 1), ("w", 1), ("o\nthree\n", 3)] {
+        log.append(part.as_bytes()).unwrap();
+        good(&place.ship("log", &[]));
+        assert_eq!(place.payloads().len(), lines);
+    }
+    assert_eq!(place.payloads(), ["one", "two", "three"].map(|line| line.as_bytes().to_vec()));
+}
+
 #[test]
 fn more_than_one_transaction_holds_is_sent_in_several() {
     let Some(broker) = shared() else { return };
