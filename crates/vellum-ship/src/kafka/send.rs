@@ -81,7 +81,7 @@ impl Sender<'_> {
     fn run(&mut self, tell: &mut dyn FnMut(Event<'_>)) -> Result<(), SendError> {
         let (mut pause, mut failing) = (PAUSE_MIN, None);
         loop {
-            let mut has_sent = false;
+            let (begun, mut has_sent) = (Instant::now(), false);
             let outcome = self.attempt(&mut |event| {
                 has_sent = true;
                 tell(event);
@@ -93,7 +93,7 @@ impl Sender<'_> {
             if has_sent {
                 (pause, failing) = (PAUSE_MIN, None);
             }
-            let since: Instant = *failing.get_or_insert_with(Instant::now);
+            let since: Instant = *failing.get_or_insert(begun);
             if self.options.once && since.elapsed() >= ONCE_PATIENCE {
                 return Err(error);
             }

@@ -11,7 +11,7 @@ use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::types::RDKafkaErrorCode as Code;
 use rdkafka::{Offset, TopicPartitionList};
-use vellum::{Cursor, CursorHold, ErrorKind, Log, Lsn, OwnedRecord};
+use vellum::{Cursor, CursorHold, ErrorKind, Log, Lsn, OwnedRecord, Position};
 
 use super::SendError;
 use super::connection::{Connection, Context, Look, PATIENCE, Reading};
@@ -140,7 +140,8 @@ impl<'a> Session<'a> {
 
     /// Has librdkafka send a record in this transaction.
     fn send(&mut self, record: &OwnedRecord) -> Result<(), SendError> {
-        let headers = headers(record, &self.mark, self.gap_from.take());
+        let position = self.lines.position_of(record.next_lsn)?;
+        let headers = headers(record, position, self.gap_from.take());
         let target = &self.connection.target;
         let mut message = BaseRecord::<(), [u8]>::to(&target.topic)
             .partition(target.partition)
@@ -157,7 +158,7 @@ impl<'a> Session<'a> {
             }
             message = refused;
         }
-        self.mark.position = self.lines.position_of(record.next_lsn)?;
+        self.mark.position = position;
         self.mark.last = Some(Last::of(record.lsn, &record.payload));
         Ok(())
     }
@@ -188,13 +189,12 @@ fn moved(error: vellum::Error) -> SendError {
 }
 
 /// What a consumer needs to know the record again: decimal and hexadecimal text.
-fn headers(record: &OwnedRecord, mark: &Mark, gap_from: Option<Lsn>) -> OwnedHeaders {
-    let position = mark.position;
+fn headers(record: &OwnedRecord, next: Position, gap_from: Option<Lsn>) -> OwnedHeaders {
     let headers = OwnedHeaders::new_with_capacity(7);
-    let headers = with(headers, "vellum-log", position.log);
-    let headers = with(headers, "vellum-epoch", position.epoch);
+    let headers = with(headers, "vellum-log", next.log);
+    let headers = with(headers, "vellum-epoch", next.epoch);
     let headers = with(headers, "vellum-position", record.lsn);
-    let mut headers = with(headers, "vellum-next", record.next_lsn);
+    let mut headers = with(headers, "vellum-next", next.lsn);
     if let Some(from) = gap_from {
         headers = with(headers, "vellum-gap-from", from);
     }
