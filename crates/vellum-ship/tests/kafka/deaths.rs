@@ -131,7 +131,7 @@ fn a_copy_that_sends_stops_the_one_before() {
     let place = Place::new(broker, "fenced", 1);
     let log = place.open("log");
     let end = fill(&log, "common", 100);
-    let shipper = place.spawn("log");
+    let mut shipper = place.spawn("log");
     while sent(&log) <= end {
         std::thread::yield_now();
     }
@@ -139,7 +139,11 @@ fn a_copy_that_sends_stops_the_one_before() {
     let copy = place.open("copy");
     fill(&copy, "copy", 10);
     good(&place.ship("copy", &[]));
-    fill(&log, "ours", 10);
+    let end = fill(&log, "ours", 10);
+    while shipper.try_wait().unwrap().is_none() {
+        assert!(sent(&log) <= end, "it goes on");
+        std::thread::yield_now();
+    }
     let output = shipper.wait_with_output().unwrap();
     refused(&output, "another shipper sends this log");
     assert_eq!(place.payloads(), records(&copy));
