@@ -18,7 +18,7 @@ VENV = $(TARGET)/venv-python
 .PHONY: help build demo test openraft lint deny model model-long fuzz-check killpoints killpoints-all inject stress powercut \
   powercut-sample fuzz worlds bench bench-peers bench-python results install uninstall clean tools lint-tools \
   filesystems extras wheel test-python python-tools packages setup site ship test-ship test-ship-servers ship-servers \
-  ship-servers-all
+  ship-servers-all kafka-server test-ship-kafka
 
 # A target is listed by the text behind its `##`, a group by `##@`.
 help: ## list all targets
@@ -33,8 +33,10 @@ build: tools ## build the command, target/release/vellum
 
 # A workspace of its own, as the peers are.
 SHIP = --manifest-path crates/vellum-ship/Cargo.toml --target-dir $(TARGET)/ship --locked
-ship: tools ## build vellum-ship, which ships logs to object storage: target/ship/release/vellum-ship
-	$(CARGO) build --release $(SHIP)
+# SHIP_FEATURES=kafka adds topics of Kafka; kafka-ssl those with TLS, which needs Perl and minutes more.
+SHIP_FEATURES ?=
+ship: tools ## build vellum-ship, which ships logs to object storage: target/ship/release/vellum-ship; SHIP_FEATURES=kafka
+	$(CARGO) build --release $(SHIP) $(if $(SHIP_FEATURES),--features $(SHIP_FEATURES))
 
 demo: build ## four processes append to one log, one is killed, every record is checked; ten seconds
 	$(BUILT)/vellum demo
@@ -107,6 +109,12 @@ test-ship: tools ship-servers ## shipping: its model, stores, reading, kills
 
 test-ship-servers: tools ship-servers-all ## the contract of stores on every server that can be had: versitygw, moto, azurite
 	$(CARGO) test $(SHIP) --test stores servers -- --include-ignored
+
+# Not in `test`: librdkafka takes minutes to build, and a broker of Java is slow. VELLUM_SHIP_KILLS=30.
+test-ship-kafka: tools kafka-server ## sending to a topic of Kafka: a real broker, kills (Java 17, Maven)
+	$(CARGO) clippy $(SHIP) --features kafka --all-targets -- -D warnings
+	$(CARGO) test $(SHIP) --features kafka --quiet --lib -- kafka
+	$(CARGO) test $(SHIP) --features kafka --quiet --test kafka
 
 # The protocol's own code under a model checker, with death at any step.
 model: ## the protocol under a model checker
@@ -308,6 +316,21 @@ $(TARGET)/tools/venv-ship/bin/moto_server: | python-tools
 $(TARGET)/tools/azurite/node_modules/.bin/azurite-blob:
 	mkdir -p $(TARGET)/tools/azurite
 	npm install --silent --no-audit --no-fund --prefix $(TARGET)/tools/azurite azurite@$(AZURITE_VERSION)
+
+# A broker of Apache Kafka, from Maven's repository, with the classes that it needs.
+KAFKA_VERSION = 4.1.0
+kafka-server: ## install Apache Kafka into target/tools, if it is missing and Java and Maven are there
+	@[ -d $(TARGET)/tools/kafka ] || $(MAKE) --no-print-directory $(TARGET)/tools/kafka || \
+	  { echo "make: Apache Kafka is missing (it needs Java 17 and Maven): its tests are skipped" >&2; \
+	    [ "$$VELLUM_REQUIRE" != all ]; }
+
+$(TARGET)/tools/kafka: crates/vellum-ship/tests/kafka/pom.xml
+	@command -v java mvn >/dev/null && java -version 2>&1 | grep -q 'version "\(1[7-9]\|[2-9][0-9]\)'
+	@echo "make: fetching Apache Kafka $(KAFKA_VERSION) into $(TARGET)/tools, once"
+	rm -rf $@.new
+	mvn --quiet --batch-mode --file $< -Dkafka.version=$(KAFKA_VERSION) dependency:copy-dependencies \
+	  -DincludeScope=runtime -DoutputDirectory=$(abspath $@.new)
+	mv $@.new $@
 
 $(VENV)/bin/pip: | python-tools
 	$(PYTHON) -m venv $(VENV)

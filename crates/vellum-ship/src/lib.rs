@@ -5,6 +5,8 @@
 
 pub mod decide;
 pub mod driver;
+#[cfg(feature = "kafka")]
+pub mod kafka;
 pub mod object;
 pub mod pool;
 pub mod read;

@@ -2,6 +2,8 @@
 
 mod bench;
 mod cat;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod ls;
 mod put;
 mod restore;

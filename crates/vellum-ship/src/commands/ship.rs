@@ -13,7 +13,7 @@ use vellum_ship::store;
 
 use super::size::bytes;
 use super::span;
-use crate::outcome::{Outcome, Result};
+use crate::outcome::{BadValue, Outcome, Result};
 use crate::output::{self, Bar};
 
 /// Ship what is durable in a log to object storage, as it comes
@@ -23,25 +23,25 @@ use crate::output::{self, Bar};
 #[derive(Args, Debug)]
 pub(super) struct ShipArgs {
     /// The log's directory
-    log: PathBuf,
+    pub(super) log: PathBuf,
     /// Where it goes
-    url: String,
+    pub(super) url: String,
     /// Ship what is durable now, and end
     #[arg(long)]
-    once: bool,
+    pub(super) once: bool,
     /// How often something new is shipped
     #[arg(long, default_value = "1s", value_parser = span)]
-    interval: Duration,
+    pub(super) interval: Duration,
     /// How often at most, where a commit waits for it
     #[arg(long, default_value = "250ms", value_parser = span)]
     min_interval: Duration,
     /// Ship to a URL that another shipper or another copy of the log has shipped to
     #[arg(long)]
-    take_over: bool,
+    pub(super) take_over: bool,
     /// The most bytes that the log keeps because they are not shipped, as 10GiB; what is removed
     /// then is a gap in the store
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
-    max_unshipped: Option<u64>,
+    pub(super) max_unshipped: Option<u64>,
     /// How long a generation lasts before the next one begins; 0s: for ever
     #[arg(long, default_value = "1d", value_parser = span)]
     roll: Duration,
@@ -51,7 +51,14 @@ pub(super) struct ShipArgs {
     retain: Option<Retain>,
     /// Say what would be shipped and deleted and what requests cost, and do nothing
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
+    /// Kafka: the partition that gets the records
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) partition: Option<i32>,
+    /// Kafka: an option of librdkafka; VELLUM_KAFKA_SASL_PASSWORD in the environment is
+    /// sasl.password
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(super) kafka_config: Vec<String>,
 }
 
 const IN_FLIGHT: usize = 4;
@@ -59,6 +66,12 @@ const NAP: Duration = Duration::from_millis(200);
 const MINUTE: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
+    if args.url.starts_with("kafka:") {
+        return to_kafka(args).await;
+    }
+    if args.partition.is_some() || !args.kafka_config.is_empty() {
+        return Err(BadValue("--partition and --kafka-config are for kafka://".into()).into());
+    }
     let log = Options::new().create(false).open(&args.log)?;
     let mut ends = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stop = async move {
@@ -99,6 +112,16 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
     shipping.run(stop, |report| shown.show(report)).await?;
     shown.finish();
     Ok(Outcome::Good)
+}
+
+#[cfg(feature = "kafka")]
+use super::kafka::run as to_kafka;
+
+#[cfg(not(feature = "kafka"))]
+async fn to_kafka(_: ShipArgs) -> Result<Outcome> {
+    let how =
+        "this vellum-ship was built without Kafka: build it with `make ship SHIP_FEATURES=kafka`";
+    Err(BadValue(how.into()).into())
 }
 
 /// A span of time, or a number of bytes; without a unit it is neither.

@@ -57,6 +57,9 @@ impl Location {
             "http" | "https" => Err(refused(format!(
                 "{scheme}:// names no bucket: {FORMS}, and the server in AWS_ENDPOINT_URL"
             ))),
+            "kafka" => Err(refused(
+                "a topic of Kafka can be shipped to, and is read by a consumer of Kafka".into(),
+            )),
             _ => Err(refused(format!("{scheme}:// is not known: {FORMS}"))),
         }
     }

@@ -194,3 +194,16 @@ async fn a_follower_ends_with_its_reader() {
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn without_its_feature_kafka_is_refused_with_how_to_get_it_and_never_read() {
+    let read = run(&["cat", "kafka://127.0.0.1:9/topic"]);
+    let said = text(&read.stderr);
+    assert!(!read.status.success() && said.contains("a consumer of Kafka"), "{said}");
+    if cfg!(not(feature = "kafka")) {
+        let sent = run(&["ship", "log", "kafka://127.0.0.1:9/topic"]);
+        let said = text(&sent.stderr);
+        assert!(said.contains("make ship SHIP_FEATURES=kafka"), "{said}");
+        assert_eq!(sent.status.code(), Some(2));
+    }
+}
