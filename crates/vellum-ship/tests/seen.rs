@@ -44,11 +44,12 @@ impl Drop for Shipper {
     }
 }
 
-/// More than one chunk is good.
+/// More than one chunk is good, and under way when the damage is found.
 #[test]
 fn a_log_that_cannot_be_read_is_seen_and_shipped_up_to_there() {
     let dir = tempfile::tempdir().unwrap();
     let log = Options::new().open(dir.path().join("log")).unwrap();
+    assert!(ship_once(dir.path(), &[]).status.success());
     for _ in 0..20 {
         log.append(&[b'x'; 1 << 20]).unwrap();
     }
@@ -62,7 +63,8 @@ fn a_log_that_cannot_be_read_is_seen_and_shipped_up_to_there() {
         at.into_iter().for_each(|at| bytes[at] ^= 1);
         fs::write(&path, bytes).unwrap();
     }
-    let output = ship_once(dir.path(), &[]);
+    let mut ship = shipping(dir.path());
+    let output = ship.arg("--once").env("VELLUM_SHIP_FAULTS", "latency:300ms").output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let log = Options::new().create(false).open(dir.path().join("log")).unwrap();
     let state = log.ship_state().unwrap();
