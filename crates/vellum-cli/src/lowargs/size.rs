@@ -1,5 +1,5 @@
-//! Numbers of bytes on the command line. `vellum-ship`, a workspace of its own, compiles this file
-//! too.
+//! Numbers of bytes on the command line. `vellum-ship` and `vellum-stress`, which are not published,
+//! compile this file too.
 
 /// Reads a number of bytes: `4096`, `64KiB`, `1MiB`, `10GiB`, or `K`, `M`, `G`, `T` for short; `KB`,
 /// `MB`, `GB` and `TB` are powers of ten.
