@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use vellum::{Layout, Log, Lsn, Options, ShipFault, ShipStatus};
 
@@ -112,4 +113,21 @@ fn a_request_that_is_made_again_does_not_hide_a_gap() {
         std::thread::yield_now();
     }
     assert_eq!(state().status, ShipStatus::Gap);
+}
+
+/// The second record comes when the shipper is at rest.
+#[test]
+fn what_nobody_commits_is_shipped_all_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = Options::new().open(dir.path().join("log")).unwrap();
+    let mut shipper = shipping(dir.path());
+    let _shipper = Shipper(shipper.stderr(Stdio::null()).spawn().unwrap());
+    for record in ["first", "second"] {
+        let lsn = log.append(record.as_bytes()).unwrap();
+        let begun = Instant::now();
+        while log.shipped() <= lsn {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{record} is not shipped");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
 }
