@@ -8,11 +8,11 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Semaphore;
 
-use crate::object::HEADER_BYTES;
-
 /// The most bytes of a chunk that is made here.
 pub const CHUNK_BYTES: usize = 8 << 20;
-/// Less than this does not take a buffer of the pool for reading.
+/// The largest object that is read into a buffer of the pool: the marks of many chunks are in it.
+const READ_BYTES: usize = CHUNK_BYTES + (64 << 10);
+/// A smaller one than this is not.
 const SMALL: usize = 256 << 10;
 /// As many as fetches and those who write what was fetched hold together.
 const READING: usize = 8;
@@ -58,11 +58,11 @@ impl Pool {
 }
 
 /// A buffer for something that is read, of this many bytes at least. It is one of a pool where it
-/// is a chunk's and one is free; nobody waits, because who reads may keep what was read.
+/// is large enough and one is free; nobody waits, because who reads may keep what was read.
 pub fn reading(bytes: usize) -> Buffer {
-    static POOL: LazyLock<Pool> = LazyLock::new(|| Pool::new(READING, HEADER_BYTES + CHUNK_BYTES));
-    let is_chunk = (SMALL..=HEADER_BYTES + CHUNK_BYTES).contains(&bytes);
-    let pooled = is_chunk.then(|| POOL.try_take()).flatten();
+    static POOL: LazyLock<Pool> = LazyLock::new(|| Pool::new(READING, READ_BYTES));
+    let is_usual = (SMALL..=READ_BYTES).contains(&bytes);
+    let pooled = is_usual.then(|| POOL.try_take()).flatten();
     pooled.unwrap_or_else(|| Buffer { bytes: vec![0; bytes], filled: 0, home: None })
 }
 

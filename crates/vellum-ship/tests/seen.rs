@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use vellum::{Layout, Log, Lsn, Options, ShipFault, ShipStatus};
 
@@ -44,11 +45,12 @@ impl Drop for Shipper {
     }
 }
 
-/// More than one chunk is good.
+/// More than one chunk is good, and under way when the damage is found.
 #[test]
 fn a_log_that_cannot_be_read_is_seen_and_shipped_up_to_there() {
     let dir = tempfile::tempdir().unwrap();
     let log = Options::new().open(dir.path().join("log")).unwrap();
+    assert!(ship_once(dir.path(), &[]).status.success());
     for _ in 0..20 {
         log.append(&[b'x'; 1 << 20]).unwrap();
     }
@@ -62,7 +64,8 @@ fn a_log_that_cannot_be_read_is_seen_and_shipped_up_to_there() {
         at.into_iter().for_each(|at| bytes[at] ^= 1);
         fs::write(&path, bytes).unwrap();
     }
-    let output = ship_once(dir.path(), &[]);
+    let mut ship = shipping(dir.path());
+    let output = ship.arg("--once").env("VELLUM_SHIP_FAULTS", "latency:300ms").output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let log = Options::new().create(false).open(dir.path().join("log")).unwrap();
     let state = log.ship_state().unwrap();
@@ -110,4 +113,21 @@ fn a_request_that_is_made_again_does_not_hide_a_gap() {
         std::thread::yield_now();
     }
     assert_eq!(state().status, ShipStatus::Gap);
+}
+
+/// The second record comes when the shipper is at rest.
+#[test]
+fn what_nobody_commits_is_shipped_all_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = Options::new().open(dir.path().join("log")).unwrap();
+    let mut shipper = shipping(dir.path());
+    let _shipper = Shipper(shipper.stderr(Stdio::null()).spawn().unwrap());
+    for record in ["first", "second"] {
+        let lsn = log.append(record.as_bytes()).unwrap();
+        let begun = Instant::now();
+        while log.shipped() <= lsn {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{record} is not shipped");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
 }

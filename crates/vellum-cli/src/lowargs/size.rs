@@ -1,8 +1,8 @@
-//! Numbers of bytes on the command line. `vellum-ship`, a workspace of its own, compiles this file
-//! too.
+//! Numbers of bytes on the command line. `vellum-ship` and `vellum-stress`, which are not
+//! published, compile this file too.
 
-/// Reads a number of bytes: `4096`, `64KiB`, `1MiB`, `10GiB`, or `K`, `M`, `G`, `T` for short; `KB`,
-/// `MB`, `GB` and `TB` are powers of ten.
+/// Reads a number of bytes: `4096`, `64KiB`, `1MiB`, `10GiB`, or `K`, `M`, `G`, `T` for short;
+/// `KB`, `MB`, `GB` and `TB` are powers of ten.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);

@@ -268,8 +268,9 @@ impl Shipping {
         }))
     }
 
-    /// Where the next chunk may begin, if it is less than whole: it grows until there is a place for
-    /// it, and until what was shipped is stored. Those who waited for that commit again meanwhile.
+    /// Where the next chunk may begin, if it is less than whole: it grows until there is a place
+    /// for it, and until what was shipped is stored. Those who waited for that commit again
+    /// meanwhile.
     fn free_start(&self) -> Option<u64> {
         let is_free = matches!(self.next, Next::Nothing) && !self.is_storing;
         self.owner.next_start().filter(|_| is_free)

@@ -1,5 +1,8 @@
 //! The command line of `vellum-stress`: words turned into values, nothing acted on.
 
+#[path = "../../../vellum-cli/src/lowargs/size.rs"]
+mod size;
+
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -8,6 +11,8 @@ use std::str::FromStr;
 use clap::Parser;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use vellum::{Fill, Layout, Preallocate};
+
+use size::bytes;
 
 const EXAMPLES: &str = "\
 Exit codes:
@@ -211,21 +216,6 @@ fn byte_range(text: &str) -> Result<ByteRange, String> {
         return Err(format!("a record has no more than {} bytes", u32::MAX));
     }
     Ok(ByteRange(range))
-}
-
-/// Reads a number of bytes: `4096`, `64KiB`, `1MiB`, `1GiB`, or `K`, `M`, `G` for short.
-fn bytes(text: &str) -> Result<u64, String> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let shift = match unit.trim_start().to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kib" => 10,
-        "m" | "mib" => 20,
-        "g" | "gib" => 30,
-        _ => return Err("write a number of bytes, as 4096, 64KiB, 1MiB or 1GiB".into()),
-    };
-    let number: u64 = number.parse().map_err(|_| "it does not start with a number".to_string())?;
-    number.checked_mul(1 << shift).ok_or_else(|| "it is too large".into())
 }
 
 /// Reads a number of files, or `all` of them.
