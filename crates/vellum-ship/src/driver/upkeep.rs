@@ -20,7 +20,7 @@ pub(super) enum Kept {
     /// A merged object was made, or cannot be made.
     Merged,
     /// Old generations were deleted, or that failed and is tried again later.
-    Retained(Option<Retention>, Result<Trimmed, ShipError>),
+    Retained(Option<Box<Retention>>, Result<Trimmed, ShipError>),
 }
 
 pub(super) type Keeping = BoxFuture<'static, Result<Kept, ShipError>>;
@@ -46,7 +46,7 @@ impl Default for KeepOptions {
 pub(super) struct Upkeep {
     merger: Merger,
     is_working: bool,
-    retention: Option<Retention>,
+    retention: Option<Box<Retention>>,
 }
 
 impl Upkeep {
@@ -72,7 +72,7 @@ impl Upkeep {
             let mut known = match known {
                 Some(known) => known,
                 None => match Retention::open(Arc::clone(&requests.store), false).await {
-                    Ok(opened) => opened,
+                    Ok(opened) => Box::new(opened),
                     Err(error) => return Ok(Kept::Retained(None, Err(error))),
                 },
             };
