@@ -11,9 +11,7 @@ use vellum::{Layout, LogShape, Lsn, ShipCounters, ShipFault, ShipStatus, Shipper
 use super::ShipError;
 use super::local;
 use crate::decide::{Answer, Ask};
-use crate::object::{
-    self, BadObject, Built, HEADER_BYTES, Header, Key, Kind, merged_prefix,
-};
+use crate::object::{self, BadObject, Built, HEADER_BYTES, Header, Key, Kind, merged_prefix};
 use crate::pool::{Buffer, Pool};
 use crate::store::{PutOutcome, Store, StoreError, StoreErrorKind};
 

@@ -68,7 +68,8 @@ async fn an_owner_that_was_fenced_stays_so_when_its_log_is_truncated() {
     place.restore("new").await;
     let store = Arc::clone(&place.store);
     place.take_over("new", &store).await.unwrap();
-    place.empty("old").await;
+    let begin = place.log("old").begin();
+    place.truncate("old", begin).await;
     place.fill("old", "other");
     let fenced = place.ship("old").await;
     assert!(matches!(fenced, Err(ShipError::Stopped(Stop::Fenced { .. }))), "{fenced:?}");
