@@ -4,9 +4,18 @@
 //! thread's arena is of no use to another: the C library kept five times of what was in use. Here
 //! the number of buffers is the bound.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Semaphore;
+
+use crate::object::HEADER_BYTES;
+
+/// The most bytes of a chunk that is made here.
+pub const CHUNK_BYTES: usize = 8 << 20;
+/// Less than this does not take a buffer of the pool for reading.
+const SMALL: usize = 256 << 10;
+/// As many as fetches and those who write what was fetched hold together.
+const READING: usize = 8;
 
 /// Equal buffers. Memory that was never written to is not resident.
 #[derive(Clone, Debug)]
@@ -32,10 +41,29 @@ impl Pool {
     pub async fn take(&self) -> Buffer {
         let place = self.home.places.acquire().await.expect("it is never closed");
         place.forget();
+        self.take_free()
+    }
+
+    /// A buffer, if one is free.
+    fn try_take(&self) -> Option<Buffer> {
+        self.home.places.try_acquire().ok()?.forget();
+        Some(self.take_free())
+    }
+
+    fn take_free(&self) -> Buffer {
         // The one that came back last is the one that is resident.
         let bytes = self.home.free().pop().unwrap_or_else(|| vec![0; self.home.size]);
-        Buffer { bytes, filled: 0, home: Arc::clone(&self.home) }
+        Buffer { bytes, filled: 0, home: Some(Arc::clone(&self.home)) }
     }
+}
+
+/// A buffer for something that is read, of this many bytes at least. It is one of a pool where it
+/// is a chunk's and one is free; nobody waits, because who reads may keep what was read.
+pub fn reading(bytes: usize) -> Buffer {
+    static POOL: LazyLock<Pool> = LazyLock::new(|| Pool::new(READING, HEADER_BYTES + CHUNK_BYTES));
+    let is_chunk = (SMALL..=HEADER_BYTES + CHUNK_BYTES).contains(&bytes);
+    let pooled = is_chunk.then(|| POOL.try_take()).flatten();
+    pooled.unwrap_or_else(|| Buffer { bytes: vec![0; bytes], filled: 0, home: None })
 }
 
 impl Home {
@@ -50,7 +78,7 @@ impl Home {
 pub struct Buffer {
     bytes: Vec<u8>,
     filled: usize,
-    home: Arc<Home>,
+    home: Option<Arc<Home>>,
 }
 
 impl Buffer {
@@ -73,8 +101,9 @@ impl AsRef<[u8]> for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        self.home.free().push(std::mem::take(&mut self.bytes));
-        self.home.places.add_permits(1);
+        let Some(home) = &self.home else { return };
+        home.free().push(std::mem::take(&mut self.bytes));
+        home.places.add_permits(1);
     }
 }
 

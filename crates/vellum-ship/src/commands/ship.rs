@@ -8,7 +8,7 @@ use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 use vellum::Options;
 use vellum_ship::decide::Retain;
-use vellum_ship::driver::{self, Report, ShipOptions, start};
+use vellum_ship::driver::{self, KeepOptions, Report, ShipOptions, start};
 use vellum_ship::store;
 
 use super::size::bytes;
@@ -86,16 +86,17 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
         take_over: args.take_over,
         max_unshipped: args.max_unshipped,
         in_flight: IN_FLIGHT,
-        roll: args.roll,
-        retain: args.retain,
-        note: |text| output::say(text),
     };
+    let (roll, retain) = (args.roll, args.retain);
+    let keep = KeepOptions { roll, retain, note: |text| output::say(text) };
     let started = tokio::select! {
         () = &mut stop => return Ok(Outcome::Good),
         started = start(&args.log, log, shipper, store, options) => started,
     };
     let mut shown = Shown::new();
-    started?.run(stop, |report| shown.show(report)).await?;
+    let mut shipping = started?;
+    shipping.keep(keep);
+    shipping.run(stop, |report| shown.show(report)).await?;
     shown.finish();
     Ok(Outcome::Good)
 }

@@ -48,6 +48,8 @@ pub(crate) enum Broken {
     TakeAnyGeneration,
     /// An owner begins its next generation where the old one ends, whatever has landed there.
     RollAnywhere,
+    /// A merged object begins at any chunk.
+    MergeAnywhere,
 }
 
 /// Whether a test has broken this rule in its thread.

@@ -4,10 +4,7 @@ use vellum::{ErrorKind, Lsn, Shipper};
 
 use super::ShipError;
 use crate::object::{CHUNK_BYTES_MAX, FileMark, HEADER_BYTES, Hash, Link, hash};
-use crate::pool::{Buffer, Pool};
-
-/// The most bytes of a chunk that is made here.
-pub(super) const CHUNK_BYTES: usize = 8 << 20;
+use crate::pool::{Buffer, CHUNK_BYTES, Pool};
 
 /// So many bytes are read at a time where a length is not known.
 const READ_BYTES: u64 = 1 << 20;

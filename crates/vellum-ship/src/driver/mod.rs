@@ -15,3 +15,4 @@ pub use error::ShipError;
 pub use run::{Report, Shipping};
 pub use start::{ShipOptions, start};
 pub use trim::{Trimmed, trim, would_delete};
+pub use upkeep::KeepOptions;

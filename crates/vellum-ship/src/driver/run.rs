@@ -1,5 +1,7 @@
 //! The loop of a shipper.
 
+mod keep;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,13 +13,14 @@ use tokio::task::JoinHandle;
 use vellum::Lsn;
 
 use super::ShipError;
-use super::local::{CHUNK_BYTES, Cut, cut};
+use super::local::{Cut, cut};
 use super::requests::{Body, Requests, blocking};
-use super::roll::{Roll, roll};
+use super::roll::Roll;
 use super::start::{ShipOptions, note_stop};
 use super::state::State;
-use super::upkeep::{Kept, Upkeep};
-use crate::decide::{Answer, Ask, Merger, Owner, Point, Saved};
+use super::upkeep::{KeepOptions, Kept, Upkeep};
+use crate::decide::{Answer, Ask, Owner, Point, Saved};
+use crate::pool::CHUNK_BYTES;
 
 /// How often the loop looks around where nothing wakes it.
 const LOOK: Duration = Duration::from_secs(1);
@@ -58,6 +61,7 @@ pub struct Shipping {
     saves: Vec<Point>,
     waiter: Option<JoinHandle<()>>,
     upkeep: Upkeep,
+    keep: KeepOptions,
     roll: Roll,
     /// Where a generation was found not to be able to begin.
     not_here: u64,
@@ -69,12 +73,14 @@ enum Next {
     Cutting,
     /// What was read from this position on waits for a place.
     Ready(u64, Cut),
+    /// It cannot be read. What comes before it is shipped all the same.
+    Failed(ShipError),
 }
 
 /// What has come to its end.
 #[allow(clippy::large_enum_variant, reason = "there are few of them at a time")]
 enum Done {
-    Cut(u64, Cut),
+    Cut(u64, Result<Cut, ShipError>),
     Answer(Point, Answer, Option<Body>),
     Stored(u64, Vec<Point>),
     Kept(Kept),
@@ -104,7 +110,7 @@ impl Shipping {
         }
         let has_gaps = options.max_unshipped.is_some();
         let owner = Owner::new(saved, options.in_flight, has_gaps);
-        let upkeep = Upkeep::new(merger(&state, saved, requests.segment_bytes), options.note);
+        let upkeep = Upkeep::new(keep::merger(&state, saved, requests.segment_bytes));
         Ok(Shipping {
             dir,
             requests: Arc::new(requests),
@@ -123,9 +129,15 @@ impl Shipping {
             saves: Vec::new(),
             waiter: None,
             upkeep,
+            keep: KeepOptions::default(),
             roll: Roll::Not,
             not_here: 0,
         })
+    }
+
+    /// Begins generations, and deletes old ones.
+    pub fn keep(&mut self, keep: KeepOptions) {
+        self.keep = keep;
     }
 
     /// Ships until `stop` is ready and what is in flight has landed; with
@@ -155,11 +167,13 @@ impl Shipping {
         let mut stop = std::pin::pin!(stop.fuse());
         let mut is_stopping = false;
         let mut flight = FuturesUnordered::<Work>::new();
+        // What may be left at any moment. Deleting may take long.
+        let mut keeping = FuturesUnordered::<Work>::new();
         self.look().await?;
         let target = self.durable;
         loop {
             let is_done = self.options.once && self.owner.shipped().lsn >= target;
-            let is_ending = is_stopping || is_done;
+            let is_ending = is_stopping || is_done || matches!(self.next, Next::Failed(_));
             self.plan_roll(is_stopping);
             if !is_ending && self.roll == Roll::Not {
                 self.place()?;
@@ -169,18 +183,27 @@ impl Shipping {
             self.settle(report)?;
             flight.extend(self.store_next());
             if !is_stopping {
-                flight.extend(self.keep_next());
-                flight.extend(flight.is_empty().then(|| self.roll_next()).flatten());
+                keeping.extend(self.keep_next());
+                let is_idle = flight.is_empty() && keeping.is_empty();
+                flight.extend(is_idle.then(|| self.roll_next()).flatten());
             }
-            if is_ending && flight.is_empty() {
-                return Ok(());
+            if is_ending && flight.is_empty() && (is_stopping || keeping.is_empty()) {
+                return self.end();
             }
             tokio::select! {
                 () = &mut stop, if !is_stopping => is_stopping = true,
                 Some(done) = flight.next() => self.take(done?),
+                Some(done) = keeping.next(), if !is_stopping => self.take(done?),
                 () = self.pause(), if !is_stopping => {}
             }
             self.look().await?;
+        }
+    }
+
+    fn end(&mut self) -> Result<(), ShipError> {
+        match std::mem::replace(&mut self.next, Next::Nothing) {
+            Next::Failed(error) => Err(error),
+            _ => Ok(()),
         }
     }
 
@@ -240,15 +263,22 @@ impl Shipping {
         let requests = Arc::clone(&self.requests);
         Some(Box::pin(async move {
             let buffer = requests.pool.take().await;
-            let cut = blocking(move || cut(&requests.shipper, start, buffer)).await?;
+            let cut = blocking(move || cut(&requests.shipper, start, buffer)).await;
             Ok(Done::Cut(start, cut))
         }))
     }
 
-    /// Whole chunks are read ahead. What makes less than one grows until there is a place for it.
+    /// Where the next chunk may begin, if it is less than whole: it grows until there is a place for
+    /// it, and until what was shipped is stored. Those who waited for that commit again meanwhile.
+    fn free_start(&self) -> Option<u64> {
+        let is_free = matches!(self.next, Next::Nothing) && !self.is_storing;
+        self.owner.next_start().filter(|_| is_free)
+    }
+
+    /// Whole chunks are read ahead.
     fn is_due(&self, start: u64) -> bool {
         let unshipped = self.durable.saturating_sub(start);
-        let has_place = self.owner.next_start().is_some();
+        let has_place = self.free_start().is_some();
         let since = self.begun.map_or(Duration::MAX, |begun| begun.elapsed());
         let is_time = self.options.once || since >= self.rhythm(start);
         unshipped >= CHUNK_BYTES as u64 || unshipped > 0 && has_place && is_time
@@ -280,13 +310,14 @@ impl Shipping {
 
     fn take(&mut self, done: Done) {
         match done {
-            Done::Cut(start, cut) => {
+            Done::Cut(start, Ok(cut)) => {
                 if let Cut::Chunk(link, _) = &cut {
                     // What was read is durable.
                     self.set_durable(self.durable.max(link.end));
                 }
                 self.next = Next::Ready(start, cut);
             }
+            Done::Cut(_, Err(error)) => self.next = Next::Failed(error),
             Done::Answer(at, answer, body) => {
                 if let (Answer::Created(true), Some(Body::Object(built))) = (&answer, &body) {
                     self.upkeep.note(built.header);
@@ -304,7 +335,7 @@ impl Shipping {
             }
             Done::Kept(kept) => {
                 self.is_changed |= !matches!(kept, Kept::Saw(_));
-                self.upkeep.take(kept);
+                self.upkeep.take(kept, self.keep.note);
             }
             Done::Rolled(rolled) => self.go_on(*rolled),
         }
@@ -352,26 +383,9 @@ impl Shipping {
         Some(Box::pin(blocking(store)))
     }
 
-    /// Begins what is done beside shipping, while nobody waits.
-    fn keep_next(&mut self) -> Option<Work> {
-        if self.roll != Roll::Not || self.upkeep.is_working() {
-            return None;
-        }
-        if let Some(retain) = self.options.retain.filter(|_| self.state.is_retention_due()) {
-            let work = self.upkeep.retain(&self.requests, self.owner.generation(), retain);
-            return Some(Box::pin(async { Ok(Done::Kept(work.await?)) }));
-        }
-        let (shipped, wanted) = (self.owner.shipped().lsn, self.requests.shipper.wanted().get());
-        let is_behind = self.durable.saturating_sub(shipped) >= CHUNK_BYTES as u64;
-        let is_busy = is_behind || wanted.min(self.durable) > shipped;
-        let work = self.upkeep.next(&self.requests, self.stored, is_busy)?;
-        Some(Box::pin(async { Ok(Done::Kept(work.await?)) }))
-    }
-
     /// Until there may be something to do.
     async fn pause(&mut self) {
-        let next = self.owner.next_start().filter(|_| matches!(self.next, Next::Nothing));
-        let from = next.unwrap_or(self.durable);
+        let from = self.free_start().unwrap_or(self.durable);
         let is_behind = from < self.durable;
         let rest = match self.begun.filter(|_| is_behind) {
             Some(begun) => self.rhythm(from).saturating_sub(begun.elapsed()),
@@ -391,62 +405,5 @@ impl Shipping {
             _ = waiter => self.waiter = None,
             () = tokio::time::sleep(rest.min(LOOK)) => {}
         }
-    }
-}
-
-/// Beginning the next generation.
-impl Shipping {
-    /// When the time has come, what is in flight comes to its end, where a generation can begin.
-    fn plan_roll(&mut self, is_stopping: bool) {
-        let is_due = !self.options.roll.is_zero() && self.state.age() >= self.options.roll;
-        let tip = self.owner.coming_start().filter(|tip| *tip > self.state.begin());
-        let may_begin = tip.is_some_and(|tip| tip != self.not_here && self.begins_file(tip));
-        match self.roll {
-            Roll::Not if is_due && may_begin && !is_stopping => self.roll = Roll::Draining,
-            Roll::Draining if is_stopping => self.roll = Roll::Not,
-            _ => {}
-        }
-    }
-
-    /// A text log can be restored from where a file begins, others from where a record does.
-    fn begins_file(&self, lsn: u64) -> bool {
-        !self.requests.is_text || lsn.is_multiple_of(self.requests.segment_bytes)
-    }
-
-    /// Begins the next generation, now that nothing is in flight.
-    fn roll_next(&mut self) -> Option<Work> {
-        if self.roll != Roll::Draining || !self.owner.is_idle() {
-            return None;
-        }
-        let saved = self.owner.saved();
-        let at = saved.point.lsn;
-        let is_told = self.told == Some(at) && self.stored == at;
-        let is_whole = self.requests.is_text || self.requests.shipper.whole().get() == at;
-        if !is_told || !is_whole {
-            (self.roll, self.not_here) = (Roll::Not, at);
-            return None;
-        }
-        self.roll = Roll::Rolling;
-        let work = roll(Arc::clone(&self.requests), self.dir.clone(), self.state.clone(), saved);
-        Some(Box::pin(async { Ok(Done::Rolled(Box::new(work.await?))) }))
-    }
-
-    /// Ships on in the next generation; in the old one, if it could not be ended.
-    fn go_on(&mut self, (state, saved): (State, Saved)) {
-        let has_gaps = self.options.max_unshipped.is_some();
-        self.owner = Owner::new(&saved, self.options.in_flight, has_gaps);
-        self.set_durable(self.durable);
-        self.requests.shipper.set_generation(u64::from(saved.generation));
-        self.upkeep.merge_with(merger(&state, &saved, self.requests.segment_bytes));
-        (self.roll, self.not_here) = (Roll::Not, saved.point.lsn);
-        self.state = state;
-    }
-}
-
-/// Gathers chunks from where the last shipper has stopped; if that is not known, from here on.
-fn merger(state: &State, saved: &Saved, segment_bytes: u64) -> Merger {
-    match state.merge() {
-        Some(at) => Merger::resume(saved.generation, at, segment_bytes),
-        None => Merger::amid(saved.generation, saved.point, segment_bytes),
     }
 }

@@ -11,7 +11,7 @@ use super::fork;
 use super::requests::{Requests, now};
 use super::run::Shipping;
 use super::state::State;
-use crate::decide::{Claim, Claimed, Intent, Point, Resume, Resumed, Retain, Saved, Stop};
+use crate::decide::{Claim, Claimed, Intent, Point, Resume, Resumed, Saved, Stop};
 use crate::object::{Identity, LOG};
 use crate::read::Remote;
 use crate::store::{self, Store};
@@ -33,12 +33,6 @@ pub struct ShipOptions {
     pub max_unshipped: Option<u64>,
     /// Objects in flight.
     pub in_flight: usize,
-    /// How long a generation lasts, if anything is shipped in it; zero: for ever.
-    pub roll: Duration,
-    /// What is not deleted of generations that have ended; absent: all.
-    pub retain: Option<Retain>,
-    /// Hears what was deleted, and why that failed.
-    pub note: fn(&str),
 }
 
 /// What beginning needs.

@@ -46,8 +46,8 @@ pub async fn trim(
     retention.delete(old).await
 }
 
-/// Says what the owner of the log would delete now ([`ShipOptions::retain`]
-/// (super::ShipOptions::retain)).
+/// Says what the owner of the log would delete now
+/// ([`KeepOptions::retain`](super::KeepOptions::retain)).
 ///
 /// # Errors
 ///

@@ -1,6 +1,7 @@
 //! What the owner of a generation does beside shipping, one thing at a time.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use vellum::Shipper;
@@ -24,17 +25,33 @@ pub(super) enum Kept {
 
 pub(super) type Keeping = BoxFuture<'static, Result<Kept, ShipError>>;
 
+/// How long generations are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct KeepOptions {
+    /// How long a generation lasts, if anything is shipped in it; zero: for ever.
+    pub roll: Duration,
+    /// What is not deleted of generations that have ended; absent: all.
+    pub retain: Option<Retain>,
+    /// Hears what was deleted, and why that failed.
+    pub note: fn(&str),
+}
+
+impl Default for KeepOptions {
+    fn default() -> KeepOptions {
+        KeepOptions { roll: Duration::ZERO, retain: None, note: |_| {} }
+    }
+}
+
 /// What there is to do, and whether it is being done.
 pub(super) struct Upkeep {
     merger: Merger,
     is_working: bool,
     retention: Option<Retention>,
-    note: fn(&str),
 }
 
 impl Upkeep {
-    pub(super) fn new(merger: Merger, note: fn(&str)) -> Upkeep {
-        Upkeep { merger, is_working: false, retention: None, note }
+    pub(super) fn new(merger: Merger) -> Upkeep {
+        Upkeep { merger, is_working: false, retention: None }
     }
 
     /// Merges what is shipped in another generation.
@@ -93,7 +110,7 @@ impl Upkeep {
         let requests = Arc::clone(requests);
         let work: Keeping = if let Some(span) = self.merger.ready(is_busy).cloned() {
             Box::pin(merge(requests, span))
-        } else if let Some(key) = asked.filter(|_| !is_busy) {
+        } else if let Some(key) = asked {
             Box::pin(look(requests, key))
         } else {
             return None;
@@ -102,7 +119,7 @@ impl Upkeep {
         Some(work)
     }
 
-    pub(super) fn take(&mut self, kept: Kept) {
+    pub(super) fn take(&mut self, kept: Kept, note: fn(&str)) {
         self.is_working = false;
         match kept {
             Kept::Saw(header) => self.merger.saw(header),
@@ -111,8 +128,8 @@ impl Upkeep {
                 self.retention = retention;
                 match outcome {
                     Ok(Trimmed { objects: 0, .. }) => {}
-                    Ok(trimmed) => (self.note)(&told(trimmed)),
-                    Err(error) => (self.note)(&format!("old generations stay for now: {error}")),
+                    Ok(trimmed) => note(&told(trimmed)),
+                    Err(error) => note(&format!("old generations stay for now: {error}")),
                 }
             }
         }

@@ -1,13 +1,12 @@
 //! Whole objects: making them, and taking them apart without trust.
 
 use std::borrow::Cow;
-use std::io::Read;
 
 use bytes::Bytes;
 
 use super::chain::{Hash, hash};
 use super::header::{HEADER_BYTES, Header, Kind};
-use crate::pool::Buffer;
+use crate::pool::{self, Buffer};
 
 /// The most bytes of a log in one chunk.
 pub const CHUNK_BYTES_MAX: u64 = 16 << 20;
@@ -267,7 +266,7 @@ fn unpacked(header: &Header, body: Bytes, most: u64) -> Result<Bytes, BadObject>
         return Err(BadObject::TooLarge);
     }
     let raw = match header.zstd {
-        true => decompressed(&body, want)?.into(),
+        true => decompressed(&body, want)?,
         false => body,
     };
     match raw.len() as u64 == want && hash(&raw) == header.content {
@@ -276,10 +275,11 @@ fn unpacked(header: &Header, body: Bytes, most: u64) -> Result<Bytes, BadObject>
     }
 }
 
-fn decompressed(body: &[u8], want: u64) -> Result<Vec<u8>, BadObject> {
-    let mut raw = Vec::with_capacity(want as usize);
-    let decoder = zstd::stream::read::Decoder::new(body).map_err(|_| BadObject::Content)?;
-    // One byte more than it may hold: enough to see that there is more.
-    decoder.take(want + 1).read_to_end(&mut raw).map_err(|_| BadObject::Content)?;
-    Ok(raw)
+/// More than is wanted does not fit, which is an error.
+fn decompressed(body: &[u8], want: u64) -> Result<Bytes, BadObject> {
+    let mut raw = pool::reading(want as usize);
+    let room = &mut raw.space()[..want as usize];
+    let length = zstd::bulk::decompress_to_buffer(body, room).map_err(|_| BadObject::Content)?;
+    raw.set_filled(length);
+    Ok(Bytes::from_owner(raw))
 }

@@ -27,11 +27,11 @@ pub struct Fetched {
     pub marks: Vec<(u64, u64)>,
 }
 
-/// What all jobs hold together, in mebibytes; one that holds more is alone.
-const ROOM: u32 = 40;
+/// What all jobs hold together, in kibibytes: four chunks. One that holds more is alone.
+const ROOM: u32 = 33 << 10;
 
 /// Fetches the pieces, up to `jobs` at a time, and gives them in order. `None`: an object is not
-/// there any more. Together they hold some 40 MiB, or one object.
+/// there any more. Together they hold 33 MiB, or one object.
 pub fn fetch_all(
     store: Arc<dyn Store>,
     pieces: Vec<Piece>,
@@ -49,12 +49,12 @@ pub fn fetch_all(
     fetches.buffered(jobs).map(|(fetched, _)| fetched)
 }
 
-/// What fetching a piece takes, in mebibytes.
+/// What fetching a piece takes, in kibibytes.
 fn size(piece: &Piece) -> u32 {
     let header = &piece.header;
     let unpacked = if header.zstd { header.raw_bytes } else { 0 };
     let bytes = header.stored_bytes.saturating_add(unpacked);
-    u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(ROOM).min(ROOM)
+    u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(ROOM).min(ROOM)
 }
 
 async fn fetch(store: Arc<dyn Store>, piece: Piece) -> Result<Option<Fetched>, ReadError> {

@@ -22,7 +22,7 @@ pub struct Restore {
     pub until: Until,
     /// Whether to go on with a restore that did not finish.
     pub resume: bool,
-    /// Requests in flight. Each holds up to 130 MiB.
+    /// The most requests in flight.
     pub jobs: usize,
 }
 

@@ -138,6 +138,12 @@ fn trimmed() -> (World, Allowed) {
     (World::new(vec![owner(b'a', 2)], left), ALONE)
 }
 
+/// Merged objects of chunks that are not deleted before a generation has ended.
+fn merged_often() -> (World, Allowed) {
+    let left = Budget { cells: 4, claims: 1, merges: 2, flight: 1, ..small() };
+    (World::new(vec![owner(b'a', 3)], left), ALONE)
+}
+
 /// Two segments are merged, and their chunks are deleted.
 fn merged_twice() -> (World, Allowed) {
     let left = Budget { claims: 1, merges: 2, retains: 1, flight: 1, ..small() };
@@ -226,6 +232,7 @@ scenarios!(
     old_file,
     trimmed,
     merged_twice,
+    merged_often,
     copied,
     copies_take_over,
 );
@@ -268,6 +275,7 @@ caught! {
     no_check_after_adopt: NoCheckAfterAdopt in zombie,
     // Counterexample 5.
     retaining_anywhere: RetainAnywhere in renewed,
+    merging_anywhere: MergeAnywhere in merged_often,
     // Counterexample 6.
     judging_out_of_order: JudgeOutOfOrder in strays,
     // Counterexample 8.

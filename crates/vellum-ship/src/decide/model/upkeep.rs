@@ -13,9 +13,14 @@ impl World {
     pub(super) fn steps_merge(&self, who: usize, owner: &Owner, saved: u64, all: &mut Steps) {
         let (generation, mut at) = (owner.generation(), self.actors[who].from.1);
         while at.lsn < saved {
-            let end = (at.lsn / SEGMENT + 1) * SEGMENT;
+            let anywhere = breaks(Broken::MergeAnywhere);
+            let end = if anywhere { at.lsn } else { at.lsn / SEGMENT * SEGMENT } + SEGMENT;
             let Some(merged) = self.merged(who, generation, at, end) else { return };
-            let next = Point { lsn: end, chain: merged.header.after };
+            let first = merged.marks[0];
+            let next = match anywhere {
+                true => Point { lsn: first.end, chain: first.after },
+                false => Point { lsn: end, chain: merged.header.after },
+            };
             let key = merged.header.key().expect("a merged object has a name");
             let is_local = self.actors[who].link(at.lsn, end).is_some();
             if end <= saved && is_local && self.store.get(&key).is_none() {

@@ -306,8 +306,10 @@ impl Drop for Shipper {
         }
         let words = self.words();
         words.holder.store(0, Ordering::SeqCst);
-        if !matches!(words.status().0, ShipStatus::Fenced | ShipStatus::Diverged) {
-            words.set_status(ShipStatus::None, None);
+        let (status, fault) = words.status();
+        if !matches!(status, ShipStatus::Fenced | ShipStatus::Diverged) {
+            // What failed last may be why it ends.
+            words.set_status(ShipStatus::None, fault);
         }
         // They look at the lock, which is free a moment later, once more after a nap.
         words.notify();
