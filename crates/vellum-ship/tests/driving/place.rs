@@ -194,9 +194,6 @@ pub(crate) fn options(take_over: bool) -> ShipOptions {
         take_over,
         max_unshipped: None,
         in_flight: 4,
-        roll: Duration::ZERO,
-        retain: None,
-        note: |_| {},
     }
 }
 
