@@ -60,6 +60,18 @@ async fn a_store_in_which_two_win_is_refused_before_anything_is_stored() {
     assert!(place.names().await.is_empty());
 }
 
+#[tokio::test]
+async fn a_state_of_a_later_version_is_refused() {
+    let place = Place::new();
+    place.fill("log", "a");
+    place.ship("log").await.unwrap();
+    let mut state = place.state("log");
+    state["version"] = 2.into();
+    std::fs::write(place.path("log/ship"), state.to_string()).unwrap();
+    let refused = place.ship("log").await;
+    assert!(matches!(refused, Err(ShipError::State { .. })), "{refused:?}");
+}
+
 /// Another log's object is at the next name, whatever it holds.
 #[tokio::test]
 async fn an_object_of_another_log_is_not_taken_for_ones_own() {

@@ -155,7 +155,7 @@ fn a_generation_that_begins_amid_a_record_keeps_the_one_before() {
     let place = Place::new();
     let log = Options::new().open(place.path("log")).unwrap();
     log.append(b"before").unwrap();
-    let long: Vec<u8> = (0..20_u32 << 20).map(|index| (index * 7 >> 3) as u8).collect();
+    let long: Vec<u8> = (0..20_u32 << 20).map(|index| ((index * 7) >> 3) as u8).collect();
     log.append(&long).unwrap();
     log.sync().unwrap();
     good(place.ship(&[]));
