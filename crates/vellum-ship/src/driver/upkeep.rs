@@ -14,6 +14,7 @@ use crate::decide::{Answer, Ask, Merger, Point, Retain, Span, Stop};
 use crate::object::{self, Built, Header, Key, hash};
 
 /// What has come to its end.
+#[allow(clippy::large_enum_variant, reason = "there is one at a time")]
 pub(super) enum Kept {
     /// What is known of a chunk that may be merged.
     Saw(Option<Header>),
