@@ -2,28 +2,53 @@
 
 use std::sync::Arc;
 
+use futures_util::StreamExt;
 use vellum::Shipper;
 
 use super::ShipError;
 use super::local;
 use super::requests::{Requests, blocking};
 use crate::decide::{Answer, Ask, Piece, Plan};
-use crate::object::{Hash, Kind, Mark};
+use crate::object::{Hash, Kind, Mark, hash};
+use crate::read::fetch_all;
 
 /// The end of what the local log and the store have in common, as far as the local log can tell:
 /// what it has removed counts as common. Chunks that end before `trusted` are not compared.
 /// Costs a read of the local log from there on.
 pub(super) async fn find(requests: &Requests, plan: &Plan, trusted: u64) -> Result<u64, ShipError> {
-    let first = trusted.max(requests.shipper.begin().get());
+    let begin = requests.shipper.begin().get();
+    let first = trusted.max(begin);
     for piece in plan.pieces.iter().filter(|piece| piece.until > first) {
-        let (shipper, piece) = (Arc::clone(&requests.shipper), *piece);
-        let marks = marks(requests, piece).await?;
-        let differs = blocking(move || difference(&shipper, piece, &marks, first)).await?;
+        let differs = match piece.header.start < begin {
+            true => rest_differs(requests, *piece, begin).await?.then_some(first),
+            false => {
+                let (shipper, piece) = (Arc::clone(&requests.shipper), *piece);
+                let marks = marks(requests, piece).await?;
+                blocking(move || difference(&shipper, piece, &marks, first)).await?
+            }
+        };
         if let Some(differs) = differs {
             return Ok(differs);
         }
     }
     Ok(plan.end.lsn)
+}
+
+/// Whether the local log has other bytes in what is left of a piece here. Its hash covers what is
+/// gone too, so the object is fetched.
+async fn rest_differs(requests: &Requests, piece: Piece, begin: u64) -> Result<bool, ShipError> {
+    let (shipper, until) = (Arc::clone(&requests.shipper), piece.until);
+    let local = blocking(move || local::link(&shipper, begin, until)).await?;
+    let Some(local) = local.filter(|local| local.end == until) else { return Ok(true) };
+    if piece.header.kind == Kind::Gap {
+        return Ok(local.content != Hash::default());
+    }
+    let fetched = std::pin::pin!(fetch_all(Arc::clone(&requests.store), vec![piece], 1));
+    let Some(fetched) = fetched.into_future().await.0.transpose()?.flatten() else {
+        return Ok(true);
+    };
+    let gone = (begin - piece.header.start).min(fetched.raw.len() as u64) as usize;
+    Ok(hash(&fetched.raw[gone..]) != local.content)
 }
 
 /// The chunks of a piece: of a merged object those that it stands for.

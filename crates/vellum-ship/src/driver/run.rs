@@ -90,13 +90,14 @@ enum Done {
 type Work = BoxFuture<'static, Result<Done, ShipError>>;
 
 impl Shipping {
+    #[allow(clippy::result_large_err, reason = "it is made once")]
     pub(super) fn new(
         dir: PathBuf,
         requests: Requests,
         options: ShipOptions,
         mut state: State,
         saved: &Saved,
-    ) -> Result<Shipping, (Requests, ShipError)> {
+    ) -> Result<Shipping, Box<(Requests, ShipError)>> {
         let prepared = (|| {
             state.set_saved(saved);
             state.complete(saved);
@@ -106,7 +107,7 @@ impl Shipping {
             requests.set_well()
         })();
         if let Err(error) = prepared {
-            return Err((requests, error));
+            return Err(Box::new((requests, error)));
         }
         let has_gaps = options.max_unshipped.is_some();
         let owner = Owner::new(saved, options.in_flight, has_gaps);

@@ -80,16 +80,18 @@ impl Starting {
         }
         let url = self.options.url.clone();
         let outcome = self.begin_with(State { url, ..state }).await;
-        if let Err((requests, error)) = &outcome {
-            note_stop(&requests.shipper, error);
-        }
-        outcome.map_err(|(_, error)| error)
+        outcome.map_err(|failed| {
+            let (requests, error) = *failed;
+            note_stop(&requests.shipper, &error);
+            error
+        })
     }
 
-    async fn begin_with(self, mut state: State) -> Result<Shipping, (Requests, ShipError)> {
+    /// With an error comes what tells others of it.
+    async fn begin_with(self, mut state: State) -> Result<Shipping, Box<(Requests, ShipError)>> {
         let saved = match self.saved(&mut state).await {
             Ok(saved) => saved,
-            Err(error) => return Err((self.requests, error)),
+            Err(error) => return Err(Box::new((self.requests, error))),
         };
         let Starting { dir, requests, options, shape, .. } = self;
         state.epoch = shape.epoch();

@@ -14,13 +14,14 @@ use crate::decide::{Answer, Ask, Merger, Point, Retain, Span, Stop};
 use crate::object::{self, Built, Header, Key, hash};
 
 /// What has come to its end.
+#[allow(clippy::large_enum_variant, reason = "there is one at a time")]
 pub(super) enum Kept {
     /// What is known of a chunk that may be merged.
     Saw(Option<Header>),
     /// A merged object was made, or cannot be made.
     Merged,
     /// Old generations were deleted, or that failed and is tried again later.
-    Retained(Option<Retention>, Result<Trimmed, ShipError>),
+    Retained(Option<Box<Retention>>, Result<Trimmed, ShipError>),
 }
 
 pub(super) type Keeping = BoxFuture<'static, Result<Kept, ShipError>>;
@@ -46,7 +47,7 @@ impl Default for KeepOptions {
 pub(super) struct Upkeep {
     merger: Merger,
     is_working: bool,
-    retention: Option<Retention>,
+    retention: Option<Box<Retention>>,
 }
 
 impl Upkeep {
@@ -72,7 +73,7 @@ impl Upkeep {
             let mut known = match known {
                 Some(known) => known,
                 None => match Retention::open(Arc::clone(&requests.store), false).await {
-                    Ok(opened) => opened,
+                    Ok(opened) => Box::new(opened),
                     Err(error) => return Ok(Kept::Retained(None, Err(error))),
                 },
             };

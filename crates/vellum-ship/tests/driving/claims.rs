@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use vellum::Lsn;
 use vellum_ship::driver::ShipError;
 
 use super::place::{Place, answered, broken, is_link, options, ship, watched};
@@ -54,4 +55,41 @@ async fn a_take_over_that_died_does_not_win_against_a_later_one() {
     assert!(matches!(lost, Err(ShipError::Lost)), "{lost:?}");
     place.restore("copy").await;
     assert_eq!(place.records("copy"), place.records("second"));
+}
+
+/// What is left of the chunk here is compared too, although its begin is gone.
+#[tokio::test]
+async fn a_log_that_was_trimmed_and_cut_inside_of_one_chunk_begins_a_generation() {
+    let place = Place::new();
+    let log = place.log("log");
+    let positions: Vec<Lsn> =
+        (0..50).map(|number| log.append(format!("old {number}").as_bytes()).unwrap()).collect();
+    log.sync().unwrap();
+    drop(log);
+    place.ship("log").await.unwrap();
+    place.log("log").trim(positions[10]).unwrap();
+    place.truncate("log", positions[30]).await;
+    place.fill("log", "new");
+    place.ship("log").await.unwrap();
+    place.restore("copy").await;
+    let (local, restored) = (place.records("log"), place.records("copy"));
+    assert_eq!(local.len(), 20 + 50);
+    assert_eq!(restored[restored.len() - local.len()..], local);
+}
+
+/// A log whose begin is inside of a chunk, and has nothing else, is not shipped again.
+#[tokio::test]
+async fn a_log_that_was_trimmed_inside_of_a_chunk_takes_over_without_a_cut() {
+    let place = Place::new();
+    let log = place.log("log");
+    let positions: Vec<Lsn> =
+        (0..50).map(|number| log.append(format!("old {number}").as_bytes()).unwrap()).collect();
+    log.sync().unwrap();
+    drop(log);
+    place.ship("log").await.unwrap();
+    place.log("log").trim(positions[10]).unwrap();
+    let store = Arc::clone(&place.store);
+    place.take_over("log", &store).await.unwrap();
+    let names = place.names().await;
+    assert!(!names.iter().any(|name| name.starts_with("g00000001/t/")), "{names:?}");
 }

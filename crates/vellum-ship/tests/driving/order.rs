@@ -3,9 +3,10 @@
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use vellum_ship::object::{Header, Kind, LOG};
-use vellum_ship::store::PutOutcome;
+use vellum_ship::store::{PutOutcome, StoreError, StoreErrorKind};
 
 use super::place::{Place, answered, broken, is_link, options, ship, state, watched};
 
@@ -75,13 +76,14 @@ async fn a_chunk_is_noted_before_it_is_sent_where_bytes_may_be_removed() {
     assert_eq!(chunks.clone().filter(is_noted).count(), chunks.count());
 }
 
-/// The third chunk cannot be stored. Those behind it may be, and do not count.
+/// The third chunk cannot be stored. Those behind it may be, and do not count. It fails when the
+/// log has let go of what was stored before it.
 #[tokio::test]
 async fn only_what_is_stored_without_a_hole_is_shipped_and_let_go() {
     let place = Place::new();
     place.fill_segments("log");
     let starts = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&starts);
+    let (seen, log) = (Arc::clone(&starts), Arc::new(place.log("log")));
     let store = watched(&place.store, move |key, body| {
         let mut starts = seen.lock().unwrap();
         if is_link(key) {
@@ -89,7 +91,15 @@ async fn only_what_is_stored_without_a_hole_is_shipped_and_let_go() {
             starts.sort_unstable();
         }
         let third = starts.get(2).map(|start| format!("/t/{start:016x}"));
-        answered(third.filter(|third| key.contains(third)).map(|_| broken()))
+        let is_third = third.is_some_and(|third| key.contains(&third));
+        let (log, first) = (Arc::clone(&log), starts.first().copied().unwrap_or_default());
+        let has_let_go = move || log.ship_state().unwrap().held_from.unwrap().get() > first;
+        Box::pin(async move {
+            while is_third && !has_let_go() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            is_third.then(broken)
+        })
     });
     place.ship_to("log", &store).await.unwrap_err();
     let third = starts.lock().unwrap()[2];
@@ -135,6 +145,21 @@ async fn a_chunk_whose_create_was_refused_for_nothing_is_created_again() {
     let store = watched(&place.store, move |key, _| {
         let is_now = is_link(key) && !is_over.swap(true, Ordering::Relaxed);
         answered(is_now.then_some(Ok(PutOutcome::Exists)))
+    });
+    place.ship_to("log", &store).await.unwrap();
+    place.restore("copy").await;
+    assert_eq!(place.records("copy"), place.records("log"));
+}
+
+#[tokio::test]
+async fn a_request_that_fails_for_a_while_is_made_again() {
+    let place = Place::new();
+    place.fill("log", "a");
+    let is_over = AtomicBool::new(false);
+    let store = watched(&place.store, move |key, _| {
+        let is_now = is_link(key) && !is_over.swap(true, Ordering::Relaxed);
+        let busy = || Err(StoreError::new(StoreErrorKind::Transient, "busy"));
+        answered(is_now.then(busy))
     });
     place.ship_to("log", &store).await.unwrap();
     place.restore("copy").await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use vellum::{ErrorKind, Log, Options, Shipper};
+use vellum::{ErrorKind, Log, Lsn, Options, Shipper};
 use vellum_ship::driver::{ShipError, ShipOptions, start};
 use vellum_ship::read::{Remote, Restore, Until, restore};
 use vellum_ship::store::{MemoryStore, Meta, PutOutcome, Store, StoreError, StoreErrorKind};
@@ -119,11 +119,10 @@ impl Place {
         log.sync().unwrap();
     }
 
-    /// Removes all records.
-    pub(crate) async fn empty(&self, name: &str) {
+    /// Removes all records from a position on.
+    pub(crate) async fn truncate(&self, name: &str, from: Lsn) {
         loop {
-            let log = self.log(name);
-            match log.truncate(log.begin()) {
+            match self.log(name).truncate(from) {
                 // The shipper before has not let go of it.
                 Err(error) if error.kind() == ErrorKind::Busy => {
                     tokio::time::sleep(Duration::from_millis(5)).await;

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use vellum_ship::decide::Stop;
 use vellum_ship::driver::{ShipError, ShipOptions, trim};
+use vellum_ship::object::{HEADER_BYTES, Header};
 use vellum_ship::store::PutOutcome;
 
-use super::place::{Place, answered, options, ship, watched};
+use super::place::{Place, answered, is_link, options, ship, watched};
 
 #[tokio::test]
 async fn another_log_is_not_shipped_to_the_same_store() {
@@ -59,6 +60,40 @@ async fn a_store_in_which_two_win_is_refused_before_anything_is_stored() {
     assert!(place.names().await.is_empty());
 }
 
+#[tokio::test]
+async fn a_state_of_a_later_version_is_refused() {
+    let place = Place::new();
+    place.fill("log", "a");
+    place.ship("log").await.unwrap();
+    let mut state = place.state("log");
+    state["version"] = 2.into();
+    std::fs::write(place.path("log/ship"), state.to_string()).unwrap();
+    let refused = place.ship("log").await;
+    assert!(matches!(refused, Err(ShipError::State { .. })), "{refused:?}");
+}
+
+/// Another log's object is at the next name, whatever it holds.
+#[tokio::test]
+async fn an_object_of_another_log_is_not_taken_for_ones_own() {
+    let place = Place::new();
+    place.fill("log", "a");
+    let inner = Arc::clone(&place.store);
+    let store = watched(&place.store, move |key, body| {
+        if !is_link(key) {
+            return answered(None);
+        }
+        let header = Header { log_id: [9; 16], ..Header::decode(body).unwrap() };
+        let other = [&header.encode()[..], &body[HEADER_BYTES..]].concat();
+        let (inner, key) = (Arc::clone(&inner), key.to_string());
+        Box::pin(async move {
+            inner.create(&key, other.into()).await.unwrap();
+            None
+        })
+    });
+    let refused = place.ship_to("log", &store).await;
+    assert!(matches!(refused, Err(ShipError::Object { .. })), "{refused:?}");
+}
+
 /// The log was truncated after another machine had taken over: that does not win it back.
 #[tokio::test]
 async fn an_owner_that_was_fenced_stays_so_when_its_log_is_truncated() {
@@ -68,7 +103,8 @@ async fn an_owner_that_was_fenced_stays_so_when_its_log_is_truncated() {
     place.restore("new").await;
     let store = Arc::clone(&place.store);
     place.take_over("new", &store).await.unwrap();
-    place.empty("old").await;
+    let begin = place.log("old").begin();
+    place.truncate("old", begin).await;
     place.fill("old", "other");
     let fenced = place.ship("old").await;
     assert!(matches!(fenced, Err(ShipError::Stopped(Stop::Fenced { .. }))), "{fenced:?}");

@@ -42,6 +42,27 @@ fn a_generation_ends_after_a_day_in_which_something_was_shipped() {
     assert_eq!(place.restored("copy"), records_of(&log));
 }
 
+/// Commit records of the log know where it began once.
+#[test]
+fn a_log_that_begins_with_a_segment_is_restored() {
+    let place = Place::new();
+    let log = small(&place, Layout::Framed);
+    let running = place.run(&[]);
+    commit(&log, 0..32);
+    drop(running);
+    assert!(log.durable().get().is_multiple_of(64 << 10), "a segment is full");
+    age(&place, 86_400);
+    good(place.ship(&[]));
+    let running = place.run(&[]);
+    commit(&log, 32..42);
+    drop(running);
+    good(place.ship(&["--retain", "0s"]));
+    age(&place, 0);
+    good(place.ship(&["--retain", "0s"]));
+    assert_eq!(of(&place.keys(), 0), 2, "seal and marker: {:?}", place.keys());
+    assert_eq!(place.restored("copy"), records_of(&log)[32..]);
+}
+
 /// A text log can be restored from where a file begins, and from nowhere else.
 #[test]
 fn a_text_log_begins_a_generation_with_a_file() {
@@ -155,7 +176,7 @@ fn a_generation_that_begins_amid_a_record_keeps_the_one_before() {
     let place = Place::new();
     let log = Options::new().open(place.path("log")).unwrap();
     log.append(b"before").unwrap();
-    let long: Vec<u8> = (0..20_u32 << 20).map(|index| (index * 7 >> 3) as u8).collect();
+    let long: Vec<u8> = (0..20_u32 << 20).map(|index| ((index * 7) >> 3) as u8).collect();
     log.append(&long).unwrap();
     log.sync().unwrap();
     good(place.ship(&[]));

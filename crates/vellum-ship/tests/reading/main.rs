@@ -7,6 +7,7 @@ mod faulty;
 mod hand;
 mod hostile;
 mod large;
+mod pieces;
 mod records;
 mod restoring;
 #[path = "../stores/server.rs"]

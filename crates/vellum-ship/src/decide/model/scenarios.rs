@@ -232,6 +232,7 @@ scenarios!(
     old_file,
     trimmed,
     merged_twice,
+    merged_often,
     copied,
     copies_take_over,
 );

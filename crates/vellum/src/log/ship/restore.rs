@@ -323,7 +323,8 @@ impl Restorer {
             sys::file::overwrite_in_place(fd);
         }
         let is_oldest = self.segment_of(self.begin) == first;
-        let begin = if is_oldest && self.begin > first { self.begin } else { Lsn::ZERO };
+        // Also at the start of the segment: a commit record may know an earlier begin.
+        let begin = if is_oldest { self.begin } else { Lsn::ZERO };
         let header = SegmentHeader::new(geometry.secret, first, geometry.segment_capacity, begin);
         let mut block = vec![0; HEADER_LEN as usize];
         block[..size_of::<SegmentHeader>()].copy_from_slice(header.as_bytes());
