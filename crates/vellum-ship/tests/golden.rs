@@ -46,15 +46,17 @@ fn at_end() -> Link {
     Link { start: START, end: START, file: None, content: Hash::default() }
 }
 
-fn merged(before: Hash) -> Built {
+fn merged(before: Hash, first_after: Option<Hash>) -> Built {
     let raw = noise(96);
     let (first, second) = raw.split_at(40);
     let one = link(START, first, file());
     let two = link(one.end, second, None);
     let after = two.after(one.after(before));
     let mark = |end, time, after| Mark { end, time: time * SECOND, after };
-    let marks =
-        [mark(one.end, 1_700_000_001, one.after(before)), mark(two.end, 1_700_000_002, after)];
+    let marks = [
+        mark(one.end, 1_700_000_001, first_after.unwrap_or(one.after(before))),
+        mark(two.end, 1_700_000_002, after),
+    ];
     let header = draft(Kind::Merged, before, link(START, &raw, file()));
     object::merged(Header { after, ..header }, &marks, &raw)
 }
@@ -86,7 +88,7 @@ fn made() -> BTreeMap<&'static str, Vec<u8>> {
         ("chunk-zstd", bytes(chunk(&text(), None))),
         ("gap", bytes(object::gap(draft(Kind::Gap, before, lost)))),
         ("seal", bytes(object::seal(seal))),
-        ("merged", bytes(merged(before))),
+        ("merged", bytes(merged(before, None))),
         ("closed", bytes(object::closed(draft(Kind::Closed, before, at_end())))),
     ])
 }
@@ -195,4 +197,11 @@ fn an_object_that_is_longer_or_shorter_is_refused() {
         let longer = [&whole[..], &[0]].concat();
         assert!(read(name, &longer).is_err(), "{name}: one byte more");
     }
+}
+
+/// Whoever made it has also made the checksums.
+#[test]
+fn marks_that_do_not_follow_from_the_bytes_are_refused() {
+    let built = merged(hash(b"what came before"), Some(hash(b"another")));
+    assert_eq!(read("merged", &built.bytes), Err(BadObject::Chain));
 }
