@@ -1,0 +1,20 @@
+//! Shipping where everything fails: processes that are killed, servers that answer wrongly or not at
+//! all, stores that are away, rivals, copies.
+
+mod bucket;
+mod http;
+mod kills;
+mod ledger;
+mod place;
+#[path = "../stores/server.rs"]
+mod server;
+mod stops;
+mod tracer;
+mod writers;
+mod wrong;
+
+/// Where a second process begins that has a role.
+#[test]
+fn child_entry() {
+    vellum_testing::child::run_role(&[tracer::ROLES, writers::ROLES]);
+}
