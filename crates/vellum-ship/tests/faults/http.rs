@@ -58,7 +58,7 @@ fn a_log_is_shipped_and_restored_through_every_fault() {
 fn a_follower_prints_each_record_once_through_wrong_answers() {
     let server = WrongServer::start(11, 0);
     let place = place(&server);
-    append(&place, Kind::Mapped, "round0", 50);
+    append(&place, Kind::Text, "round0", 50);
     good(&place.ship("log", &[]));
     server.set_rate(RATE);
     let mut follower = place.command(&["cat", "-f", place.url()]);
@@ -69,7 +69,7 @@ fn a_follower_prints_each_record_once_through_wrong_answers() {
             let line = lines.next().unwrap().unwrap() + "\n";
             assert_eq!(line, record(&format!("round{round}"), number));
         }
-        append(&place, Kind::Mapped, &format!("round{}", round + 1), 50);
+        append(&place, Kind::Text, &format!("round{}", round + 1), 50);
         good(&place.ship("log", &[]));
     }
     follower.kill().unwrap();

@@ -5,7 +5,9 @@ mod bucket;
 mod http;
 mod kills;
 mod ledger;
+mod overrun;
 mod place;
+mod rivals;
 #[path = "../stores/server.rs"]
 mod server;
 mod stops;

@@ -16,6 +16,8 @@ pub(crate) enum Kind {
     Staged,
     Mapped,
     Text,
+    /// A text log that removes its oldest files.
+    Retaining,
 }
 
 pub(crate) const KINDS: [Kind; 3] = [Kind::Staged, Kind::Mapped, Kind::Text];
@@ -27,6 +29,7 @@ impl Kind {
             Kind::Staged => framed.fill(Fill::Staged),
             Kind::Mapped => framed.fill(Fill::Mapped),
             Kind::Text => Options::new().layout(Layout::Text).rotate_bytes(1 << 15),
+            Kind::Retaining => Kind::Text.options().retain_bytes(1 << 16),
         }
     }
 
@@ -35,7 +38,7 @@ impl Kind {
     }
 
     fn named(name: &str) -> Kind {
-        *KINDS.iter().find(|kind| format!("{kind:?}") == name).unwrap()
+        *KINDS.iter().chain(&[Kind::Retaining]).find(|kind| format!("{kind:?}") == name).unwrap()
     }
 }
 

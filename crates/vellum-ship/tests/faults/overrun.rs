@@ -1,0 +1,64 @@
+//! A store that is away for long, and a log that may not keep all of what it could not ship.
+
+use vellum::ShipStatus;
+
+use crate::ledger::Ledger;
+use crate::place::{Place, Shipper, good, records_in, text};
+use crate::writers::{Kind, Writer};
+use crate::wrong::WrongServer;
+
+const LIMIT: &str = "100000";
+
+/// Waits for what the shipper does in its own time, while it lives.
+fn until(shipper: &mut Shipper, mut is_so: impl FnMut() -> bool) {
+    while !is_so() {
+        assert_eq!(shipper.ended(), None);
+        std::thread::yield_now();
+    }
+}
+
+/// A writer goes on as if nothing was; what was removed is a gap, which everybody can see.
+#[test]
+fn a_store_that_is_away_for_long_costs_a_gap_and_stops_nobody() {
+    let server = WrongServer::start(1, 0);
+    let place = Place::at("s3://bucket/app", server.environment());
+    let log = Kind::Retaining.open(&place.path("log"));
+    let mut ledger = Ledger::default();
+    let mut writer = Writer::start(&place.path("log"), Kind::Retaining, "writer", "local");
+    writer.hear(&mut ledger, 5);
+    let mut shipper = place.spawn("log", &["--max-unshipped", LIMIT]);
+    until(&mut shipper, || log.shipped() > log.begin());
+    server.set_away(true);
+    // More than may be kept: the writer is heard while the store is away.
+    let away = log.shipped();
+    while log.begin() <= away {
+        writer.hear(&mut ledger, 20);
+    }
+    assert_eq!(log.shipped(), away, "nothing was shipped");
+    until(&mut shipper, || log.ship_state().unwrap().status == ShipStatus::Retrying);
+    let gap_end = log.begin();
+    server.set_away(false);
+    until(&mut shipper, || log.shipped() > gap_end);
+    writer.kill(&mut ledger);
+    log.sync().unwrap();
+    until(&mut shipper, || log.shipped() >= log.durable());
+    let state = log.ship_state().unwrap();
+    assert!(state.gap.is_some_and(|gap| gap.0 >= away), "{state:?}");
+    shipper.kill();
+    look(&place);
+}
+
+/// What the commands say of it, and what can be restored.
+fn look(place: &Place) {
+    let stat = place.command(&["stat", "--json", place.url()]).output().unwrap();
+    good(&stat);
+    let stat: serde_json::Value = serde_json::from_slice(&stat.stdout).unwrap();
+    assert!(stat["gaps"].as_u64() > Some(0), "{stat}");
+    let restored = place.restore("copy");
+    assert_eq!(restored.status.code(), Some(3), "{}", text(&restored));
+    assert!(text(&restored).contains("were lost before they were shipped"), "{}", text(&restored));
+    // The local log has the end of what is stored.
+    let (all, local) = (records_in(&place.path("copy")), records_in(&place.path("log")));
+    assert!(all.len() > local.len(), "{} of {}", all.len(), local.len());
+    assert!(all.ends_with(&local));
+}
