@@ -13,10 +13,6 @@ impl Ledger {
         *known = count.max(*known);
     }
 
-    pub(crate) fn extend(&mut self, other: &Ledger) {
-        other.0.iter().for_each(|(writer, count)| self.acknowledge(writer, *count));
-    }
-
     pub(crate) fn total(&self) -> u64 {
         self.0.values().sum()
     }

@@ -2,6 +2,7 @@
 //! all, stores that are away, rivals, copies.
 
 mod bucket;
+mod bugs;
 mod http;
 mod kills;
 mod ledger;

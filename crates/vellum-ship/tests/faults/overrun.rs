@@ -48,6 +48,24 @@ fn a_store_that_is_away_for_long_costs_a_gap_and_stops_nobody() {
     look(&place);
 }
 
+/// Nobody ships, and the log removes what it may not keep; what was shipped stays good.
+#[test]
+fn a_shipper_that_is_stopped_does_not_fill_the_disk() {
+    let place = Place::new();
+    let log = Kind::Retaining.open(&place.path("log"));
+    let mut ledger = Ledger::default();
+    let mut writer = Writer::start(&place.path("log"), Kind::Retaining, "writer", "local");
+    writer.hear(&mut ledger, 5);
+    good(&place.ship("log", &["--max-unshipped", LIMIT]));
+    let shipped = place.restored();
+    let end = log.shipped();
+    while log.begin() <= end {
+        writer.hear(&mut ledger, 20);
+    }
+    writer.kill(&mut ledger);
+    assert!(place.restored() == shipped);
+}
+
 /// What the commands say of it, and what can be restored.
 fn look(place: &Place) {
     let stat = place.command(&["stat", "--json", place.url()]).output().unwrap();

@@ -1,5 +1,7 @@
 //! Two that ship the same log: on one machine, and from two copies of its directory.
 
+use vellum::ShipStatus;
+
 use crate::ledger::{Ledger, record};
 use crate::place::{Place, good, records_in};
 use crate::server::versitygw;
@@ -53,6 +55,9 @@ fn copies(place: &Place, kind: Kind) {
     };
     let winner = 1 - loser;
     let said = shippers[loser].ended().unwrap();
+    let status = kind.open(&place.path(names[loser])).ship_state().unwrap().status;
+    assert_eq!(status, ShipStatus::Diverged, "everybody can see why");
+    assert!(!shippers[loser].wait().success());
     assert!(said.contains("something else") || said.contains("another copy"), "{said}");
     writers[winner].hear(&mut ledgers[winner], 5);
     for (writer, ledger) in writers.into_iter().zip(&mut ledgers) {

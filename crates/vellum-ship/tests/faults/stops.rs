@@ -10,7 +10,7 @@ use crate::ledger::record;
 use crate::place::{Place, good, records_in};
 use crate::writers::{KINDS, Kind};
 
-const STEP: u64 = 9;
+const STEP: u64 = 25;
 /// More than any of these commands makes.
 const NEVER: u64 = 1_000_000;
 
