@@ -66,6 +66,20 @@ fn a_shipper_that_is_stopped_does_not_fill_the_disk() {
     assert!(place.restored() == shipped);
 }
 
+/// Retention goes on until the log keeps something for the shipper.
+#[test]
+fn a_position_that_is_gone_before_it_is_held_is_held_from_where_the_log_begins() {
+    let place = Place::new();
+    let log = Kind::Mapped.open(&place.path("log"));
+    let first = log.append(b"first").unwrap();
+    let second = log.append(b"second").unwrap();
+    log.sync().unwrap();
+    let shipper = log.shipper().unwrap().unwrap();
+    assert!(log.trim(second).unwrap().begin > first);
+    shipper.hold(first, None).unwrap();
+    assert_eq!(log.ship_state().unwrap().held_from, Some(log.begin()));
+}
+
 /// What the commands say of it, and what can be restored.
 fn look(place: &Place) {
     let stat = place.command(&["stat", "--json", place.url()]).output().unwrap();
