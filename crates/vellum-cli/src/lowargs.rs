@@ -9,6 +9,7 @@ mod examples;
 mod internal;
 mod moment;
 mod policy;
+mod size;
 mod upkeep;
 mod values;
 

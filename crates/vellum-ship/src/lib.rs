@@ -6,5 +6,6 @@
 pub mod decide;
 pub mod driver;
 pub mod object;
+pub mod pool;
 pub mod read;
 pub mod store;

@@ -1,10 +1,12 @@
 //! Records on standard output, in the forms that `vellum cat` has.
 
 use std::io::{self, BufWriter, Stdout, Write};
+use std::time::SystemTime;
 
+use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Args;
 use serde::Serialize;
-use vellum::{Layout, OwnedRecord, Record};
+use vellum::{Layout, OwnedRecord, Record, WriterId};
 
 use crate::outcome::Result;
 
@@ -43,6 +45,36 @@ struct JsonRecord<'a> {
     payload: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     payload_base64: Option<String>,
+    /// When it was appended and by whom, where an envelope tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    writer: Option<String>,
+}
+
+/// A record that is printed.
+struct Line<'a> {
+    lsn: u64,
+    next_lsn: u64,
+    payload: &'a [u8],
+    time: Option<SystemTime>,
+    writer: Option<WriterId>,
+}
+
+impl<'a> From<Record<'a>> for Line<'a> {
+    fn from(record: Record<'a>) -> Line<'a> {
+        let (lsn, next_lsn) = (record.lsn.get(), record.next_lsn.get());
+        let (time, writer) = (record.time(), record.writer());
+        Line { lsn, next_lsn, payload: record.payload, time, writer }
+    }
+}
+
+impl<'a> From<&'a OwnedRecord> for Line<'a> {
+    fn from(record: &'a OwnedRecord) -> Line<'a> {
+        let (lsn, next_lsn) = (record.lsn.get(), record.next_lsn.get());
+        let (time, writer) = (record.time(), record.writer());
+        Line { lsn, next_lsn, payload: &record.payload, time, writer }
+    }
 }
 
 impl Printer {
@@ -59,21 +91,25 @@ impl Printer {
 
     /// Prints a record of the log with this name, if there are many.
     pub(crate) fn print(&mut self, log: Option<&str>, record: Record<'_>) -> Result<()> {
-        self.put(log, record.lsn.get(), record.next_lsn.get(), record.payload)
+        self.put(log, &record.into())
     }
 
     /// Prints a record that was kept.
-    pub(crate) fn print_owned(&mut self, record: &OwnedRecord) -> Result<()> {
-        self.put(None, record.lsn.get(), record.next_lsn.get(), &record.payload)
+    pub(crate) fn print_owned(&mut self, log: Option<&str>, record: &OwnedRecord) -> Result<()> {
+        self.put(log, &record.into())
     }
 
-    fn put(&mut self, log: Option<&str>, lsn: u64, next_lsn: u64, payload: &[u8]) -> Result<()> {
+    /// The records that follow are of a log with this layout.
+    pub(crate) fn set_layout(&mut self, layout: Layout) {
+        self.is_text = layout == Layout::Text;
+    }
+
+    fn put(&mut self, log: Option<&str>, record: &Line<'_>) -> Result<()> {
+        let Line { lsn, next_lsn, payload, .. } = *record;
         let line = payload.strip_suffix(b"\n").filter(|_| self.is_text);
         let payload = line.unwrap_or(payload);
         if self.is_json {
-            let text = std::str::from_utf8(payload).ok();
-            let payload_base64 = text.is_none().then(|| base64(payload));
-            let record = JsonRecord { log, lsn, next_lsn, payload: text, payload_base64 };
+            let record = JsonRecord::new(log, record, payload);
             serde_json::to_writer(&mut self.output, &record).map_err(io::Error::from)?;
             return Ok(self.output.write_all(b"\n")?);
         }
@@ -92,6 +128,23 @@ impl Printer {
     /// Hands everything to the reader.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
+    }
+}
+
+impl<'a> JsonRecord<'a> {
+    fn new(log: Option<&'a str>, record: &Line<'_>, payload: &'a [u8]) -> JsonRecord<'a> {
+        let text = std::str::from_utf8(payload).ok();
+        JsonRecord {
+            log,
+            lsn: record.lsn,
+            next_lsn: record.next_lsn,
+            payload: text,
+            payload_base64: text.is_none().then(|| base64(payload)),
+            time: record.time.map(|time| {
+                DateTime::<Utc>::from(time).to_rfc3339_opts(SecondsFormat::Nanos, true)
+            }),
+            writer: record.writer.map(|writer| writer.to_string()),
+        }
     }
 }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use vellum::{Fill, Layout, Lsn, OnFull, Preallocate};
 
+pub(super) use super::size::bytes;
+
 /// Reads a layout.
 pub(super) fn layout() -> impl TypedValueParser<Value = Layout> {
     named(&["framed", "text"])
@@ -71,21 +73,6 @@ pub(super) fn position(text: &str) -> Result<Position, String> {
     }
 }
 
-/// Reads a number of bytes: `4096`, `64KiB`, `1MiB`, `1GiB`, or `K`, `M`, `G` for short.
-pub(super) fn bytes(text: &str) -> Result<u64, String> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let shift = match unit.trim_start().to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kib" => 10,
-        "m" | "mib" => 20,
-        "g" | "gib" => 30,
-        _ => return Err("write a number of bytes, as 4096, 64KiB, 1MiB or 1GiB".into()),
-    };
-    let number: u64 = number.parse().map_err(|_| "it does not start with a number".to_string())?;
-    number.checked_mul(1 << shift).ok_or_else(|| "it is too large".into())
-}
-
 /// Reads a time span in whole seconds: `90s`, `15m`, `12h`, `1d`, `2w`, or `0`.
 pub(super) fn span(text: &str) -> Result<Duration, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -140,22 +127,6 @@ mod tests {
         }
         assert_eq!((files("0"), files("all")), (Ok(0), Ok(u64::MAX)));
         assert!(files("some").is_err());
-    }
-
-    #[test]
-    fn byte_counts_take_binary_units() {
-        for (text, value) in [
-            ("4096", 4096),
-            ("64KiB", 64 << 10),
-            ("64 kib", 64 << 10),
-            ("1MiB", 1 << 20),
-            ("2G", 2 << 30),
-        ] {
-            assert_eq!(bytes(text), Ok(value), "{text}");
-        }
-        for text in ["", "KiB", "1KB", "1.5MiB", "-1", "99999999999999GiB", "x"] {
-            assert!(bytes(text).is_err(), "{text}");
-        }
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! `vellum cat URL` and `vellum tail URL`: the records of shipped logs on standard output.
 
-use std::time::Duration;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::{Duration, UNIX_EPOCH};
 
 use clap::Args;
+use vellum::{Layout, OwnedRecord};
 use vellum_ship::decide::{Plan, Point};
 use vellum_ship::read::{Extent, Part, Parts, ReadError, Records, Remote, Until, find_logs};
 
@@ -21,8 +24,9 @@ const WAITS_TO_PLAN: u32 = 30;
 
 /// Print the records of a shipped log, or of all logs below a URL
 ///
-/// The records of many logs are merged by the time at which they were shipped, which is as exact as
-/// the interval of their shippers.
+/// The records of many logs are merged by the times at which they were appended, where they have
+/// envelopes; else by the time at which they were shipped, which is as exact as the interval of
+/// their shippers.
 #[derive(Args, Debug)]
 pub(super) struct CatArgs {
     /// A log, or what the URLs of many logs begin with
@@ -166,7 +170,7 @@ pub(super) async fn tail(args: TailArgs) -> Result<Outcome> {
     let mut printer = Printer::new(&args.form, remote.shape().layout());
     let (mut records, last) = last_records(&remote, &plan, args.lines).await?;
     for record in &last {
-        printer.print_owned(record)?;
+        printer.print_owned(None, record)?;
     }
     printer.flush()?;
     if args.follow {
@@ -218,7 +222,7 @@ async fn decode(
     Ok((records, last))
 }
 
-/// Prints the records of many logs in the order in which they were shipped.
+/// Prints the records of many logs in the order of their times.
 async fn cat_many(args: &CatArgs, names: &[String]) -> Result<Outcome> {
     let mut remotes = Vec::new();
     for name in names {
@@ -227,43 +231,78 @@ async fn cat_many(args: &CatArgs, names: &[String]) -> Result<Outcome> {
     let mut logs = Vec::new();
     for (name, remote) in names.iter().zip(&remotes) {
         let extent = wanted(&remote.plan().await?, args, remote).await?;
-        let mut parts = Parts::new(remote, &extent, 1);
-        let next = parts.next().await?;
-        let printer = Printer::new(&args.form, remote.shape().layout());
-        logs.push(Merging { name, parts, next, records: Records::new(remote), printer });
+        let parts = Parts::new(remote, &extent, 1);
+        logs.push(Merging::begin(name, remote, parts).await?);
     }
-    while let Some(log) =
-        logs.iter_mut().filter(|log| log.next.is_some()).min_by_key(|log| log.time())
-    {
-        log.step().await?;
+    let first = |log: &Merging<'_>, index| log.head.is_some().then_some(Reverse((log.time, index)));
+    let mut next: BinaryHeap<_> =
+        logs.iter().enumerate().filter_map(|(index, log)| first(log, index)).collect();
+    let mut printer = Printer::new(&args.form, Layout::Framed);
+    while let Some(Reverse((_, index))) = next.pop() {
+        logs[index].step(&mut printer).await?;
+        next.extend(first(&logs[index], index));
     }
+    printer.flush()?;
     Ok(Outcome::Good)
 }
 
 /// One of many logs.
 struct Merging<'a> {
     name: &'a str,
+    layout: Layout,
     parts: Parts<'a>,
-    /// What comes next of it.
-    next: Option<Part>,
+    /// What comes when `records` has no more.
+    part: Option<Part>,
     records: Records,
-    printer: Printer,
+    /// The next record, and its time, in nanoseconds since 1970: never before the one before it.
+    head: Option<OwnedRecord>,
+    time: u64,
+    /// When the newest part was shipped.
+    shipped: u64,
 }
 
-impl Merging<'_> {
-    fn time(&self) -> u64 {
-        self.next.as_ref().map_or(u64::MAX, |part| part.time)
+impl<'a> Merging<'a> {
+    async fn begin(name: &'a str, remote: &'a Remote, parts: Parts<'a>) -> Result<Merging<'a>> {
+        let (layout, records) = (remote.shape().layout(), Records::new(remote));
+        let mut log =
+            Merging { name, layout, parts, part: None, records, head: None, time: 0, shipped: 0 };
+        log.advance().await?;
+        Ok(log)
     }
 
-    /// Prints the next part, and fetches the one after it.
-    async fn step(&mut self) -> Result<()> {
-        let Some(part) = self.next.take() else { return Ok(()) };
-        let (printer, name) = (&mut self.printer, self.name);
-        self.records.take(&part, |record| printer.print(Some(name), record))?;
-        self.next = self.parts.next().await?;
-        if self.next.is_none() {
-            self.records.finish(|record| printer.print(Some(name), record))?;
+    /// Prints the next record, and finds the one after it.
+    async fn step(&mut self, printer: &mut Printer) -> Result<()> {
+        if let Some(record) = self.head.take() {
+            printer.set_layout(self.layout);
+            printer.print_owned(Some(self.name), &record)?;
         }
-        Ok(printer.flush()?)
+        self.advance().await
+    }
+
+    async fn advance(&mut self) -> Result<()> {
+        self.head = self.find_next().await?;
+        let time = self.head.as_ref().and_then(OwnedRecord::time);
+        let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let own = since.map_or(self.shipped, |since| u64::try_from(since.as_nanos()).unwrap_or(0));
+        self.time = self.time.max(own);
+        Ok(())
+    }
+
+    async fn find_next(&mut self) -> Result<Option<OwnedRecord>> {
+        loop {
+            if let Some(record) = self.records.next()? {
+                return Ok(Some(record.into_owned()));
+            }
+            if self.part.is_none() {
+                self.part = self.parts.next().await?;
+            }
+            let goes_on = self.part.as_ref().is_some_and(|part| self.records.goes_on(part));
+            if !goes_on && let Some(record) = self.records.rest() {
+                return Ok(Some(record.into_owned()));
+            }
+            let Some(part) = self.part.take() else { return Ok(None) };
+            self.shipped = part.time;
+            self.records.push(&part);
+        }
     }
 }

@@ -6,6 +6,8 @@ mod ls;
 mod put;
 mod restore;
 mod ship;
+#[path = "../../../vellum-cli/src/lowargs/size.rs"]
+mod size;
 mod stat;
 mod trim;
 mod verify;

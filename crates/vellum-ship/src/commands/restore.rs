@@ -31,7 +31,7 @@ pub(super) struct RestoreArgs {
     /// Continue a restore that was interrupted, in the same directory
     #[arg(long)]
     resume: bool,
-    /// Objects that are fetched at the same time; each takes up to 130 MiB of memory
+    /// The most objects that are fetched at the same time; fewer where they take more than 33 MiB
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
     jobs: u8,
     /// Print the report as JSON

@@ -10,6 +10,7 @@ use vellum::Options;
 use vellum_ship::driver::{Report, ShipOptions, start};
 use vellum_ship::store;
 
+use super::size::bytes;
 use super::span;
 use crate::outcome::{Outcome, Result};
 use crate::output::{self, Bar};
@@ -36,9 +37,9 @@ pub(super) struct ShipArgs {
     /// Ship to a URL that another shipper or another copy of the log has shipped to
     #[arg(long)]
     take_over: bool,
-    /// The most bytes that the log keeps because they are not shipped; what is removed then is a
-    /// gap in the store
-    #[arg(long, value_name = "BYTES")]
+    /// The most bytes that the log keeps because they are not shipped, as 10GiB; what is removed
+    /// then is a gap in the store
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
     max_unshipped: Option<u64>,
     /// Say what would be shipped and what requests cost, and ship nothing
     #[arg(long)]

@@ -21,7 +21,7 @@ use crate::output::{self, Bar};
 pub(super) struct VerifyArgs {
     /// Where the log was shipped to
     url: String,
-    /// Objects that are fetched at the same time; each takes up to 130 MiB of memory
+    /// The most objects that are fetched at the same time; fewer where they take more than 33 MiB
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
     jobs: u8,
     /// Print JSON

@@ -176,9 +176,14 @@ impl Owner {
 
     /// Where the next chunk begins; absent while it may not begin.
     pub fn next_start(&self) -> Option<u64> {
+        self.coming_start().filter(|_| self.slots.len() < self.limit)
+    }
+
+    /// Where the next chunk will begin, also while there is no place for it; absent while nobody
+    /// knows.
+    pub fn coming_start(&self) -> Option<u64> {
         let is_walking = self.slots.iter().any(|slot| slot.own.is_none());
-        let is_full = self.slots.len() >= self.limit;
-        (!is_walking && !is_full && self.stop.is_none()).then(|| self.tip().lsn)
+        (!is_walking && self.stop.is_none()).then(|| self.tip().lsn)
     }
 
     fn tip(&self) -> Point {

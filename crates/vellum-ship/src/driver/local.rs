@@ -3,28 +3,30 @@
 use vellum::{ErrorKind, Lsn, Shipper};
 
 use super::ShipError;
-use crate::object::{CHUNK_BYTES_MAX, FileMark, Hash, Link, hash};
-
-/// The most bytes of a chunk that is made here.
-pub(super) const CHUNK_BYTES: usize = 8 << 20;
+use crate::object::{CHUNK_BYTES_MAX, FileMark, HEADER_BYTES, Hash, Link, hash};
+use crate::pool::{Buffer, CHUNK_BYTES, Pool};
 
 /// Enough to see whether a file is there.
 const LOOK_BYTES: usize = 64;
 
 /// What comes next in the local log.
 pub(super) enum Cut {
-    /// These bytes.
-    Chunk(Link, Vec<u8>),
+    /// These bytes, behind room for a header.
+    Chunk(Link, Buffer),
     /// Positions up to here are lost.
     Lost(u64),
     /// Nothing more is durable.
     Nothing,
 }
 
+/// A pool for so many chunks at a time.
+pub(super) fn pool(chunks: usize) -> Pool {
+    Pool::new(chunks, HEADER_BYTES + CHUNK_BYTES)
+}
+
 /// Reads the next chunk. Its frames are verified.
-pub(super) fn cut(shipper: &Shipper, from: u64) -> Result<Cut, ShipError> {
-    let mut buf = vec![0; CHUNK_BYTES];
-    let piece = match shipper.read(Lsn::new(from), &mut buf) {
+pub(super) fn cut(shipper: &Shipper, from: u64, mut buffer: Buffer) -> Result<Cut, ShipError> {
+    let piece = match shipper.read(Lsn::new(from), &mut buffer.space()[HEADER_BYTES..]) {
         Err(error) if error.kind() == ErrorKind::Trimmed => {
             return Ok(Cut::Lost(shipper.begin().get()));
         }
@@ -37,13 +39,9 @@ pub(super) fn cut(shipper: &Shipper, from: u64) -> Result<Cut, ShipError> {
     if piece.segment.is_lost {
         return Ok(Cut::Lost(next));
     }
-    buf.truncate(piece.len);
-    // Buffers of all sizes would leave holes that the next one does not fit into.
-    if buf.len() < CHUNK_BYTES / 4 {
-        buf.shrink_to_fit();
-    }
-    let link = Link { start: from, end: next, file: mark(from, &piece), content: hash(&buf) };
-    Ok(Cut::Chunk(link, buf))
+    buffer.set_filled(HEADER_BYTES + piece.len);
+    let content = hash(&buffer.as_ref()[HEADER_BYTES..]);
+    Ok(Cut::Chunk(Link { start: from, end: next, file: mark(from, &piece), content }, buffer))
 }
 
 fn mark(from: u64, piece: &vellum::Piece) -> Option<FileMark> {

@@ -1,11 +1,12 @@
 //! One request of `decide`, done until it has an answer.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use tokio::task::spawn_blocking;
-use vellum::{ShipCounters, ShipFault, ShipStatus, Shipper};
+use vellum::{Lsn, ShipCounters, ShipFault, ShipStatus, Shipper};
 
 use super::ShipError;
 use super::local;
@@ -13,6 +14,7 @@ use crate::decide::{Answer, Ask};
 use crate::object::{
     self, BadObject, Built, HEADER_BYTES, Header, Key, Kind, MERGED_BYTES_MAX, merged_prefix,
 };
+use crate::pool::{Buffer, Pool};
 use crate::store::{PutOutcome, Store, StoreError, StoreErrorKind};
 
 const FIRST_WAIT: Duration = Duration::from_millis(500);
@@ -27,6 +29,45 @@ pub(super) struct Requests {
     pub(super) log_id: [u8; 16],
     /// Whether to give up after a while.
     pub(super) is_once: bool,
+    /// For the bytes of chunks.
+    pub(super) pool: Pool,
+    /// Where the next chunk is compressed: one at a time, so that the number of buffers is known.
+    spare: Arc<Mutex<Buffer>>,
+    /// Whether records were lost that were not shipped.
+    has_gap: AtomicBool,
+}
+
+/// A chunk that is to be created.
+#[allow(clippy::large_enum_variant, reason = "there are few of them at a time")]
+pub(super) enum Body {
+    /// The bytes of the log, behind room for a header.
+    Raw(Buffer),
+    /// All of it, as it was sent at least once.
+    Object(Built),
+}
+
+impl Body {
+    /// The object, which is made when it is needed first.
+    async fn object(
+        &mut self,
+        header: Header,
+        spare: &Arc<Mutex<Buffer>>,
+    ) -> Result<Built, ShipError> {
+        let nothing = Body::Object(Built { header, bytes: Bytes::new() });
+        let built = match std::mem::replace(self, nothing) {
+            Body::Object(built) => built,
+            Body::Raw(raw) => {
+                let spare = Arc::clone(spare);
+                blocking(move || {
+                    let mut spare = spare.lock().unwrap_or_else(PoisonError::into_inner);
+                    Ok(object::build_in(header, raw, &mut spare))
+                })
+                .await?
+            }
+        };
+        *self = Body::Object(built.clone());
+        Ok(built)
+    }
 }
 
 /// The time now, in nanoseconds since 1970.
@@ -36,13 +77,31 @@ pub(super) fn now() -> u64 {
 }
 
 impl Requests {
-    /// Does one thing. `raw` are the bytes of a chunk that is to be created.
-    pub(super) async fn answer(&self, ask: Ask, raw: Option<Bytes>) -> Result<Answer, ShipError> {
+    /// Requests with buffers for so many chunks in flight, and the one that comes next.
+    pub(super) async fn new(
+        store: Arc<dyn Store>,
+        shipper: Shipper,
+        log_id: [u8; 16],
+        is_once: bool,
+        in_flight: usize,
+    ) -> Requests {
+        let pool = local::pool(in_flight + 2);
+        let spare = Arc::new(Mutex::new(pool.take().await));
+        let (shipper, has_gap) = (Arc::new(shipper), AtomicBool::new(false));
+        Requests { store, shipper, log_id, is_once, pool, spare, has_gap }
+    }
+
+    /// Does one thing. `body` is the chunk that is to be created.
+    pub(super) async fn answer(
+        &self,
+        ask: Ask,
+        body: Option<&mut Body>,
+    ) -> Result<Answer, ShipError> {
         Ok(match ask {
             Ask::List(generation) => Answer::Listed(self.names(&merged_prefix(generation)).await?),
             Ask::Look(key) => Answer::Saw(self.header(key).await?),
             Ask::Marks(key) => Answer::Marks(self.marks(key).await?),
-            Ask::Create(header) => Answer::Created(self.create(header, raw).await?),
+            Ask::Create(header) => Answer::Created(self.create(header, body).await?),
             Ask::Local { start, end } => {
                 let shipper = Arc::clone(&self.shipper);
                 Answer::Local(blocking(move || local::link(&shipper, start, end)).await?)
@@ -85,18 +144,33 @@ impl Requests {
         Ok(Some((header, marks)))
     }
 
-    async fn create(&self, draft: Header, raw: Option<Bytes>) -> Result<bool, ShipError> {
+    async fn create(&self, draft: Header, body: Option<&mut Body>) -> Result<bool, ShipError> {
         let header = Header { log_id: self.log_id, time: now(), ..draft };
-        let raw = raw.unwrap_or_default();
-        let length = raw.len() as u64;
-        let built = blocking(move || Ok(built(header, &raw))).await?;
-        let name = built.header.key().expect("it belongs to a generation").to_string();
-        let sent_bytes = built.bytes.len() as u64;
-        let outcome = self.patiently(|| self.store.create(&name, built.bytes.clone())).await?;
+        let Built { header, bytes } = match body {
+            Some(body) => body.object(header, &self.spare).await?,
+            None => small(header),
+        };
+        let name = header.key().expect("it belongs to a generation").to_string();
+        let outcome = self.patiently(|| self.store.create(&name, bytes.clone())).await?;
         let mut counters = ShipCounters::new();
-        (counters.puts, counters.log_bytes, counters.sent_bytes) = (1, length, sent_bytes);
+        counters.puts = 1;
+        (counters.log_bytes, counters.sent_bytes) = (header.raw_bytes, bytes.len() as u64);
         self.shipper.add_counters(counters);
         Ok(outcome == PutOutcome::Created)
+    }
+
+    /// Shows that records were lost.
+    pub(super) fn set_gap(&self, start: u64, end: u64) -> Result<(), ShipError> {
+        self.shipper.set_gap(Lsn::new(start), Lsn::new(end))?;
+        self.has_gap.store(true, Ordering::Relaxed);
+        self.set_well()
+    }
+
+    /// Shows that shipping runs.
+    pub(super) fn set_well(&self) -> Result<(), ShipError> {
+        let has_gap = self.has_gap.load(Ordering::Relaxed);
+        let status = if has_gap { ShipStatus::Gap } else { ShipStatus::Running };
+        Ok(self.shipper.set_status(status, None)?)
     }
 
     /// Repeats a request until it succeeds or fails for good. What fails can be seen by everybody
@@ -113,7 +187,7 @@ impl Requests {
             let error = match request().await {
                 Ok(done) if attempt == 1 => return Ok(done),
                 Ok(done) => {
-                    self.shipper.set_status(ShipStatus::Running, None)?;
+                    self.set_well()?;
                     return Ok(done);
                 }
                 Err(error) => error,
@@ -150,13 +224,13 @@ fn fault(error: &StoreError) -> ShipFault {
     }
 }
 
-fn built(header: Header, raw: &[u8]) -> Built {
+/// An object without bytes of the log.
+fn small(header: Header) -> Built {
     match header.kind {
-        Kind::Chunk => object::build(header, raw),
         Kind::Gap => object::gap(header),
         Kind::Seal => object::seal(header),
         Kind::Closed => object::closed(header),
-        kind => unreachable!("{kind:?} is not made here"),
+        kind => unreachable!("{kind:?} is not made of nothing"),
     }
 }
 

@@ -5,17 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt, StreamExt};
-use vellum::{Lsn, ShipStatus};
+use futures_util::{FutureExt, StreamExt, future::BoxFuture};
+use tokio::task::JoinHandle;
+use vellum::Lsn;
 
 use super::ShipError;
-use super::local::{CHUNK_BYTES, Cut, cut};
-use super::requests::{Requests, blocking};
+use super::local::{Cut, cut};
+use super::requests::{Body, Requests, blocking};
 use super::start::{ShipOptions, note_stop};
 use super::state::State;
-use crate::decide::{Answer, Ask, Job, Owner, Point, Saved};
+use crate::decide::{Answer, Ask, Owner, Point, Saved};
+use crate::pool::CHUNK_BYTES;
 
 /// How often the loop looks around where nothing wakes it.
 const LOOK: Duration = Duration::from_secs(1);
@@ -38,13 +39,40 @@ pub struct Shipping {
     options: ShipOptions,
     state: State,
     owner: Owner,
-    bodies: HashMap<Point, Bytes>,
+    bodies: HashMap<Point, Body>,
+    next: Next,
     durable: u64,
+    /// When the last chunk was begun.
     begun: Option<Instant>,
+    /// When what was appended was made durable last.
+    synced: Option<Instant>,
+    /// The position that others were told is shipped.
+    told: Option<u64>,
+    /// The position that is stored.
     stored: u64,
+    is_storing: bool,
+    /// Who waits until what is now known is stored.
+    saves: Vec<Point>,
+    waiter: Option<JoinHandle<()>>,
 }
 
-type Done = Result<(Point, Answer), ShipError>;
+/// The chunk that comes next: it is read while others are in flight.
+enum Next {
+    Nothing,
+    Cutting,
+    /// What was read from this position on waits for a place.
+    Ready(u64, Cut),
+}
+
+/// What has come to its end.
+#[allow(clippy::large_enum_variant, reason = "there are few of them at a time")]
+enum Done {
+    Cut(u64, Cut),
+    Answer(Point, Answer, Option<Body>),
+    Stored(u64, Vec<Point>),
+}
+
+type Work = BoxFuture<'static, Result<Done, ShipError>>;
 
 impl Shipping {
     pub(super) fn new(
@@ -59,8 +87,7 @@ impl Shipping {
             state.store(&dir)?;
             requests.shipper.hold(Lsn::new(saved.point.lsn), options.max_unshipped)?;
             requests.shipper.set_generation(u64::from(saved.generation));
-            requests.shipper.set_status(ShipStatus::Running, None)?;
-            Ok(())
+            requests.set_well()
         })();
         if let Err(error) = prepared {
             return Err((requests, error));
@@ -74,9 +101,15 @@ impl Shipping {
             state,
             owner,
             bodies: HashMap::new(),
+            next: Next::Nothing,
             durable: 0,
             begun: None,
+            synced: None,
+            told: None,
             stored: saved.point.lsn,
+            is_storing: false,
+            saves: Vec::new(),
+            waiter: None,
         })
     }
 
@@ -106,138 +139,212 @@ impl Shipping {
     ) -> Result<(), ShipError> {
         let mut stop = std::pin::pin!(stop.fuse());
         let mut is_stopping = false;
-        let mut flight = FuturesUnordered::new();
+        let mut flight = FuturesUnordered::<Work>::new();
         self.look().await?;
         let target = self.durable;
         loop {
-            if !is_stopping {
-                self.push().await?;
-            }
-            while let Some(job) = self.owner.poll() {
-                match job.ask {
-                    Ask::Save => {
-                        self.store()?;
-                        self.answer((job.at, Answer::Saved));
-                    }
-                    _ => flight.push(self.work(job)),
-                }
-            }
-            self.settle(report)?;
             let is_done = self.options.once && self.owner.shipped().lsn >= target;
-            if (is_stopping || is_done) && flight.is_empty() {
-                return self.store();
+            let is_ending = is_stopping || is_done;
+            if !is_ending {
+                self.place()?;
+                flight.extend(self.cut_next());
+            }
+            flight.extend(std::iter::from_fn(|| self.work_next()));
+            self.settle(report)?;
+            flight.extend(self.store_next());
+            if is_ending && flight.is_empty() {
+                return Ok(());
             }
             tokio::select! {
                 () = &mut stop, if !is_stopping => is_stopping = true,
-                Some(done) = flight.next() => { let done: Done = done; self.answer(done?) }
+                Some(done) = flight.next() => self.take(done?),
                 () = self.pause(), if !is_stopping => {}
             }
             self.look().await?;
         }
     }
 
-    /// Learns what is durable.
+    /// Learns what is durable; now and then makes durable what was appended to a log that nobody
+    /// commits.
     async fn look(&mut self) -> Result<(), ShipError> {
-        let requests = Arc::clone(&self.requests);
-        let (begin, durable) = blocking(move || {
-            let durable = requests.shipper.durable()?;
-            Ok((requests.shipper.begin().get(), durable.get()))
-        })
-        .await?;
-        self.durable = durable;
-        self.owner.set_local(begin, durable);
-        Ok(())
-    }
-
-    /// Begins chunks while there are places for them and reasons.
-    async fn push(&mut self) -> Result<(), ShipError> {
-        while let Some(start) = self.owner.next_start() {
-            if start >= self.durable || !self.is_due(start) {
-                return Ok(());
-            }
+        if self.synced.is_none_or(|synced| synced.elapsed() >= self.rhythm(self.durable)) {
+            self.synced = Some(Instant::now());
             let requests = Arc::clone(&self.requests);
-            match blocking(move || cut(&requests.shipper, start)).await? {
-                Cut::Nothing => return Ok(()),
-                Cut::Lost(end) => self.lose(start, end)?,
-                Cut::Chunk(link, raw) => {
-                    // What `cut` saw may be durable since.
-                    self.look().await?;
-                    let at = self.owner.push_chunk(link);
-                    self.bodies.insert(at, raw.into());
-                }
-            }
-            self.begun = Some(Instant::now());
+            blocking(move || Ok(requests.shipper.durable()?)).await?;
         }
+        self.set_durable(self.requests.shipper.durable_so_far()?.get());
         Ok(())
     }
 
-    fn is_due(&self, start: u64) -> bool {
-        let since = self.begun.map_or(Duration::MAX, |begun| begun.elapsed());
+    fn set_durable(&mut self, durable: u64) {
+        self.durable = durable;
+        self.owner.set_local(self.requests.shipper.begin().get(), durable);
+    }
+
+    /// How often something is done for what begins at a position.
+    fn rhythm(&self, start: u64) -> Duration {
         let is_wanted = self.requests.shipper.wanted().get() > start;
-        let is_much = self.durable - start >= CHUNK_BYTES as u64;
-        is_much
-            || self.options.once
-            || since >= self.options.interval
-            || is_wanted && since >= self.options.min_interval
+        match is_wanted {
+            true => self.options.min_interval.min(self.options.interval),
+            false => self.options.interval,
+        }
+    }
+
+    /// Begins the chunk that was read, if there is a place for it.
+    fn place(&mut self) -> Result<(), ShipError> {
+        let Next::Ready(start, _) = self.next else { return Ok(()) };
+        let is_next = self.owner.coming_start() == Some(start);
+        if is_next && self.owner.next_start().is_none() {
+            return Ok(());
+        }
+        match std::mem::replace(&mut self.next, Next::Nothing) {
+            Next::Ready(_, Cut::Lost(end)) if is_next => self.lose(start, end),
+            Next::Ready(_, Cut::Chunk(link, raw)) if is_next && link.end <= self.durable => {
+                let at = self.owner.push_chunk(link);
+                self.bodies.insert(at, Body::Raw(raw));
+                Ok(())
+            }
+            // The log was cut, or the store has another chunk there.
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the next chunk, if there is a reason.
+    fn cut_next(&mut self) -> Option<Work> {
+        let start = self.owner.coming_start().filter(|start| self.is_due(*start))?;
+        if !matches!(self.next, Next::Nothing) {
+            return None;
+        }
+        self.next = Next::Cutting;
+        self.begun = Some(Instant::now());
+        let requests = Arc::clone(&self.requests);
+        Some(Box::pin(async move {
+            let buffer = requests.pool.take().await;
+            let cut = blocking(move || cut(&requests.shipper, start, buffer)).await?;
+            Ok(Done::Cut(start, cut))
+        }))
+    }
+
+    /// Whole chunks are read ahead. What makes less than one grows until there is a place for it.
+    fn is_due(&self, start: u64) -> bool {
+        let unshipped = self.durable.saturating_sub(start);
+        let has_place = self.owner.next_start().is_some();
+        let since = self.begun.map_or(Duration::MAX, |begun| begun.elapsed());
+        let is_time = self.options.once || since >= self.rhythm(start);
+        unshipped >= CHUNK_BYTES as u64 || unshipped > 0 && has_place && is_time
     }
 
     fn lose(&mut self, start: u64, end: u64) -> Result<(), ShipError> {
         self.owner.set_local(end, self.durable.max(end));
         self.owner.push_gap(end);
-        self.requests.shipper.set_gap(Lsn::new(start), Lsn::new(end))?;
-        Ok(self.requests.shipper.set_status(ShipStatus::Gap, None)?)
+        self.requests.set_gap(start, end)
     }
 
-    fn work(&self, job: Job) -> impl Future<Output = Done> + 'static {
+    /// Begins the next thing that is to be done.
+    fn work_next(&mut self) -> Option<Work> {
+        let mut job = self.owner.poll()?;
+        while job.ask == Ask::Save {
+            self.saves.push(job.at);
+            job = self.owner.poll()?;
+        }
         let requests = Arc::clone(&self.requests);
-        let raw = self.bodies.get(&job.at).cloned();
-        async move { Ok((job.at, requests.answer(job.ask, raw).await?)) }
+        let mut body = match job.ask {
+            Ask::Create(_) => self.bodies.remove(&job.at),
+            _ => None,
+        };
+        Some(Box::pin(async move {
+            let answer = requests.answer(job.ask, body.as_mut()).await?;
+            Ok(Done::Answer(job.at, answer, body))
+        }))
     }
 
-    fn answer(&mut self, (at, answer): (Point, Answer)) {
-        self.owner.answer(at, answer);
+    fn take(&mut self, done: Done) {
+        match done {
+            Done::Cut(start, cut) => {
+                if let Cut::Chunk(link, _) = &cut {
+                    // What was read is durable.
+                    self.set_durable(self.durable.max(link.end));
+                }
+                self.next = Next::Ready(start, cut);
+            }
+            Done::Answer(at, answer, body) => {
+                if answer == Answer::Created(false) {
+                    // It may have to be created again.
+                    self.bodies.extend(body.map(|body| (at, body)));
+                }
+                self.owner.answer(at, answer);
+            }
+            Done::Stored(lsn, saves) => {
+                self.is_storing = false;
+                self.stored = lsn;
+                saves.into_iter().for_each(|at| self.owner.answer(at, Answer::Saved));
+            }
+        }
     }
 
-    /// Tells what is shipped, and lets the local log go after it is stored.
+    /// Tells what is shipped.
     fn settle(&mut self, report: &mut impl FnMut(Report)) -> Result<(), ShipError> {
         if let Some(stop) = self.owner.stop() {
             return Err(ShipError::Stopped(stop));
         }
         let shipped = self.owner.shipped().lsn;
         self.bodies.retain(|at, _| at.lsn >= shipped);
-        if shipped != self.stored {
+        // After a restart it is known when everything that is there was looked at.
+        let is_known = self.owner.coming_start().is_some() && shipped <= self.durable;
+        if is_known && self.told != Some(shipped) {
             self.requests.shipper.set_shipped(Lsn::new(shipped))?;
-            self.store()?;
-            self.requests.shipper.release(Lsn::new(shipped))?;
+            self.told = Some(shipped);
         }
         let generation = self.owner.generation();
         report(Report { shipped, durable: self.durable, generation });
         Ok(())
     }
 
-    fn store(&mut self) -> Result<(), ShipError> {
+    /// Stores what is known, and then lets the local log go, if there is something new: once for
+    /// all that has come while it was stored the last time.
+    fn store_next(&mut self) -> Option<Work> {
         let saved = self.owner.saved();
-        self.stored = saved.point.lsn;
+        let lsn = saved.point.lsn;
+        let is_further = lsn != self.stored;
+        if self.is_storing || !is_further && self.saves.is_empty() {
+            return None;
+        }
+        self.is_storing = true;
         self.state.set_saved(&saved);
-        self.state.store(&self.dir)
+        let (state, dir) = (self.state.clone(), self.dir.clone());
+        let (requests, saves) = (Arc::clone(&self.requests), std::mem::take(&mut self.saves));
+        let store = move || {
+            state.store(&dir)?;
+            if is_further {
+                requests.shipper.release(Lsn::new(lsn))?;
+            }
+            Ok(Done::Stored(lsn, saves))
+        };
+        Some(Box::pin(blocking(store)))
     }
 
     /// Until there may be something to do.
-    async fn pause(&self) {
-        let requests = Arc::clone(&self.requests);
-        let from = self.owner.next_start().unwrap_or(self.durable);
-        let is_wanted = requests.shipper.wanted().get() > from;
-        let rhythm = if is_wanted { self.options.min_interval } else { self.options.interval };
-        let rest = match self.begun.filter(|_| from < self.durable) {
-            Some(begun) => rhythm.saturating_sub(begun.elapsed()),
+    async fn pause(&mut self) {
+        let next = self.owner.next_start().filter(|_| matches!(self.next, Next::Nothing));
+        let from = next.unwrap_or(self.durable);
+        let is_behind = from < self.durable;
+        let rest = match self.begun.filter(|_| is_behind) {
+            Some(begun) => self.rhythm(from).saturating_sub(begun.elapsed()),
             None => LOOK,
         };
-        if is_wanted && from < self.durable {
+        if is_behind && self.requests.shipper.wanted().get() > from {
             return tokio::time::sleep(rest).await;
         }
-        let _ = tokio::task::spawn_blocking(move || {
-            requests.shipper.wait(Lsn::new(from), rest.min(LOOK));
-        })
-        .await;
+        // It cannot be stopped, so there is one at a time: what it waits for is never far from what
+        // is to be waited for now.
+        let waiter = self.waiter.get_or_insert_with(|| {
+            let requests = Arc::clone(&self.requests);
+            let wait = move || requests.shipper.wait(Lsn::new(from), rest.min(LOOK));
+            tokio::task::spawn_blocking(wait)
+        });
+        tokio::select! {
+            _ = waiter => self.waiter = None,
+            () = tokio::time::sleep(rest.min(LOOK)) => {}
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use vellum::{ErrorKind, Log, LogShape, Lsn, Position, ShipStatus, Shipper};
+use vellum::{ErrorKind, Log, LogShape, Lsn, Position, ShipFault, ShipStatus, Shipper};
 
 use super::ShipError;
 use super::fork;
@@ -63,8 +63,8 @@ pub async fn start(
 ) -> Result<Shipping, ShipError> {
     let shape = log.shape()?;
     let log_id = shape.log_id().to_bytes();
-    let is_once = options.once;
-    let requests = Requests { store, shipper: Arc::new(shipper), log_id, is_once };
+    let (is_once, in_flight) = (options.once, options.in_flight);
+    let requests = Requests::new(store, shipper, log_id, is_once, in_flight).await;
     Starting { dir: dir.to_path_buf(), log, requests, options, shape }.begin().await
 }
 
@@ -272,13 +272,16 @@ impl Starting {
 
 /// Shows to everybody who has the log open why nothing is shipped.
 pub(super) fn note_stop(shipper: &Shipper, error: &ShipError) {
-    let status = match error {
-        ShipError::Stopped(Stop::Fenced { .. }) | ShipError::Lost => ShipStatus::Fenced,
-        ShipError::Stopped(Stop::Diverged { .. }) => ShipStatus::Diverged,
+    let (status, fault) = match error {
+        ShipError::Stopped(Stop::Fenced { .. }) | ShipError::Lost => (ShipStatus::Fenced, None),
+        ShipError::Stopped(Stop::Diverged { .. }) => (ShipStatus::Diverged, None),
+        ShipError::Log(_) | ShipError::Io(_) | ShipError::State { .. } => {
+            (ShipStatus::None, Some((ShipFault::Local, 0)))
+        }
         _ => return,
     };
     // It is told anyway.
-    let _ = shipper.set_status(status, None);
+    let _ = shipper.set_status(status, fault);
 }
 
 /// A number that was never used.

@@ -1,12 +1,12 @@
 //! Whole objects: making them, and taking them apart without trust.
 
 use std::borrow::Cow;
-use std::io::Read;
 
 use bytes::Bytes;
 
 use super::chain::{Hash, hash};
 use super::header::{HEADER_BYTES, Header, Kind};
+use crate::pool::{self, Buffer};
 
 /// The most bytes of a log in one chunk.
 pub const CHUNK_BYTES_MAX: u64 = 16 << 20;
@@ -21,8 +21,6 @@ const MARKS_MAX: u32 = 1 << 20;
 /// How many parts of a chunk are compressed to see whether it is worth it, and how long each is.
 const SAMPLES: usize = 16;
 const SAMPLE_BYTES: usize = 16 << 10;
-/// Large buffers are multiples of this.
-const STEP: usize = 1 << 20;
 const ZSTD_LEVEL: i32 = 3;
 
 /// Why an object is refused.
@@ -86,18 +84,12 @@ pub struct Built {
 impl Built {
     fn of(mut header: Header, table: &[u8], body: &[u8]) -> Built {
         header.stored_bytes = (table.len() + body.len()) as u64;
-        let length = HEADER_BYTES + table.len() + body.len();
-        let mut bytes = Vec::with_capacity(capacity(length));
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + table.len() + body.len());
         bytes.extend_from_slice(&header.encode());
         bytes.extend_from_slice(table);
         bytes.extend_from_slice(body);
         Built { header, bytes: bytes.into() }
     }
-}
-
-/// A buffer that is freed shall have room for the next one: large ones have few sizes.
-fn capacity(length: usize) -> usize {
-    if length < STEP { length } else { length.next_multiple_of(STEP) }
 }
 
 /// A chunk: `header` says where its bytes belong. They are compressed if that saves a twentieth.
@@ -108,6 +100,23 @@ pub fn build(header: Header, raw: &[u8]) -> Built {
         Some(small) => Built::of(Header { zstd: true, ..header }, &[], &small),
         None => Built::of(header, &[], raw),
     }
+}
+
+/// As [`build`], without a copy: `raw` has room for the header, and then the bytes. What shrinks
+/// goes into `spare`, which is as large, and leaves its own buffer in its place.
+pub fn build_in(header: Header, mut raw: Buffer, spare: &mut Buffer) -> Built {
+    let bytes = &raw.as_ref()[HEADER_BYTES..];
+    let length = bytes.len();
+    let small = compress(bytes, &mut spare.space()[HEADER_BYTES..]);
+    if small.is_some() {
+        std::mem::swap(&mut raw, spare);
+    }
+    let stored = small.unwrap_or(length);
+    let (raw_bytes, stored_bytes) = (length as u64, stored as u64);
+    let header = Header { zstd: small.is_some(), raw_bytes, stored_bytes, ..header };
+    raw.space()[..HEADER_BYTES].copy_from_slice(&header.encode());
+    raw.set_filled(HEADER_BYTES + stored);
+    Built { header, bytes: Bytes::from_owner(raw) }
 }
 
 /// A gap.
@@ -148,14 +157,24 @@ pub fn merged(header: Header, marks: &[Mark], raw: &[u8]) -> Built {
 }
 
 fn compressed(raw: &[u8]) -> Option<Vec<u8>> {
-    let is_worth_it = |raw: &[u8], small: &[u8]| small.len() < raw.len() - raw.len() / 20;
+    let mut small = vec![0; raw.len()];
+    let length = compress(raw, &mut small)?;
+    small.truncate(length);
+    Some(small)
+}
+
+/// Compresses the bytes into `small`, if that saves a twentieth of them and of a sample; returns
+/// the length.
+fn compress(raw: &[u8], small: &mut [u8]) -> Option<usize> {
+    let most = |raw: &[u8]| raw.len() - raw.len() / 20;
     let sample = sample(raw);
-    let small = zstd::bulk::compress(&sample, ZSTD_LEVEL).ok()?;
-    if !is_worth_it(&sample, &small) {
+    let length = zstd::bulk::compress(&sample, ZSTD_LEVEL).ok()?.len();
+    if length >= most(&sample) {
         return None;
     }
-    let small = zstd::bulk::compress(raw, ZSTD_LEVEL).ok()?;
-    is_worth_it(raw, &small).then_some(small)
+    // What does not fit is an error.
+    let room = &mut small[..most(raw).saturating_sub(1)];
+    zstd::bulk::compress_to_buffer(raw, room, ZSTD_LEVEL).ok()
 }
 
 /// Parts of the bytes, evenly spread; all of them if they are few. What does not shrink here is not
@@ -195,22 +214,26 @@ fn mark(bytes: &[u8]) -> Mark {
 /// chain of a merged object are verified. A body that unpacks to more than the header's range is
 /// refused before more than that is held. Nothing is known of the object's place: the caller
 /// compares `header.key()` and `header.before` with what it expects.
-pub fn open(object: &[u8]) -> Result<(Header, Vec<u8>), BadObject> {
+///
+/// What is not compressed is not copied.
+pub fn open(object: &Bytes) -> Result<(Header, Bytes), BadObject> {
     let header = Header::decode(object)?;
     let is_whole = (object.len() - HEADER_BYTES) as u64 == header.stored_bytes;
     if !is_whole {
         return Err(BadObject::Short);
     }
     match header.kind {
-        Kind::Chunk => Ok((header, unpacked(&header, &object[HEADER_BYTES..], CHUNK_BYTES_MAX)?)),
+        Kind::Chunk => {
+            Ok((header, unpacked(&header, object.slice(HEADER_BYTES..), CHUNK_BYTES_MAX)?))
+        }
         Kind::Merged => open_merged(header, object),
-        _ => Ok((header, Vec::new())),
+        _ => Ok((header, Bytes::new())),
     }
 }
 
-fn open_merged(header: Header, object: &[u8]) -> Result<(Header, Vec<u8>), BadObject> {
+fn open_merged(header: Header, object: &Bytes) -> Result<(Header, Bytes), BadObject> {
     let marks = marks(&header, object)?;
-    let body = &object[HEADER_BYTES + marks.len() * MARK_BYTES..];
+    let body = object.slice(HEADER_BYTES + marks.len() * MARK_BYTES..);
     let raw = unpacked(&header, body, MERGED_BYTES_MAX)?;
     let mut chain = header.before;
     let mut start = header.start;
@@ -228,14 +251,14 @@ fn open_merged(header: Header, object: &[u8]) -> Result<(Header, Vec<u8>), BadOb
     Ok((header, raw))
 }
 
-fn unpacked(header: &Header, body: &[u8], most: u64) -> Result<Vec<u8>, BadObject> {
+fn unpacked(header: &Header, body: Bytes, most: u64) -> Result<Bytes, BadObject> {
     let want = header.raw_bytes;
     if want > most {
         return Err(BadObject::TooLarge);
     }
     let raw = match header.zstd {
-        true => decompressed(body, want)?,
-        false => body.to_vec(),
+        true => decompressed(&body, want)?,
+        false => body,
     };
     match raw.len() as u64 == want && hash(&raw) == header.content {
         true => Ok(raw),
@@ -243,10 +266,11 @@ fn unpacked(header: &Header, body: &[u8], most: u64) -> Result<Vec<u8>, BadObjec
     }
 }
 
-fn decompressed(body: &[u8], want: u64) -> Result<Vec<u8>, BadObject> {
-    let mut raw = Vec::with_capacity(want as usize);
-    let decoder = zstd::stream::read::Decoder::new(body).map_err(|_| BadObject::Content)?;
-    // One byte more than it may hold: enough to see that there is more.
-    decoder.take(want + 1).read_to_end(&mut raw).map_err(|_| BadObject::Content)?;
-    Ok(raw)
+/// More than is wanted does not fit, which is an error.
+fn decompressed(body: &[u8], want: u64) -> Result<Bytes, BadObject> {
+    let mut raw = pool::reading(want as usize);
+    let room = &mut raw.space()[..want as usize];
+    let length = zstd::bulk::decompress_to_buffer(body, room).map_err(|_| BadObject::Content)?;
+    raw.set_filled(length);
+    Ok(Bytes::from_owner(raw))
 }

@@ -11,8 +11,8 @@ mod identity;
 mod key;
 
 pub use body::{
-    BadObject, Built, CHUNK_BYTES_MAX, MERGED_BYTES_MAX, Mark, build, closed, gap, marks, merged,
-    open, seal,
+    BadObject, Built, CHUNK_BYTES_MAX, MERGED_BYTES_MAX, Mark, build, build_in, closed, gap, marks,
+    merged, open, seal,
 };
 pub use chain::{FileMark, Hash, Link, hash};
 pub use header::{HEADER_BYTES, Header, Kind};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
+use tokio::sync::Semaphore;
 
 use super::ReadError;
 use super::retry::patiently;
@@ -21,25 +22,45 @@ pub struct Fetched {
     pub piece: Piece,
     /// Its bytes, cut at [`Piece::until`]. A gap has none. At the end of a file of a text log there
     /// may be fewer than positions.
-    pub raw: Vec<u8>,
+    pub raw: Bytes,
     /// Where the chunks in it end, and when each was shipped, in nanoseconds since 1970.
     pub marks: Vec<(u64, u64)>,
 }
 
-/// Fetches the pieces, `jobs` at a time, and gives them in order. `None`: an object is not there
-/// any more. Each job holds up to 130 MiB.
+/// What all jobs hold together, in kibibytes: four chunks. One that holds more is alone.
+const ROOM: u32 = 33 << 10;
+
+/// Fetches the pieces, up to `jobs` at a time, and gives them in order. `None`: an object is not
+/// there any more. Together they hold 33 MiB, or one object.
 pub fn fetch_all(
     store: Arc<dyn Store>,
     pieces: Vec<Piece>,
     jobs: usize,
 ) -> impl Stream<Item = Result<Option<Fetched>, ReadError>> {
-    stream::iter(pieces).map(move |piece| fetch(Arc::clone(&store), piece)).buffered(jobs)
+    let room = Arc::new(Semaphore::new(ROOM as usize));
+    let fetches = stream::iter(pieces).map(move |piece| {
+        let (store, room) = (Arc::clone(&store), Arc::clone(&room));
+        async move {
+            // They ask in order, so the first one never waits for those behind it.
+            let held = room.acquire_many_owned(size(&piece)).await.expect("it is never closed");
+            (fetch(store, piece).await, held)
+        }
+    });
+    fetches.buffered(jobs).map(|(fetched, _)| fetched)
+}
+
+/// What fetching a piece takes, in kibibytes.
+fn size(piece: &Piece) -> u32 {
+    let header = &piece.header;
+    let unpacked = if header.zstd { header.raw_bytes } else { 0 };
+    let bytes = header.stored_bytes.saturating_add(unpacked);
+    u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(ROOM).min(ROOM)
 }
 
 async fn fetch(store: Arc<dyn Store>, piece: Piece) -> Result<Option<Fetched>, ReadError> {
     if piece.header.kind == Kind::Gap {
         let marks = vec![(piece.until, piece.header.time)];
-        return Ok(Some(Fetched { piece, raw: Vec::new(), marks }));
+        return Ok(Some(Fetched { piece, raw: Bytes::new(), marks }));
     }
     let key = piece.header.key().map(|key| key.to_string()).unwrap_or_default();
     let mut fault = BadObject::Short;

@@ -45,7 +45,7 @@ impl<'a> Parts<'a> {
 
     fn split(&mut self, fetched: Fetched) {
         let first = fetched.piece.header.start;
-        let raw = Bytes::from(fetched.raw);
+        let raw = fetched.raw;
         let offset = |lsn: u64| (lsn - first).min(raw.len() as u64) as usize;
         let mut start = first;
         for (end, time) in fetched.marks {
@@ -77,16 +77,11 @@ impl Records {
         part: &Part,
         mut each: impl FnMut(Record<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        if self.at.is_some_and(|at| at != part.start) {
+        if !self.goes_on(part) {
             self.finish(&mut each)?;
         }
-        // A gap, or the end of a file, has fewer bytes than positions.
-        self.at = Some(part.start + part.raw.len() as u64);
-        if part.raw.is_empty() {
-            return Ok(());
-        }
-        self.decoder.push(Lsn::new(part.start), &part.raw);
-        while let Some(record) = self.decoder.next().map_err(ReadError::Local)? {
+        self.push(part);
+        while let Some(record) = self.next()? {
             each(record)?;
         }
         Ok(())
@@ -97,6 +92,31 @@ impl Records {
         &mut self,
         mut each: impl FnMut(Record<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.decoder.rest().map_or(Ok(()), &mut each)
+        self.rest().map_or(Ok(()), &mut each)
+    }
+
+    /// Whether the part follows what was pushed. If not, [`rest`](Records::rest) comes before it.
+    pub fn goes_on(&self, part: &Part) -> bool {
+        self.at.is_none_or(|at| at == part.start)
+    }
+
+    /// Takes the bytes of a part. What was not whole before a part that does not follow is dropped.
+    pub fn push(&mut self, part: &Part) {
+        // A gap, or the end of a file, has fewer bytes than positions.
+        self.at = Some(part.start + part.raw.len() as u64);
+        if !part.raw.is_empty() {
+            self.decoder.push(Lsn::new(part.start), &part.raw);
+        }
+    }
+
+    /// The next whole record; `None` where more bytes are needed.
+    #[allow(clippy::should_implement_trait)] // It lends its bytes.
+    pub fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        Ok(self.decoder.next()?)
+    }
+
+    /// The last line of a text log, if it has no end.
+    pub fn rest(&mut self) -> Option<Record<'_>> {
+        self.decoder.rest()
     }
 }

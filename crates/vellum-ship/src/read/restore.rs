@@ -13,7 +13,7 @@ use crate::decide::{Piece, Plan};
 use crate::object::{Hash, Header, Kind};
 
 /// Pieces that wait for the writer.
-const WAITING: usize = 2;
+const WAITING: usize = 1;
 
 /// What to restore, and how.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub struct Restore {
     pub until: Until,
     /// Whether to go on with a restore that did not finish.
     pub resume: bool,
-    /// Requests in flight. Each holds up to 130 MiB.
+    /// The most requests in flight.
     pub jobs: usize,
 }
 

@@ -1,6 +1,9 @@
 //! A store behind the crate `object_store`: three clouds, and directories.
 
+use std::fs::File;
+use std::io;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -9,10 +12,13 @@ use bytes::Bytes;
 use futures_util::TryStreamExt;
 use object_store::path::Path;
 use object_store::{
-    Error, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload,
+    Error, GetOptions, GetRange, GetResult, GetResultPayload, ObjectMeta, ObjectStore,
+    ObjectStoreExt, PutMode, PutPayload,
 };
+use tokio::task::spawn_blocking;
 
 use super::{Meta, PutOutcome, Store, StoreError, StoreErrorKind};
+use crate::pool::{self, Buffer};
 
 /// What a request may take whatever its size.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -69,7 +75,7 @@ impl Objects {
         if bytes > most {
             return Err(StoreError::new(StoreErrorKind::Other, too_large(key, bytes)));
         }
-        match in_time(bytes, result.bytes()).await? {
+        match in_time(bytes, collect(result, bytes as usize)).await? {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) => absent(error, None),
         }
@@ -89,6 +95,46 @@ impl Objects {
         let synced = synced.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
         synced.map_err(|error| StoreError::new(StoreErrorKind::Transient, error.to_string()))
     }
+}
+
+/// What was asked for, in one buffer.
+async fn collect(result: GetResult, bytes: usize) -> object_store::Result<Bytes> {
+    let start = result.range.start;
+    let mut buffer = pool::reading(bytes);
+    match result.payload {
+        GetResultPayload::File(file, _) => {
+            let read = spawn_blocking(move || read_file(&file, start, bytes, buffer)).await?;
+            read.map_err(|error| Error::Generic {
+                store: "LocalFileSystem",
+                source: Box::new(error),
+            })
+        }
+        GetResultPayload::Stream(mut stream) => {
+            let mut filled = 0;
+            while let Some(part) = stream.try_next().await? {
+                let room = &mut buffer.space()[filled..bytes];
+                let length = part.len().min(room.len());
+                room[..length].copy_from_slice(&part[..length]);
+                filled += length;
+            }
+            buffer.set_filled(filled);
+            Ok(Bytes::from_owner(buffer))
+        }
+    }
+}
+
+fn read_file(file: &File, start: u64, bytes: usize, mut buffer: Buffer) -> io::Result<Bytes> {
+    let mut filled = 0;
+    while filled < bytes {
+        match file.read_at(&mut buffer.space()[filled..bytes], start + filled as u64) {
+            Ok(0) => break,
+            Ok(length) => filled += length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    buffer.set_filled(filled);
+    Ok(Bytes::from_owner(buffer))
 }
 
 fn too_large(key: &str, bytes: u64) -> String {

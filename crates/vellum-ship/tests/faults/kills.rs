@@ -6,7 +6,7 @@ use vellum_testing::Numbers;
 
 use crate::ledger::Ledger;
 use crate::place::{Place, Shipper, good, records_in};
-use crate::server::versitygw;
+use crate::server::{SECRET, versitygw};
 use crate::writers::{KINDS, Kind, Writer};
 
 const KILLS: u64 = 10;
@@ -146,6 +146,6 @@ fn text_logs_lose_and_double_nothing_in_a_directory() {
 fn logs_of_all_kinds_lose_and_double_nothing_on_a_server() {
     let Some(server) = versitygw() else { return };
     for (seed, kind) in (4..).zip(KINDS) {
-        run(&Place::at(&format!("s3://bucket/{kind:?}"), server.environment()), kind, seed);
+        run(&Place::at(&format!("s3://bucket/{kind:?}"), server.environment(SECRET)), kind, seed);
     }
 }

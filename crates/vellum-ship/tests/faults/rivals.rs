@@ -4,7 +4,7 @@ use vellum::ShipStatus;
 
 use crate::ledger::{Ledger, record};
 use crate::place::{Place, good, records_in};
-use crate::server::versitygw;
+use crate::server::{SECRET, versitygw};
 use crate::writers::{KINDS, Kind, Writer};
 use crate::wrong::WrongServer;
 
@@ -82,7 +82,7 @@ fn of_two_copies_one_is_stopped_at_the_first_difference() {
 #[test]
 fn of_two_copies_one_is_stopped_on_a_server() {
     let Some(server) = versitygw() else { return };
-    copies(&Place::at("s3://bucket/app", server.environment()), Kind::Mapped);
+    copies(&Place::at("s3://bucket/app", server.environment(SECRET)), Kind::Mapped);
 }
 
 #[test]

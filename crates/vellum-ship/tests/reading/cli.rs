@@ -70,6 +70,35 @@ async fn many_logs_are_listed_and_merged_in_the_order_they_were_shipped() {
     assert!(changes > 4, "{changes} changes between the logs");
 }
 
+/// Each log is one chunk: by the times of these, one log would come before the other.
+#[tokio::test]
+async fn many_logs_with_envelopes_are_merged_by_the_times_of_their_records() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = |name| vellum::Options::new().envelope(true).open(dir.path().join(name)).unwrap();
+    let logs = ["one", "two"].map(open);
+    let mut want = String::new();
+    for number in 0..100 {
+        let record = format!("record {number}");
+        logs[number / 3 % 2].append(record.as_bytes()).unwrap();
+        want += &(record + "\n");
+    }
+    std::fs::create_dir_all(dir.path().join("store")).unwrap();
+    let url = format!("file://{}/store", dir.path().display());
+    for (log, name) in logs.iter().zip(["one", "two"]) {
+        log.sync().unwrap();
+        let store = open_or_create(&format!("{url}/{name}")).unwrap();
+        Hand::begin_in(log, store).await.ship(1 << 20).await;
+    }
+    assert_eq!(text(&run(&["cat", &url]).stdout), want);
+    let json = text(&run(&["cat", "--json", &url]).stdout);
+    let times = json.lines().map(|line| {
+        let record: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(record["writer"].is_string(), "{line}");
+        record["time"].as_str().unwrap().to_string()
+    });
+    assert!(times.is_sorted());
+}
+
 #[tokio::test]
 async fn damage_has_its_exit_code_and_its_place() {
     let dir = tempfile::tempdir().unwrap();

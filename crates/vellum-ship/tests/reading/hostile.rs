@@ -119,7 +119,7 @@ fn flags_that_are_not_known_are_refused() {
     bytes[18] |= 1;
     let crc = crc32c::crc32c(&bytes[..HEADER_BYTES - 4]).to_le_bytes();
     bytes[HEADER_BYTES - 4..HEADER_BYTES].copy_from_slice(&crc);
-    assert!(matches!(object::open(&bytes), Err(BadObject::Flags(_))));
+    assert!(matches!(object::open(&bytes.into()), Err(BadObject::Flags(_))));
 }
 
 /// Objects of another log below the same URL.

@@ -5,5 +5,6 @@ mod bad;
 mod contract;
 mod faults;
 mod files;
+mod memory;
 mod server;
 mod servers;

@@ -72,15 +72,14 @@ impl Server {
         }
     }
 
-    #[allow(dead_code, reason = "not every test binary opens a store itself")]
-    pub(crate) fn s3(&self, url: &str, secret: &str) -> std::sync::Arc<dyn Store> {
-        store::open_with(url, &environment(self.port, secret)).unwrap()
+    /// What a client has to know.
+    pub(crate) fn environment(&self, secret: &str) -> Vec<(String, String)> {
+        environment(self.port, secret)
     }
 
-    /// What a process needs to use it.
-    #[allow(dead_code, reason = "not every test binary starts processes")]
-    pub(crate) fn environment(&self) -> Vec<(String, String)> {
-        environment(self.port, SECRET)
+    #[allow(dead_code, reason = "not every test binary opens a store itself")]
+    pub(crate) fn s3(&self, url: &str, secret: &str) -> std::sync::Arc<dyn Store> {
+        store::open_with(url, &self.environment(secret)).unwrap()
     }
 }
 

@@ -104,17 +104,27 @@ impl Raw {
         if from != self.at || from < self.first_kept() {
             self.go_to(from, durable)?;
         }
-        let (end, is_whole) = self.verify(from, limit, durable)?;
-        let len = self.copy(from, end, buf)?;
+        let (end, is_whole) = self.verify(from, limit, durable, buf)?;
+        let len = (end.get() - from.get()) as usize;
         self.at = end;
         Ok(Piece { len, next: end, is_whole, segment })
     }
 
-    /// Verifies frames up to `limit` at least; returns where the last whole record or batch ends
-    /// before that, and that it does; or `limit`, where none ends.
-    fn verify(&mut self, from: Lsn, limit: Lsn, durable: Lsn) -> Result<(Lsn, bool)> {
-        let mut whole = None;
+    /// Verifies frames up to `limit` at least, and copies each while the window has it; returns
+    /// where the last whole record or batch ends before that, and that it does; or `limit`, where
+    /// none ends.
+    fn verify(
+        &mut self,
+        from: Lsn,
+        limit: Lsn,
+        durable: Lsn,
+        buf: &mut [u8],
+    ) -> Result<(Lsn, bool)> {
+        let (mut whole, mut copied) = (None, from);
         loop {
+            let known = self.verified.clamp(copied, limit);
+            self.copy(copied, known, &mut buf[(copied.get() - from.get()) as usize..])?;
+            copied = known;
             let is_end = self.verified > from && self.verified >= self.batch_end;
             if is_end && self.verified <= limit {
                 whole = Some(self.verified);

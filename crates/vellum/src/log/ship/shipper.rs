@@ -81,6 +81,20 @@ impl Shipper {
                 answer => drop(answer.map_err(|error| self.core.explain(error))?),
             }
         }
+        self.durable_so_far()
+    }
+
+    /// As [`durable`](Shipper::durable), but syncs nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`](crate::ErrorKind::Busy) in a forked child.
+    ///
+    /// # Cost
+    ///
+    /// A read of memory.
+    pub fn durable_so_far(&self) -> Result<Lsn> {
+        self.check_mine()?;
         let durable = commit::durable(&self.core.words().commits);
         self.note_end(durable);
         Ok(durable)
@@ -140,7 +154,7 @@ impl Shipper {
     ///
     /// # Cost
     ///
-    /// Each byte of a framed log is read from the page cache twice: to verify it, and into `buf`.
+    /// Each byte is read from the page cache once, those of records longer than a mebibyte twice.
     /// Read in order: to start inside of a record, the one it belongs to is looked for.
     pub fn read(&self, from: Lsn, buf: &mut [u8]) -> Result<Piece> {
         self.check_mine()?;
@@ -285,8 +299,10 @@ impl Drop for Shipper {
         }
         let words = self.words();
         words.holder.store(0, Ordering::SeqCst);
-        if !matches!(words.status().0, ShipStatus::Fenced | ShipStatus::Diverged) {
-            words.set_status(ShipStatus::None, None);
+        let (status, fault) = words.status();
+        if !matches!(status, ShipStatus::Fenced | ShipStatus::Diverged) {
+            // What failed last may be why it ends.
+            words.set_status(ShipStatus::None, fault);
         }
         // They look at the lock, which is free a moment later, once more after a nap.
         words.notify();

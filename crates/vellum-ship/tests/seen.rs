@@ -1,0 +1,107 @@
+//! What others see of a shipper: its state, in the log that it ships.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use vellum::{Layout, Log, Options, ShipFault, ShipStatus};
+
+const SHIP: &str = env!("CARGO_BIN_EXE_vellum-ship");
+
+fn shipping(dir: &Path) -> Command {
+    let mut command = Command::new(SHIP);
+    command.arg("ship").arg(dir.join("log")).arg(format!("file://{}/store", dir.display()));
+    command
+}
+
+fn ship_once(dir: &Path, options: &[&str]) -> Output {
+    shipping(dir).arg("--once").args(options).output().unwrap()
+}
+
+fn append(log: &Log, count: usize) {
+    for index in 0..count {
+        log.append(format!("a line of some length, number {index}\n").as_bytes()).unwrap();
+    }
+    log.sync().unwrap();
+}
+
+/// The files of the log with this end, in order.
+fn files(dir: &Path, end: &str) -> Vec<PathBuf> {
+    let names = fs::read_dir(dir.join("log")).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> =
+        names.filter(|path| path.extension().is_some_and(|extension| extension == end)).collect();
+    files.sort();
+    files
+}
+
+/// A shipper that dies with the test.
+struct Shipper(Child);
+
+impl Drop for Shipper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_read_is_seen_when_the_shipper_has_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = Options::new().open(dir.path().join("log")).unwrap();
+    append(&log, 1000);
+    drop(log);
+    let damaged = b"number 500";
+    for path in files(dir.path(), "seg") {
+        let mut bytes = fs::read(&path).unwrap();
+        let at = bytes.windows(damaged.len()).position(|window| window == damaged);
+        at.into_iter().for_each(|at| bytes[at] ^= 1);
+        fs::write(&path, bytes).unwrap();
+    }
+    let output = ship_once(dir.path(), &[]);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let log = Options::new().create(false).open(dir.path().join("log")).unwrap();
+    let state = log.ship_state().unwrap();
+    assert_eq!(state.fault, Some((ShipFault::Local, 0)));
+    assert_eq!(state.status, ShipStatus::None);
+}
+
+/// The control file goes with a reboot.
+#[test]
+fn a_restarted_shipper_says_what_is_shipped_of_a_log_at_rest() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = Options::new().layout(Layout::Text).open(dir.path().join("log")).unwrap();
+    append(&log, 10);
+    let end = log.durable();
+    assert!(ship_once(dir.path(), &["--max-unshipped", "10GiB"]).status.success());
+    drop(log);
+    fs::remove_file(dir.path().join("log/control")).unwrap();
+    assert!(ship_once(dir.path(), &[]).status.success());
+    let log = Options::new().create(false).open(dir.path().join("log")).unwrap();
+    assert_eq!(log.shipped(), end);
+}
+
+#[test]
+fn a_request_that_is_made_again_does_not_hide_a_gap() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options::new().layout(Layout::Text).rotate_bytes(1 << 16);
+    let log = options.open(dir.path().join("log")).unwrap();
+    append(&log, 100);
+    assert!(ship_once(dir.path(), &[]).status.success());
+    append(&log, 8000);
+    fs::remove_file(&files(dir.path(), "log")[1]).unwrap();
+    let mut shipper = shipping(dir.path());
+    shipper.args(["--interval", "1ms"]).env("VELLUM_SHIP_FAULTS", "seed:3,rate:40");
+    let _shipper = Shipper(shipper.stderr(Stdio::null()).spawn().unwrap());
+    let state = || log.ship_state().unwrap();
+    while state().gap.is_none() {
+        std::thread::yield_now();
+    }
+    let before = state().counters.retries;
+    while state().counters.retries < before + 2 {
+        append(&log, 1);
+    }
+    while log.shipped() < log.durable() {
+        std::thread::yield_now();
+    }
+    assert_eq!(state().status, ShipStatus::Gap);
+}
