@@ -1,7 +1,6 @@
 //! An S3 server that answers wrongly, late or not at all, by a seed. It is a thread of the test, so it
 //! ends with it.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,7 +25,7 @@ use crate::bucket::{Bucket, Stale};
 use crate::server::{SECRET, USER, environment};
 
 /// What goes wrong with a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// 503, and nothing was done.
     Busy,
@@ -50,6 +49,19 @@ pub(crate) enum Fault {
     Stale,
     /// The answer comes late.
     Slow,
+}
+
+impl Fault {
+    /// Whether it can happen to this request.
+    fn fits(self, request: &Whole) -> bool {
+        let is_list = request.uri().query().is_some_and(|query| query.contains("list-type"));
+        match self {
+            Fault::Conflict | Fault::Late | Fault::Twice => request.method() == Method::PUT,
+            Fault::Short => request.method() == Method::GET && !is_list,
+            Fault::Stale => is_list,
+            _ => true,
+        }
+    }
 }
 
 pub(crate) const FAULTS: [Fault; 11] = [
@@ -82,7 +94,8 @@ struct Shared {
     /// How many requests are never answered.
     silent: AtomicU64,
     late: Mutex<Vec<Whole>>,
-    happened: Mutex<BTreeMap<Fault, u64>>,
+    /// Happens to the next request to which it can.
+    next: Mutex<Option<Fault>>,
     requests: AtomicU64,
     end: Notify,
 }
@@ -106,7 +119,7 @@ impl WrongServer {
             is_away: AtomicBool::new(false),
             silent: AtomicU64::new(0),
             late: Mutex::default(),
-            happened: Mutex::default(),
+            next: Mutex::default(),
             requests: AtomicU64::new(0),
             end: Notify::new(),
         });
@@ -140,9 +153,14 @@ impl WrongServer {
         self.shared.requests.load(Ordering::SeqCst)
     }
 
-    /// How often each fault has happened.
-    pub(crate) fn happened(&self) -> BTreeMap<Fault, u64> {
-        self.shared.happened.lock().unwrap().clone()
+    /// Goes wrong in this way as soon as it can.
+    pub(crate) fn go_wrong(&self, fault: Fault) {
+        *self.shared.next.lock().unwrap() = Some(fault);
+    }
+
+    /// Whether that has happened.
+    pub(crate) fn went_wrong(&self) -> bool {
+        self.shared.next.lock().unwrap().is_none()
     }
 }
 
@@ -188,25 +206,18 @@ impl Shared {
         }
         let request = Request::from_parts(head, body);
         let fault = self.fault(&request);
-        if let Some(fault) = fault {
-            *self.happened.lock().unwrap().entry(fault).or_default() += 1;
-        }
         self.land().await;
         self.answer(request, fault).await
     }
 
     fn fault(&self, request: &Whole) -> Option<Fault> {
+        if let Some(fault) = self.next.lock().unwrap().take_if(|fault| fault.fits(request)) {
+            return Some(fault);
+        }
         let mut random = self.random.lock().unwrap();
         let fault = FAULTS[random.below(FAULTS.len() as u64) as usize];
         let is_unlucky = random.below(100) < self.rate.load(Ordering::SeqCst);
-        let is_list = request.uri().query().is_some_and(|query| query.contains("list-type"));
-        let fits = match fault {
-            Fault::Conflict | Fault::Late | Fault::Twice => request.method() == Method::PUT,
-            Fault::Short => request.method() == Method::GET && !is_list,
-            Fault::Stale => is_list,
-            _ => true,
-        };
-        (is_unlucky && fits).then_some(fault)
+        (is_unlucky && fault.fits(request)).then_some(fault)
     }
 
     /// Now and then, does what is late. Nobody hears what comes of it.
