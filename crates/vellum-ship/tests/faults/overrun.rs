@@ -61,13 +61,22 @@ fn a_shipper_that_is_stopped_does_not_fill_the_disk() {
     let mut writer = Writer::start(&place.path("log"), Kind::Retaining, "writer", "local");
     writer.hear(&mut ledger, 5);
     good(&place.ship("log", &["--max-unshipped", LIMIT]));
-    let shipped = place.restored();
+    let shipped = restored(&place);
     let end = log.shipped();
     while log.begin() <= end {
         writer.hear(&mut ledger, 20);
     }
     writer.kill(&mut ledger);
-    assert!(place.restored() == shipped);
+    assert!(restored(&place) == shipped);
+}
+
+/// The log may have removed files before it held any for the shipper.
+fn restored(place: &Place) -> Vec<Vec<u8>> {
+    let output = place.restore("copy");
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", text(&output));
+    let all = records_in(&place.path("copy"));
+    std::fs::remove_dir_all(place.path("copy")).unwrap();
+    all
 }
 
 /// Retention goes on until the log keeps something for the shipper.
