@@ -1,4 +1,4 @@
-//! Kills a process at the entry of one of its system calls; `unsafe` code.
+//! Kills a process at the entry of one of its system calls, or lets that fail; `unsafe` code.
 //!
 //! # Safety
 //!
@@ -35,17 +35,15 @@ const CHANGES: [i64; 13] = [
     libc::SYS_copy_file_range,
 ];
 /// The same under their older names.
-#[cfg(target_arch = "x86_64")]
 const OLDER: [i64; 5] =
     [libc::SYS_rename, libc::SYS_unlink, libc::SYS_link, libc::SYS_mkdir, libc::SYS_rmdir];
-#[cfg(not(target_arch = "x86_64"))]
-const OLDER: [i64; 0] = [];
 
 /// In a second process, so that nobody else's children are waited for: runs a command and kills it
-/// before its call number N that changes something. Says how many calls there were.
+/// before its call number N that changes something; or lets that call fail, if there is an error.
+/// Says how many calls there were.
 fn trace(arguments: &[String]) {
-    let (fatal, words) = arguments.split_first().unwrap();
-    let fatal: u64 = fatal.parse().unwrap();
+    let [fatal, error, words @ ..] = arguments else { panic!("a number, an error, a command") };
+    let (fatal, error): (u64, i64) = (fatal.parse().unwrap(), error.parse().unwrap());
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).stdout(Stdio::null()).stderr(Stdio::null());
     // SAFETY: a system call between fork and exec.
@@ -57,16 +55,28 @@ fn trace(arguments: &[String]) {
     check(request(libc::PTRACE_SETOPTIONS, leader, options as usize)).unwrap();
     go_on(leader, 0);
     let mut count = 0_u64;
+    let mut failing = None;
     while let Some((thread, status)) = wait(-1) {
         if !libc::WIFSTOPPED(status) {
             continue;
         }
         let signal = libc::WSTOPSIG(status);
         let is_call = signal == libc::SIGTRAP | 0x80;
-        count += u64::from(is_call && is_change(thread));
-        match count == fatal && is_call {
+        if is_call && failing == Some(thread) {
+            failing = None;
+            set_registers(thread, |registers| registers.rax = -error as u64);
+        }
+        let is_change = is_call && is_change(thread);
+        count += u64::from(is_change);
+        match is_change && count == fatal {
             // SAFETY: it sends a signal to a child that has not been waited for.
-            true => drop(unsafe { libc::kill(leader, libc::SIGKILL) }),
+            true if error == 0 => drop(unsafe { libc::kill(leader, libc::SIGKILL) }),
+            true => {
+                failing = Some(thread);
+                // No call has this number, so nothing is done.
+                set_registers(thread, |registers| registers.orig_rax = u64::MAX);
+                go_on(thread, 0);
+            }
             false if is_call || signal == libc::SIGTRAP || signal == libc::SIGSTOP => {
                 go_on(thread, 0);
             }
@@ -84,6 +94,21 @@ fn go_on(thread: pid_t, signal: c_int) {
 fn request(what: libc::c_uint, thread: pid_t, data: usize) -> i64 {
     // SAFETY: these requests take a number in place of the second address, and no first one.
     unsafe { libc::ptrace(what, thread, null_mut::<c_void>(), data) }
+}
+
+/// Changes the registers of a stopped thread.
+fn set_registers(thread: pid_t, change: impl FnOnce(&mut libc::user_regs_struct)) {
+    // SAFETY: all zeros is a valid value of a structure of numbers.
+    let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+    let place = (&raw mut registers).cast::<c_void>();
+    // SAFETY: the structure is what the requests fill and take, and outlives them.
+    let got = unsafe { libc::ptrace(libc::PTRACE_GETREGS, thread, null_mut::<c_void>(), place) };
+    check(got).unwrap();
+    change(&mut registers);
+    let place = (&raw mut registers).cast::<c_void>();
+    // SAFETY: as above.
+    let set = unsafe { libc::ptrace(libc::PTRACE_SETREGS, thread, null_mut::<c_void>(), place) };
+    check(set).unwrap();
 }
 
 fn check(answer: i64) -> std::io::Result<()> {

@@ -252,7 +252,7 @@ impl Shared {
             Some(Fault::FailedAfter) => Ok(refusal(500, "InternalError")),
             Some(Fault::LostReply) => Err(lost()),
             Some(Fault::Short) => Ok(answer.map(cut_short)),
-            _ => Ok(answer.map(|body| whole(body))),
+            _ => Ok(answer.map(whole)),
         }
     }
 
