@@ -2,7 +2,7 @@
 
 use vellum::ShipStatus;
 
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, record};
 use crate::place::{Place, Shipper, good, records_in, text};
 use crate::writers::{Kind, Writer};
 use crate::wrong::WrongServer;
@@ -91,6 +91,35 @@ fn a_position_that_is_gone_before_it_is_held_is_held_from_where_the_log_begins()
     assert!(log.trim(second).unwrap().begin > first);
     shipper.hold(first, None).unwrap();
     assert_eq!(log.ship_state().unwrap().held_from, Some(log.begin()));
+}
+
+/// A restored log begins where the original began by then; what is before that is not lost, and the
+/// restore says so.
+#[test]
+fn a_trim_of_the_original_is_told_by_a_restore() {
+    let place = Place::new();
+    let log = Kind::Staged.open(&place.path("log"));
+    let mut end = log.begin();
+    for number in 0..2000 {
+        end = log.append(record("a", number).as_bytes()).unwrap();
+    }
+    log.sync().unwrap();
+    good(&place.ship("log", &[]));
+    let before = restored(&place);
+    log.trim(end).unwrap();
+    for number in 0..10 {
+        log.append(record("b", number).as_bytes()).unwrap();
+        log.sync().unwrap();
+    }
+    good(&place.ship("log", &[]));
+    let output = place.restore("copy");
+    assert!(text(&output).contains("had been trimmed"), "{}", text(&output));
+    assert!(records_in(&place.path("copy")) == records_in(&place.path("log")));
+    let (earlier, to) = (place.path("earlier"), end.get().to_string());
+    let words = ["restore", place.url(), earlier.to_str().unwrap(), "--to", &to];
+    let output = place.command(&words).output().unwrap();
+    assert!(!text(&output).contains("had been trimmed"), "{}", text(&output));
+    assert!(records_in(&earlier) == before[..before.len() - 1]);
 }
 
 /// What the commands say of it, and what can be restored.
