@@ -18,6 +18,8 @@ use vellum::{Durability, Fill, Layout, Log, Options};
 
 const SHIP: &str = env!("CARGO_BIN_EXE_vellum-ship");
 const RECORDS: u64 = 60;
+/// Every so manieth record is committed.
+const COMMIT: u64 = 6;
 const CUTS: u64 = 6;
 /// The exit status of the harness where the machine lacks something.
 const MACHINE_CANNOT: i32 = 77;
@@ -149,7 +151,8 @@ fn say(line: &str) {
     stdout().lock().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// Appends beside a shipper, and says what is durable here; each third record also in the store.
+/// Appends beside a shipper, and says what is durable here; every other time also in the store. What
+/// is not committed yet must not be shipped.
 fn work(kind: &str, places: &Places) {
     let log = options(kind).open(&places.log).unwrap();
     let mut shipper = places.ship();
@@ -158,11 +161,20 @@ fn work(kind: &str, places: &Places) {
     while log.ship_state().unwrap().pid.is_none() {
         std::thread::yield_now();
     }
+    let mut committed = log.begin();
     for number in 1..=RECORDS {
         let lsn = log.append(record("work", number).as_bytes()).unwrap();
-        let is_third = number % 3 == 0;
-        log.commit_to(lsn, if is_third { Durability::Remote } else { Durability::Local }).unwrap();
-        say(&format!("ACK {number}"));
+        if number % COMMIT != 0 {
+            continue;
+        }
+        // By now the shipper has seen all records, and has shipped those that were committed.
+        while log.shipped() < committed {
+            std::thread::yield_now();
+        }
+        let is_remote = number % (2 * COMMIT) == 0;
+        log.commit_to(lsn, if is_remote { Durability::Remote } else { Durability::Local }).unwrap();
+        say(&format!("ACK {}-{number}", number + 1 - COMMIT));
+        committed = log.durable();
     }
     shipper.kill().unwrap();
     shipper.wait().unwrap();
@@ -216,6 +228,10 @@ fn go_on(kind: &str, places: &Places) -> Result<(), String> {
     let shipped = ship_more(kind, places);
     if !shipped.status.success() {
         return Err(format!("it does not go on: {}", text(&shipped)));
+    }
+    // A log that has lost what was shipped begins a generation, as if it had been truncated.
+    if places.store.join("g00000001").exists() {
+        return Err("the store had what the disk has lost".to_string());
     }
     is_local(places, &places.restored()?)
 }
