@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use vellum::{Layout, Log, Options, ShipFault, ShipStatus};
+use vellum::{Layout, Log, Lsn, Options, ShipFault, ShipStatus};
 
 const SHIP: &str = env!("CARGO_BIN_EXE_vellum-ship");
 
@@ -44,11 +44,16 @@ impl Drop for Shipper {
     }
 }
 
+/// More than one chunk is good.
 #[test]
-fn a_log_that_cannot_be_read_is_seen_when_the_shipper_has_ended() {
+fn a_log_that_cannot_be_read_is_seen_and_shipped_up_to_there() {
     let dir = tempfile::tempdir().unwrap();
     let log = Options::new().open(dir.path().join("log")).unwrap();
+    for _ in 0..20 {
+        log.append(&[b'x'; 1 << 20]).unwrap();
+    }
     append(&log, 1000);
+    let first = log.begin();
     drop(log);
     let damaged = b"number 500";
     for path in files(dir.path(), "seg") {
@@ -63,6 +68,7 @@ fn a_log_that_cannot_be_read_is_seen_when_the_shipper_has_ended() {
     let state = log.ship_state().unwrap();
     assert_eq!(state.fault, Some((ShipFault::Local, 0)));
     assert_eq!(state.status, ShipStatus::None);
+    assert!(state.shipped >= Lsn::new(first.get() + (14 << 20)), "{}", state.shipped);
 }
 
 /// The control file goes with a reboot.

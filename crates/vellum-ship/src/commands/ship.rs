@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 use vellum::Options;
-use vellum_ship::driver::{Report, ShipOptions, start};
+use vellum_ship::decide::Retain;
+use vellum_ship::driver::{self, KeepOptions, Report, ShipOptions, start};
 use vellum_ship::store;
 
 use super::size::bytes;
@@ -41,7 +42,14 @@ pub(super) struct ShipArgs {
     /// then is a gap in the store
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     max_unshipped: Option<u64>,
-    /// Say what would be shipped and what requests cost, and ship nothing
+    /// How long a generation lasts before the next one begins; 0s: for ever
+    #[arg(long, default_value = "1d", value_parser = span)]
+    roll: Duration,
+    /// Delete generations that ended longer ago, as 30d, or that are older than the newest so many
+    /// bytes in the store, as 100GiB
+    #[arg(long, value_name = "TIME|BYTES", value_parser = retain)]
+    retain: Option<Retain>,
+    /// Say what would be shipped and deleted and what requests cost, and do nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -57,7 +65,7 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
         tokio::select! { _ = ends.0.recv() => {}, _ = ends.1.recv() => {} }
     };
     if args.dry_run {
-        return dry_run(&log, &args);
+        return dry_run(&log, &args).await;
     }
     let mut stop = std::pin::pin!(stop);
     let shipper = loop {
@@ -79,18 +87,29 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
         max_unshipped: args.max_unshipped,
         in_flight: IN_FLIGHT,
     };
+    let (roll, retain) = (args.roll, args.retain);
+    let keep = KeepOptions { roll, retain, note: |text| output::say(text) };
     let started = tokio::select! {
         () = &mut stop => return Ok(Outcome::Good),
         started = start(&args.log, log, shipper, store, options) => started,
     };
     let mut shown = Shown::new();
-    started?.run(stop, |report| shown.show(report)).await?;
+    let mut shipping = started?;
+    shipping.keep(keep);
+    shipping.run(stop, |report| shown.show(report)).await?;
     shown.finish();
     Ok(Outcome::Good)
 }
 
-/// An estimate from what is there; nothing is read from the store.
-fn dry_run(log: &vellum::Log, args: &ShipArgs) -> Result<Outcome> {
+/// A span of time, or a number of bytes; without a unit it is neither.
+fn retain(text: &str) -> std::result::Result<Retain, String> {
+    let bytes = || bytes(text).ok().filter(|_| text.ends_with(char::is_alphabetic));
+    let retain = span(text).ok().map(Retain::Age).or_else(|| bytes().map(Retain::Bytes));
+    retain.ok_or_else(|| "a time as 30d, or bytes as 100GiB, are wanted".to_string())
+}
+
+/// An estimate from what is there; the store is only asked what is old.
+async fn dry_run(log: &vellum::Log, args: &ShipArgs) -> Result<Outcome> {
     let state = log.ship_state()?;
     let from = state.shipped.get().max(log.begin().get());
     let bytes = log.durable().get().saturating_sub(from);
@@ -103,6 +122,13 @@ fn dry_run(log: &vellum::Log, args: &ShipArgs) -> Result<Outcome> {
         bytes.div_ceil(8 << 20),
         month * (0.005 + 0.0004) / 1000.0,
     ))?;
+    if let Some(retain) = args.retain {
+        let old = driver::would_delete(store::open(&args.url)?, retain).await?;
+        output::print(format_args!(
+            "{} objects would be deleted, {} generations wholly.",
+            old.objects, old.generations
+        ))?;
+    }
     Ok(Outcome::Good)
 }
 

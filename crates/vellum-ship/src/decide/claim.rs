@@ -12,8 +12,33 @@ pub struct Intent {
     pub nonce: u128,
     /// The position at which the new generation begins; absent: where the old one ends.
     pub fork: Option<u64>,
-    /// The generation that its own owner ends; absent: whichever is the newest.
+    /// The generation that is ended; absent: whichever is the newest.
     pub only: Option<u32>,
+    /// Nothing is cut off: the old generation must end at `fork`, or nothing is sealed.
+    pub is_exact: bool,
+}
+
+impl Intent {
+    /// Takes over from the owner of a generation, up to whose position `end` the claimant's log was
+    /// compared with what is stored. What lands behind that is cut off, and a later generation is
+    /// left alone: this log may not have what they hold.
+    pub fn take_over(nonce: u128, generation: u32, end: u64) -> Intent {
+        let fork = (!breaks(Broken::ForkAnywhere)).then_some(end);
+        let only = (!breaks(Broken::TakeAnyGeneration)).then_some(generation);
+        Intent { nonce, fork, only, is_exact: false }
+    }
+
+    /// The owner's log was cut below what it has shipped.
+    pub fn go_back(nonce: u128, generation: u32, fork: u64) -> Intent {
+        Intent { nonce, fork: Some(fork), only: Some(generation), is_exact: false }
+    }
+
+    /// The owner, which has shipped up to `end`, begins its next generation there. If something
+    /// else has landed behind that, nothing is sealed: perhaps a copy ships too.
+    pub fn roll(nonce: u128, generation: u32, end: u64) -> Intent {
+        let is_exact = !breaks(Broken::RollAnywhere);
+        Intent { nonce, fork: is_exact.then_some(end), only: Some(generation), is_exact }
+    }
 }
 
 /// What came of a claim.
@@ -28,6 +53,9 @@ pub enum Claimed {
     },
     /// Another one has it.
     Lost,
+    /// The generation does not end where the claimant may go on. It still owns it, and looks first
+    /// at what is there.
+    Moved,
     /// The objects do not make sense.
     Failed(Trouble),
 }
@@ -148,8 +176,13 @@ impl Claim {
             Some(seal) if seal.generation + 1 == plan.generation => self.win(*seal),
             Some(_) => self.lose(),
             None if self.intent.only.is_some_and(|only| only != plan.generation) => self.lose(),
+            None if self.is_elsewhere(plan.end) => self.stage = Stage::Done(Claimed::Moved),
             None => self.stage = Stage::Seal(self.seal(plan)),
         }
+    }
+
+    fn is_elsewhere(&self, end: Point) -> bool {
+        self.intent.is_exact && self.intent.fork != Some(end.lsn)
     }
 
     fn seal(&self, plan: &Plan) -> Header {

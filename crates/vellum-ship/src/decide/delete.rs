@@ -3,6 +3,8 @@
 //! The closed marker is created first, by the owner of a later generation. Without it nothing is
 //! deleted: a generation whose state is not known is open.
 
+use std::cmp::Reverse;
+
 use super::Point;
 use super::rules::{Broken, breaks};
 use crate::object::Key;
@@ -18,7 +20,9 @@ pub enum Keep {
 
 /// The objects of a closed generation that are not needed to read what is kept. `end` is what the
 /// closed marker says; `names` are all names of the generation, in any order. Deleting them in any
-/// order, partly, or twice leaves a log that can be read.
+/// order, partly, or twice leaves a log that can be read. In the order in which they are returned,
+/// the newest first, a log that is deleted wholly ends at once: who reads it meanwhile begins with
+/// the next generation, and not amid a file or a record of this one.
 ///
 /// Never among them: the seal, the marker, and a chunk that no merged object covers behind the
 /// begin of what is kept.
@@ -43,7 +47,18 @@ pub fn deletable(generation: u32, end: Point, names: &[Key], keep: Keep) -> Vec<
         }
         Key::Merged { end, .. } => end <= kept_from,
     };
-    own().copied().filter(is_free).collect()
+    let mut free: Vec<Key> = own().copied().filter(is_free).collect();
+    free.sort_by_key(|key| Reverse(order(key)));
+    free
+}
+
+/// Merged objects stand for the chunks that they cover, so they go first.
+fn order(key: &Key) -> (bool, u64) {
+    match *key {
+        Key::Merged { start, .. } => (true, start),
+        Key::Link { start, .. } => (false, start),
+        Key::Closed(_) => (false, 0),
+    }
 }
 
 fn range_of_merged(key: &Key) -> Option<(u64, u64)> {

@@ -10,13 +10,17 @@
 //! | [`Owner`] | ships: chunks in flight, adopting what is there, what is acknowledged |
 //! | [`Resume`] | where a shipper that was restarted goes on |
 //! | [`Claim`] | takes a log over by sealing its newest generation |
+//! | [`Merger`] | which chunks become one merged object |
+//! | [`old`] | which generations are older than what is retained |
 //! | [`deletable`] | what may be deleted in a closed generation |
 //!
 //! `docs/decisions/0023-shipping-rules.md` has the rules and why they hold. The tests drive this
 //! very code through every order of events (`model/`).
 
+mod age;
 mod claim;
 mod delete;
+mod merge;
 #[cfg(test)]
 mod model;
 mod owner;
@@ -24,8 +28,10 @@ mod reader;
 mod resume;
 mod rules;
 
+pub use age::{Ended, Retain, old};
 pub use claim::{Claim, Claimed, Intent};
 pub use delete::{Keep, deletable};
+pub use merge::{Merger, Span};
 pub use owner::{Flight, Job, Owner, Saved, Stop};
 pub use reader::{Piece, Plan, Reader, Trouble};
 pub use resume::{Resume, Resumed};

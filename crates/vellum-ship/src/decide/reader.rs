@@ -71,6 +71,8 @@ pub struct Reader {
     stage: Stage,
     /// Whether only the end is wanted.
     is_quick: bool,
+    /// The generation into which it does not look.
+    stop_at: Option<u32>,
     closed: Option<Point>,
     merged: Vec<Key>,
     /// The position behind which a merged object has not been used.
@@ -94,6 +96,7 @@ impl Reader {
             at: from,
             stage: Stage::Marker,
             is_quick: false,
+            stop_at: None,
             closed: None,
             merged: Vec::new(),
             used: from.lsn,
@@ -109,6 +112,13 @@ impl Reader {
     /// Finds the end with few requests. The pieces of the plan are not all.
     pub fn end_only(generation: u32, from: Point) -> Reader {
         Reader { is_quick: true, ..Reader::new(generation, from) }
+    }
+
+    /// Finds the seals before a generation with few requests. If the plan's generation is an
+    /// earlier one, the objects do not lead there.
+    pub fn seals_before(last: u32, generation: u32, from: Point) -> Reader {
+        let stage = if generation < last { Stage::Marker } else { Stage::Done };
+        Reader { stage, stop_at: Some(last), ..Reader::end_only(generation, from) }
     }
 
     /// What to do next; nothing when it is done.
@@ -180,7 +190,7 @@ impl Reader {
         self.at = self.from;
         self.used = self.from.lsn;
         self.stage = match self.merged.last() {
-            Some(last) if self.is_quick => Stage::Jump(*last),
+            Some(last) if self.is_quick && start_of(last) >= self.from.lsn => Stage::Jump(*last),
             _ => Stage::Walk,
         };
     }
@@ -282,7 +292,8 @@ impl Reader {
         if self.pieces.is_empty() {
             self.begin = from.lsn;
         }
-        self.stage = Stage::Marker;
+        let is_there = self.stop_at == Some(self.generation);
+        self.stage = if is_there { Stage::Done } else { Stage::Marker };
     }
 
     fn damaged(&mut self, key: Key) {

@@ -89,6 +89,10 @@ impl Resume {
 
     fn listed(&mut self, names: Vec<Key>) {
         let at = self.saved.point.lsn;
+        let is_stray = |key: &Key| matches!(*key, Key::Link { start, .. } if start > at);
+        if breaks(Broken::StrayIsEvidence) && names.iter().any(is_stray) {
+            return self.diverge();
+        }
         let is_later = |key: &Key| matches!(*key, Key::Merged { end, .. } if end > at);
         self.later = names.into_iter().filter(is_later).collect();
         self.later.sort_unstable_by(|a, b| b.cmp(a));

@@ -40,6 +40,16 @@ pub(crate) enum Broken {
     AdoptUnseen,
     /// The local log is let go before the position is stored.
     HoldBeforeSave,
+    /// A restart takes any chunk behind its position for another one's.
+    StrayIsEvidence,
+    /// One that takes over begins where the old generation ends, whatever has landed there.
+    ForkAnywhere,
+    /// One that takes over ends the newest generation, whichever it had compared its log with.
+    TakeAnyGeneration,
+    /// An owner begins its next generation where the old one ends, whatever has landed there.
+    RollAnywhere,
+    /// A merged object begins at any chunk.
+    MergeAnywhere,
 }
 
 /// Whether a test has broken this rule in its thread.

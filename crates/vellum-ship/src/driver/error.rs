@@ -26,6 +26,9 @@ pub enum ShipError {
     /// The object that says which log it is has gone.
     #[error("the store does not have the object `log` any more: its content was deleted")]
     Gone,
+    /// What is in the store does not lead to its newest generation.
+    #[error("the store has generations that its older objects do not lead to: nothing is deleted")]
+    Unclear,
     /// Another claimant was faster.
     #[error("another shipper has taken the log over")]
     Lost,

@@ -6,6 +6,9 @@ use super::ShipError;
 use crate::object::{CHUNK_BYTES_MAX, FileMark, HEADER_BYTES, Hash, Link, hash};
 use crate::pool::{Buffer, CHUNK_BYTES, Pool};
 
+/// So many bytes are read at a time where a length is not known.
+const READ_BYTES: u64 = 1 << 20;
+
 /// Enough to see whether a file is there.
 const LOOK_BYTES: usize = 64;
 
@@ -53,33 +56,44 @@ fn mark(from: u64, piece: &vellum::Piece) -> Option<FileMark> {
 /// What the local log has at exactly these positions: their bytes, or a gap, if all of them are
 /// lost. Nothing if a part is gone, or is cut elsewhere.
 pub(super) fn link(shipper: &Shipper, start: u64, end: u64) -> Result<Option<Link>, ShipError> {
-    let length = end - start;
-    // Behind the end of a text file there may be more positions than a chunk has bytes.
-    let mut buf = vec![0; length.min(CHUNK_BYTES_MAX) as usize];
-    let (mut at, mut filled, mut file) = (start, 0, None);
+    bytes(shipper, start, end, &mut Vec::new())
+}
+
+/// As [`link`]; the bytes are put behind what is in `out`.
+pub(super) fn bytes(
+    shipper: &Shipper,
+    start: u64,
+    end: u64,
+    out: &mut Vec<u8>,
+) -> Result<Option<Link>, ShipError> {
+    let first = out.len();
+    let (mut at, mut file) = (start, None);
     while at < end {
-        let piece = match shipper.read(Lsn::new(at), &mut buf[filled..]) {
+        let filled = out.len();
+        // Behind the end of a text file there may be many positions without bytes.
+        out.resize(filled + (end - at).min(READ_BYTES) as usize, 0);
+        let piece = match shipper.read(Lsn::new(at), &mut out[filled..]) {
             Err(error) if is_absent(error.kind()) => return Ok(None),
             piece => piece?,
         };
+        out.truncate(filled + piece.len);
         if piece.segment.is_lost && at == start && is_lost(shipper, start, end)? {
             return Ok(Some(Link { start, end, file: None, content: Hash::default() }));
         }
         let is_stuck = piece.next.get() == at || piece.segment.is_lost;
-        if is_stuck {
+        if is_stuck || (out.len() - first) as u64 > CHUNK_BYTES_MAX {
             return Ok(None);
         }
         if at == start {
             file = mark(start, &piece);
         }
-        filled += piece.len;
         let bytes_end = at + piece.len as u64;
         at = piece.next.get();
         if at > end && bytes_end != end {
             return Ok(None);
         }
     }
-    Ok(Some(Link { start, end, file, content: hash(&buf[..filled]) }))
+    Ok(Some(Link { start, end, file, content: hash(&out[first..]) }))
 }
 
 /// Whether the files of all these positions are lost, in the midst of the log.

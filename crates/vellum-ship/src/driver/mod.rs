@@ -4,12 +4,15 @@ mod error;
 mod fork;
 mod local;
 mod requests;
+mod roll;
 mod run;
 mod start;
 mod state;
 mod trim;
+mod upkeep;
 
 pub use error::ShipError;
 pub use run::{Report, Shipping};
 pub use start::{ShipOptions, start};
-pub use trim::{Trimmed, trim};
+pub use trim::{Trimmed, trim, would_delete};
+pub use upkeep::KeepOptions;

@@ -6,14 +6,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use tokio::task::spawn_blocking;
-use vellum::{Lsn, ShipCounters, ShipFault, ShipStatus, Shipper};
+use vellum::{Layout, LogShape, Lsn, ShipCounters, ShipFault, ShipStatus, Shipper};
 
 use super::ShipError;
 use super::local;
 use crate::decide::{Answer, Ask};
-use crate::object::{
-    self, BadObject, Built, HEADER_BYTES, Header, Key, Kind, MERGED_BYTES_MAX, merged_prefix,
-};
+use crate::object::{self, BadObject, Built, HEADER_BYTES, Header, Key, Kind, merged_prefix};
 use crate::pool::{Buffer, Pool};
 use crate::store::{PutOutcome, Store, StoreError, StoreErrorKind};
 
@@ -27,6 +25,9 @@ pub(super) struct Requests {
     pub(super) store: Arc<dyn Store>,
     pub(super) shipper: Arc<Shipper>,
     pub(super) log_id: [u8; 16],
+    /// The capacity of a segment.
+    pub(super) segment_bytes: u64,
+    pub(super) is_text: bool,
     /// Whether to give up after a while.
     pub(super) is_once: bool,
     /// For the bytes of chunks.
@@ -81,14 +82,16 @@ impl Requests {
     pub(super) async fn new(
         store: Arc<dyn Store>,
         shipper: Shipper,
-        log_id: [u8; 16],
+        shape: &LogShape,
         is_once: bool,
         in_flight: usize,
     ) -> Requests {
         let pool = local::pool(in_flight + 2);
         let spare = Arc::new(Mutex::new(pool.take().await));
         let (shipper, has_gap) = (Arc::new(shipper), AtomicBool::new(false));
-        Requests { store, shipper, log_id, is_once, pool, spare, has_gap }
+        let (log_id, segment_bytes) = (shape.log_id().to_bytes(), shape.segment_capacity_bytes());
+        let is_text = shape.layout() == Layout::Text;
+        Requests { store, shipper, log_id, segment_bytes, is_text, is_once, pool, spare, has_gap }
     }
 
     /// Does one thing. `body` is the chunk that is to be created.
@@ -132,16 +135,13 @@ impl Requests {
     }
 
     async fn marks(&self, key: Key) -> Result<Option<(Header, Vec<object::Mark>)>, ShipError> {
+        let Some(header) = self.header(key).await? else { return Ok(None) };
         let name = key.to_string();
-        let range = 0..MERGED_BYTES_MAX;
-        let Some(bytes) = self.patiently(|| self.store.get_range(&name, range.clone())).await?
-        else {
-            return Ok(None);
-        };
-        let header = self.decoded(&name, &bytes)?;
-        let marks = object::marks(&header, &bytes)
-            .map_err(|fault| ShipError::Object { key: name, fault })?;
-        Ok(Some((header, marks)))
+        let range = 0..object::table_end(&header);
+        let bytes = self.patiently(|| self.store.get_range(&name, range.clone())).await?;
+        let marks = bytes.map(|bytes| object::marks(&header, &bytes)).transpose();
+        let marks = marks.map_err(|fault| ShipError::Object { key: name, fault })?;
+        Ok(marks.map(|marks| (header, marks)))
     }
 
     async fn create(&self, draft: Header, body: Option<&mut Body>) -> Result<bool, ShipError> {

@@ -1,5 +1,7 @@
 //! The loop of a shipper.
 
+mod keep;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,8 +15,10 @@ use vellum::Lsn;
 use super::ShipError;
 use super::local::{Cut, cut};
 use super::requests::{Body, Requests, blocking};
+use super::roll::Roll;
 use super::start::{ShipOptions, note_stop};
 use super::state::State;
+use super::upkeep::{KeepOptions, Kept, Upkeep};
 use crate::decide::{Answer, Ask, Owner, Point, Saved};
 use crate::pool::CHUNK_BYTES;
 
@@ -51,9 +55,16 @@ pub struct Shipping {
     /// The position that is stored.
     stored: u64,
     is_storing: bool,
+    /// Something else than the position is to be stored.
+    is_changed: bool,
     /// Who waits until what is now known is stored.
     saves: Vec<Point>,
     waiter: Option<JoinHandle<()>>,
+    upkeep: Upkeep,
+    keep: KeepOptions,
+    roll: Roll,
+    /// Where a generation was found not to be able to begin.
+    not_here: u64,
 }
 
 /// The chunk that comes next: it is read while others are in flight.
@@ -62,14 +73,18 @@ enum Next {
     Cutting,
     /// What was read from this position on waits for a place.
     Ready(u64, Cut),
+    /// It cannot be read. What comes before it is shipped all the same.
+    Failed(ShipError),
 }
 
 /// What has come to its end.
 #[allow(clippy::large_enum_variant, reason = "there are few of them at a time")]
 enum Done {
-    Cut(u64, Cut),
+    Cut(u64, Result<Cut, ShipError>),
     Answer(Point, Answer, Option<Body>),
     Stored(u64, Vec<Point>),
+    Kept(Kept),
+    Rolled(Box<(State, Saved)>),
 }
 
 type Work = BoxFuture<'static, Result<Done, ShipError>>;
@@ -84,6 +99,7 @@ impl Shipping {
     ) -> Result<Shipping, (Requests, ShipError)> {
         let prepared = (|| {
             state.set_saved(saved);
+            state.complete(saved);
             state.store(&dir)?;
             requests.shipper.hold(Lsn::new(saved.point.lsn), options.max_unshipped)?;
             requests.shipper.set_generation(u64::from(saved.generation));
@@ -94,6 +110,7 @@ impl Shipping {
         }
         let has_gaps = options.max_unshipped.is_some();
         let owner = Owner::new(saved, options.in_flight, has_gaps);
+        let upkeep = Upkeep::new(keep::merger(&state, saved, requests.segment_bytes));
         Ok(Shipping {
             dir,
             requests: Arc::new(requests),
@@ -108,9 +125,19 @@ impl Shipping {
             told: None,
             stored: saved.point.lsn,
             is_storing: false,
+            is_changed: false,
             saves: Vec::new(),
             waiter: None,
+            upkeep,
+            keep: KeepOptions::default(),
+            roll: Roll::Not,
+            not_here: 0,
         })
+    }
+
+    /// Begins generations, and deletes old ones.
+    pub fn keep(&mut self, keep: KeepOptions) {
+        self.keep = keep;
     }
 
     /// Ships until `stop` is ready and what is in flight has landed; with
@@ -140,27 +167,43 @@ impl Shipping {
         let mut stop = std::pin::pin!(stop.fuse());
         let mut is_stopping = false;
         let mut flight = FuturesUnordered::<Work>::new();
+        // What may be left at any moment. Deleting may take long.
+        let mut keeping = FuturesUnordered::<Work>::new();
         self.look().await?;
         let target = self.durable;
         loop {
             let is_done = self.options.once && self.owner.shipped().lsn >= target;
-            let is_ending = is_stopping || is_done;
-            if !is_ending {
+            let is_ending = is_stopping || is_done || matches!(self.next, Next::Failed(_));
+            self.plan_roll(is_stopping);
+            if !is_ending && self.roll == Roll::Not {
                 self.place()?;
                 flight.extend(self.cut_next());
             }
             flight.extend(std::iter::from_fn(|| self.work_next()));
             self.settle(report)?;
             flight.extend(self.store_next());
-            if is_ending && flight.is_empty() {
-                return Ok(());
+            if !is_stopping {
+                keeping.extend(self.keep_next());
+                let is_idle = flight.is_empty() && keeping.is_empty();
+                flight.extend(is_idle.then(|| self.roll_next()).flatten());
+            }
+            if is_ending && flight.is_empty() && (is_stopping || keeping.is_empty()) {
+                return self.end();
             }
             tokio::select! {
                 () = &mut stop, if !is_stopping => is_stopping = true,
                 Some(done) = flight.next() => self.take(done?),
+                Some(done) = keeping.next(), if !is_stopping => self.take(done?),
                 () = self.pause(), if !is_stopping => {}
             }
             self.look().await?;
+        }
+    }
+
+    fn end(&mut self) -> Result<(), ShipError> {
+        match std::mem::replace(&mut self.next, Next::Nothing) {
+            Next::Failed(error) => Err(error),
+            _ => Ok(()),
         }
     }
 
@@ -220,15 +263,22 @@ impl Shipping {
         let requests = Arc::clone(&self.requests);
         Some(Box::pin(async move {
             let buffer = requests.pool.take().await;
-            let cut = blocking(move || cut(&requests.shipper, start, buffer)).await?;
+            let cut = blocking(move || cut(&requests.shipper, start, buffer)).await;
             Ok(Done::Cut(start, cut))
         }))
     }
 
-    /// Whole chunks are read ahead. What makes less than one grows until there is a place for it.
+    /// Where the next chunk may begin, if it is less than whole: it grows until there is a place for
+    /// it, and until what was shipped is stored. Those who waited for that commit again meanwhile.
+    fn free_start(&self) -> Option<u64> {
+        let is_free = matches!(self.next, Next::Nothing) && !self.is_storing;
+        self.owner.next_start().filter(|_| is_free)
+    }
+
+    /// Whole chunks are read ahead.
     fn is_due(&self, start: u64) -> bool {
         let unshipped = self.durable.saturating_sub(start);
-        let has_place = self.owner.next_start().is_some();
+        let has_place = self.free_start().is_some();
         let since = self.begun.map_or(Duration::MAX, |begun| begun.elapsed());
         let is_time = self.options.once || since >= self.rhythm(start);
         unshipped >= CHUNK_BYTES as u64 || unshipped > 0 && has_place && is_time
@@ -260,14 +310,18 @@ impl Shipping {
 
     fn take(&mut self, done: Done) {
         match done {
-            Done::Cut(start, cut) => {
+            Done::Cut(start, Ok(cut)) => {
                 if let Cut::Chunk(link, _) = &cut {
                     // What was read is durable.
                     self.set_durable(self.durable.max(link.end));
                 }
                 self.next = Next::Ready(start, cut);
             }
+            Done::Cut(_, Err(error)) => self.next = Next::Failed(error),
             Done::Answer(at, answer, body) => {
+                if let (Answer::Created(true), Some(Body::Object(built))) = (&answer, &body) {
+                    self.upkeep.note(built.header);
+                }
                 if answer == Answer::Created(false) {
                     // It may have to be created again.
                     self.bodies.extend(body.map(|body| (at, body)));
@@ -279,6 +333,11 @@ impl Shipping {
                 self.stored = lsn;
                 saves.into_iter().for_each(|at| self.owner.answer(at, Answer::Saved));
             }
+            Done::Kept(kept) => {
+                self.is_changed |= !matches!(kept, Kept::Saw(_));
+                self.upkeep.take(kept, self.keep.note);
+            }
+            Done::Rolled(rolled) => self.go_on(*rolled),
         }
     }
 
@@ -306,11 +365,12 @@ impl Shipping {
         let saved = self.owner.saved();
         let lsn = saved.point.lsn;
         let is_further = lsn != self.stored;
-        if self.is_storing || !is_further && self.saves.is_empty() {
+        if self.is_storing || !is_further && self.saves.is_empty() && !self.is_changed {
             return None;
         }
-        self.is_storing = true;
+        (self.is_storing, self.is_changed) = (true, false);
         self.state.set_saved(&saved);
+        self.state.set_merge(self.upkeep.merge_from());
         let (state, dir) = (self.state.clone(), self.dir.clone());
         let (requests, saves) = (Arc::clone(&self.requests), std::mem::take(&mut self.saves));
         let store = move || {
@@ -325,8 +385,7 @@ impl Shipping {
 
     /// Until there may be something to do.
     async fn pause(&mut self) {
-        let next = self.owner.next_start().filter(|_| matches!(self.next, Next::Nothing));
-        let from = next.unwrap_or(self.durable);
+        let from = self.free_start().unwrap_or(self.durable);
         let is_behind = from < self.durable;
         let rest = match self.begun.filter(|_| is_behind) {
             Some(begun) => self.rhythm(from).saturating_sub(begun.elapsed()),

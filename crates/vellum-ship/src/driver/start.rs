@@ -62,9 +62,8 @@ pub async fn start(
     options: ShipOptions,
 ) -> Result<Shipping, ShipError> {
     let shape = log.shape()?;
-    let log_id = shape.log_id().to_bytes();
     let (is_once, in_flight) = (options.once, options.in_flight);
-    let requests = Requests::new(store, shipper, log_id, is_once, in_flight).await;
+    let requests = Requests::new(store, shipper, &shape, is_once, in_flight).await;
     Starting { dir: dir.to_path_buf(), log, requests, options, shape }.begin().await
 }
 
@@ -106,6 +105,7 @@ impl Starting {
             origin: format!("{:032x}", nonce()),
             owned: None,
             claim: None,
+            upkeep: None,
         }
     }
 
@@ -175,7 +175,9 @@ impl Starting {
         let origin = u128::from_str_radix(&state.origin, 16).unwrap_or_default();
         if remote.nonce() == origin {
             let point = remote.from();
-            return Ok(Saved { generation: 0, nonce: origin, point, flights: Vec::new() });
+            let saved = Saved { generation: 0, nonce: origin, point, flights: Vec::new() };
+            state.begin_generation(&saved);
+            return Ok(saved);
         }
         match self.options.take_over {
             true => self.take_over(state, remote, 0).await,
@@ -192,8 +194,7 @@ impl Starting {
     ) -> Result<Saved, ShipError> {
         let plan = remote.plan().await?;
         let fork = fork::find(&self.requests, &plan, trusted).await?;
-        let fork = (fork < plan.end.lsn).then_some(fork);
-        let intent = Intent { nonce: nonce(), fork, only: None };
+        let intent = Intent::take_over(nonce(), plan.generation, fork);
         self.begin_claim(state, remote, intent).await
     }
 
@@ -213,8 +214,7 @@ impl Starting {
         if fork >= saved.point.lsn {
             return self.resume(saved).await;
         }
-        let only = Some(saved.generation);
-        let intent = Intent { nonce: nonce(), fork: Some(fork), only };
+        let intent = Intent::go_back(nonce(), saved.generation, fork);
         self.begin_claim(state, remote, intent).await
     }
 
@@ -246,13 +246,17 @@ impl Starting {
         state.set_claim(None);
         match claim.outcome() {
             Some(Claimed::Won { saved, .. }) => {
-                state.set_saved(&saved);
+                state.begin_generation(&saved);
                 state.store(&self.dir)?;
                 Ok(saved)
             }
             Some(Claimed::Failed(trouble)) => Err(trouble.into()),
-            _ => {
+            outcome => {
                 state.store(&self.dir)?;
+                // It still owns its generation, and goes on in it.
+                if let (Some(Claimed::Moved), Some(saved)) = (outcome, state.saved()) {
+                    return Ok(saved);
+                }
                 Err(ShipError::Lost)
             }
         }
@@ -285,7 +289,7 @@ pub(super) fn note_stop(shipper: &Shipper, error: &ShipError) {
 }
 
 /// A number that was never used.
-fn nonce() -> u128 {
+pub(super) fn nonce() -> u128 {
     let mut bytes = [0; 16];
     let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
     assert_eq!(got, Ok(bytes.len()), "the kernel gives sixteen random bytes at once");

@@ -5,14 +5,20 @@
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::ShipError;
+use super::requests::now;
 use crate::decide::{Flight, Intent, Point, Saved};
 use crate::object::{FileMark, Hash, Link};
 
 const NAME: &str = "ship";
+/// Nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+/// Seconds.
+const HOUR: u64 = 3600;
 
 /// What is stored. Hashes and the nonces are hexadecimal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -26,6 +32,31 @@ pub(super) struct State {
     pub(super) origin: String,
     pub(super) owned: Option<Owned>,
     pub(super) claim: Option<StoredIntent>,
+    /// Absent in files of earlier versions.
+    #[serde(default)]
+    pub(super) upkeep: Option<Upkeep>,
+}
+
+/// What is known of the generation that is owned besides.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Upkeep {
+    generation: u32,
+    /// When it was begun, or first seen, in seconds since 1970.
+    since: u64,
+    /// Its first position.
+    begin: u64,
+    /// Where the chunks begin that are not merged.
+    merge: Option<StoredPoint>,
+    /// How many they are.
+    unmerged: u64,
+    /// When old generations were looked for last, in seconds since 1970.
+    looked: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct StoredPoint {
+    lsn: u64,
+    chain: String,
 }
 
 /// The generation that is owned.
@@ -53,6 +84,8 @@ pub(super) struct StoredIntent {
     nonce: String,
     fork: Option<u64>,
     only: Option<u32>,
+    #[serde(default)]
+    is_exact: bool,
 }
 
 impl State {
@@ -106,19 +139,82 @@ impl State {
         })
     }
 
+    /// A generation begins here and now. Merged objects may begin here.
+    pub(super) fn begin_generation(&mut self, saved: &Saved) {
+        self.set_saved(saved);
+        self.begin_upkeep(saved, Some(saved.point));
+    }
+
+    fn begin_upkeep(&mut self, saved: &Saved, merge: Option<Point>) {
+        let (generation, since, begin) = (saved.generation, now() / SECOND, saved.point.lsn);
+        let merge = merge.map(stored_point);
+        self.upkeep = Some(Upkeep { generation, since, begin, merge, unmerged: 0, looked: 0 });
+    }
+
+    /// Makes up for a file that does not know the generation. Of a clock that was put back, the
+    /// time before counts for nothing.
+    pub(super) fn complete(&mut self, saved: &Saved) {
+        let now = now() / SECOND;
+        match self.upkeep.as_mut().filter(|upkeep| upkeep.generation == saved.generation) {
+            Some(upkeep) => upkeep.since = upkeep.since.min(now),
+            None => self.begin_upkeep(saved, None),
+        }
+    }
+
+    /// How long the generation has lasted.
+    pub(super) fn age(&self) -> Duration {
+        let since = self.upkeep.as_ref().map_or(u64::MAX, |upkeep| upkeep.since);
+        Duration::from_secs((now() / SECOND).saturating_sub(since))
+    }
+
+    /// Whether old generations are to be looked for, which is then noted: each hour, and after a
+    /// generation was begun.
+    pub(super) fn is_retention_due(&mut self) -> bool {
+        let Some(upkeep) = &mut self.upkeep else { return false };
+        let now = now() / SECOND;
+        let is_due = now.abs_diff(upkeep.looked) >= HOUR;
+        upkeep.looked = if is_due { now } else { upkeep.looked };
+        is_due
+    }
+
+    /// The first position of the generation.
+    pub(super) fn begin(&self) -> u64 {
+        self.upkeep.as_ref().map_or(0, |upkeep| upkeep.begin)
+    }
+
+    /// Where the chunks begin that are not merged, if a merged object may begin there; and how many
+    /// they are.
+    pub(super) fn merge(&self) -> Option<(Point, u64)> {
+        let upkeep = self.upkeep.as_ref()?;
+        let stored = upkeep.merge.as_ref()?;
+        Some((Point { lsn: stored.lsn, chain: hash_of(&stored.chain)? }, upkeep.unmerged))
+    }
+
+    pub(super) fn set_merge(&mut self, at: Option<(Point, u64)>) {
+        if let Some(upkeep) = &mut self.upkeep {
+            upkeep.merge = at.map(|(point, _)| stored_point(point));
+            upkeep.unmerged = at.map_or(0, |(_, unmerged)| unmerged);
+        }
+    }
+
     pub(super) fn set_claim(&mut self, intent: Option<Intent>) {
         self.claim = intent.map(|intent| StoredIntent {
             nonce: format!("{:032x}", intent.nonce),
             fork: intent.fork,
             only: intent.only,
+            is_exact: intent.is_exact,
         });
     }
 
     pub(super) fn intent(&self) -> Option<Intent> {
         let claim = self.claim.as_ref()?;
         let nonce = u128::from_str_radix(&claim.nonce, 16).ok()?;
-        Some(Intent { nonce, fork: claim.fork, only: claim.only })
+        Some(Intent { nonce, fork: claim.fork, only: claim.only, is_exact: claim.is_exact })
     }
+}
+
+fn stored_point(point: Point) -> StoredPoint {
+    StoredPoint { lsn: point.lsn, chain: point.chain.to_string() }
 }
 
 fn stored_flight(flight: &Flight) -> StoredFlight {

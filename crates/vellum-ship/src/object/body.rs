@@ -146,6 +146,7 @@ pub fn merged(header: Header, marks: &[Mark], raw: &[u8]) -> Built {
     let header = Header {
         kind: Kind::Merged,
         marks: count,
+        marks_crc: crc32c::crc32c(&table),
         zstd: false,
         raw_bytes: raw.len() as u64,
         ..header
@@ -187,6 +188,11 @@ fn sample(raw: &[u8]) -> Cow<'_, [u8]> {
     parts.collect::<Vec<_>>().concat().into()
 }
 
+/// The length of a merged object up to the end of its marks.
+pub fn table_end(header: &Header) -> u64 {
+    HEADER_BYTES as u64 + u64::from(header.marks.min(MARKS_MAX)) * MARK_BYTES as u64
+}
+
 /// The marks of a merged object, whose first bytes these are.
 pub fn marks(header: &Header, bytes: &[u8]) -> Result<Vec<Mark>, BadObject> {
     if header.marks > MARKS_MAX {
@@ -194,6 +200,9 @@ pub fn marks(header: &Header, bytes: &[u8]) -> Result<Vec<Mark>, BadObject> {
     }
     let end = HEADER_BYTES + header.marks as usize * MARK_BYTES;
     let table = bytes.get(HEADER_BYTES..end).ok_or(BadObject::Short)?;
+    if crc32c::crc32c(table) != header.marks_crc {
+        return Err(BadObject::Content);
+    }
     let marks: Vec<Mark> = table.chunks_exact(MARK_BYTES).map(mark).collect();
     let ends = || std::iter::once(header.start).chain(marks.iter().map(|mark| mark.end));
     let is_rising = ends().zip(ends().skip(1)).all(|(before, after)| before < after);

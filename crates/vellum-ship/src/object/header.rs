@@ -71,6 +71,8 @@ pub struct Header {
     pub fork: u64,
     /// Of a merged object: the number of its marks.
     pub marks: u32,
+    /// Of a merged object: the CRC-32C of its marks, whose times nothing else covers.
+    pub marks_crc: u32,
     /// The chain before it.
     pub before: Hash,
     /// The chain behind it.
@@ -97,6 +99,7 @@ impl Header {
             file: link.file,
             fork: 0,
             marks: 0,
+            marks_crc: 0,
             before,
             after: link.after(before),
             content: link.content,
@@ -140,6 +143,7 @@ impl Header {
         put(88, &file_time.to_le_bytes());
         put(96, &self.fork.to_le_bytes());
         put(104, &self.marks.to_le_bytes());
+        put(108, &self.marks_crc.to_le_bytes());
         put(112, &self.raw_bytes.to_le_bytes());
         put(128, &self.before.0);
         put(160, &self.after.0);
@@ -183,6 +187,7 @@ impl Header {
             file: file_of(flags, u64_at(88)),
             fork: u64_at(96),
             marks: u32_at(104),
+            marks_crc: u32_at(108),
             before: Hash(field(bytes, 128)),
             after: Hash(field(bytes, 160)),
             content: Hash(field(bytes, 192)),

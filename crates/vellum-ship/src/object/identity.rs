@@ -47,6 +47,7 @@ impl Identity {
             file: None,
             fork: self.begin,
             marks: 0,
+            marks_crc: 0,
             before: Hash::default(),
             after: Hash::default(),
             content: hash(&body),

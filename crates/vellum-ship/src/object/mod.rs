@@ -12,7 +12,7 @@ mod key;
 
 pub use body::{
     BadObject, Built, CHUNK_BYTES_MAX, MERGED_BYTES_MAX, Mark, build, build_in, closed, gap, marks,
-    merged, open, seal,
+    merged, open, seal, table_end,
 };
 pub use chain::{FileMark, Hash, Link, hash};
 pub use header::{HEADER_BYTES, Header, Kind};

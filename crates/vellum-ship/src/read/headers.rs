@@ -1,6 +1,6 @@
 //! The headers of objects, of which many are fetched at a time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
@@ -40,7 +40,7 @@ impl<'a> Headers<'a> {
     pub(super) async fn list(&mut self, generation: u32) -> Result<Vec<Key>, ReadError> {
         if self.ahead.as_ref().is_some_and(|ahead| !ahead.contains(&generation)) {
             let keys = self.names(&format!("g{generation:08x}/")).await?;
-            self.fetch(keys).await?;
+            self.fetch(needed(keys)).await?;
             self.ahead.iter_mut().for_each(|ahead| ahead.push(generation));
         }
         self.names(&crate::object::merged_prefix(generation)).await
@@ -71,6 +71,22 @@ impl<'a> Headers<'a> {
         self.seen.extend(found.into_iter().flatten());
         Ok(())
     }
+}
+
+/// Merged objects, and what none of them stands for.
+fn needed(keys: Vec<Key>) -> Vec<Key> {
+    let range = |key: &Key| match *key {
+        Key::Merged { start, end, .. } => Some((end, start)),
+        _ => None,
+    };
+    let merged: BTreeMap<u64, u64> = keys.iter().filter_map(range).collect();
+    let is_covered = |key: &Key| match *key {
+        Key::Link { start, .. } => {
+            merged.range(start + 1..).next().is_some_and(|(_, first)| *first <= start)
+        }
+        _ => false,
+    };
+    keys.into_iter().filter(|key| !is_covered(key)).collect()
 }
 
 /// A damaged object beside the chain is nobody's trouble; one on the chain is asked for again.

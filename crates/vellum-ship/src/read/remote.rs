@@ -69,6 +69,18 @@ impl Remote {
         let headers = Headers::few(self.store.as_ref(), self.header.log_id);
         drive(Reader::new(generation, point), headers).await
     }
+
+    /// Finds the seals between a point on the chain and the generation `last`, with few requests.
+    /// If the plan's generation is an earlier one, the objects do not lead there.
+    pub async fn seals_before(
+        &self,
+        last: u32,
+        generation: u32,
+        point: Point,
+    ) -> Result<Plan, ReadError> {
+        let headers = Headers::few(self.store.as_ref(), self.header.log_id);
+        drive(Reader::seals_before(last, generation, point), headers).await
+    }
 }
 
 async fn drive(mut reader: Reader, mut headers: Headers<'_>) -> Result<Plan, ReadError> {

@@ -8,3 +8,4 @@ mod files;
 mod memory;
 mod server;
 mod servers;
+mod speed;

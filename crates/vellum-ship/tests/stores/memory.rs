@@ -8,41 +8,60 @@ use crate::server::{SECRET, versitygw};
 
 const SHIP: &str = env!("CARGO_BIN_EXE_vellum-ship");
 /// What `docs/shipping.md` promises.
-const MOST_MIB: u64 = 100;
+const MOST_MIB: f64 = 100.0;
 /// What passes through.
 const LOG_MIB: usize = 256;
 
-/// Runs a command and prints the most memory that it had, in kibibytes.
-const PEAK: &str = "import resource, subprocess, sys; \
+/// Runs a command and prints what it took: seconds, those of the processor, and the most memory
+/// that it had, in kibibytes.
+const USAGE: &str = "import resource, subprocess, sys, time; \
+     begun = time.monotonic(); \
      done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL); \
-     print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); \
+     seconds = time.monotonic() - begun; \
+     use = resource.getrusage(resource.RUSAGE_CHILDREN); \
+     print(seconds, use.ru_utime + use.ru_stime, use.ru_maxrss); \
      sys.exit(done.returncode)";
 
-struct Place {
-    dir: tempfile::TempDir,
-    url: String,
-    environment: Vec<(String, String)>,
+/// What a command took.
+#[derive(Debug)]
+#[allow(dead_code, reason = "printed")]
+pub(crate) struct Usage {
+    pub(crate) seconds: f64,
+    processor_seconds: f64,
+    peak_mib: f64,
+}
+
+/// A log and the URL to which it is shipped.
+pub(crate) struct Place {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) url: String,
+    pub(crate) environment: Vec<(String, String)>,
 }
 
 impl Place {
-    fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.dir.path().join(name).display().to_string()
     }
 
     /// Fails if the command fails, or takes too much memory.
-    fn run(&self, arguments: &[&str]) {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Usage {
         let environment = self.environment.iter().map(|(name, value)| (name, value));
         let mut command = Command::new("python3");
-        command.arg("-c").arg(PEAK).arg(SHIP).args(arguments).envs(environment);
+        command.arg("-c").arg(USAGE).arg(SHIP).args(arguments).envs(environment);
         let done = command.output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        let peak: u64 = String::from_utf8_lossy(&done.stdout).trim().parse().unwrap();
-        assert!(peak < MOST_MIB << 10, "{arguments:?}: {} MiB", peak >> 10);
+        let text = String::from_utf8_lossy(&done.stdout);
+        let numbers: Vec<f64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        let [seconds, processor_seconds, peak] = numbers[..] else { panic!("{text}") };
+        let peak_mib = peak / 1024.0;
+        assert!(peak_mib < MOST_MIB, "{arguments:?}: {peak_mib} MiB");
+        Usage { seconds, processor_seconds, peak_mib }
     }
 
     fn ship_and_read(&self) {
         let log = Options::new().open(self.path("log")).unwrap();
-        fill(&log);
+        // Half of it shrinks: both kinds of buffers are used.
+        fill(&log, LOG_MIB, |number| number / 256 % 2 == 0);
         drop(log);
         self.run(&["ship", &self.path("log"), &self.url, "--once"]);
         std::fs::remove_dir_all(self.path("log")).unwrap();
@@ -54,11 +73,11 @@ impl Place {
     }
 }
 
-/// Half of it shrinks: both kinds of buffers are used.
-fn fill(log: &Log) {
+/// So many mebibytes in records, of which some are random and others shrink.
+pub(crate) fn fill(log: &Log, mebibytes: usize, is_random: impl Fn(usize) -> bool) {
     let (mut state, mut record) = (1_u64, vec![b'x'; 64 << 10]);
-    for number in 0..LOG_MIB * 16 {
-        let random = if number / 256 % 2 == 0 { record.len() } else { record.len() / 8 };
+    for number in 0..mebibytes * 16 {
+        let random = if is_random(number) { record.len() } else { record.len() / 8 };
         for word in record[..random].chunks_exact_mut(8) {
             state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
             word.copy_from_slice(&state.to_le_bytes());

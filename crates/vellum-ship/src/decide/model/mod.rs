@@ -3,6 +3,13 @@
 //! What is driven is the code that ships, not a copy of it. `VELLUM_SHIP_MODEL=STATES` raises the
 //! number of states that one scenario may have.
 
+mod action;
+mod actor;
+mod checks;
 mod explore;
 mod scenarios;
+mod steps;
+mod store;
+mod traces;
+mod upkeep;
 mod world;

@@ -192,6 +192,13 @@ impl Shipper {
         Ok(())
     }
 
+    /// Where the last record or batch ends of which it is known that it is
+    /// [shipped](Shipper::set_shipped) whole. If that is all that is shipped, what is shipped next
+    /// begins with a record.
+    pub fn whole(&self) -> Lsn {
+        self.words().whole()
+    }
+
     /// Says that the records from `start` to `end` were removed before they were shipped. Those who
     /// wait for one of them get [`Trimmed`](crate::ErrorKind::Trimmed).
     ///

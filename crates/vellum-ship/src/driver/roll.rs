@@ -1,0 +1,56 @@
+//! The owner begins its next generation, so that the one before can be deleted one day.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::ShipError;
+use super::requests::{Requests, blocking};
+use super::start::nonce;
+use super::state::State;
+use crate::decide::{Claim, Claimed, Intent, Saved};
+
+/// Where rolling is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Roll {
+    /// Chunks are shipped.
+    Not,
+    /// What is in flight comes to its end first.
+    Draining,
+    /// The seal is made.
+    Rolling,
+}
+
+/// Seals the generation where its owner stands, and begins the next one there. Where somebody else
+/// has put something, nothing is sealed, and the owner looks at it. Returns what is stored then. If
+/// the process dies, the next one finishes it.
+pub(super) async fn roll(
+    requests: Arc<Requests>,
+    dir: PathBuf,
+    mut state: State,
+    saved: Saved,
+) -> Result<(State, Saved), ShipError> {
+    let (generation, point) = (saved.generation, saved.point);
+    let intent = Intent::roll(nonce(), generation, point.lsn);
+    state.set_claim(Some(intent));
+    let mut state = stored(state, dir.clone()).await?;
+    let mut claim = Claim::new(intent, generation, point);
+    while let Some(ask) = claim.ask() {
+        claim.answer(requests.answer(ask, None).await?);
+    }
+    // Won or not, it is over.
+    state.set_claim(None);
+    let saved = match claim.outcome() {
+        Some(Claimed::Won { saved, .. }) => {
+            state.begin_generation(&saved);
+            saved
+        }
+        Some(Claimed::Failed(trouble)) => return Err(trouble.into()),
+        Some(Claimed::Moved) => saved,
+        _ => return Err(ShipError::Lost),
+    };
+    Ok((stored(state, dir).await?, saved))
+}
+
+async fn stored(state: State, dir: PathBuf) -> Result<State, ShipError> {
+    blocking(move || state.store(&dir).map(|()| state)).await
+}

@@ -1,0 +1,57 @@
+//! Taking a log over while something else happens at the store.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use vellum_ship::driver::ShipError;
+
+use super::place::{Place, answered, broken, is_link, options, ship, watched};
+
+/// Its last request was on its way when the other machine looked.
+#[tokio::test]
+async fn what_lands_after_the_comparison_is_cut_off() {
+    let place = Place::new();
+    place.fill("old", "common");
+    place.ship("old").await.unwrap();
+    place.restore("new").await;
+    place.fill("new", "new");
+    place.fill("old", "late");
+    let (old, inner) = (place.path("old"), Arc::clone(&place.store));
+    let is_over = AtomicBool::new(false);
+    let lands = watched(&place.store, move |key, _| {
+        let (old, inner) = (old.clone(), Arc::clone(&inner));
+        let is_now = is_link(key) && !is_over.swap(true, Ordering::Relaxed);
+        Box::pin(async move {
+            if is_now {
+                ship(&old, inner, options(false)).await.unwrap();
+            }
+            None
+        })
+    });
+    place.take_over("new", &lands).await.unwrap();
+    place.restore("copy").await;
+    assert_eq!(place.records("copy"), place.records("new"));
+    let fenced = place.ship("old").await;
+    assert!(matches!(fenced, Err(ShipError::Stopped(_))), "{fenced:?}");
+}
+
+/// It dies before its seal. When it goes on, the log belongs to somebody else, with whose records
+/// it was never compared.
+#[tokio::test]
+async fn a_take_over_that_died_does_not_win_against_a_later_one() {
+    let place = Place::new();
+    place.fill("old", "common");
+    place.ship("old").await.unwrap();
+    place.restore("first").await;
+    place.restore("second").await;
+    place.fill("first", "first");
+    place.fill("second", "second");
+    let dies = watched(&place.store, |key, _| answered(is_link(key).then(broken)));
+    place.take_over("first", &dies).await.unwrap_err();
+    let store = Arc::clone(&place.store);
+    place.take_over("second", &store).await.unwrap();
+    let lost = place.ship("first").await;
+    assert!(matches!(lost, Err(ShipError::Lost)), "{lost:?}");
+    place.restore("copy").await;
+    assert_eq!(place.records("copy"), place.records("second"));
+}

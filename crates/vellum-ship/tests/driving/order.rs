@@ -1,0 +1,142 @@
+//! What must be stored before something else is done.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use vellum_ship::object::{Header, Kind, LOG};
+use vellum_ship::store::PutOutcome;
+
+use super::place::{Place, answered, broken, is_link, options, ship, state, watched};
+
+/// Each create, with the file `ship` as it was just then.
+type Seen = Arc<Mutex<Vec<(Header, serde_json::Value)>>>;
+
+/// Ships, and notes each create of an object of the log.
+async fn seen(place: &Place, max_unshipped: Option<u64>, take_over: bool) -> Seen {
+    let seen = Seen::default();
+    let (notes, dir) = (Arc::clone(&seen), place.path("log"));
+    let store = watched(&place.store, move |key, body| {
+        if key == LOG || is_link(key) {
+            notes.lock().unwrap().push((Header::decode(body).unwrap(), state(&dir)));
+        }
+        answered(None)
+    });
+    let options = options(take_over);
+    let options = vellum_ship::driver::ShipOptions { max_unshipped, ..options };
+    ship(&place.path("log"), store, options).await.unwrap();
+    seen
+}
+
+fn hex(nonce: u128) -> String {
+    format!("{nonce:032x}")
+}
+
+#[tokio::test]
+async fn a_log_knows_its_own_object_before_it_is_made() {
+    let place = Place::new();
+    place.fill("log", "a");
+    let seen = seen(&place, None, false).await;
+    let seen = seen.lock().unwrap();
+    let (header, state) = seen.iter().find(|(header, _)| header.kind == Kind::Log).unwrap();
+    assert_eq!(state["origin"], hex(header.nonce));
+}
+
+#[tokio::test]
+async fn a_generation_is_known_before_anything_is_shipped_to_it() {
+    let place = Place::new();
+    place.fill("log", "a");
+    let first = seen(&place, None, false).await;
+    place.fill("log", "b");
+    let second = seen(&place, None, true).await;
+    for (header, state) in first.lock().unwrap().iter().chain(second.lock().unwrap().iter()) {
+        match header.kind {
+            Kind::Chunk => assert_eq!(state["owned"]["generation"], header.generation),
+            Kind::Seal => assert_eq!(state["claim"]["nonce"], hex(header.nonce)),
+            _ => {}
+        }
+    }
+    assert!(second.lock().unwrap().iter().any(|(header, _)| header.kind == Kind::Seal));
+}
+
+/// Its bytes may be gone when somebody asks whose it is.
+#[tokio::test]
+async fn a_chunk_is_noted_before_it_is_sent_where_bytes_may_be_removed() {
+    let place = Place::new();
+    place.fill_segments("log");
+    let seen = seen(&place, Some(1 << 30), false).await;
+    let seen = seen.lock().unwrap();
+    let chunks = seen.iter().filter(|(header, _)| header.kind == Kind::Chunk);
+    let is_noted = |(header, state): &&(Header, serde_json::Value)| {
+        let flights = state["owned"]["flights"].as_array().unwrap();
+        flights.iter().any(|flight| flight["content"] == header.content.to_string())
+    };
+    assert!(chunks.clone().count() > 1);
+    assert_eq!(chunks.clone().filter(is_noted).count(), chunks.count());
+}
+
+/// The third chunk cannot be stored. Those behind it may be, and do not count.
+#[tokio::test]
+async fn only_what_is_stored_without_a_hole_is_shipped_and_let_go() {
+    let place = Place::new();
+    place.fill_segments("log");
+    let starts = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&starts);
+    let store = watched(&place.store, move |key, body| {
+        let mut starts = seen.lock().unwrap();
+        if is_link(key) {
+            starts.push(Header::decode(body).unwrap().start);
+            starts.sort_unstable();
+        }
+        let third = starts.get(2).map(|start| format!("/t/{start:016x}"));
+        answered(third.filter(|third| key.contains(third)).map(|_| broken()))
+    });
+    place.ship_to("log", &store).await.unwrap_err();
+    let third = starts.lock().unwrap()[2];
+    let log = place.log("log");
+    let shipped = log.ship_state().unwrap();
+    assert!(shipped.shipped.get() <= third);
+    assert!(shipped.held_from.unwrap().get() <= third);
+    assert!(place.state("log")["owned"]["lsn"].as_u64().unwrap() <= third);
+    place.ship("log").await.unwrap();
+    place.restore("copy").await;
+    assert_eq!(place.records("copy"), place.records("log"));
+}
+
+/// The disk is full, say: what is shipped cannot be noted.
+#[tokio::test]
+async fn nothing_is_let_go_while_the_position_cannot_be_stored() {
+    let place = Place::new();
+    place.fill_segments("log");
+    let dir = place.path("log");
+    let store = watched(&place.store, move |key, _| {
+        if is_link(key) {
+            // In the way of the new file.
+            let _ = fs::create_dir(dir.join("ship.new"));
+        }
+        answered(None)
+    });
+    place.ship_to("log", &store).await.unwrap_err();
+    let stored = place.state("log")["owned"]["lsn"].as_u64().unwrap();
+    let held = place.log("log").ship_state().unwrap().held_from.unwrap();
+    assert!(held.get() <= stored, "{held:?} is behind {stored}");
+    fs::remove_dir(place.path("log/ship.new")).unwrap();
+    place.ship("log").await.unwrap();
+    place.restore("copy").await;
+    assert_eq!(place.records("copy"), place.records("log"));
+}
+
+/// The store says that the name is taken, and nothing is there.
+#[tokio::test]
+async fn a_chunk_whose_create_was_refused_for_nothing_is_created_again() {
+    let place = Place::new();
+    place.fill_segments("log");
+    let is_over = AtomicBool::new(false);
+    let store = watched(&place.store, move |key, _| {
+        let is_now = is_link(key) && !is_over.swap(true, Ordering::Relaxed);
+        answered(is_now.then_some(Ok(PutOutcome::Exists)))
+    });
+    place.ship_to("log", &store).await.unwrap();
+    place.restore("copy").await;
+    assert_eq!(place.records("copy"), place.records("log"));
+}

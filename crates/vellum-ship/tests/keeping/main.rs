@@ -1,0 +1,6 @@
+//! What an owner does beside shipping, with real processes over a directory: merged objects,
+//! generations, retention.
+
+mod merging;
+mod place;
+mod retaining;
