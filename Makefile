@@ -17,8 +17,8 @@ VENV = $(TARGET)/venv-python
 
 .PHONY: help build demo test openraft lint deny model model-long fuzz-check killpoints killpoints-all inject stress powercut \
   powercut-sample fuzz worlds bench bench-peers bench-python results install uninstall clean tools lint-tools \
-  filesystems extras wheel test-python python-tools packages setup site ship test-ship test-ship-servers ship-servers \
-  ship-servers-all kafka-server test-ship-kafka
+  filesystems extras wheel test-python python-tools packages setup site ship test-ship test-ship-servers ship-faults \
+  ship-servers ship-servers-all kafka-server test-ship-kafka
 
 # A target is listed by the text behind its `##`, a group by `##@`.
 help: ## list all targets
@@ -106,6 +106,10 @@ test-ship: tools ship-servers ## shipping: its model, stores, reading, kills
 	$(CARGO) fmt --manifest-path crates/vellum-ship/Cargo.toml --check
 	$(CARGO) clippy $(SHIP) --all-targets -- -D warnings
 	$(CARGO) test $(SHIP) --quiet
+
+# Kills of each campaign, every how manieth system call, and moments of each recording.
+ship-faults: tools ship-servers ## kill shippers, writers and machines for long: over a thousand kills, each system call, each moment (half an hour)
+	VELLUM_SHIP_KILLS=150 VELLUM_SHIP_STOPS=1 VELLUM_SHIP_CUTS=100 $(CARGO) test --release $(SHIP) --test faults --test powercut
 
 test-ship-servers: tools ship-servers-all ## the contract of stores on every server that can be had: versitygw, moto, azurite
 	$(CARGO) test $(SHIP) --test stores servers -- --include-ignored

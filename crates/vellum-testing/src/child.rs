@@ -4,7 +4,7 @@
 //! behind a mark, because the test harness prints there too.
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -42,6 +42,23 @@ pub fn command(role: &str, arguments: &[&str]) -> Command {
         .env(ROLE_VARIABLE, role)
         .env(ARGUMENTS_VARIABLE, arguments.join(SEPARATOR));
     command
+}
+
+/// Lets the process be killed when the thread that starts it ends, also if that is killed itself: a
+/// server of a test must not outlive the test.
+pub fn die_with_parent(command: &mut Command) -> &mut Command {
+    let parent = std::process::id();
+    // SAFETY: between fork and exec it makes system calls alone.
+    unsafe {
+        command.pre_exec(move || {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            // The parent may have died before.
+            match libc::getppid() == parent as i32 {
+                true => Ok(()),
+                false => Err(std::io::ErrorKind::NotConnected.into()),
+            }
+        })
+    }
 }
 
 /// In a role: tells the parent.

@@ -87,6 +87,12 @@ fn tell(restored: &Restored) {
     if written_end > end {
         output::say(format_args!("what is from {end} on is no whole record, and was left out"));
     }
+    if let Some(to) = restored.trimmed_to {
+        output::say(format_args!(
+            "the log had been trimmed, and begins at {to}; what was before is stored: `cat` prints \
+             it, and a restore with --to before the trim has it"
+        ));
+    }
     tell_cuts(restored);
     restored.damage.iter().for_each(output::say);
 }
@@ -119,6 +125,7 @@ struct Report<'a> {
     chain: String,
     gaps: &'a [(u64, u64)],
     damage: &'a [String],
+    trimmed_to: Option<u64>,
 }
 
 impl<'a> From<&'a Restored> for Report<'a> {
@@ -138,6 +145,7 @@ impl<'a> From<&'a Restored> for Report<'a> {
             chain,
             gaps,
             damage,
+            trimmed_to: restored.trimmed_to,
         }
     }
 }

@@ -56,6 +56,9 @@ pub struct Restored {
     pub records: u64,
     /// Damaged places. None, unless the log was damaged when it was shipped.
     pub damage: Vec<String>,
+    /// Where the log begins as it opens, if the original had been trimmed up to there. What is
+    /// before that is stored, and a restore to an earlier position has it.
+    pub trimmed_to: Option<u64>,
 }
 
 /// Restores a log into a directory that is empty or not there. That all of it is stored is checked
@@ -73,7 +76,7 @@ pub async fn restore(
     let (objects, restorer) = write_all(remote, restorer, &extent, how.jobs, progress).await?;
     let written_end = tokio::task::spawn_blocking(|| restorer.finish()).await.expect("no panic")?;
     let dir = dir.to_path_buf();
-    let (end, records, damage) =
+    let Opened { begin, end, records, damage } =
         tokio::task::spawn_blocking(move || verify(&dir)).await.expect("no panic")?;
     Ok(Restored {
         begin: extent.begin,
@@ -87,6 +90,7 @@ pub async fn restore(
         objects,
         records,
         damage,
+        trimmed_to: (begin > extent.begin).then_some(begin),
     })
 }
 
@@ -172,9 +176,16 @@ fn put(
     Ok(restorer.write(Lsn::new(header.start + done), &raw[done as usize..])?)
 }
 
-/// Opens the log, which recovers it, and reads all of it: its end, its records, and what is
-/// damaged.
-fn verify(dir: &Path) -> Result<(u64, u64, Vec<String>), ReadError> {
+/// A restored log, as recovery opens it.
+struct Opened {
+    begin: u64,
+    end: u64,
+    records: u64,
+    damage: Vec<String>,
+}
+
+/// Opens the log, which recovers it, and reads all of it.
+fn verify(dir: &Path) -> Result<Opened, ReadError> {
     let log = Options::new().open(dir)?;
     let report = log.verify()?;
     let damage = report.damage.iter().map(|damage| {
@@ -186,5 +197,10 @@ fn verify(dir: &Path) -> Result<(u64, u64, Vec<String>), ReadError> {
             damage.reason
         )
     });
-    Ok((report.end.get(), report.records, damage.collect()))
+    Ok(Opened {
+        begin: log.begin().get(),
+        end: report.end.get(),
+        records: report.records,
+        damage: damage.collect(),
+    })
 }

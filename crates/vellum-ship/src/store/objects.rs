@@ -66,16 +66,17 @@ impl Objects {
         most: u64,
         options: GetOptions,
     ) -> Result<Option<Bytes>, StoreError> {
-        let read = async {
-            let result = self.store.get_opts(&self.path(key), options).await?;
-            let bytes = result.range.end - result.range.start;
-            if bytes > most {
-                return Ok(Err(StoreError::new(StoreErrorKind::Other, too_large(key, bytes))));
-            }
-            collect(result, bytes as usize).await.map(Ok)
+        // What it may take follows from what there is, and not from the most there might be.
+        let result = match in_time(0, self.store.get_opts(&self.path(key), options)).await? {
+            Ok(result) => result,
+            Err(error) => return absent(error, None),
         };
-        match in_time(most, read).await? {
-            Ok(bytes) => bytes.map(Some),
+        let bytes = result.range.end - result.range.start;
+        if bytes > most {
+            return Err(StoreError::new(StoreErrorKind::Other, too_large(key, bytes)));
+        }
+        match in_time(bytes, collect(result, bytes as usize)).await? {
+            Ok(bytes) => Ok(Some(bytes)),
             Err(error) => absent(error, None),
         }
     }
@@ -253,16 +254,20 @@ impl Store for Objects {
     async fn list(&self, prefix: &str, after: Option<&str>) -> Result<Vec<Meta>, StoreError> {
         let folder = prefix.rsplit_once('/').map_or("", |(folder, _)| folder);
         let folder = self.path(folder);
-        let listed = match after {
+        let mut listed = match after {
             Some(after) => self.store.list_with_offset(Some(&folder), &self.path(after)),
             None => self.store.list(Some(&folder)),
         };
-        let listed: Vec<ObjectMeta> = match listed.try_collect().await {
-            Ok(listed) => listed,
-            Err(error) => return absent(error, Vec::new()),
-        };
-        let found = listed.into_iter().filter_map(|meta| self.meta(meta));
-        let mut found: Vec<Meta> = found.filter(|meta| meta.key.starts_with(prefix)).collect();
+        let mut found = Vec::new();
+        // Each page may take its time; nobody knows how many there are.
+        loop {
+            match in_time(0, listed.try_next()).await? {
+                Ok(Some(meta)) => found.extend(self.meta(meta)),
+                Ok(None) => break,
+                Err(error) => return absent(error, Vec::new()),
+            }
+        }
+        found.retain(|meta: &Meta| meta.key.starts_with(prefix));
         found.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(found)
     }

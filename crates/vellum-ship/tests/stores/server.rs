@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use vellum_ship::store::{self, Store};
 use vellum_skip::skip;
+use vellum_testing::child::die_with_parent;
 
 pub(crate) const USER: &str = "vellumtest";
 pub(crate) const SECRET: &str = "vellum-test-secret";
@@ -47,15 +48,15 @@ pub(crate) fn start(
     }
     let directory = tempfile::tempdir().unwrap();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let process = Command::new(path)
+    let mut command = Command::new(path);
+    command
         .args(arguments(port, directory.path()))
         .env("ROOT_ACCESS_KEY", USER)
         .env("ROOT_SECRET_KEY", SECRET)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+        .stderr(Stdio::null());
+    let process = die_with_parent(&mut command).spawn().unwrap();
     let mut server = Server { process, port, _directory: directory };
     server.wait_ready();
     Some(server)
@@ -73,20 +74,26 @@ impl Server {
 
     /// What a client has to know.
     pub(crate) fn environment(&self, secret: &str) -> Vec<(String, String)> {
-        let endpoint = format!("http://127.0.0.1:{}", self.port);
-        let pairs = [
-            ("AWS_ENDPOINT_URL", endpoint.as_str()),
-            ("AWS_ALLOW_HTTP", "true"),
-            ("AWS_REGION", "us-east-1"),
-            ("AWS_ACCESS_KEY_ID", USER),
-            ("AWS_SECRET_ACCESS_KEY", secret),
-        ];
-        pairs.map(|(name, value)| (name.into(), value.into())).to_vec()
+        environment(self.port, secret)
     }
 
+    #[allow(dead_code, reason = "not every test binary opens a store itself")]
     pub(crate) fn s3(&self, url: &str, secret: &str) -> std::sync::Arc<dyn Store> {
         store::open_with(url, &self.environment(secret)).unwrap()
     }
+}
+
+/// What a user of an S3 server on this port sets.
+pub(crate) fn environment(port: u16, secret: &str) -> Vec<(String, String)> {
+    let endpoint = format!("http://127.0.0.1:{port}");
+    let pairs = [
+        ("AWS_ENDPOINT_URL", endpoint.as_str()),
+        ("AWS_ALLOW_HTTP", "true"),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ACCESS_KEY_ID", USER),
+        ("AWS_SECRET_ACCESS_KEY", secret),
+    ];
+    pairs.map(|(name, value)| (name.into(), value.into())).to_vec()
 }
 
 /// The gateway of versity, with an empty bucket.

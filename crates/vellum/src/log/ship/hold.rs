@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::log::core::Core;
 use crate::log::cursors::cursor::{Cursor, CursorHold};
-use crate::{Lsn, Result};
+use crate::{ErrorKind, Lsn, Result};
 
 /// The cursor of the shipper. A user's own cursor may be called `shipper`.
 const NAME: &str = "vellum-ship";
@@ -21,6 +21,17 @@ impl Core {
 /// Keeps the records from `from` on, or from where they are kept already, but no more than
 /// `max_bytes`. The cursor is owned as long as what is returned lives.
 pub(super) fn hold(core: &Arc<Core>, from: Lsn, max_bytes: Option<u64>) -> Result<Cursor> {
+    loop {
+        // Retention removes more at any moment, until the cursor holds: then the next try is behind
+        // that.
+        match try_to_hold(core, from.max(core.begin()), max_bytes) {
+            Err(error) if error.kind() == ErrorKind::Trimmed => {}
+            held => return held,
+        }
+    }
+}
+
+fn try_to_hold(core: &Arc<Core>, from: Lsn, max_bytes: Option<u64>) -> Result<Cursor> {
     let cursor = Cursor::open(Arc::clone(core), NAME, from)?;
     cursor.own()?;
     cursor.skip_overrun()?;

@@ -4,6 +4,7 @@
 pub(crate) mod decode;
 mod election;
 pub(crate) mod hold;
+mod note;
 pub(crate) mod raw;
 pub(crate) mod restore;
 pub(crate) mod shape;

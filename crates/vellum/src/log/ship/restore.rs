@@ -22,6 +22,7 @@ use crate::log::create::make_directory;
 use crate::log::identity::fork_step;
 use crate::log::names::{RESTORING_NAME, UNFINISHED_CONTROL_NAME};
 use crate::log::open::open_directory;
+use crate::log::ship::note;
 use crate::log::ship::shape::LogShape;
 use crate::segment::listing::Listing;
 use crate::segment::names;
@@ -109,14 +110,14 @@ impl Restorer {
         let mode = options.mode.unwrap_or(0o666);
         make_directory(dir, mode)?;
         let dir = open_directory(dir)?;
-        if !names(&dir)?.is_empty() {
+        if !names(&dir)?.is_empty() && !note::is_half(&dir)? {
             let message = "the directory is not empty; restore into a new or empty one";
             return Err(Error::new(ErrorKind::AlreadyExists, message).at_path(&dir));
         }
         let rights = Rights::of_new_log(&dir, mode).or_os("look at", &dir)?;
         let path = dir.join(RESTORING_NAME);
         let fd = rights.create(&dir, &path, "begin to restore a log")?;
-        let note = [shape.to_bytes(), begin.get().to_le_bytes().to_vec()].concat();
+        let note = note::to_bytes(shape, begin);
         sys::file::write_all_at(&fd, &note, 0)
             .and_then(|()| sys::file::sync(&fd))
             .and_then(|()| sync_log_names(&dir))
@@ -144,7 +145,7 @@ impl Restorer {
             }
             note => note.or_os("read", &path)?,
         };
-        let begin = noted_begin(&note, shape).map_err(|error| error.at_path(&path))?;
+        let begin = note::begin(&note, shape).map_err(|error| error.at_path(&path))?;
         let rights = Rights::of_new_log(&dir, options.mode.unwrap_or(0o666));
         let rights = rights.or_os("look at", &dir)?;
         let mut restorer = Restorer::new(dir, shape.clone(), options, rights, begin);
@@ -378,16 +379,4 @@ fn check_begin(shape: &LogShape, begin: Lsn, dir: &Path) -> Result<()> {
     }
     let message = format!("no log with segments of {capacity} bytes begins at {begin}");
     Err(Error::new(ErrorKind::InvalidOption, message).at_path(dir))
-}
-
-/// Where the log begins whose restore left this note.
-fn noted_begin(note: &[u8], shape: &LogShape) -> Result<Lsn> {
-    let len = note.len().saturating_sub(8);
-    let noted = LogShape::from_bytes(&note[..len])?;
-    if noted.log_id() != shape.log_id() || noted.geometry != shape.geometry {
-        let message = "the restore that was begun here is of another log";
-        return Err(Error::new(ErrorKind::OtherLog, message));
-    }
-    let begin = note[len..].try_into().map(u64::from_le_bytes);
-    begin.map(Lsn::new).map_err(|_| Error::new(ErrorKind::Corrupt, "the note is cut short"))
 }
