@@ -17,6 +17,8 @@ use super::{Config, SendError, Target};
 
 /// The longest that one request waits for the cluster.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+/// How many things that librdkafka tells on the side are looked at.
+const FAULTS: usize = 16;
 /// What librdkafka keeps of messages that are under way.
 const QUEUE_KBYTES: &str = "32768";
 
@@ -39,7 +41,11 @@ impl ClientContext for Context {
         *lock(&self.fault) = Some(message.to_string());
     }
 
-    fn error(&self, _: KafkaError, reason: &str) {
+    fn error(&self, error: KafkaError, reason: &str) {
+        // It follows on what tells more.
+        if error.rdkafka_error_code() == Some(Code::AllBrokersDown) {
+            return;
+        }
         *lock(&self.fault) = Some(reason.to_string());
     }
 }
@@ -118,7 +124,7 @@ impl Connection {
     }
 
     fn look_with(&self, consumer: &BaseConsumer<Context>) -> Result<Look, SendError> {
-        let fault = |error| self.fault(consumer.context(), &error);
+        let fault = |error| self.unread(consumer, &error);
         self.check_topic(consumer)?;
         let cluster = consumer.client().fetch_cluster_id(PATIENCE);
         let cluster =
@@ -142,7 +148,7 @@ impl Connection {
         let Target { topic, partition, .. } = &self.target;
         let metadata = consumer
             .fetch_metadata(Some(topic), PATIENCE)
-            .map_err(|error| self.fault(consumer.context(), &error))?;
+            .map_err(|error| self.unread(consumer, &error))?;
         let found = metadata.topics().iter().find(|found| found.name() == topic);
         let count = found.map_or(0, |found| found.partitions().len());
         let error = found.and_then(|found| found.error()).map(Code::from);
@@ -173,6 +179,13 @@ impl Connection {
                 None => self.fault(producer.context(), error),
             },
         }
+    }
+
+    /// What went wrong with a consumer.
+    fn unread(&self, consumer: &BaseConsumer<Context>, error: &KafkaError) -> SendError {
+        // It waits in a queue.
+        (0..FAULTS).for_each(|_| drop(consumer.poll(Duration::ZERO)));
+        self.fault(consumer.context(), error)
     }
 
     fn fault(&self, context: &Context, error: &KafkaError) -> SendError {

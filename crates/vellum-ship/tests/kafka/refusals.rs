@@ -149,6 +149,16 @@ fn secrets_are_in_no_error() {
     }
 }
 
+/// It takes as long as it is patient.
+#[test]
+fn a_broker_that_is_away_is_an_error_of_once_with_the_reason() {
+    let Some(broker) = shared() else { return };
+    let mut place = Place::new(broker, "away", 1);
+    fill(&place.open("log"), "a", 10);
+    place.brokers = "127.0.0.1:1".into();
+    refused(&place.ship("log", &[]), "Connection refused");
+}
+
 #[test]
 fn options_of_kafka_are_for_kafka() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vellum-ship"));
