@@ -1,5 +1,6 @@
 //! Processes that append to a log and say what was acknowledged.
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,6 +10,11 @@ use vellum_testing::child::{Child, Role, command, die_with_parent, say};
 use crate::ledger::{Ledger, record};
 
 pub(crate) const ROLES: &[Role] = &[("writer", append_for_ever)];
+
+/// So many commits ahead of what is shipped, a writer waits for the shipper: for so long at each
+/// further one. Otherwise a fast machine would write for ever more than a bad server takes.
+const AHEAD_MAX: usize = 500;
+const WAIT: Duration = Duration::from_millis(20);
 
 /// What a log is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +51,9 @@ impl Kind {
 /// In a second process: appends, commits each third record, and says how many are acknowledged.
 fn append_for_ever(arguments: &[String]) {
     let [dir, kind, name, durability] = arguments else { panic!("four arguments") };
-    let log = Kind::named(kind).open(Path::new(dir));
+    let kind = Kind::named(kind);
+    let log = kind.open(Path::new(dir));
+    let mut ahead = VecDeque::new();
     let durability = match durability.as_str() {
         "remote" => Durability::Remote,
         _ => Durability::Local,
@@ -54,6 +62,10 @@ fn append_for_ever(arguments: &[String]) {
         let lsn = log.append(record(name, number).as_bytes()).unwrap();
         if number % 3 != 2 {
             continue;
+        }
+        ahead.push_back(lsn);
+        if ahead.len() > AHEAD_MAX && kind != Kind::Retaining {
+            let _ = log.wait_shipped(ahead.pop_front().unwrap(), Some(WAIT));
         }
         match log.commit_to(lsn, durability) {
             Ok(()) => say(&(number + 1).to_string()),
