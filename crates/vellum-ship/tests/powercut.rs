@@ -151,8 +151,8 @@ fn say(line: &str) {
     stdout().lock().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// Appends beside a shipper, and says what is durable here; every other time also in the store. What
-/// is not committed yet must not be shipped.
+/// Appends beside a shipper, and says what is durable here; every other time also in the store.
+/// What is not committed yet must not be shipped.
 fn work(kind: &str, places: &Places) {
     let log = options(kind).open(&places.log).unwrap();
     let mut shipper = places.ship();

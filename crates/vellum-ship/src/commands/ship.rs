@@ -44,7 +44,7 @@ pub(super) struct ShipArgs {
     pub(super) max_unshipped: Option<u64>,
     /// How long a generation lasts before the next one begins; 0s: for ever
     #[arg(long, default_value = "1d", value_parser = span)]
-    roll: Duration,
+    rotate: Duration,
     /// Delete generations that ended longer ago, as 30d, or that are older than the newest so many
     /// bytes in the store, as 100GiB
     #[arg(long, value_name = "TIME|BYTES", value_parser = retain)]
@@ -100,8 +100,8 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
         max_unshipped: args.max_unshipped,
         in_flight: IN_FLIGHT,
     };
-    let (roll, retain) = (args.roll, args.retain);
-    let keep = KeepOptions { roll, retain, note: |text| output::say(text) };
+    let (rotate, retain) = (args.rotate, args.retain);
+    let keep = KeepOptions { rotate, retain, note: |text| output::say(text) };
     let started = tokio::select! {
         () = &mut stop => return Ok(Outcome::Good),
         started = start(&args.log, log, shipper, store, options) => started,

@@ -35,8 +35,8 @@ impl Intent {
 
     /// The owner, which has shipped up to `end`, begins its next generation there. If something
     /// else has landed behind that, nothing is sealed: perhaps a copy ships too.
-    pub fn roll(nonce: u128, generation: u32, end: u64) -> Intent {
-        let is_exact = !breaks(Broken::RollAnywhere);
+    pub fn rotate(nonce: u128, generation: u32, end: u64) -> Intent {
+        let is_exact = !breaks(Broken::RotateAnywhere);
         Intent { nonce, fork: is_exact.then_some(end), only: Some(generation), is_exact }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) enum Broken {
     /// One that takes over ends the newest generation, whichever it had compared its log with.
     TakeAnyGeneration,
     /// An owner begins its next generation where the old one ends, whatever has landed there.
-    RollAnywhere,
+    RotateAnywhere,
     /// A merged object begins at any chunk.
     MergeAnywhere,
 }

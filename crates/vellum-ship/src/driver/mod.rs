@@ -4,7 +4,7 @@ mod error;
 mod fork;
 mod local;
 mod requests;
-mod roll;
+mod rotate;
 mod run;
 mod start;
 mod state;

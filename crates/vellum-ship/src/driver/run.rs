@@ -15,7 +15,7 @@ use vellum::Lsn;
 use super::ShipError;
 use super::local::{Cut, cut};
 use super::requests::{Body, Requests, blocking};
-use super::roll::Roll;
+use super::rotate::Rotate;
 use super::start::{ShipOptions, note_stop};
 use super::state::State;
 use super::upkeep::{KeepOptions, Kept, Upkeep};
@@ -62,7 +62,7 @@ pub struct Shipping {
     waiter: Option<JoinHandle<()>>,
     upkeep: Upkeep,
     keep: KeepOptions,
-    roll: Roll,
+    rotate: Rotate,
     /// Where a generation was found not to be able to begin.
     not_here: u64,
 }
@@ -84,7 +84,7 @@ enum Done {
     Answer(Point, Answer, Option<Body>),
     Stored(u64, Vec<Point>),
     Kept(Kept),
-    Rolled(Box<(State, Saved)>),
+    Rotated(Box<(State, Saved)>),
 }
 
 type Work = BoxFuture<'static, Result<Done, ShipError>>;
@@ -131,7 +131,7 @@ impl Shipping {
             waiter: None,
             upkeep,
             keep: KeepOptions::default(),
-            roll: Roll::Not,
+            rotate: Rotate::Not,
             not_here: 0,
         })
     }
@@ -175,8 +175,8 @@ impl Shipping {
         loop {
             let is_done = self.options.once && self.owner.shipped().lsn >= target;
             let is_ending = is_stopping || is_done || matches!(self.next, Next::Failed(_));
-            self.plan_roll(is_stopping);
-            if !is_ending && self.roll == Roll::Not {
+            self.plan_rotate(is_stopping);
+            if !is_ending && self.rotate == Rotate::Not {
                 self.place()?;
                 flight.extend(self.cut_next());
             }
@@ -186,7 +186,7 @@ impl Shipping {
             if !is_stopping {
                 keeping.extend(self.keep_next());
                 let is_idle = flight.is_empty() && keeping.is_empty();
-                flight.extend(is_idle.then(|| self.roll_next()).flatten());
+                flight.extend(is_idle.then(|| self.rotate_next()).flatten());
             }
             if is_ending && flight.is_empty() && (is_stopping || keeping.is_empty()) {
                 return self.end();
@@ -339,7 +339,7 @@ impl Shipping {
                 self.is_changed |= !matches!(kept, Kept::Saw(_));
                 self.upkeep.take(kept, self.keep.note);
             }
-            Done::Rolled(rolled) => self.go_on(*rolled),
+            Done::Rotated(rotated) => self.go_on(*rotated),
         }
     }
 

@@ -30,7 +30,7 @@ pub(super) type Keeping = BoxFuture<'static, Result<Kept, ShipError>>;
 #[derive(Clone, Copy, Debug)]
 pub struct KeepOptions {
     /// How long a generation lasts, if anything is shipped in it; zero: for ever.
-    pub roll: Duration,
+    pub rotate: Duration,
     /// What is not deleted of generations that have ended; absent: all.
     pub retain: Option<Retain>,
     /// Hears what was deleted, and why that failed.
@@ -39,7 +39,7 @@ pub struct KeepOptions {
 
 impl Default for KeepOptions {
     fn default() -> KeepOptions {
-        KeepOptions { roll: Duration::ZERO, retain: None, note: |_| {} }
+        KeepOptions { rotate: Duration::ZERO, retain: None, note: |_| {} }
     }
 }
 

@@ -1,4 +1,5 @@
-//! A bucket in memory that speaks S3. It keeps the contract, and takes no object without a condition.
+//! A bucket in memory that speaks S3. It keeps the contract, and takes no object without a
+//! condition.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,5 @@
-//! Faults that others had, by the numbers of their reports, and the tests that show that they are not
-//! here.
+//! Faults that others had, by the numbers of their reports, and the tests that show that they are
+//! not here.
 
 /// A report, what broke there, and the test; or why it cannot break here.
 struct Bug(&'static str, &'static str, Proof);

@@ -1,5 +1,5 @@
-//! Shipping where everything fails: processes that are killed, servers that answer wrongly or not at
-//! all, stores that are away, rivals, copies.
+//! Shipping where everything fails: processes that are killed, servers that answer wrongly or not
+//! at all, stores that are away, rivals, copies.
 
 mod bucket;
 mod bugs;

@@ -1,5 +1,5 @@
-//! An S3 server that answers wrongly, late or not at all, by a seed. It is a thread of the test, so it
-//! ends with it.
+//! An S3 server that answers wrongly, late or not at all, by a seed. It is a thread of the test, so
+//! it ends with it.
 
 use std::io;
 use std::net::TcpListener;

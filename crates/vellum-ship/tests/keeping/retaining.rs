@@ -23,7 +23,7 @@ fn a_generation_ends_after_a_day_in_which_something_was_shipped() {
     good(place.ship(&[]));
     assert_eq!(generations(&place), 1);
     age(&place, 86_400);
-    good(place.ship(&["--roll", "0s"]));
+    good(place.ship(&["--rotate", "0s"]));
     assert_eq!(generations(&place), 1, "not if nobody wants it");
     good(place.ship(&[]));
     assert!(place.path("store/g00000000/t").exists());
@@ -210,7 +210,7 @@ fn wait_for_changes(place: &Place, before: &BTreeSet<Key>, changes: usize) {
 }
 
 #[test]
-fn a_shipper_that_is_killed_while_it_merges_rolls_and_deletes_leaves_a_log() {
+fn a_shipper_that_is_killed_while_it_merges_rotates_and_deletes_leaves_a_log() {
     let kills = std::env::var("VELLUM_SHIP_KILLS").ok().and_then(|text| text.parse().ok());
     for layout in [Layout::Framed, Layout::Text] {
         let place = Place::new();

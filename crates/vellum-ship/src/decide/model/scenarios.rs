@@ -293,7 +293,7 @@ caught! {
     letting_go_before_saving: HoldBeforeSave in trimmed,
     taking_over_wherever_it_ends: ForkAnywhere in taken_over,
     taking_over_any_generation: TakeAnyGeneration in truncated_and_taken_over,
-    rolling_wherever_it_ends: RollAnywhere in copies_take_over,
+    rotating_wherever_it_ends: RotateAnywhere in copies_take_over,
 }
 
 /// Counterexample 7 needs chunks that are deleted in an open generation, and nobody does that. So a

@@ -209,9 +209,9 @@ impl World {
         let end = owner.shipped().lsn;
         let is_saved = saved.is_some_and(|saved| saved.point.lsn == end);
         if self.left.claims > 0 && owner.is_idle() && is_saved {
-            self.acts(all, who, Action::Rolls, "begins a generation", |world| {
+            self.acts(all, who, Action::Rotates, "begins a generation", |world| {
                 world.left.claims -= 1;
-                world.claim(who, |nonce| Intent::roll(nonce, owner.generation(), end));
+                world.claim(who, |nonce| Intent::rotate(nonce, owner.generation(), end));
             });
         }
         if self.left.forks > 0 && end > actor.begin && is_saved {

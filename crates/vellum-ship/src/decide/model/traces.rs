@@ -322,5 +322,5 @@ fn a_generation_begins_only_behind_its_owners_bytes() {
         "b...",
         "a...",
     ];
-    needs(Broken::RollAnywhere, &world(vec![differing(b'a'), differing(b'b')], left), &trace);
+    needs(Broken::RotateAnywhere, &world(vec![differing(b'a'), differing(b'b')], left), &trace);
 }

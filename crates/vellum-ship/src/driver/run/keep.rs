@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::{Done, Shipping, Work};
 use crate::decide::{Merger, Owner, Saved};
-use crate::driver::roll::{Roll, roll};
+use crate::driver::rotate::{Rotate, rotate};
 use crate::driver::state::State;
 use crate::pool::CHUNK_BYTES;
 
 impl Shipping {
     /// Begins what is done beside shipping, while nobody waits.
     pub(super) fn keep_next(&mut self) -> Option<Work> {
-        if self.roll != Roll::Not || self.upkeep.is_working() {
+        if self.rotate != Rotate::Not || self.upkeep.is_working() {
             return None;
         }
         if let Some(retain) = self.keep.retain.filter(|_| self.state.is_retention_due()) {
@@ -26,13 +26,13 @@ impl Shipping {
     }
 
     /// When the time has come, what is in flight comes to its end, where a generation can begin.
-    pub(super) fn plan_roll(&mut self, is_stopping: bool) {
-        let is_due = !self.keep.roll.is_zero() && self.state.age() >= self.keep.roll;
+    pub(super) fn plan_rotate(&mut self, is_stopping: bool) {
+        let is_due = !self.keep.rotate.is_zero() && self.state.age() >= self.keep.rotate;
         let tip = self.owner.coming_start().filter(|tip| *tip > self.state.begin());
         let may_begin = tip.is_some_and(|tip| tip != self.not_here && self.begins_file(tip));
-        match self.roll {
-            Roll::Not if is_due && may_begin && !is_stopping => self.roll = Roll::Draining,
-            Roll::Draining if is_stopping => self.roll = Roll::Not,
+        match self.rotate {
+            Rotate::Not if is_due && may_begin && !is_stopping => self.rotate = Rotate::Draining,
+            Rotate::Draining if is_stopping => self.rotate = Rotate::Not,
             _ => {}
         }
     }
@@ -43,8 +43,8 @@ impl Shipping {
     }
 
     /// Begins the next generation, now that nothing is in flight.
-    pub(super) fn roll_next(&mut self) -> Option<Work> {
-        if self.roll != Roll::Draining || !self.owner.is_idle() {
+    pub(super) fn rotate_next(&mut self) -> Option<Work> {
+        if self.rotate != Rotate::Draining || !self.owner.is_idle() {
             return None;
         }
         let saved = self.owner.saved();
@@ -52,12 +52,12 @@ impl Shipping {
         let is_told = self.told == Some(at) && self.stored == at;
         let is_whole = self.requests.is_text || self.requests.shipper.whole().get() == at;
         if !is_told || !is_whole {
-            (self.roll, self.not_here) = (Roll::Not, at);
+            (self.rotate, self.not_here) = (Rotate::Not, at);
             return None;
         }
-        self.roll = Roll::Rolling;
-        let work = roll(Arc::clone(&self.requests), self.dir.clone(), self.state.clone(), saved);
-        Some(Box::pin(async { Ok(Done::Rolled(Box::new(work.await?))) }))
+        self.rotate = Rotate::Rotating;
+        let work = rotate(Arc::clone(&self.requests), self.dir.clone(), self.state.clone(), saved);
+        Some(Box::pin(async { Ok(Done::Rotated(Box::new(work.await?))) }))
     }
 
     /// Ships on in the next generation; in the old one, if it could not be ended.
@@ -67,7 +67,7 @@ impl Shipping {
         self.set_durable(self.durable);
         self.requests.shipper.set_generation(u64::from(saved.generation));
         self.upkeep.merge_with(merger(&state, &saved, self.requests.segment_bytes));
-        (self.roll, self.not_here) = (Roll::Not, saved.point.lsn);
+        (self.rotate, self.not_here) = (Rotate::Not, saved.point.lsn);
         self.state = state;
     }
 }

@@ -9,28 +9,28 @@ use super::start::nonce;
 use super::state::State;
 use crate::decide::{Claim, Claimed, Intent, Saved};
 
-/// Where rolling is.
+/// Where rotating is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Roll {
+pub(super) enum Rotate {
     /// Chunks are shipped.
     Not,
     /// What is in flight comes to its end first.
     Draining,
     /// The seal is made.
-    Rolling,
+    Rotating,
 }
 
 /// Seals the generation where its owner stands, and begins the next one there. Where somebody else
 /// has put something, nothing is sealed, and the owner looks at it. Returns what is stored then. If
 /// the process dies, the next one finishes it.
-pub(super) async fn roll(
+pub(super) async fn rotate(
     requests: Arc<Requests>,
     dir: PathBuf,
     mut state: State,
     saved: Saved,
 ) -> Result<(State, Saved), ShipError> {
     let (generation, point) = (saved.generation, saved.point);
-    let intent = Intent::roll(nonce(), generation, point.lsn);
+    let intent = Intent::rotate(nonce(), generation, point.lsn);
     state.set_claim(Some(intent));
     let mut state = stored(state, dir.clone()).await?;
     let mut claim = Claim::new(intent, generation, point);
