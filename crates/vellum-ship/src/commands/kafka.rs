@@ -14,8 +14,8 @@ use crate::output;
 const MINUTE: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
-    if args.dry_run {
-        return Err(BadValue("--dry-run is for object storage".into()).into());
+    if args.dry_run || args.retain.is_some() {
+        return Err(BadValue("--dry-run and --retain are for object storage".into()).into());
     }
     let target = Target::parse(&args.url, args.partition.unwrap_or(0)).map_err(usage)?;
     let variables = std::env::vars_os();

@@ -48,7 +48,7 @@ pub(super) struct ShipArgs {
     /// Delete generations that ended longer ago, as 30d, or that are older than the newest so many
     /// bytes in the store, as 100GiB
     #[arg(long, value_name = "TIME|BYTES", value_parser = retain)]
-    retain: Option<Retain>,
+    pub(super) retain: Option<Retain>,
     /// Say what would be shipped and deleted and what requests cost, and do nothing
     #[arg(long)]
     pub(super) dry_run: bool,

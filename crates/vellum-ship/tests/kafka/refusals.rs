@@ -160,8 +160,14 @@ fn a_broker_that_is_away_is_an_error_of_once_with_the_reason() {
 }
 
 #[test]
-fn options_of_kafka_are_for_kafka() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_vellum-ship"));
-    let output = command.args(["ship", "x", "file:///y", "--partition", "1"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
+fn each_engine_refuses_the_options_of_the_other() {
+    for arguments in [
+        ["file:///y", "--partition", "1"],
+        ["kafka://127.0.0.1:9/y", "--retain", "30d"],
+        ["kafka://127.0.0.1:9/y", "--dry-run", "--once"],
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_vellum-ship"));
+        let output = command.args(["ship", "x"]).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
 }
