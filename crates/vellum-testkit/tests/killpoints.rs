@@ -5,5 +5,5 @@ mod support;
 
 #[test]
 fn a_process_killed_at_any_instruction_costs_nobody_else_anything() {
-    support::run(&["--seconds", "60", "--at-least", "200"]);
+    support::run(&["--seconds", "40", "--at-least", "100"]);
 }

@@ -9,7 +9,7 @@ fn worlds(arguments: &[&str]) -> Output {
 
 #[test]
 fn nothing_acknowledged_is_lost_in_any_world() {
-    let output = worlds(&["--seconds", "40", "--pairs"]);
+    let output = worlds(&["--seconds", "30", "--pairs"]);
     let text = String::from_utf8_lossy(&output.stdout);
     let talk = String::from_utf8_lossy(&output.stderr);
     println!("{text}{talk}");
