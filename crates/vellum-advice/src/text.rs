@@ -38,12 +38,12 @@ struct Content {
     wal: LogAdvice,
     #[serde(default, deserialize_with = "log")]
     log: LogAdvice,
-    #[serde(default, deserialize_with = "file")]
+    #[serde(default, deserialize_with = "FileKeys::deserialize")]
     file: FileAdvice,
 }
 
 #[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "LogAdvice")]
 struct LogKeys {
     #[serde(default, deserialize_with = "named")]
     preallocate: Option<Preallocate>,
@@ -56,7 +56,7 @@ struct LogKeys {
 }
 
 #[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "FileAdvice")]
 struct FileKeys {
     #[serde(default, deserialize_with = "named")]
     method: Option<Method>,
@@ -77,10 +77,9 @@ fn version<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
 }
 
 fn wal<'de, D: Deserializer<'de>>(from: D) -> Result<LogAdvice, D::Error> {
-    let LogKeys { preallocate, fill, segment_capacity_bytes, prefault_bytes } =
-        LogKeys::deserialize(from)?;
-    check_sparse(preallocate, fill).map_err(D::Error::custom)?;
-    Ok(LogAdvice { preallocate, fill, segment_capacity_bytes, prefault_bytes })
+    let advice = LogKeys::deserialize(from)?;
+    check_sparse(advice.preallocate, advice.fill).map_err(D::Error::custom)?;
+    Ok(advice)
 }
 
 fn log<'de, D: Deserializer<'de>>(from: D) -> Result<LogAdvice, D::Error> {
@@ -92,11 +91,6 @@ fn log<'de, D: Deserializer<'de>>(from: D) -> Result<LogAdvice, D::Error> {
         ));
     }
     Ok(advice)
-}
-
-fn file<'de, D: Deserializer<'de>>(from: D) -> Result<FileAdvice, D::Error> {
-    let FileKeys { method, piece_bytes, threads } = FileKeys::deserialize(from)?;
-    Ok(FileAdvice { method, piece_bytes, threads })
 }
 
 /// A value that has a name.

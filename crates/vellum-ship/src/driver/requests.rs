@@ -73,7 +73,12 @@ impl Body {
 
 /// The time now, in nanoseconds since 1970.
 pub(super) fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    nanos(SystemTime::now())
+}
+
+/// A moment, in nanoseconds since 1970.
+pub(super) fn nanos(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
@@ -194,11 +199,10 @@ impl Requests {
             };
             let may_heal =
                 matches!(error.kind(), StoreErrorKind::Transient | StoreErrorKind::Denied);
+            self.shipper.set_status(ShipStatus::Retrying, Some((fault(&error), 0)))?;
             if !may_heal || self.is_once && attempt == TRIES_ONCE {
-                self.shipper.set_status(ShipStatus::Retrying, Some((fault(&error), 0)))?;
                 return Err(error.into());
             }
-            self.shipper.set_status(ShipStatus::Retrying, Some((fault(&error), 0)))?;
             let mut counters = ShipCounters::new();
             counters.retries = 1;
             self.shipper.add_counters(counters);

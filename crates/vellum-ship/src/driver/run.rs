@@ -90,7 +90,6 @@ enum Done {
 type Work = BoxFuture<'static, Result<Done, ShipError>>;
 
 impl Shipping {
-    #[allow(clippy::result_large_err, reason = "it is made once")]
     pub(super) fn new(
         dir: PathBuf,
         requests: Requests,

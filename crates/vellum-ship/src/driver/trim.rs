@@ -1,13 +1,13 @@
 //! Deleting old generations.
 
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use vellum::{Decoder, Layout, Lsn};
 
 use super::ShipError;
-use super::requests::{blocking, now};
+use super::requests::{blocking, nanos, now};
 use crate::decide::{Ended, Keep, Point, Retain, Trouble, deletable, old};
 use crate::object::{self, BadObject, Hash, Header, Key, Kind, Link, hash};
 use crate::read::Remote;
@@ -131,8 +131,7 @@ impl Retention {
         for seal in plan.seals {
             let key = seal.key().expect("a seal has a name").to_string();
             let meta = self.store().head(&key).await?.ok_or(Trouble::Unstable)?;
-            let stored = meta.modified.duration_since(UNIX_EPOCH).unwrap_or_default();
-            let stored = u64::try_from(stored.as_nanos()).unwrap_or(u64::MAX);
+            let stored = nanos(meta.modified);
             self.ends.push(End { seal, stored, bytes: None, is_gone: false });
         }
         Ok(plan.generation)

@@ -14,7 +14,6 @@ use crate::decide::{Answer, Ask, Merger, Point, Retain, Span, Stop};
 use crate::object::{self, Built, Header, Key, hash};
 
 /// What has come to its end.
-#[allow(clippy::large_enum_variant, reason = "there is one at a time")]
 pub(super) enum Kept {
     /// What is known of a chunk that may be merged.
     Saw(Option<Header>),
@@ -96,7 +95,7 @@ impl Upkeep {
         self.merger.resume_at()
     }
 
-    /// Begins the next thing. Only what is before `stored` is touched; `is_busy`: somebody waits
+    /// Begins the next thing, while nothing is being done. Only what is before `stored` is touched; `is_busy`: somebody waits
     /// for chunks.
     pub(super) fn next(
         &mut self,
@@ -104,9 +103,6 @@ impl Upkeep {
         stored: u64,
         is_busy: bool,
     ) -> Option<Keeping> {
-        if self.is_working {
-            return None;
-        }
         let asked = self.merger.ask(stored);
         let requests = Arc::clone(requests);
         let work: Keeping = if let Some(span) = self.merger.ready(is_busy).cloned() {
