@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use support::{good, text};
 use vellum::{Layout, Log, Lsn, Options};
+
+mod support;
 
 const SHIP: &str = env!("CARGO_BIN_EXE_vellum-ship");
 
@@ -40,7 +43,7 @@ impl Place {
     }
 
     fn restored(&self, name: &str) -> Vec<Vec<u8>> {
-        good(self.restore(name));
+        good(&self.restore(name));
         records(&self.path(name))
     }
 
@@ -50,17 +53,8 @@ impl Place {
     }
 
     fn copy(&self, from: &str, to: &str) {
-        let done = Command::new("cp").arg("-a").arg(self.path(from)).arg(self.path(to)).status();
-        assert!(done.unwrap().success());
+        support::copy(&self.path(from), &self.path(to));
     }
-}
-
-fn text(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn good(output: Output) {
-    assert!(output.status.success(), "{}", text(&output));
 }
 
 fn records(dir: &Path) -> Vec<Vec<u8>> {
@@ -69,13 +63,7 @@ fn records(dir: &Path) -> Vec<Vec<u8>> {
 }
 
 fn records_of(log: &Log) -> Vec<Vec<u8>> {
-    let mut reader = log.reader(log.begin()).unwrap();
-    reader.skip_damage(true);
-    let mut all = Vec::new();
-    while let Some(record) = reader.next().unwrap() {
-        all.push(record.payload.to_vec());
-    }
-    all
+    support::records_of(log, true)
 }
 
 fn fill(log: &Log, name: &str, count: usize) -> Lsn {
@@ -92,9 +80,9 @@ fn what_was_shipped_is_restored_and_a_second_time_ships_what_is_new() {
     let place = Place::new();
     let log = Options::new().open(place.path("log")).unwrap();
     fill(&log, "first", 100);
-    good(place.ship("log", &[]));
+    good(&place.ship("log", &[]));
     fill(&log, "second", 100);
-    good(place.ship("log", &[]));
+    good(&place.ship("log", &[]));
     assert_eq!(place.restored("copy"), records_of(&log));
 }
 
@@ -108,7 +96,7 @@ fn a_text_log_with_rotation_is_restored() {
             log.append(format!("{round} a line of some length, number {index}\n").as_bytes())
                 .unwrap();
         }
-        good(place.ship("log", &[]));
+        good(&place.ship("log", &[]));
     }
     assert_eq!(place.restored("copy"), records_of(&log));
 }
@@ -141,7 +129,7 @@ fn a_shipper_that_is_killed_again_and_again_loses_and_doubles_nothing() {
     });
     let shipped = log.shipped();
     assert!(shipped > log.begin());
-    good(place.ship("log", &[]));
+    good(&place.ship("log", &[]));
     assert_eq!(place.restored("copy"), records_of(&log));
 }
 
@@ -165,12 +153,12 @@ fn a_copy_that_ships_other_records_is_stopped_at_the_first_difference() {
     let place = Place::new();
     let log = Options::new().open(place.path("log")).unwrap();
     fill(&log, "common", 50);
-    good(place.ship("log", &[]));
+    good(&place.ship("log", &[]));
     drop(log);
     place.copy("log", "clone");
     let log = Options::new().open(place.path("log")).unwrap();
     fill(&log, "ours", 50);
-    good(place.ship("log", &[]));
+    good(&place.ship("log", &[]));
     let clone = Options::new().open(place.path("clone")).unwrap();
     fill(&clone, "others", 50);
     let output = place.ship("clone", &[]);
@@ -184,13 +172,13 @@ fn a_take_over_fences_the_owner_and_keeps_what_both_have() {
     let place = Place::new();
     let log = Options::new().open(place.path("log")).unwrap();
     fill(&log, "common", 50);
-    good(place.ship("log", &[]));
+    good(&place.ship("log", &[]));
     place.restored("other");
     let other = Options::new().open(place.path("other")).unwrap();
     fill(&other, "other", 50);
     let refused = place.ship("other", &[]);
     assert!(text(&refused).contains("--take-over"), "{}", text(&refused));
-    good(place.ship("other", &["--take-over"]));
+    good(&place.ship("other", &["--take-over"]));
     fill(&log, "late", 10);
     let fenced = place.ship("log", &[]);
     assert!(text(&fenced).contains("taken the log over"), "{}", text(&fenced));
@@ -202,13 +190,13 @@ fn a_log_that_was_truncated_begins_a_generation() {
     let place = Place::new();
     let log = Options::new().open(place.path("log")).unwrap();
     fill(&log, "kept", 50);
-    good(place.ship("log", &[]));
+    good(&place.ship("log", &[]));
     let cut = fill(&log, "cut", 50);
-    good(place.ship("log", &[]));
+    good(&place.ship("log", &[]));
     log.truncate(cut).unwrap();
     fill(&log, "new", 50);
     drop(log);
-    good(place.ship("log", &[]));
+    good(&place.ship("log", &[]));
     assert!(place.path("store/g00000001").exists());
     assert_eq!(place.restored("copy"), records(&place.path("log")));
 }
@@ -220,7 +208,7 @@ fn a_claim_that_did_not_end_does_not_hide_that_the_log_was_truncated_since() {
     let log = Options::new().open(place.path("log")).unwrap();
     let cut = fill(&log, "kept", 50);
     fill(&log, "cut", 50);
-    good(place.ship("log", &[]));
+    good(&place.ship("log", &[]));
     let file = place.path("log/ship");
     let mut state: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     let nonce = format!("{:032x}", 7);
@@ -229,7 +217,7 @@ fn a_claim_that_did_not_end_does_not_hide_that_the_log_was_truncated_since() {
     log.truncate(cut).unwrap();
     fill(&log, "new", 80);
     drop(log);
-    good(place.ship("log", &[]));
+    good(&place.ship("log", &[]));
     assert_eq!(place.restored("copy"), records(&place.path("log")));
 }
 
@@ -248,7 +236,7 @@ fn a_gap_in_the_midst_of_the_log_is_shipped_once() {
         log.sync().unwrap();
     };
     lines(100);
-    good(place.ship("log", &[]));
+    good(&place.ship("log", &[]));
     let state = fs::read(place.path("log/ship")).unwrap();
     lines(8000);
     let names = fs::read_dir(place.path("log")).unwrap().map(|entry| entry.unwrap().path());
@@ -256,10 +244,10 @@ fn a_gap_in_the_midst_of_the_log_is_shipped_once() {
         names.filter(|path| path.extension().is_some_and(|end| end == "log")).collect();
     files.sort();
     fs::remove_file(&files[1]).unwrap();
-    good(place.ship("log", &[]));
+    good(&place.ship("log", &[]));
     fs::write(place.path("log/ship"), state).unwrap();
     lines(10);
-    good(place.ship("log", &[]));
+    good(&place.ship("log", &[]));
     let restored = place.restore("copy");
     assert!(text(&restored).contains("were lost before they were shipped"), "{}", text(&restored));
     assert_eq!(records(&place.path("copy")), records_of(&log));
@@ -270,7 +258,7 @@ fn a_store_whose_content_was_deleted_is_not_filled_again() {
     let place = Place::new();
     let log = Options::new().open(place.path("log")).unwrap();
     fill(&log, "a", 10);
-    good(place.ship("log", &[]));
+    good(&place.ship("log", &[]));
     fs::remove_dir_all(place.path("store")).unwrap();
     fs::create_dir(place.path("store")).unwrap();
     let output = place.ship("log", &[]);
@@ -282,12 +270,12 @@ fn old_generations_are_deleted_and_the_rest_can_be_restored() {
     let place = Place::new();
     let log = Options::new().open(place.path("log")).unwrap();
     fill(&log, "old", 50);
-    good(place.ship("log", &[]));
-    good(place.ship("log", &["--take-over"]));
+    good(&place.ship("log", &[]));
+    good(&place.ship("log", &["--take-over"]));
     fill(&log, "new", 50);
-    good(place.ship("log", &[]));
+    good(&place.ship("log", &[]));
     let mut trim = Command::new(SHIP);
-    good(trim.arg("trim").arg(place.url()).args(["--retain", "0s"]).output().unwrap());
+    good(&trim.arg("trim").arg(place.url()).args(["--retain", "0s"]).output().unwrap());
     let all = records_of(&log);
     let kept = place.restored("copy");
     assert_eq!(kept, all[50..]);

@@ -95,8 +95,8 @@ impl Upkeep {
         self.merger.resume_at()
     }
 
-    /// Begins the next thing, while nothing is being done. Only what is before `stored` is touched; `is_busy`: somebody waits
-    /// for chunks.
+    /// Begins the next thing, while nothing is being done. Only what is before `stored` is touched;
+    /// `is_busy`: somebody waits for chunks.
     pub(super) fn next(
         &mut self,
         requests: &Arc<Requests>,

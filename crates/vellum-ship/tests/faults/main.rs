@@ -11,6 +11,8 @@ mod place;
 mod rivals;
 #[path = "../stores/server.rs"]
 mod server;
+#[path = "../support/mod.rs"]
+mod support;
 // Registers have other names on other machines.
 #[cfg(target_arch = "x86_64")]
 mod stops;

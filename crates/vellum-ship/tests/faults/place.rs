@@ -8,6 +8,9 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use vellum::{Log, Options};
 use vellum_testing::child::die_with_parent;
 
+use crate::support;
+pub(crate) use crate::support::{good, text};
+
 /// Where logs and copies of them are.
 pub(crate) struct Place {
     dir: tempfile::TempDir,
@@ -72,8 +75,7 @@ impl Place {
     }
 
     pub(crate) fn copy(&self, from: &str, to: &str) {
-        let done = Command::new("cp").arg("-a").arg(self.path(from)).arg(self.path(to)).status();
-        assert!(done.unwrap().success());
+        support::copy(&self.path(from), &self.path(to));
     }
 }
 
@@ -113,23 +115,8 @@ impl Drop for Shipper {
     }
 }
 
-pub(crate) fn text(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-#[track_caller]
-pub(crate) fn good(output: &Output) {
-    assert!(output.status.success(), "{}", text(output));
-}
-
 pub(crate) fn records(log: &Log) -> Vec<Vec<u8>> {
-    let mut reader = log.reader(log.begin()).unwrap();
-    reader.skip_damage(true);
-    let mut all = Vec::new();
-    while let Some(record) = reader.next().unwrap() {
-        all.push(record.payload.to_vec());
-    }
-    all
+    support::records_of(log, true)
 }
 
 pub(crate) fn records_in(dir: &Path) -> Vec<Vec<u8>> {

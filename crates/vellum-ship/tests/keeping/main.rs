@@ -4,3 +4,5 @@
 mod merging;
 mod place;
 mod retaining;
+#[path = "../support/mod.rs"]
+mod support;

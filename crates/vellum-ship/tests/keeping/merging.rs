@@ -16,7 +16,7 @@ fn many_small_chunks_become_merged_objects_that_stand_for_them() {
         let running = place.run(&[]);
         commit(&log, 0..150);
         drop(running);
-        good(place.ship(&[]));
+        good(&place.ship(&[]));
         let merged = place.merged();
         assert!(merged.len() >= 3, "{layout:?}: {merged:?}");
         let covered = covered(&place.keys(), &merged);
@@ -39,7 +39,7 @@ fn a_shipper_that_is_killed_again_and_again_merges_the_same_objects() {
         commit(&log, round * 25..(round + 1) * 25);
         drop(running);
     }
-    good(place.ship(&[]));
+    good(&place.ship(&[]));
     let merged = place.merged();
     let overlaps = merged.iter().zip(merged.iter().skip(1)).filter(|(a, b)| a.1 > b.0);
     assert_eq!(overlaps.count(), 0, "{merged:?}");
@@ -61,14 +61,14 @@ fn a_take_over_compares_what_merged_objects_hold_chunk_by_chunk() {
     let running = place.run(&[]);
     commit(&log, 0..100);
     drop(running);
-    good(place.ship(&[]));
+    good(&place.ship(&[]));
     let merged = place.merged();
     assert!(merged.len() >= 2);
     place.delete(covered(&place.keys(), &merged));
     fs::remove_file(place.path("log/ship")).unwrap();
     append(&log, 100);
     log.sync().unwrap();
-    good(place.ship(&["--take-over"]));
+    good(&place.ship(&["--take-over"]));
     let begins = place.keys().into_iter().filter_map(|key| match key {
         Key::Link { generation: 1, start, .. } => Some(start),
         _ => None,
@@ -85,7 +85,7 @@ fn a_log_whose_bytes_are_gone_is_not_merged_and_ships_on() {
     for number in 0..100 {
         append(&log, number);
         log.sync().unwrap();
-        good(place.ship(&[]));
+        good(&place.ship(&[]));
         log.trim(log.shipped()).unwrap();
     }
     let stored = place.command("cat", &[]).arg(place.url()).stdout(Stdio::piped()).output();

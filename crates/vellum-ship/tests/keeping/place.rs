@@ -7,6 +7,10 @@ use std::process::{Child, Command, Output, Stdio};
 
 use vellum::{Durability, Layout, Log, Lsn, Options};
 use vellum_ship::object::{Key, parse};
+use vellum_testing::child::die_with_parent;
+
+use crate::support;
+pub(crate) use crate::support::{good, text};
 
 const SHIP: &str = env!("CARGO_BIN_EXE_vellum-ship");
 
@@ -49,9 +53,8 @@ impl Place {
     }
 
     pub(crate) fn run(&self, options: &[&str]) -> Running {
-        // It dies with the test, also if that is killed.
-        let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", SHIP, "ship"]).args(options);
+        let mut command = self.command("ship", options);
+        die_with_parent(&mut command);
         command.arg(self.path("log")).arg(self.url());
         command.args(["--interval", "1ms", "--min-interval", "1ms"]);
         command.stdout(Stdio::null()).stdin(Stdio::null());
@@ -61,7 +64,7 @@ impl Place {
     pub(crate) fn restored(&self, name: &str) -> Vec<Vec<u8>> {
         let copy = self.path(name);
         let mut command = self.command("restore", &[]);
-        good(command.arg(self.url()).arg(&copy).output().unwrap());
+        good(&command.arg(self.url()).arg(&copy).output().unwrap());
         let log = Options::new().create(false).open(&copy).unwrap();
         let records = records_of(&log);
         drop(log);
@@ -70,7 +73,7 @@ impl Place {
     }
 
     pub(crate) fn verify(&self) {
-        good(self.command("verify", &[]).arg(self.url()).output().unwrap());
+        good(&self.command("verify", &[]).arg(self.url()).output().unwrap());
     }
 
     /// The names of all objects of generations.
@@ -100,8 +103,7 @@ impl Place {
     }
 
     pub(crate) fn copy(&self, from: &str, to: &str) {
-        let done = Command::new("cp").arg("-a").arg(self.path(from)).arg(self.path(to)).status();
-        assert!(done.unwrap().success());
+        support::copy(&self.path(from), &self.path(to));
     }
 
     pub(crate) fn delete(&self, keys: impl IntoIterator<Item = Key>) {
@@ -111,21 +113,8 @@ impl Place {
     }
 }
 
-pub(crate) fn text(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-pub(crate) fn good(output: Output) {
-    assert!(output.status.success(), "{}", text(&output));
-}
-
 pub(crate) fn records_of(log: &Log) -> Vec<Vec<u8>> {
-    let mut reader = log.reader(log.begin()).unwrap();
-    let mut all = Vec::new();
-    while let Some(record) = reader.next().unwrap() {
-        all.push(record.payload.to_vec());
-    }
-    all
+    support::records_of(log, false)
 }
 
 /// A log with small segments, so that many objects end with one.
@@ -184,11 +173,11 @@ pub(crate) fn days(place: &Place, log: &Log, count: usize, options: &[&str]) {
         commit(log, day * 40..(day + 1) * 40);
         drop(running);
         age(place, 86_400);
-        good(place.ship(options));
+        good(&place.ship(options));
     }
     append(log, count * 40);
     log.sync().unwrap();
-    good(place.ship(options));
+    good(&place.ship(options));
 }
 
 pub(crate) fn is_link(key: &&Key) -> bool {

@@ -20,24 +20,24 @@ fn a_generation_ends_after_a_day_in_which_something_was_shipped() {
     let log = small(&place, Layout::Framed);
     append(&log, 0);
     log.sync().unwrap();
-    good(place.ship(&[]));
+    good(&place.ship(&[]));
     assert_eq!(generations(&place), 1);
     age(&place, 86_400);
-    good(place.ship(&["--rotate", "0s"]));
+    good(&place.ship(&["--rotate", "0s"]));
     assert_eq!(generations(&place), 1, "not if nobody wants it");
-    good(place.ship(&[]));
+    good(&place.ship(&[]));
     assert!(place.path("store/g00000000/t").exists());
     append(&log, 1);
     log.sync().unwrap();
-    good(place.ship(&[]));
+    good(&place.ship(&[]));
     assert_eq!(generations(&place), 2);
     for _ in 0..3 {
         age(&place, 86_400);
-        good(place.ship(&[]));
+        good(&place.ship(&[]));
     }
     append(&log, 2);
     log.sync().unwrap();
-    good(place.ship(&[]));
+    good(&place.ship(&[]));
     assert_eq!(generations(&place), 3, "an idle log begins no generation");
     assert_eq!(place.restored("copy"), records_of(&log));
 }
@@ -52,13 +52,13 @@ fn a_log_that_begins_with_a_segment_is_restored() {
     drop(running);
     assert!(log.durable().get().is_multiple_of(64 << 10), "a segment is full");
     age(&place, 86_400);
-    good(place.ship(&[]));
+    good(&place.ship(&[]));
     let running = place.run(&[]);
     commit(&log, 32..42);
     drop(running);
-    good(place.ship(&["--retain", "0s"]));
+    good(&place.ship(&["--retain", "0s"]));
     age(&place, 0);
-    good(place.ship(&["--retain", "0s"]));
+    good(&place.ship(&["--retain", "0s"]));
     assert_eq!(of(&place.keys(), 0), 2, "seal and marker: {:?}", place.keys());
     assert_eq!(place.restored("copy"), records_of(&log)[32..]);
 }
@@ -70,21 +70,21 @@ fn a_text_log_begins_a_generation_with_a_file() {
     let log = small(&place, Layout::Text);
     append(&log, 0);
     log.sync().unwrap();
-    good(place.ship(&[]));
+    good(&place.ship(&[]));
     age(&place, 86_400);
     append(&log, 1);
     log.sync().unwrap();
-    good(place.ship(&[]));
+    good(&place.ship(&[]));
     assert_eq!(generations(&place), 1, "not amid a file");
     log.rotate().unwrap();
     append(&log, 2);
     log.sync().unwrap();
-    good(place.ship(&["--retain", "0s"]));
+    good(&place.ship(&["--retain", "0s"]));
     append(&log, 3);
     log.sync().unwrap();
-    good(place.ship(&["--retain", "0s"]));
+    good(&place.ship(&["--retain", "0s"]));
     age(&place, 0);
-    good(place.ship(&["--retain", "0s"]));
+    good(&place.ship(&["--retain", "0s"]));
     assert_eq!(generations(&place), 2);
     assert_eq!(of(&place.keys(), 0), 2, "seal and marker: {:?}", place.keys());
     assert_eq!(place.restored("copy"), records_of(&log)[2..]);
@@ -110,12 +110,12 @@ fn old_generations_are_deleted_by_their_bytes_and_chunks_that_were_merged() {
     // The newest two are more than this.
     let retain = format!("{}B", one(5) / 4 + 1);
     age(&place, 0);
-    good(place.ship(&["--retain", "1GiB"]));
+    good(&place.ship(&["--retain", "1GiB"]));
     let kept = place.keys();
     assert!(before.iter().any(|key| !kept.contains(key)), "merged chunks are deleted");
     assert_eq!(place.restored("copy"), all);
     age(&place, 0);
-    good(place.ship(&["--retain", &retain]));
+    good(&place.ship(&["--retain", &retain]));
     let left = place.keys();
     assert_eq!(of(&left, 0), 2, "{left:?}");
     assert!(of(&left, 5) > 2);
@@ -165,7 +165,7 @@ fn nothing_is_deleted_from_a_store_that_is_not_understood() {
         fs::rename(place.path("good"), &store).unwrap();
     }
     age(&place, 0);
-    good(place.ship(&["--retain", "0s"]));
+    good(&place.ship(&["--retain", "0s"]));
     assert!(place.keys().len() < keys.len(), "and it is deleted where all is well");
     place.verify();
 }
@@ -179,26 +179,26 @@ fn a_generation_that_begins_amid_a_record_keeps_the_one_before() {
     let long: Vec<u8> = (0..20_u32 << 20).map(|index| ((index * 7) >> 3) as u8).collect();
     log.append(&long).unwrap();
     log.sync().unwrap();
-    good(place.ship(&[]));
+    good(&place.ship(&[]));
     let keys = place.keys();
     let links: Vec<Key> = keys.iter().filter(is_link).copied().collect();
     assert!(links.len() >= 3, "{links:?}");
     place.delete(links[2..].iter().copied());
     fs::remove_file(place.path("log/ship")).unwrap();
-    good(place.ship(&["--take-over"]));
+    good(&place.ship(&["--take-over"]));
     log.append(b"after").unwrap();
     log.sync().unwrap();
-    good(place.ship(&[]));
+    good(&place.ship(&[]));
     let trim = || {
-        good(place.command("trim", &["--retain", "0s"]).arg(place.url()).output().unwrap());
+        good(&place.command("trim", &["--retain", "0s"]).arg(place.url()).output().unwrap());
         place.restored("copy")
     };
     assert!(trim() == records_of(&log), "nothing can go before the long record is whole");
     age(&place, 86_400);
-    good(place.ship(&[]));
+    good(&place.ship(&[]));
     log.append(b"next").unwrap();
     log.sync().unwrap();
-    good(place.ship(&[]));
+    good(&place.ship(&[]));
     assert_eq!(generations(&place), 3);
     assert_eq!(trim(), [b"next"], "both go with the next one");
 }
@@ -253,15 +253,15 @@ async fn a_generation_that_is_deleted_goes_out_of_sight_at_once() {
     commit(&log, 100..260);
     drop(running);
     age(&place, 86_400);
-    good(place.ship(&[]));
+    good(&place.ship(&[]));
     append(&log, 300);
     log.sync().unwrap();
-    good(place.ship(&[]));
+    good(&place.ship(&[]));
     assert!(place.merged().len() > 4);
     let open = || Remote::open(store::open(&place.url()).unwrap());
     let whole = open().await.unwrap().plan().await.unwrap();
     age(&place, 0);
-    good(place.ship(&["--retain", "1GiB"]));
+    good(&place.ship(&["--retain", "1GiB"]));
     let marker = fs::read(place.path("store").join(Key::Closed(1).to_string())).unwrap();
     let marker = Header::decode(&marker).unwrap();
     let end = Point { lsn: marker.start, chain: marker.before };
