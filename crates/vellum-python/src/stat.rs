@@ -65,9 +65,14 @@ pub(crate) fn stat<'py>(py: Python<'py>, stat: &Stat) -> Made<'py> {
     )
 }
 
+/// Seconds since 1970; `None` for a time before that.
+fn seconds(time: SystemTime) -> Option<u64> {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    Some(since.as_secs())
+}
+
 /// Times in seconds since 1970; `None` where nothing tells.
 fn ship<'py>(py: Python<'py>, state: &ShipState) -> Made<'py> {
-    let seconds = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).ok();
     dict!(py,
         "status": state.status.as_str(),
         "fault": state.fault.map(|(fault, _)| fault.as_str()),
@@ -75,7 +80,7 @@ fn ship<'py>(py: Python<'py>, state: &ShipState) -> Made<'py> {
         "pid": state.pid,
         "generation": state.generation,
         "shipped": state.shipped.get(),
-        "shipped_at": state.shipped_at.and_then(seconds).map(|since| since.as_secs()),
+        "shipped_at": state.shipped_at.and_then(seconds),
         "lag_bytes": state.lag_bytes,
         "held_from": state.held_from.map(Lsn::get),
         "gap": state.gap.map(|(from, to)| (from.get(), to.get())),
@@ -89,26 +94,20 @@ fn ship<'py>(py: Python<'py>, state: &ShipState) -> Made<'py> {
 
 /// Times in seconds since 1970; `None` where nothing tells.
 pub(crate) fn gap<'py>(py: Python<'py>, gap: &Gap) -> Made<'py> {
-    let seconds = |time: Option<SystemTime>| {
-        let since = time.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
-        since.map(|since| since.as_secs())
-    };
     dict!(py,
         "path": gap.path.as_os_str(),
         "from": gap.from.get(),
         "to": gap.to.get(),
         "bytes_max": gap.bytes_max,
-        "after": seconds(gap.after),
-        "before": seconds(gap.before),
+        "after": gap.after.and_then(seconds),
+        "before": gap.before.and_then(seconds),
         "text": gap.what(),
     )
 }
 
 /// Times in seconds; `None` where nothing tells, or for no limit.
 pub(crate) fn cursor<'py>(py: Python<'py>, cursor: &CursorStat) -> Made<'py> {
-    let since_1970 = |time: SystemTime| {
-        time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
-    };
+    let since_1970 = |time| seconds(time).unwrap_or(0);
     let hold = cursor.hold.unwrap_or_default();
     dict!(py,
         "name": &cursor.name,
@@ -214,7 +213,6 @@ fn damage<'py>(py: Python<'py>, damage: &Damage) -> Made<'py> {
 }
 
 pub(crate) fn recovery<'py>(py: Python<'py>, recovery: &Recovery) -> Made<'py> {
-    let time = recovery.time.duration_since(SystemTime::UNIX_EPOCH);
     dict!(py,
         "end": recovery.end.get(),
         "durable": recovery.durable.get(),
@@ -222,7 +220,7 @@ pub(crate) fn recovery<'py>(py: Python<'py>, recovery: &Recovery) -> Made<'py> {
         "padded_bytes": recovery.padded_bytes,
         "from": recovery.from.get(),
         "reason": recovery.reason.name(),
-        "time": time.map_or(0, |time| time.as_secs()),
+        "time": seconds(recovery.time).unwrap_or(0),
     )
 }
 
