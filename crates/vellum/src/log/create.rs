@@ -24,7 +24,7 @@ use crate::log::names::{
     UNFINISHED_CURSORS_NAME,
 };
 use crate::log::positions::{Access, Loss, Positions};
-use crate::log::rebuild;
+use crate::log::recover;
 use crate::segment::rights::Rights;
 use crate::segment::{SPARE_SUFFIX, STAGE_SUFFIX, UNFINISHED_NAME, list, listing, names};
 use crate::sys::Dir;
@@ -167,7 +167,7 @@ fn make_control_again(dir: &Dir, options: &Options) -> Result<Opened> {
     options.check_tag(identity.identity.as_ref(), dir)?;
     let geometry = Geometry { boot_id: this_boot()?, ..stored };
     let positions =
-        rebuild::scan(dir, &geometry, Loss::of(&stored, geometry.boot_id), Access::Change)?;
+        recover::scan(dir, &geometry, Loss::of(&stored, geometry.boot_id), Access::Change)?;
     let geometry = Geometry { cut: 0, ..geometry };
     let lost = RecoveryReason::ControlLost;
     let (identity, recovery) =

@@ -1,4 +1,4 @@
-//! The gate: one process at a time opens, leaves or rebuilds a log.
+//! The gate: one process at a time opens, leaves or recovers a log.
 //!
 //! Entered through an open file of its own: a forked child shares the locks of its parent's
 //! attachment, but not these.

@@ -33,7 +33,7 @@ use crate::log::text;
 use crate::log::trigger::Trigger;
 use crate::log::watch::Watch;
 use crate::log::writer::Writer;
-use crate::log::{gate, identity, pad, rebuild, stage, trust, wipe};
+use crate::log::{gate, identity, pad, recover, stage, trust, wipe};
 use crate::options::limits::{
     MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, STAGED_SEGMENTS_MAX_DEFAULT,
 };
@@ -189,7 +189,7 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
     };
     let Some(reason) = loss else {
         if text::recover::lacks_newest(&core)? {
-            let positions = rebuild::find_end_behind_newest(&core)?;
+            let positions = recover::find_end_behind_newest(&core)?;
             overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
         }
         return Ok(Opened::new(control, geometry, identity, None));
@@ -197,7 +197,7 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
     // What was noted later than the header of the control file, if the file is there.
     let noted = stored_geometry(dir).unwrap_or(Geometry { is_sealed: true, ..geometry });
     let geometry = Geometry { boot_id, ..noted };
-    let positions = rebuild::scan(dir, &geometry, Loss::Power, Access::Change)?;
+    let positions = recover::scan(dir, &geometry, Loss::Power, Access::Change)?;
     if is_poisoned && geometry.fill != Fill::Staged {
         // After a failed sync.
         wipe::rewrite(dir, &geometry, positions.begin, positions.tail)?;
@@ -252,7 +252,7 @@ fn may_be_read(dir: &Dir, control: &OwnedFd, geometry: &Geometry) -> Result<bool
 /// they are.
 fn worked_out(dir: &Dir, geometry: &Geometry, loss: Loss) -> Result<Region> {
     let region = Region::on_heap();
-    let found = rebuild::scan(dir, geometry, loss, Access::Look)?;
+    let found = recover::scan(dir, geometry, loss, Access::Look)?;
     // Who may change nothing has synced nothing: only a seal vouches for what was durable.
     let durable = match geometry.layout {
         Layout::Framed => found.found.durable,

@@ -17,7 +17,7 @@ use super::words::{PARTICIPANT_COUNT, ParticipantWords, Words};
 use crate::sys::lock::{self, Kind};
 use crate::sys::process::{Incarnation, Life};
 
-/// Byte of the lock file that attaching, detaching and rebuilding exclude each other with.
+/// Byte of the lock file that attaching, detaching and recovering exclude each other with.
 pub(crate) const GATE_BYTE: u64 = 0;
 /// Byte of the lock file on which every attached process holds a shared lock.
 pub(crate) const PRESENCE_BYTE: u64 = 1;

@@ -1,0 +1,95 @@
+//! `Log`: what appends.
+
+use std::io::IoSlice;
+
+use crate::log::{Batch, Log, RecordWriter, Reservation, append};
+use crate::{Layout, Lsn, Result};
+
+impl Log {
+    /// Appends one record; returns its position, or [`Lsn::ZERO`] for one that was
+    /// [dropped](crate::OnFull::Drop).
+    ///
+    /// In a text log the bytes go in as they are: the caller brings the newline.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSpace`](crate::ErrorKind::NoSpace) on a full disk, unless
+    /// [`Options::on_full`](crate::Options::on_full) says otherwise, and
+    /// [`RecordTooLarge`](crate::ErrorKind::RecordTooLarge) for more than 4 GiB − 1, both before
+    /// anything is reserved, and so is [`TimedOut`](crate::ErrorKind::TimedOut) with
+    /// [`Options::timeout`](crate::Options::timeout); [`Removed`](crate::ErrorKind::Removed)
+    /// within a second after the log's directory was removed or moved;
+    /// [`ReadOnly`](crate::ErrorKind::ReadOnly); [`Io`](crate::ErrorKind::Io) where the operating
+    /// system refuses to write. After an error the record is not in the log, and the log goes on.
+    ///
+    /// # Durability
+    ///
+    /// When it returns, the record survives the death of this process and of every other, and
+    /// readers see it as soon as the records before it are published. It does not yet survive a
+    /// power cut: that is what [`commit`](Log::commit) is for.
+    ///
+    /// # Cost
+    ///
+    /// A small record costs two contended atomic operations and a copy; one over 128 KiB one
+    /// `pwrite`. Every [`prefault_bytes`](crate::Options::prefault_bytes) one of the writers
+    /// prepares the next window, every segment the next file.
+    #[inline]
+    pub fn append(&self, record: &[u8]) -> Result<Lsn> {
+        self.core.append(&[record])
+    }
+
+    /// Appends one record given in parts; returns its position.
+    ///
+    /// # Errors, Durability, Cost
+    ///
+    /// As for [`append`](Log::append). More than eight parts cost an allocation.
+    pub fn append_vectored(&self, parts: &[IoSlice<'_>]) -> Result<Lsn> {
+        append::with_slices(parts, |parts| self.core.append(parts))
+    }
+
+    /// Appends one record and commits it; returns its position.
+    ///
+    /// # Errors, Durability, Cost
+    ///
+    /// As for [`append`](Log::append) and [`commit`](Log::commit). After an error of the commit
+    /// the record may be in the log, and may be found by recovery.
+    pub fn append_durable(&self, record: &[u8]) -> Result<Lsn> {
+        let lsn = self.append(record)?;
+        if !record.is_empty() || self.layout() == Layout::Framed {
+            self.commit(lsn)?;
+        }
+        Ok(lsn)
+    }
+
+    /// Reserves `len` bytes at the tail, to be written in place and then published.
+    ///
+    /// # Errors
+    ///
+    /// As for [`append`](Log::append); nothing is reserved after an error.
+    pub fn reserve(&self, len: usize) -> Result<Reservation<'_>> {
+        let core = &self.core;
+        core.with_space(|| Reservation::new(core, len))
+    }
+
+    /// Begins a record that is written piece by piece, by [`write!`](std::write) or who else takes
+    /// an [`io::Write`](std::io::Write).
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let log = vellum::Options::new().open(dir.path().join("app.log")).unwrap();
+    /// use std::io::Write;
+    ///
+    /// let mut record = log.writer();
+    /// write!(record, "{} of {}", 1, 3)?;
+    /// let lsn = record.append()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn writer(&self) -> RecordWriter<'_> {
+        RecordWriter::new(self)
+    }
+
+    /// Begins a batch: several records that appear all or none.
+    pub fn batch(&self) -> Batch<'_> {
+        Batch::new(&self.core)
+    }
+}

@@ -1,0 +1,159 @@
+//! `Log`: what makes records durable, and checkpoints.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::log::{CheckpointEvent, Committer, Log, durable, wait};
+use crate::shared::primitive::Ordering;
+use crate::{Lsn, Result};
+
+impl Log {
+    /// Makes the record at `lsn`, and everything before it, survive a power cut.
+    ///
+    /// All threads of all processes share the writes that this takes: whoever finds the device
+    /// free writes everything that has been published so far. If that process dies, another does
+    /// it again.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position beyond the end;
+    /// [`Poisoned`](crate::ErrorKind::Poisoned) after a failed write or sync, for every caller in
+    /// every process, with the file and the error number of the first failure: nothing is tried
+    /// again, because the kernel would report a success that is none;
+    /// [`TimedOut`](crate::ErrorKind::TimedOut) with
+    /// [`Options::timeout`](crate::Options::timeout). The log can still be read. When all have
+    /// closed it, the next opener recovers it.
+    ///
+    /// # Durability
+    ///
+    /// When it returns, the record survives a power cut, as far as the device keeps its promises.
+    ///
+    /// # Cost
+    ///
+    /// About one write of the device, shared with everybody who commits at the same time: in a
+    /// [staged](crate::Fill::Staged) log a direct, synchronous write of whole blocks, in others an
+    /// `fdatasync`. The caller sleeps meanwhile. While a reservation of the calling thread is
+    /// unpublished, records behind it cannot be committed, and waiting for that never ends.
+    pub fn commit(&self, lsn: Lsn) -> Result<()> {
+        self.core.commit(lsn)
+    }
+
+    /// As [`commit`](Log::commit), but waits for others no longer than `timeout`, whatever
+    /// [`Options::timeout`](crate::Options::timeout) says.
+    ///
+    /// # Errors
+    ///
+    /// [`TimedOut`](crate::ErrorKind::TimedOut), with the process that was waited for, what it
+    /// holds and what it does; otherwise as for [`commit`](Log::commit). After it has timed out the
+    /// record is as it was: in the log, seen by readers, and made durable by a later commit.
+    ///
+    /// # Cost
+    ///
+    /// As for [`commit`](Log::commit). A write to the device that the caller has begun itself is
+    /// ended, however long that takes, and others are looked after every 10 ms: so it may
+    /// take that much longer.
+    pub fn commit_within(&self, lsn: Lsn, timeout: Duration) -> Result<()> {
+        let core = &self.core;
+        core.commit_until(core.end_of_commit(lsn)?, wait::after(timeout))
+    }
+
+    /// Commits everything published so far; returns the durable end.
+    ///
+    /// # Errors, Cost
+    ///
+    /// As for [`commit`](Log::commit).
+    pub fn sync(&self) -> Result<Lsn> {
+        self.core.sync()
+    }
+
+    /// End of what survives a power cut.
+    pub fn durable(&self) -> Lsn {
+        crate::shared::commit::durable(&self.core.words().commits)
+    }
+
+    /// Waits until the record at `lsn`, and everything before it, survives a power cut because
+    /// some process has committed it; for `timeout` at most, or for ever for `None`. Commits
+    /// nothing itself, and needs the right to read alone.
+    ///
+    /// # Errors
+    ///
+    /// [`TimedOut`](crate::ErrorKind::TimedOut), with the process that is writing the record to
+    /// the device, if one is; [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position beyond
+    /// the end, also when it was truncated away meanwhile;
+    /// [`Poisoned`](crate::ErrorKind::Poisoned) when it can be committed no more.
+    ///
+    /// # Cost
+    ///
+    /// One load where it is durable already; otherwise the caller sleeps until others commit. A
+    /// reader without write permission looks again every 20 ms.
+    pub fn wait_durable(&self, lsn: Lsn, timeout: Option<Duration>) -> Result<()> {
+        durable::wait_durable(&self.core, lsn, timeout)
+    }
+
+    /// A thread that commits for those who must not wait, and file descriptors to poll.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadOnly`](crate::ErrorKind::ReadOnly), and [`Io`](crate::ErrorKind::Io) where no thread
+    /// can be started.
+    pub fn committer(&self) -> Result<Committer> {
+        Committer::new(Arc::clone(&self.core))
+    }
+
+    /// Stores `lsn` with the log as the position from which its user recovers, and commits.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position outside of the log,
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) in a text log; otherwise as for
+    /// [`commit`](Log::commit).
+    ///
+    /// # Durability
+    ///
+    /// When it returns, the mark and everything published before survive a power cut.
+    pub fn set_checkpoint(&self, lsn: Lsn) -> Result<()> {
+        self.core.set_checkpoint(lsn)
+    }
+
+    /// The position stored last by [`set_checkpoint`](Log::set_checkpoint), or [`Lsn::ZERO`].
+    pub fn checkpoint(&self) -> Lsn {
+        let words = &self.core.words().commits;
+        Lsn::new(words.ends.checkpoint.load(Ordering::Acquire))
+    }
+
+    /// Whether [`checkpoint_after_bytes`](crate::Options::checkpoint_after_bytes) are durable
+    /// behind the checkpoint, or behind [`begin`](Log::begin) where none was stored: as many bytes
+    /// of log as a recovery reads.
+    ///
+    /// Counts what every process wrote. `false` where no limit was chosen, and in a text log. Call
+    /// it behind a commit, or now and then; [`checkpoint_event`](Log::checkpoint_event) is for a
+    /// thread or an event loop that waits.
+    ///
+    /// # Cost
+    ///
+    /// Three reads of memory.
+    pub fn checkpoint_due(&self) -> bool {
+        self.core.is_checkpoint_due()
+    }
+
+    /// A file descriptor that becomes readable when a commit of this process finds that a
+    /// checkpoint is [due](Log::checkpoint_due); at once where it is already.
+    ///
+    /// A commit of another process, a forked child for example, has no effect on it: the next
+    /// commit of this one has. A process that commits nothing calls
+    /// [`checkpoint_due`](Log::checkpoint_due) now and then.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadOnly`](crate::ErrorKind::ReadOnly);
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) in a text log, and in a child forked after
+    /// the first event was made; [`Io`](crate::ErrorKind::Io) where the process has no file
+    /// descriptor left.
+    ///
+    /// # Cost
+    ///
+    /// One file descriptor as long as the log is open, and in each commit three reads of memory.
+    pub fn checkpoint_event(&self) -> Result<CheckpointEvent> {
+        CheckpointEvent::new(&self.core)
+    }
+}

@@ -1,0 +1,166 @@
+//! `Log`: what is kept, by whom, and what is made ready.
+
+use std::sync::Arc;
+
+use crate::log::cursors;
+use crate::log::{Cursor, CursorStat, Log, SegmentKeeper, TrimReport, prepared, trim, truncate};
+use crate::{Lsn, Result};
+
+impl Log {
+    /// Drops what lies before `before`: whole segments are removed, the rest is no longer shown.
+    ///
+    /// Drops less where a [cursor](Cursor::hold) holds records back:
+    /// [`held_at`](TrimReport::held_at) tells.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position beyond
+    /// [`published`](Log::published), or (framed) where no record starts. A position before
+    /// [`begin`](Log::begin) is fine and changes nothing.
+    pub fn trim(&self, before: Lsn) -> Result<TrimReport> {
+        trim::trim(&self.core, before)
+    }
+
+    /// Drops the newest part of the log: the record at `from` and all behind it.
+    ///
+    /// Positions from `from` on are given out again, in the next [epoch](Log::epoch): those that
+    /// were [stored](Log::position) before are refused. Readers that have come further get
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange). After an error the epoch may have begun
+    /// although nothing was dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position outside of the log or (framed)
+    /// where no record starts; [`Busy`](crate::ErrorKind::Busy) while another process has the log
+    /// open for writing, a child lives that was forked since this one opened it and may append, or
+    /// an append of this process is in progress; otherwise as for [`commit`](Log::commit).
+    ///
+    /// # Durability
+    ///
+    /// Everything before is committed first. When it returns, what was dropped stays dropped.
+    ///
+    /// # Cost
+    ///
+    /// A few syncs, and zeros over what was dropped.
+    pub fn truncate(&self, from: Lsn) -> Result<()> {
+        truncate::truncate(&self.core, from)
+    }
+
+    /// The cursor of this name. A new one is made at the oldest record, and holds nothing.
+    ///
+    /// A name has 1 to 64 letters, digits, `.`, `_` and `-` (ASCII).
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let log = vellum::Options::new().open(dir.path().join("app.log")).unwrap();
+    /// use vellum::CursorHold;
+    ///
+    /// log.append(b"a record")?;
+    /// let cursor = log.cursor("shipper")?;
+    /// cursor.own()?;
+    /// cursor.hold(CursorHold::new().max_bytes(1 << 30))?;
+    /// let mut reader = cursor.reader()?;
+    /// while let Some(record) = reader.next()? {
+    ///     // Send it.
+    ///     let finished = record.next_lsn;
+    ///     cursor.commit(finished)?;
+    /// }
+    /// # assert_eq!(log.cursors()?[0].lag_records, Some(0));
+    /// # Ok::<(), vellum::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidOption`](crate::ErrorKind::InvalidOption) for another name;
+    /// [`Busy`](crate::ErrorKind::Busy) when the log has 128 cursors already;
+    /// [`NotFound`](crate::ErrorKind::NotFound) when the log was opened for reading only and has no
+    /// such cursor; [`NoSpace`](crate::ErrorKind::NoSpace) for the first cursor of a log on a full
+    /// disk; otherwise as for [`Cursor::set`].
+    ///
+    /// # Durability
+    ///
+    /// When it returns, the cursor survives a power cut.
+    ///
+    /// # Cost
+    ///
+    /// Reading a file of 132 KiB. The first cursor of a log makes that file. A new cursor costs two
+    /// writes and two syncs. A log without cursors pays nothing for them.
+    pub fn cursor(&self, name: &str) -> Result<Cursor> {
+        self.cursor_at(name, Lsn::ZERO)
+    }
+
+    /// As [`cursor`](Log::cursor), but a new one is made at `at`. One that is there stays where it
+    /// is.
+    ///
+    /// # Errors, Durability, Cost
+    ///
+    /// As for [`cursor`](Log::cursor), and as for [`Cursor::set`] for the position.
+    pub fn cursor_at(&self, name: &str, at: Lsn) -> Result<Cursor> {
+        Cursor::open(Arc::clone(&self.core), name, at)
+    }
+
+    /// The state of every cursor of the log, in the order of their names.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](crate::ErrorKind::Io), [`Corrupt`](crate::ErrorKind::Corrupt) and
+    /// [`Incompatible`](crate::ErrorKind::Incompatible) when the file of the cursors cannot be
+    /// read.
+    ///
+    /// # Cost
+    ///
+    /// Reading that file; for each cursor, reading up to 1 MiB of the log to count records, and a
+    /// look through `/proc` for its owner.
+    pub fn cursors(&self) -> Result<Vec<CursorStat>> {
+        cursors::stat::stat(&self.core)
+    }
+
+    /// Has a text log go on in a new file at the next append, whatever its policy says.
+    ///
+    /// Until somebody appends nothing happens, and the file that is written stays the newest. What
+    /// other threads append at this moment may still go there. An empty file is not left.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) in a framed log,
+    /// [`ReadOnly`](crate::ErrorKind::ReadOnly).
+    pub fn rotate(&self) -> Result<()> {
+        self.core.rotate()
+    }
+
+    /// Makes sure that `segments` segments are ready beyond the one being written; returns how
+    /// many were made. Of a text log one file is kept ready, which gets its name later.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSpace`](crate::ErrorKind::NoSpace) on a full disk. Those made before are given back, or
+    /// stay where another process has the log open.
+    ///
+    /// # Durability
+    ///
+    /// In a [staged](crate::Fill::Staged) log they and their names are on the device when it
+    /// returns, so commits in them wait for no journal.
+    pub fn prepare(&self, segments: u64) -> Result<u64> {
+        prepared::prepare_all(&self.core, segments)
+    }
+
+    /// Gives back the segments that stand ready beyond what is written, and returns how many those
+    /// were. Whoever appends next makes what it needs.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`](crate::ErrorKind::Busy) as for [`truncate`](Log::truncate).
+    pub fn release_prepared(&self) -> Result<u64> {
+        prepared::release(&self.core, u64::MAX)
+    }
+
+    /// A thread that keeps `segments` segments ready, until it is dropped.
+    ///
+    /// # Errors
+    ///
+    /// As for [`prepare`](Log::prepare), and [`Io`](crate::ErrorKind::Io) where no thread can be
+    /// started.
+    pub fn keep_prepared(&self, segments: u64) -> Result<SegmentKeeper> {
+        SegmentKeeper::new(Arc::clone(&self.core), segments)
+    }
+}

@@ -1,0 +1,7 @@
+//! The methods of [`Log`](super::Log), by what they are for.
+
+mod append;
+mod commit;
+mod keep;
+mod read;
+mod ship;

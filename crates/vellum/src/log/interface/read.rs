@@ -1,0 +1,102 @@
+//! `Log`: what reads, and between which positions.
+
+use std::sync::Arc;
+
+use crate::log::{Backwards, Log, OwnedRecord, Reader, records, sight};
+use crate::shared::tail_word;
+use crate::{Lsn, Result};
+
+impl Log {
+    /// A reader that starts at `from`, or at the oldest record for [`Lsn::ZERO`].
+    ///
+    /// # Errors
+    ///
+    /// [`Trimmed`](crate::ErrorKind::Trimmed) for a position that is no longer kept,
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for one beyond the end, or where no whole
+    /// record starts: in a text log in the middle of a line.
+    pub fn reader(&self, from: Lsn) -> Result<Reader> {
+        Reader::new(Arc::clone(&self.core), from)
+    }
+
+    /// The records that start before `before`, the newest first:
+    /// `log.backwards(log.published())` has all, `log.backwards(log.durable())` those that were
+    /// committed.
+    ///
+    /// # Errors
+    ///
+    /// [`Corrupt`](crate::ErrorKind::Corrupt) where the words of the control file make no sense.
+    /// What reading comes to is an item of the iterator.
+    ///
+    /// # Cost
+    ///
+    /// Records have no pointers back. So the first record takes a walk from a start that is known:
+    /// in a framed log that is committed, from one in the last 64 KiB or not far before; in one
+    /// that is not, from the start of the last segment; in a text log, from 64 KiB before the end.
+    /// The length of the log makes no difference. Every byte is read three times at most. Memory:
+    /// 8 bytes for each 64 KiB of a segment, and the positions of the records in 64 KiB.
+    pub fn backwards(&self, before: Lsn) -> Result<Backwards> {
+        Backwards::new(&self.core, before)
+    }
+
+    /// The newest record that is published, or `None` in an empty log.
+    ///
+    /// # Errors, Cost
+    ///
+    /// As for [`backwards`](Log::backwards).
+    pub fn last_record(&self) -> Result<Option<OwnedRecord>> {
+        self.backwards(Lsn::MAX)?.next().transpose()
+    }
+
+    /// The record at `lsn`, which was returned by an append or a reader.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let log = vellum::Options::new().open(dir.path().join("app.log")).unwrap();
+    /// let lsn = log.append(b"a record")?;
+    /// assert_eq!(log.read_at(lsn)?.payload, b"a record");
+    /// # Ok::<(), vellum::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Trimmed`](crate::ErrorKind::Trimmed) for a position that is no longer kept;
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for one that is not published, or (framed)
+    /// where no whole record starts, which is also how damage shows: the checksum covers the
+    /// position. In a text log every position is good, and the record is the rest of its line.
+    ///
+    /// # Cost
+    ///
+    /// Opening the file of the segment, one `pread` for up to 4 KiB and another one for a longer
+    /// record, its checksum, and an allocation. To read many records that follow one another, a
+    /// [`reader`](Log::reader) is cheaper.
+    pub fn read_at(&self, lsn: Lsn) -> Result<OwnedRecord> {
+        records::read_at(&self.core, lsn)
+    }
+
+    /// As [`read_at`](Log::read_at), into the caller's buffer, whose content is replaced; returns
+    /// where the next record starts. After an error the buffer is as it was.
+    ///
+    /// # Errors, Cost
+    ///
+    /// As for [`read_at`](Log::read_at), but the allocation.
+    pub fn read_into(&self, lsn: Lsn, payload: &mut Vec<u8>) -> Result<Lsn> {
+        records::read_into(&self.core, lsn, payload)
+    }
+
+    /// Oldest position still kept.
+    pub fn begin(&self) -> Lsn {
+        self.core.begin()
+    }
+
+    /// End of what readers can see: everything before it is filled. Where the log was opened for
+    /// reading only, what the dead had reserved and did not fill holds it back no more, because
+    /// readers go past that.
+    pub fn published(&self) -> Lsn {
+        sight::Sight::of(&self.core).end
+    }
+
+    /// End of what is reserved.
+    pub fn tail(&self) -> Lsn {
+        tail_word::tail(self.core.words())
+    }
+}

@@ -1,0 +1,103 @@
+//! `Log`: what has to do with shipping.
+
+use std::time::Duration;
+
+use crate::log::ship;
+use crate::log::{Durability, Log, LogShape, ShipState, Shipper};
+use crate::{Lsn, Result};
+
+impl Log {
+    /// Makes the record at `lsn`, and everything before it, survive what `durability` says: a power
+    /// cut, as [`commit`](Log::commit) does, or also the loss of this machine.
+    ///
+    /// With [`Durability::Remote`] it commits, has the process that ships the log ship at once
+    /// (as soon as its minimum interval allows), and waits until that is done, no longer than
+    /// [`Options::timeout`](crate::Options::timeout) for both.
+    ///
+    /// # Errors
+    ///
+    /// As for [`commit`](Log::commit), and those of [`wait_shipped`](Log::wait_shipped). After one
+    /// of these the record is durable here, and is shipped later if a process ships.
+    ///
+    /// # Cost
+    ///
+    /// As for [`commit`](Log::commit), and a round trip to the store, shared with everybody who
+    /// waits at the same time.
+    pub fn commit_to(&self, lsn: Lsn, durability: Durability) -> Result<()> {
+        ship::wait::commit_to(&self.core, lsn, durability)
+    }
+
+    /// End of what is shipped: everything before it is also where the log is shipped to. Zero where
+    /// no shipper has said it since the last boot. Never beyond [`durable`](Log::durable).
+    pub fn shipped(&self) -> Lsn {
+        self.core.words().ship.shipped().min(self.durable())
+    }
+
+    /// Waits until the record at `lsn`, and everything before it, is shipped; for `timeout` at
+    /// most, or for ever for `None`. Returns [`shipped`](Log::shipped). Commits nothing itself.
+    ///
+    /// # Errors
+    ///
+    /// [`NoShipper`](crate::ErrorKind::NoShipper) at once where no process ships the log, and
+    /// within 100 ms after the one that does has died;
+    /// [`Fenced`](crate::ErrorKind::Fenced) where another machine or copy has taken over;
+    /// [`Poisoned`](crate::ErrorKind::Poisoned) for what can be committed no more;
+    /// [`TimedOut`](crate::ErrorKind::TimedOut); [`OutOfRange`](crate::ErrorKind::OutOfRange) for a
+    /// position beyond the end; [`Trimmed`](crate::ErrorKind::Trimmed) for one that was removed
+    /// before it was shipped.
+    ///
+    /// # Cost
+    ///
+    /// One load where it is shipped already; otherwise the caller sleeps, and looks for the shipper
+    /// every 100 ms. A reader without write permission cannot have the shipper hurry, and looks
+    /// every 20 ms.
+    pub fn wait_shipped(&self, lsn: Lsn, timeout: Option<Duration>) -> Result<Lsn> {
+        ship::wait::wait_shipped(&self.core, lsn, timeout)
+    }
+
+    /// How shipping goes. Changes nothing, and needs the right to read alone.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](crate::ErrorKind::Io) and [`Corrupt`](crate::ErrorKind::Corrupt) where the file of
+    /// the cursors cannot be read.
+    ///
+    /// # Cost
+    ///
+    /// Reads that file, and looks through `/proc` for the shipper.
+    pub fn ship_state(&self) -> Result<ShipState> {
+        ship::state::state(&self.core)
+    }
+
+    /// The right to ship the log, if no other process has it; it ends when it is dropped, or when
+    /// the process dies. For programs that ship; the log sends nothing itself.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadOnly`](crate::ErrorKind::ReadOnly); [`Io`](crate::ErrorKind::Io) when the process is
+    /// short of descriptors.
+    pub fn shipper(&self) -> Result<Option<Shipper>> {
+        Shipper::elect(&self.core)
+    }
+
+    /// Keeps nothing for the shipper any more ([`Shipper::hold`]): what was not shipped may be
+    /// removed. False if nothing was kept.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`](crate::ErrorKind::Busy) while a process ships; otherwise as for
+    /// [`Cursor::remove`](crate::Cursor::remove).
+    pub fn detach_shipper(&self) -> Result<bool> {
+        ship::hold::detach(&self.core)
+    }
+
+    /// What the log is made of, for who restores it elsewhere ([`Restorer`](crate::Restorer)).
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a log of an earlier version that has no
+    /// id yet.
+    pub fn shape(&self) -> Result<LogShape> {
+        LogShape::of(&self.core)
+    }
+}
