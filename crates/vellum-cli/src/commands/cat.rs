@@ -47,59 +47,121 @@ pub(super) fn print(
     at_trimmed: AtTrimmed,
     is_elsewhere: &dyn Fn() -> bool,
 ) -> Result<Outcome> {
-    let times = Times::of(log, args)?;
-    let mut reader = reader(log, args, from)?;
-    let mut has_gaps = false;
-    let mut printer = Printer::new(args, log.layout());
-    let end = args.to.map_or(times.end, |to| to.min(times.end));
-    let is_done = |position| position >= end;
-    let mut patience = None;
-    while !is_done(reader.position()) {
-        let found = if patience.is_some() { reader.follow(patience) } else { reader.next() };
+    let mut printing = Printing::new(log, args, from, at_trimmed, is_elsewhere)?;
+    while !printing.is_done(printing.reader.position()) && printing.step()? {
+        printing.has_gaps |= say_gaps(&mut printing.reader);
+    }
+    printing.finish()
+}
+
+/// Printing the records of one log, on its way.
+struct Printing<'a> {
+    log: &'a Log,
+    args: &'a CatArgs,
+    at_trimmed: AtTrimmed,
+    is_elsewhere: &'a dyn Fn() -> bool,
+    times: Times,
+    end: Lsn,
+    reader: Reader,
+    printer: Printer,
+    /// How long the next record is waited for; `None` while records come.
+    patience: Option<Duration>,
+    has_gaps: bool,
+}
+
+impl<'a> Printing<'a> {
+    fn new(
+        log: &'a Log,
+        args: &'a CatArgs,
+        from: Lsn,
+        at_trimmed: AtTrimmed,
+        is_elsewhere: &'a dyn Fn() -> bool,
+    ) -> Result<Printing<'a>> {
+        let times = Times::of(log, args)?;
+        let end = args.to.map_or(times.end, |to| to.min(times.end));
+        let reader = reader(log, args, from)?;
+        let printer = Printer::new(args, log.layout());
+        let (patience, has_gaps) = (None, false);
+        Ok(Printing {
+            log,
+            args,
+            at_trimmed,
+            is_elsewhere,
+            times,
+            end,
+            reader,
+            printer,
+            patience,
+            has_gaps,
+        })
+    }
+
+    fn is_done(&self, position: Lsn) -> bool {
+        position >= self.end
+    }
+
+    /// Prints one record, or waits for it; returns whether there may be more.
+    fn step(&mut self) -> Result<bool> {
+        let found = match self.patience {
+            Some(_) => self.reader.follow(self.patience),
+            None => self.reader.next(),
+        };
         match found {
             // There may be nothing but pads between the last record and `to`.
-            Ok(Some(record)) if is_done(record.lsn) => break,
+            Ok(Some(record)) if record.lsn >= self.end => Ok(false),
             Ok(Some(record)) => {
-                if times.have(record) {
-                    printer.print(record)?;
+                if self.times.have(record) {
+                    self.printer.print(record)?;
                 }
-                patience = None;
+                self.patience = None;
+                Ok(true)
             }
-            Ok(None) => {
-                printer.output.flush()?;
-                let has_patience = patience.is_some();
-                patience = Some(if args.follow { LOOK_AT_OUTPUT } else { LOOK_TWICE });
-                let is_over = match args.follow {
-                    true => is_output_closed() || has_patience && is_elsewhere(),
-                    false => has_patience || reader.obstacle().is_none(),
-                };
-                if is_over {
-                    break;
-                }
-            }
-            Err(error) if at_trimmed == AtTrimmed::GoOn && error.kind() == ErrorKind::Trimmed => {
-                let position = reader.position();
-                has_gaps |= say_gaps(&mut reader);
-                reader = self::reader(log, args, Lsn::ZERO)?;
-                say_removed(position, reader.position());
-            }
-            Err(error) => {
-                // What is good before the damage is of use.
-                printer.output.flush()?;
-                say_gaps(&mut reader);
-                return Err(error.into());
-            }
+            Ok(None) => self.wait_longer(),
+            Err(error) if error.kind() == ErrorKind::Trimmed => self.go_on_behind_removed(error),
+            Err(error) => Err(self.fail(error)),
         }
-        has_gaps |= say_gaps(&mut reader);
     }
-    printer.output.flush()?;
-    if has_gaps | say_gaps(&mut reader) {
-        return Ok(Outcome::Damaged);
+
+    /// Nothing has come: returns whether it is worth waiting.
+    fn wait_longer(&mut self) -> Result<bool> {
+        self.printer.output.flush()?;
+        let had_patience = self.patience.is_some();
+        self.patience = Some(if self.args.follow { LOOK_AT_OUTPUT } else { LOOK_TWICE });
+        Ok(match self.args.follow {
+            true => !(is_output_closed() || had_patience && (self.is_elsewhere)()),
+            false => !had_patience && self.reader.obstacle().is_some(),
+        })
     }
-    if !args.follow && !is_done(reader.position()) && is_stuck(&reader) {
-        return Ok(Outcome::Incomplete);
+
+    fn go_on_behind_removed(&mut self, error: vellum::Error) -> Result<bool> {
+        if self.at_trimmed == AtTrimmed::Fail {
+            return Err(self.fail(error));
+        }
+        let position = self.reader.position();
+        self.has_gaps |= say_gaps(&mut self.reader);
+        self.reader = reader(self.log, self.args, Lsn::ZERO)?;
+        say_removed(position, self.reader.position());
+        Ok(true)
     }
-    Ok(Outcome::Good)
+
+    /// What is good before the damage is of use.
+    fn fail(&mut self, error: vellum::Error) -> anyhow::Error {
+        if let Err(failure) = self.printer.output.flush() {
+            return failure;
+        }
+        say_gaps(&mut self.reader);
+        error.into()
+    }
+
+    fn finish(mut self) -> Result<Outcome> {
+        self.printer.output.flush()?;
+        if self.has_gaps | say_gaps(&mut self.reader) {
+            return Ok(Outcome::Damaged);
+        }
+        let is_whole = self.args.follow || self.is_done(self.reader.position());
+        let is_complete = is_whole || !is_stuck(&self.reader);
+        Ok(if is_complete { Outcome::Good } else { Outcome::Incomplete })
+    }
 }
 
 /// Says what keeps the reader from records that may stand behind.
