@@ -151,7 +151,7 @@ fn end_of_text(
     let is_torn = (loss, access) == (Loss::Power, Access::Change);
     let mut newest_plain = None;
     let mut uncut: Vec<(Lsn, Lsn)> = Vec::new();
-    let mut listing = Listing::read(&core.dir)?;
+    let mut listing = Arc::new(Listing::read(&core.dir)?);
     for first in firsts {
         let compressed =
             listing.get(*first).map(|file| file.content_len(&core.dir)).transpose()?.flatten();
@@ -229,7 +229,7 @@ fn make_missing(core: &Core, first: Lsn) -> Result<()> {
 }
 
 /// The stretches without NULs of a text segment.
-pub(crate) fn text_runs(core: &Core, listing: &mut Listing, first: Lsn) -> Result<Vec<Range>> {
+pub(crate) fn text_runs(core: &Core, listing: &mut Arc<Listing>, first: Lsn) -> Result<Vec<Range>> {
     const STEP: usize = 1 << 20;
     let segment = open_file(core, listing, first)?;
     let len = segment.data_len()?.min(core.capacity());
