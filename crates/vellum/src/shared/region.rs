@@ -7,8 +7,6 @@
 //! region mapped for reading, only loads are allowed; those who store hold a participant's place,
 //! which only a writable region gives.
 
-use std::ptr::NonNull;
-
 use super::primitive::AtomicU64;
 use super::words::Words;
 use crate::format::control::{HEADER_LEN, ORIGIN_OFFSET};
@@ -33,48 +31,34 @@ pub(crate) struct Origin {
 
 /// Shared words and the memory they are in.
 pub(crate) struct Region {
-    /// In `memory`. Kept, because each append asks for it a dozen times.
-    words: NonNull<Words>,
     memory: Memory,
 }
 
 enum Memory {
     Mapped(Map),
-    /// From the allocator.
-    Heap,
+    Heap(Box<Words>),
 }
-
-impl Drop for Region {
-    fn drop(&mut self) {
-        if matches!(self.memory, Memory::Heap) {
-            // SAFETY: allocated by `on_heap` as a box is, and nobody else gives it back.
-            drop(unsafe { Box::from_raw(self.words.as_ptr()) });
-        }
-    }
-}
-
-// SAFETY: `words` points into memory that belongs to the region and moves with it, and is handed
-// out as a shared reference to atomics only.
-unsafe impl Send for Region {}
-// SAFETY: as above; atomics may be used from any thread.
-unsafe impl Sync for Region {}
 
 impl Region {
     /// The words in a mapped control file, which must be at least [`CONTROL_LEN`] long.
     pub(crate) fn new(map: Map) -> Region {
         assert!(map.len() >= CONTROL_LEN, "the control file is mapped whole");
-        // SAFETY: the mapping is longer than header and words.
-        let words = unsafe { map.as_ptr().add(HEADER_LEN).cast() };
-        Region { words, memory: Memory::Mapped(map) }
+        Region { memory: Memory::Mapped(map) }
     }
 
     /// Zeroed words that no file stands behind.
     pub(crate) fn on_heap() -> Region {
         let layout = std::alloc::Layout::new::<Words>();
-        // SAFETY: `Words` is not empty, and all zeros is a valid value of every atomic.
-        let words = unsafe { std::alloc::alloc_zeroed(layout).cast::<Words>() };
-        let Some(words) = NonNull::new(words) else { std::alloc::handle_alloc_error(layout) };
-        Region { words, memory: Memory::Heap }
+        // SAFETY: `Words` is not empty, all zeros is a valid value of every atomic, and the memory
+        // comes from the allocator and with the layout that the box gives it back with.
+        let words = unsafe {
+            let memory = std::alloc::alloc_zeroed(layout).cast::<Words>();
+            if memory.is_null() {
+                std::alloc::handle_alloc_error(layout);
+            }
+            Box::from_raw(memory)
+        };
+        Region { memory: Memory::Heap(words) }
     }
 
     /// Where the words are from; `None` where no file stands behind them.
@@ -83,7 +67,7 @@ impl Region {
         match &self.memory {
             // SAFETY: as in `words`: it lies in the page before them, at a multiple of 8.
             Memory::Mapped(map) => Some(unsafe { map.as_ptr().add(ORIGIN_OFFSET).cast().as_ref() }),
-            Memory::Heap => None,
+            Memory::Heap(_) => None,
         }
     }
 
@@ -97,14 +81,17 @@ impl Region {
                 // SAFETY: as in `origin`: it lies in the page before the words, at a multiple of 8.
                 Some(unsafe { map.as_ptr().add(IDENTITY_OFFSET).cast().as_ref() })
             }
-            Memory::Heap => None,
+            Memory::Heap(_) => None,
         }
     }
 
     #[inline]
     pub(crate) fn words(&self) -> &Words {
-        // SAFETY: both kinds of memory are aligned and long enough, live as long as `self`, and any
-        // bits are valid words.
-        unsafe { self.words.as_ref() }
+        match &self.memory {
+            // SAFETY: the mapping is page aligned, longer than header and words (checked by
+            // `new`), lives as long as `self`, and any bits are valid words.
+            Memory::Mapped(map) => unsafe { map.as_ptr().add(HEADER_LEN).cast().as_ref() },
+            Memory::Heap(words) => words,
+        }
     }
 }

@@ -59,28 +59,78 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(many, "2000 processes: there can be from 1 to 1000");
 }
 
-/// Goal: who reads one record does not pay for the number of files. Method: system calls of reads
-/// at random, in a traced process.
+/// Goal: who reads one line does not pay for the number of files. Method: system calls of reads at
+/// random, in a traced process.
 #[test]
-fn a_record_of_a_text_log_is_found_without_listing_the_directory_each_time() {
-    use vellum::{Layout, Lsn, Options};
-    const READS: u64 = 100;
-    let calls = |layout: Layout| {
-        let dir = tempfile::tempdir().unwrap();
-        let options = Options::new().layout(layout).segment_capacity_bytes(4096);
-        let log = options.create(true).open(dir.path().join("log")).unwrap();
-        let places: Vec<Lsn> = (0..60).map(|_| log.append(&[b'x'; 3000]).unwrap()).collect();
-        crate::trace::syscalls_per_record(LIMIT, &|stretch| {
-            log.read_at(places[0]).unwrap();
-            stretch.begin();
-            for read in 0..READS {
-                log.read_at(places[(read % 50) as usize]).unwrap();
-            }
-            stretch.end(READS);
-            Ok(())
-        })
-        .unwrap()
+fn a_line_is_found_by_as_few_calls_among_many_files_as_among_few() {
+    let (few, many) = (calls_per_read(4), calls_per_read(300));
+    assert!(many < few + 1.0, "{many} system calls among 300 files, {few} among 4");
+}
+
+/// System calls for a line of a text log, once each file has been looked for.
+fn calls_per_read(files: u64) -> f64 {
+    const READS: u64 = 200;
+    let dir = tempfile::tempdir().unwrap();
+    let options = vellum::Options::new().layout(vellum::Layout::Text).segment_capacity_bytes(4096);
+    let log = options.create(true).open(dir.path().join("log")).unwrap();
+    let line = [&[b'x'; 2999], &b"\n"[..]].concat();
+    let places: Vec<vellum::Lsn> = (0..files).map(|_| log.append(&line).unwrap()).collect();
+    // Before the first line no newline is looked for, and the newest file is known.
+    let closed = &places[1..places.len() - 1];
+    let read = |at: u64| assert_eq!(log.read_at(closed[at as usize]).unwrap().payload, line);
+    let work = |stretch: &crate::trace::Stretch| {
+        read(0);
+        stretch.begin();
+        (0..READS).for_each(|at| read(at % closed.len() as u64));
+        stretch.end(READS);
+        Ok(())
     };
-    let (framed, text) = (calls(Layout::Framed), calls(Layout::Text));
-    assert!(text <= framed + 2.0, "{text} system calls for a line, {framed} for a frame");
+    crate::trace::syscalls_per_record(LIMIT, &work).unwrap()
+}
+
+/// Goal: recovery does not list the directory for each file. Method: as above.
+#[test]
+fn a_text_log_is_recovered_by_a_few_calls_for_each_file() {
+    const FILES: u64 = 200;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("log");
+    let options = vellum::Options::new().layout(vellum::Layout::Text).segment_capacity_bytes(4096);
+    let log = options.clone().create(true).open(&path).unwrap();
+    let line = [&[b'x'; 2999], &b"\n"[..]].concat();
+    for _ in 0..FILES {
+        log.append(&line).unwrap();
+    }
+    drop(log);
+    std::fs::remove_file(path.join("control")).unwrap();
+    let calls = crate::trace::syscalls_per_record(LIMIT, &|stretch| {
+        stretch.begin();
+        let log = options.clone().create(false).open(&path).unwrap();
+        stretch.end(FILES);
+        assert!(log.recovery().is_some());
+        Ok(())
+    });
+    let calls = calls.unwrap();
+    assert!(calls < 25.0, "{calls} system calls for each file");
+}
+
+/// Goal: who joins a log does not pay for the number of its segments. Method: as above.
+#[test]
+fn a_log_of_many_segments_is_joined_by_as_few_calls_as_one_of_few() {
+    let calls = |segments: u64| {
+        let dir = tempfile::tempdir().unwrap();
+        let options = vellum::Options::new().segment_capacity_bytes(4096);
+        let log = options.clone().create(true).open(dir.path().join("log")).unwrap();
+        for _ in 0..segments {
+            log.append(&[b'x'; 3000]).unwrap();
+        }
+        let work = |stretch: &crate::trace::Stretch| {
+            stretch.begin();
+            let joined = options.clone().create(false).open(dir.path().join("log"));
+            stretch.end(1);
+            joined.map(drop).map_err(|error| crate::ways::vellum_log::failed(&error))
+        };
+        crate::trace::syscalls_per_record(LIMIT, &work).unwrap()
+    };
+    let (few, many) = (calls(4), calls(300));
+    assert!(many <= few, "{many} system calls with 300 segments, {few} with 4");
 }
