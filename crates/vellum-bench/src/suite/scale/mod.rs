@@ -71,8 +71,8 @@ impl Config {
     pub fn quick(directory: impl Into<PathBuf>) -> Config {
         let mut config = Config::new(directory);
         config.scope.rounds = 1;
-        (config.logs, config.processes) = (vec![1, 50], vec![1, 20]);
-        (config.segments, config.records) = (vec![1, 200], 40_000);
+        (config.logs, config.processes) = (vec![1, 20], vec![1, 10]);
+        (config.segments, config.records) = (vec![1, 100], 40_000);
         config
     }
 
