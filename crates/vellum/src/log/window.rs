@@ -143,19 +143,21 @@ pub(crate) fn open_file(
     first: Lsn,
 ) -> Result<ReadSegment> {
     let newest = core.words().files.names.newest().map(|newest| newest.first);
-    if core.geometry.layout == Layout::Text && newest != Some(first) {
-        if listing.get(first).is_none() {
-            *listing = Arc::new(Listing::read(&core.dir)?);
-            newest.iter().for_each(|newest| core.last_listing.keep(listing, *newest));
-        }
-        if let Some(file) = listing.get(first)
-            && let Ok(segment) =
-                ReadSegment::open(&core.dir, file.path.clone(), &core.geometry, first)
-        {
-            return Ok(segment);
-        }
-        // It has been removed, or compressed, since it was listed.
-        *listing = Arc::default();
+    if core.geometry.layout == Layout::Framed || newest == Some(first) {
+        return core.open_to_read(first);
     }
-    core.open_to_read(first)
+    if let Some(segment) = open_listed(core, listing, first) {
+        return Ok(segment);
+    }
+    // It was not there when the directory was listed, or was removed or compressed since.
+    *listing = Arc::new(Listing::read(&core.dir)?);
+    if let Some(newest) = newest {
+        core.last_listing.keep(listing, newest);
+    }
+    open_listed(core, listing, first).map_or_else(|| core.open_to_read(first), Ok)
+}
+
+fn open_listed(core: &Core, listing: &Listing, first: Lsn) -> Option<ReadSegment> {
+    let path = listing.get(first)?.path.clone();
+    ReadSegment::open(&core.dir, path, &core.geometry, first).ok()
 }

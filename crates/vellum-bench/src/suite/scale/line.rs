@@ -76,7 +76,8 @@ pub(super) fn contest(arena: &mut Arena<'_>) -> Result<Vec<Case>> {
             .case(super::ScaleTable::Line.title())
             .key("way", entrant.way.name())
             .key("cores", entrant.way.cores())
-            .metric("time", "ns", Better::Lower, entrant.samples().to_vec());
+            // They are not there to beat each other.
+            .metric("time", "ns", Better::Neither, entrant.samples().to_vec());
         entrant.case(case)
     };
     Ok(entrants.iter().map(case).collect())
