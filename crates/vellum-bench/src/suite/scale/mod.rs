@@ -8,11 +8,12 @@
 //! The table `line` has what a cache line costs that two cores want, for the model in
 //! `docs/benchmarks.md`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::{Arena, Entrant, Plan, Scope, Suite, check_unique};
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::report::{Better, Case};
 use crate::stats::ratios;
 use crate::ways::WayName;
@@ -160,9 +161,8 @@ fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
 
 /// Makes the directory number `index` in `dir`.
 fn subdirectory(dir: &Path, index: u32) -> Result<PathBuf> {
-    use crate::error::Context;
     let path = dir.join(index.to_string());
-    std::fs::create_dir(&path).context(|| format!("make {}", path.display()))?;
+    fs::create_dir(&path).context(|| format!("make {}", path.display()))?;
     Ok(path)
 }
 

@@ -8,6 +8,7 @@
 //! the control file is lost │ open │ trim half
 //! ```
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Signal, getpid, kill_process};
@@ -89,7 +90,7 @@ impl Life {
         let (log, after_kill) = timed(|| self.open())?;
         drop(log);
         let control = self.dir.join("control");
-        std::fs::remove_file(&control).context(|| format!("remove {}", control.display()))?;
+        fs::remove_file(&control).context(|| format!("remove {}", control.display()))?;
         let (log, recover) = timed(|| self.open())?;
         let bytes = count_bytes(&log)?;
         self.verify(&log, bytes)?;

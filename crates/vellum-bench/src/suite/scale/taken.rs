@@ -1,6 +1,7 @@
 //! What a process has of what is limited: memory, descriptors, mappings.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::error::{Context, Result};
@@ -58,7 +59,6 @@ fn kib(text: &str, name: &str) -> f64 {
 
 /// Kibibytes that the files below `dir` take of the disk.
 pub(super) fn disk_kib(dir: &Path) -> Result<f64> {
-    use std::os::unix::fs::MetadataExt;
     let mut kib = 0.0;
     for entry in fs::read_dir(dir).context(|| format!("list {}", dir.display()))? {
         let entry = entry.context(|| format!("list {}", dir.display()))?;
