@@ -26,7 +26,7 @@
 //! | `footprint` | the files that a log leaves: extents, cold reading |
 //! | `scratch`, `place` | filesystems made for a run; where a suite is run |
 //! | `report` | the result as data, JSON and table |
-//! | `suite` | what is compared: [`append`], [`commit`], [`sync`], [`write`](mod@write), [`image`], [`latency`](mod@latency), [`read`](mod@read), [`saturate`], [`loggers`] |
+//! | `suite` | what is compared: [`append`], [`commit`], [`sync`], [`write`](mod@write), [`image`], [`latency`](mod@latency), [`read`](mod@read), [`saturate`], [`scale`], [`loggers`] |
 //! | `compare` | two runs against each other |
 //! | `advise` | from a short run to a recommendation |
 //!
@@ -80,5 +80,5 @@ pub use scratch::{ScratchKind, give_back};
 pub use setting::Setting;
 pub use stats::Spread;
 pub use suite::{Plan, Suite, suites};
-pub use suite::{append, commit, image, latency, loggers, read, saturate, sync, write};
+pub use suite::{append, commit, image, latency, loggers, read, saturate, scale, sync, write};
 pub use ways::WayName;

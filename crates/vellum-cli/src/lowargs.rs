@@ -24,8 +24,8 @@ use vellum::{Fill, Layout, Lsn, Preallocate};
 pub(crate) use advise::AdviseArgs;
 pub(crate) use bench::{
     BenchAllArgs, BenchAppendArgs, BenchArgs, BenchCommitArgs, BenchCompareArgs, BenchImageArgs,
-    BenchLatencyArgs, BenchOutputArgs, BenchPlaceArgs, BenchReadArgs, BenchReportArgs, BenchSuite,
-    BenchSyncArgs, BenchWriteArgs, CheckWith,
+    BenchLatencyArgs, BenchOutputArgs, BenchPlaceArgs, BenchReadArgs, BenchReportArgs,
+    BenchScaleArgs, BenchSuite, BenchSyncArgs, BenchWriteArgs, CheckWith,
 };
 pub(crate) use internal::{DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs};
 pub(crate) use policy::{PolicyArgs, TailArgs};

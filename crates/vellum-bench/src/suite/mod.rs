@@ -18,6 +18,7 @@ pub mod latency;
 pub mod loggers;
 pub mod read;
 pub mod saturate;
+pub mod scale;
 pub mod sync;
 pub mod write;
 
@@ -70,7 +71,7 @@ pub trait Suite {
 
 /// The suites of `vellum bench all`, in the order in which they run, with their usual or their
 /// quick settings.
-pub fn suites(directory: &Path, is_quick: bool) -> [Box<dyn Suite>; 8] {
+pub fn suites(directory: &Path, is_quick: bool) -> [Box<dyn Suite>; 9] {
     if is_quick {
         return [
             Box::new(append::Config::quick(directory)),
@@ -81,6 +82,7 @@ pub fn suites(directory: &Path, is_quick: bool) -> [Box<dyn Suite>; 8] {
             Box::new(latency::Config::quick(directory)),
             Box::new(read::Config::quick(directory)),
             Box::new(saturate::Config::quick(directory)),
+            Box::new(scale::Config::quick(directory)),
         ];
     }
     [
@@ -92,6 +94,7 @@ pub fn suites(directory: &Path, is_quick: bool) -> [Box<dyn Suite>; 8] {
         Box::new(latency::Config::new(directory)),
         Box::new(read::Config::new(directory)),
         Box::new(saturate::Config::new(directory)),
+        Box::new(scale::Config::new(directory)),
     ]
 }
 

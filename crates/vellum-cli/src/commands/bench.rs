@@ -10,6 +10,7 @@ mod outputs;
 pub(super) mod read;
 pub(super) mod report;
 mod saturate;
+pub(super) mod scale;
 pub(super) mod sync;
 pub(super) mod write;
 

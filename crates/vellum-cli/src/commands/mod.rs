@@ -50,6 +50,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
             BenchSuite::Image(args) => bench::image::run(&args),
             BenchSuite::Latency(args) => bench::latency::run(&args),
             BenchSuite::Read(args) => bench::read::run(&args),
+            BenchSuite::Scale(args) => bench::scale::run(&args),
             BenchSuite::Sync(args) => bench::sync::run(&args),
             BenchSuite::Write(args) => bench::write::run(&args),
             BenchSuite::Compare(args) => bench::compare::run(&args),

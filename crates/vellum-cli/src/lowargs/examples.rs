@@ -167,6 +167,13 @@ Examples:
   vellum bench read --bytes 128 --ways framed,text,lines,bytes --rounds 9
   vellum bench read --total 1G --ways framed-recover --html read.html";
 
+pub(super) const BENCH_SCALE: &str = "\
+Examples:
+  vellum bench scale --quick
+  vellum bench scale --tables logs,processes --json scale.json
+  vellum bench scale --tables segments --segments 1,1000,10000 --ways vellum-text
+  vellum bench scale --tables line --rounds 5";
+
 pub(super) const BENCH_SYNC: &str = "\
 Examples:
   vellum bench sync --dir /mnt/data --json result.json

@@ -25,6 +25,7 @@ const COMMANDS: &[&[&str]] = &[
     &["bench", "image"],
     &["bench", "latency"],
     &["bench", "read"],
+    &["bench", "scale"],
     &["bench", "sync"],
     &["bench", "write"],
     &["bench", "report"],

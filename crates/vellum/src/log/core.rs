@@ -14,6 +14,7 @@ use crate::log::attachment::Attachment;
 use crate::log::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::trigger::Trigger;
 use crate::log::watch::Watch;
+use crate::segment::listing::LastListing;
 use crate::segment::pieces::Pieces;
 use crate::segment::prepare::Preparer;
 use crate::segment::rights::Rights;
@@ -67,6 +68,8 @@ pub(crate) struct Core {
     pub(crate) options: Box<Options>,
     /// By what it notices that the log was removed.
     pub(crate) watch: Watch,
+    /// Where this process has found the closed files of a text log.
+    pub(crate) last_listing: LastListing,
     /// The attachment goes before the words it points into.
     pub(crate) writer: Option<PerProcess<Attachment>>,
     /// What leaving the log takes: for the last handle of this process.
@@ -207,6 +210,7 @@ pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
         trigger: Trigger::default(),
         options: Box::default(),
         watch: Watch::default(),
+        last_listing: LastListing::default(),
         writer: None,
         leave: |_, _| Ok(()),
         region: Region::on_heap(),

@@ -39,6 +39,7 @@ use crate::options::limits::{
 };
 use crate::options::policy::PolicyUpdate;
 use crate::segment::list;
+use crate::segment::listing::LastListing;
 use crate::segment::pieces::Pieces;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
@@ -370,6 +371,7 @@ fn core(
         geometry,
         options: Box::new(options.clone()),
         watch: Watch::default(),
+        last_listing: LastListing::default(),
         writer: None,
         leave: |core, attachment| Writer { core, attachment }.detach(),
         region,

@@ -61,7 +61,7 @@ pub fn repair(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<RepairRepo
     let log = Options { application_tag: identity::tag(from), ..options }.open(to)?;
     let source = Arc::new(bare_core(from, &geometry));
     let mut expected = firsts[0];
-    let (report, listing) = (RepairReport::default(), Listing::default());
+    let (report, listing) = (RepairReport::default(), Arc::default());
     let mut saved = Saver { source, log, report, firsts: firsts.clone(), listing };
     for first in firsts {
         if first > expected {
@@ -85,7 +85,7 @@ struct Saver {
     report: RepairReport,
     /// First positions of the segments, oldest first.
     firsts: Vec<Lsn>,
-    listing: Listing,
+    listing: Arc<Listing>,
 }
 
 impl Saver {

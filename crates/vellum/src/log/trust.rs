@@ -156,7 +156,7 @@ fn is_frame(files: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Result<bool> {
 
 /// Whether the text segment at `first` holds anything but NULs from `from` on.
 fn has_text(core: &Core, first: Lsn, from: Lsn) -> Result<bool> {
-    let segment = open_file(core, &mut Listing::default(), first)?;
+    let segment = open_file(core, &mut Arc::default(), first)?;
     let mut bytes = vec![0; STEP];
     let mut at = from;
     loop {
@@ -206,7 +206,7 @@ fn closing_check(core: &Core, tail: Lsn) -> Result<Option<u64>> {
     if tail <= core.begin() {
         return Ok(Some(0));
     }
-    let count = match open_file(core, &mut Listing::default(), first) {
+    let count = match open_file(core, &mut Arc::default(), first) {
         Ok(segment) => segment.read(from, &mut bytes)?,
         Err(error) if error.kind() == ErrorKind::Corrupt => 0,
         Err(error) => return Err(error),
@@ -281,7 +281,7 @@ fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) 
 /// sector, or as a file that is too short.
 fn is_text(core: &Core, base: Lsn, tail: Lsn, reserved: &[Range]) -> Result<bool> {
     let first = core.segment_of(Lsn::new(tail.get() - 1));
-    let segment = open_file(core, &mut Listing::default(), first)?;
+    let segment = open_file(core, &mut Arc::default(), first)?;
     let mut bytes = vec![0; STEP];
     let mut at = base.max(first);
     while at < tail {

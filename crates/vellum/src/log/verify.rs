@@ -11,7 +11,6 @@ use crate::log::read::Reader;
 use crate::log::sight::Sight;
 use crate::log::window::{Window, open_file};
 use crate::segment::file::ReadSegment;
-use crate::segment::listing::Listing;
 use crate::shared::primitive::Ordering;
 use crate::{ErrorKind, Layout, Lsn, Result};
 
@@ -74,7 +73,7 @@ pub(crate) fn verify(core: &Arc<Core>) -> Result<VerifyReport> {
 
 /// Every segment between begin and end is there, and is what its name says.
 fn check_segments(core: &Core, report: &mut VerifyReport) -> Result<()> {
-    let mut listing = Listing::default();
+    let mut listing = Arc::default();
     let mut first = core.segment_of(report.begin);
     while first < report.end {
         match open_file(core, &mut listing, first) {

@@ -19,7 +19,7 @@ const ONE_RECORD_BYTES: u64 = 4 << 10;
 pub(crate) struct Window {
     core: Arc<Core>,
     /// The files of a text log as they were listed last: reading all of them takes one listing.
-    listing: Listing,
+    listing: Arc<Listing>,
     segment: Option<ReadSegment>,
     start: Lsn,
     bytes: Vec<u8>,
@@ -39,7 +39,7 @@ impl Window {
     }
 
     fn reading(core: Arc<Core>, ahead: u64) -> Window {
-        let (listing, bytes) = (Listing::default(), Vec::new());
+        let (listing, bytes) = (core.last_listing.get(), Vec::new());
         Window { core, listing, segment: None, start: Lsn::ZERO, bytes, filled: 0, ahead }
     }
 
@@ -120,7 +120,7 @@ impl Window {
 /// The segment at `first`, or its stage; the one opened last is kept open.
 fn open<'a>(
     core: &Core,
-    listing: &mut Listing,
+    listing: &mut Arc<Listing>,
     kept: &'a mut Option<ReadSegment>,
     first: Lsn,
     is_staged: bool,
@@ -137,20 +137,27 @@ fn open<'a>(
 }
 
 /// Opens the file of the segment at `first`, by the listing if it knows it.
-pub(crate) fn open_file(core: &Core, listing: &mut Listing, first: Lsn) -> Result<ReadSegment> {
-    let is_newest = || core.newest_path().is_some_and(|(newest, _)| newest == first);
-    if core.geometry.layout == Layout::Text && !is_newest() {
-        if listing.get(first).is_none() {
-            *listing = Listing::read(&core.dir)?;
-        }
-        if let Some(file) = listing.get(first)
-            && let Ok(segment) =
-                ReadSegment::open(&core.dir, file.path.clone(), &core.geometry, first)
-        {
-            return Ok(segment);
-        }
-        // It has been removed, or compressed, since it was listed.
-        *listing = Listing::default();
+pub(crate) fn open_file(
+    core: &Core,
+    listing: &mut Arc<Listing>,
+    first: Lsn,
+) -> Result<ReadSegment> {
+    let newest = core.words().files.names.newest().map(|newest| newest.first);
+    if core.geometry.layout == Layout::Framed || newest == Some(first) {
+        return core.open_to_read(first);
     }
-    core.open_to_read(first)
+    if let Some(segment) = open_listed(core, listing, first) {
+        return Ok(segment);
+    }
+    // It was not there when the directory was listed, or was removed or compressed since.
+    *listing = Arc::new(Listing::read(&core.dir)?);
+    if let Some(newest) = newest {
+        core.last_listing.keep(listing, newest);
+    }
+    open_listed(core, listing, first).map_or_else(|| core.open_to_read(first), Ok)
+}
+
+fn open_listed(core: &Core, listing: &Listing, first: Lsn) -> Option<ReadSegment> {
+    let path = listing.get(first)?.path.clone();
+    ReadSegment::open(&core.dir, path, &core.geometry, first).ok()
 }

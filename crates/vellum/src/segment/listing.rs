@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -36,6 +37,28 @@ pub(crate) struct SegmentFile {
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) files: Vec<SegmentFile>,
+}
+
+/// The closed files of a text log as somebody of this process listed them last: who reads single
+/// records has no listing of its own, and the directory may have thousands of names.
+///
+/// A hint: who does not find a file there, or under the name that it tells, lists the directory.
+#[derive(Debug, Default)]
+pub(crate) struct LastListing(Mutex<Arc<Listing>>);
+
+impl LastListing {
+    /// Empty where another thread is at it, perhaps one of the process that forked this one.
+    pub(crate) fn get(&self) -> Arc<Listing> {
+        self.0.try_lock().map(|last| Arc::clone(&last)).unwrap_or_default()
+    }
+
+    /// Keeps the files before `newest`. Those behind it may yet be made anew, under other names.
+    pub(crate) fn keep(&self, listing: &Listing, newest: Lsn) {
+        let files = listing.files.iter().take_while(|file| file.first < newest).cloned();
+        if let Ok(mut last) = self.0.try_lock() {
+            *last = Arc::new(Listing { files: files.collect() });
+        }
+    }
 }
 
 impl Listing {

@@ -18,6 +18,7 @@ fn seconds(suite: &dyn Suite, is_quick: bool) -> u64 {
         "image" => (30, 600),
         "latency" => (25, 1200),
         "read" => (15, 120),
+        "scale" => (10, 240),
         _ => (30, 360),
     };
     if is_quick { quick } else { full }

@@ -8,6 +8,7 @@ mod image;
 mod latency;
 mod read;
 mod report;
+mod scale;
 mod sync;
 mod write;
 
@@ -24,6 +25,7 @@ pub(crate) use image::{BenchImageArgs, CheckWith};
 pub(crate) use latency::BenchLatencyArgs;
 pub(crate) use read::BenchReadArgs;
 pub(crate) use report::BenchReportArgs;
+pub(crate) use scale::BenchScaleArgs;
 pub(crate) use sync::BenchSyncArgs;
 pub(crate) use write::BenchWriteArgs;
 
@@ -46,6 +48,7 @@ pub(crate) enum BenchSuite {
     Image(BenchImageArgs),
     Latency(BenchLatencyArgs),
     Read(BenchReadArgs),
+    Scale(BenchScaleArgs),
     Sync(BenchSyncArgs),
     Write(BenchWriteArgs),
     Compare(BenchCompareArgs),

@@ -18,6 +18,7 @@ use crate::log::positions::{Access, Found, Loss, Positions};
 use crate::log::segments::check_contiguous;
 use crate::log::window::open_file;
 use crate::log::wipe;
+use crate::segment::file::Segment;
 use crate::segment::list;
 use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;
@@ -151,7 +152,7 @@ fn end_of_text(
     let is_torn = (loss, access) == (Loss::Power, Access::Change);
     let mut newest_plain = None;
     let mut uncut: Vec<(Lsn, Lsn)> = Vec::new();
-    let mut listing = Listing::read(&core.dir)?;
+    let mut listing = Arc::new(Listing::read(&core.dir)?);
     for first in firsts {
         let compressed =
             listing.get(*first).map(|file| file.content_len(&core.dir)).transpose()?.flatten();
@@ -173,8 +174,12 @@ fn end_of_text(
             if access == Access::Change {
                 for (first, end) in uncut.drain(..) {
                     let end = if end == first { mark_empty(core, first, mended)? } else { end };
-                    let end = if is_torn { end_line(core, first, end, mended)? } else { end };
-                    pad::cut_off(&core.open_unmapped(first)?, end)?;
+                    let listing = &mut listing;
+                    let end = match is_torn {
+                        true => end_line(core, listing, first, end, mended)?,
+                        false => end,
+                    };
+                    pad::cut_off(&open_listed(core, listing, first)?, end)?;
                 }
             }
             (tail, newest_plain) = (text_end, Some(*first));
@@ -184,8 +189,17 @@ fn end_of_text(
         }
     }
     match newest_plain.filter(|_| is_torn) {
-        Some(first) => end_line(core, first, tail, mended),
+        Some(first) => end_line(core, &mut listing, first, tail, mended),
         None => Ok(tail),
+    }
+}
+
+/// Opens a file to be written to where it was listed: listing the directory for each of thousands
+/// of files takes minutes.
+fn open_listed(core: &Core, listing: &Listing, first: Lsn) -> Result<Segment> {
+    match listing.get(first) {
+        Some(file) => Segment::open_unmapped(&core.dir, file.path.clone(), &core.geometry, first),
+        None => core.open_unmapped(first),
     }
 }
 
@@ -200,10 +214,16 @@ fn mark_empty(core: &Core, first: Lsn, mended: &mut Mended) -> Result<Lsn> {
 
 /// Ends the line before `end`, in the segment at `first`, if a power cut has torn it; returns where
 /// it ends now. One that fills its segment ends in the next.
-fn end_line(core: &Core, first: Lsn, end: Lsn, mended: &mut Mended) -> Result<Lsn> {
+fn end_line(
+    core: &Core,
+    listing: &mut Arc<Listing>,
+    first: Lsn,
+    end: Lsn,
+    mended: &mut Mended,
+) -> Result<Lsn> {
     let mut last = *b"\n";
     if end > first {
-        core.open_to_read(first)?.read(Lsn::new(end.get() - 1), &mut last)?;
+        open_file(core, listing, first)?.read(Lsn::new(end.get() - 1), &mut last)?;
     }
     if last == *b"\n" {
         return Ok(end);
@@ -229,7 +249,7 @@ fn make_missing(core: &Core, first: Lsn) -> Result<()> {
 }
 
 /// The stretches without NULs of a text segment.
-pub(crate) fn text_runs(core: &Core, listing: &mut Listing, first: Lsn) -> Result<Vec<Range>> {
+pub(crate) fn text_runs(core: &Core, listing: &mut Arc<Listing>, first: Lsn) -> Result<Vec<Range>> {
     const STEP: usize = 1 << 20;
     let segment = open_file(core, listing, first)?;
     let len = segment.data_len()?.min(core.capacity());
