@@ -66,7 +66,8 @@ pub(crate) fn beats(ours: &[f64], theirs: &[f64]) -> bool {
 
 /// What the rule says of a way against another, in words; `None` without rounds of both.
 pub(crate) fn verdict(ours: &[f64], theirs: &[f64]) -> Option<&'static str> {
-    let sides = [(ours, theirs, "faster", "likely faster"), (theirs, ours, "slower", "likely slower")];
+    let sides =
+        [(ours, theirs, "faster", "likely faster"), (theirs, ours, "slower", "likely slower")];
     let of_side = |(one, other, sure, likely)| match () {
         () if beats(one, other) => Some(sure),
         () if leads(one, other) => Some(likely),

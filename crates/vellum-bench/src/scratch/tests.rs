@@ -32,13 +32,15 @@ fn each_kind_is_there_takes_what_was_promised_and_is_given_back() {
     let dir = home.path().join("room");
     let bytes = 48 << 20;
     let missing = ScratchKind::check(&[ScratchKind::Ext4]);
-    let room = match missing.and_then(|()| Room::new(&dir, Room::bytes_for(bytes, &Making::default()))) {
-        Ok(room) => room,
-        Err(error) => return vellum_skip::skip(error),
-    };
+    let room =
+        match missing.and_then(|()| Room::new(&dir, Room::bytes_for(bytes, &Making::default()))) {
+            Ok(room) => room,
+            Err(error) => return vellum_skip::skip(error),
+        };
     let empty = free(&dir);
     for kind in ScratchKind::ALL {
-        let made = ScratchKind::check(&[kind]).and_then(|()| room.furnish(kind, bytes, &Making::default()));
+        let made = ScratchKind::check(&[kind])
+            .and_then(|()| room.furnish(kind, bytes, &Making::default()));
         match made {
             Ok(scratch) => {
                 let mount = filesystem_of(scratch.dir()).unwrap();

@@ -147,8 +147,12 @@ fn warnings(documents: &[Report]) -> Vec<String> {
             ));
         }
         for warning in &document.warnings {
-            if !warnings.contains(warning) {
-                warnings.push(warning.clone());
+            // Of one suite that is clear.
+            let whose =
+                if documents.len() > 1 { format!("{}: ", document.suite) } else { String::new() };
+            let warning = format!("{whose}{warning}");
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
             }
         }
     }

@@ -153,9 +153,12 @@ fn with_latencies(case: Case, samples: &[Sample]) -> Case {
     let of = |nanos: &[u64]| Latency::of(&mut nanos.to_vec());
     let rounds: Vec<Latency> = samples.iter().filter_map(|sample| of(&sample.nanos)).collect();
     let each = |part: fn(&Latency) -> f64| rounds.iter().map(part).collect();
-    let case = case
-        .metric("latency p50", "us", lower, each(|latency| latency.p50))
-        .metric("latency p99", "us", lower, each(|latency| latency.p99));
+    let case = case.metric("latency p50", "us", lower, each(|latency| latency.p50)).metric(
+        "latency p99",
+        "us",
+        lower,
+        each(|latency| latency.p99),
+    );
     let nanos: Vec<u64> = samples.iter().flat_map(|sample| sample.nanos.iter().copied()).collect();
     let Some(all) = of(&nanos) else { return case };
     case.metric("latency p99.9", "us", lower, each(|latency| latency.p999))

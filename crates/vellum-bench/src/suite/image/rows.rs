@@ -63,10 +63,7 @@ fn with_metrics(
 }
 
 /// A figure of each round, or of none if it is not known of all.
-fn known(
-    entrant: &Entrant<Way, Figures>,
-    figure: impl Fn(&Figures) -> Option<f64>,
-) -> Vec<f64> {
+fn known(entrant: &Entrant<Way, Figures>, figure: impl Fn(&Figures) -> Option<f64>) -> Vec<f64> {
     entrant.samples().iter().map(figure).collect::<Option<_>>().unwrap_or_default()
 }
 
