@@ -10,7 +10,7 @@
 //! is written in the same way shows how much that is.
 //!
 //! **Why not FUSE or `qemu-io`:** QEMU's FUSE exports serve one request after the other, and
-//! `qemu-io` reads its commands from a terminal, so neither shows 32 writes at a time.
+//! `qemu-io` fills a block with one byte repeated, which can't be verified.
 
 use std::fs::{self, File};
 use std::os::linux::net::SocketAddrExt;
