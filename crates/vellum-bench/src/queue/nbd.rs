@@ -1,5 +1,5 @@
-//! Writes to a server of network block devices (NBD) over Unix sockets: QEMU's own way to let another
-//! program at an image.
+//! Writes to a server of network block devices (NBD) over Unix sockets: QEMU's own way to let
+//! another program at an image.
 //!
 //! ```text
 //! greeting   "NBDMAGIC" "IHAVEOPT" flags  →  our flags, "IHAVEOPT", export "", no zeros behind it

@@ -56,16 +56,19 @@ fn non_empty(class: &str) -> Option<&str> {
 
 fn line(group: &Group<'_>, row: &Case, keys: &[&str], figures: &[Figure<'_>]) -> Markup {
     let class = if row.failed.is_some() { "failed" } else { "skipped" };
+    let has_finding = group.finding().is_some();
     html! {
         @match row.reason() {
             Some(reason) => tr class=(class) {
                 (key_cells(group, row, keys))
-                td .reason colspan=(figures.len() + 1 + usize::from(group.finding().is_some())) { strong { (row.verdict()) } " " (reason) }
+                td .reason colspan=(figures.len() + 1 + usize::from(has_finding)) {
+                    strong { (row.verdict()) } " " (reason)
+                }
             },
             None => tr class=[row.is_own().then_some("own")] {
                 (key_cells(group, row, keys))
                 @for figure in figures { (cell(row, figure)) }
-                @if group.finding().is_some() {
+                @if has_finding {
                     td data-sort=(finding_of(row)) { (finding_of(row)) }
                 }
                 td data-sort=(row.verdict()) { (row.verdict()) }

@@ -136,8 +136,8 @@ impl Server<'_> {
         }
     }
 
-    /// The server, and connections to it. They are made before it starts: it is handed a socket that
-    /// listens already, so nobody has to wait for it.
+    /// The server, and connections to it. They are made before it starts: it is handed a socket
+    /// that listens already, so nobody has to wait for it.
     fn start(&self, said: &Path) -> Result<(Child, Vec<UnixStream>)> {
         let address = address().context(|| "name a socket")?;
         let listener = UnixListener::bind_addr(&address).context(|| "listen on a socket")?;

@@ -24,8 +24,8 @@ use crate::lowargs::{examples, values};
 #[command(after_help = examples::BENCH_IMAGE)]
 pub(crate) struct BenchImageArgs {
     /// How the image was allocated: off, off-without-zero-range, metadata, falloc, full,
-    /// extsize-64k, extsize-1m [default: all of these], and by QEMU (package qemu-utils): qcow2-off,
-    /// qcow2-metadata, qcow2-falloc, qcow2-full, qemu-raw
+    /// extsize-64k, extsize-1m [default: all of these], and by QEMU (package qemu-utils):
+    /// qcow2-off, qcow2-metadata, qcow2-falloc, qcow2-full, qemu-raw
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) states: Vec<ImageState>,
     /// Who carries the writes to the kernel: aio, io_uring, threads [default: all; io_uring with
