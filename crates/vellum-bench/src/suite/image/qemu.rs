@@ -69,7 +69,8 @@ pub(super) fn make(state: ImageState, path: &Path, bytes: u64) -> Result<()> {
     if let Some(preallocation) = state.preallocation() {
         command.args(["-o", &format!("preallocation={preallocation}")]);
     }
-    finish(command.arg(path).arg(bytes.to_string()))?;
+    let dir = path.parent().unwrap_or(path);
+    finish(command.arg(path.file_name().unwrap_or_default()).arg(bytes.to_string()), dir)?;
     // A filesystem without direct writes is told from a server that fails.
     open_direct(path).map(drop)
 }
@@ -90,7 +91,7 @@ pub(super) fn run(
     server.serve(|queue| verify(queue, &generations, load.run))?;
     if format_of(state) == "qcow2" {
         let mut check = Command::new(PROGRAMS[0]);
-        finish(check.args(["check", "-q", "-f", "qcow2", "image"]).current_dir(dir))?;
+        finish(check.args(["check", "-q", "-f", "qcow2", "image"]), dir)?;
     }
     Ok(meter.figures())
 }
@@ -128,11 +129,7 @@ impl Server<'_> {
         let status = child.reap()?.exit_status();
         match (status, result) {
             (Some(0), result) => result,
-            (Some(NOT_STARTED), _) => Err(Error::failed("qemu-nbd can't be started")),
-            (status, _) => {
-                let said = fs::read_to_string(&said).unwrap_or_default().trim().replace('\n', "; ");
-                Err(Error::failed(format!("qemu-nbd failed ({status:?}): {said}")))
-            }
+            (status, _) => Err(failed(PROGRAMS[1], status, &said)),
         }
     }
 
@@ -141,11 +138,7 @@ impl Server<'_> {
     fn start(&self, said: &Path) -> Result<(Child, Vec<UnixStream>)> {
         let address = address().context(|| "name a socket")?;
         let listener = UnixListener::bind_addr(&address).context(|| "listen on a socket")?;
-        // Not spawned but become: so the kernel kills it when its parent dies.
-        let child = fork_child(|| {
-            let _error = self.become_server(&listener, said);
-            NOT_STARTED
-        });
+        let child = becoming(|| self.become_server(&listener, said));
         let child = child.context(|| "start qemu-nbd")?;
         let connect = |_| UnixStream::connect_addr(&address).context(|| "connect to qemu-nbd");
         let streams = (0..connections(self.depth)).map(connect).collect::<Result<_>>()?;
@@ -193,14 +186,33 @@ fn address() -> std::io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("vellum-bench-{}-{number}", std::process::id()))
 }
 
-/// Runs a program to its end; an error says what it complained of.
-fn finish(command: &mut Command) -> Result<()> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.stdin(Stdio::null()).output().context(|| format!("run {name}"))?;
-    if output.status.success() {
-        return Ok(());
+/// Runs a program in `dir` to its end; an error says what it complained of.
+fn finish(command: &mut Command, dir: &Path) -> Result<()> {
+    let said = dir.join("qemu-img.err");
+    let file = File::create(&said).context(|| "make a file for what qemu-img says")?;
+    let both = file.try_clone().context(|| "make a file for what qemu-img says")?;
+    command.current_dir(dir).stdin(Stdio::null()).stdout(both).stderr(file);
+    let mut child = becoming(|| command.exec()).context(|| "start qemu-img")?;
+    match child.reap()?.exit_status() {
+        Some(0) => Ok(()),
+        status => Err(failed(PROGRAMS[0], status, &said)),
     }
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said).trim().replace('\n', "; ");
-    Err(Error::failed(format!("{name} failed: {said}")))
+}
+
+/// A child that becomes another program, and is not spawned as one: so the kernel kills it when its
+/// parent dies. `exec` returns only if that is not possible.
+fn becoming(exec: impl FnOnce() -> std::io::Error) -> std::io::Result<Child> {
+    fork_child(|| {
+        let _error = exec();
+        NOT_STARTED
+    })
+}
+
+/// With what the program said, which is in a file.
+fn failed(program: &str, status: Option<i32>, said: &Path) -> Error {
+    let said = fs::read_to_string(said).unwrap_or_default().trim().replace('\n', "; ");
+    match status {
+        Some(NOT_STARTED) => Error::failed(format!("{program} can't be started")),
+        _ => Error::failed(format!("{program} failed ({status:?}): {said}")),
+    }
 }
