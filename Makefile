@@ -58,7 +58,7 @@ bench-python: wheel $(VENV)/installed ## handlers for Python's `logging` in many
 
 # What docs/results has: a file for each suite, the page of all, and the tables of the pages that quote
 # them. SUITES names those that are measured anew. Behind each is about how many minutes it takes. A run
-# that was stopped goes on with the suite in which it was stopped: what is done waits in
+# that was stopped continues with the suite in which it was stopped: what is done waits in
 # target/measured. The disk needs 30 GiB free.
 SUITES_ALL = append saturate latency commit sync big-sync write image image-long image-filled read
 SUITES = $(SUITES_ALL)
