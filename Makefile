@@ -57,23 +57,45 @@ bench-python: wheel $(VENV)/installed ## handlers for Python's `logging` in many
 	$(VENV)/bin/python $(PYTHON_CRATE)/bench/handlers.py $(PYTHON_FLAGS)
 
 # What docs/results has: a file for each suite, the page of all, and the tables of the pages that quote
-# them. SUITES names those that are measured anew; the disk needs 30 GiB free.
-SUITES = append saturate latency commit sync big-sync write image read
-RESULTS = docs/results
-results-append = append --rounds 9
-results-saturate = append --saturate --seconds 12 --rounds 3
-results-latency = latency
-results-commit = commit --dir . --fs ext4,xfs,btrfs
-results-sync = sync --dir . --fs ext4,xfs,btrfs
-results-big-sync = sync --cases one-sync --big 10G --rounds 1
-results-write = write --dir . --fs tmpfs,xfs,btrfs,btrfs-raid0
-results-image = image --dir . --fs ext4,xfs
-results-read = read
-results: build ## measure what docs/results has, SUITES=...: hours, on an idle machine (root)
-	mkdir -p $(RESULTS)
-	$(foreach suite,$(SUITES),$(BUILT)/vellum bench $(results-$(suite)) --json $(RESULTS)/$(suite).json &&) true
-	$(BUILT)/vellum bench report $(sort $(wildcard $(RESULTS)/*.json)) --html $(RESULTS)/index.html
-	VELLUM_BLESS=1 $(CARGO) test --quiet -p vellum-docs --test figures
+# them. SUITES names those that are measured anew. Behind each is about how many minutes it takes. A run
+# that was stopped continues with the suite in which it was stopped: what is done waits in
+# target/measured. The disk needs 30 GiB free.
+SUITES_ALL = append saturate latency commit sync big-sync write image image-long image-filled read
+SUITES = $(SUITES_ALL)
+results-append = append --rounds 9 # 15
+results-saturate = append --saturate --seconds 12 --rounds 3 # 15
+results-latency = latency # 20
+results-commit = commit --dir . --fs ext4,xfs,btrfs # 30
+results-sync = sync --dir . --fs ext4,xfs,btrfs # 10
+results-big-sync = sync --cases one-sync --big 10G --rounds 1 # 1
+results-write = write --dir . --fs tmpfs,xfs,btrfs,btrfs-raid0 # 240
+results-image = image --dir . --fs ext4,xfs --states $(IMAGES) # 120
+results-image-long = image --states metadata,falloc,qcow2-off,qcow2-falloc --engines io_uring --seconds 120 # 35
+results-image-filled = image --fs ext4,xfs --fill 95% --states off,metadata,falloc --engines io_uring # 10
+results-read = read # 2
+comma = ,
+IMAGES = $(subst $() ,$(comma),$(strip off off-without-zero-range metadata falloc full extsize-64k extsize-1m \
+  qcow2-off qcow2-metadata qcow2-falloc qcow2-full qemu-raw))
+# QUICK=1 tries the whole chain in ten minutes, in target/results-quick. Its figures are worth nothing, so no
+# page gets them. 10 GiB are not written.
+QUICK =
+RESULTS = $(if $(QUICK),$(TARGET)/results-quick,docs/results)
+MEASURED = $(TARGET)/measured$(if $(QUICK),-quick)
+known = $(or $(results-$(1)),$(error there is no suite $(1): SUITES is some of $(SUITES_ALL)))
+arguments = $(strip $(if $(QUICK),$(subst --big 10G,--big 64M,$(known)) --quick,$(known)))
+# A line for each suite, so that one that fails is the last.
+define measure
+@[ -s $(MEASURED)/$(1).json ] || { echo "make: vellum bench $(arguments)" && \
+  $(BUILT)/vellum bench $(arguments) --json $(MEASURED)/$(1).part && \
+  mv $(MEASURED)/$(1).part $(MEASURED)/$(1).json; }
+
+endef
+results: build ## measure what docs/results has, SUITES=...: eight hours, on an idle machine (root); QUICK=1 tries it
+	mkdir -p $(MEASURED) $(RESULTS)
+	$(foreach suite,$(SUITES),$(call measure,$(suite)))
+	mv $(SUITES:%=$(MEASURED)/%.json) $(RESULTS)
+	$(BUILT)/vellum bench report $(RESULTS)/*.json --html $(RESULTS)/index.html
+	$(if $(QUICK),,VELLUM_BLESS=1 $(CARGO) test --quiet -p vellum-docs --test figures)
 
 ##@ Test
 
@@ -275,9 +297,9 @@ lint-tools: ## that rustfmt and clippy are there
 
 # COMMAND:PACKAGE. What makes the filesystems of the tests.
 FILESYSTEMS = mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs
-# What some tests use: a browser for the HTML report, a FUSE filesystem, fio, and what builds C programs and
+# What some tests use: a browser for the HTML report, a FUSE filesystem, fio, QEMU, and what builds C programs and
 # watches them. Without it those tests are skipped and say so; with VELLUM_REQUIRE=all that is a failure.
-EXTRAS = chromium:chromium bindfs:bindfs fio:fio cmake:cmake pkg-config:pkg-config c++:g++ valgrind:valgrind zstd:zstd
+EXTRAS = chromium:chromium bindfs:bindfs fio:fio qemu-nbd:qemu-utils cmake:cmake pkg-config:pkg-config c++:g++ valgrind:valgrind zstd:zstd
 
 # Shell that collects in $missing the packages among $(1) whose command is missing.
 find_missing = PATH=$$PATH:/usr/sbin:/sbin; missing=; for pair in $(1); do \

@@ -19,6 +19,8 @@ pub(crate) struct Latency {
     pub(crate) p50: f64,
     /// 99 of a hundred samples are not longer than this.
     pub(crate) p99: f64,
+    /// 999 of a thousand samples are not longer than this.
+    pub(crate) p999: f64,
 }
 
 /// Tukey's fences stand so many times the distance between the quartiles away from them.
@@ -46,6 +48,7 @@ impl Latency {
             outlier_percent: outliers / count * 100.0,
             p50: quantile(nanos, 0.5) / 1000.0,
             p99: quantile(nanos, 0.99) / 1000.0,
+            p999: quantile(nanos, 0.999) / 1000.0,
         })
     }
 }
@@ -70,6 +73,7 @@ mod tests {
         let mut nanos: Vec<u64> = (1..=100).rev().map(|step| step * 1000).collect();
         let latency = Latency::of(&mut nanos).unwrap();
         assert_eq!((latency.min, latency.p50, latency.p99, latency.max), (1.0, 50.0, 99.0, 100.0));
+        assert_eq!(latency.p999, 100.0);
         assert_eq!((latency.avg, latency.outlier_percent), (50.5, 0.0));
         assert!((latency.stddev - 28.866).abs() < 0.001);
     }

@@ -64,6 +64,22 @@ pub(crate) fn beats(ours: &[f64], theirs: &[f64]) -> bool {
     Evidence::of(ours, theirs).is_some_and(|evidence| evidence.is_sure)
 }
 
+/// What the rule says of a way against another, in words; `None` without rounds of both.
+pub(crate) fn verdict(ours: &[f64], theirs: &[f64]) -> Option<&'static str> {
+    let sides =
+        [(ours, theirs, "faster", "likely faster"), (theirs, ours, "slower", "likely slower")];
+    let of_side = |(one, other, sure, likely)| match () {
+        () if beats(one, other) => Some(sure),
+        () if leads(one, other) => Some(likely),
+        () => None,
+    };
+    match ours.len().min(theirs.len()) {
+        0 => None,
+        1 => Some("one round only"),
+        _ => Some(sides.into_iter().find_map(of_side).unwrap_or("within noise")),
+    }
+}
+
 /// The chance of `successes` or more in `throws` of a coin.
 fn coin(successes: u32, throws: u32) -> f64 {
     // From the last row of Pascal's triangle, built as shares of all outcomes.
@@ -93,6 +109,15 @@ mod tests {
         assert_eq!(coin(5, 5), 1.0 / 32.0);
         assert_eq!(coin(6, 7), 8.0 / 128.0);
         assert_eq!(coin(0, 9), 1.0);
+    }
+
+    #[test]
+    fn a_verdict_says_on_which_side_and_how_sure() {
+        let of = |ours: f64, rounds| verdict(&vec![ours; rounds], &vec![1.0; rounds]);
+        assert_eq!([of(2.0, 5), of(2.0, 4)], [Some("faster"), Some("likely faster")]);
+        assert_eq!([of(0.5, 5), of(0.5, 4)], [Some("slower"), Some("likely slower")]);
+        assert_eq!([of(1.04, 9), of(2.0, 1)], [Some("within noise"), Some("one round only")]);
+        assert_eq!(of(2.0, 0), None);
     }
 
     #[test]

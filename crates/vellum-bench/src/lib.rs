@@ -76,7 +76,7 @@ pub use progress::{Event, Progress, Silent};
 pub use report::{
     Better, Case, Key, Metric, Report, Series, html, html_with_recommendation, number,
 };
-pub use scratch::{ScratchKind, give_back};
+pub use scratch::{Making, MkfsOptions, ScratchKind, give_back};
 pub use setting::Setting;
 pub use stats::Spread;
 pub use suite::{Plan, Suite, suites};

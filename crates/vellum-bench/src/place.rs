@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::conditions::{filesystem_of, free_bytes};
 use crate::error::{Context, Error, Result};
 use crate::progress::{Event, Progress};
-use crate::scratch::{Room, ScratchKind};
+use crate::scratch::{Making, Room, ScratchKind};
 use crate::sys;
 
 /// So many times as much as stays free.
@@ -25,6 +25,8 @@ pub struct Scope {
     pub in_directory: bool,
     /// Filesystems to make for the run and to measure too; the default is none. Needs root.
     pub scratch: Vec<ScratchKind>,
+    /// How they are made.
+    pub making: Making,
     /// How many rounds are counted. A warm-up precedes them.
     pub rounds: u32,
 }
@@ -32,7 +34,8 @@ pub struct Scope {
 impl Scope {
     /// `rounds` rounds in `directory`.
     pub(crate) fn new(directory: impl Into<PathBuf>, rounds: u32) -> Scope {
-        Scope { directory: directory.into(), in_directory: true, scratch: Vec::new(), rounds }
+        let (scratch, making) = (Vec::new(), Making::default());
+        Scope { directory: directory.into(), in_directory: true, scratch, making, rounds }
     }
 
     /// How many filesystems are measured.
@@ -44,6 +47,7 @@ impl Scope {
         if self.places() == 0 || self.rounds == 0 {
             return Err(Error::invalid("a directory or a filesystem and one round are needed"));
         }
+        self.making.check(&self.scratch)?;
         ScratchKind::check(&self.scratch)
     }
 }
@@ -118,7 +122,8 @@ impl Places<'_> {
             judge("the directory", result, progress)?;
         }
         if !self.scope.scratch.is_empty() {
-            let room = Room::new(&self.home.join("room"), Room::bytes_for(self.bytes));
+            let bytes = Room::bytes_for(self.bytes, &self.scope.making);
+            let room = Room::new(&self.home.join("room"), bytes);
             for kind in &self.scope.scratch {
                 let result = match &room {
                     Ok(room) => self.visit_scratch(room, *kind, progress, run),
@@ -154,7 +159,7 @@ impl Places<'_> {
         progress: &mut dyn Progress,
         run: &mut dyn FnMut(&Place<'_>, &mut dyn Progress) -> Result<()>,
     ) -> Result<()> {
-        let scratch = room.furnish(kind, self.bytes)?;
+        let scratch = room.furnish(kind, self.bytes, &self.scope.making)?;
         let dir = scratch.dir().join("bench");
         fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
         run(&Place { dir: &dir, filesystem: kind.as_str(), is_scratch: true }, progress)

@@ -194,6 +194,19 @@ pub(crate) fn write_back(file: &File, offset: u64, len: u64) -> io::Result<()> {
     checked(unsafe { libc::sync_file_range(file.as_raw_fd(), offset, len, flags) }).map(drop)
 }
 
+/// Makes `listener` descriptor 3, the first that a service manager hands over, and has it stay open
+/// in the program that this process becomes. For a child that is about to become one: what had that
+/// number before is closed.
+pub(crate) fn hand_over_listener(listener: &impl AsRawFd) -> io::Result<()> {
+    const FIRST: RawFd = 3;
+    if listener.as_raw_fd() == FIRST {
+        // SAFETY: the call takes numbers only, and the descriptor is open.
+        return checked(unsafe { libc::fcntl(FIRST, libc::F_SETFD, 0) }).map(drop);
+    }
+    // SAFETY: the call takes numbers only. Whoever owned the number uses it no more in this child.
+    checked(unsafe { libc::dup2(listener.as_raw_fd(), FIRST) }).map(drop)
+}
+
 /// From now on this process, and those that it forks, are told of a file that may not grow (the
 /// limit of `ulimit -f`) by an error of the call, instead of being killed.
 pub(crate) fn ignore_file_size_signal() {

@@ -104,7 +104,12 @@ fn line(cells: impl Iterator<Item = String>) -> String {
 }
 
 fn key_of<'a>(case: &'a Case, key: &str) -> &'a str {
-    if key == "table" { &case.table } else { case.value(key).unwrap_or_default() }
+    let finding = case.finding.as_ref().filter(|finding| finding.name == key);
+    match finding {
+        Some(finding) => &finding.value,
+        None if key == "table" => &case.table,
+        None => case.value(key).unwrap_or_default(),
+    }
 }
 
 fn heading(case: &Case, name: &str) -> String {

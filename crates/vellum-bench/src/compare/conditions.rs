@@ -53,6 +53,7 @@ fn told(conditions: &Conditions, rounds: u32) -> Vec<(&'static str, String)> {
     vec![
         ("vellum", conditions.vellum.clone()),
         ("software", conditions.software.join(", ")),
+        ("made filesystems", conditions.scratch.join(", ")),
         ("vellum options", conditions.vellum_options.clone()),
         ("rounds", rounds.to_string()),
         ("processor", shown(machine.cpu.as_ref())),

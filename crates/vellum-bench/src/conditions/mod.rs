@@ -23,6 +23,9 @@ pub struct Conditions {
     /// Languages and libraries of others that take part, with their versions; often none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub software: Vec<String>,
+    /// How filesystems were made for the run, if not as usual.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scratch: Vec<String>,
     /// How the program was called.
     pub command_line: Vec<String>,
     /// The options of the Vellum logs, as the library prints them.
@@ -110,6 +113,7 @@ impl Conditions {
             date: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             vellum: env!("CARGO_PKG_VERSION").to_string(),
             software: Vec::new(),
+            scratch: Vec::new(),
             command_line: std::env::args_os()
                 .map(|arg| arg.to_string_lossy().into_owned())
                 .collect(),
@@ -146,6 +150,7 @@ impl Conditions {
         if !self.software.is_empty() {
             lines.push(self.software.join(", "));
         }
+        lines.extend(self.scratch.iter().cloned());
         lines
     }
 }

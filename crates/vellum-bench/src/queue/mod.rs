@@ -1,4 +1,5 @@
-//! Many direct writes in flight at once, with Linux AIO, io_uring or a pool of threads.
+//! Many direct writes in flight at once, with Linux AIO, io_uring, a pool of threads, or through a
+//! server of network block devices.
 //!
 //! A queue owns its file and a buffer for each of its *slots*. Whoever writes fills the buffer of a
 //! free slot and hands the slot in; it comes back when its write has been done. What was handed in
@@ -13,12 +14,14 @@ use crate::error::{Error, Result};
 use crate::ways::direct::AlignedBuffer;
 
 mod aio;
+mod nbd;
 #[cfg(test)]
 mod tests;
 mod threads;
 mod uring;
 
 pub(crate) use aio::AioQueue;
+pub(crate) use nbd::{NbdQueue, connections};
 pub(crate) use threads::ThreadQueue;
 pub(crate) use uring::UringQueue;
 
@@ -88,6 +91,11 @@ impl Slots {
         assert!(slot.len == 0 && !bytes.is_empty(), "a slot has one write at a time");
         slot.len = bytes.len();
         &slot.buffer.as_slice()[bytes]
+    }
+
+    /// How many bytes of a slot are being written.
+    fn len(&self, slot: usize) -> Option<usize> {
+        self.slots.get(slot).map(|slot| slot.len).filter(|len| *len > 0)
     }
 
     /// A write has been done: was it whole?

@@ -17,6 +17,10 @@ pub struct Case {
     pub keys: Vec<Key>,
     /// What came out, the most telling first. Empty if the row has no numbers.
     pub metrics: Vec<Metric>,
+    /// What the figures say of it by the rule for "faster": the heading of a column, and a word. It
+    /// tells no rows apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding: Option<Key>,
     /// How a figure went over time or over something else, for charts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Series>,
@@ -106,6 +110,12 @@ impl Case {
         self
     }
 
+    /// Adds what its figures say.
+    pub(crate) fn finding(mut self, name: &str, value: &str) -> Case {
+        self.finding = Some(Key { name: name.into(), value: value.into() });
+        self
+    }
+
     /// The value of the key of this name.
     pub fn value(&self, name: &str) -> Option<&str> {
         self.keys.iter().find(|key| key.name == name).map(|key| key.value.as_str())
@@ -121,6 +131,15 @@ impl Case {
         let way = ["way", "case", "logger"].into_iter().find_map(|key| self.value(key));
         let keys = || self.keys.iter().map(|key| key.value.as_str()).collect::<Vec<&str>>();
         way.map_or_else(|| keys().join(" "), String::from)
+    }
+
+    /// Is it one of Vellum's own ways? In `bench read` those are called after the layout.
+    pub(crate) fn is_own(&self) -> bool {
+        let way = ["way", "case", "logger", "handler"].into_iter().find_map(|key| self.value(key));
+        way.is_some_and(|way| {
+            let starts = ["framed", "text"].into_iter().any(|layout| way.starts_with(layout));
+            starts || way.to_ascii_lowercase().contains("vellum")
+        })
     }
 
     /// What became of it in a word, for a column `verified`.

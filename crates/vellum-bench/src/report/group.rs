@@ -78,6 +78,11 @@ impl<'a> Group<'a> {
         figures
     }
 
+    /// The heading of what figures say, if any row has that.
+    pub(crate) fn finding(&self) -> Option<&'a str> {
+        self.rows.iter().find_map(|row| row.finding.as_ref()).map(|finding| finding.name.as_str())
+    }
+
     /// How the numbers of a metric are written: counts have no decimals.
     pub(crate) fn number(&self, figure: &Figure<'_>) -> Writing {
         let mut samples = self.rows.iter().flat_map(|row| figure.samples(row));
@@ -135,6 +140,11 @@ impl Figure<'_> {
     pub(crate) fn samples<'a>(&self, row: &'a Case) -> &'a [f64] {
         self.of(row).map_or(&[], |metric| &metric.samples)
     }
+}
+
+/// What the figures of a row say.
+pub(crate) fn finding_of(row: &Case) -> &str {
+    row.finding.as_ref().map_or("–", |finding| &finding.value)
 }
 
 fn heading(row: &Case) -> (&str, &str) {

@@ -1,7 +1,7 @@
 //! The tables of a report.
 
 use super::Report;
-use super::group::{Figure, Group};
+use super::group::{Figure, Group, finding_of};
 use super::table::{Align, Heading, Sheet, Writing, median_as, range_as, wrapped};
 
 impl Report {
@@ -50,11 +50,15 @@ impl Group<'_> {
                 column(heading, self.cells(figure, range_as));
             }
         }
+        if let Some(name) = self.finding() {
+            let findings = self.rows.iter().map(|row| finding_of(row).to_string());
+            column(Heading::new(name, "", Align::Left), findings.collect());
+        }
         if has_verdicts {
             let verdicts = self.rows.iter().map(|row| row.verdict().to_string());
             column(Heading::new("verified", "", Align::Left), verdicts.collect());
         }
-        let ends = usize::from(has_verdicts);
+        let ends = usize::from(has_verdicts) + usize::from(self.finding().is_some());
         Sheet { title: self.title(), headings, rows, keys: keys.len(), ends }
     }
 

@@ -37,6 +37,22 @@ fn keys_that_differ_are_columns_and_the_others_stand_in_the_title() {
     assert_eq!(tables[3], "warning: it rains\n");
 }
 
+#[test]
+fn what_figures_say_has_a_column_at_the_end_and_is_kept_in_json() {
+    let rows =
+        [row("ext4", "pwrite", 1).finding("prepared is", "faster"), row("ext4", "writev", 1)];
+    let report = report(rows.to_vec());
+    let table = report.table();
+    let lines: Vec<&str> = table.split("\n\n").nth(1).unwrap().lines().collect();
+    assert!(lines[1].trim_end().ends_with("prepared is"), "{table}");
+    assert!(
+        lines[3].trim_end().ends_with("faster") && lines[4].trim_end().ends_with('–'),
+        "{table}"
+    );
+    let read = Report::from_json(&report.to_json().unwrap()).unwrap();
+    assert_eq!(read[0].cases, rows);
+}
+
 fn words(line: &str) -> String {
     line.split_whitespace().collect::<Vec<&str>>().join(" ")
 }

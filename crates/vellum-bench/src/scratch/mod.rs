@@ -20,8 +20,11 @@ use crate::error::{Context, Error, Result};
 use crate::names::named;
 
 mod array;
+mod ballast;
+mod making;
 mod room;
 
+pub use making::{Making, MkfsOptions};
 pub(crate) use room::Room;
 
 named! {
@@ -49,6 +52,8 @@ struct Maker {
     filesystem: &'static str,
     program: &'static str,
     options: &'static [&'static str],
+    /// The same for one that is filled: nothing is kept for root, or it would never be full.
+    filled_options: &'static [&'static str],
     /// What the program is in.
     package: &'static str,
     mount_options: &'static str,
@@ -95,6 +100,7 @@ impl ScratchKind {
             filesystem: "ext4",
             program: "mkfs.ext4",
             options: &["-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0"],
+            filled_options: &["-m", "0"],
             package: "e2fsprogs",
             mount_options: "",
             devices: 1,
@@ -104,6 +110,7 @@ impl ScratchKind {
             filesystem: "btrfs",
             program: "mkfs.btrfs",
             options: &["-q", "-f", "-K"],
+            filled_options: &[],
             package: "btrfs-progs",
             mount_options: "nodiscard",
             ..ext4
@@ -114,6 +121,7 @@ impl ScratchKind {
                 filesystem: "xfs",
                 program: "mkfs.xfs",
                 options: &["-q", "-f", "-K"],
+                filled_options: &[],
                 package: "xfsprogs",
                 ..ext4
             }),
@@ -158,7 +166,8 @@ fn run(program: &str, options: &[&str], paths: &[PathBuf]) -> Result<()> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
-    Err(Error::failed(format!("{program} failed: {said}")))
+    let options = options.join(" ");
+    Err(Error::failed(format!("{program} {options} failed: {said}")))
 }
 
 #[cfg(test)]

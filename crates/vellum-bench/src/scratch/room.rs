@@ -13,7 +13,7 @@ use rustix::mount::{
 };
 
 use super::array::Array;
-use super::{Maker, ScratchKind, run};
+use super::{Maker, Making, ScratchKind, ballast, run};
 use crate::conditions::memory_bytes;
 use crate::error::{Context, Error, Result};
 use crate::sys;
@@ -57,12 +57,18 @@ impl Room {
     }
 
     /// What a room needs for a filesystem that holds `bytes`.
-    pub(crate) fn bytes_for(bytes: u64) -> u64 {
-        bytes + (bytes / OVERHEAD_SHARE).max(OVERHEAD_BYTES_MIN)
+    pub(crate) fn bytes_for(bytes: u64, making: &Making) -> u64 {
+        let bytes = bytes + (bytes / OVERHEAD_SHARE).max(OVERHEAD_BYTES_MIN);
+        bytes + making.tables_bytes(bytes)
     }
 
     /// Makes a filesystem in which `bytes` have room. There is memory for one at a time.
-    pub(crate) fn furnish(&self, kind: ScratchKind, bytes: u64) -> Result<Scratch> {
+    pub(crate) fn furnish(
+        &self,
+        kind: ScratchKind,
+        bytes: u64,
+        making: &Making,
+    ) -> Result<Scratch> {
         // A filesystem is mounted beside the room and not in it. Whoever removes the directory from
         // outside, while a process still dies, detaches its mounts: one in the room would then hang
         // on the room, whose images its device holds, and none of the three would ever go.
@@ -83,7 +89,9 @@ impl Room {
             scratch.images = parts.map(|part| self.dir.join(name(part))).collect();
             // A failure removes what there is.
             let outside = self.dir.parent().unwrap_or(&self.dir);
-            scratch.build(&maker, Room::bytes_for(bytes) - ROOM_BYTES, outside)?;
+            let bytes = Room::bytes_for(bytes, &Making::default()) - ROOM_BYTES;
+            let wanted = Wanted { kind, bytes, making };
+            scratch.build(&maker, &wanted, outside)?;
         }
         Ok(scratch)
     }
@@ -113,12 +121,13 @@ impl Scratch {
         &self.dir
     }
 
-    fn build(&mut self, maker: &Maker, bytes: u64, outside: &Path) -> Result<()> {
-        let images = self.images.iter().map(|path| allocate(path, bytes / maker.devices));
+    fn build(&mut self, maker: &Maker, wanted: &Wanted<'_>, outside: &Path) -> Result<()> {
+        let images = self.images.iter().map(|path| wanted.image(path, maker.devices));
         let images = images.collect::<Result<Vec<File>>>()?;
+        let options = wanted.options(maker);
         if !maker.is_array {
             // On the images, so that no device is looked at by others before it is mounted.
-            run(maker.program, maker.options, &self.images)?;
+            run(maker.program, &options, &self.images)?;
         }
         let attach = |image| sys::attach_loop(image).context(|| "make a loop device of the image");
         // Held open until they are mounted: the kernel takes back what nobody uses.
@@ -128,11 +137,41 @@ impl Scratch {
         if maker.is_array {
             let array = self.array.insert(Array::build(&paths, outside)?);
             paths = vec![array.device().to_path_buf()];
-            run(maker.program, maker.options, &paths)?;
+            run(maker.program, &options, &paths)?;
         }
         mount_on(&paths, &self.dir, maker)?;
         self.is_mounted = true;
-        Ok(())
+        wanted.making.fill_percent.map_or(Ok(()), |percent| ballast::fill(&self.dir, percent))
+    }
+}
+
+/// What filesystem is to be made.
+struct Wanted<'a> {
+    kind: ScratchKind,
+    /// How much of it is free, and written.
+    bytes: u64,
+    making: &'a Making,
+}
+
+impl<'a> Wanted<'a> {
+    /// The image of one of so many devices. What is never written of one has no memory.
+    fn image(&self, path: &Path, devices: u64) -> Result<File> {
+        let bytes = self.making.bytes_in_all(self.bytes) / devices;
+        let file = File::options().read(true).write(true).create_new(true).open(path);
+        let file = file.context(|| format!("make {}", path.display()))?;
+        match self.making.fill_percent {
+            Some(_) => file.set_len(bytes).context(|| "lengthen an image")?,
+            None => fallocate(&file, FallocateFlags::empty(), 0, bytes)
+                .context(|| format!("allocate {} MiB for an image", bytes >> 20))?,
+        }
+        Ok(file)
+    }
+
+    /// Ours first: of two options that differ the last one counts.
+    fn options(&self, maker: &Maker) -> Vec<&'a str> {
+        let filled = self.making.fill_percent.map_or(&[][..], |_| maker.filled_options);
+        let asked = self.making.options_of(self.kind).iter().map(String::as_str);
+        maker.options.iter().chain(filled).copied().chain(asked).collect()
     }
 }
 
@@ -143,15 +182,6 @@ fn is_attached(image: &Path, device: &Path) -> bool {
     // The kernel tells the path as it was, whether the image still has that name or not.
     let image = image.file_name().unwrap_or_default().to_string_lossy();
     attached.is_ok_and(|attached| attached.contains(&*image))
-}
-
-/// Makes an image.
-fn allocate(path: &Path, bytes: u64) -> Result<File> {
-    let file = File::options().read(true).write(true).create_new(true).open(path);
-    let file = file.context(|| format!("make {}", path.display()))?;
-    fallocate(&file, FallocateFlags::empty(), 0, bytes)
-        .context(|| format!("allocate {} MiB for an image", bytes >> 20))?;
-    Ok(file)
 }
 
 fn mount_on(devices: &[PathBuf], dir: &Path, maker: &Maker) -> Result<()> {

@@ -32,13 +32,15 @@ fn each_kind_is_there_takes_what_was_promised_and_is_given_back() {
     let dir = home.path().join("room");
     let bytes = 48 << 20;
     let missing = ScratchKind::check(&[ScratchKind::Ext4]);
-    let room = match missing.and_then(|()| Room::new(&dir, Room::bytes_for(bytes))) {
-        Ok(room) => room,
-        Err(error) => return vellum_skip::skip(error),
-    };
+    let room =
+        match missing.and_then(|()| Room::new(&dir, Room::bytes_for(bytes, &Making::default()))) {
+            Ok(room) => room,
+            Err(error) => return vellum_skip::skip(error),
+        };
     let empty = free(&dir);
     for kind in ScratchKind::ALL {
-        let made = ScratchKind::check(&[kind]).and_then(|()| room.furnish(kind, bytes));
+        let made = ScratchKind::check(&[kind])
+            .and_then(|()| room.furnish(kind, bytes, &Making::default()));
         match made {
             Ok(scratch) => {
                 let mount = filesystem_of(scratch.dir()).unwrap();
@@ -77,8 +79,11 @@ fn a_directory_removed_from_outside_while_it_is_mounted_leaves_no_device() {
     }
     let (mut ready, tell) = std::io::pipe().unwrap();
     let child = fork_child(|| {
-        let made = Room::new(&outside.join("room"), Room::bytes_for(1 << 20))
-            .and_then(|room| room.furnish(ScratchKind::Ext4, 1 << 20).map(|made| (room, made)));
+        let making = Making::default();
+        let made = Room::new(&outside.join("room"), Room::bytes_for(1 << 20, &making));
+        let made = made.and_then(|room| {
+            room.furnish(ScratchKind::Ext4, 1 << 20, &making).map(|made| (room, made))
+        });
         let _ = (&tell).write_all(&[u8::from(made.is_ok())]);
         let _file = made.as_ref().map(|(_, made)| fs::File::create(made.dir().join("open")));
         loop {
@@ -107,4 +112,51 @@ fn a_directory_removed_from_outside_while_it_is_mounted_leaves_no_device() {
         assert!(begun.elapsed() < Duration::from_secs(30), "{image} stays attached");
         std::thread::yield_now();
     }
+}
+
+/// What is free of it, in percent, as `df` tells it.
+fn free_percent(dir: &Path) -> u64 {
+    let stat = rustix::fs::statvfs(dir).unwrap();
+    stat.f_bavail * 100 / stat.f_blocks
+}
+
+#[test]
+fn a_filesystem_is_made_with_options_and_filled_in_pieces_as_asked_for() {
+    let home = tempfile::tempdir().unwrap();
+    let options = ["ext4=-O bigalloc -C 65536", "xfs=-l size=64m"].map(|one| one.parse().unwrap());
+    let making = Making::new(options.to_vec(), Some(60));
+    // More than the 32 MiB that XFS keeps for itself, in one piece.
+    let bytes = 64 << 20;
+    for kind in [ScratchKind::Ext4, ScratchKind::Xfs, ScratchKind::Btrfs] {
+        let dir = home.path().join(format!("{kind}-room"));
+        let made = ScratchKind::check(&[kind])
+            .and_then(|()| Room::new(&dir, Room::bytes_for(bytes, &making)))
+            .and_then(|room| Ok((room.furnish(kind, bytes, &making)?, room)));
+        let (scratch, _room) = match made {
+            Ok(made) => made,
+            Err(error) => return vellum_skip::skip(format_args!("{kind}: {error}")),
+        };
+        let free = free_percent(scratch.dir());
+        assert!((40..45).contains(&free), "{kind}: {free} % are free");
+        let path = scratch.dir().join("file");
+        let file = fs::File::create_new(&path).unwrap();
+        fs::write(&path, vec![1; bytes as usize]).unwrap();
+        let extents = crate::sys::extents(&file).unwrap();
+        assert!(extents > 8, "{kind}: 64 MiB lie in {extents} pieces");
+    }
+}
+
+#[test]
+fn options_that_mkfs_refuses_are_told_in_its_words() {
+    let home = tempfile::tempdir().unwrap();
+    let making = Making::new(vec!["ext4=-O nonsense".parse().unwrap()], None);
+    let made = ScratchKind::check(&[ScratchKind::Ext4])
+        .and_then(|()| Room::new(&home.path().join("room"), Room::bytes_for(1 << 20, &making)));
+    let room = match made {
+        Ok(room) => room,
+        Err(missing) => return vellum_skip::skip(missing),
+    };
+    let error = room.furnish(ScratchKind::Ext4, 1 << 20, &making).err().unwrap().to_string();
+    assert!(error.starts_with("mkfs.ext4 -q -F "), "{error}");
+    assert!(error.contains("-O nonsense failed: ") && error.ends_with("nonsense"), "{error}");
 }

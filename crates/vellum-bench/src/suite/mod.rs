@@ -132,6 +132,7 @@ impl<'a> Plan<'a> {
 fn run(name: &str, scope: &Scope, plan: Plan<'_>, progress: &mut dyn Progress) -> Result<Report> {
     let mut conditions = Conditions::now(&scope.directory, &plan.options);
     conditions.software = plan.software;
+    conditions.scratch = scope.making.lines();
     let home = place::home(&scope.directory)?;
     let mut warnings = load_warning(&conditions);
     warnings.extend(plan.warnings);

@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use vellum_bench::{Report, Scope, ScratchKind, Suite};
+use vellum_bench::{Making, Report, Scope, ScratchKind, Suite};
 
 use crate::lowargs::{BenchOutputArgs, BenchPlaceArgs};
 use crate::outcome::{Outcome, Result};
@@ -38,6 +38,12 @@ impl BenchPlaceArgs {
     fn apply_to(&self, scope: &mut Scope) {
         scope.in_directory = self.is_in_directory();
         scope.scratch.clone_from(&self.fs);
+        scope.making = self.making();
+    }
+
+    /// How filesystems are made for the run.
+    fn making(&self) -> Making {
+        Making::new(self.mkfs_options.clone(), self.fill)
     }
 
     /// Where the directory of the run is made.
@@ -69,6 +75,7 @@ fn begin<'a>(
     place: &BenchPlaceArgs,
     output: &'a BenchOutputArgs,
 ) -> Result<(Outputs<'a>, Scratch)> {
+    place.making().check(&place.fs)?;
     ScratchKind::check(&place.fs)?;
     let outputs = Outputs::open(output)?;
     let scratch = Scratch::new("bench", &place.home())?;

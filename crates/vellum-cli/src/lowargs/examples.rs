@@ -153,6 +153,8 @@ Examples:
   vellum bench image --dir /mnt/data --bytes 25G --seconds 60 --json result.json
   vellum bench image --fs xfs,ext4 --engines io_uring
   vellum bench image --states metadata,falloc,full --check-with fio
+  vellum bench image --states qcow2-off,qcow2-metadata,qcow2-falloc,qcow2-full,qemu-raw
+  vellum bench image --fs xfs,ext4 --fill 95% --mkfs-options 'xfs=-l size=64m'
   vellum bench image --fs xfs --states metadata,off --seconds 60 --rounds 1 --html burst.html";
 
 pub(super) const BENCH_LATENCY: &str = "\

@@ -28,6 +28,15 @@ pub(super) fn yes_or_no() -> impl TypedValueParser<Value = bool> {
     PossibleValuesParser::new(["yes", "no"]).map(|word| word == "yes")
 }
 
+/// Reads a share, with or without its sign.
+pub(super) fn percent(text: &str) -> Result<u8, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse();
+    number
+        .ok()
+        .filter(|percent| (1..100).contains(percent))
+        .ok_or_else(|| String::from("a share is a whole number from 1 to 99, as 95%"))
+}
+
 /// Reads an answer to a full disk.
 pub(super) fn on_full() -> impl TypedValueParser<Value = OnFull> {
     named(&["error", "block", "drop"])

@@ -98,6 +98,60 @@ fn a_fio_that_fails_is_a_row_and_not_a_number() {
 }
 
 #[test]
+fn without_qemu_its_images_say_so_and_the_others_are_written() {
+    let place = Place::new();
+    let empty = place.dir().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let dir = place.dir().to_str().unwrap();
+    let args = ["bench", "image", "--states", "metadata,qcow2-full", "--dir", dir];
+    let output = vellum()
+        .args([&args[..], &["--engines", "aio", "--json", "-"], &SMALL].concat())
+        .env("PATH", &empty)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let report = results(&String::from_utf8(output.stdout).unwrap());
+    let [raw, qcow2] = &report["cases"].as_array().unwrap()[..] else { panic!("{report}") };
+    assert_eq!(raw["verified"], true, "{raw}");
+    let missing = "qemu-img is missing; it comes with the package qemu-utils";
+    assert_eq!((&qcow2["skipped"], &qcow2["failed"]), (&missing.into(), &Value::Null));
+}
+
+#[test]
+fn a_filled_filesystem_with_options_is_told_in_the_conditions() {
+    let place = Place::new();
+    let json = place.dir().join("result.json");
+    let options = ["--fs", "xfs", "--mkfs-options", "xfs=-l size=64m", "--fill", "60%"];
+    let states = ["--states", "metadata", "--engines", "aio", "--json", json.to_str().unwrap()];
+    let ran = run(&[&["bench", "image"], &SMALL[..], &options, &states].concat(), b"");
+    if ran.code == 2 {
+        return vellum_skip::skip(ran.stderr);
+    }
+    ran.good();
+    let report = results(&fs::read_to_string(&json).unwrap());
+    let made = report["conditions"]["scratch"].as_array().unwrap();
+    assert_eq!(made[0], "xfs made by mkfs.xfs -l size=64m");
+    assert!(made[1].as_str().unwrap().contains("filled to 60 %"), "{made:?}");
+}
+
+#[test]
+fn options_for_what_is_not_made_are_a_usage_error() {
+    let image = |options: &[&str]| run(&[&["bench", "image"], options].concat(), b"");
+    let said = |options: &[&str]| {
+        let ran = image(options);
+        assert_eq!(ran.code, 2, "{options:?}: {}", ran.stderr);
+        ran.stderr
+    };
+    assert!(said(&["--fill", "95%"]).contains("--fs"));
+    assert!(said(&["--mkfs-options", "xfs=-f"]).contains("--fs"));
+    assert!(said(&["--fs", "xfs", "--fill", "100%"]).contains("from 1 to 99"));
+    assert!(said(&["--fs", "xfs", "--mkfs-options", "xfs"]).contains("KIND=OPTIONS"));
+    let other = said(&["--fs", "xfs", "--mkfs-options", "ext4=-m 0"]);
+    assert!(other.contains("no ext4 is made for the run"), "{other}");
+    assert!(said(&["--fs", "tmpfs", "--fill", "50%"]).contains("loop device"));
+}
+
+#[test]
 fn what_makes_no_sense_is_a_usage_error() {
     let place = Place::new();
     bench(&place, &["--depth", "0"]).complaint(2);

@@ -75,7 +75,7 @@ fn bars(group: &Group<'_>, figure: &Figure<'_>) -> Option<Chart> {
             Some(reason) => Err(format!("{}: {reason}", row.verdict())),
             None => Ok(spread(row, figure)?),
         };
-        Some(Bar { name: row_name(row, &keys), outcome })
+        Some(Bar { name: row_name(row, &keys), is_own: row.is_own(), outcome })
     };
     let bars: Vec<Bar> = group.rows.iter().filter_map(bar).collect();
     let spreads = bars.iter().filter_map(|bar| bar.outcome.as_ref().ok());

@@ -17,10 +17,11 @@ pub(super) struct Fact {
 /// What reads a fact from a report.
 type Reader = fn(&Report) -> Option<String>;
 
-const READERS: [(&str, Reader); 11] = [
+const READERS: [(&str, Reader); 12] = [
     ("Date", |document| Some(date(&document.conditions))),
     ("Command", |document| Some(document.conditions.command_line.join(" "))),
     ("Software", |document| Some(document.conditions.software.join(", "))),
+    ("Made for the run", |document| Some(document.conditions.scratch.join(", "))),
     ("Machine", |document| Some(machine(&document.conditions))),
     ("Kernel", |document| Some(document.conditions.kernel.clone())),
     ("Filesystem", |document| filesystem(&document.conditions)),

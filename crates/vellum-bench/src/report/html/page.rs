@@ -17,6 +17,9 @@ const SCRIPT: &str = include_str!("script.js");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       img-src data:";
 
+/// The facts that stand under the title.
+const HEADLINES: [&str; 2] = ["Date", "Machine"];
+
 /// Everything, from the first byte to the last.
 pub(super) fn page(documents: &[Report], recommendation: Option<&str>) -> Markup {
     let title = title(documents);
@@ -33,11 +36,14 @@ pub(super) fn page(documents: &[Report], recommendation: Option<&str>) -> Markup
                 style { (PreEscaped(STYLE)) }
             }
             body {
+                @let (sections, warnings) = (sections(documents), warnings(documents));
                 (top(&title, documents))
+                (navigation(&sections, !warnings.is_empty()))
                 main {
                     (conclusions(documents, recommendation))
-                    (warnings(documents))
-                    (results(documents))
+                    (care(&warnings))
+                    (results(&sections))
+                    (conditions(documents))
                     (data(documents))
                 }
                 div #tip role="status" {}
@@ -57,7 +63,7 @@ fn title(documents: &[Report]) -> String {
     format!("Vellum bench: {}", suites.join(", "))
 }
 
-/// The title, and the conditions under it.
+/// The title, and when and on what machine this was.
 fn top(title: &str, documents: &[Report]) -> Markup {
     html! {
         header {
@@ -65,6 +71,33 @@ fn top(title: &str, documents: &[Report]) -> Markup {
                 h1 { (title) }
                 button #theme type="button" { "Dark" }
             }
+            p .when {
+                @for fact in facts(documents).iter().filter(|fact| HEADLINES.contains(&fact.name)) {
+                    span { (fact.values[0].1) @if fact.values.len() > 1 { " and later" } } " "
+                }
+            }
+        }
+    }
+}
+
+/// What stays in sight: where everything is.
+fn navigation(sections: &[Section<'_>], has_warnings: bool) -> Markup {
+    html! {
+        nav aria-label="Sections" {
+            a href="#findings" { "Findings" }
+            @if has_warnings { a href="#warnings" { "Care" } }
+            @for section in sections { a href=(format!("#{}", section.id)) { (section.title) } }
+            a href="#conditions" { "Conditions" }
+            a href="#data" { "Data" }
+        }
+    }
+}
+
+/// Where, when and on what was measured.
+fn conditions(documents: &[Report]) -> Markup {
+    html! {
+        section #conditions {
+            h2 { "Conditions" }
             dl .facts {
                 @for fact in facts(documents) {
                     div {
@@ -101,7 +134,8 @@ fn conclusions(documents: &[Report], recommendation: Option<&str>) -> Markup {
     }
 }
 
-fn warnings(documents: &[Report]) -> Markup {
+/// What is to be known before a figure is believed.
+fn warnings(documents: &[Report]) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     for document in documents {
         let failed = document.cases.iter().filter(|row| row.failed.is_some()).count();
@@ -113,16 +147,24 @@ fn warnings(documents: &[Report]) -> Markup {
             ));
         }
         for warning in &document.warnings {
-            if !warnings.contains(warning) {
-                warnings.push(warning.clone());
+            // Of one suite that is clear.
+            let whose =
+                if documents.len() > 1 { format!("{}: ", document.suite) } else { String::new() };
+            let warning = format!("{whose}{warning}");
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
             }
         }
     }
+    warnings
+}
+
+fn care(warnings: &[String]) -> Markup {
     html! {
         @if !warnings.is_empty() {
             section #warnings {
                 h2 { "To be taken with care" }
-                ul { @for warning in &warnings { li { (warning) } } }
+                ul { @for warning in warnings { li { (warning) } } }
             }
         }
     }
@@ -157,16 +199,10 @@ fn sections(documents: &[Report]) -> Vec<Section<'_>> {
     sections
 }
 
-fn results(documents: &[Report]) -> Markup {
-    let sections = sections(documents);
+fn results(sections: &[Section<'_>]) -> Markup {
     let counter = Cell::new(0);
     html! {
-        @if sections.len() > 1 {
-            nav aria-label="Sections" {
-                @for section in &sections { a href=(format!("#{}", section.id)) { (section.title) } }
-            }
-        }
-        @for section in &sections {
+        @for section in sections {
             section .results id=(section.id) {
                 h2 { (section.title) }
                 @for group in &section.groups { (group_of(group, &counter)) }

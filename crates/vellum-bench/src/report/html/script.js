@@ -41,6 +41,12 @@
     head.addEventListener("click", () => sort(head.closest("th")));
   });
 
+  // A table that is wider than its box says so.
+  const tell = (box) => { box.previousElementSibling.hidden = box.scrollWidth <= box.clientWidth + 1; };
+  const boxes = all(".wide + .scroll");
+  const observer = new ResizeObserver((entries) => entries.forEach((entry) => tell(entry.target)));
+  boxes.forEach((box) => observer.observe(box));
+
   // Under the pointer: the figures of a mark; the line of a name, or of a mark.
   const tip = document.getElementById("tip");
   const show = (event) => {

@@ -23,6 +23,7 @@ struct Finding {
     what: String,
     place: String,
     best: String,
+    is_own: bool,
     figure: String,
     against: String,
     verdict: Verdict,
@@ -100,7 +101,7 @@ fn row(finding: &Finding) -> Markup {
         tr {
             td data-label="Measured" { (finding.what) }
             td data-label="Where" { (finding.place) }
-            td data-label="Best" { strong { (finding.best) } }
+            td .own[finding.is_own] data-label="Best" { strong { (finding.best) } }
             td .number data-label="Median" { (finding.figure) }
             td data-label="Against the others" { (finding.against) }
             td data-label="How sure" { span class=(class) { (finding.verdict.word()) } }
@@ -171,6 +172,7 @@ fn finding(suite: &str, load: &str, group: &Group<'_>) -> Option<Finding> {
         what: what(suite, &best.row.table, load),
         place: best.row.value("filesystem").unwrap_or("–").to_string(),
         best: name(best),
+        is_own: best.row.is_own(),
         figure: format!("{} {}", number(best.spread.median), figure.unit),
         against: parts.collect::<Vec<String>>().join("; "),
         verdict,

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::super::Case;
-use super::super::group::{Figure, Group};
+use super::super::group::{Figure, Group, finding_of};
 use super::charts::spread;
 use super::number::{number, range};
 use crate::bytes::quantity;
@@ -16,12 +16,14 @@ pub(super) fn table(group: &Group<'_>) -> Markup {
     let (keys, figures) = (group.key_columns(), group.figures());
     let class = if group.rows.len() > LONG { "scroll long" } else { "scroll" };
     html! {
+        p .wide hidden { "This table is wider than the page: it scrolls sideways." }
         div class=(class) tabindex="0" role="region" aria-label=(format!("Figures: {}", group.title())) {
             table .figures {
                 thead {
                     tr {
                         @for key in &keys { (heading(key, "", key_class(group, key))) }
                         @for figure in &figures { (heading(figure.name, figure.unit, "number")) }
+                        @if let Some(name) = group.finding() { (heading(name, "", "")) }
                         (heading("verified", "", ""))
                     }
                 }
@@ -54,15 +56,21 @@ fn non_empty(class: &str) -> Option<&str> {
 
 fn line(group: &Group<'_>, row: &Case, keys: &[&str], figures: &[Figure<'_>]) -> Markup {
     let class = if row.failed.is_some() { "failed" } else { "skipped" };
+    let has_finding = group.finding().is_some();
     html! {
         @match row.reason() {
             Some(reason) => tr class=(class) {
                 (key_cells(group, row, keys))
-                td .reason colspan=(figures.len() + 1) { strong { (row.verdict()) } " " (reason) }
+                td .reason colspan=(figures.len() + 1 + usize::from(has_finding)) {
+                    strong { (row.verdict()) } " " (reason)
+                }
             },
-            None => tr {
+            None => tr class=[row.is_own().then_some("own")] {
                 (key_cells(group, row, keys))
                 @for figure in figures { (cell(row, figure)) }
+                @if has_finding {
+                    td data-sort=(finding_of(row)) { (finding_of(row)) }
+                }
                 td data-sort=(row.verdict()) { (row.verdict()) }
             },
         }

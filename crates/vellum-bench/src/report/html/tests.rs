@@ -120,6 +120,33 @@ fn one_row_has_a_bar_and_nothing_to_compare() {
 }
 
 #[test]
+fn rows_of_vellum_stand_out_in_tables_bars_and_findings() {
+    let rows = ["vellum-text", "write", "VellumHandler"].map(|way| row(way, &[1.0, 2.0]));
+    let page = page(rows.to_vec());
+    assert_eq!((count(&page, "<tr class=\"own\">"), count(&page, "class=\"bar own\"")), (2, 2));
+    assert_eq!((count(&page, "<tr>"), count(&page, "class=\"bar\"")), (1 + 2 + 1, 1));
+    assert_eq!(count(&page, "<td class=\"own\""), 1, "the best");
+    let others = self::page(vec![row("write", &[1.0, 2.0]), row("pwrite", &[1.0, 2.0])]);
+    assert_eq!(count(&others, " own\"") + count(&others, "\"own\""), 0, "{others}");
+}
+
+#[test]
+fn findings_come_before_tables_and_each_part_is_in_the_navigation() {
+    let mut document = document(vec![row("a", &[1.0])]);
+    document.warnings.push("a disk has its limits".into());
+    let other = document.clone();
+    let page = html(&[document, other]);
+    let at = |part: &str| page.find(part).unwrap_or_else(|| panic!("no {part}: {page}"));
+    let parts = ["<nav", "id=\"findings\"", "id=\"warnings\"", "id=\"section-0\""];
+    let parts = [&parts[..], &["id=\"section-1\"", "id=\"conditions\"", "id=\"data\""]].concat();
+    assert!(parts.windows(2).all(|two| at(two[0]) < at(two[1])), "{page}");
+    for part in &parts[1..] {
+        assert_eq!(count(&page, &format!("href=\"#{}", &part[4..])), 1, "{part}");
+    }
+    assert_eq!(count(&page, "write: a disk has its limits"), 1);
+}
+
+#[test]
 fn lines_are_drawn_over_what_grows() {
     let mut rows = Vec::new();
     for state in ["emptied", "preallocated", "written"] {

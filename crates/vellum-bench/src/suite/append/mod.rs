@@ -178,6 +178,9 @@ fn entrant_case(
     let faults = entrant.figures(|sample| sample.page_faults as f64 / total);
     let syscalls = entrant.way.syscalls.iter().filter(|_| !ns.is_empty());
     let syscalls = syscalls.filter_map(|count| count.as_ref().ok().copied()).collect();
+    // The same figure as the time in other units is not compared once more.
+    let millis = entrant.figures(|sample| sample.wall_ns as f64 / 1e6);
+    let throughput = ns.iter().map(|ns| bytes as f64 / ns).collect();
     let case = arena
         .case(format!("{processes} processes × {records} records × {bytes} B"))
         .key("processes", processes)
@@ -186,6 +189,8 @@ fn entrant_case(
         .key("way", entrant.way.name)
         .metric("time", "ns/record", Better::Lower, ns.clone())
         .metric("speed against write", "x", Better::Higher, ratios(base, &ns))
+        .metric("total", "ms", Better::Neither, millis)
+        .metric("throughput", "GB/s", Better::Neither, throughput)
         .metric("syscalls", "per record", Better::Lower, syscalls)
         .metric("page faults", "per record", Better::Neither, faults);
     entrant.case(case)

@@ -8,6 +8,7 @@ use super::keeper::Keeper;
 use super::round::{Sample, Times, measure};
 use crate::call_times::Latency;
 use crate::error::{Error, Result};
+use crate::faster;
 use crate::footprint::Footprint;
 use crate::report::{Better, Case};
 use crate::stats::{Spread, ratios};
@@ -17,6 +18,11 @@ use crate::suite::{Arena, Entrant, Turn};
 pub(super) const LIMIT: &str = "direct-dsync";
 /// … and what they are called.
 pub(super) const RATIO: &str = "speed against direct-dsync";
+
+/// A bare file that nothing is prepared for.
+const GROWING: &str = "bare-append";
+/// Records from this length on are counted in bytes, too.
+const LONG_BYTES: usize = 64 << 10;
 
 /// Runs a warm-up, which is not counted, and the rounds of `arena`.
 pub(super) fn run(
@@ -75,7 +81,8 @@ fn cases(cell: &Cell, entrants: &[Entrant<Keeper, Sample>], arena: &Arena<'_>) -
             .key("case", contender.name())
             .key("prepared", yes_or_no(contender.is_prepared()))
             .key("peer", yes_or_no(contender.is_peer()));
-        let case = with_speeds(case, entrant, &limit, &best);
+        let case = with_preparing(with_speeds(case, entrant, &limit, &best), entrant, entrants);
+        let case = with_throughput(case, cell.bytes, &speeds(entrant));
         entrant.case(with_latencies(with_files(case, entrant), entrant.samples()))
     };
     entrants.iter().map(case).collect()
@@ -93,6 +100,38 @@ fn with_speeds(
         .metric(RATIO, "x", higher, ratios(&speeds, limit))
         .metric("speed against the best peer", "x", higher, ratios(&speeds, best_peer))
         .metric("syncs", "per commit", Better::Neither, syncs)
+}
+
+/// What preparing is worth in this cell: against the same without, and of a bare file against one
+/// that grows.
+fn with_preparing(
+    case: Case,
+    entrant: &Entrant<Keeper, Sample>,
+    entrants: &[Entrant<Keeper, Sample>],
+) -> Case {
+    let contender = &entrant.way.contender;
+    let is_bare = contender.name().starts_with("bare-");
+    let name = if is_bare { GROWING } else { contender.name() };
+    let is_other = |other: &&Entrant<Keeper, Sample>| {
+        let other = &other.way.contender;
+        other.name() == name && !other.is_prepared()
+    };
+    let other = entrants.iter().filter(|_| contender.is_prepared()).find(is_other);
+    let Some((ours, theirs)) = other.map(|other| (speeds(entrant), speeds(other))) else {
+        return case;
+    };
+    let case = case.metric("speed against unprepared", "x", Better::Higher, ratios(&ours, &theirs));
+    match faster::verdict(&ours, &theirs) {
+        Some(word) => case.finding("prepared is", word),
+        None => case,
+    }
+}
+
+/// Of records so long that the bytes count.
+fn with_throughput(case: Case, bytes: usize, speeds: &[f64]) -> Case {
+    let gigabytes = speeds.iter().map(|speed| speed * bytes as f64 / 1e9);
+    let gigabytes = gigabytes.filter(|_| bytes >= LONG_BYTES).collect();
+    case.metric("throughput", "GB/s", Better::Neither, gigabytes)
 }
 
 /// What the last round left, unless the contender has failed.
@@ -122,7 +161,8 @@ fn with_latencies(case: Case, samples: &[Sample]) -> Case {
     );
     let nanos: Vec<u64> = samples.iter().flat_map(|sample| sample.nanos.iter().copied()).collect();
     let Some(all) = of(&nanos) else { return case };
-    case.metric("all commits", "", neither, vec![nanos.len() as f64])
+    case.metric("latency p99.9", "us", lower, each(|latency| latency.p999))
+        .metric("all commits", "", neither, vec![nanos.len() as f64])
         .metric("all latencies, avg", "us", lower, vec![all.avg])
         .metric("all latencies, min", "us", lower, vec![all.min])
         .metric("all latencies, max", "us", lower, vec![all.max])

@@ -31,6 +31,14 @@ fn all_cases_run_and_are_verified_and_nothing_is_left() {
             }
         }
     }
+    // In each cell it is said what preparing is worth, of whom it can be said.
+    let judged = report.cases.iter().filter(|case| case.finding.is_some());
+    let names: Vec<String> = judged.clone().map(Case::name).collect();
+    assert_eq!(names, ["vellum", "bare-fallocate", "bare-overwrite"].repeat(2));
+    for case in judged {
+        assert_eq!(case.value("prepared"), Some("yes"));
+        assert!(case.figure("speed against unprepared").is_some(), "{case:?}");
+    }
     let bare = report.cases.iter().find(|case| case.name() == "bare-overwrite").unwrap();
     assert_eq!(bare.figure("syncs").unwrap().samples, [1.0, 1.0]);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);

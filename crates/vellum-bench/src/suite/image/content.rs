@@ -4,7 +4,6 @@
 //! of it follows from these and from the run. So a block that is lost, torn, in the wrong place or
 //! older than it should be is told from the right one, and so is what stood on the device before.
 
-use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -45,13 +44,25 @@ pub(super) fn verify(path: &Path, generations: &[u32], run: u64) -> Result<()> {
     if len != bytes as u64 {
         return Err(Error::failed(format!("the image has {len} bytes and not {bytes}")));
     }
+    verify_all(generations, run, |piece, offset| {
+        file.read_exact_at(piece, offset).context(|| "read the image back")
+    })
+}
+
+/// The same for an image that is read by `read`, into a buffer and at an offset.
+pub(super) fn verify_all(
+    generations: &[u32],
+    run: u64,
+    mut read: impl FnMut(&mut [u8], u64) -> Result<()>,
+) -> Result<()> {
+    let bytes = generations.len() * BLOCK_BYTES;
     let mut piece = AlignedBuffer::new(PIECE_BYTES.min(bytes));
     let mut expected = [0; BLOCK_BYTES];
     let mut block = 0;
     for start in (0..bytes).step_by(PIECE_BYTES) {
         let len = PIECE_BYTES.min(bytes - start);
         let piece = &mut piece.as_mut_slice()[..len];
-        read(&file, piece, start as u64)?;
+        read(piece, start as u64)?;
         for found in piece.chunks_exact(BLOCK_BYTES) {
             let stamp = Stamp { block, generation: generations[block as usize] };
             check(found, stamp, run, &mut expected)?;
@@ -59,10 +70,6 @@ pub(super) fn verify(path: &Path, generations: &[u32], run: u64) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn read(file: &File, piece: &mut [u8], offset: u64) -> Result<()> {
-    file.read_exact_at(piece, offset).context(|| "read the image back")
 }
 
 /// Is that the block? `expected` is room for it.

@@ -122,6 +122,14 @@ impl Figures {
         (mean(&self.rates[..tenth]), mean(&self.rates[self.rates.len() - tenth..]))
     }
 
+    /// Writes per second until so many seconds after the start, of a run that took `duration`.
+    /// `None` if it was no longer than that, or if its steps are.
+    pub(super) fn first(&self, seconds: f64, duration: Duration) -> Option<f64> {
+        let step_seconds = duration.as_secs_f64() / self.rates.len() as f64;
+        let steps = (seconds / step_seconds).round() as usize;
+        (1..self.rates.len()).contains(&steps).then(|| mean(&self.rates[..steps]))
+    }
+
     /// So many microseconds or less took so large a share.
     pub(super) fn latency_at(&self, percentile: f64) -> f64 {
         let index = PERCENTILES.iter().position(|one| *one == percentile);
@@ -167,6 +175,26 @@ mod tests {
         assert_eq!(figures.rates[..3], [10.0, 20.0, 0.0]);
         assert_eq!(figures.rate, 0.75, "the last came too late to count");
         assert!((figures.latency_us[11] - 1_001_000.0).abs() < 2000.0, "but it took long");
+    }
+
+    #[test]
+    fn the_first_second_and_the_first_minute_are_told_where_there_is_more() {
+        let run = |seconds| {
+            let duration = Duration::from_secs(seconds);
+            let mut meter = Meter::start(duration).unwrap();
+            meter.steps.iter_mut().zip(1..).for_each(|(step, number)| *step = number);
+            (meter.figures(), duration)
+        };
+        let (second, duration) = run(1);
+        assert_eq!(second.first(1.0, duration), None, "all of it");
+        let (ten, duration) = run(10);
+        assert_eq!(ten.first(1.0, duration), Some(10.0), "4 steps, of 1 to 4 writes");
+        assert_eq!(ten.first(60.0, duration), None);
+        let (two_minutes, duration) = run(120);
+        let minute = two_minutes.first(60.0, duration).unwrap();
+        assert!((minute - 335.0).abs() < 1e-6, "{minute}: 200 of 400 steps, of 1 to 200 writes");
+        let (hour, duration) = run(3600);
+        assert_eq!(hour.first(1.0, duration), None, "a step has nine");
     }
 
     #[test]

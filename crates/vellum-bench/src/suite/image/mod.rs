@@ -19,6 +19,7 @@ mod engine;
 mod figures;
 mod fio;
 mod load;
+mod qemu;
 mod round;
 mod rows;
 mod sequence;
@@ -50,8 +51,9 @@ const DEPTH_MAX: usize = 256;
 pub struct Config {
     /// Where, and how many rounds; the default is 3.
     pub scope: Scope,
-    /// Which states of the image, in the order of their turns; the default is all. There are
-    /// ratios only if [`ImageState::Metadata`] is among them.
+    /// Which states of the image, in the order of their turns; the default is those that we write
+    /// ourselves. There are ratios only if [`ImageState::Metadata`] is among them, and for QEMU's
+    /// if [`ImageState::Qcow2Metadata`] is.
     pub states: Vec<ImageState>,
     /// By which engines; the default is all.
     pub engines: Vec<ImageEngine>,
@@ -71,7 +73,7 @@ impl Config {
     pub fn new(directory: impl Into<PathBuf>) -> Config {
         Config {
             scope: Scope::new(directory, 3),
-            states: ImageState::ALL.to_vec(),
+            states: ImageState::ours().to_vec(),
             engines: ImageEngine::ALL.to_vec(),
             bytes: 2 << 30,
             depth: 32,
@@ -118,8 +120,10 @@ impl Config {
         let mut ways = Vec::new();
         for &state in &self.states {
             for &engine in &self.engines {
-                ways.push(Way { state, engine, tool: Tool::Vellum });
-                if self.check_with_fio && state.first_touch() == FirstTouch::Plain {
+                let tool = if state.is_of_qemu() { Tool::Qemu } else { Tool::Vellum };
+                ways.push(Way { state, engine, tool });
+                let is_known = state.first_touch() == FirstTouch::Plain && tool == Tool::Vellum;
+                if self.check_with_fio && is_known {
                     ways.push(Way { state, engine, tool: Tool::Fio });
                 }
             }
@@ -161,7 +165,8 @@ impl Config {
 
     /// Tries the way with a small image; by ourselves for fio too.
     fn probe(&self, way: Way, dir: &Path) -> Result<()> {
-        let way = Way { tool: Tool::Vellum, ..way };
+        let tool = if way.tool == Tool::Fio { Tool::Vellum } else { way.tool };
+        let way = Way { tool, ..way };
         let depth = self.depth.min(PROBE_DEPTH);
         let load = Load { depth, writes_max: PROBE_WRITES, ..self.load(way, PROBE_BYTES) };
         measure(way, &load, dir).map(drop)
@@ -186,6 +191,8 @@ impl Suite for Config {
         let size = size::fitting(self)?;
         let compete = move |arena: &mut Arena<'_>| self.contest(size.bytes, arena);
         let plan = Plan::new(size.room_bytes, self.ways().len(), compete);
-        Ok(Plan { warnings: Vec::from_iter(size.warning), ..plan })
+        let is_qemu_asked = self.states.iter().any(|state| state.is_of_qemu());
+        let software = Vec::from_iter(is_qemu_asked.then(qemu::software).flatten());
+        Ok(Plan { software, warnings: Vec::from_iter(size.warning), ..plan })
     }
 }

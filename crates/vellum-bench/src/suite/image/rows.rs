@@ -1,9 +1,11 @@
 //! What a contest came to, in the form that all suites share.
 
+use std::time::Duration;
+
 use super::content::BLOCK_BYTES;
 use super::figures::{Figures, PERCENTILES};
 use super::round::Way;
-use super::{Arena, Config, Entrant, ImageState};
+use super::{Arena, Config, Entrant};
 use crate::report::{Better, Case, Series};
 use crate::stats::ratios;
 
@@ -25,9 +27,9 @@ pub(super) fn of(
         let Way { state, engine, tool } = entrant.way;
         let case =
             arena.case(&table).key("image", state).key("engine", engine).key("tool", tool.as_str());
-        let baseline = Way { state: ImageState::Metadata, engine, tool };
+        let baseline = Way { state: state.baseline(), engine, tool };
         let baseline = entrants.iter().find(|other| other.way == baseline);
-        let mut case = entrant.case(with_metrics(case, entrant, baseline));
+        let mut case = entrant.case(with_metrics(case, entrant, baseline, config.duration));
         case.verified &= tool.is_verified();
         case.series = median(entrant.samples()).map_or_else(Vec::new, |one| series(one, seconds));
         case
@@ -39,23 +41,30 @@ fn with_metrics(
     case: Case,
     entrant: &Entrant<Way, Figures>,
     baseline: Option<&Entrant<Way, Figures>>,
+    duration: Duration,
 ) -> Case {
     let (higher, lower) = (Better::Higher, Better::Lower);
     let rates = entrant.figures(|one| one.rate);
     let base = baseline.map_or_else(Vec::new, |baseline| baseline.figures(|one| one.rate));
     let ratios = ratios(&rates, &base).into_iter().filter(|ratio| ratio.is_finite()).collect();
-    // Only if it is known for each round.
-    let extents = entrant.samples().iter().map(|one| Some(one.extents? as f64));
-    let extents = extents.collect::<Option<Vec<f64>>>().unwrap_or_default();
+    let extents = known(entrant, |one| Some(one.extents? as f64));
+    let first = |seconds| known(entrant, |one| one.first(seconds, duration));
     case.metric("rate", "IOPS", higher, rates)
         .metric("rate to metadata", "x", higher, ratios)
         .metric("first tenth", "IOPS", higher, entrant.figures(|one| one.ends().0))
         .metric("last tenth", "IOPS", higher, entrant.figures(|one| one.ends().1))
+        .metric("first second", "IOPS", higher, first(1.0))
+        .metric("first minute", "IOPS", higher, first(60.0))
         .metric("p50", "us", lower, entrant.figures(|one| one.latency_at(50.0)))
         .metric("p99", "us", lower, entrant.figures(|one| one.latency_at(99.0)))
         .metric("p99.9", "us", lower, entrant.figures(|one| one.latency_at(99.9)))
         .metric("extents", "", Better::Neither, extents)
         .metric("making", "ms", lower, entrant.figures(|one| one.making_ms))
+}
+
+/// A figure of each round, or of none if it is not known of all.
+fn known(entrant: &Entrant<Way, Figures>, figure: impl Fn(&Figures) -> Option<f64>) -> Vec<f64> {
+    entrant.samples().iter().map(figure).collect::<Option<_>>().unwrap_or_default()
 }
 
 /// The round in the middle, by its rate.

@@ -8,9 +8,12 @@
 //! | `falloc` | allocated | the block |
 //! | `full` | written with zeros, past the page cache | the block |
 //! | `extsize-64k`, `extsize-1m` | sparse, allocated by the filesystem in such pieces | the block |
+//! | `qcow2-off` … `qcow2-full` | as `qemu-img` makes it with that `preallocation` | what QEMU does |
+//! | `qemu-raw` | sparse | the block, by QEMU |
 //!
 //! The first five are what QEMU does for a qcow2 image of that `preallocation`, without the tables
-//! that such an image also has. The last two are hints that only XFS takes.
+//! that such an image also has. The extent sizes are hints that only XFS takes. QEMU itself makes
+//! and writes the last five ([`qemu`](super::qemu)).
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -19,6 +22,7 @@ use std::path::Path;
 
 use rustix::fs::{FallocateFlags, fallocate};
 
+use super::qemu;
 use crate::error::{Context, Error, Result};
 use crate::names::named;
 use crate::sys;
@@ -45,8 +49,21 @@ named! {
         Extsize64K = "extsize-64k",
         /// By the filesystem, in pieces of 1 MiB.
         Extsize1M = "extsize-1m",
+        /// qcow2 without preallocation, by QEMU.
+        Qcow2Off = "qcow2-off",
+        /// qcow2 whose tables are there, by QEMU.
+        Qcow2Metadata = "qcow2-metadata",
+        /// qcow2 that is allocated, by QEMU.
+        Qcow2Falloc = "qcow2-falloc",
+        /// qcow2 that is written with zeros, by QEMU.
+        Qcow2Full = "qcow2-full",
+        /// A raw file, by QEMU: what its server costs.
+        QemuRaw = "qemu-raw",
     }
 }
+
+/// How many of all are written by ourselves; they are the first.
+const OURS: usize = 7;
 
 /// What the first write to a cluster does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +77,26 @@ pub(super) enum FirstTouch {
 }
 
 impl ImageState {
+    /// Those that we write ourselves, which is the default.
+    pub fn ours() -> &'static [ImageState] {
+        &ImageState::ALL[..OURS]
+    }
+
+    /// Does QEMU make and write it?
+    pub(super) fn is_of_qemu(self) -> bool {
+        self.preallocation().is_some() || self == ImageState::QemuRaw
+    }
+
+    /// What `qemu-img` is told, of a qcow2 image.
+    pub(super) fn preallocation(self) -> Option<&'static str> {
+        self.as_str().strip_prefix("qcow2-")
+    }
+
+    /// What others like it are compared with.
+    pub(super) fn baseline(self) -> ImageState {
+        if self.is_of_qemu() { ImageState::Qcow2Metadata } else { ImageState::Metadata }
+    }
+
     pub(super) fn first_touch(self) -> FirstTouch {
         match self {
             ImageState::Off => FirstTouch::ZeroRange,
@@ -70,17 +107,18 @@ impl ImageState {
 
     /// Makes the image, as it is before the clock starts, and syncs it.
     pub(super) fn make(self, path: &Path, bytes: u64) -> Result<()> {
+        if self.is_of_qemu() {
+            return qemu::make(self, path, bytes);
+        }
         let file = File::create_new(path).context(|| "create the image")?;
         match self {
-            ImageState::Off | ImageState::OffWithoutZeroRange | ImageState::Metadata => {
-                lengthen(&file, bytes)?;
-            }
             ImageState::Falloc => {
                 fallocate(&file, FallocateFlags::empty(), 0, bytes).trying("fallocate")?
             }
             ImageState::Full => write_zeros(path, bytes)?,
             ImageState::Extsize64K => hint(&file, 64 << 10, bytes)?,
             ImageState::Extsize1M => hint(&file, 1 << 20, bytes)?,
+            _ => lengthen(&file, bytes)?,
         }
         file.sync_all().context(|| "sync the image")
     }

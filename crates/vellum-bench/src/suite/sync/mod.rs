@@ -314,6 +314,7 @@ fn timed(mut shares: Vec<Share>) -> Result<Duration> {
 fn case(entrant: &Entrant<Pieces, f64>, growing: &[f64], arena: &Arena<'_>) -> Case {
     let file = entrant.way;
     let growing = if file.is_big { &[] } else { growing };
+    let bytes = file.bytes as f64;
     let case = arena
         .case(file.title())
         .key("bytes", file.bytes)
@@ -322,7 +323,8 @@ fn case(entrant: &Entrant<Pieces, f64>, growing: &[f64], arena: &Arena<'_>) -> C
         .key("syncs", file.syncs())
         .key("case", file.way)
         .metric("time", "ms", Better::Lower, entrant.samples().to_vec())
-        .metric("time against growing", "x", Better::Lower, ratios(entrant.samples(), growing));
+        .metric("time against growing", "x", Better::Lower, ratios(entrant.samples(), growing))
+        .metric("throughput", "GB/s", Better::Neither, entrant.figures(|ms| bytes / ms / 1e6));
     entrant.case(case)
 }
 

@@ -12,17 +12,20 @@ use crate::lowargs::{examples, values};
 ///
 /// Writes of 4 KiB, past the page cache, 32 at a time, into a file treated as QEMU treats a qcow2
 /// image with preallocation off, metadata, falloc or full, or with a hint to XFS to allocate in
-/// larger pieces. Shown are writes per second over the whole run and in its first and last tenth,
-/// for rates change while a run goes on; latencies; in how many extents the image lay in the end;
-/// and what making it took. Each case gets a new image in each round; the first round is short and
-/// not counted. After each, every block is compared with what was written there last.
+/// larger pieces. --states qcow2-... has QEMU make real qcow2 images, and writes them through its
+/// NBD server. Shown are writes per second over the whole run, in its first second, first minute,
+/// first tenth and last tenth, for rates change while a run goes on; latencies; in how many extents
+/// the image lay in the end; and what making it took. Each case gets a new image in each round; the
+/// first round is short and not counted. After each, every block is compared with what was written
+/// there last.
 ///
 /// The full run takes about fifteen minutes on each filesystem, --quick half of one.
 #[derive(Args, Debug)]
 #[command(after_help = examples::BENCH_IMAGE)]
 pub(crate) struct BenchImageArgs {
     /// How the image was allocated: off, off-without-zero-range, metadata, falloc, full,
-    /// extsize-64k, extsize-1m [default: all]
+    /// extsize-64k, extsize-1m [default: all of these], and by QEMU (package qemu-utils):
+    /// qcow2-off, qcow2-metadata, qcow2-falloc, qcow2-full, qemu-raw
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) states: Vec<ImageState>,
     /// Who carries the writes to the kernel: aio, io_uring, threads [default: all; io_uring with
@@ -44,8 +47,8 @@ pub(crate) struct BenchImageArgs {
     /// Short, small, and only with io_uring, as far as nothing else is asked for
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Have another program write the same, taking turns with us, in all states but the first two,
-    /// which it does not know; what it wrote is not read back
+    /// Have another program write the same, taking turns with us, in all states but the first two
+    /// and QEMU's, which it does not know; what it wrote is not read back
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) check_with: Option<CheckWith>,
     #[command(flatten)]

@@ -15,7 +15,7 @@ mod write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
-use vellum_bench::ScratchKind;
+use vellum_bench::{MkfsOptions, ScratchKind};
 
 pub(crate) use all::BenchAllArgs;
 pub(crate) use append::BenchAppendArgs;
@@ -29,7 +29,7 @@ pub(crate) use scale::BenchScaleArgs;
 pub(crate) use sync::BenchSyncArgs;
 pub(crate) use write::BenchWriteArgs;
 
-use super::examples;
+use super::{examples, values};
 
 /// Measure, with every byte verified and the conditions told
 #[derive(Args, Debug)]
@@ -65,6 +65,14 @@ pub(crate) struct BenchPlaceArgs {
     /// raid0-ext4, btrfs-raid0; for root only
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     pub(crate) fs: Vec<ScratchKind>,
+    /// With --fs: options for the program that makes a filesystem, as 'xfs=-l size=64m'; may be
+    /// repeated for other kinds
+    #[arg(long, value_name = "KIND=OPTIONS", requires = "fs")]
+    pub(crate) mkfs_options: Vec<MkfsOptions>,
+    /// With --fs: fill each filesystem so far before the run, as 95%, with its free space in many
+    /// pieces
+    #[arg(long, value_name = "PERCENT", requires = "fs", value_parser = values::percent)]
+    pub(crate) fill: Option<u8>,
 }
 
 /// Where a result goes, beside the table.

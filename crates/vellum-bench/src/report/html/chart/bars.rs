@@ -24,6 +24,8 @@ const EDGE: f64 = 12.0;
 #[derive(Clone, Debug)]
 pub(in super::super) struct Bar {
     pub(in super::super) name: String,
+    /// Is it one of Vellum's?
+    pub(in super::super) is_own: bool,
     /// Its figures, or why there are none.
     pub(in super::super) outcome: Result<Spread, String>,
 }
@@ -132,7 +134,7 @@ fn drawn(bar: &Bar, axis: &Axis, top: f64) -> Markup {
     };
     let name = fitting(&bar.name, WIDTH - 2.0 * EDGE - text_width(&value) - 14.0);
     html! {
-        g .bar data-tip=(tip(bar)) {
+        g .bar .own[bar.is_own] data-tip=(tip(bar)) {
             rect .hit x="0" y=(px(top)) width=(px(WIDTH)) height=(px(PITCH)) {}
             (text("name", (EDGE, base), &name))
             (text("value end", (WIDTH - EDGE, base), &value))
