@@ -7,6 +7,7 @@ mod backwards;
 mod batch;
 mod checkpoint;
 mod commit;
+mod commit_path;
 mod committer;
 mod control;
 mod core;
@@ -74,11 +75,12 @@ use std::time::Duration;
 
 use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
-use crate::{Layout, Lsn, Options, Recovery, Result};
+use crate::{CommitPath, Layout, Lsn, Options, PathOrigin, Recovery, Result};
 
 pub use backwards::Backwards;
 pub use batch::Batch;
 pub use checkpoint::CheckpointEvent;
+pub use commit_path::CommitPathStat;
 pub use committer::{Committer, Completion};
 pub use cursors::cursor::{Cursor, CursorHold};
 pub use cursors::stat::CursorStat;
@@ -509,6 +511,44 @@ impl Log {
     /// returns, so commits in them wait for no journal.
     pub fn prepare(&self, segments: u64) -> Result<u64> {
         prepared::prepare_all(&self.core, segments)
+    }
+
+    /// How this process brings commit groups to the device, and why; `None` for a log that is not
+    /// [staged](crate::Fill::Staged).
+    pub fn commit_path(&self) -> Option<CommitPathStat> {
+        commit_path::stat(&self.core)
+    }
+
+    /// Stores the path that was the fastest in a measurement on this device, for all processes from
+    /// their next opening on. `vellum prepare` does that.
+    ///
+    /// On another device, as after the log was copied to another machine, it is ignored. There, and
+    /// wherever the device cannot be known again, the default holds. A block that is not safe on
+    /// the device ([`CommitPathStat::safe_block_bytes`]) is made as large as is safe.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a log that is not staged;
+    /// [`InvalidOption`](crate::ErrorKind::InvalidOption) for a path out of range.
+    ///
+    /// # Durability
+    ///
+    /// The choice costs time and never durability: any path makes commit groups durable.
+    pub fn note_measured_path(&self, path: CommitPath) -> Result<()> {
+        commit_path::store(&self.core, Some(path), PathOrigin::Measured)
+    }
+
+    /// Stores a path that somebody chose, for this device and for all processes from their next
+    /// opening on; `None` forgets what is stored.
+    ///
+    /// It is followed as it is, with a block that is smaller than a physical sector, too: see
+    /// [`Options::commit_path`](crate::Options::commit_path) for what that risks.
+    ///
+    /// # Errors
+    ///
+    /// As [`note_measured_path`](Log::note_measured_path).
+    pub fn choose_commit_path(&self, path: Option<CommitPath>) -> Result<()> {
+        commit_path::store(&self.core, path, PathOrigin::Chosen)
     }
 
     /// Gives back the segments that stand ready beyond what is written, and returns how many those
