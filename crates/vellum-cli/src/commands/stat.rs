@@ -147,6 +147,7 @@ fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
         ("filesystem", stat.filesystem.clone()),
         ("preallocate", format!("{}: {}", stat.preallocate, stat.preallocate_reason)),
         ("fill", format!("{}: {}", stat.fill, stat.fill_reason)),
+        ("commit path", commit_path(stat)),
         ("segments", format!("of {} each", bytes(stat.segment_capacity_bytes))),
         ("prepared", format!("{} ahead", count(commits::prepared_segments(stat), "segment"))),
     ];
@@ -163,6 +164,13 @@ fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
         facts.push(("dropped", format!("{records}, when there was no space")));
     }
     facts
+}
+
+fn commit_path(stat: &Stat) -> String {
+    let Some(found) = &stat.commit_path else { return "fdatasync of the segments".into() };
+    let since = found.stored_at.and_then(|at| at.elapsed().ok());
+    let since = since.map(|ago| format!(", {}", age(ago))).unwrap_or_default();
+    format!("{}: {}{since}", found.path, found.reason)
 }
 
 fn checkpoint(stat: &Stat) -> Option<Lsn> {
