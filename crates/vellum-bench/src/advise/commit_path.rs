@@ -14,7 +14,7 @@ use serde::Serialize;
 use vellum::{CommitPath, DeviceWrite, Options};
 
 use super::choice::choose;
-use crate::error::{Context, Result};
+use crate::error::{Context, Error, Result};
 use crate::faster::Evidence;
 use crate::stats::Spread;
 use crate::suite::commit::write_zeros;
@@ -97,7 +97,8 @@ pub fn commit_paths(dir: &Path, safe_block_bytes: u64) -> Result<CommitPaths> {
 /// The same in a directory in which there is no log: that of a short one is looked at first.
 pub(super) fn in_directory(dir: &Path) -> Result<CommitPaths> {
     let home = tempfile::tempdir_in(dir).context(|| format!("make one in {}", dir.display()))?;
-    let log = Options::wal().segment_capacity_bytes(4096).open(home.path().join("log"))?;
+    let log = Options::wal().segment_capacity_bytes(64 << 10).open(home.path().join("log"));
+    let log = log.map_err(|error| Error::failed(error.to_string()))?;
     let safe = log.commit_path().map_or(4096, |found| found.safe_block_bytes);
     commit_paths(home.path(), safe)
 }

@@ -154,8 +154,12 @@ impl Core {
     /// in which a batch ends, at the same time. Two writes of one sector may come in any order, so
     /// such a batch is written under the commit lock.
     pub(crate) fn is_shared_sector(&self, end: u64) -> bool {
-        end.is_multiple_of(BLOCK_BYTES_MIN) && !end.is_multiple_of(self.commit_path.block_bytes)
+        shares_sector(end, self.block)
     }
+}
+
+fn shares_sector(end: u64, block: u64) -> bool {
+    end.is_multiple_of(BLOCK_BYTES_MIN) && !end.is_multiple_of(block)
 }
 
 /// Stores how the log commits on this device from the next opening on; `None` forgets it.
@@ -222,6 +226,15 @@ mod tests {
         let measured = (path("fdatasync/4096/1"), PathOrigin::Measured);
         assert_eq!(decide(&here, None, Some(&stored)), measured);
         assert_eq!(decide(&here, None, None), (path("dsync/512/2"), PathOrigin::Default));
+    }
+
+    #[test]
+    fn only_an_end_where_a_shorter_block_may_begin_is_shared() {
+        let shared = |end| [512, 1024, 4096].map(|block| shares_sector(end, block));
+        assert_eq!(shared(512), [false, true, true]);
+        assert_eq!(shared(3072), [false, false, true]);
+        assert_eq!(shared(4096), [false; 3]);
+        assert_eq!(shared(1000), [false; 3]);
     }
 
     #[test]
