@@ -16,8 +16,6 @@ use crate::file::retry;
 pub struct Device {
     /// The name of the disk, such as `nvme0n1`.
     pub name: Option<String>,
-    /// The smallest write that it takes.
-    pub logical_block_bytes: Option<u64>,
     /// The smallest write that it makes without touching what is beside it: "the smallest unit a
     /// physical storage device can write atomically" (`Documentation/ABI/stable/sysfs-block`).
     pub physical_block_bytes: Option<u64>,
@@ -25,10 +23,10 @@ pub struct Device {
     pub has_volatile_cache: Option<bool>,
     /// The smallest and the largest write of which it promises that a power cut tears none.
     pub atomic_write_bytes: Option<(u64, u64)>,
-    /// Its model, serial number or world-wide name, and size, as far as there are such.
-    marks: Vec<String>,
+    /// Its directory in `/sys`.
+    pub dir: Option<PathBuf>,
     /// The number that the filesystem on it has for itself, or 0.
-    filesystem_id: u64,
+    pub filesystem_id: u64,
 }
 
 impl Device {
@@ -51,12 +49,11 @@ impl Device {
         let most = number("queue/atomic_write_unit_max_bytes");
         Device {
             name: dir.file_name().map(|name| name.to_string_lossy().into_owned()),
-            logical_block_bytes: number("queue/logical_block_size"),
             physical_block_bytes: number("queue/physical_block_size"),
             has_volatile_cache: word(dir, "queue/write_cache")
                 .map(|cache| cache != "write through"),
             atomic_write_bytes: least.zip(most),
-            marks: marks(dir),
+            dir: Some(dir.to_path_buf()),
             filesystem_id: 0,
         }
     }
@@ -69,7 +66,8 @@ impl Device {
         Some(bytes >= physical || self.atomic_write_bytes.is_some_and(is_promised))
     }
 
-    /// By what the device, with the filesystem on it, is known again: one line.
+    /// By what the device, with the filesystem on it, is known again: one line, with model, serial
+    /// number or world-wide name, and size, as far as there are such.
     ///
     /// Device numbers play no part: they change from boot to boot. A log that was copied is on
     /// another filesystem. An image of a disk that was copied is on a device with another serial
@@ -83,7 +81,8 @@ impl Device {
         };
         let facts =
             format!("sector={physical} cache={cache} filesystem={:016x}", self.filesystem_id);
-        self.marks.iter().cloned().chain([facts]).collect::<Vec<String>>().join(" ")
+        let marks = self.dir.iter().flat_map(|dir| marks(dir));
+        marks.chain([facts]).collect::<Vec<String>>().join(" ")
     }
 }
 
@@ -139,9 +138,13 @@ mod tests {
     }
 
     fn device(files: &[(&str, &str)]) -> Device {
+        seen(files, Device::clone)
+    }
+
+    fn seen<T>(files: &[(&str, &str)], look: impl FnOnce(&Device) -> T) -> T {
         let dir = tempfile::tempdir().unwrap();
         let sys = sys(dir.path(), files);
-        Device::at(sys.path(), File::open(dir.path()).unwrap())
+        look(&Device::at(sys.path(), File::open(dir.path()).unwrap()))
     }
 
     const SECTORS: [(&str, &str); 2] =
@@ -151,10 +154,7 @@ mod tests {
     fn a_partition_has_the_facts_of_its_disk() {
         let found = device(&[SECTORS[0], SECTORS[1], ("queue/write_cache", "write through\n")]);
         assert_eq!(found.name.as_deref(), Some("nvme0n1"));
-        assert_eq!(
-            (found.logical_block_bytes, found.physical_block_bytes),
-            (Some(512), Some(4096))
-        );
+        assert_eq!(found.physical_block_bytes, Some(4096));
         assert_eq!(found.has_volatile_cache, Some(false));
     }
 
@@ -180,10 +180,10 @@ mod tests {
 
     #[test]
     fn what_tells_devices_apart_is_in_their_identity() {
-        let serial = |text| device(&[SECTORS[1], ("device/serial", text)]).identity();
+        let serial = |text| seen(&[SECTORS[1], ("device/serial", text)], Device::identity);
         assert!(serial("S4X\n A").contains("serial=S4X A sector=4096 cache=?"), "{}", serial("a"));
         assert_ne!(serial("A"), serial("B"));
-        assert_ne!(serial("A"), device(&[("device/serial", "A")]).identity());
+        assert_ne!(serial("A"), seen(&[("device/serial", "A")], Device::identity));
         assert!(!serial("A\nB").contains('\n'));
     }
 

@@ -116,7 +116,7 @@ fn a_file_that_cannot_be_understood_counts_as_none() {
     assert!(log.note_measured_path(path("fdatasync/4096/1")).is_err());
     assert_eq!(
         log.append_durable(b"one").unwrap(),
-        log.reader(Lsn::ZERO).unwrap().next().unwrap().unwrap().lsn()
+        log.reader(Lsn::ZERO).unwrap().next().unwrap().unwrap().lsn
     );
     assert!(!place(&dir).join("commit-path.new").exists());
 }
