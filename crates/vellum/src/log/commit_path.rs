@@ -111,8 +111,8 @@ fn direct_block(dir: &Dir, filesystem: Filesystem) -> u64 {
 
 /// How the log commits, and why; `None` for one that is not staged.
 pub(crate) fn stat(core: &Core) -> Option<CommitPathStat> {
-    let here = Surroundings::of(&core.dir, core.filesystem);
     core.stage.as_ref()?;
+    let here = Surroundings::of(&core.dir, core.filesystem);
     let stored = stored(&core.dir);
     let (_, origin) = decide(&here, core.options.commit_path, stored.as_ref());
     let is_stored = matches!(origin, PathOrigin::Measured | PathOrigin::Chosen);
