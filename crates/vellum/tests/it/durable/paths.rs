@@ -38,10 +38,12 @@ fn what_is_committed_by_any_path_survives() {
             (log.commit_path().unwrap().path, origin(&log)),
             (path(text), PathOrigin::Options)
         );
-        let commit = |seed| log.append_durable(&payload(Layout::Framed, seed, 700)).unwrap();
+        let commit = |seed| {
+            log.append_durable(&payload(Layout::Framed, seed, 700)).unwrap();
+        };
         std::thread::scope(|scope| {
             for thread in 0..4_u64 {
-                scope.spawn(move || (0..50).for_each(|seed| drop(commit(thread * 50 + seed))));
+                scope.spawn(move || (0..50).for_each(|seed| commit(thread * 50 + seed)));
             }
         });
         let (found, all) = (payloads(&after_a_power_cut(&place(&dir), "copy")), payloads(&log));
@@ -59,8 +61,11 @@ fn processes_with_blocks_of_both_sizes_lose_nothing_of_each_other() {
         for (index, log) in logs.iter().enumerate() {
             for thread in 0..2 {
                 let seed = 1000 * (2 * index as u64 + thread);
-                let commit = move |seed| log.append_durable(&payload(Layout::Framed, seed, 472));
-                scope.spawn(move || (seed..seed + 100).for_each(|it| drop(commit(it).unwrap())));
+                let commit = move |seed| {
+                    let record = payload(Layout::Framed, seed, 472);
+                    log.append_durable(&record).unwrap();
+                };
+                scope.spawn(move || (seed..seed + 100).for_each(commit));
             }
         }
     });
