@@ -86,7 +86,7 @@ fn a_way_to_commit_that_is_chosen_is_stored_as_it_is() {
     let place = Place::new();
     place.append(&["--commit", "end", "--segment-bytes", "64KiB"], b"one\n");
     let ran = place.run("prepare", &["--commit-path", "fdatasync/4096/1"], b"");
-    assert!(talk(&ran).contains("commits go by fdatasync/4096/1"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("commits go by fdatasync/4096/1"), "{}", ran.stderr);
     let stat = place.stat();
     assert_eq!(stat["commit_path"]["origin"], "chosen");
     assert_eq!(stat["commit_path"]["write"], "fdatasync");
