@@ -94,8 +94,8 @@ struct CampaignArguments {
     /// What decides the cuts; printed, so that a recording can be repeated.
     #[arg(long)]
     seed: Option<u64>,
-    /// The disk has physical sectors of 4096 bytes: a write of less that is interrupted destroys all
-    /// of the sector.
+    /// The disk has physical sectors of 4096 bytes: a write of less that is interrupted destroys
+    /// all of the sector.
     #[arg(long)]
     physical_sectors: bool,
     /// Also demand that what is found has no gap.

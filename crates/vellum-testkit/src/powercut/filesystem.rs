@@ -97,8 +97,8 @@ impl Filesystem {
         }
     }
 
-    /// What makes it write whole physical sectors of 4096 bytes, as it does by itself on a disk that
-    /// reports such.
+    /// What makes it write whole physical sectors of 4096 bytes, as it does by itself on a disk
+    /// that reports such.
     fn coarse_arguments(self) -> &'static [&'static str] {
         match self {
             Filesystem::Xfs => &["-s", "size=4096"],
