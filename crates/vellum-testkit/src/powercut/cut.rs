@@ -180,7 +180,7 @@ impl<'a> Walk<'a> {
         for (order, index) in self.unflushed.iter().enumerate() {
             let (offset, bytes) = write_at(self.recording, *index);
             let sector = self.sector_len(offset, bytes.len());
-            let unit = match cut.unflushed {
+            let unit = match self.unflushed(cut) {
                 Unflushed::Dropped => break,
                 Unflushed::Torn if order > torn => break,
                 Unflushed::Torn if order == torn && self.is_coarse => {
@@ -218,6 +218,14 @@ impl<'a> Walk<'a> {
     /// part of one is read, changed and written.
     pub fn by_physical_sectors(self) -> Walk<'a> {
         Walk { sector_len: BLOCK_LEN, is_coarse: true, ..self }
+    }
+
+    /// What becomes of the cache here. A disk that tears no sector has other ways to tear.
+    fn unflushed(&self, cut: &Cut) -> Unflushed {
+        match cut.unflushed {
+            Unflushed::Sectors if self.is_coarse => Unflushed::Torn,
+            unflushed => unflushed,
+        }
     }
 
     /// What a write may be torn into.
