@@ -91,7 +91,7 @@ fn a_way_to_commit_that_is_chosen_is_stored_as_it_is() {
     assert_eq!(stat["commit_path"]["origin"], "chosen");
     assert_eq!(stat["commit_path"]["write"], "fdatasync");
     let wrong = place.run("prepare", &["--commit-path", "fdatasync/4097/1"], b"");
-    assert!(wrong.complaint(2).contains("dsync/4096/2"));
+    assert!(wrong.code == 2 && wrong.stderr.contains("dsync/4096/2"), "{}", wrong.stderr);
     place.append(&["--commit", "end"], b"two\n");
     assert_eq!(place.run("cat", &[], b"").good(), "one\ntwo\n");
 }
