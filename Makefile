@@ -182,6 +182,7 @@ powercut: tools filesystems ## cut the power at any write on ext4, XFS and btrfs
 	$(CARGO) build --release --bin vellum-stress --bin vellum-powercut
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS)' --prefix --nested
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) $(POWERCUT_CROWD)' --nested
+	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) $(POWERCUT_CROWD) --commit-path fdatasync/4096/2,dsync/4096/1' --physical-sectors
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) $(POWERCUT_CROWD) --fill mapped --cursor' --nested
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) --commit 5 --retain-files 9 $(POWERCUT_TEXT)' --prefix --nested
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) --follow $(POWERCUT_CROWD)' --nested

@@ -30,7 +30,8 @@ pub(crate) use bench::{
 pub(crate) use internal::{DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs};
 pub(crate) use policy::{PolicyArgs, TailArgs};
 pub(crate) use upkeep::{
-    CheckpointArgs, CursorArgs, PrepareArgs, RepairArgs, RotateArgs, TrimArgs, TruncateArgs,
+    CheckpointArgs, CursorArgs, MeasureWhen, PrepareArgs, RepairArgs, RotateArgs, TrimArgs,
+    TruncateArgs,
 };
 pub(crate) use values::Position;
 

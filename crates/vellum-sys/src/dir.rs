@@ -18,6 +18,7 @@ use std::sync::Arc;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::{self, Errno};
 
+use crate::device::Device;
 use crate::file::{retry, sync};
 use crate::filesystem::Filesystem;
 
@@ -269,6 +270,11 @@ impl Dir {
     /// The filesystem it is on.
     pub fn filesystem(&self) -> io::Result<Filesystem> {
         Filesystem::of(self.handle()?)
+    }
+
+    /// The device it is on.
+    pub fn device(&self) -> Device {
+        self.handle().map(Device::of).unwrap_or_default()
     }
 
     /// Waits until the names in it survive a power cut.

@@ -27,6 +27,8 @@ pub mod barrier;
 #[cfg(target_os = "linux")]
 pub mod clock;
 #[cfg(target_os = "linux")]
+pub mod device;
+#[cfg(target_os = "linux")]
 pub mod dir;
 #[cfg(target_os = "linux")]
 pub mod file;

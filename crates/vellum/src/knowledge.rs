@@ -33,8 +33,9 @@
 //! - *`FALLOC_FL_WRITE_ZEROES`* was supported by none of these.
 
 use crate::options::limits::{SEGMENT_CAPACITY_BYTES_DEFAULT, STAGED_CAPACITY_BYTES_DEFAULT};
+use crate::sys::device::Device;
 use crate::sys::filesystem::Filesystem;
-use crate::{Fill, Layout, Method, Preallocate};
+use crate::{CommitPath, DeviceWrite, Fill, Layout, Method, Preallocate};
 
 /// How a segment gets its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +79,36 @@ pub(crate) fn goes_in_steps(layout: Layout, chosen: Preallocate, fill: Fill) -> 
 pub(crate) fn fill(filesystem: Filesystem, preallocate: Preallocate) -> Fill {
     let is_hazardous = filesystem.mapping_hazard().is_some() || preallocate == Preallocate::Sparse;
     if is_hazardous { Fill::Pwrite } else { Fill::Mapped }
+}
+
+/// Bytes of the blocks that commit groups are written in, at most.
+pub(crate) const COMMIT_BLOCK_BYTES_MAX: u64 = 4096;
+
+/// The smallest block in which commit groups may be written, and why.
+///
+/// The block in which a commit group ends is written again with the next one, so it holds durable
+/// bytes. A device that is given less than a physical sector reads the sector, changes it and
+/// writes it back. A power cut in between leaves neither old nor new. A device that is not known
+/// may be such a one.
+pub(crate) fn commit_block(filesystem: Filesystem, device: &Device) -> (u64, String) {
+    let safe = |why: &str| (512, why.to_string());
+    if filesystem == Filesystem::Tmpfs {
+        return safe("blocks of 512 bytes, because a power cut leaves nothing here");
+    }
+    let max = COMMIT_BLOCK_BYTES_MAX;
+    match (device.keeps_neighbours(512), device.physical_block_bytes) {
+        (Some(true), Some(512)) => safe("blocks of 512 bytes, the device's physical sector"),
+        (Some(true), _) => safe("blocks of 512 bytes, which the device promises not to tear"),
+        (Some(false), Some(bytes)) => {
+            (max, format!("blocks of {max} bytes, because a physical sector has {bytes}"))
+        }
+        _ => (max, format!("blocks of {max} bytes, because the device is not known")),
+    }
+}
+
+/// How commit groups get to the device where nobody has measured it.
+pub(crate) fn commit_path(block_bytes: u64) -> CommitPath {
+    CommitPath { write: DeviceWrite::Dsync, block_bytes, lanes: 2 }
 }
 
 /// The method for one large file that several threads write, where nobody has chosen one.

@@ -52,9 +52,9 @@ mod shared;
 pub mod tracing;
 
 pub use self::log::{
-    Backwards, Batch, CheckpointEvent, CommitStat, Committer, Completion, Cursor, CursorHold,
-    CursorStat, Damage, Decoder, Durability, FileName, Gap, Hold, HoldKind, InFlight, Log,
-    LogShape, Metrics, OwnedRecord, ParticipantStat, Piece, PieceSegment, PollableReader,
+    Backwards, Batch, CheckpointEvent, CommitPathStat, CommitStat, Committer, Completion, Cursor,
+    CursorHold, CursorStat, Damage, Decoder, Durability, FileName, Gap, Hold, HoldKind, InFlight,
+    Log, LogShape, Metrics, OwnedRecord, ParticipantStat, Piece, PieceSegment, PollableReader,
     ProcessState, Reader, Record, RecordWriter, Records, RemovedFiles, RemovedStat, RepairReport,
     Reservation, RestoreOptions, Restorer, SegmentKeeper, SegmentStat, SegmentState, ShipCounters,
     ShipFault, ShipState, ShipStatus, Shipper, Stat, TrimReport, VerifyReport, repair,
@@ -65,6 +65,7 @@ pub use lsn::Lsn;
 pub use options::Options;
 pub use options::advice::{Advice, AdviceSource, FileAdvice, LogAdvice};
 pub use options::choice::{Fill, Layout, OnStageFull, Preallocate};
+pub use options::commit_path::{CommitPath, DeviceWrite, PathOrigin};
 pub use options::method::Method;
 pub use options::policy::{OnFull, Policy};
 

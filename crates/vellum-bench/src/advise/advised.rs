@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::Measured;
+use super::commit_path::CommitPaths;
 use super::detect::Surroundings;
 use super::measure::Entrant;
 use super::recommend::{self, Recommendation, scores};
@@ -24,6 +25,8 @@ pub struct Advised {
     pub surroundings: Surroundings,
     /// What to do, for each purpose.
     pub recommendations: Vec<Recommendation>,
+    /// How commit groups get to the device best, where that was measured.
+    pub commit_paths: Option<CommitPaths>,
     /// What to beware of, the worst first.
     pub traps: Vec<Trap>,
 }
@@ -34,6 +37,7 @@ struct AdvisedDocument<'a> {
     #[serde(flatten)]
     report: &'a Report,
     recommendations: &'a [Recommendation],
+    commit_paths: &'a Option<CommitPaths>,
     traps: &'a [Trap],
     surroundings: &'a Surroundings,
     /// What `--write` stores.
@@ -55,6 +59,7 @@ impl Advised {
         Advised {
             report,
             recommendations: measured.iter().map(Measured::recommendation).collect(),
+            commit_paths: None,
             traps: traps(&surroundings),
             surroundings,
         }
@@ -69,6 +74,7 @@ impl Advised {
         report::json_text(&AdvisedDocument {
             report: &self.report,
             recommendations: &self.recommendations,
+            commit_paths: &self.commit_paths,
             traps: &self.traps,
             surroundings: &self.surroundings,
             toml: self.to_toml(),
@@ -87,6 +93,9 @@ impl Advised {
             for line in recommendation.lines() {
                 text.push_str(&report::wrapped(&line));
             }
+        }
+        if let Some(paths) = &self.commit_paths {
+            text.push_str(&report::wrapped(&format!("\n{}", paths.line())));
         }
         if !self.traps.is_empty() {
             text.push_str("\nBeware:\n");
@@ -117,6 +126,9 @@ impl Advised {
             let mut lines = recommendation.lines().into_iter();
             text.push_str(&format!("\n## {}\n\n", lines.next().unwrap_or_default()));
             lines.for_each(|line| text.push_str(&format!("- {line}\n")));
+        }
+        if let Some(paths) = &self.commit_paths {
+            text.push_str(&format!("\n{}\n", paths.line()));
         }
         if !self.traps.is_empty() {
             text.push_str("\n## Beware\n\n");

@@ -12,7 +12,7 @@
 //! where a full disk ends the process, is not measured at all.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::conditions::Conditions;
@@ -23,6 +23,7 @@ use crate::suite::Arena;
 
 mod advised;
 mod choice;
+mod commit_path;
 mod detect;
 mod measure;
 mod recommend;
@@ -32,6 +33,7 @@ mod way;
 
 pub use crate::faster::Evidence;
 pub use advised::Advised;
+pub use commit_path::{CommitPaths, MeasuredPath, commit_paths};
 pub use detect::{Disk, Feature, Surroundings};
 pub use recommend::{Recommendation, Rival, Setting, Sureness};
 pub use store::check_replaceable;
@@ -143,9 +145,20 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Advised> {
         fs::remove_dir_all(&dir).context(|| format!("remove {}", dir.display()))?;
         crate::suite::settle(home.path())?;
     }
+    let paths = commit_path_for(config, home.path(), &mut warnings);
     progress.event(&Event::Finished);
     home.close().context(|| "remove the directory of the run")?;
-    Ok(Advised::new(conditions, config.rounds(), warnings, surroundings, measured))
+    let advised = Advised::new(conditions, config.rounds(), warnings, surroundings, measured);
+    Ok(Advised { commit_paths: paths, ..advised })
+}
+
+/// Which way commit groups take to the device best, where a log that commits is asked about.
+fn commit_path_for(config: &Config, dir: &Path, warnings: &mut Vec<String>) -> Option<CommitPaths> {
+    if !config.purposes.contains(&Purpose::Wal) {
+        return None;
+    }
+    let found = commit_path::in_directory(dir);
+    found.map_err(|error| warnings.push(format!("commit paths were not measured: {error}"))).ok()
 }
 
 /// What was measured for a purpose, or why nothing was.

@@ -5,11 +5,12 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use rustix::fs::statvfs;
 use serde::Serialize;
-use vellum::{Layout, Log};
+use vellum::{CommitPath, Layout, Log, PathOrigin};
+use vellum_bench::advise::commit_paths;
 
 use super::open_to_write;
 use super::stat::prepared_segments;
-use crate::lowargs::PrepareArgs;
+use crate::lowargs::{MeasureWhen, PrepareArgs};
 use crate::outcome::{Outcome, Result};
 use crate::{output, table};
 
@@ -17,6 +18,15 @@ use crate::{output, table};
 struct JsonPrepare {
     segments_made: u64,
     segments_released: u64,
+    /// What was stored: `null` where nothing was measured or chosen.
+    commit_path: Option<String>,
+    commit_path_reason: Option<String>,
+}
+
+/// A way to commit that was stored, and why.
+struct Stored {
+    path: CommitPath,
+    reason: String,
 }
 
 pub(super) fn run(args: &PrepareArgs) -> Result<Outcome> {
@@ -30,14 +40,53 @@ pub(super) fn run(args: &PrepareArgs) -> Result<Outcome> {
         }
         segments_made = log.prepare(args.segments)?;
     }
+    let stored = if args.release { None } else { store_commit_path(&log, args)? };
     if args.json {
-        output::print_json(&JsonPrepare { segments_made, segments_released })?;
+        output::print_json(&JsonPrepare {
+            segments_made,
+            segments_released,
+            commit_path: stored.as_ref().map(|stored| stored.path.to_string()),
+            commit_path_reason: stored.map(|stored| stored.reason),
+        })?;
     } else if args.release {
         output::say(format_args!("{} given back", table::count(segments_released, "segment")));
     } else {
         output::say(format_args!("{} made ready", table::count(segments_made, "segment")));
+        if let Some(Stored { path, reason }) = stored {
+            output::say(format_args!("commits go by {path} from the next opening on: {reason}"));
+        }
     }
     Ok(Outcome::Good)
+}
+
+/// Stores the way to commit that is asked for, or the fastest if it is to be measured.
+fn store_commit_path(log: &Log, args: &PrepareArgs) -> Result<Option<Stored>> {
+    if let Some(path) = args.commit_path {
+        log.choose_commit_path(Some(path))?;
+        return Ok(Some(Stored { path, reason: "chosen".into() }));
+    }
+    let Some(found) = log.commit_path() else { return Ok(None) };
+    let is_wanted = match args.measure {
+        MeasureWhen::Auto => found.origin == PathOrigin::Default,
+        MeasureWhen::Always => true,
+        MeasureWhen::Never => false,
+    };
+    if !is_wanted {
+        return Ok(None);
+    }
+    match commit_paths(&args.log, found.safe_block_bytes) {
+        Ok(measured) => {
+            let path = measured.path()?;
+            log.note_measured_path(path)?;
+            Ok(Some(Stored { path, reason: measured.reason }))
+        }
+        // The segments are ready, which is what was asked for first.
+        Err(error) if args.measure == MeasureWhen::Auto => {
+            output::say(format_args!("the ways to commit were not timed: {error}"));
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Refuses what would leave hardly anything to others.

@@ -13,7 +13,7 @@ use std::fmt::Write;
 use std::fs;
 use std::time::Duration;
 
-use vellum::{Gap, Log, Lsn, ParticipantStat, SegmentStat, SegmentState, Stat};
+use vellum::{CommitPathStat, Gap, Log, Lsn, ParticipantStat, SegmentStat, SegmentState, Stat};
 
 pub(super) use commits::prepared_segments;
 
@@ -150,6 +150,7 @@ fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
         ("segments", format!("of {} each", bytes(stat.segment_capacity_bytes))),
         ("prepared", format!("{} ahead", count(commits::prepared_segments(stat), "segment"))),
     ];
+    facts.extend(stat.commit_path.as_ref().map(|found| ("commit path", commit_path(found))));
     facts.extend(policy::facts(stat));
     facts.extend(commits::facts(&stat.commits));
     facts.extend(ship::fact(&stat.ship));
@@ -163,6 +164,12 @@ fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
         facts.push(("dropped", format!("{records}, when there was no space")));
     }
     facts
+}
+
+fn commit_path(found: &CommitPathStat) -> String {
+    let since = found.stored_at.and_then(|at| at.elapsed().ok());
+    let since = since.map(|ago| format!(", {}", age(ago))).unwrap_or_default();
+    format!("{}: {}{since}", found.path, found.reason)
 }
 
 fn checkpoint(stat: &Stat) -> Option<Lsn> {

@@ -74,6 +74,7 @@ pub(super) const PREPARE: &str = "\
 Examples:
   vellum prepare orders.log
   vellum prepare --segments 8 orders.log
+  vellum prepare --measure always orders.log
   vellum prepare --release orders.log";
 
 pub(super) const CHECKPOINT: &str = "\

@@ -66,6 +66,37 @@ fn prepared_segments_are_ready_before_records_need_them() {
 }
 
 #[test]
+fn the_ways_to_commit_are_timed_once_for_a_device() {
+    let place = Place::new();
+    place.append(&["--commit", "end", "--segment-bytes", "64KiB"], b"one\n");
+    assert_eq!(place.stat()["commit_path"]["origin"], "default");
+    let never = json(&place.run("prepare", &["--json", "--measure", "never"], b"").good());
+    assert!(never["commit_path"].is_null());
+    let first = json(&place.run("prepare", &["--json"], b"").good());
+    let found = place.stat();
+    assert_eq!(found["commit_path"]["path"], first["commit_path"]);
+    assert_eq!(found["commit_path"]["origin"], "measured");
+    assert!(place.run("stat", &[], b"").good().contains("measurement on this device"));
+    let again = json(&place.run("prepare", &["--json"], b"").good());
+    assert!(again["commit_path"].is_null(), "{again}");
+}
+
+#[test]
+fn a_way_to_commit_that_is_chosen_is_stored_as_it_is() {
+    let place = Place::new();
+    place.append(&["--commit", "end", "--segment-bytes", "64KiB"], b"one\n");
+    let ran = place.run("prepare", &["--commit-path", "fdatasync/4096/1"], b"");
+    assert!(ran.stderr.contains("commits go by fdatasync/4096/1"), "{}", ran.stderr);
+    let stat = place.stat();
+    assert_eq!(stat["commit_path"]["origin"], "chosen");
+    assert_eq!(stat["commit_path"]["write"], "fdatasync");
+    let wrong = place.run("prepare", &["--commit-path", "fdatasync/4097/1"], b"");
+    assert!(wrong.code == 2 && wrong.stderr.contains("dsync/4096/2"), "{}", wrong.stderr);
+    place.append(&["--commit", "end"], b"two\n");
+    assert_eq!(place.run("cat", &[], b"").good(), "one\ntwo\n");
+}
+
+#[test]
 fn what_would_fill_the_disk_is_refused() {
     let place = Place::new();
     place.append(&["--segment-bytes", "1GiB", "--preallocate", "off"], b"one\n");

@@ -110,6 +110,7 @@ fn cases_on_the_device() -> Vec<Case> {
         add(framed, &[Trim, SetCheckpoint, Close], &[Committing], fill);
     }
     let staged = Fill::Staged;
+    add(framed, &[CommitByFlush], &[Opener, Attached, Waiting, Committing], staged);
     add(framed, &[AttachDetach], &[Opener, Attached, Waiting], staged);
     add(framed, &[Create, RecoverStage], &[Opener, Waiting], staged);
     add(framed, &[FirstRecord, RollOver, LongRecord, Batch], &[Opener, Attached], staged);

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use vellum::{Fill, Layout, Options, Preallocate};
+use vellum::{CommitPath, DeviceWrite, Fill, Layout, Options, Preallocate};
 
 use crate::payload::Payload;
 
@@ -51,6 +51,8 @@ pub enum Operation {
     DetachBesideChild,
     /// A record and its commit, in a log in which others were committed.
     Commit,
+    /// A record and its commit by a write and an `fdatasync`, in a staged log.
+    CommitByFlush,
     /// The first commit of a log.
     FirstCommit,
     /// The commit of a record that skips the end of a segment.
@@ -218,8 +220,12 @@ impl Operation {
 
     /// Whether its records are durable when it has been acknowledged.
     pub fn commits(self) -> bool {
-        use Operation::{Commit, CommitBehindDead, CommitLong, CommitRollOver, FirstCommit};
-        matches!(self, Commit | FirstCommit | CommitRollOver | CommitLong | CommitBehindDead)
+        use Operation::{
+            Commit, CommitBehindDead, CommitByFlush, CommitLong, CommitRollOver, FirstCommit,
+        };
+        let all =
+            [Commit, CommitByFlush, FirstCommit, CommitRollOver, CommitLong, CommitBehindDead];
+        all.contains(&self)
     }
 
     /// Whether the victim's record from before it is durable when it begins.
@@ -282,6 +288,7 @@ impl Operation {
             | Operation::ColdAppend
             | Operation::Append
             | Operation::Commit
+            | Operation::CommitByFlush
             | Operation::FirstCommit
             | Operation::CommitBehindDead
             | Operation::Rotate
@@ -322,6 +329,10 @@ impl Operation {
     }
 }
 
+/// A write that is not durable before the `fdatasync` behind it.
+const BY_FLUSH: CommitPath =
+    CommitPath { write: DeviceWrite::Fdatasync, block_bytes: 4096, lanes: 2 };
+
 impl Case {
     /// Options that open this case's log, or create it.
     pub fn options(&self) -> Options {
@@ -331,6 +342,10 @@ impl Case {
             .preallocate(self.preallocate)
             .on_full(self.operation.on_full())
             .envelope(self.envelope);
+        let options = match self.operation {
+            Operation::CommitByFlush => options.commit_path(BY_FLUSH),
+            _ => options,
+        };
         let options = match self.operation.retained_files() {
             Some(count) => options.rotate_bytes(1000).retain_files(count),
             None => options,

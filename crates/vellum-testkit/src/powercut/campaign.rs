@@ -35,6 +35,8 @@ pub struct Plan {
     pub nested: usize,
     /// Whether what is there must have no gap.
     pub is_prefix: bool,
+    /// Whether the disk has physical sectors of 4096 bytes.
+    pub is_coarse: bool,
     /// Bytes of the disk, at least.
     pub size: u64,
     /// Decides the cuts.
@@ -81,7 +83,7 @@ pub fn run(
 ) -> anyhow::Result<Totals> {
     let dir = sandbox.dir(&format!("{filesystem}-{}", plan.seed))?;
     let empty = match &plan.source {
-        Source::Work { .. } => filesystem.make(&dir.join("new"), plan.size)?,
+        Source::Work { .. } => filesystem.make(&dir.join("new"), plan.size, plan.is_coarse)?,
         Source::Replay(recording) => recording.start.clone(),
     };
     let runner = Runner::new(&dir, plan.timeout);
@@ -135,7 +137,7 @@ impl Campaign<'_> {
     }
 
     fn examine(&mut self, recording: &Recording, cuts: &[Cut], seed: u64) -> anyhow::Result<()> {
-        let mut walk = Walk::new(recording, self.filesystem.superblocks());
+        let mut walk = self.walk(recording);
         let prefix_from = recording.origin().filter(|_| self.plan.is_prefix);
         for cut in cuts {
             if self.is_time_over() {
@@ -159,6 +161,11 @@ impl Campaign<'_> {
         Ok(())
     }
 
+    fn walk<'b>(&self, recording: &'b Recording) -> Walk<'b> {
+        let walk = Walk::new(recording, self.filesystem.superblocks());
+        if self.plan.is_coarse { walk.by_physical_sectors() } else { walk }
+    }
+
     /// Cuts while the recovery from a cut is under way; the same promise holds.
     fn cut_recovery(
         &mut self,
@@ -169,8 +176,8 @@ impl Campaign<'_> {
         seed: u64,
     ) -> anyhow::Result<()> {
         let mut random = Random::new(first.seed ^ seed);
-        let mut walk = Walk::new(recovery, self.filesystem.superblocks());
-        if self.filesystem.trusts_blocks() {
+        let mut walk = self.walk(recovery);
+        if self.filesystem.trusts_blocks() && !self.plan.is_coarse {
             walk = walk.torn_by_blocks();
         }
         for second in random_cuts(recovery, self.plan.nested, &mut random) {

@@ -94,6 +94,10 @@ struct CampaignArguments {
     /// What decides the cuts; printed, so that a recording can be repeated.
     #[arg(long)]
     seed: Option<u64>,
+    /// The disk has physical sectors of 4096 bytes: a write of less that is interrupted destroys
+    /// all of the sector.
+    #[arg(long)]
+    physical_sectors: bool,
     /// Also demand that what is found has no gap.
     #[arg(long)]
     prefix: bool,
@@ -179,6 +183,7 @@ fn plan(arguments: &CampaignArguments) -> anyhow::Result<(Vec<Filesystem>, Plan)
         is_exhaustive: arguments.exhaustive,
         nested: arguments.nested,
         is_prefix: arguments.prefix,
+        is_coarse: arguments.physical_sectors,
         size: arguments.size << 20,
         seed,
         keep,

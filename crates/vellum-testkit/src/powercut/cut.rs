@@ -27,6 +27,9 @@ pub enum Unflushed {
     Torn,
 }
 
+/// What stands in a block that was lost.
+const LOST: u8 = 0xdb;
+
 const UNFLUSHED: [Unflushed; 6] = [
     Unflushed::Dropped,
     Unflushed::Kept,
@@ -121,6 +124,8 @@ pub struct Walk<'a> {
     undivided: &'a [u64],
     /// The smallest piece of a write that arrives or not.
     sector_len: usize,
+    /// Whether a piece of a block that is interrupted takes all of the block with it.
+    is_coarse: bool,
     position: usize,
     medium: Image,
     /// Indices of the writes that no flush has covered.
@@ -138,6 +143,7 @@ impl<'a> Walk<'a> {
             recording,
             undivided,
             sector_len: SECTOR_LEN,
+            is_coarse: false,
             position: 0,
             medium: recording.start.clone(),
             unflushed: Vec::new(),
@@ -174,9 +180,13 @@ impl<'a> Walk<'a> {
         for (order, index) in self.unflushed.iter().enumerate() {
             let (offset, bytes) = write_at(self.recording, *index);
             let sector = self.sector_len(offset, bytes.len());
-            let unit = match cut.unflushed {
+            let unit = match self.unflushed(cut) {
                 Unflushed::Dropped => break,
                 Unflushed::Torn if order > torn => break,
+                Unflushed::Torn if order == torn && self.is_coarse => {
+                    interrupt(&mut image, offset, bytes, &mut random);
+                    break;
+                }
                 Unflushed::Torn if order == torn => {
                     let count = random.below(bytes.len().div_ceil(sector) as u64) as usize;
                     image.write(offset, &bytes[..count * sector]);
@@ -204,6 +214,20 @@ impl<'a> Walk<'a> {
         Walk { sector_len: BLOCK_LEN, ..self }
     }
 
+    /// The same on a disk whose physical sectors are blocks: what covers one is never torn, and a
+    /// part of one is read, changed and written.
+    pub fn by_physical_sectors(self) -> Walk<'a> {
+        Walk { sector_len: BLOCK_LEN, is_coarse: true, ..self }
+    }
+
+    /// What becomes of the cache here. A disk that tears no sector has other ways to tear.
+    fn unflushed(&self, cut: &Cut) -> Unflushed {
+        match cut.unflushed {
+            Unflushed::Sectors if self.is_coarse => Unflushed::Torn,
+            unflushed => unflushed,
+        }
+    }
+
     /// What a write may be torn into.
     fn sector_len(&self, offset: u64, len: usize) -> usize {
         let end = offset + len as u64;
@@ -214,6 +238,20 @@ impl<'a> Walk<'a> {
     /// The medium with nothing of what no flush has covered.
     pub fn into_medium(self) -> Image {
         self.medium
+    }
+}
+
+/// Writes the first blocks of a write. The next one is whole, or not begun, or lost with all that
+/// was in it if only a part of it was to be written.
+fn interrupt(image: &mut Image, offset: u64, bytes: &[u8], random: &mut Random) {
+    let block_len = BLOCK_LEN as u64;
+    let end = offset + bytes.len() as u64;
+    let first = offset / block_len;
+    let stopped = first + random.below(end.div_ceil(block_len) - first);
+    let (start, limit) = (stopped * block_len, (stopped + 1) * block_len);
+    image.write(offset, &bytes[..start.saturating_sub(offset) as usize]);
+    if offset > start || end < limit {
+        image.write(start, &[LOST; BLOCK_LEN]);
     }
 }
 

@@ -97,11 +97,22 @@ impl Filesystem {
         }
     }
 
-    /// Makes an empty one of at least so many bytes; `path` is a file for a moment.
-    pub fn make(self, path: &Path, len: u64) -> anyhow::Result<Image> {
+    /// What makes it write whole physical sectors of 4096 bytes, as it does by itself on a disk
+    /// that reports such.
+    fn coarse_arguments(self) -> &'static [&'static str] {
+        match self {
+            Filesystem::Xfs => &["-s", "size=4096"],
+            Filesystem::Ext4 | Filesystem::Btrfs => &[],
+        }
+    }
+
+    /// Makes an empty one of at least so many bytes, if `is_coarse` for physical sectors of 4096
+    /// bytes; `path` is a file for a moment.
+    pub fn make(self, path: &Path, len: u64, is_coarse: bool) -> anyhow::Result<Image> {
         Image::new(len.max(self.len_min())).to_file(path)?;
         let (program, arguments) = self.maker();
-        let output = command(program).args(arguments).arg(path).output()?;
+        let coarse = if is_coarse { self.coarse_arguments() } else { &[] };
+        let output = command(program).args(arguments).args(coarse).arg(path).output()?;
         if !output.status.success() {
             bail!("{program} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
         }

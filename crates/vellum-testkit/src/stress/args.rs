@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use clap::Parser;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use vellum::{Fill, Layout, Preallocate};
+use vellum::{CommitPath, Fill, Layout, Preallocate};
 
 use size::bytes;
 
@@ -57,7 +57,7 @@ pub(super) struct Args {
     /// Verify what an earlier run left, instead of appending
     #[arg(long, conflicts_with_all = [
         "records", "threads", "processes", "bytes", "commit", "batch", "trim_every",
-        "checkpoint_every", "prepare_every", "cursor", "seed", "layout", "segment_bytes", "preallocate",
+        "checkpoint_every", "prepare_every", "commit_path", "cursor", "seed", "layout", "segment_bytes", "preallocate",
         "fill", "envelope", "rotate_bytes", "retain_files", "compress", "follow",
     ])]
     pub(super) check: bool,
@@ -107,6 +107,10 @@ pub(super) struct Args {
     /// when its writer has committed it
     #[arg(long)]
     pub(super) follow: bool,
+    /// How commit groups get to the device, as fdatasync/4096/2: the write, the block, the lanes;
+    /// of several, separated by commas, the processes take turns
+    #[arg(long, value_name = "PATH", value_delimiter = ',')]
+    pub(super) commit_path: Vec<CommitPath>,
     /// Decides lengths and bytes of the records
     #[arg(long, value_name = "NUMBER", default_value = "0")]
     pub(super) seed: u64,
@@ -159,6 +163,13 @@ impl Args {
     /// Reads the command line of this process; a wrong one ends it.
     pub(super) fn read() -> Args {
         Args::parse_from(words(std::env::args_os()))
+    }
+
+    /// How this process commits, if that is said.
+    pub(super) fn commit_path(&self) -> Option<CommitPath> {
+        let paths = &self.commit_path;
+        let turn = self.process.unwrap_or(0) as usize % paths.len().max(1);
+        paths.get(turn).copied()
     }
 
     /// How many writers there are in all.

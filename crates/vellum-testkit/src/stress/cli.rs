@@ -58,7 +58,11 @@ fn workload(args: &Args) -> Result<()> {
 /// Runs one of several processes.
 fn one_process(args: &Args, process: u32) -> Result<()> {
     processes::wait_for_start()?;
-    let log = Options::new().create(false).open(&args.log).map_err(failure)?;
+    let mut options = Options::new().create(false);
+    if let Some(path) = args.commit_path() {
+        options = options.commit_path(path);
+    }
+    let log = options.open(&args.log).map_err(failure)?;
     writer::run(&log, args, process, &args.next)
 }
 

@@ -36,6 +36,9 @@ fn asked(mut options: Options, args: &Args) -> Options {
     if args.shape.envelope {
         options = options.envelope(true);
     }
+    if let Some(path) = args.commit_path() {
+        options = options.commit_path(path);
+    }
     if let Some(bytes) = args.rotate_bytes {
         options = options.rotate_bytes(bytes);
     }

@@ -9,4 +9,5 @@
 mod examples;
 mod harness;
 mod promises;
+mod sectors;
 mod world;

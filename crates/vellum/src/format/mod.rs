@@ -2,6 +2,7 @@
 //!
 //! The normative description is `docs/format.md`.
 
+pub(crate) mod commit_path;
 pub(crate) mod control;
 pub(crate) mod cursor;
 pub(crate) mod envelope;

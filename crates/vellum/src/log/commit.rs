@@ -23,8 +23,6 @@ use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
 /// How long those sleep at most who have found another one looking.
 const NAP_MAX: Duration = Duration::from_millis(80);
-/// Batches on their way at the same time (`docs/decisions/0006-staged-commits.md`).
-const STAGED_LANES: usize = 2;
 
 impl Core {
     /// Makes the record at `lsn`, and everything before it, durable.
@@ -145,7 +143,7 @@ impl Core {
     }
 
     pub(crate) fn lanes(&self) -> usize {
-        if self.stage.is_some() { STAGED_LANES } else { 1 }
+        if self.stage.is_some() { self.commit_path.lanes as usize } else { 1 }
     }
 
     /// Whether everything before `end` is in a batch.
@@ -209,13 +207,13 @@ impl Writer<'_> {
         let liveness = self.liveness();
         let Ok(sealer) = self.sealer(until) else { return Ok(()) };
         let (left, is_stuck) = (sealer.take_over(&liveness), sealer.is_stuck());
-        drop(sealer);
+        let kept = left.and_then(|batch| self.kept_while_writing(sealer, batch.end));
         if is_stuck {
             let what = "batches are sealed that nobody writes, behind what is durable";
             return Err(self.nonsense(what.into()));
         }
         match left {
-            Some(batch) => self.write_left_batch(batch, until),
+            Some(batch) => self.write_left_batch(batch, kept, until),
             None => {
                 commit::advance(&self.words().commits, self.attachment.me(), &liveness, until);
                 self.notify_durable();

@@ -10,6 +10,7 @@ use rustix::fs::OFlags;
 use crate::format::control::Geometry;
 use crate::format::frame::Codec;
 use crate::format::identity::Identity;
+use crate::knowledge;
 use crate::log::attachment::Attachment;
 use crate::log::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::trigger::Trigger;
@@ -26,7 +27,9 @@ use crate::shared::words::Words;
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
-use crate::{Error, ErrorKind, Fill, Layout, Lsn, OnFull, OnStageFull, Options, Recovery, Result};
+use crate::{
+    CommitPath, Error, ErrorKind, Fill, Layout, Lsn, OnFull, OnStageFull, Options, Recovery, Result,
+};
 
 /// An open log.
 pub(crate) struct Core {
@@ -36,6 +39,8 @@ pub(crate) struct Core {
     pub(crate) filesystem: Filesystem,
     /// Where records wait until they are committed, in a log that stages them.
     pub(crate) stage: Option<Stage>,
+    /// How batches get to the device, in a log that stages them.
+    pub(crate) commit_path: CommitPath,
     /// Batches are written in blocks of this many bytes.
     pub(crate) block: u64,
     /// What opening had to recover.
@@ -193,6 +198,7 @@ pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
         codec: Codec::new(geometry.secret),
         filesystem: Filesystem::Other(0),
         stage: None,
+        commit_path: knowledge::commit_path(1),
         block: 1,
         recovery: None,
         identity: None,

@@ -27,13 +27,13 @@ use crate::log::wipe;
 use crate::log::writer::Writer;
 use crate::segment::file::Segment;
 use crate::segment::list;
-use crate::shared::commit::{self, Batch, Failure, Operation};
+use crate::shared::commit::{self, Batch, Failure, Operation, Sealer};
 use crate::shared::lock::Until;
 use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::sys::dir::NamesToSync;
 use crate::sys::{self, Dir};
-use crate::{Error, Layout, Lsn, Result};
+use crate::{DeviceWrite, Error, Layout, Lsn, Result};
 
 /// Segments of a batch that are open before it is sealed.
 const SEGMENTS_IN_HAND: usize = 8;
@@ -167,7 +167,9 @@ impl Writer<'_> {
             segment => segment?,
         };
         if self.stage.is_some() {
-            segment.open_target(&self.dir).or_os("open the segment", &segment.path)?;
+            segment
+                .open_target(&self.dir, self.commit_path.write)
+                .or_os("open the segment", &segment.path)?;
             // A write beyond the limit would end this process.
             let limit = end.min(self.segment_end(first)).get().next_multiple_of(self.block);
             let len = segment.offset_of(Lsn::new(limit));
@@ -177,13 +179,20 @@ impl Writer<'_> {
     }
 
     /// Brings a sealed batch to the device and says so; hands it back or poisons the log where it
-    /// cannot.
-    pub(crate) fn write_batch(self, batch: Batch, means: &Means, until: Until) -> Result<()> {
+    /// cannot. Nobody seals another as long as `sealer` is held.
+    pub(crate) fn write_batch(
+        self,
+        batch: Batch,
+        means: &Means,
+        sealer: Option<Sealer<'_>>,
+        until: Until,
+    ) -> Result<()> {
         let since = Instant::now();
         let written = match &self.stage {
             Some(_) => self.write_blocks(batch, means),
             None => self.sync_segments(batch, means),
         };
+        drop(sealer);
         if let Err(fault) = written {
             return self.fail(batch, fault);
         }
@@ -196,13 +205,27 @@ impl Writer<'_> {
     }
 
     /// Brings a batch to the device that somebody else has sealed and left.
-    pub(crate) fn write_left_batch(self, batch: Batch, until: Until) -> Result<()> {
+    pub(crate) fn write_left_batch(
+        self,
+        batch: Batch,
+        sealer: Option<Sealer<'_>>,
+        until: Until,
+    ) -> Result<()> {
         let gathered = self.gather(batch.start, batch.end).map_err(Fault::Own);
         let means = gathered.and_then(|means| self.write_again(batch).map(|()| means));
         match means {
-            Ok(means) => self.write_batch(batch, &means, until),
-            Err(fault) => self.fail(batch, fault),
+            Ok(means) => self.write_batch(batch, &means, sealer, until),
+            Err(fault) => {
+                drop(sealer);
+                self.fail(batch, fault)
+            }
         }
+    }
+
+    /// What of the right to seal is kept while a batch up to `end` is written: all of it where the
+    /// rest of its last physical sector could be written at the same time.
+    pub(crate) fn kept_while_writing<'a>(self, sealer: Sealer<'a>, end: Lsn) -> Option<Sealer<'a>> {
+        self.is_shared_sector(end.get()).then_some(sealer)
     }
 
     fn fail(self, batch: Batch, fault: Fault) -> Result<()> {
@@ -230,18 +253,28 @@ impl Writer<'_> {
             let limit = batch.end.min(self.segment_end(next));
             let limit = Lsn::new(limit.get().next_multiple_of(block));
             if let Some(segment) = self.in_hand(means, first, batch.end)? {
-                segment.write_staged(&self.dir, next, limit).map_err(|errno| {
-                    match is_own(errno) {
-                        true => Fault::Own(Error::os(errno, "write records to", &segment.path)),
-                        false => Fault::Device(failure(errno, first, Operation::Write)),
-                    }
-                })?;
+                self.write_to_device(&segment, next, limit)?;
                 let spoilt = |errno| Fault::Device(failure(errno, first, Operation::Stage));
                 segment.check_stage(next, limit).map_err(spoilt)?;
             }
             next = limit;
         }
         Ok(())
+    }
+
+    /// Writes blocks of one segment, which survive a power cut then.
+    fn write_to_device(self, segment: &Segment, begin: Lsn, end: Lsn) -> Result<(), Fault> {
+        let by = self.commit_path.write;
+        segment.write_staged(&self.dir, by, begin, end).map_err(|errno| match is_own(errno) {
+            true => Fault::Own(Error::os(errno, "write records to", &segment.path)),
+            false => Fault::Device(failure(errno, segment.first, Operation::Write)),
+        })?;
+        match by {
+            DeviceWrite::Dsync => Ok(()),
+            DeviceWrite::Fdatasync => segment
+                .sync_target()
+                .map_err(|errno| Fault::Device(failure(errno, segment.first, Operation::Sync))),
+        }
     }
 
     /// Syncs the files that a batch lies in.

@@ -16,5 +16,8 @@ pub(crate) const UNFINISHED_CONTROL_NAME: &str = "control.new";
 /// The file of the named cursors, and its name before it is whole.
 pub(crate) const CURSORS_NAME: &str = "cursors";
 pub(crate) const UNFINISHED_CURSORS_NAME: &str = "cursors.new";
+/// How commit groups get to the device, and its name before it is whole.
+pub(crate) const COMMIT_PATH_NAME: &str = "commit-path";
+pub(crate) const UNFINISHED_COMMIT_PATH_NAME: &str = "commit-path.new";
 /// The note that a log is being restored in this directory.
 pub(crate) const RESTORING_NAME: &str = "restoring";

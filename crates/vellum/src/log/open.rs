@@ -33,7 +33,7 @@ use crate::log::text;
 use crate::log::trigger::Trigger;
 use crate::log::watch::Watch;
 use crate::log::writer::Writer;
-use crate::log::{gate, identity, pad, recover, stage, trust, wipe};
+use crate::log::{commit_path, gate, identity, pad, recover, stage, trust, wipe};
 use crate::options::limits::{
     MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, STAGED_SEGMENTS_MAX_DEFAULT,
 };
@@ -346,6 +346,10 @@ fn core(
     region: Region,
 ) -> Core {
     let is_staged = geometry.fill == Fill::Staged;
+    let commit_path = match is_staged {
+        true => commit_path::choose(dir, filesystem, options),
+        false => knowledge::commit_path(1),
+    };
     Core {
         dir: dir.clone(),
         codec: Codec::new(geometry.secret),
@@ -363,7 +367,8 @@ fn core(
         on_stage_full: options.on_stage_full,
         trigger: Trigger::new(options.checkpoint_after_bytes),
         stage: is_staged.then(|| Stage::of(dir, filesystem)),
-        block: if is_staged { stage::block(dir, filesystem) } else { 1 },
+        block: if is_staged { commit_path.block_bytes } else { 1 },
+        commit_path,
         recovery: None,
         identity: None,
         epoch: AtomicU64::new(0),

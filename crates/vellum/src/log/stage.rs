@@ -1,11 +1,8 @@
 //! The stage of a log from its first opener to its last closer.
 
-use rustix::fs::OFlags;
-
 use crate::format::control::Geometry;
 use crate::format::segment::header_len;
 use crate::log::core::Core;
-use crate::log::names::CONTROL_NAME;
 use crate::log::prepare_lock::Prepare;
 use crate::log::writer::Writer;
 use crate::segment::stage::{Stage, Twin};
@@ -20,13 +17,6 @@ use crate::{Error, ErrorKind, Fill, Lsn, Result, sys};
 /// Bytes before the tail that are brought back into the stage: the block that will be written
 /// again with what follows, for any block size.
 const BLOCK_LEN_MAX: u64 = 4096;
-
-/// Bytes of the blocks that batches are written in.
-pub(crate) fn block(dir: &Dir, filesystem: Filesystem) -> u64 {
-    let least = filesystem.direct_block_min();
-    let control = dir.open_file(&dir.join(CONTROL_NAME), OFlags::RDONLY | OFlags::DIRECT).ok();
-    control.and_then(sys::file::direct_block).unwrap_or(least).max(least)
-}
 
 /// Whether the words tell of a stage that is not there, or that cannot be believed because the
 /// kernel failed to keep it.

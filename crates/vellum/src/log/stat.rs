@@ -7,6 +7,7 @@ use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::format::segment::header_len;
+use crate::log::commit_path::{self, CommitPathStat};
 use crate::log::core::Core;
 use crate::log::cursors;
 use crate::log::cursors::stat::CursorStat;
@@ -95,6 +96,8 @@ pub struct Stat {
     pub staged_bytes: u64,
     /// Position stored by [`Log::set_checkpoint`](crate::Log::set_checkpoint), or zero.
     pub checkpoint: Lsn,
+    /// How this process brings commit groups to the device, in a log that stages records.
+    pub commit_path: Option<CommitPathStat>,
     /// What commits did since the control file was made.
     pub commits: CommitStat,
     /// Why nothing more can be made durable until the log is opened anew.
@@ -220,6 +223,7 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
         stage: core.stage.as_ref().map(|stage| stage.path(core.segment_of(metrics.tail))),
         staged_bytes: metrics.staged_bytes,
         checkpoint: metrics.checkpoint,
+        commit_path: commit_path::stat(core),
         commits: metrics.commits,
         poison: metrics.is_poisoned.then(|| core.poisoned().to_string()),
         segments: segments(core, metrics.tail)?,

@@ -2,6 +2,7 @@
 
 pub(crate) mod advice;
 pub(crate) mod choice;
+pub(crate) mod commit_path;
 pub(crate) mod limits;
 pub(crate) mod method;
 pub(crate) mod policy;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use crate::Result;
 use crate::options::advice::AdviceSource;
 use crate::options::choice::{Fill, Layout, OnStageFull, Preallocate};
+use crate::options::commit_path::CommitPath;
 use crate::options::limits::{check_prefault, check_segment_capacity, check_sparse, invalid};
 use crate::options::policy::{OnFull, PolicyUpdate};
 
@@ -64,6 +66,7 @@ pub struct Options {
     pub(crate) checkpoint_after_bytes: Option<u64>,
     pub(crate) application_tag: Option<u64>,
     pub(crate) envelope: Option<bool>,
+    pub(crate) commit_path: Option<CommitPath>,
 }
 
 impl Options {
@@ -192,6 +195,21 @@ impl Options {
         self
     }
 
+    /// How this process brings commit groups to the device, in a [staged](Fill::Staged) log.
+    /// Default: what was stored for this device
+    /// ([`Log::choose_commit_path`](crate::Log::choose_commit_path)), and else what is known of it.
+    ///
+    /// # Durability
+    ///
+    /// A block that is smaller than the device's physical sector makes the device read, change and
+    /// write the sector. A power cut in the middle may destroy durable records beside those that
+    /// are written. The default never does that; this does what it is told. A block that the
+    /// filesystem does not take is made larger.
+    pub fn commit_path(mut self, path: CommitPath) -> Options {
+        self.commit_path = Some(path);
+        self
+    }
+
     /// Permission bits of the files of a new log, before the umask. Default: `0o666`. Directories
     /// get the matching search bits; who may not write may not lock out those who may.
     ///
@@ -273,6 +291,7 @@ impl Options {
                  made ready before the last one is full"
             )));
         }
+        self.commit_path.map_or(Ok(()), |path| path.check())?;
         if self.application_tag == Some(0) {
             return Err(invalid("application_tag is 0, which stands for none; choose another"));
         }

@@ -18,7 +18,7 @@ use crate::format::segment::{COMPRESSED_SUFFIX, header_len, path};
 use crate::segment::stage::Stage;
 use crate::sys::lock::Kind;
 use crate::sys::{self, Dir, Map};
-use crate::{Error, ErrorKind, Fill, Lsn, Result};
+use crate::{DeviceWrite, Error, ErrorKind, Fill, Lsn, Result};
 
 /// How much of a mapping is populated at a time; 64 KiB was 10 % slower (`docs/benchmarks.md`).
 const POPULATE_BYTES: usize = 256 << 10;
@@ -94,10 +94,16 @@ impl Segment {
         Segment { first, path, fd, target, header_len, map: None, file_len, ready_len }
     }
 
-    /// Writes what is staged from `begin` to `end`, which lie in this segment, to the file: it
-    /// survives a power cut when this returns.
-    pub(crate) fn write_staged(&self, dir: &Dir, begin: Lsn, end: Lsn) -> io::Result<()> {
-        let target = self.open_target(dir)?;
+    /// Writes what is staged from `begin` to `end`, which lie in this segment, to the file. It
+    /// survives a power cut when this returns, or after [`sync_target`](Segment::sync_target).
+    pub(crate) fn write_staged(
+        &self,
+        dir: &Dir,
+        by: DeviceWrite,
+        begin: Lsn,
+        end: Lsn,
+    ) -> io::Result<()> {
+        let target = self.open_target(dir, by)?;
         let (begin, end) = (self.offset_of(begin), self.offset_of(end));
         match &self.map {
             Some(map) => map.write_to(target, begin, end),
@@ -105,12 +111,17 @@ impl Segment {
         }
     }
 
+    /// Waits until what this process has written from the stage survives a power cut.
+    pub(crate) fn sync_target(&self) -> io::Result<()> {
+        self.target.get().map_or(Ok(()), sys::file::sync_data)
+    }
+
     /// The file that what is staged is written to, opened once.
-    pub(crate) fn open_target(&self, dir: &Dir) -> io::Result<&OwnedFd> {
+    pub(crate) fn open_target(&self, dir: &Dir, by: DeviceWrite) -> io::Result<&OwnedFd> {
         match self.target.get() {
             Some(target) => Ok(target),
             None => {
-                let opened = open_target(dir, &self.path)?;
+                let opened = open_target(dir, &self.path, by)?;
                 Ok(self.target.get_or_init(|| opened))
             }
         }
@@ -327,12 +338,14 @@ pub(crate) fn is_unpinned(dir: &Dir, path: &Path) -> bool {
     is_locked().unwrap_or(false)
 }
 
-/// Opens a segment for writes that bypass the page cache where the filesystem has such, and that
-/// return when the device has the bytes.
-fn open_target(dir: &Dir, path: &Path) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDWR | OFlags::DSYNC;
+/// Opens a segment for writes that bypass the page cache where the filesystem has such. They
+/// return when the bytes survive a power cut, unless an `fdatasync` is to follow.
+fn open_target(dir: &Dir, path: &Path, by: DeviceWrite) -> io::Result<OwnedFd> {
+    let synced = OFlags::RDWR | OFlags::DSYNC;
+    let flags = if by == DeviceWrite::Dsync { synced } else { OFlags::RDWR };
     match dir.open_file(path, flags | OFlags::DIRECT) {
-        Err(Errno::INVAL) => dir.open_file(path, flags),
+        // Through the page cache a write and its sync stay one call, with one error.
+        Err(Errno::INVAL) => dir.open_file(path, synced),
         answer => answer,
     }
 }

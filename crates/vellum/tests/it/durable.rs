@@ -8,6 +8,7 @@ mod damage;
 mod following;
 mod half_done;
 mod identity;
+mod paths;
 mod poison;
 mod recycling;
 mod seals;

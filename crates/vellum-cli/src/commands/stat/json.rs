@@ -42,6 +42,8 @@ pub(super) struct Stat<'a> {
     removed: Option<JsonRemoved>,
     checkpoint: u64,
     commits: Commits,
+    /// `null` for a log that is not staged.
+    commit_path: Option<CommitPath>,
     /// Segments that stand ready beyond the active one, spares left out.
     prepared_segments: u64,
     poison: Option<String>,
@@ -168,6 +170,7 @@ impl<'a> Stat<'a> {
             removed: has_policy(stat).then(|| JsonRemoved::from(&stat.removed)),
             checkpoint: stat.checkpoint.get(),
             commits: Commits::from(&stat.commits),
+            commit_path: stat.commit_path.as_ref().map(CommitPath::from),
             prepared_segments: commits::prepared_segments(stat),
             poison: stat.poison.clone(),
             held_back_by: holder.map(|holder| Holder { index: holder.index, pid: holder.pid }),
@@ -253,6 +256,42 @@ impl From<&vellum::ParticipantStat> for Participant {
             in_flight: flights
                 .map(|flight| InFlight { first_lsn: flight.first_lsn.get(), bytes: flight.bytes })
                 .collect(),
+        }
+    }
+}
+
+/// How commit groups get to the device.
+#[derive(Serialize)]
+struct CommitPath {
+    path: String,
+    write: String,
+    block_bytes: u64,
+    lanes: u32,
+    origin: String,
+    reason: String,
+    /// In seconds since 1970; `null` where nothing is stored for this device.
+    stored_at_seconds: Option<u64>,
+    device: String,
+    physical_block_bytes: Option<u64>,
+    volatile_cache: Option<bool>,
+    safe_block_bytes: u64,
+}
+
+impl From<&vellum::CommitPathStat> for CommitPath {
+    fn from(found: &vellum::CommitPathStat) -> CommitPath {
+        let since = |at: SystemTime| at.duration_since(SystemTime::UNIX_EPOCH).ok();
+        CommitPath {
+            path: found.path.to_string(),
+            write: found.path.write.to_string(),
+            block_bytes: found.path.block_bytes,
+            lanes: found.path.lanes,
+            origin: found.origin.to_string(),
+            reason: found.reason.clone(),
+            stored_at_seconds: found.stored_at.and_then(since).map(|since| since.as_secs()),
+            device: found.device.clone(),
+            physical_block_bytes: found.physical_block_bytes,
+            volatile_cache: found.has_volatile_cache,
+            safe_block_bytes: found.safe_block_bytes,
         }
     }
 }

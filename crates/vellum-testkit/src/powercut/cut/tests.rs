@@ -74,6 +74,38 @@ fn a_block_that_is_undivided_is_never_torn() {
 }
 
 #[test]
+fn a_part_of_a_physical_sector_that_is_interrupted_takes_the_rest_with_it() {
+    let mut recording = Recording::new(Image::new(1 << 16));
+    recording.events = vec![
+        Event::Write(0, vec![1; 12288]),
+        Event::Flush,
+        Event::Write(3584, vec![2; 4096 + 1024]),
+    ];
+    let mut walk = Walk::new(&recording, &[]).by_physical_sectors();
+    walk.advance_to(3);
+    let mut outcomes = std::collections::BTreeSet::new();
+    for seed in 0..500 {
+        let cut = Cut { position: 3, unflushed: Unflushed::Torn, seed };
+        let image = walk.image(&cut);
+        let sectors: Vec<u8> = (0..24)
+            .map(|index| {
+                let mut byte = [0];
+                image.read(index * 512, &mut byte);
+                byte[0]
+            })
+            .collect();
+        outcomes.insert(sectors);
+    }
+    let of = |runs: &[(u8, usize)]| runs.iter().flat_map(|(byte, len)| vec![*byte; *len]).collect();
+    let expected: [Vec<u8>; 3] = [
+        of(&[(LOST, 8), (1, 16)]),
+        of(&[(1, 7), (2, 1), (1, 16)]),
+        of(&[(1, 7), (2, 9), (LOST, 8)]),
+    ];
+    assert_eq!(outcomes, expected.into_iter().collect());
+}
+
+#[test]
 fn a_failed_flush_that_loses_the_cache_takes_the_writes_with_it() {
     let mut recording = recording();
     recording.events.extend([Event::Lost, Event::Flush]);

@@ -123,8 +123,8 @@ impl<'a> Writer<'a> {
         let batch_end = batch_end.min(published);
         let means = self.gather(start, batch_end)?;
         let Some(batch) = sealer.seal(start, batch_end) else { return Ok(()) };
-        drop(sealer);
-        self.write_batch(batch, &means, until)?;
+        let kept = self.kept_while_writing(sealer, batch.end);
+        self.write_batch(batch, &means, kept, until)?;
         if batch.end.get() - batch.start.get() >= LONG_BATCH_BYTES {
             // The batch itself is durable whatever comes of this.
             let _ = self.vouch(until);
@@ -227,8 +227,8 @@ impl<'a> Writer<'a> {
         {
             let means = self.gather(start, end)?;
             if let Some(batch) = sealer.seal(start, end) {
-                drop(sealer);
-                self.write_batch(batch, &means, until)?;
+                let kept = self.kept_while_writing(sealer, end);
+                self.write_batch(batch, &means, kept, until)?;
             }
         }
         Ok(())

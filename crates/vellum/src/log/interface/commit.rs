@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::log::{CheckpointEvent, Committer, Log, durable, wait};
+use crate::log::{CheckpointEvent, CommitPathStat, Committer, Log, commit_path, durable, wait};
 use crate::shared::primitive::Ordering;
-use crate::{Lsn, Result};
+use crate::{CommitPath, Lsn, PathOrigin, Result};
 
 impl Log {
     /// Makes the record at `lsn`, and everything before it, survive a power cut.
@@ -155,5 +155,43 @@ impl Log {
     /// One file descriptor as long as the log is open, and in each commit three reads of memory.
     pub fn checkpoint_event(&self) -> Result<CheckpointEvent> {
         CheckpointEvent::new(&self.core)
+    }
+
+    /// How this process brings commit groups to the device, and why; `None` for a log that is not
+    /// [staged](crate::Fill::Staged).
+    pub fn commit_path(&self) -> Option<CommitPathStat> {
+        commit_path::stat(&self.core)
+    }
+
+    /// Stores the path that was the fastest in a measurement on this device, for all processes from
+    /// their next opening on. `vellum prepare` does that.
+    ///
+    /// On another device, as after the log was copied to another machine, it is ignored. There, and
+    /// wherever the device cannot be known again, the default holds. A block that is not safe on
+    /// the device ([`CommitPathStat::safe_block_bytes`]) is made as large as is safe.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a log that is not staged;
+    /// [`InvalidOption`](crate::ErrorKind::InvalidOption) for a path out of range.
+    ///
+    /// # Durability
+    ///
+    /// The choice costs time and never durability: any path makes commit groups durable.
+    pub fn note_measured_path(&self, path: CommitPath) -> Result<()> {
+        commit_path::store(&self.core, Some(path), PathOrigin::Measured)
+    }
+
+    /// Stores a path that somebody chose, for this device and for all processes from their next
+    /// opening on; `None` forgets what is stored.
+    ///
+    /// It is followed as it is, with a block that is smaller than a physical sector, too: see
+    /// [`Options::commit_path`](crate::Options::commit_path) for what that risks.
+    ///
+    /// # Errors
+    ///
+    /// As [`note_measured_path`](Log::note_measured_path).
+    pub fn choose_commit_path(&self, path: Option<CommitPath>) -> Result<()> {
+        commit_path::store(&self.core, path, PathOrigin::Chosen)
     }
 }

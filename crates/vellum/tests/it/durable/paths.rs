@@ -1,0 +1,141 @@
+//! The ways that commit groups take to the device, and where the choice is kept.
+
+use std::fs;
+
+use vellum::{CommitPath, ErrorKind, Layout, Log, Lsn, Options, PathOrigin};
+
+use crate::support::{assert_sound, copy_log, payload, payloads, place};
+
+fn path(text: &str) -> CommitPath {
+    text.parse().unwrap()
+}
+
+fn origin(log: &Log) -> PathOrigin {
+    log.commit_path().unwrap().origin
+}
+
+/// What a power cut leaves of a log with nothing in flight: the segments.
+fn after_a_power_cut(log: &std::path::Path, name: &str) -> Log {
+    let copy = log.with_file_name(name);
+    copy_log(log, &copy);
+    fs::remove_file(copy.join("control")).unwrap();
+    for entry in fs::read_dir(&copy).unwrap() {
+        let entry = entry.unwrap().path();
+        if entry.extension().is_some_and(|extension| extension == "stage") {
+            fs::remove_file(entry).unwrap();
+        }
+    }
+    Options::new().open(copy).unwrap()
+}
+
+#[test]
+fn what_is_committed_by_any_path_survives() {
+    for text in ["dsync/512/1", "dsync/4096/2", "fdatasync/512/2", "fdatasync/4096/4"] {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options::wal().segment_capacity_bytes(64 << 10).commit_path(path(text));
+        let log = options.open(place(&dir)).unwrap();
+        assert_eq!(
+            (log.commit_path().unwrap().path, origin(&log)),
+            (path(text), PathOrigin::Options)
+        );
+        let commit = |seed| {
+            log.append_durable(&payload(Layout::Framed, seed, 700)).unwrap();
+        };
+        std::thread::scope(|scope| {
+            for thread in 0..4_u64 {
+                scope.spawn(move || (0..50).for_each(|seed| commit(thread * 50 + seed)));
+            }
+        });
+        let (found, all) = (payloads(&after_a_power_cut(&place(&dir), "copy")), payloads(&log));
+        assert_eq!((found.len(), found), (200, all), "{text}");
+    }
+}
+
+/// Groups end in the middle of the longer blocks, where the shorter ones of the others begin.
+#[test]
+fn processes_with_blocks_of_both_sizes_lose_nothing_of_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = |text| Options::wal().segment_capacity_bytes(64 << 10).commit_path(path(text));
+    let logs = ["dsync/512/2", "fdatasync/4096/2"].map(|it| options(it).open(place(&dir)).unwrap());
+    std::thread::scope(|scope| {
+        for (index, log) in logs.iter().enumerate() {
+            for thread in 0..2 {
+                let seed = 1000 * (2 * index as u64 + thread);
+                let commit = move |seed| {
+                    let record = payload(Layout::Framed, seed, 472);
+                    log.append_durable(&record).unwrap();
+                };
+                scope.spawn(move || (seed..seed + 100).for_each(commit));
+            }
+        }
+    });
+    let found = payloads(&after_a_power_cut(&place(&dir), "copy"));
+    assert_eq!((found.len(), found), (400, payloads(&logs[0])));
+}
+
+#[test]
+fn a_stored_path_holds_from_the_next_opening_on_until_it_is_forgotten() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || Options::wal().open(place(&dir)).unwrap();
+    let log = open();
+    assert_eq!(origin(&log), PathOrigin::Default);
+    let default = log.commit_path().unwrap().path;
+    // As a process left it that died while it stored one.
+    fs::write(place(&dir).join("commit-path.new"), b"half").unwrap();
+    log.note_measured_path(path("fdatasync/4096/1")).unwrap();
+    assert_eq!(log.commit_path().unwrap().path, default);
+    drop(log);
+    let log = open();
+    let found = log.commit_path().unwrap();
+    assert_eq!((found.path, found.origin), (path("fdatasync/4096/1"), PathOrigin::Measured));
+    assert!(found.stored_at.is_some() && found.reason.contains("fastest"), "{found:?}");
+    log.append_durable(b"one").unwrap();
+    log.choose_commit_path(Some(path("dsync/4096/1"))).unwrap();
+    drop(log);
+    let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+    assert_eq!(origin(&view), PathOrigin::Chosen);
+    assert_eq!(view.choose_commit_path(None).unwrap_err().kind(), ErrorKind::ReadOnly);
+    open().choose_commit_path(None).unwrap();
+    open().choose_commit_path(None).unwrap();
+    let log = open();
+    assert_eq!((log.commit_path().unwrap().path, origin(&log)), (default, PathOrigin::Default));
+    assert_sound(&log);
+}
+
+#[test]
+fn a_file_that_cannot_be_understood_counts_as_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || Options::wal().open(place(&dir)).unwrap();
+    open().note_measured_path(path("fdatasync/4096/1")).unwrap();
+    let file = place(&dir).join("commit-path");
+    let stored = fs::read_to_string(&file).unwrap();
+    assert!(stored.starts_with("vellum-commit-path 1\npath fdatasync/4096/1\n"), "{stored}");
+    for text in ["", "vellum-commit-path 2\n", &stored.replace("4096/1", "4096/2")] {
+        fs::write(&file, text).unwrap();
+        assert_eq!(origin(&open()), PathOrigin::Default, "{text}");
+    }
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    let log = open();
+    assert_eq!(origin(&log), PathOrigin::Default);
+    assert!(log.note_measured_path(path("fdatasync/4096/1")).is_err());
+    assert_eq!(
+        log.append_durable(b"one").unwrap(),
+        log.reader(Lsn::ZERO).unwrap().next().unwrap().unwrap().lsn
+    );
+    assert!(!place(&dir).join("commit-path.new").exists());
+}
+
+#[test]
+fn a_path_out_of_range_or_of_another_log_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let wrong = CommitPath { lanes: 9, ..path("dsync/512/1") };
+    let error = Options::wal().commit_path(wrong).open(place(&dir)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidOption);
+    let log = Options::wal().open(place(&dir)).unwrap();
+    assert_eq!(log.note_measured_path(wrong).unwrap_err().kind(), ErrorKind::InvalidOption);
+    let text = Options::new().layout(Layout::Text).open(dir.path().join("text")).unwrap();
+    assert!(text.commit_path().is_none() && text.stat().unwrap().commit_path.is_none());
+    let error = text.choose_commit_path(Some(path("dsync/512/1"))).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+}
