@@ -80,5 +80,5 @@ pub use scratch::{ScratchKind, give_back};
 pub use setting::Setting;
 pub use stats::Spread;
 pub use suite::{Plan, Suite, suites};
-pub use suite::{append, commit, image, latency, loggers, read, saturate, sync, write};
+pub use suite::{append, commit, foreign, image, latency, loggers, read, saturate, sync, write};
 pub use ways::WayName;

@@ -68,3 +68,35 @@ impl MappedEnd {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+
+    use super::*;
+
+    #[test]
+    fn bytes_in_one_stretch_of_the_file_are_read_and_no_others() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(STRETCH_BYTES + 100).unwrap();
+        sys::file::write_all_at(&file, b"records", STRETCH_BYTES - 4).unwrap();
+        let (mut end, mut bytes) = (MappedEnd::default(), [0; 4]);
+        assert!(end.read(&file, STRETCH_BYTES - 4, &mut bytes));
+        assert_eq!(&bytes, b"reco");
+        assert!(!end.read(&file, STRETCH_BYTES - 3, &mut bytes), "they lie in two stretches");
+        assert!(end.read(&file, STRETCH_BYTES, &mut bytes[..3]));
+        assert_eq!(&bytes[..3], b"rds");
+        assert!(!end.read(&file, STRETCH_BYTES + 97, &mut bytes), "the file ends before");
+        file.set_len(STRETCH_BYTES + 101).unwrap();
+        assert!(end.read(&file, STRETCH_BYTES + 97, &mut bytes), "it has grown");
+    }
+
+    #[test]
+    fn a_file_that_may_not_be_mapped_is_left_to_system_calls() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        std::fs::write(&path, b"records").unwrap();
+        let file = OpenOptions::new().append(true).open(path).unwrap();
+        assert!(!MappedEnd::default().read(&file, 0, &mut [0; 4]));
+    }
+}
