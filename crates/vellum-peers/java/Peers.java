@@ -86,7 +86,8 @@ public final class Peers {
                     .controlResponseChannel("aeron:ipc");
             try (AeronArchive client = AeronArchive.connect(context)) {
                 for (String name : new String[] {"warm", "log"})
-                    client.startRecording(AeronIpc.CHANNEL, AeronIpc.stream(name), SourceLocation.LOCAL);
+                    client.startRecording(
+                            AeronIpc.CHANNEL, AeronIpc.stream(name), SourceLocation.LOCAL);
                 waitForTheEnd();
             }
         }
@@ -288,7 +289,8 @@ final class Records {
         stamped = job.bytes >= STAMPED_BYTES_MIN;
         try (FileChannel file = FileChannel.open(Path.of(job.templates))) {
             for (int turn = 0; turn < job.turns; turn++) {
-                templates[turn] = ByteBuffer.allocateDirect(job.bytes).order(ByteOrder.LITTLE_ENDIAN);
+                ByteBuffer template = ByteBuffer.allocateDirect(job.bytes);
+                templates[turn] = template.order(ByteOrder.LITTLE_ENDIAN);
                 file.read(templates[turn], ((long) writer * job.turns + turn) * job.bytes);
                 templates[turn].clear();
             }
@@ -324,7 +326,8 @@ final class Ledger {
         this.job = job;
         this.samples = samples;
         expected = new Records[job.writers];
-        for (int writer = 0; writer < job.writers; writer++) expected[writer] = new Records(job, writer);
+        for (int writer = 0; writer < job.writers; writer++)
+            expected[writer] = new Records(job, writer);
         sequences = new long[job.writers];
     }
 
@@ -344,9 +347,13 @@ final class Ledger {
     /** Whose record begins with these bytes, little-endian. */
     int writerOf(long head) {
         int writer = 0;
-        if (job.bytes < Records.STAMPED_BYTES_MIN) writer = (int) (head & 0xff) - '!';
-        else for (int at = 0; at < 32; at += 8) writer = writer * 10 + (int) (head >> at & 0xff) - '0';
-        if (writer < 0 || writer >= expected.length) throw new IllegalStateException("a torn record");
+        if (job.bytes < Records.STAMPED_BYTES_MIN) {
+            writer = (int) (head & 0xff) - '!';
+        } else {
+            for (int at = 0; at < 32; at += 8)
+                writer = writer * 10 + (int) (head >> at & 0xff) - '0';
+        }
+        if (writer < 0 || writer >= expected.length) wrong();
         return writer;
     }
 

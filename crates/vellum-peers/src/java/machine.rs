@@ -1,9 +1,10 @@
 //! One Java virtual machine, and the line to it.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
 
 use vellum_bench::foreign::Program;
 use vellum_bench::{Error, Result};
@@ -34,8 +35,11 @@ const OPTIONS: [&str; 5] = [
 
 /// Whether there is a `java` to be run.
 pub(super) fn is_there() -> bool {
-    let answer = Command::new("java").arg("-version").stderr(Stdio::null()).status();
-    answer.is_ok_and(|status| status.success())
+    static IS_THERE: OnceLock<bool> = OnceLock::new();
+    *IS_THERE.get_or_init(|| {
+        let answer = Command::new("java").arg("-version").stderr(Stdio::null()).status();
+        answer.is_ok_and(|status| status.success())
+    })
 }
 
 /// A machine that runs. It ends by itself when its line does.
@@ -99,12 +103,9 @@ impl Program for Machine {
 
     fn latencies(mut self: Box<Self>) -> Result<Vec<u64>> {
         self.expect("written")?;
-        let failed = |error| Error::failed(format!("read the samples: {error}"));
-        let mut bytes = Vec::new();
-        let mut file = File::open(&self.samples).map_err(failed)?;
-        file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes)).map_err(failed)?;
+        let bytes = std::fs::read(&self.samples)
+            .map_err(|error| Error::failed(format!("read the samples: {error}")))?;
         let samples = bytes.chunks_exact(8).filter_map(|chunk| chunk.try_into().ok());
-        // A record that was there before it was due cannot be; a negative time would say so.
         Ok(samples.map(u64::from_le_bytes).collect())
     }
 }

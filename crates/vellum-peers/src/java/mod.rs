@@ -7,7 +7,7 @@
 //! | case | what it is |
 //! |---|---|
 //! | `chronicle-queue` | a queue in files that all processes map |
-//! | `aeron-ipc` | messages in memory that all processes map; a media driver beside them keeps order |
+//! | `aeron-ipc` | messages in memory that all processes map; a media driver is beside them |
 //! | `aeron-archive` | the same, and the driver's process records the messages in files |
 
 use std::path::{Path, PathBuf};

@@ -70,12 +70,12 @@ impl Window {
     /// Forgets what was read, because the log now ends at `end`.
     pub(crate) fn forget_until(&mut self, end: Lsn) {
         self.forget();
-        self.end =
-            (self.core.writer.is_some() && self.core.geometry.fill == Fill::Mapped).then_some(end);
+        let maps = self.core.writer.is_some() && self.core.geometry.fill == Fill::Mapped;
+        self.end = maps.then_some(end);
     }
 
-    /// Whether the bytes from `lsn` to `limit` are at the end of the log. Nobody cuts a segment that
-    /// is not full.
+    /// Whether the bytes from `lsn` to `limit` are at the open end of the log. No process of the log
+    /// cuts the file of a segment before that: a text file ends where the next segment is begun.
     #[inline]
     fn is_end(&self, lsn: Lsn, limit: u64) -> bool {
         self.end.is_some_and(|end| {
@@ -120,13 +120,11 @@ impl Window {
             }
             let target = &mut self.bytes[filled..filled + wanted];
             let (listing, kept) = (&mut self.listing, &mut self.segment);
-            let read =
-                open(&self.core, listing, kept, first, is_staged).and_then(
-                    |segment| match is_end {
-                        true => segment.read_end(next, target),
-                        false => segment.read(next, target),
-                    },
-                );
+            let read = |segment: &mut ReadSegment| match is_end {
+                true => segment.read_end(next, target),
+                false => segment.read(next, target),
+            };
+            let read = open(&self.core, listing, kept, first, is_staged).and_then(read);
             if is_staged && self.core.stage_begin() > Some(next) {
                 // It has left the stage meanwhile, whose pages may hold something else by now.
                 continue;

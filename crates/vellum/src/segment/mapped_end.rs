@@ -1,10 +1,10 @@
-//! The written end of a segment, read through a mapping: a reader that keeps up with the writers makes
-//! no system call for each record.
+//! The written end of a segment, read through a mapping: a reader that keeps up with the writers
+//! makes no system call for each record.
 //!
-//! A load from a page beyond the end of the file kills the process with `SIGBUS`. So the caller asks
-//! only for what was published in a segment that is not full, which nobody cuts. The kernel is asked
-//! for the file's length before a new stretch is read: a file that somebody else has cut before is an
-//! error, as it is with `pread`.
+//! A load from a page beyond the end of the file kills the process with `SIGBUS`. So the caller
+//! asks only for what was published in a segment that is not full: no process of the log cuts that.
+//! The kernel is asked for the file's length before bytes are read that were beyond it: a file that
+//! somebody else has cut before is an error, as it is with `pread`.
 
 use std::os::fd::AsFd;
 
@@ -29,8 +29,8 @@ struct Stretch {
 }
 
 impl MappedEnd {
-    /// Copies the bytes at `offset` of `file`. Returns `false`, and the caller reads by system call,
-    /// if the file is shorter, if they lie in two stretches, or if there is no mapping.
+    /// Copies the bytes at `offset` of `file`. Returns `false`, and the caller reads by system
+    /// call, if the file is shorter, if they lie in two stretches, or if there is no mapping.
     #[inline]
     pub(crate) fn read(&mut self, file: impl AsFd, offset: u64, bytes: &mut [u8]) -> bool {
         let end = offset + bytes.len() as u64;

@@ -104,6 +104,8 @@ fn follow_schedule(
 ) -> Result<()> {
     let index = runner.index();
     let is_reader = index == load.writers;
+    // What is started from here has it, too.
+    let _ = rustix::thread::set_current_timer_slack(NonZero::new(1));
     let mut program = prepared.start(if is_reader { Part::Reader } else { Part::Writer(index) })?;
     let standing = runner.stand_ready()?;
     program.run(board.start_ns(FOREIGN_LEAD_NS))?;
