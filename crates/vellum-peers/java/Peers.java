@@ -36,8 +36,8 @@ import org.agrona.concurrent.IdleStrategy;
 import org.agrona.concurrent.UnsafeBuffer;
 
 public final class Peers {
-    /** Records of the warm-up of each writer: so many laps, so many records in each. */
-    static final int LAPS = 30, LAP_RECORDS = 2_500;
+    /** Records of the warm-up of each writer: so many laps, so many records or bytes in each. */
+    static final int LAPS = 30, LAP_RECORDS = 2_500, LAP_BYTES = 2 << 20;
     /** In the second half of the laps, a record of each writer is due so often. */
     static final long LAP_RATE = 50_000;
     static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(20);
@@ -102,10 +102,10 @@ public final class Peers {
     static void write(Job job, Way way) throws Exception {
         try (Writer warm = way.writer("warm")) {
             Records records = new Records(job, job.index);
-            ByteBuffer samples = samples(LAP_RECORDS);
+            ByteBuffer samples = samples(job.lapRecords);
             for (int lap = 0; lap < LAPS; lap++) {
                 long rate = lap < LAPS / 2 ? 0 : LAP_RATE * job.writers;
-                run(warm, records, LAP_RECORDS, System.nanoTime(), rate, job, samples.clear());
+                run(warm, records, job.lapRecords, System.nanoTime(), rate, job, samples.clear());
             }
         }
         try (Writer writer = way.writer("log")) {
@@ -147,9 +147,9 @@ public final class Peers {
 
     static void read(Job job, Way way) throws Exception {
         try (Reader warm = way.reader("warm")) {
-            Ledger ledger = new Ledger(job, samples(LAP_RECORDS * job.writers));
+            Ledger ledger = new Ledger(job, samples(job.lapRecords * job.writers));
             for (int lap = 0; lap < LAPS; lap++) {
-                ledger.begin(0, 0, LAP_RECORDS * job.writers);
+                ledger.begin(0, 0, job.lapRecords * job.writers);
                 follow(warm, ledger, job);
             }
         }
@@ -223,7 +223,7 @@ public final class Peers {
 /** What this process is to do. */
 final class Job {
     final String way, role, dir, samples, templates;
-    final int index, writers, records, bytes, turns;
+    final int index, writers, records, bytes, turns, lapRecords;
     final long rate;
     final boolean spins, readerSpins;
 
@@ -239,6 +239,7 @@ final class Job {
         bytes = Integer.parseInt(args[8]);
         turns = Integer.parseInt(args[9]);
         rate = Long.parseLong(args[10]);
+        lapRecords = Math.min(Peers.LAP_RECORDS, Peers.LAP_BYTES / bytes + 1);
         spins = args[11].equals("spin");
         readerSpins = args[12].equals("spin");
     }
