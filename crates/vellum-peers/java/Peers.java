@@ -40,6 +40,8 @@ public final class Peers {
     static final int LAPS = 30, LAP_RECORDS = 2_500, LAP_BYTES = 2 << 20;
     /** In the second half of the laps, a record of each writer is due so often. */
     static final long LAP_RATE = 50_000;
+    /** After each lap all processes leave the processors to the compilers. */
+    static final long PAUSE_MS = 40;
     static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(20);
 
     public static void main(String[] args) throws Exception {
@@ -72,7 +74,12 @@ public final class Peers {
             }
             return;
         }
+        AeronArchive.Context context = new AeronArchive.Context()
+                .aeronDirectoryName(AeronIpc.directory(job))
+                .controlRequestChannel("aeron:ipc")
+                .controlResponseChannel("aeron:ipc");
         Archive.Context archive = new Archive.Context()
+                .archiveClientContext(context.clone())
                 .aeronDirectoryName(AeronIpc.directory(job))
                 .archiveDir(new java.io.File(job.dir, "archive"))
                 .threadingMode(ArchiveThreadingMode.SHARED)
@@ -80,10 +87,6 @@ public final class Peers {
                 .localControlChannel("aeron:ipc")
                 .replicationChannel("aeron:udp?endpoint=localhost:0");
         try (ArchivingMediaDriver both = ArchivingMediaDriver.launch(driver, archive)) {
-            AeronArchive.Context context = new AeronArchive.Context()
-                    .aeronDirectoryName(AeronIpc.directory(job))
-                    .controlRequestChannel("aeron:ipc")
-                    .controlResponseChannel("aeron:ipc");
             try (AeronArchive client = AeronArchive.connect(context)) {
                 for (String name : new String[] {"warm", "log"})
                     client.startRecording(
@@ -106,6 +109,7 @@ public final class Peers {
             for (int lap = 0; lap < LAPS; lap++) {
                 long rate = lap < LAPS / 2 ? 0 : LAP_RATE * job.writers;
                 run(warm, records, job.lapRecords, System.nanoTime(), rate, job, samples.clear());
+                Thread.sleep(PAUSE_MS);
             }
         }
         try (Writer writer = way.writer("log")) {
@@ -151,6 +155,7 @@ public final class Peers {
             for (int lap = 0; lap < LAPS; lap++) {
                 ledger.begin(0, 0, job.lapRecords * job.writers);
                 follow(warm, ledger, job);
+                Thread.sleep(PAUSE_MS / 2);
             }
         }
         try (Reader reader = way.reader("log")) {

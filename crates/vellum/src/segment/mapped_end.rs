@@ -13,6 +13,9 @@ use crate::sys::{self, Map};
 /// Bytes that are mapped at a time, so that address space and page tables stay small.
 const STRETCH_BYTES: u64 = 4 << 20;
 
+/// What a processor fetches at a time.
+const LINE_BYTES: usize = 64;
+
 /// The stretch of a segment file that is read at the moment.
 #[derive(Default)]
 pub(crate) struct MappedEnd {
@@ -46,6 +49,16 @@ impl MappedEnd {
             stretch.map.read((offset - stretch.offset) as usize, bytes);
         }
         is_inside
+    }
+
+    /// Has the processor fetch the bytes at `offset` while the caller checks that they may be read.
+    #[inline]
+    pub(crate) fn prefetch(&self, offset: u64) {
+        if let Some(stretch) = &self.stretch {
+            let offset = offset.wrapping_sub(stretch.offset) as usize;
+            stretch.map.prefetch(offset);
+            stretch.map.prefetch(offset.wrapping_add(LINE_BYTES));
+        }
     }
 
     /// The stretch in which `offset` lies, mapped.

@@ -1,5 +1,5 @@
-//! Readers that keep up with the writers of a mapped log: they copy from a mapping and not by system
-//! call.
+//! Readers that keep up with the writers of a mapped log: they copy from a mapping and not by
+//! system call.
 
 use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options};
 
