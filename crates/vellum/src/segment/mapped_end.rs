@@ -100,6 +100,7 @@ mod tests {
         assert!(end.read(&file, STRETCH_BYTES, &mut bytes[..3]));
         assert_eq!(&bytes[..3], b"rds");
         assert!(!end.read(&file, STRETCH_BYTES + 97, &mut bytes), "the file ends before");
+        [0, STRETCH_BYTES + 90, u64::MAX].map(|offset| end.prefetch(offset));
         file.set_len(STRETCH_BYTES + 101).unwrap();
         assert!(end.read(&file, STRETCH_BYTES + 97, &mut bytes), "it has grown");
     }
