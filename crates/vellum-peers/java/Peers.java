@@ -16,11 +16,6 @@ import io.aeron.Aeron;
 import io.aeron.FragmentAssembler;
 import io.aeron.Publication;
 import io.aeron.Subscription;
-import io.aeron.archive.Archive;
-import io.aeron.archive.ArchiveThreadingMode;
-import io.aeron.archive.ArchivingMediaDriver;
-import io.aeron.archive.client.AeronArchive;
-import io.aeron.archive.codecs.SourceLocation;
 import io.aeron.driver.MediaDriver;
 import io.aeron.driver.ThreadingMode;
 import net.openhft.chronicle.bytes.Bytes;
@@ -61,38 +56,15 @@ public final class Peers {
         System.exit(0);
     }
 
-    /** The media driver of Aeron, until the bench ends; records, where that is asked for. */
+    /** The media driver of Aeron, until the bench ends. */
     static void drive(Job job) throws Exception {
-        MediaDriver.Context driver = new MediaDriver.Context()
+        MediaDriver.Context context = new MediaDriver.Context()
                 .aeronDirectoryName(AeronIpc.directory(job))
                 .threadingMode(ThreadingMode.SHARED)
                 .dirDeleteOnStart(true)
                 .dirDeleteOnShutdown(true);
-        if (!job.way.equals("aeron-archive")) {
-            try (MediaDriver media = MediaDriver.launch(driver)) {
-                waitForTheEnd();
-            }
-            return;
-        }
-        AeronArchive.Context context = new AeronArchive.Context()
-                .aeronDirectoryName(AeronIpc.directory(job))
-                .controlRequestChannel("aeron:ipc")
-                .controlResponseChannel("aeron:ipc");
-        Archive.Context archive = new Archive.Context()
-                .archiveClientContext(context.clone())
-                .aeronDirectoryName(AeronIpc.directory(job))
-                .archiveDir(new java.io.File(job.dir, "archive"))
-                .threadingMode(ArchiveThreadingMode.SHARED)
-                .controlChannelEnabled(false)
-                .localControlChannel("aeron:ipc")
-                .replicationChannel("aeron:udp?endpoint=localhost:0");
-        try (ArchivingMediaDriver both = ArchivingMediaDriver.launch(driver, archive)) {
-            try (AeronArchive client = AeronArchive.connect(context)) {
-                for (String name : new String[] {"warm", "log"})
-                    client.startRecording(
-                            AeronIpc.CHANNEL, AeronIpc.stream(name), SourceLocation.LOCAL);
-                waitForTheEnd();
-            }
+        try (MediaDriver driver = MediaDriver.launch(context)) {
+            waitForTheEnd();
         }
     }
 

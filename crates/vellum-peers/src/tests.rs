@@ -50,12 +50,14 @@ fn every_logger_writes_the_records_and_is_verified() {
 fn every_system_in_java_follows_the_schedule_and_is_verified() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = latency::Config::quick(dir.path());
-    (config.rates, config.bytes, config.writers) = (vec![5000], vec![40], vec![1, 2]);
+    (config.rates, config.bytes, config.writers) = (vec![5000], vec![40], vec![2]);
+    // Who spins takes the processors from the other tests.
+    config.readers = vec![latency::ReaderKind::Sleeping];
     config.ways = vec![latency::LatencyWay::VellumText];
     config.others = System::ALL.into_iter().map(|one| Rc::new(one) as Rc<dyn Foreign>).collect();
     config.duration = Duration::from_millis(200);
     let report = config.run(&mut Silent).unwrap();
-    assert_eq!(report.cases.len(), 2 * 2 * (System::ALL.len() + 1));
+    assert_eq!(report.cases.len(), System::ALL.len() + 1);
     for case in &report.cases {
         let is_timed = case.figure("seen p50").is_some() && case.figure("returned p99").is_some();
         assert!(case.skipped.is_some() || case.verified && is_timed, "{case:?}");
@@ -67,11 +69,11 @@ fn many_machines_append_records_of_each_length() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = append::Config::quick(dir.path());
     config.ways.truncate(1);
-    config.settings = [1, 16, 4095].map(|bytes| Setting::new(2, 3000, bytes)).to_vec();
+    config.settings = [1, 4095].map(|bytes| Setting::new(2, 3000, bytes)).to_vec();
     config.others = vec![Rc::new(System::Chronicle)];
     config.scope.rounds = 1;
     let report = config.run(&mut Silent).unwrap();
-    assert_eq!(report.cases.len(), 6);
+    assert_eq!(report.cases.len(), 4);
     for case in &report.cases {
         assert!(case.skipped.is_some() || case.verified, "{case:?}");
     }

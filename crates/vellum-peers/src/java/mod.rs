@@ -8,7 +8,6 @@
 //! |---|---|
 //! | `chronicle-queue` | a queue in files that all processes map |
 //! | `aeron-ipc` | messages in memory that all processes map; a media driver is beside them |
-//! | `aeron-archive` | the same, and the driver's process records the messages in files |
 
 use std::path::{Path, PathBuf};
 
@@ -35,20 +34,17 @@ pub enum System {
     Chronicle,
     /// Aeron, through shared memory alone.
     AeronIpc,
-    /// The same, recorded by Aeron Archive.
-    AeronArchive,
 }
 
 impl System {
     /// Those whose records a reader can follow.
-    pub const ALL: [System; 3] = [System::Chronicle, System::AeronIpc, System::AeronArchive];
+    pub const ALL: [System; 2] = [System::Chronicle, System::AeronIpc];
 
     /// What the version is taken from.
     fn library(self) -> &'static str {
         match self {
             System::Chronicle => "chronicle-queue",
             System::AeronIpc => "aeron-client",
-            System::AeronArchive => "aeron-archive",
         }
     }
 }
@@ -58,7 +54,6 @@ impl Foreign for System {
         match self {
             System::Chronicle => "chronicle-queue",
             System::AeronIpc => "aeron-ipc",
-            System::AeronArchive => "aeron-archive",
         }
     }
 
