@@ -74,7 +74,7 @@ impl MappedEnd {
     #[cold]
     fn map(&mut self, file: impl AsFd, offset: u64) {
         self.stretch = None;
-        if !self.is_refused && offset == u64::MAX {
+        if !self.is_refused {
             let map = Map::at(file, offset, STRETCH_BYTES as usize, false);
             self.stretch = map.ok().map(|map| Stretch { offset, map });
             self.is_refused = self.stretch.is_none();
