@@ -88,20 +88,6 @@ impl Map {
         }
     }
 
-    /// Asks the processor to fetch the line at `offset`, which is about to be read. A hint: it
-    /// faults nowhere, and does nothing outside of the mapping or on other processors than x86-64.
-    #[inline]
-    pub fn prefetch(&self, offset: usize) {
-        #[cfg(target_arch = "x86_64")]
-        if offset < self.len {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: the address is in the mapping, and a prefetch neither faults nor reads.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.start.as_ptr().add(offset).cast()) };
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = offset;
-    }
-
     /// Writes the bytes from `begin` to `end` to the same offsets of `file`, going on after short
     /// writes. What other processes store there meanwhile is written or not.
     ///

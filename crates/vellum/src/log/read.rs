@@ -252,8 +252,6 @@ impl Reader {
             // Who polls at the end reads one word, which only a reservation changes.
             return self.check_epoch().map(|()| false);
         }
-        // Beside the lines of the slots, and not after them.
-        self.window.prefetch(self.position);
         let is_held_back = self.is_held_back();
         if is_held_back && self.is_believed_alive() {
             return Ok(false);

@@ -74,15 +74,6 @@ impl Window {
         self.end = maps.then_some(end);
     }
 
-    /// Says that the record at `lsn` was reserved, and is read as soon as it is published.
-    #[inline]
-    pub(crate) fn prefetch(&self, lsn: Lsn) {
-        let first = self.core.segment_of(lsn);
-        if let Some(segment) = self.segment.as_ref().filter(|segment| segment.first == first) {
-            segment.prefetch(lsn);
-        }
-    }
-
     /// Whether the bytes from `lsn` to `limit` are at the open end of the log. No process of the
     /// log cuts the file before that: a text file ends where the next segment is begun.
     #[inline]

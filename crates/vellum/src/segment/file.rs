@@ -273,12 +273,6 @@ impl ReadSegment {
         }
     }
 
-    /// Says that the bytes at `lsn` are about to be read at the open end.
-    #[inline]
-    pub(crate) fn prefetch(&self, lsn: Lsn) {
-        self.end.prefetch(self.offset_of(lsn));
-    }
-
     /// Reads the first bytes of the file, whatever they are.
     pub(crate) fn read_header(&self, bytes: &mut [u8]) -> Result<usize> {
         sys::file::read_up_to_at(&self.fd, bytes, 0).or_os("read the segment", &self.path)

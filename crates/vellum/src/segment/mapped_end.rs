@@ -13,9 +13,6 @@ use crate::sys::{self, Map};
 /// Bytes that are mapped at a time, so that address space and page tables stay small.
 const STRETCH_BYTES: u64 = 4 << 20;
 
-/// What a processor fetches at a time.
-const LINE_BYTES: usize = 64;
-
 /// The stretch of a segment file that is read at the moment.
 #[derive(Default)]
 pub(crate) struct MappedEnd {
@@ -49,16 +46,6 @@ impl MappedEnd {
             stretch.map.read((offset - stretch.offset) as usize, bytes);
         }
         is_inside
-    }
-
-    /// Has the processor fetch the bytes at `offset` while the caller checks that they may be read.
-    #[inline]
-    pub(crate) fn prefetch(&self, offset: u64) {
-        if let Some(stretch) = &self.stretch {
-            let offset = offset.wrapping_sub(stretch.offset) as usize;
-            stretch.map.prefetch(offset);
-            stretch.map.prefetch(offset.wrapping_add(LINE_BYTES));
-        }
     }
 
     /// The stretch in which `offset` lies, mapped.
@@ -100,7 +87,6 @@ mod tests {
         assert!(end.read(&file, STRETCH_BYTES, &mut bytes[..3]));
         assert_eq!(&bytes[..3], b"rds");
         assert!(!end.read(&file, STRETCH_BYTES + 97, &mut bytes), "the file ends before");
-        [0, STRETCH_BYTES + 90, u64::MAX].map(|offset| end.prefetch(offset));
         file.set_len(STRETCH_BYTES + 101).unwrap();
         assert!(end.read(&file, STRETCH_BYTES + 97, &mut bytes), "it has grown");
     }
