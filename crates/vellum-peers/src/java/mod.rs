@@ -1,7 +1,7 @@
 //! Systems in Java: each process of a round is a virtual machine of its own, which runs
 //! `java/Peers.java`.
 //!
-//! The machine is warm before the clock starts: the same code has appended and read some ten
+//! The machine is warmed up before the clock starts: the same code has appended and read some ten
 //! thousand records elsewhere. Its collector has no thread of its own, but its compiler has.
 //!
 //! | case | what it is |
