@@ -18,7 +18,7 @@ VENV = $(TARGET)/venv-python
 .PHONY: help build demo test openraft lint deny model model-long fuzz-check killpoints killpoints-all inject stress powercut \
   powercut-sample fuzz worlds bench bench-peers bench-python results install uninstall clean tools lint-tools \
   filesystems extras wheel test-python python-tools packages setup site ship test-ship test-ship-servers ship-faults \
-  ship-servers ship-servers-all kafka-server test-ship-kafka
+  ship-servers ship-servers-all kafka-server test-ship-kafka peers-java
 
 # A target is listed by the text behind its `##`, a group by `##@`.
 help: ## list all targets
@@ -47,8 +47,23 @@ bench: build ## what an append costs, against `write`, `writev` and `fwrite`
 	$(BUILT)/vellum bench append
 
 # A workspace of its own, with a lock file of its own: nobody else pays for these dependencies.
-bench-peers: tools ## what a commit costs, against five other engines; PEERS_FLAGS=append for loggers
-	$(CARGO) run --release --manifest-path crates/vellum-peers/Cargo.toml -- $(PEERS_FLAGS)
+bench-peers: tools peers-java ## what a commit costs, against five other engines; PEERS_FLAGS=append, latency, processes
+	VELLUM_PEERS_JAVA=$(abspath $(TARGET)/tools/peers-java) $(CARGO) run --release --manifest-path crates/vellum-peers/Cargo.toml -- $(PEERS_FLAGS)
+
+# `latency` and `processes` have systems in Java among the cases, or say that these are missing.
+peers-java: ## install Chronicle Queue and Aeron into target/tools, if they are missing and Java and Maven are there
+	@$(MAKE) --no-print-directory $(TARGET)/tools/peers-java || \
+	  echo "make: Chronicle Queue and Aeron are missing (they need Java 17 and Maven)" >&2
+
+$(TARGET)/tools/peers-java: crates/vellum-peers/java/pom.xml crates/vellum-peers/java/Peers.java
+	@command -v java javac mvn >/dev/null && java -version 2>&1 | grep -q 'version "\(1[7-9]\|[2-9][0-9]\)'
+	@echo "make: fetching Chronicle Queue and Aeron into $(TARGET)/tools, once"
+	rm -rf $@.new
+	mvn --quiet --batch-mode --file $< dependency:copy-dependencies -DincludeScope=runtime \
+	  -DoutputDirectory=$(abspath $@.new)
+	javac -nowarn -cp '$@.new/*' -d $@.new/classes $(word 2,$^)
+	rm -rf $@
+	mv $@.new $@
 
 # With the wheel as it is installed from, in the virtual environment of the tests.
 bench-python: wheel $(VENV)/installed ## handlers for Python's `logging` in many processes; PYTHON_FLAGS=...

@@ -80,5 +80,7 @@ pub use scratch::{Making, MkfsOptions, ScratchKind, give_back};
 pub use setting::Setting;
 pub use stats::Spread;
 pub use suite::{Plan, Suite, suites};
-pub use suite::{append, commit, image, latency, loggers, read, saturate, scale, sync, write};
+pub use suite::{
+    append, commit, foreign, image, latency, loggers, read, saturate, scale, sync, write,
+};
 pub use ways::WayName;

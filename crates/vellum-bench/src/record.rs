@@ -78,6 +78,11 @@ impl Records {
         (turns(bytes) * bytes) as u64
     }
 
+    /// One record per turn, complete but for its number.
+    pub(crate) fn templates(&self) -> &[u8] {
+        &self.templates
+    }
+
     /// Makes `sequence` the next record.
     pub(crate) fn seek(&mut self, sequence: u64) {
         self.sequence = sequence;

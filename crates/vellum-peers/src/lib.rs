@@ -1,4 +1,4 @@
-//! Other engines as cases of the suite `commit`, and other [`loggers`].
+//! Other engines as cases of the suite `commit`, other [`loggers`], and systems in [`java`].
 //!
 //! Each engine makes a record durable in its own way, with the settings under which it does that
 //! best and still keeps its promise.
@@ -14,6 +14,7 @@
 //! All threads share one handle, as the engines want it; where an engine takes one writer at a time
 //! they wait for each other.
 
+pub mod java;
 pub mod loggers;
 
 mod adapter;

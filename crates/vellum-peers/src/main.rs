@@ -1,5 +1,6 @@
-//! `vellum-bench-peers`: `vellum bench commit` with other engines among the cases, and with the
-//! word `append`, loggers against each other.
+//! `vellum-bench-peers`: `vellum bench commit` with other engines among the cases; with the word
+//! `append`, loggers against each other; with `latency` and `processes`, `vellum bench latency` and
+//! `append` with systems in Java.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use vellum_bench::{Error, Event, Progress, ScratchKind, Suite, commit, loggers};
+use vellum_bench::foreign::Foreign;
+use vellum_bench::latency::{LatencyWay, ReaderKind};
+use vellum_bench::{
+    Error, Event, Progress, ScratchKind, Setting, Suite, WayName, append, commit, html, latency,
+    loggers,
+};
+use vellum_peers::java::System;
 
 /// One engine prints what it does unless this is set, and a report on standard output is all that
 /// should be there.
@@ -34,6 +41,72 @@ enum Kind {
     ///
     /// The clock runs until all records are in the file; they are read back and verified.
     Append(AppendArgs),
+    /// How long does one record take until a reader in another process has it?
+    ///
+    /// As `vellum bench latency`, whose help explains the options, with Chronicle Queue and Aeron
+    /// beside its own ways.
+    Latency(LatencyArgs),
+    /// What does a record cost when many processes append?
+    ///
+    /// As `vellum bench append`, with Chronicle Queue beside its own ways: each process is a
+    /// virtual machine of its own, warm before the clock starts. One more reads and checks all
+    /// records afterwards.
+    Processes(ProcessesArgs),
+}
+
+#[derive(clap::Args)]
+struct LatencyArgs {
+    /// How many records are due in a second, of all writers together
+    #[arg(long, value_delimiter = ',', default_value = "10000,100000")]
+    rate: Vec<u64>,
+    /// How long a record is, from 16 bytes on
+    #[arg(long, value_delimiter = ',', default_value = "40,128")]
+    bytes: Vec<usize>,
+    /// How many processes append
+    #[arg(long, value_delimiter = ',', default_value = "1")]
+    writers: Vec<u32>,
+    /// How the reader waits: spinning, sleeping [default: both]
+    #[arg(long, value_delimiter = ',')]
+    reader: Vec<ReaderKind>,
+    /// Which ways of `vellum bench latency`
+    #[arg(long, value_delimiter = ',', default_value = "vellum-text,vellum-framed")]
+    ways: Vec<LatencyWay>,
+    /// Which other systems [default: all]
+    #[arg(long, value_delimiter = ',')]
+    cases: Vec<String>,
+    /// For how long records are due in a round
+    #[arg(long, value_name = "SECONDS", default_value = "1")]
+    seconds: f64,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(clap::Args)]
+struct ProcessesArgs {
+    /// How much: PROCESSESxRECORDSxBYTES [default: those of `vellum bench append`]
+    #[arg(long)]
+    setting: Vec<Setting>,
+    /// Which ways of `vellum bench append`
+    #[arg(long, value_delimiter = ',', default_value = "vellum-framed,vellum-text,write")]
+    ways: Vec<WayName>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(clap::Args)]
+struct OutputArgs {
+    /// How many rounds are counted
+    #[arg(long, default_value = "3")]
+    rounds: u32,
+    /// Where: a directory on the filesystem of interest
+    #[arg(long, default_value = ".")]
+    dir: PathBuf,
+    /// Write the result as JSON to a file; `-` prints it instead of the table
+    #[arg(long)]
+    json: Option<PathBuf>,
+    /// Write the result as one page with charts
+    #[arg(long)]
+    html: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
@@ -120,8 +193,10 @@ fn restart_quietly() -> ExitCode {
 
 fn run(args: &Args) -> Result<ExitCode, Error> {
     match &args.suite {
-        Some(Kind::Append(args)) => measure(&args.config(), args.json.as_deref()),
-        None => measure(&args.commit.config(), args.commit.json.as_deref()),
+        Some(Kind::Append(args)) => measure(&args.config(), args.json.as_deref(), None),
+        Some(Kind::Latency(args)) => args.output.measure(&args.config()?),
+        Some(Kind::Processes(args)) => args.output.measure(&args.config()),
+        None => measure(&args.commit.config(), args.commit.json.as_deref(), None),
     }
 }
 
@@ -135,6 +210,58 @@ impl AppendArgs {
         config.others = vellum_peers::loggers::all().into_iter().map(Rc::from).collect();
         config.scope.rounds = self.rounds;
         config
+    }
+}
+
+impl LatencyArgs {
+    fn config(&self) -> Result<latency::Config, Error> {
+        let mut config = latency::Config::new(self.output.dir.clone());
+        config.rates.clone_from(&self.rate);
+        config.bytes.clone_from(&self.bytes);
+        config.writers.clone_from(&self.writers);
+        if !self.reader.is_empty() {
+            config.readers.clone_from(&self.reader);
+        }
+        config.ways.clone_from(&self.ways);
+        config.others = self.others()?;
+        config.duration = Duration::try_from_secs_f64(self.seconds)
+            .map_err(|error| Error::failed(format!("--seconds {}: {error}", self.seconds)))?;
+        config.scope.rounds = self.output.rounds;
+        Ok(config)
+    }
+
+    fn others(&self) -> Result<Vec<Rc<dyn Foreign>>, Error> {
+        let all = || System::ALL.into_iter();
+        if self.cases.is_empty() {
+            return Ok(all().map(|one| Rc::new(one) as Rc<dyn Foreign>).collect());
+        }
+        let named = |name: &String| {
+            let found = all().find(|one| one.name() == name).map(|one| Rc::new(one) as _);
+            found.ok_or_else(|| {
+                let names: Vec<_> = System::ALL.iter().map(|one| one.name()).collect();
+                Error::failed(format!("\"{name}\" is no such system: {}", names.join(", ")))
+            })
+        };
+        self.cases.iter().map(named).collect()
+    }
+}
+
+impl ProcessesArgs {
+    fn config(&self) -> append::Config {
+        let mut config = append::Config::new(self.output.dir.clone());
+        if !self.setting.is_empty() {
+            config.settings.clone_from(&self.setting);
+        }
+        config.ways.clone_from(&self.ways);
+        config.others = vec![Rc::new(System::Chronicle)];
+        config.scope.rounds = self.output.rounds;
+        config
+    }
+}
+
+impl OutputArgs {
+    fn measure(&self, suite: &dyn Suite) -> Result<ExitCode, Error> {
+        measure(suite, self.json.as_deref(), self.html.as_deref())
     }
 }
 
@@ -158,19 +285,26 @@ impl CommitArgs {
 }
 
 /// Runs a suite and hands out the result; the exit code tells whether a case failed.
-fn measure(suite: &dyn Suite, json: Option<&Path>) -> Result<ExitCode, Error> {
+fn measure(suite: &dyn Suite, json: Option<&Path>, page: Option<&Path>) -> Result<ExitCode, Error> {
     let report = suite.run(&mut Lines::default())?;
+    if let Some(path) = page {
+        write_file(path, &html(std::slice::from_ref(&report)))?;
+    }
     match json {
         Some(path) if path.as_os_str() == "-" => print!("{}", report.to_json()?),
         Some(path) => {
             print!("{}", report.table());
-            std::fs::write(path, report.to_json()?)
-                .map_err(|error| Error::failed(format!("write {}: {error}", path.display())))?;
+            write_file(path, &report.to_json()?)?;
         }
         None => print!("{}", report.table()),
     }
     let is_good = report.failures().next().is_none();
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn write_file(path: &Path, text: &str) -> Result<(), Error> {
+    std::fs::write(path, text)
+        .map_err(|error| Error::failed(format!("write {}: {error}", path.display())))
 }
 
 /// Tells on standard error, once for each tenth of the run, how far it has come.

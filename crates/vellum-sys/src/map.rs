@@ -5,8 +5,8 @@
 //! A [`Map`] owns its address range and never gives out a Rust reference to plain bytes in it,
 //! because other processes write there. Bytes are copied in and out through raw pointers after a
 //! bounds check; a racing copy may see a mixture of old and new bytes, never anything else.
-//! A store into a page that has no block behind it raises `SIGBUS`: callers touch only pages whose
-//! blocks they have allocated.
+//! A store into a page that has no block behind it raises `SIGBUS`, and so does a load from a page
+//! beyond the end of the file: callers touch only pages whose blocks they have allocated.
 
 use std::ffi::c_void;
 use std::os::fd::{AsFd, AsRawFd};
@@ -78,8 +78,8 @@ impl Map {
     /// # Panics
     ///
     /// If that would leave the mapping.
-    #[cfg(test)]
-    fn read(&self, offset: usize, bytes: &mut [u8]) {
+    #[inline]
+    pub fn read(&self, offset: usize, bytes: &mut [u8]) {
         assert!(offset <= self.len && bytes.len() <= self.len - offset, "read leaves the mapping");
         // SAFETY: as in `write`, the other way round.
         unsafe {

@@ -13,6 +13,7 @@
 pub mod append;
 mod arena;
 pub mod commit;
+pub mod foreign;
 pub mod image;
 pub mod latency;
 pub mod loggers;

@@ -181,7 +181,10 @@ impl Reader {
     ///
     /// # Cost
     ///
-    /// One `pread` per 256 KiB, and a checksum of the record.
+    /// One `pread` per 256 KiB, and a checksum of the record. A reader that keeps up with the
+    /// writers of a mapped log, and whose log was opened for writing, makes no system call: it
+    /// copies from a mapping. If something other than Vellum cuts the file at that moment, the
+    /// process is killed by `SIGBUS`, as one that appends.
     #[allow(clippy::should_implement_trait, reason = "an iterator cannot lend its items")]
     pub fn next(&mut self) -> Result<Option<Record<'_>>> {
         match self.locate()? {
@@ -244,6 +247,11 @@ impl Reader {
 
     /// Looks for more beyond the position; a reader that may write pads what the dead left.
     fn sees_more(&mut self) -> Result<bool> {
+        let is_at_tail = tail_word::tail(self.core.words()) == self.position;
+        if is_at_tail && self.sight.end == self.position {
+            // Who polls at the end reads one word, which only a reservation changes.
+            return self.check_epoch().map(|()| false);
+        }
         let is_held_back = self.is_held_back();
         if is_held_back && self.is_believed_alive() {
             return Ok(false);
@@ -280,9 +288,12 @@ impl Reader {
     fn is_held_back(&self) -> bool {
         let words = self.core.words();
         (0..GLANCES).all(|_| {
-            std::hint::spin_loop();
             let (end, tail) = (tail_word::published(words), tail_word::tail(words));
-            end <= self.position && end < tail
+            let is_in_flight = end <= self.position && end < tail;
+            if is_in_flight {
+                std::hint::spin_loop();
+            }
+            is_in_flight
         })
     }
 
@@ -299,7 +310,7 @@ impl Reader {
             false => Sight::of(&self.core),
         };
         if self.sight.end > end {
-            self.window.forget();
+            self.window.forget_until(self.sight.end);
         }
         // The published end never goes back, but for a truncation, which shows in the tail.
         self.sight.end = self.sight.end.max(end);

@@ -1,17 +1,21 @@
 //! A stretch of the log in memory, read ahead by `pread`.
 //!
 //! Reading by system call costs a copy, and in return a file that shrinks under the reader is a
-//! short read and not a signal.
+//! short read and not a signal. Only what was published a moment ago is read through a mapping, and
+//! only by a process that may store records through one: the same signal can meet it there.
 
 use std::sync::Arc;
 
 use crate::log::core::Core;
 use crate::segment::file::ReadSegment;
 use crate::segment::listing::Listing;
-use crate::{Layout, Lsn, Result};
+use crate::{Fill, Layout, Lsn, Result};
 
 /// Bytes read at a time; more only where a record is longer.
 const READ_AHEAD_BYTES: u64 = 256 << 10;
+/// What a reader may be behind the writers to read through a mapping. For more, one system call
+/// costs less than the page faults.
+const MAPPED_BYTES_MAX: u64 = 32 << 10;
 /// The same for one record alone.
 const ONE_RECORD_BYTES: u64 = 4 << 10;
 
@@ -26,6 +30,8 @@ pub(crate) struct Window {
     /// How many of them hold something.
     filled: usize,
     ahead: u64,
+    /// Where the log ended a moment ago, for a reader that may map the bytes before.
+    end: Option<Lsn>,
 }
 
 impl Window {
@@ -40,7 +46,8 @@ impl Window {
 
     fn reading(core: Arc<Core>, ahead: u64) -> Window {
         let (listing, bytes) = (core.last_listing.get(), Vec::new());
-        Window { core, listing, segment: None, start: Lsn::ZERO, bytes, filled: 0, ahead }
+        let start = Lsn::ZERO;
+        Window { core, listing, segment: None, start, bytes, filled: 0, ahead, end: None }
     }
 
     /// The `len` bytes at `lsn`, fewer only where the files end; reads ahead up to `limit`.
@@ -60,6 +67,24 @@ impl Window {
         self.filled = 0;
     }
 
+    /// Forgets what was read, because the log now ends at `end`.
+    pub(crate) fn forget_until(&mut self, end: Lsn) {
+        self.forget();
+        let maps = self.core.writer.is_some() && self.core.geometry.fill == Fill::Mapped;
+        self.end = maps.then_some(end);
+    }
+
+    /// Whether the bytes from `lsn` to `limit` are at the open end of the log. No process of the
+    /// log cuts the file before that: a text file ends where the next segment is begun.
+    #[inline]
+    fn is_end(&self, lsn: Lsn, limit: u64) -> bool {
+        self.end.is_some_and(|end| {
+            limit <= end.get()
+                && end.get() - lsn.get() <= MAPPED_BYTES_MAX
+                && end < self.core.segment_end(lsn)
+        })
+    }
+
     /// Bytes of log that the segment at `first` holds, by the length of its file.
     pub(crate) fn segment_data_len(&mut self, first: Lsn) -> Result<u64> {
         let segment = open(&self.core, &mut self.listing, &mut self.segment, first, false)?;
@@ -76,6 +101,7 @@ impl Window {
         self.start = lsn;
         let mut next = lsn;
         let end = lsn.get() + ahead;
+        let is_end = self.is_end(lsn, end);
         while next.get() < end {
             let first = self.core.segment_of(next);
             let segment_end = first.get() + self.core.capacity();
@@ -94,8 +120,11 @@ impl Window {
             }
             let target = &mut self.bytes[filled..filled + wanted];
             let (listing, kept) = (&mut self.listing, &mut self.segment);
-            let read = open(&self.core, listing, kept, first, is_staged)
-                .and_then(|segment| segment.read(next, target));
+            let read = |segment: &mut ReadSegment| match is_end {
+                true => segment.read_end(next, target),
+                false => segment.read(next, target),
+            };
+            let read = open(&self.core, listing, kept, first, is_staged).and_then(read);
             if is_staged && self.core.stage_begin() > Some(next) {
                 // It has left the stage meanwhile, whose pages may hold something else by now.
                 continue;
@@ -124,7 +153,7 @@ fn open<'a>(
     kept: &'a mut Option<ReadSegment>,
     first: Lsn,
     is_staged: bool,
-) -> Result<&'a ReadSegment> {
+) -> Result<&'a mut ReadSegment> {
     let is_kept = |kept: &ReadSegment| kept.first == first && kept.is_staged == is_staged;
     if !kept.as_ref().is_some_and(is_kept) {
         *kept = None;
@@ -133,7 +162,7 @@ fn open<'a>(
             _ => open_file(core, listing, first)?,
         });
     }
-    Ok(kept.as_ref().expect("was just set"))
+    Ok(kept.as_mut().expect("was just set"))
 }
 
 /// Opens the file of the segment at `first`, by the listing if it knows it.

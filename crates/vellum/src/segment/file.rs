@@ -15,6 +15,7 @@ use rustix::io::{self, Errno};
 use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::segment::{COMPRESSED_SUFFIX, header_len, path};
+use crate::segment::mapped_end::MappedEnd;
 use crate::segment::stage::Stage;
 use crate::sys::lock::Kind;
 use crate::sys::{self, Dir, Map};
@@ -229,6 +230,7 @@ pub(crate) struct ReadSegment {
     header_len: u64,
     /// Whether this is the stage of the segment.
     pub(crate) is_staged: bool,
+    end: MappedEnd,
 }
 
 impl ReadSegment {
@@ -246,7 +248,7 @@ impl ReadSegment {
         // Where there are no locks, readers notice by `begin` that a file was used again.
         let _ = sys::lock::try_lock(&fd, PIN_BYTE, Kind::Shared);
         let header_len = header_len(geometry.layout);
-        Ok(ReadSegment { first, path, fd, header_len, is_staged: false })
+        Ok(ReadSegment { first, path, fd, header_len, is_staged: false, end: MappedEnd::default() })
     }
 
     /// Opens the stage of the segment at `first`.
@@ -257,7 +259,7 @@ impl ReadSegment {
     ) -> Result<ReadSegment> {
         let fd = stage.open(first, OFlags::RDONLY)?;
         let (header_len, path) = (header_len(geometry.layout), stage.path(first));
-        Ok(ReadSegment { first, path, fd, header_len, is_staged: true })
+        Ok(ReadSegment { first, path, fd, header_len, is_staged: true, end: MappedEnd::default() })
     }
 
     /// Offset in the file of a position, which must not lie before the segment.
@@ -269,6 +271,17 @@ impl ReadSegment {
     pub(crate) fn read(&self, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
         sys::file::read_up_to_at(&self.fd, bytes, self.offset_of(lsn))
             .or_os("read the segment", &self.path)
+    }
+
+    /// As [`read`](ReadSegment::read), through a mapping: for what was published a moment ago in a
+    /// segment that is not full.
+    #[inline]
+    pub(crate) fn read_end(&mut self, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
+        let offset = self.offset_of(lsn);
+        match self.end.read(&self.fd, offset, bytes) {
+            true => Ok(bytes.len()),
+            false => self.read(lsn, bytes),
+        }
     }
 
     /// Reads the first bytes of the file, whatever they are.

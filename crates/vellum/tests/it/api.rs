@@ -8,6 +8,7 @@ mod envelopes;
 mod events;
 mod metrics;
 mod model;
+mod open_end;
 mod polling;
 mod random_access;
 mod reading;

@@ -9,10 +9,13 @@
 //! Under the clock a way pays for nothing but its appends and 1 to 4 ns for making each record
 //! (measured with a way that does nothing); starting the processes costs a run less than 0.2 ms.
 
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
+use super::foreign::Foreign;
 use super::{Arena, Entrant, Plan, Scope, Suite, check_unique};
 use crate::error::{Context, Error, Result};
 use crate::report::{Better, Case};
@@ -40,6 +43,8 @@ pub struct Config {
     /// Which ways, in the order of their turns; the default is all. There are ratios only if
     /// [`WayName::Write`] is among them.
     pub ways: Vec<WayName>,
+    /// Other systems, after the ways; the default is none.
+    pub others: Vec<Rc<dyn Foreign>>,
     /// The options of the Vellum logs; layout and creation are set by the ways.
     pub vellum: vellum::Options,
     /// No single measurement may take longer; the default is ten minutes. Then its processes are
@@ -54,6 +59,7 @@ impl Config {
             scope: Scope::new(directory, 5),
             settings: Setting::PUBLISHED.to_vec(),
             ways: WayName::usual(),
+            others: Vec::new(),
             vellum: vellum::Options::new(),
             limit: Duration::from_secs(600),
         }
@@ -72,7 +78,7 @@ impl Config {
     }
 
     fn check(&self) -> Result<()> {
-        if self.settings.is_empty() || self.ways.is_empty() {
+        if self.settings.is_empty() || self.ways.is_empty() && self.others.is_empty() {
             return Err(Error::invalid("at least one setting and one way are needed"));
         }
         check_unique(&self.ways, "way")?;
@@ -90,21 +96,32 @@ impl Config {
     fn contest(&self, setting: &Setting, arena: &mut Arena<'_>) -> Result<Vec<Case>> {
         let mut entrants: Vec<Entrant<Racer, Sample>> = Vec::new();
         for name in &self.ways {
-            let racer = Racer { name: *name, way: name.way(&self.vellum), syscalls: None };
-            let probed = arena.aside(|dir| racer.way.probe(dir).map_err(Error::unsupported))?;
-            let probed = probed.and_then(|()| limits::check(setting, arena.place, &*racer.way));
+            let way = name.way(&self.vellum);
+            let probed = arena.aside(|dir| way.probe(dir).map_err(Error::unsupported))?;
+            let probed = probed.and_then(|()| limits::check(setting, arena.place, &*way));
+            let racer = Racer { entry: Entry::Own(*name, way), syscalls: None };
             entrants.push(Entrant::new(format!("{setting} {name}"), racer, probed));
+        }
+        for other in &self.others {
+            let missing = other.missing().map_or(Ok(()), |why| Err(Error::unsupported(why)));
+            let racer = Racer { entry: Entry::Foreign(Rc::clone(other)), syscalls: None };
+            entrants.push(Entrant::new(format!("{setting} {}", other.name()), racer, missing));
         }
         arena.rounds(&mut entrants, |racer, turn| {
             if turn.round == 0 {
                 racer.count_syscalls(setting, turn.dir, self.limit)?;
             }
-            round::measure(&*racer.way, setting, turn.dir, self.limit)
+            match &racer.entry {
+                Entry::Own(_, way) => round::measure(&**way, setting, turn.dir, self.limit),
+                Entry::Foreign(other) => {
+                    round::measure_foreign(&**other, setting, turn.dir, self.limit)
+                }
+            }
         })?;
         for warning in entrants.iter().flat_map(|entrant| warnings::of(entrant, setting)) {
             arena.warn(warning);
         }
-        let base = entrants.iter().find(|entrant| entrant.way.name == WayName::Write);
+        let base = entrants.iter().find(|entrant| entrant.way.is(WayName::Write));
         let base = base.map_or_else(Vec::new, |entrant| ns_per_record(entrant, setting));
         let case = |entrant| entrant_case(entrant, setting, &base, arena);
         Ok(entrants.iter().map(case).collect())
@@ -133,30 +150,51 @@ impl Suite for Config {
         self.check()?;
         let plan = Plan::new(
             self.disk_bytes_max(),
-            self.settings.len() * self.ways.len(),
+            self.settings.len() * (self.ways.len() + self.others.len()),
             move |arena: &mut Arena<'_>| {
                 let contests = self.settings.iter().map(|setting| self.contest(setting, arena));
                 Ok(contests.collect::<Result<Vec<_>>>()?.concat())
             },
         );
-        Ok(Plan { options: self.vellum.clone(), warnings: warnings::before(self), ..plan })
+        let software = self.others.iter().filter_map(|other| other.software()).collect();
+        let (options, warnings) = (self.vellum.clone(), warnings::before(self));
+        Ok(Plan { options, software, warnings, ..plan })
     }
 }
 
 /// A way in a setting.
 struct Racer {
-    name: WayName,
-    way: Box<dyn Way>,
+    entry: Entry,
     /// For each record, or why they can't be counted.
     syscalls: Option<Result<f64>>,
 }
 
+/// A way of this crate, or another system.
+enum Entry {
+    Own(WayName, Box<dyn Way>),
+    Foreign(Rc<dyn Foreign>),
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Entry::Own(name, _) => name.fmt(f),
+            Entry::Foreign(other) => other.name().fmt(f),
+        }
+    }
+}
+
 impl Racer {
+    fn is(&self, name: WayName) -> bool {
+        matches!(self.entry, Entry::Own(own, _) if own == name)
+    }
+
     /// That they can't be counted is no reason not to measure.
     fn count_syscalls(&mut self, setting: &Setting, dir: &Path, limit: Duration) -> Result<()> {
+        let Entry::Own(_, way) = &self.entry else { return Ok(()) };
         let dir = dir.join("trace");
         fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
-        self.syscalls = Some(round::count_syscalls(&*self.way, setting, &dir, limit));
+        self.syscalls = Some(round::count_syscalls(&**way, setting, &dir, limit));
         fs::remove_dir_all(&dir).context(|| format!("remove {}", dir.display()))
     }
 }
@@ -175,7 +213,9 @@ fn entrant_case(
     let Setting { processes, records, bytes } = *setting;
     let ns = ns_per_record(entrant, setting);
     let total = setting.total_records() as f64;
-    let faults = entrant.figures(|sample| sample.page_faults as f64 / total);
+    // Of a program of its own they are not known.
+    let faults = entrant.samples().iter().filter_map(|sample| sample.page_faults);
+    let faults = faults.map(|count| count as f64 / total).collect();
     let syscalls = entrant.way.syscalls.iter().filter(|_| !ns.is_empty());
     let syscalls = syscalls.filter_map(|count| count.as_ref().ok().copied()).collect();
     // The same figure as the time in other units is not compared once more.
@@ -186,7 +226,7 @@ fn entrant_case(
         .key("processes", processes)
         .key("records", records)
         .key("bytes", bytes)
-        .key("way", entrant.way.name)
+        .key("way", &entrant.way.entry)
         .metric("time", "ns/record", Better::Lower, ns.clone())
         .metric("speed against write", "x", Better::Higher, ratios(base, &ns))
         .metric("total", "ms", Better::Neither, millis)

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::process::{Race, Runner, race};
+use crate::process::{Race, Runner, now_ns, race};
 use crate::record::Records;
 use crate::setting::Setting;
+use crate::suite::foreign::{Foreign, Job, Part};
 use crate::suite::settle;
 use crate::trace::{Stretch, syscalls_per_record};
 use crate::verify::Ledger;
@@ -19,7 +20,7 @@ const TRACED_BYTES_MAX: u64 = 256 << 20;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     pub(super) wall_ns: u64,
-    pub(super) page_faults: u64,
+    pub(super) page_faults: Option<u64>,
 }
 
 /// Appends with all processes and verifies what is there then. `dir` is empty and stays behind
@@ -35,7 +36,27 @@ pub(super) fn measure(
     let race =
         race(setting.processes, limit, &|runner| append(runner, setting, prepared.as_ref()))?;
     verify(setting, prepared.as_ref(), &race)?;
-    Ok(Sample { wall_ns: race.wall_ns, page_faults: race.page_faults })
+    Ok(Sample { wall_ns: race.wall_ns, page_faults: Some(race.page_faults) })
+}
+
+/// The same by the programs of another system. One more of them checks what is there then.
+pub(super) fn measure_foreign(
+    other: &dyn Foreign,
+    setting: &Setting,
+    dir: &Path,
+    limit: Duration,
+) -> Result<Sample> {
+    let prepared =
+        other.prepare(&Job::new(dir, setting.processes, setting.records, setting.bytes))?;
+    settle(dir)?;
+    let race = race(setting.processes, limit, &|runner| {
+        let mut program = prepared.start(Part::Writer(runner.index()))?;
+        let standing = runner.stand_ready()?;
+        program.run(now_ns())?;
+        runner.finish(standing, setting.records)
+    })?;
+    prepared.start(Part::Checker)?.run(now_ns())?;
+    Ok(Sample { wall_ns: race.wall_ns, page_faults: None })
 }
 
 /// What each process does.

@@ -41,7 +41,7 @@ pub(super) fn before(config: &Config) -> Vec<String> {
 
 /// What shows in the result of a way.
 pub(super) fn of(entrant: &Entrant<Racer, Sample>, setting: &Setting) -> Vec<String> {
-    let name = entrant.way.name;
+    let name = &entrant.way.entry;
     let uncounted = entrant.way.syscalls.as_ref().and_then(|count| count.as_ref().err());
     let uncounted = uncounted.map(|why| format!("no syscalls of {name}: {why}"));
     let spread = Spread::of(&entrant.figures(|sample| sample.wall_ns as f64));

@@ -23,9 +23,12 @@
 //! Writers spin until a record is due as long as each process has a core of its own; otherwise they
 //! sleep.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
+use super::foreign::Foreign;
 use super::{Arena, Entrant, Plan, Scope, Suite, check_unique};
 use crate::error::{Error, Result};
 use crate::names::named;
@@ -95,6 +98,8 @@ pub struct Config {
     pub scope: Scope,
     /// Which ways, in the order of their turns; the default is all.
     pub ways: Vec<LatencyWay>,
+    /// Other systems, after the ways, where records are seen; the default is none.
+    pub others: Vec<Rc<dyn Foreign>>,
     /// How many records are due in a second, of all writers together; the default is 10 000,
     /// 100 000 and 1 000 000.
     pub rates: Vec<u64>,
@@ -120,6 +125,7 @@ impl Config {
         Config {
             scope: Scope::new(directory, 3),
             ways: LatencyWay::ALL.to_vec(),
+            others: Vec::new(),
             rates: vec![10_000, 100_000, 1_000_000],
             commit_rates: vec![1_000, 10_000],
             bytes: vec![40, 128, 1024],
@@ -179,7 +185,8 @@ impl Config {
             (false, &self.rates, &self.writers, &seen[..]),
             (true, &self.commit_rates, &self.committers, &durable[..]),
         ] {
-            if !self.ways.iter().any(|way| way.is_durable() == is_durable) {
+            let is_asked = self.ways.iter().any(|way| way.is_durable() == is_durable);
+            if !is_asked && (is_durable || self.others.is_empty()) {
                 continue;
             }
             for (writers, bytes) in product(writers, &self.bytes) {
@@ -191,10 +198,53 @@ impl Config {
         loads
     }
 
-    fn ways_of(&self, load: &Load) -> Vec<LatencyWay> {
+    fn ways_of(&self, load: &Load) -> Vec<Contestant> {
         let is_durable = load.reader.is_none();
         let fits = |way: &LatencyWay| way.is_durable() == is_durable;
-        self.ways.iter().copied().filter(fits).collect()
+        let own = self.ways.iter().copied().filter(fits).map(Contestant::Own);
+        let others = self.others.iter().filter(|_| !is_durable).cloned();
+        own.chain(others.map(Contestant::Foreign)).collect()
+    }
+
+    /// What should be known of the other systems before their figures are read.
+    fn warnings(&self) -> Vec<String> {
+        let running = self.others.iter().filter(|other| other.missing().is_none());
+        let mut warnings: Vec<String> = running.filter_map(|other| other.remark()).collect();
+        warnings.dedup();
+        warnings
+    }
+}
+
+/// A way of this crate, or another system.
+#[derive(Clone, Debug)]
+enum Contestant {
+    Own(LatencyWay),
+    Foreign(Rc<dyn Foreign>),
+}
+
+impl Contestant {
+    /// Why it can't take this load.
+    fn probe(&self, load: &Load) -> Result<()> {
+        match self {
+            Contestant::Own(LatencyWay::Pipe) if load.bytes > PIPE_BYTES_MAX => {
+                let why = format!("a pipe tears records of more than {PIPE_BYTES_MAX} bytes apart");
+                Err(Error::unsupported(why))
+            }
+            Contestant::Own(_) => Ok(()),
+            Contestant::Foreign(other) => match other.missing() {
+                Some(why) => Err(Error::unsupported(why)),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Contestant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Contestant::Own(way) => way.fmt(f),
+            Contestant::Foreign(other) => other.name().fmt(f),
+        }
     }
 }
 
@@ -255,24 +305,21 @@ impl Load {
 impl Config {
     /// All ways under one load.
     fn contest(&self, load: &Load, arena: &mut Arena<'_>) -> Result<Vec<Case>> {
-        let entrant = |way: LatencyWay| {
-            let probed = match way {
-                LatencyWay::Pipe if load.bytes > PIPE_BYTES_MAX => Err(Error::unsupported(
-                    format!("a pipe tears records of more than {PIPE_BYTES_MAX} bytes apart"),
-                )),
-                _ => Ok(()),
-            };
-            Entrant::new(format!("latency {way} at {}/s", load.rate), way, probed)
+        let entrant = |way: Contestant| {
+            let (name, probed) = (format!("latency {way} at {}/s", load.rate), way.probe(load));
+            Entrant::new(name, way, probed)
         };
-        let ways = self.ways_of(load);
-        let mut entrants: Vec<Entrant<LatencyWay, Sample>> =
-            ways.into_iter().map(entrant).collect();
+        let mut entrants: Vec<Entrant<Contestant, Sample>> =
+            self.ways_of(load).into_iter().map(entrant).collect();
         arena.rounds(&mut entrants, |way, turn| {
             let mut load = *load;
             if turn.round == 0 {
                 load.duration = (load.duration / WARM_UP_SHARE).max(load.shortest());
             }
-            round::measure(*way, &load, &self.vellum, turn.dir)
+            match way {
+                Contestant::Own(way) => round::measure(*way, &load, &self.vellum, turn.dir),
+                Contestant::Foreign(other) => round::measure_foreign(&**other, &load, turn.dir),
+            }
         })?;
         Ok(rows::of(load, arena, &entrants))
     }
@@ -313,7 +360,8 @@ impl Suite for Config {
             Ok(cases?.into_iter().flatten().collect())
         };
         let plan = Plan::new(bytes * 2 + AHEAD_BYTES, turns, compete);
-        Ok(Plan { options: self.vellum.clone(), ..plan })
+        let software = self.others.iter().filter_map(|other| other.software()).collect();
+        Ok(Plan { options: self.vellum.clone(), software, warnings: self.warnings(), ..plan })
     }
 }
 

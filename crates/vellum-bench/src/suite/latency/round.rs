@@ -9,17 +9,20 @@ use std::time::Duration;
 
 use super::channel::{Channel, Follower};
 use super::{LatencyWay, Load, ReaderKind};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::histogram::{Histogram, Histograms};
 use crate::process::{Runner, now_ns, race};
 use crate::record::{Records, process_of, sequence_of};
 use crate::setting::Setting;
 use crate::shared::Shared;
+use crate::suite::foreign::{Foreign, Job, Part, Prepared};
 use crate::suite::settle;
 use crate::verify::Ledger;
 
 /// From the start of the first process until the first record is due: all have started by then.
 const LEAD_NS: u64 = 5_000_000;
+/// The same where programs of others are told by a pipe.
+const FOREIGN_LEAD_NS: u64 = 50_000_000;
 /// How long a reader sleeps at most before it checks whether the writers have ended.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// How long a reader waits for the last records.
@@ -58,15 +61,9 @@ pub(super) fn measure(
 ) -> Result<Sample> {
     let setting = Setting::new(load.writers, load.records(), load.bytes);
     let channel = Channel::new(way, options, dir, &setting)?;
-    let board = Board {
-        start: Shared::new(1)?,
-        ended: Shared::new(2)?,
-        latencies: Histograms::new(load.writers as usize + 1)?,
-    };
+    let board = Board::new(load)?;
     settle(dir)?;
-    let processes = load.writers + u32::from(load.reader.is_some());
-    let limit = load.duration * SLOWER_MAX + GRACE;
-    let race = race(processes, limit, &|runner| match load.reader {
+    let race = race(load.processes(), load.limit(), &|runner| match load.reader {
         Some(reader) if runner.index() == load.writers => {
             read(runner, load, reader, &setting, &channel, &board)
         }
@@ -78,19 +75,83 @@ pub(super) fn measure(
         ledger.close()?;
     }
     debug_assert!(race.acknowledged.iter().take(load.writers as usize).all(|n| *n > 0));
-    let writers = 0..load.writers as usize;
-    let start = board.start[0].load(Ordering::Relaxed);
-    Ok(Sample {
-        returned: board.latencies.sum(writers),
-        seen: load.reader.map(|_| board.latencies.sum([load.writers as usize])),
-        wall_ns: board.ended[1].load(Ordering::Relaxed).saturating_sub(start),
-    })
+    Ok(board.sample(load))
+}
+
+/// The same by the programs of another system, which check what they read.
+pub(super) fn measure_foreign(other: &dyn Foreign, load: &Load, dir: &Path) -> Result<Sample> {
+    let job = Job {
+        rate: Some(load.rate),
+        writers_spin: load.spins(),
+        reader_spins: load.reader == Some(ReaderKind::Spinning),
+        ..Job::new(dir, load.writers, load.records(), load.bytes)
+    };
+    let prepared = other.prepare(&job)?;
+    let board = Board::new(load)?;
+    settle(dir)?;
+    race(load.processes(), load.limit(), &|runner| {
+        follow_schedule(runner, load, &*prepared, &board)
+    })?;
+    Ok(board.sample(load))
+}
+
+/// What a process does that has another program append or read.
+fn follow_schedule(
+    runner: &Runner<'_>,
+    load: &Load,
+    prepared: &dyn Prepared,
+    board: &Board,
+) -> Result<()> {
+    let index = runner.index();
+    let is_reader = index == load.writers;
+    // What is started from here has it, too.
+    let _ = rustix::thread::set_current_timer_slack(NonZero::new(1));
+    let mut program = prepared.start(if is_reader { Part::Reader } else { Part::Writer(index) })?;
+    let standing = runner.stand_ready()?;
+    program.run(board.start_ns(FOREIGN_LEAD_NS))?;
+    if !is_reader {
+        board.ended[1].fetch_max(now_ns(), Ordering::Relaxed);
+    }
+    let latencies = program.latencies()?;
+    let wanted = load.records() * u64::from(if is_reader { load.writers } else { 1 });
+    if latencies.len() as u64 != wanted {
+        return Err(Error::failed(format!("{} of {wanted} records were timed", latencies.len())));
+    }
+    latencies.iter().for_each(|nanos| board.latencies.count(index as usize, *nanos));
+    runner.finish(standing, wanted)
+}
+
+impl Load {
+    fn processes(&self) -> u32 {
+        self.writers + u32::from(self.reader.is_some())
+    }
+
+    /// After which a way has failed.
+    fn limit(&self) -> Duration {
+        self.duration * SLOWER_MAX + GRACE
+    }
 }
 
 impl Board {
+    fn new(load: &Load) -> Result<Board> {
+        let latencies = Histograms::new(load.writers as usize + 1)?;
+        Ok(Board { start: Shared::new(1)?, ended: Shared::new(2)?, latencies })
+    }
+
+    /// What was counted, when all processes have ended.
+    fn sample(&self, load: &Load) -> Sample {
+        let writers = load.writers as usize;
+        let start = self.start[0].load(Ordering::Relaxed);
+        Sample {
+            returned: self.latencies.sum(0..writers),
+            seen: load.reader.map(|_| self.latencies.sum([writers])),
+            wall_ns: self.ended[1].load(Ordering::Relaxed).saturating_sub(start),
+        }
+    }
+
     /// When the first record is due.
-    fn start_ns(&self) -> u64 {
-        let mine = now_ns() + LEAD_NS;
+    fn start_ns(&self, lead_ns: u64) -> u64 {
+        let mine = now_ns() + lead_ns;
         match self.start[0].compare_exchange(0, mine, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => mine,
             Err(start) => start,
@@ -106,7 +167,7 @@ fn append(runner: &Runner<'_>, load: &Load, channel: &Channel, board: &Board) ->
     let (count, spins) = (load.records(), load.spins());
     let _ = rustix::thread::set_current_timer_slack(NonZero::new(1));
     let standing = runner.stand_ready()?;
-    let start = board.start_ns();
+    let start = board.start_ns(LEAD_NS);
     for sequence in 0..count {
         let due = start + load.due_ns(index, sequence);
         let record = records.next_record();
@@ -149,7 +210,7 @@ fn read(
     let patience = (reader == ReaderKind::Sleeping).then_some(PATIENCE);
     let _ = rustix::thread::set_current_timer_slack(NonZero::new(1));
     let standing = runner.stand_ready()?;
-    let start = board.start_ns();
+    let start = board.start_ns(LEAD_NS);
     let mut seen = 0;
     let mut visit = |record: &[u8]| {
         let now = now_ns();

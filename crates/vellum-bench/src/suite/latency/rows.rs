@@ -1,7 +1,7 @@
 //! The cases of the report.
 
 use super::round::Sample;
-use super::{LatencyWay, Load};
+use super::{Contestant, Load};
 use crate::bytes::size;
 use crate::histogram::Histogram;
 use crate::report::{Better, Case, Series};
@@ -17,16 +17,16 @@ const PERCENTILES: [f64; 9] = [0.0, 50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999,
 pub(super) fn of(
     load: &Load,
     arena: &Arena<'_>,
-    entrants: &[Entrant<LatencyWay, Sample>],
+    entrants: &[Entrant<Contestant, Sample>],
 ) -> Vec<Case> {
     let what = if load.reader.is_some() { "append" } else { "commit" };
     let table = format!("{} processes {what} records of {}", load.writers, size(load.bytes as u64));
-    let case = |entrant: &Entrant<LatencyWay, Sample>| {
+    let case = |entrant: &Entrant<Contestant, Sample>| {
         let mut case = arena.case(&table).key("rate", format!("{}/s", load.rate));
         if let Some(reader) = load.reader {
             case = case.key("reader", reader);
         }
-        let case = case.key("way", entrant.way);
+        let case = case.key("way", &entrant.way);
         let mut case = entrant.case(with_metrics(case, load, entrant));
         case.series = entrant.samples().last().map_or_else(Vec::new, |last| series(load, last));
         case
@@ -34,7 +34,7 @@ pub(super) fn of(
     entrants.iter().map(case).collect()
 }
 
-fn with_metrics(mut case: Case, load: &Load, entrant: &Entrant<LatencyWay, Sample>) -> Case {
+fn with_metrics(mut case: Case, load: &Load, entrant: &Entrant<Contestant, Sample>) -> Case {
     let returned: Vec<&Histogram> = entrant.samples().iter().map(|one| &one.returned).collect();
     let seen = entrant.samples().iter().filter_map(|one| one.seen.as_ref()).collect();
     let times = match load.reader {
