@@ -248,7 +248,7 @@ impl Writer<'_> {
             if let Ok(grant) = self.reserve_in_hand(slot, limit, len) {
                 let ready = ready.max(grant.range.end().get());
                 words.ready_end.fetch_max(ready, Ordering::Release);
-                slot.later.pause = later.pause.max(prepare.pause());
+                slot.later.pause = slot.later.pause.max(prepare.pause());
                 return Ok(Some(grant));
             }
             // Unless others have reserved what was made ready.

@@ -21,9 +21,11 @@ const PAUSE_MIN: Duration = Duration::from_millis(2);
 const PAUSE_MAX: Duration = Duration::from_millis(8);
 /// Memory is not looked at more often than this.
 const LOOK_BYTES_MIN: u64 = 1 << 20;
+/// Who makes less ready than this never looks.
+const FIRST_LOOK_BYTES: u64 = 16 << 20;
 
 /// How this process slows down.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pace {
     /// Bytes that may be made dirty before memory is looked at again.
     unseen: AtomicU64,
@@ -31,6 +33,13 @@ pub(crate) struct Pace {
     cost: AtomicU64,
     /// Nanoseconds that have not been paused yet.
     debt: AtomicU64,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        let unseen = AtomicU64::new(FIRST_LOOK_BYTES);
+        Pace { unseen, cost: AtomicU64::default(), debt: AtomicU64::default() }
+    }
 }
 
 impl Pace {
@@ -97,7 +106,7 @@ mod tests {
     /// Pauses of so many windows of `bytes`, and how often memory was looked at, while `dirty` of a
     /// machine wait that slows down from 3 GiB on.
     fn pauses(dirty: Option<u64>, windows: u64, bytes: u64) -> (Vec<Duration>, u64) {
-        let (pace, looks) = (Pace::default(), Cell::new(0));
+        let (pace, looks) = (Pace { unseen: 0.into(), ..Pace::default() }, Cell::new(0));
         let look = || {
             looks.set(looks.get() + 1);
             dirty.map(|bytes| Dirty { bytes, background: 2 * GIB, limit: 4 * GIB })
@@ -142,6 +151,13 @@ mod tests {
     #[test]
     fn where_the_machine_does_not_tell_nobody_pauses_and_nobody_asks_again() {
         assert_eq!(pauses(None, 1024, 1 << 30), (Vec::new(), 1));
+    }
+
+    #[test]
+    fn who_makes_little_ready_does_not_look() {
+        let pace = Pace::default();
+        (0..15).for_each(|_| pace.spend_by(1 << 20, || unreachable!("nothing to look for")));
+        assert_eq!(pace.due(), Duration::ZERO);
     }
 
     #[test]
