@@ -86,7 +86,7 @@ pub(crate) struct LocalSlot {
 pub(crate) struct Later {
     /// Its reservation made a new file, whose predecessors are to be looked after.
     pub(crate) has_rotated: bool,
-    /// It made space ready, and lets others run for so long.
+    /// It made space ready while memory is full of dirty pages, and sleeps for so long.
     pub(crate) pause: Duration,
 }
 

@@ -6,17 +6,11 @@
 //! again.
 
 use std::ops::Deref;
-use std::time::Duration;
 
 use crate::Result;
 use crate::log::holds::{self, HoldKind};
 use crate::log::writer::Writer;
 use crate::shared::lock::{self, Held, Outcome, Patience, Until};
-use crate::shared::primitive::Ordering;
-
-/// Who goes on at once has used up the new space before those who have waited for it get a
-/// processor.
-const GIVE_WAY: Duration = Duration::from_micros(50);
 
 /// The lock, held until dropped.
 pub(crate) struct Prepare<'a> {
@@ -28,12 +22,6 @@ impl<'a> Prepare<'a> {
     /// For a process that is in the gate alone: nobody else can take the lock.
     pub(crate) fn without_lock(writer: Writer<'a>) -> Prepare<'a> {
         Prepare { writer, _held: None }
-    }
-
-    /// How long the holder is to let others run once it holds nothing that they wait for.
-    pub(crate) fn pause(&self) -> Duration {
-        let is_wanted = self.words().prepare.contended.load(Ordering::Relaxed) != 0;
-        self.pace.due().max(if is_wanted { GIVE_WAY } else { Duration::ZERO })
     }
 }
 

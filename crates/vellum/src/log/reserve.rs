@@ -248,7 +248,7 @@ impl Writer<'_> {
             if let Ok(grant) = self.reserve_in_hand(slot, limit, len) {
                 let ready = ready.max(grant.range.end().get());
                 words.ready_end.fetch_max(ready, Ordering::Release);
-                slot.later.pause = slot.later.pause.max(prepare.pause());
+                slot.later.pause = slot.later.pause.max(prepare.pace.due());
                 return Ok(Some(grant));
             }
             // Unless others have reserved what was made ready.
@@ -312,7 +312,7 @@ impl Writer<'_> {
             self.attachment.discourage(Lsn::new(tail.get() + self.prefault_bytes / 8));
         }
         later.has_rotated |= words.allocated_end.load(Ordering::Acquire) > allocated;
-        later.pause = later.pause.max(prepare.pause());
+        later.pause = later.pause.max(prepare.pace.due());
     }
 }
 

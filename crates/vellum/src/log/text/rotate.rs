@@ -278,7 +278,7 @@ impl Writer<'_> {
             // A full disk is not asked again for every record.
             self.attachment.discourage(Lsn::new(end.get() + self.prefault_bytes / 8));
         }
-        later.pause = later.pause.max(prepare.pause());
+        later.pause = later.pause.max(prepare.pace.due());
     }
 }
 
