@@ -47,6 +47,8 @@ pub mod lock;
 #[cfg(target_os = "linux")]
 pub mod map;
 #[cfg(target_os = "linux")]
+pub mod memory;
+#[cfg(target_os = "linux")]
 pub mod process;
 #[cfg(target_os = "linux")]
 pub mod wait;

@@ -13,6 +13,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use rustix::fs::OFlags;
 use rustix::io;
@@ -77,8 +78,16 @@ pub(crate) struct LocalSlot {
     pub(super) in_hand: (Lsn, Lsn),
     /// How soon the next look is due whether the log is at its path.
     pub(crate) glance: Glance,
-    /// Whether its last reservation made a new file, whose predecessors are to be looked after.
+    pub(crate) later: Later,
+}
+
+/// What a writer has to do once its record is published.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Later {
+    /// Its reservation made a new file, whose predecessors are to be looked after.
     pub(crate) has_rotated: bool,
+    /// It made space ready while memory is full of dirty pages, and sleeps for so long.
+    pub(crate) pause: Duration,
 }
 
 impl LocalSlot {

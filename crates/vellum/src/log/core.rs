@@ -16,6 +16,7 @@ use crate::log::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::trigger::Trigger;
 use crate::log::watch::Watch;
 use crate::segment::listing::LastListing;
+use crate::segment::pace::Pace;
 use crate::segment::pieces::Pieces;
 use crate::segment::prepare::Preparer;
 use crate::segment::rights::Rights;
@@ -56,6 +57,8 @@ pub(crate) struct Core {
     pub(crate) rights: Rights,
     /// How large the pieces are in which this process writes zeros.
     pub(crate) pieces: Pieces,
+    /// How this process slows down where memory is full of what the device has not got yet.
+    pub(crate) pace: Pace,
     /// How far ahead of the tail this process makes pages ready.
     pub(crate) prefault_bytes: u64,
     pub(crate) mapped_bytes_max: u64,
@@ -207,6 +210,7 @@ pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
         // Makes no files.
         rights: Rights::default(),
         pieces: Pieces::default(),
+        pace: Pace::default(),
         prefault_bytes: geometry.segment_capacity,
         mapped_bytes_max: 0,
         timeout: None,

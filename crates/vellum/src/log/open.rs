@@ -40,6 +40,7 @@ use crate::options::limits::{
 use crate::options::policy::PolicyUpdate;
 use crate::segment::list;
 use crate::segment::listing::LastListing;
+use crate::segment::pace::Pace;
 use crate::segment::pieces::Pieces;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
@@ -356,6 +357,7 @@ fn core(
         filesystem,
         rights,
         pieces: Pieces::default(),
+        pace: Pace::default(),
         prefault_bytes: options
             .prefault_bytes
             .unwrap_or(PREFAULT_BYTES_DEFAULT)

@@ -23,7 +23,7 @@
 //! on the device before it is needed, and its stage is made a window before the first record.
 
 use crate::format::frame::ALIGNMENT;
-use crate::log::attachment::LocalSlot;
+use crate::log::attachment::{Later, LocalSlot};
 use crate::log::core::Core;
 use crate::log::writer::Writer;
 use crate::shared::primitive::{AtomicU64, Ordering};
@@ -190,7 +190,7 @@ impl Writer<'_> {
             Err(_) => self.reserve_further(slot, len, is_ready)?,
         };
         let end = grant.range.end();
-        self.prepare_ahead(end, len, is_ready, &mut slot.has_rotated);
+        self.prepare_ahead(end, len, is_ready, &mut slot.later);
         Ok(Placement { grant, at: Lsn::new(end.get() - len) })
     }
 
@@ -242,12 +242,13 @@ impl Writer<'_> {
                 let message = "the log has used up its 16 PiB of positions; start a new one";
                 return Err(Error::new(ErrorKind::Exhausted, message).at_path(&self.dir));
             }
-            slot.has_rotated |= prepare.allocate_to(end, len)?;
+            slot.later.has_rotated |= prepare.allocate_to(end, len)?;
             let (limit, ready) = prepare.make_room(tail, end, len, is_ready)?;
             let opened = self.take_in_hand(slot, range);
             if let Ok(grant) = self.reserve_in_hand(slot, limit, len) {
                 let ready = ready.max(grant.range.end().get());
                 words.ready_end.fetch_max(ready, Ordering::Release);
+                slot.later.pause = slot.later.pause.max(prepare.pace.due());
                 return Ok(Some(grant));
             }
             // Unless others have reserved what was made ready.
@@ -262,9 +263,9 @@ impl Writer<'_> {
     ///
     /// What goes wrong here goes wrong again, and is reported, when the space is needed.
     #[inline]
-    fn prepare_ahead(self, end: Lsn, len: u64, is_ready: bool, has_rotated: &mut bool) {
+    fn prepare_ahead(self, end: Lsn, len: u64, is_ready: bool, later: &mut Later) {
         if self.geometry.layout == Layout::Text {
-            return self.prepare_text_ahead(end, is_ready);
+            return self.prepare_text_ahead(end, is_ready, later);
         }
         let words = self.words();
         let is_ready = is_ready || self.stage.is_some();
@@ -273,7 +274,7 @@ impl Writer<'_> {
         // Long records use a window up before the next one is ready: stay further ahead of them.
         let wanted = self.prefault_bytes.max((len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX));
         if ahead < wanted && words.prepare.holder.load(Ordering::Relaxed) == 0 {
-            *has_rotated |= self.prepare_next(end, wanted, is_ready);
+            self.prepare_next(end, wanted, is_ready, later);
         }
     }
 
@@ -281,20 +282,19 @@ impl Writer<'_> {
     pub(crate) fn prepare_first(self) {
         let tail = tail_word::tail(self.words());
         // Who opens a log looks after its files itself.
-        self.prepare_ahead(tail, 0, self.has_mapping(), &mut false);
+        self.prepare_ahead(tail, 0, self.has_mapping(), &mut Later::default());
     }
 
-    /// Returns whether another segment was made.
     #[cold]
-    fn prepare_next(self, end: Lsn, ahead: u64, is_ready: bool) -> bool {
+    fn prepare_next(self, end: Lsn, ahead: u64, is_ready: bool, later: &mut Later) {
         let words = self.words();
-        let Some(prepare) = self.try_lock_prepare() else { return false };
+        let Some(prepare) = self.try_lock_prepare() else { return };
         let allocated = words.allocated_end.load(Ordering::Acquire);
         // Others may have gone on meanwhile: what is wanted follows the tail, not `end`.
         let tail = tail_word::tail(words).max(end);
         let wanted = Lsn::new(tail.get() + ahead.min(self.capacity()));
         if wanted > Lsn::MAX || self.attachment.is_discouraged(tail) {
-            return false;
+            return;
         }
         let prepared = self.check_words().and_then(|()| prepare.allocate_to(wanted, 0).map(drop));
         let prepared = prepared.and_then(|()| self.check_stage_room(wanted));
@@ -311,7 +311,8 @@ impl Writer<'_> {
             // A full disk is not asked again for every record.
             self.attachment.discourage(Lsn::new(tail.get() + self.prefault_bytes / 8));
         }
-        words.allocated_end.load(Ordering::Acquire) > allocated
+        later.has_rotated |= words.allocated_end.load(Ordering::Acquire) > allocated;
+        later.pause = later.pause.max(prepare.pace.due());
     }
 }
 

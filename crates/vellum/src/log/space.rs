@@ -169,12 +169,17 @@ impl<'a> Prepare<'a> {
             {
                 self.make_stage(stage, Lsn::new(ready))?;
             }
+            let begin = ready;
             ready = match self.needs_zeros() {
                 true => self.write_window(ready)?,
                 false if self.goes_in_steps() => self.allocate_step(ready)?,
                 false => self.ready_limit(ready),
             };
             words.ready_end.fetch_max(ready, Ordering::Release);
+            // What is staged is to be dropped, not written.
+            if self.needs_zeros() && self.stage.is_none() {
+                self.pace.spend(ready - begin);
+            }
         }
         Ok(())
     }

@@ -7,9 +7,10 @@
 //! removes what lies wholly before it.
 
 use std::time::Duration;
+use std::{mem, thread};
 
 use crate::error::OsResult;
-use crate::log::attachment::LocalSlot;
+use crate::log::attachment::{Later, LocalSlot};
 use crate::log::core::Core;
 use crate::log::writer::Writer;
 use crate::segment::listing::{Listing, SegmentFile};
@@ -101,13 +102,21 @@ impl Core {
 }
 
 impl Writer<'_> {
-    /// Looks after the files behind the newest if `slot` was the one to go on there; what is to be
-    /// published is published.
+    /// Does what `slot` has to do once its record is published: nobody waits for that.
     #[inline]
     pub(crate) fn tidy_after(self, slot: &mut LocalSlot) {
-        if slot.has_rotated {
-            slot.has_rotated = false;
+        if slot.later != Later::default() {
+            self.do_later(mem::take(&mut slot.later));
+        }
+    }
+
+    #[cold]
+    fn do_later(self, later: Later) {
+        if later.has_rotated {
             self.tidy();
+        }
+        if !later.pause.is_zero() {
+            thread::sleep(later.pause);
         }
     }
 

@@ -16,6 +16,7 @@
 
 use std::time::Duration;
 
+use crate::log::attachment::Later;
 use crate::log::core::Core;
 use crate::log::prepare_lock::Prepare;
 use crate::log::writer::Writer;
@@ -245,19 +246,19 @@ impl Writer<'_> {
 
     /// Prepares more before it is needed: a window of zeros, and the file that comes next.
     #[inline]
-    pub(crate) fn prepare_text_ahead(self, end: Lsn, is_ready: bool) {
+    pub(crate) fn prepare_text_ahead(self, end: Lsn, is_ready: bool, later: &mut Later) {
         let words = self.words();
         let rule = &words.files.rule;
         let ahead = words.ready_end.load(Ordering::Relaxed).saturating_sub(end.get());
         let wants_zeros = is_ready && ahead < self.window() && self.needs_zeros();
         let wants_file = end.get() > rule.edge.load(Ordering::Relaxed);
         if (wants_zeros || wants_file) && words.prepare.holder.load(Ordering::Relaxed) == 0 {
-            self.prepare_text(end, is_ready);
+            self.prepare_text(end, is_ready, later);
         }
     }
 
     #[cold]
-    fn prepare_text(self, end: Lsn, is_ready: bool) {
+    fn prepare_text(self, end: Lsn, is_ready: bool, later: &mut Later) {
         let words = self.words();
         let edge = self.edge();
         let wants_zeros = is_ready && self.zeros_end() > words.ready_end.load(Ordering::Acquire);
@@ -277,6 +278,7 @@ impl Writer<'_> {
             // A full disk is not asked again for every record.
             self.attachment.discourage(Lsn::new(end.get() + self.prefault_bytes / 8));
         }
+        later.pause = later.pause.max(prepare.pace.due());
     }
 }
 
