@@ -6,7 +6,7 @@
 //!
 //! **Ready** is what may be stored to (`space`). Records that are written by `pwrite` anyway need
 //! no zeros: they are reserved beyond `ready_end` under the prepare lock, and take `ready_end`
-//! along.
+//! along. In a stage they begin in a page that is ready, so that they can be padded.
 //!
 //! **In hand**: who reserves has open what filling takes, because nobody else can fill the range
 //! while it lives. So a range that would lie in a segment that is not open is refused, the segment
@@ -209,8 +209,7 @@ impl Writer<'_> {
                 }
             }
             let opened = self.take_in_hand(slot, range);
-            if let Ok(grant) = self.reserve_in_hand(slot, &words.ready_end, Lsn::MAX, len)
-            {
+            if let Ok(grant) = self.reserve_in_hand(slot, &words.ready_end, Lsn::MAX, len) {
                 return Ok(grant);
             }
             // Unless others went on meanwhile, and what was to be opened has gone.

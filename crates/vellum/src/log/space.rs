@@ -2,7 +2,7 @@
 //! the prepare lock.
 //!
 //! **Ready**: space below `ready_end` lies in segments that exist and, where the log fills by
-//! mapping, holds written zeros. Space between there and `allocated_end` lies in segments that
+//! mapping, holds written zeros, or is that of a long record. Space between there and `allocated_end` lies in segments that
 //! exist.
 //!
 //! **If the process dies here**: see `segment::prepare`.
@@ -75,13 +75,7 @@ impl Core {
 
 impl Prepare<'_> {
     /// Makes what was allocated ready for a reservation of `len` bytes that ends at `end`.
-    pub(crate) fn make_room(
-        &self,
-        tail: Lsn,
-        end: Lsn,
-        len: u64,
-        is_ready: bool,
-    ) -> Result<Room> {
+    pub(crate) fn make_room(&self, tail: Lsn, end: Lsn, len: u64, is_ready: bool) -> Result<Room> {
         let words = self.core.words();
         let at = end.get() - len;
         let needs_zeros = self.needs_zeros();

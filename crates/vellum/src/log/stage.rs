@@ -160,8 +160,8 @@ impl Prepare<'_> {
         let begin = words.ready_end.load(Ordering::Acquire).max(tail_word::tail(words).get());
         let ready = self.make_page(stage, begin)?;
         // Others may go on in what is ready, up to where it ends.
-        let limit = Lsn::new(ready + self.len_at(Lsn::new(ready), len));
-        self.allocate_to(limit, len)?;
+        let limit = ready + self.len_at(Lsn::new(ready), len);
+        let limit = Lsn::new(limit.min(words.allocated_end.load(Ordering::Acquire)));
         let mut next = self.segment_end(Lsn::new(ready - 1));
         while next < limit {
             self.make_page(stage, next.get())?;

@@ -121,7 +121,8 @@ fn a_long_record_that_finds_no_block_is_an_error_and_keeps_nothing_from_going_on
     expected.extend((4..7).map(|seed| append(&log, seed, 900_000)));
     log.sync().unwrap();
     let long = |(_, bytes): &Read| bytes.len() == 900_000;
-    let found: Vec<_> = read_all(&log).into_iter().filter(|record| expected.contains(record)).collect();
+    let found: Vec<_> =
+        read_all(&log).into_iter().filter(|record| expected.contains(record)).collect();
     assert!(found == expected && found.iter().filter(|record| long(record)).count() == 3);
 }
 
