@@ -171,13 +171,16 @@ impl Prepare<'_> {
         Ok(Room { starts_by: Lsn::new(ready - HEADER_LEN as u64), limit, ready: 0 })
     }
 
-    /// Makes a little ready up to `end`, where a seal is to stand: what follows may need no more.
-    pub(crate) fn make_ready_briefly(&self, end: Lsn) -> Result<()> {
-        let Some(stage) = self.stage.as_ref().filter(|_| self.needs_zeros()) else {
+    /// Makes ready up to `end`, where a seal is to stand: only a little behind a long record, which
+    /// may be followed by another.
+    pub(crate) fn make_ready_for_seal(&self, end: Lsn) -> Result<()> {
+        let words = self.words();
+        let tail = tail_word::tail(words).get();
+        let is_behind_long = self.needs_zeros() && words.ready_end.load(Ordering::Acquire) <= tail;
+        let Some(stage) = self.stage.as_ref().filter(|_| is_behind_long) else {
             return self.make_ready_to(end);
         };
-        let words = self.words();
-        let mut ready = words.ready_end.load(Ordering::Acquire).max(tail_word::tail(words).get());
+        let mut ready = tail;
         while ready < end.get() {
             ready = self.make_page(stage, ready)?;
             words.ready_end.fetch_max(ready, Ordering::Release);

@@ -135,22 +135,20 @@ fn a_stage_that_is_over_is_used_again_for_a_later_segment() {
         expected.push(append(&log, seed, [LONG, 60_000][seed as usize % 2]));
         log.commit(expected.last().unwrap().0).unwrap();
     };
-    let mut seeds = 0..;
-    while !spare(&place(&dir)).exists() {
-        commit(seeds.next().unwrap());
-    }
-    let inode = fs::metadata(spare(&place(&dir))).unwrap().ino();
-    let is_stage = || {
-        let mut names = fs::read_dir(place(&dir)).unwrap().map(|entry| entry.unwrap());
-        names.any(|entry| entry.metadata().unwrap().ino() == inode)
-            && !fs::metadata(spare(&place(&dir))).is_ok_and(|spare| spare.ino() == inode)
+    let mut seeds = 0..100;
+    let mut commit_until = |is_so: &dyn Fn() -> bool| {
+        seeds.by_ref().take_while(|_| !is_so()).for_each(&mut commit);
+        assert!(is_so());
     };
-    while !is_stage() {
-        commit(seeds.next().unwrap());
-    }
-    for seed in seeds.take(20) {
-        commit(seed);
-    }
+    commit_until(&|| spare(&place(&dir)).exists());
+    let inode = |path: &Path| fs::metadata(path).map(|found| found.ino()).ok();
+    let reused = inode(&spare(&place(&dir)));
+    commit_until(&|| {
+        let stages = fs::read_dir(place(&dir)).unwrap().map(|entry| entry.unwrap().path());
+        let mut stages = stages.filter(|path| path.extension() == Some("stage".as_ref()));
+        stages.any(|path| inode(&path) == reused && path != spare(&place(&dir)))
+    });
+    seeds.take(20).for_each(&mut commit);
     assert_holds(&log, &expected);
     // What was stored there last, uncommitted, is read from there.
     expected.push(append(&log, 99, 1000));
