@@ -2,8 +2,8 @@
 //! the prepare lock.
 //!
 //! **Ready**: space below `ready_end` lies in segments that exist and, where the log fills by
-//! mapping, holds written zeros, or is that of a long record. Space between there and `allocated_end` lies in segments that
-//! exist.
+//! mapping, holds written zeros, or is that of a long record. Space between there and
+//! `allocated_end` lies in segments that exist.
 //!
 //! **If the process dies here**: see `segment::prepare`.
 
