@@ -94,7 +94,7 @@ impl Stage {
     fn take_spare(&self, unfinished: &Path, rights: &Rights) -> Option<OwnedFd> {
         self.dir.rename(&self.dir.join(SPARE_STAGE_NAME), unfinished).ok()?;
         let fd = self.dir.open_file(unfinished, OFlags::RDWR).ok()?;
-        rights.fit(&fd).is_ok().then_some(fd)
+        rights.fit(&fd).is_ok_and(|fits| fits).then_some(fd)
     }
 
     fn fill_in(&self, fd: &OwnedFd, twin: Twin<'_>) -> io::Result<()> {
