@@ -189,6 +189,8 @@ POWERCUT_TEXT = --layout text --segment-bytes 16384 --rotate-bytes 4096 --compre
 # Framed logs of several processes, whose oldest segments go and are used again.
 POWERCUT_CROWD = --segment-bytes 65536 --trim-every 40 --threads 3 --processes 2 --bytes 20-9000 --batch 3 --checkpoint-every 25 \
   --prepare-every 15
+# Records that are written to the stage by system call, and stages that are used again.
+POWERCUT_LONG_RECORDS = --segment-bytes 524288 --trim-every 20 --threads 3 --processes 2 --bytes 20-400000
 POWERCUT_LONG = $(BUILT)/vellum-powercut --seconds $(SECONDS_POWERCUT) \
   --check '$(BUILT)/vellum-stress --check --torn {dir}/log' --work '$(BUILT)/vellum-stress {dir}/log
 
@@ -198,6 +200,7 @@ powercut: tools filesystems ## cut the power at any write on ext4, XFS and btrfs
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS)' --prefix --nested
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) $(POWERCUT_CROWD)' --nested
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) $(POWERCUT_CROWD) --commit-path fdatasync/4096/2,dsync/4096/1' --physical-sectors
+	$(POWERCUT_LONG) --records 60 $(POWERCUT_LONG_RECORDS)' --nested
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) $(POWERCUT_CROWD) --fill mapped --cursor' --nested
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) --commit 5 --retain-files 9 $(POWERCUT_TEXT)' --prefix --nested
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) --follow $(POWERCUT_CROWD)' --nested

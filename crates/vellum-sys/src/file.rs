@@ -7,6 +7,7 @@
 use std::io::IoSlice;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{self, FallocateFlags, Mode, OFlags};
 use rustix::io::{self, Errno};
@@ -182,6 +183,16 @@ pub fn free_range(fd: impl AsFd, offset: u64, len: u64) {
 /// Waits until the bytes of a file, its length and its blocks survive a power cut.
 pub fn sync(fd: impl AsFd) -> io::Result<()> {
     retry(|| fs::fsync(&fd))
+}
+
+/// How long ago the file was made, where the filesystem tells.
+pub fn age(fd: impl AsFd) -> Option<Duration> {
+    let wanted = fs::StatxFlags::BTIME;
+    let status = fs::statx(fd, "", fs::AtFlags::EMPTY_PATH, wanted).ok()?;
+    let is_told = status.stx_mask & wanted.bits() != 0;
+    let made = Duration::new(status.stx_btime.tv_sec.try_into().ok()?, status.stx_btime.tv_nsec);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    is_told.then(|| now.checked_sub(made))?
 }
 
 /// As [`sync`], without what only tells when the file was changed.

@@ -104,7 +104,10 @@ impl Core {
         let filled =
             filler.skip(placement, is_mapped).and_then(|()| fill(&mut filler, placement.at));
         if let Err(error) = filled {
-            writer.give_up(&mut slot, placement.grant.range, Reason::Failed);
+            let range = placement.grant.range;
+            // The next one finds out whether there is room before it reserves.
+            writer.attachment.discourage(Lsn::new(range.end().get() + range.len));
+            writer.give_up(&mut slot, range, Reason::Failed);
             return Err(error);
         }
         writer.publish_records(&mut slot, placement, records);

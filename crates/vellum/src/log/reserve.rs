@@ -6,7 +6,7 @@
 //!
 //! **Ready** is what may be stored to (`space`). Records that are written by `pwrite` anyway need
 //! no zeros: they are reserved beyond `ready_end` under the prepare lock, and take `ready_end`
-//! along.
+//! along. In a stage they begin in a page that is ready, so that they can be padded.
 //!
 //! **In hand**: who reserves has open what filling takes, because nobody else can fill the range
 //! while it lives. So a range that would lie in a segment that is not open is refused, the segment
@@ -57,22 +57,23 @@ fn len_from(offset: u64, len: u64, capacity: u64, limit: u64) -> u64 {
 pub(crate) const NOT_IN_HAND: u64 = u64::MAX >> 1;
 
 impl Core {
-    /// Reserves `len` bytes by `limit`, if what they need is open.
+    /// Reserves `len` bytes by `limit` that start by `starts_by`, if what they need is open.
     fn reserve_in_hand(
         &self,
         slot: &LocalSlot,
         limit: &AtomicU64,
+        starts_by: Lsn,
         len: u64,
     ) -> Result<Grant, Refused> {
         let len_at = |start| {
             let range = Range { start, len: self.len_at(start, len) };
-            if slot.has_in_hand(range) { range.len } else { NOT_IN_HAND }
+            if start <= starts_by && slot.has_in_hand(range) { range.len } else { NOT_IN_HAND }
         };
         tail_word::reserve(self.words(), slot.index, limit, len_at)
     }
 
     /// Bytes that a reservation of `len` takes at `start`.
-    fn len_at(&self, start: Lsn, len: u64) -> u64 {
+    pub(crate) fn len_at(&self, start: Lsn, len: u64) -> u64 {
         let capacity = self.capacity();
         let is_text = self.geometry.layout == Layout::Text;
         let limit = if is_text { self.limit_at(start) } else { capacity };
@@ -208,7 +209,7 @@ impl Writer<'_> {
                 }
             }
             let opened = self.take_in_hand(slot, range);
-            if let Ok(grant) = self.reserve_in_hand(slot, &words.ready_end, len) {
+            if let Ok(grant) = self.reserve_in_hand(slot, &words.ready_end, Lsn::MAX, len) {
                 return Ok(grant);
             }
             // Unless others went on meanwhile, and what was to be opened has gone.
@@ -243,10 +244,12 @@ impl Writer<'_> {
                 return Err(Error::new(ErrorKind::Exhausted, message).at_path(&self.dir));
             }
             slot.later.has_rotated |= prepare.allocate_to(end, len)?;
-            let (limit, ready) = prepare.make_room(tail, end, len, is_ready)?;
+            let room = prepare.make_room(tail, end, len, is_ready)?;
             let opened = self.take_in_hand(slot, range);
-            if let Ok(grant) = self.reserve_in_hand(slot, limit, len) {
-                let ready = ready.max(grant.range.end().get());
+            // Only who holds the lock makes more ready, so a copy of the limit is as good.
+            let limit = AtomicU64::new(room.limit.get());
+            if let Ok(grant) = self.reserve_in_hand(slot, &limit, room.starts_by, len) {
+                let ready = room.ready.max(grant.range.end().get());
                 words.ready_end.fetch_max(ready, Ordering::Release);
                 slot.later.pause = slot.later.pause.max(prepare.pace.due());
                 return Ok(Some(grant));
@@ -268,7 +271,7 @@ impl Writer<'_> {
             return self.prepare_text_ahead(end, is_ready, later);
         }
         let words = self.words();
-        let is_ready = is_ready || self.stage.is_some();
+        let is_ready = is_ready || (self.stage.is_some() && !self.has_mapping());
         let prepared = if is_ready { &words.ready_end } else { &words.allocated_end };
         let ahead = prepared.load(Ordering::Relaxed).saturating_sub(end.get());
         // Long records use a window up before the next one is ready: stay further ahead of them.

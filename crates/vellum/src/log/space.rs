@@ -2,8 +2,8 @@
 //! the prepare lock.
 //!
 //! **Ready**: space below `ready_end` lies in segments that exist and, where the log fills by
-//! mapping, holds written zeros. Space between there and `allocated_end` lies in segments that
-//! exist.
+//! mapping, holds written zeros, or is that of a long record. Space between there and
+//! `allocated_end` lies in segments that exist.
 //!
 //! **If the process dies here**: see `segment::prepare`.
 
@@ -14,9 +14,26 @@ use crate::log::core::Core;
 use crate::log::prepare_lock::Prepare;
 use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::prepare::{STEP_BYTES_MAX, STEP_BYTES_MIN};
-use crate::shared::primitive::{AtomicU64, Ordering};
+use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::{Layout, Lsn, Preallocate, Result};
+
+/// Where a reservation may lie that had to have room made for it.
+pub(crate) struct Room {
+    /// It starts there at the latest.
+    pub(crate) starts_by: Lsn,
+    /// It ends there at the latest.
+    pub(crate) limit: Lsn,
+    /// How far it takes `ready_end` along, if that is beyond its own end.
+    pub(crate) ready: u64,
+}
+
+impl Room {
+    /// Room up to `limit`.
+    fn to(limit: u64) -> Room {
+        Room { starts_by: Lsn::MAX, limit: Lsn::new(limit), ready: 0 }
+    }
+}
 
 impl Core {
     /// Up to where blocks are made ready in one go from `at` on: the more, the longer the file is.
@@ -56,16 +73,9 @@ impl Core {
     }
 }
 
-impl<'a> Prepare<'a> {
-    /// Makes what was allocated ready for a reservation of `len` bytes that ends at `end`. Returns
-    /// up to where it may reach, and how far it takes `ready_end` along.
-    pub(crate) fn make_room(
-        &self,
-        tail: Lsn,
-        end: Lsn,
-        len: u64,
-        is_ready: bool,
-    ) -> Result<(&'a AtomicU64, u64)> {
+impl Prepare<'_> {
+    /// Makes what was allocated ready for a reservation of `len` bytes that ends at `end`.
+    pub(crate) fn make_room(&self, tail: Lsn, end: Lsn, len: u64, is_ready: bool) -> Result<Room> {
         let words = self.core.words();
         let at = end.get() - len;
         let needs_zeros = self.needs_zeros();
@@ -77,19 +87,27 @@ impl<'a> Prepare<'a> {
                 // What follows may be stored, and needs zeros.
                 (false, true) => self.allocate_from(at, end.get()).map(|_| end.get())?,
             };
-            return Ok((&words.allocated_end, ready));
+            return Ok(Room { ready, ..Room::to(words.allocated_end.load(Ordering::Acquire)) });
+        }
+        if let Some(stage) = &self.stage
+            && !is_ready
+            && needs_zeros
+            && !self.attachment.is_discouraged(tail)
+        {
+            self.check_stage_room(end)?;
+            return self.make_unzeroed_room(stage, len);
         }
         // Where nothing needs zeros, what is allocated is ready, and the lock is for segments. A
         // stage has blocks only where it is ready.
         if is_ready || !needs_zeros || self.stage.is_some() {
             self.check_stage_room(end)?;
             self.make_ready_to(end)?;
-            return Ok((&words.ready_end, 0));
+            return Ok(Room::to(words.ready_end.load(Ordering::Acquire)));
         }
         if self.goes_in_steps() {
             self.allocate_from(words.ready_end.load(Ordering::Acquire).max(tail.get()), end.get())?;
         }
-        Ok((&words.allocated_end, 0))
+        Ok(Room::to(words.allocated_end.load(Ordering::Acquire)))
     }
 
     /// Gives blocks from `at` to `end` at least; returns up to where.
@@ -163,11 +181,8 @@ impl<'a> Prepare<'a> {
             self.adapt_window();
         }
         while ready < end.get() {
-            if let Some(stage) = &self.stage
-                && (ready.is_multiple_of(self.capacity())
-                    || self.stage_begin() == Some(Lsn::new(ready)))
-            {
-                self.make_stage(stage, Lsn::new(ready))?;
+            if let Some(stage) = &self.stage {
+                self.make_stage_at(stage, ready)?;
             }
             let begin = ready;
             ready = match self.needs_zeros() {
@@ -195,6 +210,12 @@ impl<'a> Prepare<'a> {
 
     /// Writes a window of zeros at `ready`; returns its end.
     fn write_window(&self, ready: u64) -> Result<u64> {
+        self.write_zeros_to(ready, self.ready_limit(ready))
+    }
+
+    /// Writes zeros from `ready` to `limit` in the same segment, or to less where there is no room
+    /// for all; returns their end.
+    pub(crate) fn write_zeros_to(&self, ready: u64, limit: u64) -> Result<u64> {
         let first = self.segment_of(Lsn::new(ready));
         let path = match &self.stage {
             Some(stage) => stage.path(first),
@@ -204,7 +225,6 @@ impl<'a> Prepare<'a> {
             self.preparer().write_zeros(&path, Lsn::new(ready), Lsn::new(limit))?;
             Ok(limit)
         };
-        let limit = self.ready_limit(ready);
         match write(limit) {
             // Where the disk is full, or the process at its limit, there may be room for less.
             Err(_) if self.goes_in_steps() => {

@@ -1,9 +1,11 @@
 //! The stage of a log from its first opener to its last closer.
 
 use crate::format::control::Geometry;
+use crate::format::frame::HEADER_LEN;
 use crate::format::segment::header_len;
 use crate::log::core::Core;
 use crate::log::prepare_lock::Prepare;
+use crate::log::space::Room;
 use crate::log::writer::Writer;
 use crate::segment::stage::{Stage, Twin};
 use crate::shared::commit::{self, Operation};
@@ -17,6 +19,8 @@ use crate::{Error, ErrorKind, Fill, Lsn, Result, sys};
 /// Bytes before the tail that are brought back into the stage: the block that will be written
 /// again with what follows, for any block size.
 const BLOCK_LEN_MAX: u64 = 4096;
+/// What is made ready where a frame may start; a page of any machine is as long, or longer.
+const PAGE_BYTES: u64 = 4096;
 
 /// Whether the words tell of a stage that is not there, or that cannot be believed because the
 /// kernel failed to keep it.
@@ -137,6 +141,59 @@ impl Core {
 }
 
 impl Prepare<'_> {
+    /// Makes room in the stage for a long record of `len` bytes, which is written by system call:
+    /// that gives it its pages, so zeros before it would cost as much again.
+    ///
+    /// Only where a frame may start is there a page before: who cannot write the record pads it.
+    pub(crate) fn make_unzeroed_room(&self, stage: &Stage, len: u64) -> Result<Room> {
+        let words = self.words();
+        let begin = words.ready_end.load(Ordering::Acquire).max(tail_word::tail(words).get());
+        let ready = self.make_page(stage, begin)?;
+        // Others may go on in what is ready, up to where it ends.
+        let limit = ready + self.len_at(Lsn::new(ready), len);
+        let limit = Lsn::new(limit.min(words.allocated_end.load(Ordering::Acquire)));
+        let mut next = self.segment_end(Lsn::new(ready - 1));
+        while next < limit {
+            self.make_page(stage, next.get())?;
+            next = self.segment_end(next);
+        }
+        words.ready_end.fetch_max(ready, Ordering::Release);
+        Ok(Room { starts_by: Lsn::new(ready - HEADER_LEN as u64), limit, ready: 0 })
+    }
+
+    /// Makes ready up to `end`, where a seal is to stand: only a little behind a long record, which
+    /// may be followed by another.
+    pub(crate) fn make_ready_for_seal(&self, end: Lsn) -> Result<()> {
+        let words = self.words();
+        let tail = tail_word::tail(words).get();
+        let is_behind_long = self.needs_zeros() && words.ready_end.load(Ordering::Acquire) <= tail;
+        let Some(stage) = self.stage.as_ref().filter(|_| is_behind_long) else {
+            return self.make_ready_to(end);
+        };
+        let mut ready = tail;
+        while ready < end.get() {
+            ready = self.make_page(stage, ready)?;
+            words.ready_end.fetch_max(ready, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Makes the page in which `ready` lies, from there on; returns its end.
+    fn make_page(&self, stage: &Stage, ready: u64) -> Result<u64> {
+        self.make_stage_at(stage, ready)?;
+        // The header of a segment takes whole pages, so positions are as far into theirs as bytes.
+        self.write_zeros_to(ready, (ready + 1).next_multiple_of(PAGE_BYTES))
+    }
+
+    /// Makes the stage of the segment that begins at `ready`, or of the first one.
+    pub(crate) fn make_stage_at(&self, stage: &Stage, ready: u64) -> Result<()> {
+        let is_first = self.stage_begin() == Some(Lsn::new(ready));
+        match ready.is_multiple_of(self.capacity()) || is_first {
+            true => self.make_stage(stage, Lsn::new(ready)),
+            false => Ok(()),
+        }
+    }
+
     /// Makes the stage of the segment that holds `ready`, where what is ready ends, if it is not
     /// there.
     pub(crate) fn make_stage(&self, stage: &Stage, ready: Lsn) -> Result<()> {

@@ -17,6 +17,8 @@ use crate::{Lsn, Result};
 pub(crate) const UNFINISHED_NAME: &str = "segment.new";
 /// Name under which a stage is made.
 pub(crate) const UNFINISHED_STAGE_NAME: &str = "new.stage";
+/// Name of a stage that is over and waits to be used again.
+pub(crate) const SPARE_STAGE_NAME: &str = "spare.stage";
 /// Ending of the files in which records wait until they are committed.
 pub(crate) const STAGE_SUFFIX: &str = ".stage";
 /// Ending of retired segments that wait to be used again.

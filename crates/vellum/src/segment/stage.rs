@@ -7,6 +7,11 @@
 //! does write what waits longer than it lets dirty pages wait (half a minute), which costs a write
 //! and changes nothing: after a reboot, stages are removed unread.
 //!
+//! One that is over is kept as a spare, unless another is or it is nearly as old as that: it
+//! becomes the next twin, with pages that are there already. What its old records have left in them
+//! is taken for nothing else: who reads a stage looks afterwards whether it still was one, and the
+//! check of a frame holds at one position only, as in a segment that is used again.
+//!
 //! The header of a stage has the identity that is stored in the control file's words. A file that
 //! was copied, restored or put there has another one.
 //!
@@ -19,18 +24,23 @@
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{self, OFlags};
 use rustix::io::{self, Errno};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::{STAGE_SUFFIX, UNFINISHED_STAGE_NAME};
+use super::{SPARE_STAGE_NAME, STAGE_SUFFIX, UNFINISHED_STAGE_NAME};
 use crate::error::OsResult;
 use crate::format::stage::StageHeader;
 use crate::segment::rights::Rights;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::{self, Dir};
 use crate::{Error, ErrorKind, Lsn, Result};
+
+/// How old a stage may be that is used again: the kernel writes files to the device that have had
+/// dirty pages for 30 seconds.
+const REUSED_AGE_MAX: Duration = Duration::from_secs(20);
 
 /// What a file of the stage is made of.
 pub(crate) struct Twin<'a> {
@@ -67,7 +77,10 @@ impl Stage {
         let unfinished = self.dir.join(UNFINISHED_STAGE_NAME);
         sys::file::check_size_limit(twin.len).or_os("make the stage of a segment", &unfinished)?;
         let target = self.path(twin.first);
-        let fd = rights.create(&self.dir, &unfinished, "make the stage of a segment")?;
+        let fd = match self.take_spare(&unfinished, rights) {
+            Some(spare) => spare,
+            None => rights.create(&self.dir, &unfinished, "make the stage of a segment")?,
+        };
         self.fill_in(&fd, twin)
             .and_then(|()| self.dir.rename(&unfinished, &target))
             .inspect_err(|_| {
@@ -75,6 +88,13 @@ impl Stage {
                 let _ = self.dir.unlink(&unfinished);
             })
             .or_os("make the stage of the next segment", &target)
+    }
+
+    /// The spare, under the unfinished name.
+    fn take_spare(&self, unfinished: &Path, rights: &Rights) -> Option<OwnedFd> {
+        self.dir.rename(&self.dir.join(SPARE_STAGE_NAME), unfinished).ok()?;
+        let fd = self.dir.open_file(unfinished, OFlags::RDWR).ok()?;
+        rights.fit(&fd).is_ok_and(|fits| fits).then_some(fd)
     }
 
     fn fill_in(&self, fd: &OwnedFd, twin: Twin<'_>) -> io::Result<()> {
@@ -120,10 +140,18 @@ impl Stage {
         read().or_os("look at the stage", &path)
     }
 
-    /// Drops the stage of the segment at `first`, of which everything is durable. Its pages go at
-    /// once, even if some process has it mapped.
+    /// Drops the stage of the segment at `first`, of which everything is durable, or keeps it as
+    /// the spare. Pages that are dropped go at once, even if some process has them mapped.
     pub(crate) fn retire(&self, first: Lsn) {
-        self.remove(&self.path(first));
+        let path = self.path(first);
+        let spare = self.dir.join(SPARE_STAGE_NAME);
+        let is_kept = self.is_mapped
+            && !self.dir.holds(&spare)
+            && self.dir.open_file(&path, OFlags::RDONLY).is_ok_and(|fd| is_young(&fd))
+            && self.dir.rename(&path, &spare).is_ok();
+        if !is_kept {
+            self.remove(&path);
+        }
     }
 
     /// Drops every stage; what cannot be removed is removed by the next who comes.
@@ -143,4 +171,11 @@ impl Stage {
         }
         let _ = self.dir.unlink(path);
     }
+}
+
+/// Whether a file was made so short a while ago that the kernel has not begun to write it to the
+/// device.
+fn is_young(fd: &OwnedFd) -> bool {
+    let age = sys::file::age(fd);
+    age.is_some_and(|age| age < REUSED_AGE_MAX)
 }

@@ -8,6 +8,7 @@ mod damage;
 mod following;
 mod half_done;
 mod identity;
+mod long;
 mod paths;
 mod poison;
 mod recycling;
@@ -31,6 +32,7 @@ pub(crate) const ROLES: &[Role] = &[
     ("answering committer", following::answering_committer),
     ("committer", commits::committer),
     ("stager", commits::stager),
+    ("long stager", long::long_stager),
     ("forked checkpointer", trigger::forked_checkpointer),
     ("daemon with an event", trigger::daemon_with_an_event),
     ("waiter", poison::waiter),

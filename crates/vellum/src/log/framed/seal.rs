@@ -211,7 +211,7 @@ impl<'a> Writer<'a> {
         let prepare = self.lock_prepare_until(until)?;
         self.check_words()?;
         prepare.allocate_to(end, 0)?;
-        prepare.make_ready_to(end)
+        prepare.make_ready_for_seal(end)
     }
 
     /// Writes a seal behind a long batch at once, so that recovery never has to trust so much.

@@ -11,11 +11,12 @@ use crate::support::child::Child;
 use crate::support::mount::Mount;
 use crate::support::{assert_holds, payload, payloads, place, read_all, scratch};
 
-/// The files of the stage.
+/// The files of the stage, but for one that waits to be used again.
 fn stages(log: &Path) -> Vec<PathBuf> {
     let paths = fs::read_dir(log).unwrap().map(|entry| entry.unwrap().path());
-    let mut stages: Vec<_> =
-        paths.filter(|path| path.extension() == Some("stage".as_ref())).collect();
+    let is_stage = |path: &PathBuf| path.extension() == Some("stage".as_ref());
+    let is_spare = |path: &PathBuf| path.ends_with("spare.stage");
+    let mut stages: Vec<_> = paths.filter(|path| is_stage(path) && !is_spare(path)).collect();
     stages.sort();
     stages
 }
