@@ -87,11 +87,16 @@ pub(crate) fn check_not_restoring(dir: &Dir) -> Result<()> {
 
 /// Refuses a directory with other things in it, which somebody named by mistake.
 pub(crate) fn check_is_ours(dir: &Dir, may_create: bool) -> Result<()> {
+    let makes_a_log = [CONTROL_NAME, GEOMETRY_NAME];
     // Nearly always; and there may be thousands of names.
-    if [CONTROL_NAME, GEOMETRY_NAME].iter().any(|name| dir.holds(&dir.join(name))) {
+    if makes_a_log.iter().any(|name| dir.holds(&dir.join(name))) {
         return Ok(());
     }
     let names = names(dir)?;
+    // Another process has made the log since.
+    if names.iter().any(|name| makes_a_log.contains(&name.as_str())) {
+        return Ok(());
+    }
     let is_ours = |name: &String| {
         let others = [
             LOCK_NAME,

@@ -1,7 +1,8 @@
 //! Creating, finding again and refusing: F11 to F15, F18, F19 and F26.
 
-use std::fs;
 use std::path::Path;
+use std::sync::Barrier;
+use std::{fs, thread};
 
 use vellum::{ErrorKind, Fill, Layout, Lsn, Options, Preallocate};
 
@@ -282,4 +283,21 @@ fn an_option_that_contradicts_the_log_is_an_error_that_names_both() {
     let second = options.open(place(&dir)).unwrap();
     second.append(b"both agree\n").unwrap();
     assert_eq!(read_all(&log).len(), 1);
+}
+
+// A directory was listed while another process made the log in it: one of the log's own files was
+// taken for a stranger's.
+#[test]
+fn all_who_open_a_new_log_at_the_same_time_get_it() {
+    const OPENERS: usize = 4;
+    for _ in 0..200 {
+        let dir = scratch();
+        fs::create_dir(place(&dir)).unwrap();
+        let start = Barrier::new(OPENERS);
+        let open = || {
+            start.wait();
+            drop(small(Layout::Framed).open(place(&dir)).unwrap());
+        };
+        thread::scope(|scope| (0..OPENERS).for_each(|_| drop(scope.spawn(open))));
+    }
 }
