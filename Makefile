@@ -18,7 +18,7 @@ VENV = $(TARGET)/venv-python
 .PHONY: help build demo test openraft lint deny model model-long fuzz-check killpoints killpoints-all inject stress powercut \
   powercut-sample fuzz worlds bench bench-peers bench-python results install uninstall clean tools lint-tools \
   filesystems extras wheel test-python python-tools packages setup site ship test-ship test-ship-servers ship-faults \
-  ship-servers ship-servers-all kafka-server test-ship-kafka peers-java
+  ship-servers ship-servers-all kafka-server test-ship-kafka peers peers-java
 
 # A target is listed by the text behind its `##`, a group by `##@`.
 help: ## list all targets
@@ -47,8 +47,13 @@ bench: build ## what an append costs, against `write`, `writev` and `fwrite`
 	$(BUILT)/vellum bench append
 
 # A workspace of its own, with a lock file of its own: nobody else pays for these dependencies.
-bench-peers: tools peers-java ## what a commit costs, against five other engines; PEERS_FLAGS=append, latency, processes
-	VELLUM_PEERS_JAVA=$(abspath $(TARGET)/tools/peers-java) $(CARGO) run --release --manifest-path crates/vellum-peers/Cargo.toml -- $(PEERS_FLAGS)
+PEERS_MANIFEST = crates/vellum-peers/Cargo.toml
+PEERS = VELLUM_PEERS_JAVA=$(abspath $(TARGET)/tools/peers-java) $(TARGET)/peers/release/vellum-bench-peers
+bench-peers: peers ## what a commit costs, against five other engines; PEERS_FLAGS=append, latency, processes
+	$(PEERS) $(PEERS_FLAGS)
+
+peers: tools peers-java ## build the program of `bench-peers`
+	$(CARGO) build --release --locked --manifest-path $(PEERS_MANIFEST) --target-dir $(TARGET)/peers
 
 # `latency` and `processes` have systems in Java among the cases, or say that these are missing.
 peers-java: ## install Chronicle Queue and Aeron into target/tools, if they are missing and Java and Maven are there
@@ -75,7 +80,8 @@ bench-python: wheel $(VENV)/installed ## handlers for Python's `logging` in many
 # them. SUITES names those that are measured anew. Behind each is about how many minutes it takes. A run
 # that was stopped continues with the suite in which it was stopped: what is done waits in
 # target/measured. The disk needs 30 GiB free.
-SUITES_ALL = append saturate latency commit sync big-sync write image image-long image-filled read
+SUITES_ALL = append saturate latency commit sync big-sync write image image-long image-filled read scale \
+  peers-append peers-latency peers-commit peers-loggers
 SUITES = $(SUITES_ALL)
 results-append = append --rounds 9 # 15
 results-saturate = append --saturate --seconds 12 --rounds 3 # 15
@@ -88,6 +94,11 @@ results-image = image --dir . --fs ext4,xfs --states $(IMAGES) # 120
 results-image-long = image --states metadata,falloc,qcow2-off,qcow2-falloc --engines io_uring --seconds 120 # 35
 results-image-filled = image --fs ext4,xfs --fill 95% --states off,metadata,falloc --engines io_uring # 10
 results-read = read # 2
+results-scale = scale # 2
+results-peers-append = processes --rounds 5 # 10
+results-peers-latency = latency --reader spinning --rounds 5 # 10
+results-peers-commit = --bytes 256,4096,1048576 --threads 1,4,16 --prepared yes --rounds 5 # 10
+results-peers-loggers = append --rounds 5 # 5
 comma = ,
 IMAGES = $(subst $() ,$(comma),$(strip off off-without-zero-range metadata falloc full extsize-64k extsize-1m \
   qcow2-off qcow2-metadata qcow2-falloc qcow2-full qemu-raw))
@@ -97,15 +108,19 @@ QUICK =
 RESULTS = $(if $(QUICK),$(TARGET)/results-quick,docs/results)
 MEASURED = $(TARGET)/measured$(if $(QUICK),-quick)
 known = $(or $(results-$(1)),$(error there is no suite $(1): SUITES is some of $(SUITES_ALL)))
-arguments = $(strip $(if $(QUICK),$(subst --big 10G,--big 64M,$(known)) --quick,$(known)))
+is-peers = $(filter peers-%,$(1))
+quick-peers = $(subst --rounds 5,--rounds 1,$(known))
+quick = $(if $(is-peers),$(quick-peers),$(subst --big 10G,--big 64M,$(known)) --quick)
+arguments = $(strip $(if $(QUICK),$(quick),$(known)))
+program = $(if $(is-peers),$(PEERS),$(BUILT)/vellum bench)
 # A line for each suite, so that one that fails is the last.
 define measure
-@[ -s $(MEASURED)/$(1).json ] || { echo "make: vellum bench $(arguments)" && \
-  $(BUILT)/vellum bench $(arguments) --json $(MEASURED)/$(1).part && \
+@[ -s $(MEASURED)/$(1).json ] || { echo "make: $(if $(is-peers),vellum-bench-peers,vellum bench) $(arguments)" && \
+  $(program) $(arguments) --json $(MEASURED)/$(1).part && \
   mv $(MEASURED)/$(1).part $(MEASURED)/$(1).json; }
 
 endef
-results: build ## measure what docs/results has, SUITES=...: eight hours, on an idle machine (root); QUICK=1 tries it
+results: build $(if $(call is-peers,$(SUITES)),peers) ## measure what docs/results has, SUITES=...: nine hours, on an idle machine (root); QUICK=1 tries it
 	mkdir -p $(MEASURED) $(RESULTS)
 	$(foreach suite,$(SUITES),$(call measure,$(suite)))
 	mv $(SUITES:%=$(MEASURED)/%.json) $(RESULTS)
