@@ -106,7 +106,7 @@ impl Core {
         if let Err(error) = filled {
             let range = placement.grant.range;
             // The next one finds out whether there is room before it reserves.
-            writer.attachment.discourage(Lsn::new(range.end().get() + range.len));
+            writer.attachment.discourage(Lsn::new(range.end().get().saturating_add(range.len)));
             writer.give_up(&mut slot, range, Reason::Failed);
             return Err(error);
         }
