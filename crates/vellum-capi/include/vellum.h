@@ -695,8 +695,8 @@ int vellum_reader_fd(const vellum_reader *reader);
 // Errors: VELLUM_TRIMMED when the position has been trimmed away meanwhile; VELLUM_OUT_OF_RANGE
 // when it was truncated away; VELLUM_CORRUPT for damage, with file and position.
 //
-// Cost: one pread for 256 KiB, and a checksum of the record. A reader that keeps up with the writers
-// of a mapped log, and whose log was opened for writing, makes no system call.
+// Cost: one pread for 256 KiB, and a checksum of the record. A reader that keeps up with the
+// writers of a mapped log, and whose log was opened for writing, makes no system call.
 int vellum_reader_next(vellum_reader *reader, vellum_record *record);
 
 // The next record, waiting for one up to `timeout_ns` nanoseconds; -1 is for ever. VELLUM_END when

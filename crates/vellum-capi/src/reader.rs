@@ -287,8 +287,8 @@ pub extern "C" fn vellum_reader_fd(reader: Option<&vellum_reader>) -> c_int {
 /// Errors: VELLUM_TRIMMED when the position has been trimmed away meanwhile; VELLUM_OUT_OF_RANGE
 /// when it was truncated away; VELLUM_CORRUPT for damage, with file and position.
 ///
-/// Cost: one pread for 256 KiB, and a checksum of the record. A reader that keeps up with the writers
-/// of a mapped log, and whose log was opened for writing, makes no system call.
+/// Cost: one pread for 256 KiB, and a checksum of the record. A reader that keeps up with the
+/// writers of a mapped log, and whose log was opened for writing, makes no system call.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_reader_next(
     reader: Option<&mut vellum_reader>,

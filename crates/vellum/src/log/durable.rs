@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::log::core::Core;
-use crate::log::{open, wait};
+use crate::log::open::reading;
+use crate::log::wait;
 use crate::shared::commit;
 use crate::shared::event_count;
 use crate::shared::tail_word;
@@ -38,7 +39,7 @@ pub(crate) fn wait_durable(core: &Arc<Core>, lsn: Lsn, timeout: Option<Duration>
             return Err(core.not_durable_yet(lsn));
         }
         sleep(&core, lsn, until.map(|end| end.saturating_duration_since(Instant::now())));
-        core = open::taken_up(&core).unwrap_or(core);
+        core = reading::taken_up(&core).unwrap_or(core);
     }
 }
 

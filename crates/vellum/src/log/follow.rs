@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::Result;
 use crate::log::durable;
 use crate::log::holds::{self, Hold, ProcessState};
-use crate::log::open;
+use crate::log::open::reading;
 use crate::log::read::Reader;
 use crate::log::record::Record;
 use crate::log::sight::Sight;
@@ -57,7 +57,7 @@ impl Reader {
     /// Goes on with the words of the control file where they had to be worked out, once there are
     /// any.
     pub(crate) fn take_up_words(&mut self) {
-        if let Some(core) = open::taken_up(&self.core) {
+        if let Some(core) = reading::taken_up(&self.core) {
             self.core = core;
             self.window = Window::new(Arc::clone(&self.core));
             self.sight = Sight::default();

@@ -7,17 +7,19 @@
 //! Readers without write permission cannot open the `lock` file, so they cannot hold the gate, nor
 //! a participant's byte, against anybody. They read the control file and the segments alone.
 
+mod contradiction;
+pub(crate) mod parts;
+pub(crate) mod reading;
+
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
-use rustix::fs::{self, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
-use crate::format::frame::Codec;
 use crate::log::attachment::Attachment;
 use crate::log::control::{
     self, overwrite_control, overwrite_geometry, read_geometry, stored_geometry, this_boot,
@@ -28,29 +30,20 @@ use crate::log::create::{
 };
 use crate::log::gate::Gate;
 use crate::log::names::{CONTROL_NAME, LOCK_NAME};
-use crate::log::positions::{Access, Loss, Positions};
+use crate::log::open::parts::{core, is_being_cut, open_directory, rights_like};
+use crate::log::open::reading::open_read_only;
+use crate::log::positions::{Access, Loss};
 use crate::log::text;
-use crate::log::trigger::Trigger;
 use crate::log::watch::Watch;
-use crate::log::writer::Writer;
-use crate::log::{commit_path, gate, identity, pad, recover, stage, trust, wipe};
-use crate::options::limits::{
-    MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, STAGED_SEGMENTS_MAX_DEFAULT,
-};
+use crate::log::{identity, pad, recover, stage, trust, wipe};
 use crate::options::policy::PolicyUpdate;
-use crate::segment::list;
-use crate::segment::listing::LastListing;
-use crate::segment::pace::Pace;
-use crate::segment::pieces::Pieces;
-use crate::segment::rights::Rights;
-use crate::segment::stage::Stage;
 use crate::shared::commit;
 use crate::shared::region::{CONTROL_LEN, Region};
 use crate::shared::tail_word;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
 use crate::sys::{Dir, Map};
-use crate::{Error, ErrorKind, Fill, Layout, Options, RecoveryReason, Result, knowledge};
+use crate::{Error, ErrorKind, Fill, Options, RecoveryReason, Result, knowledge};
 
 /// Opens the log in `dir` as `options` say.
 pub(crate) fn open(dir: &Path, options: &Options) -> Result<Core> {
@@ -232,210 +225,4 @@ fn loss_of_words(core: &Arc<Core>) -> Result<Option<RecoveryReason>> {
         return Ok(Some(RecoveryReason::Poisoned));
     }
     Ok((!trust::agree(core)?).then_some(RecoveryReason::Disagreement))
-}
-
-/// Whether words may be read that nobody can be asked about.
-fn may_be_read(dir: &Dir, control: &OwnedFd, geometry: &Geometry) -> Result<bool> {
-    let path = dir.join(CONTROL_NAME);
-    let map = || Map::new(control, CONTROL_LEN, false).or_os("map", &path);
-    let region = Region::new(map()?);
-    if stage::is_lost(dir, geometry, region.words())? {
-        return Ok(false);
-    }
-    if gate::is_somebody_present(dir) {
-        return Ok(true);
-    }
-    let is_same = trust::is_same_instance(control, geometry, this_boot()?, &region);
-    let core = core_with(dir, geometry, region);
-    Ok(is_same.or_os("look at", &path)? && trust::agree_for_reading(&Arc::new(core))?)
-}
-
-/// The words of a log that has lost them, worked out for one reader alone from the segments as
-/// they are.
-fn worked_out(dir: &Dir, geometry: &Geometry, loss: Loss) -> Result<Region> {
-    let region = Region::on_heap();
-    let found = recover::scan(dir, geometry, loss, Access::Look)?;
-    // Who may change nothing has synced nothing: only a seal vouches for what was durable.
-    let durable = match geometry.layout {
-        Layout::Framed => found.found.durable,
-        Layout::Text => found.begin,
-    };
-    Positions { durable, ..found }.store(region.words());
-    Ok(region)
-}
-
-/// Whether a truncation has begun and not ended.
-fn is_being_cut(dir: &Dir) -> bool {
-    stored_geometry(dir).is_ok_and(|stored| stored.cut != 0)
-}
-
-fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
-    let dir = &open_directory(path)?;
-    let filesystem = dir.filesystem().or_os("tell the filesystem of", dir)?;
-    check_not_restoring(dir)?;
-    let control_path = dir.join(CONTROL_NAME);
-    let control = match dir.open_file(&control_path, OFlags::RDONLY) {
-        Ok(control) => Some(control),
-        Err(Errno::NOENT) => None,
-        Err(errno) => return Err(Error::os(errno, "open the control file", &control_path)),
-    };
-    let (geometry, rights) = match &control {
-        Some(control) => {
-            let rights = rights_like(control, dir).or_os("look at", &control_path)?;
-            (read_geometry(control, &control_path)?, rights)
-        }
-        // Perhaps one is being created at this moment; its first segment comes after.
-        None if list(dir)?.is_empty() => {
-            return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
-        }
-        None => (stored_geometry(dir)?, Rights::default()),
-    };
-    options.check_against(&geometry, dir)?;
-    let identity = identity::load(dir, control.as_ref())?.identity;
-    options.check_tag(identity.as_ref(), dir)?;
-    if is_being_cut(dir) {
-        let message = "the log is being truncated, or somebody died doing so; try again, and if \
-                       that does not help, open it for writing once";
-        return Err(Error::new(ErrorKind::Busy, message).at_path(dir));
-    }
-    let region = match &control {
-        Some(control) if may_be_read(dir, control, &geometry)? => {
-            Region::new(Map::new(control, CONTROL_LEN, false).or_os("map", &control_path)?)
-        }
-        Some(_) => worked_out(dir, &geometry, Loss::Power)?,
-        None => worked_out(dir, &geometry, Loss::of(&geometry, this_boot()?))?,
-    };
-    let mut core = core(dir, options, geometry, filesystem, rights, region);
-    core.take_identity(identity);
-    core.check_words()?;
-    core.check_policy(&options.policy)?;
-    Ok(core)
-}
-
-/// The log of a reader that had to work out its words, once somebody has opened it for writing:
-/// from then on the control file tells more.
-fn with_words(before: &Core) -> Option<Core> {
-    let dir = &before.dir;
-    let control_path = dir.join(CONTROL_NAME);
-    let control = dir.open_file(&control_path, OFlags::RDONLY).ok()?;
-    let geometry = read_geometry(&control, &control_path).ok()?;
-    let map = || Some(Region::new(Map::new(&control, CONTROL_LEN, false).ok()?));
-    let is_same = trust::is_same_instance(&control, &geometry, this_boot().ok()?, &map()?).ok()?;
-    if !is_same || !may_be_read(dir, &control, &geometry).ok()? {
-        return None;
-    }
-    let options = Options::new().read_only(true);
-    let mut core = core(dir, &options, geometry, before.filesystem, before.rights, map()?);
-    core.take_identity(identity::load(dir, Some(&control)).ok()?.identity);
-    core.check_words().ok()?;
-    Some(core)
-}
-
-/// The same log with the words of the control file, if its own had to be worked out and there are
-/// some by now.
-pub(crate) fn taken_up(core: &Core) -> Option<Arc<Core>> {
-    let had_none = core.writer.is_none() && core.region.origin().is_none();
-    had_none.then(|| with_words(core)).flatten().map(Arc::new)
-}
-
-fn core(
-    dir: &Dir,
-    options: &Options,
-    geometry: Geometry,
-    filesystem: Filesystem,
-    rights: Rights,
-    region: Region,
-) -> Core {
-    let is_staged = geometry.fill == Fill::Staged;
-    let commit_path = match is_staged {
-        true => commit_path::choose(dir, filesystem, options),
-        false => knowledge::commit_path(1),
-    };
-    Core {
-        dir: dir.clone(),
-        codec: Codec::new(geometry.secret),
-        filesystem,
-        rights,
-        pieces: Pieces::default(),
-        pace: Pace::default(),
-        prefault_bytes: options
-            .prefault_bytes
-            .unwrap_or(PREFAULT_BYTES_DEFAULT)
-            .min(geometry.segment_capacity),
-        mapped_bytes_max: options.mapped_bytes_max.unwrap_or(MAPPED_BYTES_MAX_DEFAULT),
-        timeout: options.timeout,
-        on_full: options.on_full,
-        staged_segments_max: options.staged_segments_max.unwrap_or(STAGED_SEGMENTS_MAX_DEFAULT),
-        on_stage_full: options.on_stage_full,
-        trigger: Trigger::new(options.checkpoint_after_bytes),
-        stage: is_staged.then(|| Stage::of(dir, filesystem)),
-        block: if is_staged { commit_path.block_bytes } else { 1 },
-        commit_path,
-        recovery: None,
-        identity: None,
-        epoch: AtomicU64::new(0),
-        advice: None,
-        geometry,
-        options: Box::new(options.clone()),
-        watch: Watch::default(),
-        last_listing: LastListing::default(),
-        writer: None,
-        leave: |core, attachment| Writer { core, attachment }.detach(),
-        region,
-    }
-}
-
-fn rights_like(control: &OwnedFd, dir: &Dir) -> rustix::io::Result<Rights> {
-    Rights::like(&fs::fstat(control)?, dir)
-}
-
-pub(crate) fn open_directory(path: &Path) -> Result<Dir> {
-    Dir::open(path).map_err(|errno| match errno {
-        Errno::NOTDIR => {
-            let message = "not a log: a log is a directory, and this is not one";
-            Error::new(ErrorKind::Incompatible, message).at_path(path)
-        }
-        Errno::NOENT => Error::new(ErrorKind::NotFound, "there is no log").at_path(path),
-        errno => Error::os(errno, "open the log's directory", path),
-    })
-}
-
-impl Options {
-    /// Refuses options that contradict what is stored in the log.
-    pub(crate) fn check_against(&self, stored: &Geometry, dir: &Dir) -> Result<()> {
-        self.check_layout(stored.layout, dir.path())?;
-        let contradiction = [
-            contradict("layout", self.layout, stored.layout),
-            contradict("segment capacity", self.segment_capacity_bytes, stored.segment_capacity),
-            contradict("preallocation", self.preallocate, stored.preallocate),
-            // Earlier versions made such a log where there was no shared memory to stage in.
-            ((self.fill, stored.fill) != (Some(Fill::Staged), Fill::Pwrite))
-                .then(|| contradict("fill", self.fill, stored.fill))
-                .flatten(),
-            contradict("envelopes", self.envelope.map(Presence), Presence(stored.has_envelope)),
-        ];
-        match contradiction.into_iter().flatten().next() {
-            Some(message) => Err(Error::new(ErrorKind::InvalidOption, message).at_path(dir)),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Whether a log has something, in words.
-#[derive(Clone, Copy, PartialEq)]
-struct Presence(bool);
-
-impl std::fmt::Display for Presence {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.0 { "yes" } else { "no" })
-    }
-}
-
-fn contradict<T: PartialEq + std::fmt::Display>(
-    what: &str,
-    asked: Option<T>,
-    stored: T,
-) -> Option<String> {
-    let asked = asked.filter(|asked| *asked != stored)?;
-    Some(format!("the log was created with {what} {stored}, and {asked} was asked for"))
 }

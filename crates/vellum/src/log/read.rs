@@ -8,27 +8,24 @@
 //! **Trimming**: files can go, or be used again, under a reader. It checks `begin` whenever what
 //! it read makes no sense, as a sequence lock would.
 
+mod lines;
+mod seen;
+pub(crate) mod start;
+
 use std::sync::Arc;
 
 use crate::format::envelope::Envelope;
-use crate::format::frame::{ALIGNMENT, HEADER_LEN, Kind};
+use crate::format::frame::{HEADER_LEN, Kind};
 use crate::log::core::Core;
 use crate::log::framed::frames::{self, Found};
 use crate::log::gap::{self, Gap};
 use crate::log::names::CONTROL_NAME;
-use crate::log::pad;
 use crate::log::record::Record;
 use crate::log::sight::Sight;
 use crate::log::window::Window;
 use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
-use crate::sys::clock;
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
-
-/// How often to look whether a writer is done before checking whether it lives.
-const GLANCES: u32 = 64;
-/// How long a writer that was alive is believed to be, in microseconds.
-const BELIEVED_MICROS: u64 = 100;
 
 /// A place in a log, and the way to the next record.
 ///
@@ -105,18 +102,6 @@ impl Reader {
             return Err(not_a_start(&reader.core, from));
         }
         Ok(reader)
-    }
-
-    /// Whether one may start to read at `from`.
-    fn starts_at(&mut self, from: Lsn) -> Result<bool> {
-        let sight = Sight::of(&self.core);
-        match sight.hole_at(from) {
-            Some(hole) if self.core.geometry.layout == Layout::Framed => {
-                Ok(hole.range.start == from)
-            }
-            Some(_) => Ok(true),
-            None => starts_record_before(&self.core, &mut self.window, from, sight.end),
-        }
     }
 
     /// The same reader, which goes no further than [`Log::durable`](crate::Log::durable): it
@@ -227,95 +212,6 @@ impl Reader {
         Ok(Record { lsn, next_lsn: next, payload, envelope })
     }
 
-    /// Whether something is published beyond the position, which moves past what the dead had
-    /// reserved.
-    fn has_more(&mut self) -> Result<bool> {
-        loop {
-            if self.position >= self.sight.end && !self.sees_more()? {
-                return Ok(false);
-            }
-            let Some(hole) = self.sight.hole_at(self.position) else { return Ok(true) };
-            if hole.is_there(&self.core) {
-                self.position = hole.range.end();
-            } else {
-                // Padded meanwhile: what stands there now counts.
-                self.sight.holes.retain(|other| *other != hole);
-                self.window.forget();
-            }
-        }
-    }
-
-    /// Looks for more beyond the position; a reader that may write pads what the dead left.
-    fn sees_more(&mut self) -> Result<bool> {
-        let is_at_tail = tail_word::tail(self.core.words()) == self.position;
-        if is_at_tail && self.sight.end == self.position {
-            // Who polls at the end reads one word, which only a reservation changes.
-            return self.check_epoch().map(|()| false);
-        }
-        let is_held_back = self.is_held_back();
-        if is_held_back && self.is_believed_alive() {
-            return Ok(false);
-        }
-        self.look();
-        self.check_epoch()?;
-        if self.position < self.sight.end {
-            return Ok(true);
-        }
-        let core = &self.core;
-        let tail = tail_word::tail(core.words());
-        if tail < self.position {
-            return Err(truncated(&self.core, self.position, tail));
-        }
-        // Whoever commits pads for a durable reader.
-        if is_held_back
-            && self.sight.end < tail_word::tail(core.words())
-            && core.writer.is_some()
-            && !self.is_durable
-            && pad::is_held_back_by_the_dead(core.writer()?)
-        {
-            pad::repair_with_space(core.writer()?)?;
-            self.look();
-        }
-        if is_held_back {
-            self.held_back = (self.position, clock::micros() + BELIEVED_MICROS);
-        }
-        Ok(self.position < self.sight.end)
-    }
-
-    /// Whether a reservation keeps records from this reader for longer than most appends take: what
-    /// began a moment ago is not held against anybody, for checking liveness costs a few system
-    /// calls.
-    fn is_held_back(&self) -> bool {
-        let words = self.core.words();
-        (0..GLANCES).all(|_| {
-            let (end, tail) = (tail_word::published(words), tail_word::tail(words));
-            let is_in_flight = end <= self.position && end < tail;
-            if is_in_flight {
-                std::hint::spin_loop();
-            }
-            is_in_flight
-        })
-    }
-
-    /// Whether a moment ago the writer was alive that holds back what starts at the position.
-    fn is_believed_alive(&self) -> bool {
-        self.held_back.0 == self.position && clock::micros() < self.held_back.1
-    }
-
-    /// Sees what there is now; what was read before may have changed.
-    fn look(&mut self) {
-        let end = self.sight.end;
-        self.sight = match self.is_durable {
-            true => Sight::of_durable(&self.core),
-            false => Sight::of(&self.core),
-        };
-        if self.sight.end > end {
-            self.window.forget_until(self.sight.end);
-        }
-        // The published end never goes back, but for a truncation, which shows in the tail.
-        self.sight.end = self.sight.end.max(end);
-    }
-
     pub(crate) fn core(&self) -> &Core {
         &self.core
     }
@@ -338,84 +234,6 @@ impl Reader {
             }
         }
         Ok(None)
-    }
-
-    fn next_line(&mut self) -> Result<Option<Place>> {
-        while self.has_more()? {
-            let lsn = self.position;
-            match self.find_line() {
-                Ok(Some((len, next))) => {
-                    let begin = self.core.words().begin.load(Ordering::Acquire);
-                    if lsn.get() < begin {
-                        return Err(trimmed(&self.core, lsn, Lsn::new(begin)));
-                    }
-                    self.position = next;
-                    return Ok(Some(Place { lsn, next, header_len: 0, len }));
-                }
-                // The end of a segment that was cut: go on at the next.
-                Ok(None) => {
-                    let end = self.core.segment_end(lsn);
-                    if self.skips_damage && (self.is_in_line || lsn == self.core.segment_of(lsn)) {
-                        self.gaps.extend(gap::gap_behind(&self.core, lsn, end));
-                    }
-                    self.position = end;
-                }
-                Err(error) => self.pass(error)?,
-            }
-        }
-        Ok(None)
-    }
-
-    /// Length of the line at the position and where the next one starts; `None` at the end of a
-    /// segment's text.
-    fn find_line(&mut self) -> Result<Option<(u64, Lsn)>> {
-        let (start, limit) = (self.position, self.sight.end);
-        let mut searched = 0;
-        let mut data_end = self.text_end(start)?;
-        if start >= data_end {
-            return Ok(None);
-        }
-        loop {
-            let available = data_end.get() - start.get();
-            let len = (searched * 2).max(4096).min(available);
-            let bytes = self.window.fetch(start, len, limit)?;
-            let newline = memchr::memchr(b'\n', &bytes[searched as usize..]);
-            if let Some(offset) = newline {
-                let len = searched + offset as u64 + 1;
-                return Ok(Some((len, Lsn::new(start.get() + len))));
-            }
-            if (bytes.len() as u64) < len {
-                let message = "the segment is shorter than what was published in it";
-                return Err(Error::new(ErrorKind::Corrupt, message).at_lsn(start));
-            }
-            searched = len;
-            if searched < available {
-                continue;
-            }
-            // A full segment without a newline at its end: a line longer than a segment goes on.
-            let is_full = data_end.get().is_multiple_of(self.core.capacity());
-            if !is_full || data_end >= limit {
-                return Ok(Some((len, data_end)));
-            }
-            let next_end = self.text_end(data_end)?;
-            if next_end == data_end {
-                return Ok(Some((len, data_end)));
-            }
-            data_end = next_end;
-        }
-    }
-
-    /// Where the text of the segment that holds `lsn` ends, as far as it is published; or where
-    /// something begins that a dead writer had reserved.
-    fn text_end(&mut self, lsn: Lsn) -> Result<Lsn> {
-        let mut holes = self.sight.holes.iter().filter(|hole| lsn < hole.range.end());
-        let hole = holes.next().map_or(self.sight.end, |hole| hole.range.start.max(lsn));
-        let first = self.core.segment_of(lsn);
-        if hole < self.core.segment_end(lsn) {
-            return Ok(hole);
-        }
-        let end = first.get() + self.window.segment_data_len(first)?;
-        Ok(Lsn::new(end).min(hole))
     }
 
     /// Goes on behind what cannot be read, if that is wanted; else the error.
@@ -466,52 +284,6 @@ impl Reader {
 impl std::fmt::Debug for Reader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reader").field("position", &self.position).finish_non_exhaustive()
-    }
-}
-
-/// Whether a record starts at a published position, or may later.
-///
-/// A text log has no marks between its bytes, so any position in it will do. A reader there starts
-/// at a line, though (`starts_line_before`).
-pub(crate) fn starts_record(core: &Core, window: &mut Window, lsn: Lsn) -> Result<bool> {
-    if core.geometry.layout == Layout::Text {
-        return Ok(true);
-    }
-    starts_record_before(core, window, lsn, tail_word::published(core.words()))
-}
-
-/// The same, where everything is published before `published`.
-fn starts_record_before(
-    core: &Core,
-    window: &mut Window,
-    lsn: Lsn,
-    published: Lsn,
-) -> Result<bool> {
-    if lsn >= published {
-        return Ok(true);
-    }
-    if core.geometry.layout == Layout::Text {
-        return Ok(starts_line(core, window, lsn));
-    }
-    if !lsn.get().is_multiple_of(ALIGNMENT) {
-        return Ok(false);
-    }
-    let found = frames::look(core, window, lsn, published)?;
-    Ok(matches!(found, Found::Frame { .. }))
-}
-
-/// Whether a line starts at a published position, or the text of its segment has ended there or
-/// before. What cannot be read is left to the reader that starts there.
-fn starts_line(core: &Core, window: &mut Window, lsn: Lsn) -> bool {
-    let before = Lsn::new(lsn.get() - 1);
-    let first = core.segment_of(before);
-    let Ok(len) = window.segment_data_len(first) else { return true };
-    let data_end = first.get() + len;
-    let is_in_text = lsn.get() < data_end || lsn.get() == data_end && len == core.capacity();
-    // A NUL is no part of a line: the rest of the segment was skipped.
-    !is_in_text || before < core.begin() || {
-        let byte = window.fetch(before, 1, lsn).unwrap_or_default();
-        matches!(byte, b"\n" | b"\0" | b"")
     }
 }
 

@@ -8,7 +8,7 @@ use crate::log::control::any_geometry;
 use crate::log::core::{Core, bare_core};
 use crate::log::framed::frames::{self, Found};
 use crate::log::identity;
-use crate::log::open::open_directory;
+use crate::log::open::parts::open_directory;
 use crate::log::text::recover::text_runs;
 use crate::log::verify::{Damage, damage};
 use crate::log::window::{Window, open_file};

@@ -21,7 +21,7 @@ use crate::log::control::{name_geometry, sync_log_names};
 use crate::log::create::make_directory;
 use crate::log::identity::fork_step;
 use crate::log::names::{RESTORING_NAME, UNFINISHED_CONTROL_NAME};
-use crate::log::open::open_directory;
+use crate::log::open::parts::open_directory;
 use crate::log::ship::note;
 use crate::log::ship::shape::LogShape;
 use crate::segment::listing::Listing;

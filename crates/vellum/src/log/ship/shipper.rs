@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::log::core::Core;
 use crate::log::cursors::cursor::Cursor;
 use crate::log::framed::starts;
-use crate::log::read::starts_record;
+use crate::log::read::start::starts_record;
 use crate::log::ship::election::Elected;
 use crate::log::ship::hold;
 use crate::log::ship::raw::{Piece, Raw};

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::log::core::Core;
+use crate::log::open::reading;
 use crate::log::ship::state::ShipStatus;
-use crate::log::{open, wait};
+use crate::log::wait;
 use crate::shared::commit;
 use crate::shared::event_count;
 use crate::shared::lock::Until;
@@ -60,7 +61,7 @@ fn until_shipped(core: &Arc<Core>, lsn: Lsn, until: Until) -> Result<Lsn> {
             return Err(core.not_shipped_yet(lsn));
         }
         sleep(&core, lsn, until.map(|end| end.saturating_duration_since(Instant::now())));
-        core = open::taken_up(&core).unwrap_or(core);
+        core = reading::taken_up(&core).unwrap_or(core);
     }
 }
 

@@ -1,0 +1,45 @@
+//! Options against what is stored in the log.
+
+use crate::format::control::Geometry;
+use crate::sys::Dir;
+use crate::{Error, ErrorKind, Fill, Options, Result};
+
+impl Options {
+    /// Refuses options that contradict what is stored in the log.
+    pub(crate) fn check_against(&self, stored: &Geometry, dir: &Dir) -> Result<()> {
+        self.check_layout(stored.layout, dir.path())?;
+        let contradiction = [
+            contradict("layout", self.layout, stored.layout),
+            contradict("segment capacity", self.segment_capacity_bytes, stored.segment_capacity),
+            contradict("preallocation", self.preallocate, stored.preallocate),
+            // Earlier versions made such a log where there was no shared memory to stage in.
+            ((self.fill, stored.fill) != (Some(Fill::Staged), Fill::Pwrite))
+                .then(|| contradict("fill", self.fill, stored.fill))
+                .flatten(),
+            contradict("envelopes", self.envelope.map(Presence), Presence(stored.has_envelope)),
+        ];
+        match contradiction.into_iter().flatten().next() {
+            Some(message) => Err(Error::new(ErrorKind::InvalidOption, message).at_path(dir)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a log has something, in words.
+#[derive(Clone, Copy, PartialEq)]
+struct Presence(bool);
+
+impl std::fmt::Display for Presence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0 { "yes" } else { "no" })
+    }
+}
+
+fn contradict<T: PartialEq + std::fmt::Display>(
+    what: &str,
+    asked: Option<T>,
+    stored: T,
+) -> Option<String> {
+    let asked = asked.filter(|asked| *asked != stored)?;
+    Some(format!("the log was created with {what} {stored}, and {asked} was asked for"))
+}

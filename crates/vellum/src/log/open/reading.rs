@@ -1,0 +1,122 @@
+//! Opening a log to read it, which changes nothing and takes no lock.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::error::OsResult;
+use crate::format::control::Geometry;
+use crate::log::control::{read_geometry, stored_geometry, this_boot};
+use crate::log::core::{Core, core_with};
+use crate::log::create::check_not_restoring;
+use crate::log::names::CONTROL_NAME;
+use crate::log::open::parts::{core, is_being_cut, open_directory, rights_like};
+use crate::log::positions::{Access, Loss, Positions};
+use crate::log::{gate, identity, recover, stage, trust};
+use crate::segment::list;
+use crate::segment::rights::Rights;
+use crate::shared::region::{CONTROL_LEN, Region};
+use crate::sys::{Dir, Map};
+use crate::{Error, ErrorKind, Layout, Options, Result};
+
+pub(super) fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
+    let dir = &open_directory(path)?;
+    let filesystem = dir.filesystem().or_os("tell the filesystem of", dir)?;
+    check_not_restoring(dir)?;
+    let control_path = dir.join(CONTROL_NAME);
+    let control = match dir.open_file(&control_path, OFlags::RDONLY) {
+        Ok(control) => Some(control),
+        Err(Errno::NOENT) => None,
+        Err(errno) => return Err(Error::os(errno, "open the control file", &control_path)),
+    };
+    let (geometry, rights) = match &control {
+        Some(control) => {
+            let rights = rights_like(control, dir).or_os("look at", &control_path)?;
+            (read_geometry(control, &control_path)?, rights)
+        }
+        // Perhaps one is being created at this moment; its first segment comes after.
+        None if list(dir)?.is_empty() => {
+            return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
+        }
+        None => (stored_geometry(dir)?, Rights::default()),
+    };
+    options.check_against(&geometry, dir)?;
+    let identity = identity::load(dir, control.as_ref())?.identity;
+    options.check_tag(identity.as_ref(), dir)?;
+    if is_being_cut(dir) {
+        let message = "the log is being truncated, or somebody died doing so; try again, and if \
+                       that does not help, open it for writing once";
+        return Err(Error::new(ErrorKind::Busy, message).at_path(dir));
+    }
+    let region = match &control {
+        Some(control) if may_be_read(dir, control, &geometry)? => {
+            Region::new(Map::new(control, CONTROL_LEN, false).or_os("map", &control_path)?)
+        }
+        Some(_) => worked_out(dir, &geometry, Loss::Power)?,
+        None => worked_out(dir, &geometry, Loss::of(&geometry, this_boot()?))?,
+    };
+    let mut core = core(dir, options, geometry, filesystem, rights, region);
+    core.take_identity(identity);
+    core.check_words()?;
+    core.check_policy(&options.policy)?;
+    Ok(core)
+}
+
+/// The log of a reader that had to work out its words, once somebody has opened it for writing:
+/// from then on the control file tells more.
+fn with_words(before: &Core) -> Option<Core> {
+    let dir = &before.dir;
+    let control_path = dir.join(CONTROL_NAME);
+    let control = dir.open_file(&control_path, OFlags::RDONLY).ok()?;
+    let geometry = read_geometry(&control, &control_path).ok()?;
+    let map = || Some(Region::new(Map::new(&control, CONTROL_LEN, false).ok()?));
+    let is_same = trust::is_same_instance(&control, &geometry, this_boot().ok()?, &map()?).ok()?;
+    if !is_same || !may_be_read(dir, &control, &geometry).ok()? {
+        return None;
+    }
+    let options = Options::new().read_only(true);
+    let mut core = core(dir, &options, geometry, before.filesystem, before.rights, map()?);
+    core.take_identity(identity::load(dir, Some(&control)).ok()?.identity);
+    core.check_words().ok()?;
+    Some(core)
+}
+
+/// The same log with the words of the control file, if its own had to be worked out and there are
+/// some by now.
+pub(crate) fn taken_up(core: &Core) -> Option<Arc<Core>> {
+    let had_none = core.writer.is_none() && core.region.origin().is_none();
+    had_none.then(|| with_words(core)).flatten().map(Arc::new)
+}
+
+/// Whether words may be read that nobody can be asked about.
+fn may_be_read(dir: &Dir, control: &OwnedFd, geometry: &Geometry) -> Result<bool> {
+    let path = dir.join(CONTROL_NAME);
+    let map = || Map::new(control, CONTROL_LEN, false).or_os("map", &path);
+    let region = Region::new(map()?);
+    if stage::is_lost(dir, geometry, region.words())? {
+        return Ok(false);
+    }
+    if gate::is_somebody_present(dir) {
+        return Ok(true);
+    }
+    let is_same = trust::is_same_instance(control, geometry, this_boot()?, &region);
+    let core = core_with(dir, geometry, region);
+    Ok(is_same.or_os("look at", &path)? && trust::agree_for_reading(&Arc::new(core))?)
+}
+
+/// The words of a log that has lost them, worked out for one reader alone from the segments as
+/// they are.
+fn worked_out(dir: &Dir, geometry: &Geometry, loss: Loss) -> Result<Region> {
+    let region = Region::on_heap();
+    let found = recover::scan(dir, geometry, loss, Access::Look)?;
+    // Who may change nothing has synced nothing: only a seal vouches for what was durable.
+    let durable = match geometry.layout {
+        Layout::Framed => found.found.durable,
+        Layout::Text => found.begin,
+    };
+    Positions { durable, ..found }.store(region.words());
+    Ok(region)
+}

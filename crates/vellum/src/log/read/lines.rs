@@ -1,0 +1,86 @@
+//! The lines of a text log.
+
+use crate::log::gap;
+use crate::log::read::{Place, Reader, trimmed};
+use crate::shared::primitive::Ordering;
+use crate::{Error, ErrorKind, Lsn, Result};
+
+impl Reader {
+    pub(super) fn next_line(&mut self) -> Result<Option<Place>> {
+        while self.has_more()? {
+            let lsn = self.position;
+            match self.find_line() {
+                Ok(Some((len, next))) => {
+                    let begin = self.core.words().begin.load(Ordering::Acquire);
+                    if lsn.get() < begin {
+                        return Err(trimmed(&self.core, lsn, Lsn::new(begin)));
+                    }
+                    self.position = next;
+                    return Ok(Some(Place { lsn, next, header_len: 0, len }));
+                }
+                // The end of a segment that was cut: go on at the next.
+                Ok(None) => {
+                    let end = self.core.segment_end(lsn);
+                    if self.skips_damage && (self.is_in_line || lsn == self.core.segment_of(lsn)) {
+                        self.gaps.extend(gap::gap_behind(&self.core, lsn, end));
+                    }
+                    self.position = end;
+                }
+                Err(error) => self.pass(error)?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Length of the line at the position and where the next one starts; `None` at the end of a
+    /// segment's text.
+    fn find_line(&mut self) -> Result<Option<(u64, Lsn)>> {
+        let (start, limit) = (self.position, self.sight.end);
+        let mut searched = 0;
+        let mut data_end = self.text_end(start)?;
+        if start >= data_end {
+            return Ok(None);
+        }
+        loop {
+            let available = data_end.get() - start.get();
+            let len = (searched * 2).max(4096).min(available);
+            let bytes = self.window.fetch(start, len, limit)?;
+            let newline = memchr::memchr(b'\n', &bytes[searched as usize..]);
+            if let Some(offset) = newline {
+                let len = searched + offset as u64 + 1;
+                return Ok(Some((len, Lsn::new(start.get() + len))));
+            }
+            if (bytes.len() as u64) < len {
+                let message = "the segment is shorter than what was published in it";
+                return Err(Error::new(ErrorKind::Corrupt, message).at_lsn(start));
+            }
+            searched = len;
+            if searched < available {
+                continue;
+            }
+            // A full segment without a newline at its end: a line longer than a segment goes on.
+            let is_full = data_end.get().is_multiple_of(self.core.capacity());
+            if !is_full || data_end >= limit {
+                return Ok(Some((len, data_end)));
+            }
+            let next_end = self.text_end(data_end)?;
+            if next_end == data_end {
+                return Ok(Some((len, data_end)));
+            }
+            data_end = next_end;
+        }
+    }
+
+    /// Where the text of the segment that holds `lsn` ends, as far as it is published; or where
+    /// something begins that a dead writer had reserved.
+    fn text_end(&mut self, lsn: Lsn) -> Result<Lsn> {
+        let mut holes = self.sight.holes.iter().filter(|hole| lsn < hole.range.end());
+        let hole = holes.next().map_or(self.sight.end, |hole| hole.range.start.max(lsn));
+        let first = self.core.segment_of(lsn);
+        if hole < self.core.segment_end(lsn) {
+            return Ok(hole);
+        }
+        let end = first.get() + self.window.segment_data_len(first)?;
+        Ok(Lsn::new(end).min(hole))
+    }
+}

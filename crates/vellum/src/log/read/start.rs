@@ -1,0 +1,70 @@
+//! Where one may start to read.
+
+use crate::format::frame::ALIGNMENT;
+use crate::log::core::Core;
+use crate::log::framed::frames::{self, Found};
+use crate::log::read::Reader;
+use crate::log::sight::Sight;
+use crate::log::window::Window;
+use crate::shared::tail_word;
+use crate::{Layout, Lsn, Result};
+
+impl Reader {
+    /// Whether one may start to read at `from`.
+    pub(super) fn starts_at(&mut self, from: Lsn) -> Result<bool> {
+        let sight = Sight::of(&self.core);
+        match sight.hole_at(from) {
+            Some(hole) if self.core.geometry.layout == Layout::Framed => {
+                Ok(hole.range.start == from)
+            }
+            Some(_) => Ok(true),
+            None => starts_record_before(&self.core, &mut self.window, from, sight.end),
+        }
+    }
+}
+
+/// Whether a record starts at a published position, or may later.
+///
+/// A text log has no marks between its bytes, so any position in it will do. A reader there starts
+/// at a line, though (`starts_line_before`).
+pub(crate) fn starts_record(core: &Core, window: &mut Window, lsn: Lsn) -> Result<bool> {
+    if core.geometry.layout == Layout::Text {
+        return Ok(true);
+    }
+    starts_record_before(core, window, lsn, tail_word::published(core.words()))
+}
+
+/// The same, where everything is published before `published`.
+fn starts_record_before(
+    core: &Core,
+    window: &mut Window,
+    lsn: Lsn,
+    published: Lsn,
+) -> Result<bool> {
+    if lsn >= published {
+        return Ok(true);
+    }
+    if core.geometry.layout == Layout::Text {
+        return Ok(starts_line(core, window, lsn));
+    }
+    if !lsn.get().is_multiple_of(ALIGNMENT) {
+        return Ok(false);
+    }
+    let found = frames::look(core, window, lsn, published)?;
+    Ok(matches!(found, Found::Frame { .. }))
+}
+
+/// Whether a line starts at a published position, or the text of its segment has ended there or
+/// before. What cannot be read is left to the reader that starts there.
+fn starts_line(core: &Core, window: &mut Window, lsn: Lsn) -> bool {
+    let before = Lsn::new(lsn.get() - 1);
+    let first = core.segment_of(before);
+    let Ok(len) = window.segment_data_len(first) else { return true };
+    let data_end = first.get() + len;
+    let is_in_text = lsn.get() < data_end || lsn.get() == data_end && len == core.capacity();
+    // A NUL is no part of a line: the rest of the segment was skipped.
+    !is_in_text || before < core.begin() || {
+        let byte = window.fetch(before, 1, lsn).unwrap_or_default();
+        matches!(byte, b"\n" | b"\0" | b"")
+    }
+}
