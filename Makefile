@@ -115,10 +115,11 @@ quick-peers = $(subst --rounds 5,--rounds 1,$(known))
 quick = $(if $(is-peers),$(quick-peers),$(subst --big 10G,--big 64M,$(known)) --quick)
 arguments = $(strip $(if $(QUICK),$(quick),$(known)))
 program = $(if $(is-peers),$(PEERS),$(BUILT)/vellum bench)
-# A line for each suite, so that one that fails is the last.
+# A line for each suite, so that one that fails is the last. Where this directory lies is nobody's matter.
 define measure
 @[ -s $(MEASURED)/$(1).json ] || { echo "make: $(if $(is-peers),vellum-bench-peers,vellum bench) $(arguments)" && \
   $(program) $(arguments) --json $(MEASURED)/$(1).part && \
+  sed -i 's|$(CURDIR)/*||g' $(MEASURED)/$(1).part && \
   mv $(MEASURED)/$(1).part $(MEASURED)/$(1).json; }
 
 endef
