@@ -24,6 +24,7 @@ use crate::segment::stage::Stage;
 use crate::shared::participants::Outsider;
 use crate::shared::primitive::Ordering;
 use crate::shared::region::Region;
+use crate::shared::tail_word;
 use crate::shared::words::Words;
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
@@ -118,7 +119,7 @@ impl Core {
 
     /// End of what is ready to be stored to.
     pub(crate) fn ready_end(&self) -> Lsn {
-        Lsn::new(self.words().ready_end.load(Ordering::Acquire))
+        tail_word::ready_end(self.words())
     }
 
     /// Oldest position still kept.

@@ -26,7 +26,7 @@ use crate::format::frame::ALIGNMENT;
 use crate::log::attachment::{Later, LocalSlot};
 use crate::log::core::Core;
 use crate::log::writer::Writer;
-use crate::shared::primitive::{AtomicU64, Ordering};
+use crate::shared::primitive::Ordering;
 use crate::shared::tail_word::{self, Grant, Range, Refused};
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
@@ -61,7 +61,7 @@ impl Core {
     fn reserve_in_hand(
         &self,
         slot: &LocalSlot,
-        limit: &AtomicU64,
+        limit: impl Fn() -> Lsn,
         starts_by: Lsn,
         len: u64,
     ) -> Result<Grant, Refused> {
@@ -186,7 +186,7 @@ impl Writer<'_> {
             }
             NOT_IN_HAND
         };
-        let grant = match tail_word::reserve(words, slot.index, &words.ready_end, len_at) {
+        let grant = match tail_word::reserve(words, slot.index, || self.ready_end(), len_at) {
             Ok(grant) => grant,
             Err(_) => self.reserve_further(slot, len, is_ready)?,
         };
@@ -209,7 +209,7 @@ impl Writer<'_> {
                 }
             }
             let opened = self.take_in_hand(slot, range);
-            if let Ok(grant) = self.reserve_in_hand(slot, &words.ready_end, Lsn::MAX, len) {
+            if let Ok(grant) = self.reserve_in_hand(slot, || self.ready_end(), Lsn::MAX, len) {
                 return Ok(grant);
             }
             // Unless others went on meanwhile, and what was to be opened has gone.
@@ -246,9 +246,7 @@ impl Writer<'_> {
             slot.later.has_rotated |= prepare.allocate_to(end, len)?;
             let room = prepare.make_room(tail, end, len, is_ready)?;
             let opened = self.take_in_hand(slot, range);
-            // Only who holds the lock makes more ready, so a copy of the limit is as good.
-            let limit = AtomicU64::new(room.limit.get());
-            if let Ok(grant) = self.reserve_in_hand(slot, &limit, room.starts_by, len) {
+            if let Ok(grant) = self.reserve_in_hand(slot, || room.limit, room.starts_by, len) {
                 let ready = room.ready.max(grant.range.end().get());
                 words.ready_end.fetch_max(ready, Ordering::Release);
                 slot.later.pause = slot.later.pause.max(prepare.pace.due());

@@ -152,7 +152,8 @@ impl World {
             model_atomics::forget(tag << 16 | start.get());
             len
         };
-        let Ok(Grant { range, .. }) = tail_word::reserve(words, slot, &words.ready_end, len_at)
+        let Ok(Grant { range, .. }) =
+            tail_word::reserve(words, slot, || tail_word::ready_end(words), len_at)
         else {
             panic!("the file has room for all")
         };

@@ -19,7 +19,7 @@
 //! after it, the verdict is "granted" and the exact bytes are known.
 
 use super::notice::Holding;
-use super::primitive::{self, AtomicU64, Ordering};
+use super::primitive::{self, Ordering};
 use super::words::{SLOT_COUNT, SlotWords, Words};
 use crate::Lsn;
 
@@ -92,14 +92,19 @@ pub(crate) fn load(words: &Words) -> TailWord {
     TailWord(words.tail.load(Ordering::Acquire))
 }
 
-/// Reserves `len_at(tail)` bytes at the tail for the owner of `slot`, if they end by `limit`.
+/// Up to where space is ready to be reserved.
+pub(crate) fn ready_end(words: &Words) -> Lsn {
+    Lsn::new(words.ready_end.load(Ordering::Acquire))
+}
+
+/// Reserves `len_at(tail)` bytes at the tail for the owner of `slot`, if they end by `limit()`.
 ///
 /// The caller owns the slot and nothing is in flight in it.
 #[inline]
 pub(crate) fn reserve(
     words: &Words,
     slot: usize,
-    limit: &AtomicU64,
+    limit: impl Fn() -> Lsn,
     mut len_at: impl FnMut(Lsn) -> u64,
 ) -> Result<Grant, Refused> {
     let own = &words.slots[slot];
@@ -108,7 +113,7 @@ pub(crate) fn reserve(
         let start = seen.tail();
         let len = len_at(start);
         let end = Lsn::new(start.get().saturating_add(len));
-        if end.get() > limit.load(Ordering::Acquire) {
+        if end > limit() {
             own.start.store(0, Ordering::Release);
             return Err(Refused::Beyond { tail: start, end });
         }
@@ -281,7 +286,7 @@ mod tests {
     }
 
     fn reserve_len(words: &Words, slot: usize, len: u64) -> Result<Range, Refused> {
-        reserve(words, slot, &words.ready_end, |_| len).map(|grant| grant.range)
+        reserve(words, slot, || ready_end(words), |_| len).map(|grant| grant.range)
     }
 
     #[test]
@@ -302,7 +307,7 @@ mod tests {
     fn the_next_is_who_finds_nothing_in_flight_right_before_it() {
         let region = words();
         let words = region.words();
-        let grant = |slot| reserve(words, slot, &words.ready_end, |_| 100).unwrap();
+        let grant = |slot| reserve(words, slot, || ready_end(words), |_| 100).unwrap();
         let [first, second, third] = [0, 1, 2].map(grant);
         assert!(is_next(words, first), "slot 0 was the last winner, and holds this very range");
         assert!(!is_next(words, second) && !is_next(words, third));

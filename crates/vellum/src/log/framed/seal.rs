@@ -184,7 +184,8 @@ impl<'a> Writer<'a> {
                 range if slot.has_in_hand(range) => range.len,
                 _ => NOT_IN_HAND,
             };
-            if let Ok(grant) = tail_word::reserve(words, slot.index, &words.ready_end, len_in_hand)
+            if let Ok(grant) =
+                tail_word::reserve(words, slot.index, || self.ready_end(), len_in_hand)
             {
                 break grant;
             }

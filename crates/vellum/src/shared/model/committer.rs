@@ -46,7 +46,8 @@ impl World {
             model_atomics::forget(tag << 16 | start.get());
             len
         };
-        let Ok(Grant { range, .. }) = tail_word::reserve(words, slot, &words.ready_end, len_at)
+        let Ok(Grant { range, .. }) =
+            tail_word::reserve(words, slot, || tail_word::ready_end(words), len_at)
         else {
             panic!("the log has room for all")
         };
