@@ -80,15 +80,16 @@ bench-python: wheel $(VENV)/installed ## handlers for Python's `logging` in many
 # them. SUITES names those that are measured anew. Behind each is about how many minutes it takes. A run
 # that was stopped continues with the suite in which it was stopped: what is done waits in
 # target/measured. The disk needs 30 GiB free.
-SUITES_ALL = append append-sizes saturate latency commit sync big-sync write image image-long image-filled read scale \
-  peers-append peers-latency peers-commit peers-loggers
+SUITES_ALL = append append-sizes saturate latency commit commit-memory sync big-sync write image image-long image-filled \
+  read scale peers-append peers-latency peers-commit peers-loggers
 SUITES = $(SUITES_ALL)
 results-append = append --rounds 5 # 10
 results-append-sizes = append --rounds 5 --ways vellum-framed,vellum-text,write --setting 4x40000x1024 \
-  --setting 4x4000x16384 --setting 4x1500x65536 --setting 4x100x1048576 # 2
+  --setting 4x4000x16384 --setting 4x1500x65536 --setting 4x100x1048576 # 1
 results-saturate = append --saturate --ways vellum-framed,vellum-text,write --seconds 12 --rounds 5 # 6
-results-latency = latency # 20
-results-commit = commit --dir . --fs ext4,xfs,btrfs # 30
+results-latency = latency --seconds 0.5 --rounds 3 # 9
+results-commit = commit # 8
+results-commit-memory = commit --fs ext4,xfs,btrfs # 22
 results-sync = sync --dir . --fs ext4,xfs,btrfs # 10
 results-big-sync = sync --cases one-sync --big 10G --rounds 1 # 1
 results-write = write --dir . --fs tmpfs,xfs,btrfs,btrfs-raid0 # 240

@@ -8,7 +8,8 @@
 //! <!-- end of figures -->
 //! ```
 //!
-//! `where` picks cases by keys (`table` is the heading), `show` names keys and metrics. Without
+//! `where` picks cases by keys (`table` is the heading), `show` names keys and metrics; what has a
+//! comma in it stands in double quotes. `METRIC median` leaves the range of the rounds out. Without
 //! `where` all cases that have figures are shown. A figure in a sentence stands alone, and says
 //! which sample it is; it may have fewer digits than the result:
 //!
@@ -95,8 +96,14 @@ impl Query {
     }
 }
 
+/// What commas part, but for those in double quotes.
 fn list(text: &str) -> Vec<String> {
-    text.split(',').map(|part| part.trim().to_string()).collect()
+    let mut is_quoted = false;
+    let parts = text.split(|c| {
+        is_quoted ^= c == '"';
+        c == ',' && !is_quoted
+    });
+    parts.map(|part| part.trim().trim_matches('"').to_string()).collect()
 }
 
 fn line(cells: impl Iterator<Item = String>) -> String {
@@ -112,30 +119,36 @@ fn key_of<'a>(case: &'a Case, key: &str) -> &'a str {
     }
 }
 
+/// The metric of a column, and whether the range of its rounds is left out.
+fn metric_of<'a>(case: &'a Case, name: &str) -> Option<(&'a Metric, bool)> {
+    let median = name.strip_suffix(" median").and_then(|name| case.figure(name));
+    median.map(|metric| (metric, true)).or_else(|| Some((case.figure(name)?, false)))
+}
+
 fn heading(case: &Case, name: &str) -> String {
-    let with_unit = |metric: &Metric| match metric.unit.as_str() {
-        "" => name.to_string(),
-        unit => format!("{name}, {unit}"),
+    let with_unit = |(metric, _): (&Metric, bool)| match metric.unit.as_str() {
+        "" => metric.name.clone(),
+        unit => format!("{}, {unit}", metric.name),
     };
-    case.figure(name).map_or_else(|| name.to_string(), with_unit)
+    metric_of(case, name).map_or_else(|| name.to_string(), with_unit)
 }
 
 /// Numbers stand at the right.
 fn rule(case: &Case, name: &str) -> &'static str {
     let is_number = |text: &str| text.parse::<f64>().is_ok();
-    if case.figure(name).is_some() || is_number(key_of(case, name)) { "--:" } else { "---" }
+    if metric_of(case, name).is_some() || is_number(key_of(case, name)) { "--:" } else { "---" }
 }
 
 /// A key, or the median of a metric and the range of its rounds.
 fn cell(case: &Case, name: &str) -> Result<String, String> {
-    let Some(metric) = case.figure(name) else {
+    let Some((metric, is_alone)) = metric_of(case, name) else {
         let value = key_of(case, name);
         let known = if value.is_empty() { Err(()) } else { Ok(value.to_string()) };
         return known.map_err(|()| format!("a case has neither key nor metric \"{name}\""));
     };
     let Spread { min, median, max } = Spread::of(&metric.samples).ok_or("there are no samples")?;
     let range = format!(" ({}–{})", number(min), number(max));
-    Ok(number(median) + if metric.samples.len() > 1 { &range } else { "" })
+    Ok(number(median) + if metric.samples.len() > 1 && !is_alone { &range } else { "" })
 }
 
 /// Whether `text` is the figure, rounded to the digits that it has.
@@ -238,8 +251,9 @@ fn a_figure_that_was_changed_is_found() {
          "dirty_writeback_centisecs": null}, "load_average": null}"#;
     let report = report.replace("CONDITIONS", conditions);
     let read = |_: &str| Report::from_json(&report).map_err(|error| error.to_string());
-    let table = "<!-- figures: f.json; where case = a, c; show case, bytes, time -->\n\
-                 | case | bytes | time, ms |\n| --- | --: | --: |\n| a | 8 | 2.46 (2.10–3.00) |\n\
+    let table = "<!-- figures: f.json; where case = a, c; show case, bytes, time, time median -->\n\
+                 | case | bytes | time, ms | time, ms |\n| --- | --: | --: | --: |\n\
+                 | a | 8 | 2.46 (2.10–3.00) | 2.46 |\n\
                  <!-- end of figures -->\n";
     let figure = |written: &str| {
         format!("<!-- figure: f.json; where case = a; show time median -->{written}<!-- end -->")
@@ -258,4 +272,9 @@ fn a_figure_that_was_changed_is_found() {
 fn a_round_figure_may_be_written_for_one_nearby() {
     assert!(is_figure("240", 243.0) && is_figure("12", 12.2) && is_figure("12.2", 12.24));
     assert!(!is_figure("240", 246.0) && !is_figure("12.2", 12.3) && !is_figure("", 1.0));
+}
+
+#[test]
+fn a_name_with_a_comma_stands_in_quotes() {
+    assert_eq!(list("a, \"b, c\", d"), ["a", "b, c", "d"]);
 }

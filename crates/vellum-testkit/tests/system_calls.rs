@@ -20,8 +20,9 @@ fn main() {
     if let Err(error) = trace::try_tracing() {
         return vellum_skip::skip(format_args!("a child process cannot be traced here: {error}"));
     }
-    let tests: [(&str, fn()); 5] = [
+    let tests: [(&str, fn()); 6] = [
         ("an_append_through_a_mapping_makes_no_system_call", count_calls_of_appends),
+        ("a_line_of_a_closed_file_costs_no_system_call", count_calls_of_reading_lines),
         ("who_follows_is_woken_and_does_not_just_look_again", look_by_what_a_follower_wakes),
         ("processes_that_commit_share_their_syncs", count_syncs_of_processes),
         ("the_newest_record_is_found_near_the_end", count_bytes_read_for_the_newest),
@@ -81,6 +82,19 @@ fn end(child: Pid) {
     trace::kill_and_reap(child).unwrap();
 }
 
+/// The numbers of the system calls that a child makes on its way to the next mark.
+fn calls_to_mark(child: Pid) -> Vec<i64> {
+    let mut calls = Vec::new();
+    while stop_after(child, Go::ToSystemCall) == Stop::SystemCall {
+        let call = call::at_entry(child).unwrap();
+        calls.extend(call.map(|call| call.number));
+        assert_eq!(stop_after(child, Go::ToSystemCall), Stop::SystemCall);
+    }
+    // The mark itself is a signal that the child sends to itself.
+    calls.retain(|number| ![libc::SYS_kill, libc::SYS_getpid].contains(number));
+    calls
+}
+
 fn count_calls_of_appends() {
     // They fit into the pages that the second one has populated.
     const COUNT: usize = 1000;
@@ -101,19 +115,37 @@ fn count_calls_of_appends() {
             trace::mark();
             Ok(())
         });
-        let mut calls = Vec::new();
-        while stop_after(child, Go::ToSystemCall) == Stop::SystemCall {
-            let call = call::at_entry(child).unwrap();
-            calls.extend(call.map(|call| call.number));
-            assert_eq!(stop_after(child, Go::ToSystemCall), Stop::SystemCall);
-        }
+        let calls = calls_to_mark(child);
         end(child);
-        // The mark itself is a signal that the child sends to itself.
-        calls.retain(|number| ![libc::SYS_kill, libc::SYS_getpid].contains(number));
         // A new text log is made ready in small steps, so that its file stays small.
         let most = if page.word(IS_TEXT).load(Ordering::SeqCst) == 1 { COUNT / 10 } else { 0 };
         assert!(calls.len() <= most, "{COUNT} appends made the calls {calls:?}: {options:?}");
     }
+}
+
+fn count_calls_of_reading_lines() {
+    const COUNT: usize = 1000;
+    let dir = scratch();
+    let place = dir.path().join("log");
+    let log = Options::new().layout(Layout::Text).rotate_bytes(64 << 10).open(&place).unwrap();
+    let line = "a line like any other, but long enough to need more than a few files\n";
+    (0..4 * COUNT).for_each(|_| log.append(line.as_bytes()).map(drop).unwrap());
+    let page = SharedPage::new().unwrap();
+    let child = start(&page, || {
+        let log = Options::new().open(&place)?;
+        let mut reader = log.reader(Lsn::ZERO)?;
+        reader.next()?;
+        trace::mark();
+        for _ in 0..COUNT {
+            assert!(reader.next()?.is_some());
+        }
+        trace::mark();
+        Ok(())
+    });
+    let calls = calls_to_mark(child);
+    end(child);
+    // Some for each file: it is opened, and the last lines before its end are looked for.
+    assert!(calls.len() < COUNT / 4, "{COUNT} lines took {} calls", calls.len());
 }
 
 /// Answers of a follower's sleep.

@@ -77,14 +77,15 @@ impl Journal {
 
     /// Gives up the generation that is too old when `generation` begins.
     fn cut(&self, generation: u64, book: &Book, appender: &mut dyn Appender) -> Result<()> {
-        let Some(oldest) = generation.checked_sub(KEPT) else { return Ok(()) };
+        // Nothing lies before the first one, but for records that overtook its first record.
+        let Some(oldest @ 1..) = generation.checked_sub(KEPT) else { return Ok(()) };
         if self.can_trim {
             let mark = book.marks[oldest as usize].load(Ordering::Acquire);
             // Whoever began that generation may not have come far enough to tell where.
             let Some(mark) = mark.checked_sub(1) else { return Ok(()) };
             appender.trim(mark)?;
-        } else if let Some(before) = oldest.checked_sub(1) {
-            let dir = &self.logs[before as usize].0;
+        } else {
+            let dir = &self.logs[oldest as usize - 1].0;
             fs::remove_dir_all(dir).context(|| format!("remove {}", dir.display()))?;
         }
         book.removed[0].fetch_max(oldest, Ordering::AcqRel);

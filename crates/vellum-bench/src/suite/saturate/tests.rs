@@ -36,6 +36,21 @@ fn every_way_is_cut_from_behind_and_what_is_kept_is_verified() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "the run leaves nothing");
 }
 
+/// With the last generation the log is cut for the first time, before the first generation: where
+/// the first record of all was overtaken, nothing of the others is cut off.
+#[test]
+fn what_overtook_the_first_record_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = small(dir.path());
+    config.ways.truncate(1);
+    config.processes = 4;
+    config.scope.rounds = 20;
+    // One generation more than are kept.
+    config.bytes_max = config.kept_bytes.map(|kept| kept + 1);
+    let report = config.run(&mut Silent).unwrap();
+    assert_eq!(report.failures().count(), 0, "{}", report.table());
+}
+
 #[test]
 fn a_configuration_without_sense_is_refused() {
     let mut configs = vec![Config::new("."); 6];

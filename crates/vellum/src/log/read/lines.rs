@@ -5,6 +5,9 @@ use crate::log::read::{Place, Reader, trimmed};
 use crate::shared::primitive::Ordering;
 use crate::{Error, ErrorKind, Lsn, Result};
 
+/// How far a newline is looked for at first.
+const SEARCHED_BYTES: u64 = 4096;
+
 impl Reader {
     pub(super) fn next_line(&mut self) -> Result<Option<Place>> {
         while self.has_more()? {
@@ -35,6 +38,24 @@ impl Reader {
     /// Length of the line at the position and where the next one starts; `None` at the end of a
     /// segment's text.
     fn find_line(&mut self) -> Result<Option<(u64, Lsn)>> {
+        match self.short_line() {
+            Some(len) => Ok(Some((len, Lsn::new(self.position.get() + len)))),
+            None => self.find_long_line(),
+        }
+    }
+
+    /// Length of the line at the position, if it is short. Where its newline is there, nothing has
+    /// to be known of where the text ends: a system call for each line of a file that is closed.
+    fn short_line(&mut self) -> Option<u64> {
+        let (start, limit) = (self.position, self.sight.end);
+        let end = self.hole_behind(start).min(self.core.segment_end(start));
+        let len = (end.get() - start.get()).min(SEARCHED_BYTES);
+        let bytes = self.window.fetch(start, len, limit).ok()?;
+        memchr::memchr(b'\n', bytes).map(|offset| offset as u64 + 1)
+    }
+
+    /// The same for a line of any length, and for what cannot be read.
+    fn find_long_line(&mut self) -> Result<Option<(u64, Lsn)>> {
         let (start, limit) = (self.position, self.sight.end);
         let mut searched = 0;
         let mut data_end = self.text_end(start)?;
@@ -43,7 +64,7 @@ impl Reader {
         }
         loop {
             let available = data_end.get() - start.get();
-            let len = (searched * 2).max(4096).min(available);
+            let len = (searched * 2).max(SEARCHED_BYTES).min(available);
             let bytes = self.window.fetch(start, len, limit)?;
             let newline = memchr::memchr(b'\n', &bytes[searched as usize..]);
             if let Some(offset) = newline {
@@ -74,13 +95,18 @@ impl Reader {
     /// Where the text of the segment that holds `lsn` ends, as far as it is published; or where
     /// something begins that a dead writer had reserved.
     fn text_end(&mut self, lsn: Lsn) -> Result<Lsn> {
-        let mut holes = self.sight.holes.iter().filter(|hole| lsn < hole.range.end());
-        let hole = holes.next().map_or(self.sight.end, |hole| hole.range.start.max(lsn));
+        let hole = self.hole_behind(lsn);
         let first = self.core.segment_of(lsn);
         if hole < self.core.segment_end(lsn) {
             return Ok(hole);
         }
         let end = first.get() + self.window.segment_data_len(first)?;
         Ok(Lsn::new(end).min(hole))
+    }
+
+    /// Where what was published ends, or something begins that a dead writer had reserved.
+    fn hole_behind(&self, lsn: Lsn) -> Lsn {
+        let mut holes = self.sight.holes.iter().filter(|hole| lsn < hole.range.end());
+        holes.next().map_or(self.sight.end, |hole| hole.range.start.max(lsn))
     }
 }
