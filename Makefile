@@ -47,13 +47,12 @@ bench: build ## what an append costs, against `write`, `writev` and `fwrite`
 	$(BUILT)/vellum bench append
 
 # A workspace of its own, with a lock file of its own: nobody else pays for these dependencies.
-PEERS_MANIFEST = crates/vellum-peers/Cargo.toml
 PEERS = VELLUM_PEERS_JAVA=$(abspath $(TARGET)/tools/peers-java) $(TARGET)/peers/release/vellum-bench-peers
 bench-peers: peers ## what a commit costs, against five other engines; PEERS_FLAGS=append, latency, processes
 	$(PEERS) $(PEERS_FLAGS)
 
 peers: tools peers-java ## build the program of `bench-peers`
-	$(CARGO) build --release --locked --manifest-path $(PEERS_MANIFEST) --target-dir $(TARGET)/peers
+	$(CARGO) build --release --locked --manifest-path crates/vellum-peers/Cargo.toml --target-dir $(TARGET)/peers
 
 # `latency` and `processes` have systems in Java among the cases, or say that these are missing.
 peers-java: ## install Chronicle Queue and Aeron into target/tools, if they are missing and Java and Maven are there

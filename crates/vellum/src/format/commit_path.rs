@@ -25,14 +25,14 @@ impl StoredPath {
     pub(crate) fn to_text(&self) -> String {
         let StoredPath { path, origin, at, device } = self;
         let lines = format!("{HEAD}\npath {path}\norigin {origin}\nat {at}\ndevice {device}\n");
-        let check = crc32c::crc32c(lines.as_bytes());
-        format!("{lines}check {check:08x}\n")
+        let check = check_line(&lines);
+        lines + &check
     }
 
     pub(crate) fn parse(text: &[u8]) -> Option<StoredPath> {
         let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= FILE_LEN_MAX)?;
         let (lines, check) = text.split_at(text.rfind("check ")?);
-        let is_whole = check == format!("check {:08x}\n", crc32c::crc32c(lines.as_bytes()));
+        let is_whole = check == check_line(lines);
         let mut lines = lines.lines();
         if !is_whole || lines.next() != Some(HEAD) {
             return None;
@@ -45,6 +45,11 @@ impl StoredPath {
             device: value("device")?.to_string(),
         })
     }
+}
+
+/// The last line, of those before.
+fn check_line(lines: &str) -> String {
+    format!("check {:08x}\n", crc32c::crc32c(lines.as_bytes()))
 }
 
 fn is_stored(origin: &PathOrigin) -> bool {

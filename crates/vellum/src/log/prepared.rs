@@ -48,7 +48,7 @@ fn release_alone(writer: Writer<'_>, most: u64) -> Result<Option<u64>> {
     }
     core.check_words()?;
     writer.attachment.forget_all_segments(&mut slots);
-    let used = words.ready_end.load(Ordering::Acquire).max(tail_word::tail(words).get());
+    let used = tail_word::ready_end(words).max(tail_word::tail(words)).get();
     let kept = used.next_multiple_of(core.capacity());
     let mut end = words.allocated_end.load(Ordering::Acquire);
     let mut released = 0;

@@ -102,10 +102,10 @@ impl Prepare<'_> {
         if is_ready || !needs_zeros || self.stage.is_some() {
             self.check_stage_room(end)?;
             self.make_ready_to(end)?;
-            return Ok(Room::to(words.ready_end.load(Ordering::Acquire)));
+            return Ok(Room::to(self.ready_end().get()));
         }
         if self.goes_in_steps() {
-            self.allocate_from(words.ready_end.load(Ordering::Acquire).max(tail.get()), end.get())?;
+            self.allocate_from(self.ready_end().max(tail).get(), end.get())?;
         }
         Ok(Room::to(words.allocated_end.load(Ordering::Acquire)))
     }
@@ -176,7 +176,7 @@ impl Prepare<'_> {
         let words = self.words();
         // A dead owner may have reserved beyond `ready_end` without taking it along; nothing
         // that is reserved may be zeroed.
-        let mut ready = words.ready_end.load(Ordering::Acquire).max(tail_word::tail(words).get());
+        let mut ready = self.ready_end().max(tail_word::tail(words)).get();
         if ready < end.get() {
             self.adapt_window();
         }

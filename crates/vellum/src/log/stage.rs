@@ -43,7 +43,7 @@ fn is_whole(stage: &Stage, geometry: &Geometry, words: &Words, id: u64) -> Resul
     let begin = || words.commits.stage.begin.load(Ordering::SeqCst);
     // Read in this order: both only grow, and what was made ready is there.
     let first = begin() / capacity * capacity;
-    let ready_end = words.ready_end.load(Ordering::Acquire);
+    let ready_end = tail_word::ready_end(words).get();
     if begin() == ready_end {
         return Ok(true);
     }
@@ -147,7 +147,7 @@ impl Prepare<'_> {
     /// Only where a frame may start is there a page before: who cannot write the record pads it.
     pub(crate) fn make_unzeroed_room(&self, stage: &Stage, len: u64) -> Result<Room> {
         let words = self.words();
-        let begin = words.ready_end.load(Ordering::Acquire).max(tail_word::tail(words).get());
+        let begin = self.ready_end().max(tail_word::tail(words)).get();
         let ready = self.make_page(stage, begin)?;
         // Others may go on in what is ready, up to where it ends.
         let limit = ready + self.len_at(Lsn::new(ready), len);
@@ -166,7 +166,7 @@ impl Prepare<'_> {
     pub(crate) fn make_ready_for_seal(&self, end: Lsn) -> Result<()> {
         let words = self.words();
         let tail = tail_word::tail(words).get();
-        let is_behind_long = self.needs_zeros() && words.ready_end.load(Ordering::Acquire) <= tail;
+        let is_behind_long = self.needs_zeros() && self.ready_end().get() <= tail;
         let Some(stage) = self.stage.as_ref().filter(|_| is_behind_long) else {
             return self.make_ready_to(end);
         };

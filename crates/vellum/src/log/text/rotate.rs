@@ -259,9 +259,8 @@ impl Writer<'_> {
 
     #[cold]
     fn prepare_text(self, end: Lsn, is_ready: bool, later: &mut Later) {
-        let words = self.words();
         let edge = self.edge();
-        let wants_zeros = is_ready && self.zeros_end() > words.ready_end.load(Ordering::Acquire);
+        let wants_zeros = is_ready && self.zeros_end() > self.ready_end().get();
         if self.attachment.is_discouraged(end) || !(end.get() > edge || wants_zeros) {
             return;
         }
