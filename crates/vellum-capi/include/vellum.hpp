@@ -217,6 +217,9 @@ class Reader {
     // Where the next record will be looked for.
     Lsn position() const { return vellum_reader_position(handle_.get()); }
 
+    // Goes on at the record at `to`, or at the oldest one for 0.
+    Status seek(Lsn to) { return detail::status(vellum_reader_seek(get(), to)); }
+
     vellum_reader *get() { return handle_.get(); }
 
     // for (const vellum::Record &record : reader) reads to the published end, or to an error: then

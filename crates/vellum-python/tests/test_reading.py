@@ -35,6 +35,20 @@ def test_a_durable_reader_returns_what_was_committed_and_no_more(path: str) -> N
             assert [record.payload for record in reader] == [b"one"]
 
 
+def test_a_reader_goes_to_any_record(path: str) -> None:
+    with Log(path) as log:
+        lsns = [log.append(b"record %d" % number) for number in range(9)]
+        reader = log.read()
+        for number in [5, 2, 8, 0]:
+            reader.seek(lsns[number])
+            assert next(reader).payload == b"record %d" % number
+        with pytest.raises(OutOfRange, match="no whole record"):
+            reader.seek(lsns[3] + 8)
+        assert next(reader).lsn == lsns[1], "it stays where it was"
+    with pytest.raises(ValueError, match="closed"):
+        reader.seek(lsns[0])
+
+
 def test_waiting_for_a_commit_of_another_thread(path: str) -> None:
     with Log(path) as log:
         lsn = log.append(b"one")

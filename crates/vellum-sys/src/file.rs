@@ -126,11 +126,14 @@ pub const ZEROS_BYTES_MAX: u64 = 1 << 20;
 /// Writes `len` zeros at `offset`, at most `piece` bytes a call. The larger a piece, the larger the
 /// folios in which the page cache may hold it.
 pub fn write_zeros_at(fd: impl AsFd, mut offset: u64, mut len: u64, piece: u64) -> io::Result<()> {
-    static ZEROS: [u8; ZEROS_BYTES_MAX as usize] = [0; ZEROS_BYTES_MAX as usize];
+    /// Aligned for writes that bypass the page cache.
+    #[repr(align(4096))]
+    struct Zeros([u8; ZEROS_BYTES_MAX as usize]);
+    static ZEROS: Zeros = Zeros([0; ZEROS_BYTES_MAX as usize]);
     check_size_limit(offset.saturating_add(len))?;
     while len > 0 {
         let piece = len.min(piece).min(ZEROS_BYTES_MAX);
-        write_all_at(&fd, &ZEROS[..piece as usize], offset)?;
+        write_all_at(&fd, &ZEROS.0[..piece as usize], offset)?;
         offset += piece;
         len -= piece;
     }
@@ -254,6 +257,12 @@ pub fn overwrite_in_place(fd: impl AsFd) {
 /// The directory that the name of a file is in.
 pub fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Bytes that are left on the filesystem that a file is on, for who has no special rights.
+pub fn space_left(fd: impl AsFd) -> io::Result<u64> {
+    let found = retry(|| fs::fstatfs(&fd))?;
+    Ok(found.f_bavail.saturating_mul(found.f_bsize as u64))
 }
 
 /// Bytes in a block of the filesystem that a file is on.

@@ -20,8 +20,9 @@ fn main() {
     if let Err(error) = trace::try_tracing() {
         return vellum_skip::skip(format_args!("a child process cannot be traced here: {error}"));
     }
-    let tests: [(&str, fn()); 6] = [
+    let tests: [(&str, fn()); 7] = [
         ("an_append_through_a_mapping_makes_no_system_call", count_calls_of_appends),
+        ("nothing_is_prepared_while_a_record_is_in_flight", look_at_files_changed_in_flight),
         ("a_line_of_a_closed_file_costs_no_system_call", count_calls_of_reading_lines),
         ("who_follows_is_woken_and_does_not_just_look_again", look_by_what_a_follower_wakes),
         ("processes_that_commit_share_their_syncs", count_syncs_of_processes),
@@ -74,6 +75,49 @@ fn stop_after(child: Pid, go: Go) -> Stop {
             Stop::Harmless => {}
             stop => return stop,
         }
+    }
+}
+
+/// Whoever reads or commits waits for what is reserved and not published. So space is made ready
+/// before, or afterwards.
+fn look_at_files_changed_in_flight() {
+    const RECORD: &[u8] = &[b'x'; 4096];
+    const CHANGES: [i64; 7] = [
+        libc::SYS_pwrite64,
+        libc::SYS_fallocate,
+        libc::SYS_ftruncate,
+        libc::SYS_fsync,
+        libc::SYS_fdatasync,
+        libc::SYS_renameat,
+        libc::SYS_renameat2,
+    ];
+    for options in mapped() {
+        let dir = scratch();
+        let place = dir.path().join("log");
+        let options = options.segment_capacity_bytes(2 << 20);
+        let page = SharedPage::new().unwrap();
+        let child = start(&page, || {
+            let log = options.open(&place)?;
+            trace::mark();
+            for _ in 0..3 * (2 << 20) / RECORD.len() {
+                log.append(RECORD)?;
+            }
+            trace::mark();
+            Ok(())
+        });
+        let view = Options::new().read_only(true).open(&place).unwrap();
+        let mut changes = 0;
+        while stop_after(child, Go::ToSystemCall) == Stop::SystemCall {
+            let call = call::at_entry(child).unwrap();
+            if let Some(call) = call.filter(|call| CHANGES.contains(&call.number)) {
+                changes += 1;
+                let (published, tail) = (view.published(), view.tail());
+                assert_eq!(published, tail, "{options:?}: call {} in flight", call.number);
+            }
+            assert_eq!(stop_after(child, Go::ToSystemCall), Stop::SystemCall);
+        }
+        end(child);
+        assert!(changes > 3, "{options:?} made {changes} calls that change files");
     }
 }
 

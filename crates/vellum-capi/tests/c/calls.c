@@ -127,6 +127,10 @@ static void batches(const char *dir)
     OK(vellum_reader_next(reader, &record));
     CHECK(is_text(&record, "two"));
     RETURNS(VELLUM_END, vellum_reader_next(reader, &record));
+    OK(vellum_reader_seek(reader, lsn));
+    RETURNS(VELLUM_OUT_OF_RANGE, vellum_reader_seek(reader, lsn + 8));
+    OK(vellum_reader_next(reader, &record));
+    CHECK(is_text(&record, "one") && record.lsn == lsn);
     vellum_reader_close(reader);
     vellum_close(log);
     free(path);

@@ -48,6 +48,7 @@ static void nulls(const vellum_log *log)
     NULLS(vellum_reservation_publish(NULL, &lsn));
     NULLS(vellum_reader_open(NULL, 0, NULL));
     NULLS(vellum_reader_open(log, 0, NULL));
+    NULLS(vellum_reader_seek(NULL, 0));
     NULLS(vellum_reader_next(NULL, &record));
     NULLS(vellum_reader_follow(NULL, 0, &record));
     NULLS(vellum_committer_start(NULL, NULL));

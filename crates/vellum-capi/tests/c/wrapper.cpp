@@ -67,6 +67,7 @@ void records_come_back(const std::string &dir)
     CHECK(from);
     auto record = from->next();
     CHECK(record && (*record)->data == "three" && (*record)->lsn == *third);
+    CHECK(reader->seek(*third) && reader->position() == *third && !reader->seek(*third + 1));
 }
 
 void the_newest_records_come_first(const std::string &dir)

@@ -59,7 +59,7 @@ impl Backwards {
     fn step_back(&mut self) -> Result<Option<OwnedRecord>> {
         loop {
             if let Some(lsn) = self.starts.pop() {
-                self.reader.seek(lsn);
+                self.reader.go_to(lsn);
                 return Ok(self.reader.next()?.map(OwnedRecord::from));
             }
             match self.marks.pop() {
@@ -72,7 +72,7 @@ impl Backwards {
 
     /// Lists the records from `mark` to `end`.
     fn list(&mut self, mark: Lsn) -> Result<()> {
-        self.reader.seek(mark);
+        self.reader.go_to(mark);
         while let Some((lsn, _)) = self.reader.next_place()?.filter(|(lsn, _)| *lsn < self.end) {
             self.starts.push(lsn);
         }
@@ -88,7 +88,7 @@ impl Backwards {
         };
         self.marks.push(start);
         let mut newest = start;
-        self.reader.seek(start);
+        self.reader.go_to(start);
         while self.end.get().saturating_sub(newest.get()) > PIECE
             && let Some((lsn, _)) = self.reader.next_place()?.filter(|(lsn, _)| *lsn < self.end)
         {
@@ -106,7 +106,7 @@ impl Backwards {
         let mut step = PIECE;
         while end.get().saturating_sub(begin.get()) > step {
             // The rest of a line ends where the next one starts.
-            self.reader.seek(Lsn::new(end.get() - step));
+            self.reader.go_to(Lsn::new(end.get() - step));
             let next = self.reader.next_place()?.map(|(_, next)| next);
             if let Some(next) = next.filter(|next| *next < end) {
                 return Ok(next);

@@ -63,33 +63,11 @@ pub(crate) struct Place {
 
 impl Reader {
     pub(crate) fn new(core: Arc<Core>, from: Lsn) -> Result<Reader> {
-        let window = Window::new(Arc::clone(&core));
-        Reader::with(window, core, from)
-    }
-
-    /// A reader for one record, which reads little ahead.
-    pub(crate) fn of_one(core: Arc<Core>, lsn: Lsn) -> Result<Reader> {
-        let window = Window::of_one(Arc::clone(&core));
-        Reader::with(window, core, lsn)
-    }
-
-    fn with(window: Window, core: Arc<Core>, from: Lsn) -> Result<Reader> {
-        core.check_words()?;
-        // Before the tail is read: what is seen later is seen by `check_epoch`.
         let epoch = core.live_epoch();
-        let begin = core.begin();
-        let position = if from == Lsn::ZERO { begin } else { from };
-        if position < begin {
-            return Err(trimmed(&core, position, begin));
-        }
-        let tail = tail_word::tail(core.words());
-        if position > tail {
-            return Err(beyond_the_end(&core, position, tail));
-        }
         let mut reader = Reader {
+            window: Window::new(Arc::clone(&core)),
             core,
-            window,
-            position,
+            position: Lsn::ZERO,
             sight: Sight::default(),
             skips_damage: false,
             gaps: Vec::new(),
@@ -98,10 +76,60 @@ impl Reader {
             epoch,
             is_durable: false,
         };
-        if from > begin && !reader.starts_at(from)? {
-            return Err(not_a_start(&reader.core, from));
-        }
+        reader.seek(from)?;
         Ok(reader)
+    }
+
+    /// Goes on at `to`, where a record starts, or at the oldest record for [`Lsn::ZERO`].
+    ///
+    /// This is how to read many records at random: the file that was read last stays open, and
+    /// little is read beyond the record. Who stays and reads on reads more at a time.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let log = vellum::Options::new().open(dir.path().join("app.log")).unwrap();
+    /// let places = [log.append(b"one")?, log.append(b"two")?];
+    /// let mut reader = log.reader(vellum::Lsn::ZERO)?;
+    /// for lsn in places.into_iter().rev() {
+    ///     reader.seek(lsn)?;
+    ///     assert_eq!(reader.next()?.unwrap().lsn, lsn);
+    /// }
+    /// # Ok::<(), vellum::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Log::reader`](crate::Log::reader). The position stays as it was.
+    ///
+    /// # Cost
+    ///
+    /// One `pread` of 4 KiB, unless the record was read ahead; opening a file where it lies in
+    /// another segment than the last one.
+    pub fn seek(&mut self, to: Lsn) -> Result<()> {
+        let core = &self.core;
+        core.check_words()?;
+        // Before the tail is read: what is seen later is seen by `check_epoch`.
+        let epoch = core.live_epoch();
+        let begin = core.begin();
+        let position = if to == Lsn::ZERO { begin } else { to };
+        if position < begin {
+            return Err(trimmed(core, position, begin));
+        }
+        let tail = tail_word::tail(core.words());
+        if position > tail {
+            return Err(beyond_the_end(core, position, tail));
+        }
+        if epoch != self.epoch {
+            // Truncated since: there may be other bytes and other files by now.
+            (self.epoch, self.sight) = (epoch, Sight::default());
+            self.window.close();
+        }
+        self.window.jump();
+        if to > begin && !self.starts_at(to)? {
+            return Err(not_a_start(&self.core, to));
+        }
+        self.go_to(position);
+        Ok(())
     }
 
     /// The same reader, which goes no further than [`Log::durable`](crate::Log::durable): it
@@ -178,8 +206,9 @@ impl Reader {
         }
     }
 
-    /// Continues at `position`, where a record starts, or inside of a text log.
-    pub(crate) fn seek(&mut self, position: Lsn) {
+    /// As [`seek`](Reader::seek), where the caller knows that a record starts, or inside of a text
+    /// log.
+    pub(crate) fn go_to(&mut self, position: Lsn) {
         self.position = position;
         self.is_in_line = false;
     }

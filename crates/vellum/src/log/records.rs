@@ -63,7 +63,7 @@ pub(crate) fn read_at(core: &Arc<Core>, lsn: Lsn) -> Result<OwnedRecord> {
 
 /// Does something with the record at `lsn`.
 fn with_record<T>(core: &Arc<Core>, lsn: Lsn, then: impl FnOnce(Record<'_>) -> T) -> Result<T> {
-    let mut reader = Reader::of_one(Arc::clone(core), lsn)?;
+    let mut reader = Reader::new(Arc::clone(core), lsn)?;
     let Some(record) = reader.next()? else {
         return Err(beyond_the_end(core, lsn, tail_word::published(core.words())));
     };

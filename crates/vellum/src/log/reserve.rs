@@ -19,8 +19,8 @@
 //! **Text** logs go on in a new file where their policy says so (`text::rotate`), and are allocated
 //! no further than records need, because a file gets its name then (`text::file_names`).
 //!
-//! **Staged** logs keep segments ready in two steps: a segment beyond the one being written exists
-//! on the device before it is needed, and its stage is made a window before the first record.
+//! **Staged** logs keep segments ready in steps: the file of the next one is made bit by bit while
+//! records fill the one before, and gets its name and its stage a window before the first record.
 
 use crate::format::frame::ALIGNMENT;
 use crate::log::attachment::{Later, LocalSlot};
@@ -190,9 +190,7 @@ impl Writer<'_> {
             Ok(grant) => grant,
             Err(_) => self.reserve_further(slot, len, is_ready)?,
         };
-        let end = grant.range.end();
-        self.prepare_ahead(end, len, is_ready, &mut slot.later);
-        Ok(Placement { grant, at: Lsn::new(end.get() - len) })
+        Ok(Placement { grant, at: Lsn::new(grant.range.end().get() - len) })
     }
 
     /// Reserves where the segment written last is not enough: opens what is needed first.
@@ -262,9 +260,10 @@ impl Writer<'_> {
     /// Prepares more before it is needed, if this append is the one to notice: a window of zeros
     /// for records that are stored, the next segment for those that are written.
     ///
+    /// Only when its own record is published: that is what readers and commits would wait for.
     /// What goes wrong here goes wrong again, and is reported, when the space is needed.
     #[inline]
-    fn prepare_ahead(self, end: Lsn, len: u64, is_ready: bool, later: &mut Later) {
+    pub(crate) fn prepare_ahead(self, end: Lsn, len: u64, is_ready: bool, later: &mut Later) {
         if self.geometry.layout == Layout::Text {
             return self.prepare_text_ahead(end, is_ready, later);
         }
@@ -304,9 +303,7 @@ impl Writer<'_> {
             false => Ok(()),
         });
         if prepared.is_ok() && self.stage.is_some() {
-            // Long before it is needed: this takes as long as thousands of commits.
-            let next = self.segment_end(wanted);
-            let _ = prepare.allocate_to(next.min(Lsn::MAX), 0);
+            let _ = prepare.begin_next_segment(wanted);
         }
         if prepared.is_err() {
             // A full disk is not asked again for every record.

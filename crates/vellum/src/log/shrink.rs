@@ -16,7 +16,7 @@ use crate::shared::tail_word;
 use crate::{Layout, Lsn, Result, sys};
 
 /// Cuts the active segment of a text log to its data and removes the prepared one; gives blocks of
-/// a framed one back that it got ahead.
+/// a framed one back that it got ahead, and removes what was begun of the next.
 ///
 /// The caller is the only participant, and holds the gate.
 pub(crate) fn to_data(writer: Writer<'_>) -> Result<()> {
@@ -24,6 +24,9 @@ pub(crate) fn to_data(writer: Writer<'_>) -> Result<()> {
     pad::repair(writer)?;
     let words = core.words();
     let tail = tail_word::tail(words);
+    if core.stage.is_some() {
+        core.preparer().unmake()?;
+    }
     if !core.goes_in_steps() || tail_word::published(words) != tail {
         return Ok(());
     }

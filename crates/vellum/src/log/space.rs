@@ -160,6 +160,20 @@ impl Prepare<'_> {
         Ok(next > allocated)
     }
 
+    /// Gets on with the file of the segment behind the one in which `wanted` lies, by a part for
+    /// each part of that one: whoever made all of it at once would be as late as hundreds of
+    /// commits. Logs that never come far have no such file.
+    pub(crate) fn begin_next_segment(&self, wanted: Lsn) -> Result<()> {
+        let (capacity, end) = (self.capacity(), self.segment_end(wanted));
+        let share = (wanted.get() % capacity).saturating_sub(capacity / 4);
+        let is_there = self.words().allocated_end.load(Ordering::Acquire) > end.get();
+        if share == 0 || is_there {
+            return Ok(());
+        }
+        // It is whole when three quarters of the other one are in use.
+        self.preparer().begin(2 * share)
+    }
+
     /// Removes the segments from `allocated` to `end` again, the newest first: what is left of a
     /// log without its control file has no gap. Returns whether all are gone.
     pub(crate) fn unallocate(&self, allocated: u64, mut end: u64) -> bool {

@@ -136,7 +136,7 @@ fn skip_before(reader: &mut Reader, time: u64) -> Result<()> {
             Err(error) if error.kind() == ErrorKind::Trimmed => return Err(error),
             Err(_) => position,
         };
-        reader.seek(start);
+        reader.go_to(start);
         return Ok(());
     }
 }

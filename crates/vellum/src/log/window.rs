@@ -16,8 +16,8 @@ const READ_AHEAD_BYTES: u64 = 256 << 10;
 /// What a reader may be behind the writers to read through a mapping. For more, one system call
 /// costs less than the page faults.
 const MAPPED_BYTES_MAX: u64 = 32 << 10;
-/// The same for one record alone.
-const ONE_RECORD_BYTES: u64 = 4 << 10;
+/// Bytes read at first, because it may be for one record: a page with what stands before it.
+const FIRST_BYTES: u64 = (4 << 10) + 64;
 
 /// Bytes of the log from `start` on.
 pub(crate) struct Window {
@@ -29,7 +29,9 @@ pub(crate) struct Window {
     bytes: Vec<u8>,
     /// How many of them hold something.
     filled: usize,
+    /// Bytes to read the next time: twice as many each time, up to a limit.
     ahead: u64,
+    ahead_max: u64,
     /// Where the log ended a moment ago, for a reader that may map the bytes before.
     end: Option<Lsn>,
 }
@@ -39,15 +41,36 @@ impl Window {
         Window::reading(core, READ_AHEAD_BYTES)
     }
 
-    /// For who wants one record.
+    /// For who wants single records.
     pub(crate) fn of_one(core: Arc<Core>) -> Window {
-        Window::reading(core, ONE_RECORD_BYTES)
+        Window::reading(core, FIRST_BYTES)
     }
 
-    fn reading(core: Arc<Core>, ahead: u64) -> Window {
+    fn reading(core: Arc<Core>, ahead_max: u64) -> Window {
         let (listing, bytes) = (core.last_listing.get(), Vec::new());
-        let start = Lsn::ZERO;
-        Window { core, listing, segment: None, start, bytes, filled: 0, ahead, end: None }
+        let (start, ahead) = (Lsn::ZERO, FIRST_BYTES);
+        Window {
+            core,
+            listing,
+            segment: None,
+            start,
+            bytes,
+            filled: 0,
+            ahead,
+            ahead_max,
+            end: None,
+        }
+    }
+
+    /// Goes on somewhere else, perhaps for one record.
+    pub(crate) fn jump(&mut self) {
+        self.ahead = FIRST_BYTES;
+    }
+
+    /// Forgets what was read, and the file that it was read from: it may be another one by now.
+    pub(crate) fn close(&mut self) {
+        self.forget();
+        self.segment = None;
     }
 
     /// The `len` bytes at `lsn`, fewer only where the files end; reads ahead up to `limit`.
@@ -55,6 +78,7 @@ impl Window {
         let end = lsn.get() + len;
         if lsn < self.start || end > self.start.get() + self.filled as u64 {
             let ahead = len.max(self.ahead).min(limit.get().saturating_sub(lsn.get()));
+            self.ahead = (2 * self.ahead).min(self.ahead_max);
             self.refill(lsn, len, ahead.max(len))?;
         }
         let offset = (lsn.get() - self.start.get()) as usize;

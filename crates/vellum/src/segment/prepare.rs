@@ -33,6 +33,10 @@ use crate::{Error, Fill, Layout, Lsn, Preallocate, Result};
 /// Blocks that a text file gets at a time, from the first bytes of it to a long one.
 pub(crate) const STEP_BYTES_MIN: u64 = 256 << 10;
 pub(crate) const STEP_BYTES_MAX: u64 = 4 << 20;
+/// Bytes of zeros that go to the device with one call. While they do, commits wait.
+const DIRECT_ZEROS_BYTES: u64 = 256 << 10;
+/// So many segments have room where there is plenty of space.
+const PLENTY_SEGMENTS: u64 = 4;
 /// Spares that a log keeps that commits; others keep one.
 const SPARES_MAX: usize = 4;
 
@@ -104,8 +108,52 @@ impl Preparer<'_> {
         knowledge::preparation(self.filesystem, preallocate, fill)
     }
 
-    /// An empty file, or a spare with its old bytes, under the unfinished name.
+    /// Gets on with the file of the next segment until zeros are written in `len` bytes of it, in a
+    /// log whose segments are written all over: the rest takes less time when it is needed. Where
+    /// little space is left, none is taken before that, and what was is given back.
+    pub(crate) fn begin(&self, len: u64) -> Result<()> {
+        let preparation = self.preparation();
+        let is_long_work = self.is_synced() && preparation.writes_zeros;
+        if !is_long_work || (preparation.recycles && self.spare()?.is_some()) {
+            return Ok(());
+        }
+        let file_len = header_len(self.geometry.layout) + self.room;
+        let len = len.next_multiple_of(CAPACITY_UNIT_BYTES).min(file_len);
+        let unfinished = self.dir.join(UNFINISHED_NAME);
+        sys::file::check_size_limit(file_len)
+            .or_os("prepare a segment of this size", &unfinished)?;
+        let fd = self.open_unfinished(&unfinished)?;
+        let begin = || {
+            if sys::file::space_left(&fd)? < PLENTY_SEGMENTS * file_len {
+                return Err(Errno::NOSPC);
+            }
+            sys::file::allocate(&fd, file_len)?;
+            self.write_zeros_up_to(&fd, len)
+        };
+        let begun = begin().or_os("begin the next segment", &unfinished);
+        if begun.is_err() {
+            let _ = self.dir.unlink(&unfinished);
+        }
+        begun
+    }
+
+    /// What was begun of the next segment.
+    fn begun(&self, unfinished: &Path) -> Option<OwnedFd> {
+        let fd = self.dir.open_file(unfinished, OFlags::RDWR).ok()?;
+        let file_len = header_len(self.geometry.layout) + self.room;
+        let is_ours = || -> io::Result<bool> {
+            Ok(self.rights.fit(&fd)? && sys::file::len(&fd)? <= file_len)
+        };
+        is_ours().unwrap_or(false).then_some(fd)
+    }
+
+    /// An empty file, one that was begun, or a spare with its old bytes, under the unfinished name.
     fn open_unfinished(&self, unfinished: &Path) -> Result<OwnedFd> {
+        if self.is_synced()
+            && let Some(begun) = self.begun(unfinished)
+        {
+            return Ok(begun);
+        }
         if let Some(spare) = self.spare()? {
             self.dir.rename(&spare, unfinished).or_os("take the spare segment", &spare)?;
             // A power cut must not find the new header under the old name.
@@ -174,9 +222,27 @@ impl Preparer<'_> {
             answer => answer?,
         }
         if preparation.writes_zeros && !in_steps {
-            sys::file::write_zeros_at(fd, 0, file_len, ZEROS_BYTES_MAX)?;
+            self.write_zeros_up_to(fd, file_len)?;
         }
         Ok(())
+    }
+
+    /// Writes zeros behind what the file that is made has, until it has `len` bytes; past the page
+    /// cache where it is synced before records go there: the device does other things between two
+    /// pieces, where the sync of a whole segment holds up all commits.
+    fn write_zeros_up_to(&self, fd: &OwnedFd, len: u64) -> io::Result<()> {
+        let begin = sys::file::len(fd)?;
+        let missing = len.saturating_sub(begin);
+        let path = self.dir.join(UNFINISHED_NAME);
+        let direct = match self.is_synced() && begin.is_multiple_of(CAPACITY_UNIT_BYTES) {
+            true => self.dir.open_file(&path, OFlags::WRONLY | OFlags::DIRECT),
+            false => Err(Errno::INVAL),
+        };
+        match direct {
+            // There is no other way here.
+            Err(Errno::INVAL) => sys::file::write_zeros_at(fd, begin, missing, ZEROS_BYTES_MAX),
+            direct => sys::file::write_zeros_at(direct?, begin, missing, DIRECT_ZEROS_BYTES),
+        }
     }
 
     /// Gives the segment at `path` blocks from `begin` to `limit`, where the log allocates ahead.

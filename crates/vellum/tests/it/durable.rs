@@ -2,6 +2,7 @@
 //! while it is open, and opened as if in another boot. Real power cuts at any point of the stream
 //! of writes are for `vellum-powercut`.
 
+mod begun;
 mod checkpoints;
 mod commits;
 mod damage;

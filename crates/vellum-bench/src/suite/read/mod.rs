@@ -11,7 +11,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::{Arena, Entrant, Plan, Scope, Suite, check_unique};
+use super::{Arena, Entrant, Plan, Scope, Suite, check_unique, settle};
 use crate::bytes::size;
 use crate::error::{Error, Result};
 use crate::process::figures;
@@ -159,6 +159,8 @@ impl Load {
     fn measure(self, way: ReadWay, dir: &Path) -> Result<f64> {
         let told = figures(LIMIT, 1, || {
             let mut stored = way.store(dir, self)?;
+            // Opening a log that must be recovered syncs it: not what was just written.
+            settle(dir)?;
             let begun = Instant::now();
             let seen = way.read(&mut stored)?;
             let nanos = begun.elapsed().as_nanos() as f64;

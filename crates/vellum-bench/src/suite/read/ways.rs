@@ -5,7 +5,8 @@
 //! | in order | `framed`, `text` | a Vellum log, record by record |
 //! | | `lines` | a file of lines, in pieces of 128 KiB, split at the newlines |
 //! | | `bytes` | the same file and pieces, without a look at them: the limit |
-//! | at random | `framed-at`, `text-at` | each record of a log once, by its LSN |
+//! | at random | `framed-at`, `text-at` | each record of a log once, by its LSN, each on its own |
+//! | | `framed-seek`, `text-seek` | the same by one reader, which goes from one to the next |
 //! | | `pread` | each record of the file once, by its place |
 //! | backwards | `framed-back`, `text-back` | a log from its newest record to its oldest |
 //! | recovery | `framed-recover`, `text-recover` | a copied log, which `open` recovers |
@@ -33,6 +34,10 @@ named! {
         FramedAt = "framed-at",
         /// Records of a text log, by their positions.
         TextAt = "text-at",
+        /// Records of a framed log, by a reader that goes to their positions.
+        FramedSeek = "framed-seek",
+        /// Records of a text log, by a reader that goes to their positions.
+        TextSeek = "text-seek",
         /// Records of a file, by their positions.
         Pread = "pread",
         /// A framed log from its end.
@@ -67,7 +72,11 @@ impl ReadWay {
     pub(super) fn table(self) -> Table {
         match self {
             ReadWay::Framed | ReadWay::Text | ReadWay::Lines | ReadWay::Bytes => Table::InOrder,
-            ReadWay::FramedAt | ReadWay::TextAt | ReadWay::Pread => Table::AtRandom,
+            ReadWay::FramedAt
+            | ReadWay::TextAt
+            | ReadWay::FramedSeek
+            | ReadWay::TextSeek
+            | ReadWay::Pread => Table::AtRandom,
             ReadWay::FramedBack | ReadWay::TextBack => Table::Backwards,
             ReadWay::FramedRecover | ReadWay::TextRecover => Table::Recovery,
         }
@@ -81,10 +90,12 @@ impl ReadWay {
     pub(super) fn store(self, dir: &std::path::Path, load: Load) -> Result<Stored> {
         use vellum::Layout::{Framed, Text};
         match self {
-            ReadWay::Framed | ReadWay::FramedAt | ReadWay::FramedBack => {
+            ReadWay::Framed | ReadWay::FramedAt | ReadWay::FramedSeek | ReadWay::FramedBack => {
                 Stored::log(dir, Framed, load)
             }
-            ReadWay::Text | ReadWay::TextAt | ReadWay::TextBack => Stored::log(dir, Text, load),
+            ReadWay::Text | ReadWay::TextAt | ReadWay::TextSeek | ReadWay::TextBack => {
+                Stored::log(dir, Text, load)
+            }
             ReadWay::FramedRecover => Stored::copy(dir, Framed, load),
             ReadWay::TextRecover => Stored::copy(dir, Text, load),
             ReadWay::Lines | ReadWay::Bytes | ReadWay::Pread => Stored::file(dir, load),
@@ -120,6 +131,16 @@ impl ReadWay {
                 let log = stored.opened()?;
                 for place in stored.places() {
                     visit(&log.read_at(vellum::Lsn::new(*place)).map_err(failed)?.payload);
+                }
+                Ok(())
+            }
+            ReadWay::FramedSeek | ReadWay::TextSeek => {
+                let mut reader = stored.opened()?.reader(vellum::Lsn::ZERO).map_err(failed)?;
+                for place in stored.places() {
+                    reader.seek(vellum::Lsn::new(*place)).map_err(failed)?;
+                    if let Some(record) = reader.next().map_err(failed)? {
+                        visit(record.payload);
+                    }
                 }
                 Ok(())
             }

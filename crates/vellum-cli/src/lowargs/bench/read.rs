@@ -21,8 +21,8 @@ pub(crate) struct BenchReadArgs {
     /// How many bytes of records a log holds [default: 64MiB]
     #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
     pub(crate) total: Option<u64>,
-    /// Which ways: framed, text, lines, bytes, framed-at, text-at, pread, framed-back, text-back,
-    /// framed-recover, text-recover [default: all]
+    /// Which ways: framed, text, lines, bytes, framed-at, text-at, framed-seek, text-seek,
+    /// pread, framed-back, text-back, framed-recover, text-recover [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) ways: Vec<ReadWay>,
     /// How many rounds are counted [default: 5]

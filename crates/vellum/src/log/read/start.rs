@@ -12,6 +12,9 @@ use crate::{Layout, Lsn, Result};
 impl Reader {
     /// Whether one may start to read at `from`.
     pub(super) fn starts_at(&mut self, from: Lsn) -> Result<bool> {
+        if from < self.sight.end && self.sight.holes.is_empty() {
+            return starts_record_before(&self.core, &mut self.window, from, self.sight.end);
+        }
         let sight = Sight::of(&self.core);
         match sight.hole_at(from) {
             Some(hole) if self.core.geometry.layout == Layout::Framed => {

@@ -65,6 +65,72 @@ fn a_position_without_a_record_is_out_of_range() {
 }
 
 #[test]
+fn a_reader_goes_to_any_record_and_on_from_there() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let lens = [1, 40, 4000, 4095, 4096, 4097, 9000, 100_000, 3, 300_000, 7];
+        let all: Vec<Read> = (0..).zip(lens).map(|(seed, len)| append(&log, seed, len)).collect();
+        for log in [&log, &view] {
+            let mut reader = log.reader(Lsn::ZERO).unwrap();
+            for index in [9, 0, 5, 10, 3, 7, 7, 1, 8] {
+                reader.seek(all[index].0).unwrap();
+                for (lsn, bytes) in &all[index..] {
+                    let record = reader.next().unwrap().unwrap();
+                    assert_eq!((record.lsn, record.payload), (*lsn, &bytes[..]));
+                }
+                assert!(reader.next().unwrap().is_none());
+            }
+            reader.seek(Lsn::ZERO).unwrap();
+            assert_eq!(reader.position(), all[0].0);
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_cannot_go_somewhere_stays_where_it_was() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let all: Vec<Read> = (0..200).map(|seed| append(&log, seed, 1000)).collect();
+        let mut reader = log.reader(all[7].0).unwrap();
+        let mut wrong = vec![Lsn::MAX, Lsn::new(log.tail().get() + 8)];
+        if layout == Layout::Framed {
+            wrong.push(Lsn::new(all[100].0.get() + 8));
+        }
+        for lsn in wrong {
+            assert_eq!(reader.seek(lsn).unwrap_err().kind(), ErrorKind::OutOfRange);
+        }
+        assert_eq!(reader.next().unwrap().unwrap().lsn, all[7].0);
+        log.trim(all[150].0).unwrap();
+        assert_eq!(reader.seek(all[149].0).unwrap_err().kind(), ErrorKind::Trimmed);
+        reader.seek(all[150].0).unwrap();
+        assert_eq!(reader.next().unwrap().unwrap().payload, all[150].1);
+    }
+}
+
+#[test]
+fn a_reader_that_goes_on_after_a_truncation_reads_what_is_there_now() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let old: Vec<Read> = (0..300).map(|seed| append(&log, seed, 1000)).collect();
+        let mut readers = [&log, &view].map(|log| log.reader(old[299].0).unwrap());
+        // Their files are open, and what stands there is in memory.
+        readers.iter_mut().for_each(|reader| assert!(reader.next().unwrap().is_some()));
+        log.truncate(old[10].0).unwrap();
+        let new: Vec<Read> = (1000..1289).map(|seed| append(&log, seed, 1000)).collect();
+        let (last, bytes) = new.last().unwrap();
+        for reader in &mut readers {
+            reader.seek(*last).unwrap();
+            assert_eq!(reader.next().unwrap().unwrap().payload, bytes);
+        }
+    }
+}
+
+#[test]
 fn a_batch_returns_the_position_of_each_record() {
     for layout in LAYOUTS {
         let dir = scratch();
