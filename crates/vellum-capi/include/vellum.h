@@ -688,14 +688,14 @@ uint64_t vellum_reader_writer(const vellum_reader *reader);
 // vellum_reader_next returns VELLUM_UNSUPPORTED at the end of the log: open another reader there.
 int vellum_reader_fd(const vellum_reader *reader);
 
-// Goes on at `to`, where a record starts, or at the oldest record for 0; vellum_reader_next returns
-// what is there. This is how to read many records at random: the reader keeps the file that it
-// read last open.
+// Goes on at `to`, where a record starts, or at the oldest record for 0; vellum_reader_next
+// returns what is there. This is how to read many records at random: the reader keeps the files
+// that it read last open.
 //
 // Errors: as for vellum_reader_open; the position stays as it was.
 //
-// Cost: one pread of 4 KiB, unless the record was read ahead; opening a file where it lies in
-// another segment than the last one.
+// Cost: one pread of little more than the last record, unless the record was read ahead, and
+// another one if it is longer; opening a file where it lies in none of the last four segments.
 int vellum_reader_seek(vellum_reader *reader, uint64_t to);
 
 // The next record, or VELLUM_END at the published end; later calls go on from there.

@@ -281,13 +281,13 @@ pub extern "C" fn vellum_reader_fd(reader: Option<&vellum_reader>) -> c_int {
 }
 
 /// Goes on at `to`, where a record starts, or at the oldest record for 0; vellum_reader_next
-/// returns what is there. This is how to read many records at random: the reader keeps the file
+/// returns what is there. This is how to read many records at random: the reader keeps the files
 /// that it read last open.
 ///
 /// Errors: as for vellum_reader_open; the position stays as it was.
 ///
-/// Cost: one pread of 4 KiB, unless the record was read ahead; opening a file where it lies in
-/// another segment than the last one.
+/// Cost: one pread of little more than the last record, unless the record was read ahead, and
+/// another one if it is longer; opening a file where it lies in none of the last four segments.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_reader_seek(reader: Option<&mut vellum_reader>, to: u64) -> c_int {
     guard(|| {

@@ -113,7 +113,7 @@ impl Core {
         writer.publish_records(&mut slot, placement, records);
         slot.let_go();
         drop(turn);
-        writer.tidy_after(&mut slot, placement, is_mapped);
+        writer.tidy_after(&mut slot);
         Ok(placement.at)
     }
 

@@ -88,6 +88,19 @@ pub(crate) struct Later {
     pub(crate) has_rotated: bool,
     /// It made space ready while memory is full of dirty pages, and sleeps for so long.
     pub(crate) pause: Duration,
+    /// Its record has come near the end of what is ready.
+    pub(crate) space: Option<Space>,
+}
+
+/// Space to make ready ahead of need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Space {
+    /// Where the record ends that came near.
+    pub(crate) end: Lsn,
+    /// Bytes to be ready behind it.
+    pub(crate) ahead: u64,
+    /// Whether they are to be stored to.
+    pub(crate) is_ready: bool,
 }
 
 impl LocalSlot {

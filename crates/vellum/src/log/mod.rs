@@ -36,6 +36,7 @@ mod prepared;
 mod preparing;
 mod presence;
 mod read;
+mod read_files;
 mod record;
 mod record_writer;
 mod records;

@@ -45,6 +45,8 @@ pub struct Reader {
     /// The position that a living writer held back when last checked, and until when that is
     /// believed, in microseconds of the machine's own clock.
     held_back: (Lsn, u64),
+    /// Bytes of the log that the last record took: the next one may take as many.
+    last_len: u64,
     /// The log's epoch when it was last looked at.
     pub(super) epoch: u64,
     /// Whether the log ends for this reader where its durable part does.
@@ -73,6 +75,7 @@ impl Reader {
             gaps: Vec::new(),
             is_in_line: false,
             held_back: (Lsn::ZERO, 0),
+            last_len: 0,
             epoch,
             is_durable: false,
         };
@@ -82,7 +85,7 @@ impl Reader {
 
     /// Goes on at `to`, where a record starts, or at the oldest record for [`Lsn::ZERO`].
     ///
-    /// This is how to read many records at random: the file that was read last stays open, and
+    /// This is how to read many records at random: the files that were read last stay open, and
     /// little is read beyond the record. Who stays and reads on reads more at a time.
     ///
     /// ```
@@ -103,8 +106,9 @@ impl Reader {
     ///
     /// # Cost
     ///
-    /// One `pread` of 4 KiB, unless the record was read ahead; opening a file where it lies in
-    /// another segment than the last one.
+    /// One `pread` of little more than the last record, unless the record was read ahead, and
+    /// another one if it is longer; opening a file where it lies in none of the last four segments,
+    /// whose files the reader keeps open.
     pub fn seek(&mut self, to: Lsn) -> Result<()> {
         let core = &self.core;
         core.check_words()?;
@@ -124,7 +128,10 @@ impl Reader {
             (self.epoch, self.sight) = (epoch, Sight::default());
             self.window.close();
         }
-        self.window.jump();
+        if self.last_len > 0 {
+            // With the byte before it, which ends a line.
+            self.window.jump(self.last_len + 1);
+        }
         if to > begin && !self.starts_at(to)? {
             return Err(not_a_start(&self.core, to));
         }
@@ -234,7 +241,8 @@ impl Reader {
     /// The record at a place that was just found.
     pub(crate) fn lend(&mut self, place: Place) -> Result<Record<'_>> {
         let Place { lsn, next, header_len, len } = place;
-        let bytes = self.window.fetch(lsn, header_len as u64 + len, next)?;
+        self.last_len = header_len as u64 + len;
+        let bytes = self.window.fetch(lsn, self.last_len, next)?;
         self.is_in_line = header_len == 0 && !bytes.ends_with(b"\n");
         let (head, payload) = bytes.split_at(header_len);
         let envelope = head.get(HEADER_LEN..).and_then(Envelope::of);

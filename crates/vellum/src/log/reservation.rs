@@ -165,7 +165,7 @@ impl<'a> Reservation<'a> {
         self.check_process()?;
         self.writer.publish_records(&mut slot, self.placement, 1);
         slot.let_go();
-        self.writer.tidy_after(&mut slot, self.placement, self.is_mapped);
+        self.writer.tidy_after(&mut slot);
         Ok(self.placement.at)
     }
 

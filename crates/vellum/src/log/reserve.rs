@@ -23,7 +23,7 @@
 //! records fill the one before, and gets its name and its stage a window before the first record.
 
 use crate::format::frame::ALIGNMENT;
-use crate::log::attachment::{Later, LocalSlot};
+use crate::log::attachment::{Later, LocalSlot, Space};
 use crate::log::core::Core;
 use crate::log::writer::Writer;
 use crate::shared::primitive::Ordering;
@@ -190,7 +190,9 @@ impl Writer<'_> {
             Ok(grant) => grant,
             Err(_) => self.reserve_further(slot, len, is_ready)?,
         };
-        Ok(Placement { grant, at: Lsn::new(grant.range.end().get() - len) })
+        let end = grant.range.end();
+        self.look_ahead(end, len, is_ready, &mut slot.later);
+        Ok(Placement { grant, at: Lsn::new(end.get() - len) })
     }
 
     /// Reserves where the segment written last is not enough: opens what is needed first.
@@ -257,15 +259,12 @@ impl Writer<'_> {
         }
     }
 
-    /// Prepares more before it is needed, if this append is the one to notice: a window of zeros
-    /// for records that are stored, the next segment for those that are written.
-    ///
-    /// Only when its own record is published: that is what readers and commits would wait for.
-    /// What goes wrong here goes wrong again, and is reported, when the space is needed.
+    /// Notes that more is to be prepared before it is needed, if this append is the one to notice:
+    /// a window of zeros for records that are stored, the next segment for those that are written.
     #[inline]
-    pub(crate) fn prepare_ahead(self, end: Lsn, len: u64, is_ready: bool, later: &mut Later) {
+    fn look_ahead(self, end: Lsn, len: u64, is_ready: bool, later: &mut Later) {
         if self.geometry.layout == Layout::Text {
-            return self.prepare_text_ahead(end, is_ready, later);
+            return self.look_ahead_in_text(end, is_ready, later);
         }
         let words = self.words();
         let is_ready = is_ready || (self.stage.is_some() && !self.has_mapping());
@@ -274,7 +273,19 @@ impl Writer<'_> {
         // Long records use a window up before the next one is ready: stay further ahead of them.
         let wanted = self.prefault_bytes.max((len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX));
         if ahead < wanted && words.prepare.holder.load(Ordering::Relaxed) == 0 {
-            self.prepare_next(end, wanted, is_ready, later);
+            later.space = Some(Space { end, ahead: wanted, is_ready });
+        }
+    }
+
+    /// Prepares what was noted, once the record is published: readers and commits wait for that.
+    ///
+    /// What goes wrong here goes wrong again, and is reported, when the space is needed.
+    #[cold]
+    pub(crate) fn prepare_ahead(self, later: &mut Later) {
+        let Some(space) = later.space.take() else { return };
+        match self.geometry.layout {
+            Layout::Text => self.prepare_text(space, later),
+            Layout::Framed => self.prepare_next(space, later),
         }
     }
 
@@ -282,11 +293,13 @@ impl Writer<'_> {
     pub(crate) fn prepare_first(self) {
         let tail = tail_word::tail(self.words());
         // Who opens a log looks after its files itself.
-        self.prepare_ahead(tail, 0, self.has_mapping(), &mut Later::default());
+        let mut later = Later::default();
+        self.look_ahead(tail, 0, self.has_mapping(), &mut later);
+        self.prepare_ahead(&mut later);
     }
 
-    #[cold]
-    fn prepare_next(self, end: Lsn, ahead: u64, is_ready: bool, later: &mut Later) {
+    fn prepare_next(self, space: Space, later: &mut Later) {
+        let Space { end, ahead, is_ready } = space;
         let words = self.words();
         let Some(prepare) = self.try_lock_prepare() else { return };
         let allocated = words.allocated_end.load(Ordering::Acquire);

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use crate::log::core::Core;
+use crate::log::read_files::ReadFiles;
 use crate::segment::file::ReadSegment;
-use crate::segment::listing::Listing;
-use crate::{Fill, Layout, Lsn, Result};
+use crate::{Fill, Lsn, Result};
 
 /// Bytes read at a time; more only where a record is longer.
 const READ_AHEAD_BYTES: u64 = 256 << 10;
@@ -18,13 +18,13 @@ const READ_AHEAD_BYTES: u64 = 256 << 10;
 const MAPPED_BYTES_MAX: u64 = 32 << 10;
 /// Bytes read at first, because it may be for one record: a page with what stands before it.
 const FIRST_BYTES: u64 = (4 << 10) + 64;
+/// Somewhere else, so many bytes or a multiple of them are read at first.
+const JUMP_BYTES: u64 = 512;
 
 /// Bytes of the log from `start` on.
 pub(crate) struct Window {
     core: Arc<Core>,
-    /// The files of a text log as they were listed last: reading all of them takes one listing.
-    listing: Arc<Listing>,
-    segment: Option<ReadSegment>,
+    files: ReadFiles,
     start: Lsn,
     bytes: Vec<u8>,
     /// How many of them hold something.
@@ -47,30 +47,29 @@ impl Window {
     }
 
     fn reading(core: Arc<Core>, ahead_max: u64) -> Window {
-        let (listing, bytes) = (core.last_listing.get(), Vec::new());
+        let (files, bytes) = (ReadFiles::new(&core), Vec::new());
         let (start, ahead) = (Lsn::ZERO, FIRST_BYTES);
-        Window {
-            core,
-            listing,
-            segment: None,
-            start,
-            bytes,
-            filled: 0,
-            ahead,
-            ahead_max,
-            end: None,
-        }
+        Window { core, files, start, bytes, filled: 0, ahead, ahead_max, end: None }
     }
 
-    /// Goes on somewhere else, perhaps for one record.
-    pub(crate) fn jump(&mut self) {
-        self.ahead = FIRST_BYTES;
+    /// Goes on somewhere else, perhaps for one record, of about `len` bytes.
+    pub(crate) fn jump(&mut self, len: u64) {
+        self.ahead = len.next_multiple_of(JUMP_BYTES).min(self.ahead_max);
+        self.files.keep_more(&self.core);
     }
 
-    /// Forgets what was read, and the file that it was read from: it may be another one by now.
+    /// What is held of the log from `lsn` on, up to `limit`.
+    pub(crate) fn held(&self, lsn: Lsn, limit: Lsn) -> &[u8] {
+        let offset = lsn.get().saturating_sub(self.start.get()).min(self.filled as u64) as usize;
+        let held = if lsn < self.start { &[][..] } else { &self.bytes[offset..self.filled] };
+        let wanted = limit.get().saturating_sub(lsn.get());
+        &held[..held.len().min(wanted as usize)]
+    }
+
+    /// Forgets what was read, and the files that it was read from: they may be others by now.
     pub(crate) fn close(&mut self) {
         self.forget();
-        self.segment = None;
+        self.files.close();
     }
 
     /// The `len` bytes at `lsn`, fewer only where the files end; reads ahead up to `limit`.
@@ -111,7 +110,7 @@ impl Window {
 
     /// Bytes of log that the segment at `first` holds, by the length of its file.
     pub(crate) fn segment_data_len(&mut self, first: Lsn) -> Result<u64> {
-        let segment = open(&self.core, &mut self.listing, &mut self.segment, first, false)?;
+        let segment = self.files.open(&self.core, first, false)?;
         Ok(segment.data_len()?.min(self.core.capacity()))
     }
 
@@ -143,12 +142,11 @@ impl Window {
                 self.bytes.resize(filled + wanted, 0);
             }
             let target = &mut self.bytes[filled..filled + wanted];
-            let (listing, kept) = (&mut self.listing, &mut self.segment);
             let read = |segment: &mut ReadSegment| match is_end {
                 true => segment.read_end(next, target),
                 false => segment.read(next, target),
             };
-            let read = open(&self.core, listing, kept, first, is_staged).and_then(read);
+            let read = self.files.open(&self.core, first, is_staged).and_then(read);
             if is_staged && self.core.stage_begin() > Some(next) {
                 // It has left the stage meanwhile, whose pages may hold something else by now.
                 continue;
@@ -168,49 +166,4 @@ impl Window {
         }
         Ok(())
     }
-}
-
-/// The segment at `first`, or its stage; the one opened last is kept open.
-fn open<'a>(
-    core: &Core,
-    listing: &mut Arc<Listing>,
-    kept: &'a mut Option<ReadSegment>,
-    first: Lsn,
-    is_staged: bool,
-) -> Result<&'a mut ReadSegment> {
-    let is_kept = |kept: &ReadSegment| kept.first == first && kept.is_staged == is_staged;
-    if !kept.as_ref().is_some_and(is_kept) {
-        *kept = None;
-        *kept = Some(match &core.stage {
-            Some(stage) if is_staged => ReadSegment::open_staged(stage, &core.geometry, first)?,
-            _ => open_file(core, listing, first)?,
-        });
-    }
-    Ok(kept.as_mut().expect("was just set"))
-}
-
-/// Opens the file of the segment at `first`, by the listing if it knows it.
-pub(crate) fn open_file(
-    core: &Core,
-    listing: &mut Arc<Listing>,
-    first: Lsn,
-) -> Result<ReadSegment> {
-    let newest = core.words().files.names.newest().map(|newest| newest.first);
-    if core.geometry.layout == Layout::Framed || newest == Some(first) {
-        return core.open_to_read(first);
-    }
-    if let Some(segment) = open_listed(core, listing, first) {
-        return Ok(segment);
-    }
-    // It was not there when the directory was listed, or was removed or compressed since.
-    *listing = Arc::new(Listing::read(&core.dir)?);
-    if let Some(newest) = newest {
-        core.last_listing.keep(listing, newest);
-    }
-    open_listed(core, listing, first).map_or_else(|| core.open_to_read(first), Ok)
-}
-
-fn open_listed(core: &Core, listing: &Listing, first: Lsn) -> Option<ReadSegment> {
-    let path = listing.get(first)?.path.clone();
-    ReadSegment::open(&core.dir, path, &core.geometry, first).ok()
 }

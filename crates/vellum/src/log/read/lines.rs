@@ -49,6 +49,9 @@ impl Reader {
     fn short_line(&mut self) -> Option<u64> {
         let (start, limit) = (self.position, self.sight.end);
         let end = self.hole_behind(start).min(self.core.segment_end(start));
+        if let Some(offset) = memchr::memchr(b'\n', self.window.held(start, end)) {
+            return Some(offset as u64 + 1);
+        }
         let len = (end.get() - start.get()).min(SEARCHED_BYTES);
         let bytes = self.window.fetch(start, len, limit).ok()?;
         memchr::memchr(b'\n', bytes).map(|offset| offset as u64 + 1)

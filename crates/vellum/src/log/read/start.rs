@@ -48,7 +48,7 @@ fn starts_record_before(
         return Ok(true);
     }
     if core.geometry.layout == Layout::Text {
-        return Ok(starts_line(core, window, lsn));
+        return Ok(starts_line(core, window, lsn, published));
     }
     if !lsn.get().is_multiple_of(ALIGNMENT) {
         return Ok(false);
@@ -59,15 +59,17 @@ fn starts_record_before(
 
 /// Whether a line starts at a published position, or the text of its segment has ended there or
 /// before. What cannot be read is left to the reader that starts there.
-fn starts_line(core: &Core, window: &mut Window, lsn: Lsn) -> bool {
+fn starts_line(core: &Core, window: &mut Window, lsn: Lsn, published: Lsn) -> bool {
     let before = Lsn::new(lsn.get() - 1);
+    // The byte before anything else: the length of the file takes a system call. A NUL is no part
+    // of a line: the rest of the segment was skipped.
+    let byte = window.fetch(before, 1, published).unwrap_or_default();
+    if before < core.begin() || matches!(byte, b"\n" | b"\0" | b"") {
+        return true;
+    }
     let first = core.segment_of(before);
     let Ok(len) = window.segment_data_len(first) else { return true };
     let data_end = first.get() + len;
     let is_in_text = lsn.get() < data_end || lsn.get() == data_end && len == core.capacity();
-    // A NUL is no part of a line: the rest of the segment was skipped.
-    !is_in_text || before < core.begin() || {
-        let byte = window.fetch(before, 1, lsn).unwrap_or_default();
-        matches!(byte, b"\n" | b"\0" | b"")
-    }
+    !is_in_text
 }

@@ -12,7 +12,6 @@ use std::{mem, thread};
 use crate::error::OsResult;
 use crate::log::attachment::{Later, LocalSlot};
 use crate::log::core::Core;
-use crate::log::reserve::Placement;
 use crate::log::writer::Writer;
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::files::RemovalRule;
@@ -103,20 +102,17 @@ impl Core {
 }
 
 impl Writer<'_> {
-    /// Does what `slot` has to do once its record is published: nobody waits for that. `is_ready`
-    /// as for [`reserve`](Writer::reserve).
+    /// Does what `slot` has to do once its record is published: nobody waits for that.
     #[inline]
-    pub(crate) fn tidy_after(self, slot: &mut LocalSlot, placed: Placement, is_ready: bool) {
-        let end = placed.grant.range.end();
-        let len = end.get() - placed.at.get();
-        self.prepare_ahead(end, len, is_ready, &mut slot.later);
+    pub(crate) fn tidy_after(self, slot: &mut LocalSlot) {
         if slot.later != Later::default() {
             self.do_later(mem::take(&mut slot.later));
         }
     }
 
     #[cold]
-    fn do_later(self, later: Later) {
+    fn do_later(self, mut later: Later) {
+        self.prepare_ahead(&mut later);
         if later.has_rotated {
             self.tidy();
         }

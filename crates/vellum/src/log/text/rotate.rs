@@ -16,7 +16,7 @@
 
 use std::time::Duration;
 
-use crate::log::attachment::Later;
+use crate::log::attachment::{Later, Space};
 use crate::log::core::Core;
 use crate::log::prepare_lock::Prepare;
 use crate::log::writer::Writer;
@@ -244,21 +244,23 @@ impl Writer<'_> {
         prepare.set_moment(&words.files.policy.load().unwrap_or_default(), now);
     }
 
-    /// Prepares more before it is needed: a window of zeros, and the file that comes next.
+    /// Notes what is to be prepared before it is needed: a window of zeros, or the file that comes
+    /// next.
     #[inline]
-    pub(crate) fn prepare_text_ahead(self, end: Lsn, is_ready: bool, later: &mut Later) {
+    pub(crate) fn look_ahead_in_text(self, end: Lsn, is_ready: bool, later: &mut Later) {
         let words = self.words();
         let rule = &words.files.rule;
         let ahead = words.ready_end.load(Ordering::Relaxed).saturating_sub(end.get());
         let wants_zeros = is_ready && ahead < self.window() && self.needs_zeros();
         let wants_file = end.get() > rule.edge.load(Ordering::Relaxed);
         if (wants_zeros || wants_file) && words.prepare.holder.load(Ordering::Relaxed) == 0 {
-            self.prepare_text(end, is_ready, later);
+            later.space = Some(Space { end, ahead: 0, is_ready });
         }
     }
 
-    #[cold]
-    fn prepare_text(self, end: Lsn, is_ready: bool, later: &mut Later) {
+    /// Prepares what was noted.
+    pub(crate) fn prepare_text(self, space: Space, later: &mut Later) {
+        let Space { end, is_ready, .. } = space;
         let edge = self.edge();
         let wants_zeros = is_ready && self.zeros_end() > self.ready_end().get();
         if self.attachment.is_discouraged(end) || !(end.get() > edge || wants_zeros) {

@@ -88,6 +88,34 @@ fn a_reader_goes_to_any_record_and_on_from_there() {
     }
 }
 
+/// How many files of a directory this process has open to read.
+fn open_files(dir: &std::path::Path) -> usize {
+    let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let paths = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    paths.filter(|path| path.parent() == Some(dir)).count()
+}
+
+#[test]
+fn a_reader_that_goes_to_and_fro_keeps_few_files_open_and_none_that_are_trimmed() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let all: Vec<Read> = (0..60).map(|seed| append(&log, seed, 3000)).collect();
+        let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let before = open_files(&place(&dir));
+        let mut reader = view.reader(Lsn::ZERO).unwrap();
+        for index in (0..60).chain((0..60).rev()) {
+            reader.seek(all[index].0).unwrap();
+            assert_eq!(reader.next().unwrap().unwrap().payload, all[index].1);
+            assert!(open_files(&place(&dir)) <= before + 4);
+        }
+        log.trim(all[50].0).unwrap();
+        let mine = open_files(&place(&dir));
+        reader.seek(all[55].0).unwrap();
+        assert!(open_files(&place(&dir)) < mine, "what was trimmed took space");
+    }
+}
+
 #[test]
 fn a_reader_that_cannot_go_somewhere_stays_where_it_was() {
     for layout in LAYOUTS {
