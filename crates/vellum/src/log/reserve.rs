@@ -315,7 +315,8 @@ impl Writer<'_> {
             true => prepare.make_ready_to(wanted),
             false => Ok(()),
         });
-        if prepared.is_ok() && self.stage.is_some() {
+        // Long records use segments up as fast as they can be made: who needs one makes it.
+        if prepared.is_ok() && self.stage.is_some() && ahead == self.prefault_bytes {
             let _ = prepare.begin_next_segment(wanted);
         }
         if prepared.is_err() {

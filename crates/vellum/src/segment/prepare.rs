@@ -128,7 +128,7 @@ impl Preparer<'_> {
                 return Err(Errno::NOSPC);
             }
             sys::file::allocate(&fd, file_len)?;
-            self.write_zeros_up_to(&fd, len)
+            self.write_zeros_directly(&fd, len)
         };
         let begun = begin().or_os("begin the next segment", &unfinished);
         if begun.is_err() {
@@ -222,26 +222,29 @@ impl Preparer<'_> {
             answer => answer?,
         }
         if preparation.writes_zeros && !in_steps {
-            self.write_zeros_up_to(fd, file_len)?;
+            // The page cache takes them faster, and who needs the segment waits.
+            let begun = if self.is_synced() { sys::file::len(fd)?.min(file_len) } else { 0 };
+            sys::file::write_zeros_at(fd, begun, file_len - begun, ZEROS_BYTES_MAX)?;
         }
         Ok(())
     }
 
-    /// Writes zeros behind what the file that is made has, until it has `len` bytes; past the page
-    /// cache where it is synced before records go there: the device does other things between two
-    /// pieces, where the sync of a whole segment holds up all commits.
-    fn write_zeros_up_to(&self, fd: &OwnedFd, len: u64) -> io::Result<()> {
+    /// Writes zeros past the page cache behind what the file that is made has, until it has `len`
+    /// bytes: the device does other things between two pieces, where the sync of a whole segment
+    /// holds up all commits.
+    fn write_zeros_directly(&self, fd: &OwnedFd, len: u64) -> io::Result<()> {
         let begin = sys::file::len(fd)?;
         let missing = len.saturating_sub(begin);
         let path = self.dir.join(UNFINISHED_NAME);
-        let direct = match self.is_synced() && begin.is_multiple_of(CAPACITY_UNIT_BYTES) {
-            true => self.dir.open_file(&path, OFlags::WRONLY | OFlags::DIRECT),
-            false => Err(Errno::INVAL),
-        };
-        match direct {
+        match self.dir.open_file(&path, OFlags::WRONLY | OFlags::DIRECT) {
+            Ok(direct) if begin.is_multiple_of(CAPACITY_UNIT_BYTES) => {
+                sys::file::write_zeros_at(direct, begin, missing, DIRECT_ZEROS_BYTES)
+            }
             // There is no other way here.
-            Err(Errno::INVAL) => sys::file::write_zeros_at(fd, begin, missing, ZEROS_BYTES_MAX),
-            direct => sys::file::write_zeros_at(direct?, begin, missing, DIRECT_ZEROS_BYTES),
+            Ok(_) | Err(Errno::INVAL) => {
+                sys::file::write_zeros_at(fd, begin, missing, ZEROS_BYTES_MAX)
+            }
+            Err(errno) => Err(errno),
         }
     }
 
