@@ -57,7 +57,8 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     let sealer = writer.sealer(core.deadline())?;
     let words = core.words();
     let prepare = writer.lock_prepare()?;
-    let tail = tail_word::tail(words);
+    let before = tail_word::load(words);
+    let tail = before.tail();
     let mut slots = writer.attachment.take_all_slots().ok_or_else(|| busy(core))?;
     if tail_word::published(words) != tail || !sealer.is_idle() {
         return Err(busy(core));
@@ -65,10 +66,19 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     check_plain(core, from)?;
     let geometry = stored_geometry(&core.dir)?;
     let note = |cut| overwrite_geometry(&core.dir, &Geometry { cut, ..geometry });
+    let end_at = |tail: TailWord| words.tail.store(tail.to_word(), Ordering::SeqCst);
+    let begin_next_epoch = || {
+        // The new end first: who begins to read in the next epoch must find nothing of what goes.
+        end_at(TailWord::new(from, 0));
+        core.rewind(from)
+    };
     let wiped = note(from.get())
-        .and_then(|()| core.rewind(from))
+        .and_then(|()| begin_next_epoch())
         .and_then(|()| wipe::wipe(&core.dir, &core.geometry, from, is_half_done));
     if wiped.is_err() {
+        if !*is_half_done {
+            end_at(before);
+        }
         // Nothing is gone yet: without the note the log is as it was.
         *is_half_done = *is_half_done || note(0).is_err();
         return wiped;

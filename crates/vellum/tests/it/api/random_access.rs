@@ -1,5 +1,7 @@
 //! Records by their positions, from the newest back, and as an iterator.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use proptest::prelude::*;
 use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options, OwnedRecord};
 
@@ -154,6 +156,46 @@ fn a_reader_that_goes_on_after_a_truncation_reads_what_is_there_now() {
         for reader in &mut readers {
             reader.seek(*last).unwrap();
             assert_eq!(reader.next().unwrap().unwrap().payload, bytes);
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_begins_while_the_log_is_truncated_keeps_no_file_that_goes() {
+    let dir = memory_scratch();
+    let log = small(Layout::Framed).open(place(&dir)).unwrap();
+    let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+    for round in 0..6 {
+        let from = log.tail();
+        let fill = |seed: u64| (0..2000).map(|at| append(&log, seed + at, 1000)).collect();
+        let old: Vec<Read> = fill(round * 10_000);
+        // The newest files go first, so its own stays for a while.
+        let at = old[20].0;
+        let is_over = AtomicBool::new(false);
+        let readers = std::thread::scope(|scope| {
+            let begin = || {
+                let mut readers = Vec::new();
+                while !is_over.load(Ordering::SeqCst) {
+                    for log in [&log, &view] {
+                        let Ok(mut reader) = log.reader(at) else { continue };
+                        let _ = reader.next();
+                        if readers.len() < 200 {
+                            readers.push(reader);
+                        }
+                    }
+                }
+                readers
+            };
+            let begun = scope.spawn(begin);
+            log.truncate(from).unwrap();
+            is_over.store(true, Ordering::SeqCst);
+            begun.join().unwrap()
+        });
+        let new: Vec<Read> = fill(round * 10_000 + 5000);
+        assert_eq!(new[20].0, at);
+        for mut reader in readers {
+            reader.seek(at).unwrap();
+            assert!(reader.next().unwrap().unwrap().payload == new[20].1, "of what is gone");
         }
     }
 }
