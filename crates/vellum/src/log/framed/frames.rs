@@ -81,6 +81,12 @@ const SEARCH_BUDGET_BYTES: u64 = 16 << 30;
 /// A record that the search looks at even then.
 const SHORT_LEN: u64 = 64 << 10;
 
+/// How far no frame can start, because everything is zero.
+fn unwritten_len(bytes: &[u8]) -> u64 {
+    let (words, _) = bytes.as_chunks::<{ ALIGNMENT as usize }>();
+    words.iter().take_while(|word| **word == [0; 8]).count() as u64 * ALIGNMENT
+}
+
 /// The first position behind `lsn` at which a whole frame of this log stands, before `limit`.
 pub(crate) fn find_next(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Option<Lsn> {
     let mut headers = Window::new(Arc::clone(core));
@@ -100,8 +106,13 @@ pub(crate) fn find_next(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Option<Lsn> {
             continue;
         };
         let header = Header::from_bytes(header);
+        if header.is_unwritten() {
+            // Mostly nothing else comes in this segment.
+            next += unwritten_len(headers.held(at, limit)).max(ALIGNMENT);
+            continue;
+        }
         next += ALIGNMENT;
-        if header.is_unwritten() || at.get() + header.frame_len() > limit.get() {
+        if at.get() + header.frame_len() > limit.get() {
             continue;
         }
         let len = u64::from(header.length);
