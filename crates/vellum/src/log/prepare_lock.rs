@@ -15,13 +15,20 @@ use crate::shared::lock::{self, Held, Outcome, Patience, Until};
 /// The lock, held until dropped.
 pub(crate) struct Prepare<'a> {
     writer: Writer<'a>,
-    _held: Option<Held<'a>>,
+    held: Option<Held<'a>>,
 }
 
 impl<'a> Prepare<'a> {
     /// For a process that is in the gate alone: nobody else can take the lock.
     pub(crate) fn without_lock(writer: Writer<'a>) -> Prepare<'a> {
-        Prepare { writer, _held: None }
+        Prepare { writer, held: None }
+    }
+
+    /// Has those who wait look whether what they wait for is there, before the lock is free.
+    pub(crate) fn wake_waiters(&self) {
+        if let Some(held) = &self.held {
+            held.wake_waiters();
+        }
     }
 }
 
@@ -34,7 +41,7 @@ impl<'a> Writer<'a> {
     /// Waits for the lock no longer than `until`.
     pub(crate) fn lock_prepare_until(self, until: Until) -> Result<Prepare<'a>> {
         let held = self.hold_until(HoldKind::Prepare, until)?;
-        Ok(Prepare { writer: self, _held: Some(held) })
+        Ok(Prepare { writer: self, held: Some(held) })
     }
 
     /// Waits for the lock, or until `is_ready`: what the holder makes ready is for all who wait.
@@ -45,7 +52,7 @@ impl<'a> Writer<'a> {
         let (me, liveness) = (self.attachment.me(), self.liveness());
         let (lock, patience) = (&self.core.words().prepare, Patience::from(self.deadline()));
         match lock::acquire_unless(lock, me, &liveness, patience, is_ready) {
-            Outcome::Held(held) => Ok(Some(Prepare { writer: self, _held: Some(held) })),
+            Outcome::Held(held) => Ok(Some(Prepare { writer: self, held: Some(held) })),
             Outcome::Needless => Ok(None),
             Outcome::TimedOut => Err(self.timed_out(holds::of_lock(&self, HoldKind::Prepare))),
         }
@@ -54,7 +61,7 @@ impl<'a> Writer<'a> {
     /// The lock, if nobody holds it.
     pub(crate) fn try_lock_prepare(self) -> Option<Prepare<'a>> {
         let held = lock::try_acquire(&self.core.words().prepare, self.attachment.me())?;
-        Some(Prepare { writer: self, _held: Some(held) })
+        Some(Prepare { writer: self, held: Some(held) })
     }
 }
 

@@ -53,6 +53,7 @@ impl Core {
             Layout::Framed => self.prefault_bytes.min(self.capacity()),
             Layout::Text => self.window(),
         };
+        let window = window.min(self.pieces.window_max());
         // Windows are counted in the file, so that the page cache can take them in large folios.
         let header_len = header_len(self.geometry.layout);
         let offset = header_len + ready % self.capacity();
@@ -205,6 +206,7 @@ impl Prepare<'_> {
                 false => self.ready_limit(ready),
             };
             words.ready_end.fetch_max(ready, Ordering::Release);
+            self.wake_waiters();
             // What is staged is to be dropped, not written.
             if self.needs_zeros() && self.stage.is_none() {
                 self.pace.spend(ready - begin);

@@ -14,7 +14,11 @@ const SIZES: [u64; 3] = [1 << 20, 256 << 10, 64 << 10];
 /// One window of so many is written in another size than the best.
 const TRY_EVERY: u32 = 16;
 /// Shorter writes tell nothing.
-const TIMED_BYTES_MIN: u64 = 512 << 10;
+const TIMED_BYTES_MIN: u64 = 256 << 10;
+/// So many nanoseconds for a mebibyte are long for those who wait for the first of its records.
+const SLOW_NANOS: u64 = 600_000;
+/// What they are given at a time then.
+const SLOW_WINDOW_BYTES: u64 = 256 << 10;
 
 /// What the writes of one log have taken, by size.
 #[derive(Debug, Default)]
@@ -47,6 +51,13 @@ impl Pieces {
         }
         let turn = (window / TRY_EVERY) as usize % SIZES.len();
         Choice(if window % TRY_EVERY == TRY_EVERY - 1 { turn } else { self.best() })
+    }
+
+    /// How much to make ready at the most before others get at it: as much as they like, unless
+    /// that takes long.
+    pub(crate) fn window_max(&self) -> u64 {
+        let cost = self.costs[self.best()].load(Ordering::Relaxed);
+        if cost > SLOW_NANOS { SLOW_WINDOW_BYTES } else { u64::MAX }
     }
 
     /// Notes what a window took.
@@ -111,6 +122,22 @@ mod tests {
         sizes(&pieces, [100, 100, 100], 64);
         pieces.note(Choice(0), 1 << 20, Duration::from_secs(1));
         assert_eq!(most_of(&sizes(&pieces, [100, 100, 100], 32)), 0);
+    }
+
+    #[test]
+    fn windows_are_short_while_all_sizes_are_slow() {
+        let pieces = Pieces::default();
+        assert_eq!(pieces.window_max(), u64::MAX, "nothing is known");
+        sizes(&pieces, [2000, 200, 2000], 64);
+        assert_eq!(pieces.window_max(), u64::MAX, "one is fast");
+        sizes(&pieces, [2000, 2000, 2000], 256);
+        assert_eq!(pieces.window_max(), SLOW_WINDOW_BYTES);
+        let short = |_| {
+            let choice = pieces.choose(SLOW_WINDOW_BYTES);
+            pieces.note(choice, SLOW_WINDOW_BYTES, Duration::from_micros(20));
+        };
+        (0..256).for_each(short);
+        assert_eq!(pieces.window_max(), u64::MAX, "short windows tell that it is over");
     }
 
     #[test]

@@ -189,15 +189,64 @@ fn take(words: &LockWords, holder: u64, me: Owner) -> Option<Held<'_>> {
     (is_same && exchange().is_ok()).then(|| Held { words, me })
 }
 
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        let me = self.me.to_word();
-        // An exchange, not a store: after a scribble on the word the lock may be somebody else's.
-        let _ = self.words.holder.compare_exchange(me, 0, Ordering::SeqCst, Ordering::Relaxed);
+impl Held<'_> {
+    /// Wakes all who wait, because what they wait for may be there already: see
+    /// [`acquire_unless`]. The lock is held on. Who is missed is woken by the release.
+    pub(crate) fn wake_waiters(&self) {
         if self.words.contended.load(Ordering::SeqCst) != 0 {
             self.words.contended.store(0, Ordering::SeqCst);
             self.words.releases.fetch_add(1, Ordering::SeqCst);
             primitive::wake_all(&self.words.releases);
         }
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        let me = self.me.to_word();
+        // An exchange, not a store: after a scribble on the word the lock may be somebody else's.
+        let _ = self.words.holder.compare_exchange(me, 0, Ordering::SeqCst, Ordering::Relaxed);
+        self.wake_waiters();
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+
+    use super::*;
+
+    struct Everyone;
+
+    impl Liveness for Everyone {
+        fn is_alive(&self, _: Owner) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn who_waits_for_what_the_holder_makes_is_woken_while_the_lock_is_held() {
+        let words = Alone::<WatchedLockWords>::default();
+        let LockWords { holder, releases, contended } = &words.lock;
+        let is_there = AtomicBool::new(false);
+        let held = acquire(&words, Owner::from_word(1), &Everyone);
+        let wait = || {
+            let is_needless = || is_there.load(Ordering::SeqCst);
+            let other = Owner::from_word(2);
+            let outcome = acquire_unless(&words, other, &Everyone, Patience::Endless, is_needless);
+            assert!(matches!(outcome, Outcome::Needless));
+            assert_eq!(holder.load(Ordering::SeqCst), 1, "the lock was let go of");
+        };
+        thread::scope(|scope| {
+            let waiter = scope.spawn(wait);
+            while contended.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+            is_there.store(true, Ordering::SeqCst);
+            held.wake_waiters();
+            assert_eq!(releases.load(Ordering::SeqCst), 1, "nobody was woken");
+            waiter.join().unwrap();
+        });
     }
 }

@@ -315,7 +315,8 @@ pub(crate) struct ShipWords {
 pub(crate) struct LockWords {
     /// `participants::Owner` of the holder, or 0.
     pub(crate) holder: AtomicU64,
-    /// Counts releases that somebody waited for, and every one of a turn (`log::turn`); slept on.
+    /// Counts releases that somebody waited for, wake-ups before a release, and every release of a
+    /// turn (`log::text::write_lock`); slept on.
     pub(crate) releases: AtomicU32,
     /// 1 if somebody may be asleep.
     pub(crate) contended: AtomicU32,
