@@ -111,6 +111,13 @@ pub(crate) fn commit_path(block_bytes: u64) -> CommitPath {
     CommitPath { write: DeviceWrite::Dsync, block_bytes, lanes: 2 }
 }
 
+/// Whether a file that grows gets blocks behind its end which it keeps when it grows no more: XFS
+/// gives it as many again as it has. Only a file that one process opened once loses them when it
+/// is closed.
+pub(crate) fn grows_behind_end(filesystem: Filesystem) -> bool {
+    filesystem == Filesystem::Xfs
+}
+
 /// The method for one large file that several threads write, where nobody has chosen one.
 pub fn method(filesystem: Filesystem, is_synced: bool) -> Method {
     match filesystem {

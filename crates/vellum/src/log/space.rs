@@ -61,6 +61,12 @@ impl Core {
         window_end.min(segment_end)
     }
 
+    /// Whether a text file that goes on at `start` will have no record behind `end`.
+    fn ends_text_file(&self, start: Lsn, end: Lsn) -> bool {
+        self.geometry.layout == Layout::Text
+            && end.get() >= self.segment_of(start).get() + self.limit_at(start)
+    }
+
     /// Whether segments get their blocks in steps.
     pub(crate) fn goes_in_steps(&self) -> bool {
         let Geometry { layout, preallocate, fill, .. } = self.geometry;
@@ -238,7 +244,11 @@ impl Prepare<'_> {
             None => self.find_segment(first)?,
         };
         let write = |limit: u64| {
-            self.preparer().write_zeros(&path, Lsn::new(ready), Lsn::new(limit))?;
+            let (begin, end) = (Lsn::new(ready), Lsn::new(limit));
+            self.preparer().write_zeros(&path, begin, end)?;
+            if self.ends_text_file(begin, end) {
+                self.preparer().free_behind(&path, end);
+            }
             Ok(limit)
         };
         match write(limit) {

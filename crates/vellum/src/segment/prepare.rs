@@ -35,6 +35,8 @@ pub(crate) const STEP_BYTES_MIN: u64 = 256 << 10;
 pub(crate) const STEP_BYTES_MAX: u64 = 4 << 20;
 /// Bytes of zeros that go to the device with one call. While they do, commits wait.
 const DIRECT_ZEROS_BYTES: u64 = 256 << 10;
+/// More than any filesystem gives a file behind its end.
+const BEHIND_BYTES_MAX: u64 = 1 << 40;
 /// So many segments have room where there is plenty of space.
 const PLENTY_SEGMENTS: u64 = 4;
 /// Spares that a log keeps that commits; others keep one.
@@ -314,6 +316,17 @@ impl Preparer<'_> {
         }
         let spares = names(self.dir)?.into_iter().filter(|name| name.ends_with(SPARE_SUFFIX));
         Ok(spares.map(|name| self.dir.join(name)).collect())
+    }
+
+    /// Gives back the blocks behind the zeros that end at `limit`, in a file that grows no more. A
+    /// hint.
+    pub(crate) fn free_behind(&self, path: &Path, limit: Lsn) {
+        if knowledge::grows_behind_end(self.filesystem)
+            && let Ok(fd) = self.dir.open_file(path, OFlags::RDWR)
+        {
+            let end = (limit.get() - 1) % self.geometry.segment_capacity + 1;
+            sys::file::free_range(fd, header_len(self.geometry.layout) + end, BEHIND_BYTES_MAX);
+        }
     }
 
     /// Writes zeros from `begin` to `limit`, which lie in the segment at `path`: after this the

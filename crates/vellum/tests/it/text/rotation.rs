@@ -1,11 +1,15 @@
 //! When the next file begins: by length, by time, because somebody asked.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use vellum::{ErrorKind, Fill, Layout, Options};
 
 use super::{assert_orderly, lens, line, parts, rotating};
+use crate::support::mount::Mount;
 use crate::support::{
     FILLS, assert_sound, concatenated, payloads, place, scratch, segment_files, until,
 };
@@ -25,6 +29,39 @@ fn a_file_is_as_long_as_whole_records_allow() {
         drop(log);
         assert_eq!(lens(&place(&dir)), [1000, 1000, 10, 1000, 300, 701, 5000, 290], "{fill}");
         assert!(concatenated(&place(&dir)) == lines.concat());
+    }
+}
+
+/// XFS gives a file that grows as many blocks behind its end as it has, and leaves them there.
+#[test]
+fn a_closed_file_has_no_blocks_behind_its_end() {
+    let test = "a_closed_file_has_no_blocks_behind_its_end";
+    for disk in [Mount::xfs(test), Mount::ext4(test, 256), Mount::btrfs(test, 256)] {
+        let Some(disk) = disk else { continue };
+        fill_files_to_the_last_byte(disk.path());
+    }
+}
+
+fn fill_files_to_the_last_byte(disk: &Path) {
+    const FILE_BYTES: u64 = 4 << 20;
+    let whole = Options::new().layout(Layout::Text).segment_capacity_bytes(FILE_BYTES);
+    for (kind, options) in [("whole", whole), ("rotating", rotating(FILE_BYTES))] {
+        for fill in FILLS {
+            let path = disk.join(format!("{kind} {fill}"));
+            let log = options.clone().fill(fill).open(&path).unwrap();
+            // They fill each file to its last byte, so nothing is cut off.
+            for number in 0..4 * (FILE_BYTES as usize >> 12) {
+                log.append(&line(number, 4096)).unwrap();
+            }
+            for file in segment_files(&path).iter().take(3) {
+                let status = fs::metadata(file).unwrap();
+                assert_eq!(status.len(), FILE_BYTES, "{kind} {fill}");
+                let bytes = status.blocks() * 512;
+                assert!(bytes <= FILE_BYTES + (64 << 10), "{kind} {fill}: {bytes} bytes of blocks");
+            }
+            drop(log);
+            fs::remove_dir_all(path).unwrap();
+        }
     }
 }
 
