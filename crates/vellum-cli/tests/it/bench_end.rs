@@ -63,7 +63,7 @@ fn until(what: &str, done: impl Fn() -> bool) {
 /// what is left.
 fn end_by(signal: Signal, suite: &[&str]) {
     let place = Place::new();
-    let mut command = vellum();
+    let mut command = with_default_signals(&vellum());
     command.env("TMPDIR", place.dir()).stderr(Stdio::null());
     command.arg("bench").args(suite).args(["--fs", "ext4"]);
     // As a shell does with a command, so that the keyboard reaches it and its children.
@@ -83,6 +83,13 @@ fn end_by(signal: Signal, suite: &[&str]) {
     until("the end of the files", || fs::read_dir(place.dir()).unwrap().count() == 0);
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     assert!(!mounts.contains(place.dir().to_str().unwrap()), "{mounts}");
+}
+
+/// Shells start what runs behind them with the interrupt ignored, and its children inherit that.
+fn with_default_signals(command: &Command) -> Command {
+    let mut with = Command::new("env");
+    with.arg("--default-signal=INT").arg(command.get_program()).stdin(Stdio::null());
+    with
 }
 
 /// Has the process forked one that measures? The keeper is another program's start, with words of
