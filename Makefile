@@ -84,7 +84,7 @@ SUITES_ALL = append append-sizes saturate latency commit commit-memory sync big-
   read scale peers-append peers-latency peers-commit peers-loggers
 SUITES = $(SUITES_ALL)
 results-append = append --rounds 5 # 10
-results-append-sizes = append --rounds 5 --ways vellum-framed,vellum-text,write --setting 4x40000x1024 \
+results-append-sizes = append --rounds 15 --ways vellum-framed,vellum-text,write --setting 4x40000x1024 \
   --setting 4x4000x16384 --setting 4x1500x65536 --setting 4x100x1048576 # 1
 results-saturate = append --saturate --ways vellum-framed,vellum-text,write --seconds 12 --rounds 5 # 6
 results-latency = latency --seconds 0.5 --rounds 3 # 9

@@ -39,7 +39,7 @@ pub(super) struct Book {
 }
 
 /// What a writer has to say in the end.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) acknowledged: u64,
     /// From the start until its last record.
@@ -50,11 +50,15 @@ pub(super) struct Tally {
     pub(super) stop_nanos_max: u64,
     /// All its stops.
     pub(super) stop_nanos: u64,
+    /// Its longest removal of the oldest part of the log.
+    pub(super) removal_nanos_max: u64,
+    /// All its removals.
+    pub(super) removal_nanos: u64,
     /// The most memory that it had, mapped pages of files included.
     pub(super) memory_bytes: u64,
 }
 
-const TALLY_WORDS: usize = 6;
+const TALLY_WORDS: usize = 8;
 
 impl Book {
     pub(super) fn new(processes: u32, generations: usize) -> Result<Book> {
@@ -93,9 +97,16 @@ impl Book {
     }
 
     pub(super) fn close(&self, process: usize, tally: &Tally) {
-        let Tally { acknowledged, nanos, nanos_max, stop_nanos_max, stop_nanos, memory_bytes } =
-            *tally;
-        let words = [acknowledged, nanos, nanos_max, stop_nanos_max, stop_nanos, memory_bytes];
+        let words = [
+            tally.acknowledged,
+            tally.nanos,
+            tally.nanos_max,
+            tally.stop_nanos_max,
+            tally.stop_nanos,
+            tally.removal_nanos_max,
+            tally.removal_nanos,
+            tally.memory_bytes,
+        ];
         for (room, word) in self.tallies[process * TALLY_WORDS..].iter().zip(words) {
             room.store(word, Ordering::Relaxed);
         }
@@ -110,7 +121,9 @@ impl Book {
                 nanos_max: word(2),
                 stop_nanos_max: word(3),
                 stop_nanos: word(4),
-                memory_bytes: word(5),
+                removal_nanos_max: word(5),
+                removal_nanos: word(6),
+                memory_bytes: word(7),
             }
         };
         (0..self.processes).map(tally).collect()
@@ -139,6 +152,12 @@ impl Tally {
         self.stop_nanos += nanos;
         self.stop_nanos_max = self.stop_nanos_max.max(*stop);
     }
+
+    /// The oldest part of the log was removed, which took so long.
+    pub(super) fn note_removal(&mut self, nanos: u64) {
+        self.removal_nanos += nanos;
+        self.removal_nanos_max = self.removal_nanos_max.max(nanos);
+    }
 }
 
 #[cfg(test)]
@@ -165,6 +184,18 @@ mod tests {
         }
         assert_eq!((tally.stop_nanos_max, tally.stop_nanos), (50_000_000, 90_000_000));
         assert_eq!((tally.nanos_max, tally.acknowledged), (40_000_000, 6));
+    }
+
+    #[test]
+    fn removals_are_no_stops() {
+        let (mut tally, mut stop) = (Tally::default(), 0);
+        tally.note(20_000_000, &mut stop);
+        [30, 40].into_iter().for_each(|millis| tally.note_removal(millis * 1_000_000));
+        assert_eq!((tally.stop_nanos_max, tally.stop_nanos), (20_000_000, 20_000_000));
+        assert_eq!((tally.removal_nanos_max, tally.removal_nanos), (40_000_000, 70_000_000));
+        let book = Book::new(1, 1).unwrap();
+        book.close(0, &tally);
+        assert_eq!(book.tallies()[0], tally);
     }
 
     #[test]

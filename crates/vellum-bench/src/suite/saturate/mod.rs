@@ -12,7 +12,9 @@
 //! **What is kept.** A log that goes on for ever is cut from behind. Every way keeps the same
 //! amount: the Vellum ways trim, the others go on in a new file and remove the oldest, as with
 //! logrotate. The default is twice the dirty limit if the disk has room for it; a log that kept
-//! less could be removed before it was ever written, and would meet no device at all.
+//! less could be removed before it was ever written, and would meet no device at all. Whoever
+//! begins a quarter of that removes the oldest one. That is counted apart from the records, because
+//! it takes as long as filesystem and device want, by the byte: a faster way removes more.
 //!
 //! **The dirty limit** is a share of memory (`vm.dirty_ratio`) or a number (`vm.dirty_bytes`), on a
 //! machine with much memory gigabytes. If it is not reached the report says so. An administrator

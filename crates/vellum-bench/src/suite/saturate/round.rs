@@ -171,12 +171,19 @@ impl Writer<'_> {
             }
             self.append(number)?;
             let after = Instant::now();
-            let elapsed = after.duration_since(begun);
             let nanos = after.duration_since(before).as_nanos() as u64;
-            self.book.count(self.process as usize, self.load.slice(elapsed), nanos);
+            let slice = self.load.slice(after.duration_since(begun));
+            self.book.count(self.process as usize, slice, nanos);
             self.tally.note(nanos, &mut stop);
-            self.tally.nanos = elapsed.as_nanos() as u64;
             before = after;
+            if number.is_multiple_of(self.load.generation_records) {
+                let generation = number / self.load.generation_records;
+                self.journal.cut(generation, self.book, self.appender.as_mut())?;
+                before = Instant::now();
+                self.tally.note_removal(before.duration_since(after).as_nanos() as u64);
+            }
+            let elapsed = before.duration_since(begun);
+            self.tally.nanos = elapsed.as_nanos() as u64;
             if elapsed >= self.load.duration {
                 return Ok(());
             }
@@ -200,8 +207,7 @@ impl Writer<'_> {
         }
         let mark = self.appender.append_marked(record)?.map_or(0, |mark| mark + 1);
         self.book.marks[generation as usize].store(mark, Ordering::Release);
-        // To cut is a part of appending without end.
-        self.journal.cut(generation, self.book, self.appender.as_mut())
+        Ok(())
     }
 }
 

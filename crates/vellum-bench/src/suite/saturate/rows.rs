@@ -73,6 +73,7 @@ fn with_metrics(
     let quantile = |share: f64| {
         entrant.figures(|sample| whole(sample).quantile(share).unwrap_or(0) as f64 / 1000.0)
     };
+    let share = |nanos: fn(&Tally) -> u64| entrant.figures(|sample| percent(sample, nanos));
     let dirty = |sample: &Sample| sample.dirty_bytes.iter().max().copied().unwrap_or(0);
     case.metric("appended", "GB/s", higher, speeds.clone())
         .metric("to write", "x", higher, ratios(&speeds, write))
@@ -82,16 +83,18 @@ fn with_metrics(
         .metric("p99.9", "us", lower, quantile(0.999))
         .metric("max", "us", lower, most(|tally| tally.nanos_max, 1000.0))
         .metric("longest stop", "ms", lower, most(|tally| tally.stop_nanos_max, 1e6))
-        .metric("stopped", "%", lower, entrant.figures(stopped_percent))
+        .metric("stopped", "%", lower, share(|tally| tally.stop_nanos))
+        .metric("longest removal", "ms", neither, most(|tally| tally.removal_nanos_max, 1e6))
+        .metric("removing", "%", neither, share(|tally| tally.removal_nanos))
         .metric("dirty, at most", "MiB", neither, entrant.figures(|one| dirty(one) as f64 / mebi))
         .metric("memory, at most", "MiB", lower, most(|tally| tally.memory_bytes, mebi))
         .metric("disk", "MiB", neither, entrant.figures(|one| one.disk_bytes as f64 / mebi))
         .metric("sync after", "s", lower, entrant.figures(|one| one.sync.as_secs_f64()))
 }
 
-/// How much of the time of all writers they were stopped.
-fn stopped_percent(sample: &Sample) -> f64 {
-    let nanos: u64 = sample.tallies.iter().map(|tally| tally.stop_nanos).sum();
+/// What `nanos` says of all writers, as a share of the time of all.
+fn percent(sample: &Sample, nanos: fn(&Tally) -> u64) -> f64 {
+    let nanos: u64 = sample.tallies.iter().map(nanos).sum();
     nanos as f64 / 1e9 / (seconds(sample) * sample.tallies.len() as f64) * 100.0
 }
 
