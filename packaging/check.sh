@@ -90,6 +90,16 @@ check_wheel() {
   say "the wheel works"
 }
 
+# From the sources, as for a Python that no wheel is for. Cargo fetches what the lock file names.
+check_sdist() {
+  local venv=$CHECK/venv-sdist
+  rm -rf "$venv" && "${PYTHON:-python3}" -m venv "$venv"
+  env -u CARGO_TARGET_DIR TMPDIR="$CHECK" "$venv/bin/pip" install --quiet --disable-pip-version-check \
+    --no-binary vellum-log "$DIST"/vellum_log-*.tar.gz
+  "$venv/bin/python" packaging/check/wheel.py
+  say "the source distribution builds and works"
+}
+
 check_lintian() {
   lintian --allow-root --fail-on error,warning --tag-display-limit 0 "$DIST"/*.deb
   say "lintian has nothing to say that is not explained"
@@ -118,6 +128,7 @@ check_other_machine() {
 
 mkdir -p "$CHECK/mnt"
 case ${1:-all} in
-  all) check_sums; check_names; check_lintian; clean_root; check_archive; check_deb; check_wheel; check_other_machine ;;
+  all) check_sums; check_names; check_lintian; clean_root; check_archive; check_deb; check_wheel; check_sdist; check_other_machine ;;
+  sdist | lintian | other_machine) "check_$1" ;;
   *) clean_root; "check_$1" ;;
 esac
