@@ -49,7 +49,11 @@ fn look(
 ) -> Result<(), String> {
     let log = open(path)?;
     let recovery = log.recovery();
-    holds(&log, shape, ledger, keeps, is_image)
+    // Pages of an image were taken one after the other, while lines were stored: as by a power cut,
+    // a line that was not committed may be torn.
+    let durable = recovery.as_ref().map_or(u64::MAX, |recovery| recovery.durable.get());
+    let torn_from = is_image.then_some(durable);
+    holds(&log, shape, ledger, keeps, torn_from)
         .map_err(|fault| format!("{fault} (recovered: {recovery:?})"))?;
     // The mark of an image may be one that came later than those that were heard of.
     if !is_image && !ledger.marks.is_empty() && !ledger.marks.contains(&log.checkpoint().get()) {
@@ -58,7 +62,7 @@ fn look(
     let lsn = log.append_durable(LAST).map_err(|error| format!("it does not go on: {error}"))?;
     drop(log);
     let log = open(path)?;
-    holds(&log, shape, ledger, keeps, is_image)
+    holds(&log, shape, ledger, keeps, torn_from)
         .map_err(|fault| format!("opened again: {fault}"))?;
     let mut reader = log.reader(lsn).map_err(|error| format!("what was added is gone: {error}"))?;
     match reader.next() {
@@ -72,19 +76,20 @@ fn open(path: &Path) -> Result<Log, String> {
     opened.map_err(|error| format!("it does not open: {error}"))
 }
 
-/// Everything owed is there, once, whole, in order and where it was; and nothing is damaged.
+/// Everything owed is there, once, whole, in order and where it was; and nothing is damaged. Of an
+/// image, lines from `torn_from` on may be torn.
 fn holds(
     log: &Log,
     shape: Shape,
     ledger: &Ledger,
     keeps: Keeps,
-    is_image: bool,
+    torn_from: Option<u64>,
 ) -> Result<(), String> {
     let report = log.verify().map_err(|error| format!("verify failed: {error}"))?;
     if let Some(damage) = report.damage.first() {
         return Err(format!("{} damaged places, first {damage:?}", report.damage.len()));
     }
-    let found = read(log, shape.layout())?;
+    let found = read(log, shape.layout(), torn_from)?;
     let mut newest: HashMap<char, (u32, u64)> = HashMap::new();
     for (payload, lsn) in &found {
         let before = newest.insert(payload.writer, (payload.number, *lsn));
@@ -92,7 +97,7 @@ fn holds(
             return Err(format!("{payload:?} at {lsn} comes after {before:?}"));
         }
         // An image is older than the truncation.
-        if !is_image && ledger.is_cut(payload.writer, payload.number) {
+        if torn_from.is_none() && ledger.is_cut(payload.writer, payload.number) {
             return Err(format!("{payload:?} at {lsn} was dropped by a truncation"));
         }
     }
@@ -123,8 +128,8 @@ fn holds(
     }
 }
 
-/// All records, which must be whole.
-fn read(log: &Log, layout: Layout) -> Result<Vec<(Payload, u64)>, String> {
+/// All records, which must be whole, but for lines from `torn_from` on.
+fn read(log: &Log, layout: Layout, torn_from: Option<u64>) -> Result<Vec<(Payload, u64)>, String> {
     let mut reader =
         log.reader(Lsn::ZERO).map_err(|error| format!("it cannot be read: {error}"))?;
     let mut found = Vec::new();
@@ -136,7 +141,12 @@ fn read(log: &Log, layout: Layout) -> Result<Vec<(Payload, u64)>, String> {
             Ok(Some(record)) if layout == Layout::Text && payload::is_marker(record.payload) => {}
             Ok(Some(record)) => {
                 let lsn = record.lsn.get();
+                let may_be_torn =
+                    layout == Layout::Text && torn_from.is_some_and(|from| lsn >= from);
                 let Some(payload) = Payload::of(record.payload, layout) else {
+                    if may_be_torn {
+                        continue;
+                    }
                     let start =
                         String::from_utf8_lossy(&record.payload[..record.payload.len().min(60)]);
                     return Err(format!("at {lsn} stands what nobody appended: {start:?}"));
