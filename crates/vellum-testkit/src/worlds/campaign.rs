@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::check;
+use super::check::{self, What};
 use super::crew::Crew;
 use super::ledger::{Keeps, Ledger};
 use super::shape::Shape;
@@ -50,7 +50,7 @@ impl Campaign {
         let keeps = self.keeps();
         if faults.is_empty() {
             let log = surroundings.log();
-            faults.extend(check::check(&log, self.shape, &ledger, keeps, false)?);
+            faults.extend(check::check(&log, self.shape, &ledger, keeps, What::Log)?);
         }
         if faults.is_empty()
             && let Some(path) = surroundings.image()?
@@ -61,7 +61,9 @@ impl Campaign {
             promised.appended.iter_mut().for_each(|(key, record)| {
                 record.is_cut |= ledger.appended.get(key).is_some_and(|now| now.is_cut);
             });
-            let found = check::check(&path, self.shape, &promised, Keeps::Committed, true)?;
+            let is_snapshot = self.worlds.iter().any(|world| world.kind == Kind::Snapshot);
+            let what = if is_snapshot { What::Snapshot } else { What::Image };
+            let found = check::check(&path, self.shape, &promised, Keeps::Committed, what)?;
             faults.extend(found.map(|fault| format!("of the image: {fault}")));
         }
         let refusals = ledger.failures.len() as u64;

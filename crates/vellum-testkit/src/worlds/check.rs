@@ -16,18 +16,29 @@ use crate::trace;
 const SECONDS_MAX: u32 = 30;
 const LAST: &[u8] = b"one more, after everything\n";
 
+/// What is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    Log,
+    Image,
+    /// An image whose pages were taken one after the other, while lines were stored in them. As
+    /// after a power cut, a line of a text log that was not committed may be there in part; the
+    /// rule is that of `stress::breaks`.
+    Snapshot,
+}
+
 /// Looks at everything, in a process of its own; the fault, if there is one.
 pub(crate) fn check(
     path: &Path,
     shape: Shape,
     ledger: &Ledger,
     keeps: Keeps,
-    is_image: bool,
+    what: What,
 ) -> anyhow::Result<Option<String>> {
     let told = path.with_file_name("fault");
     let child = sys::fork(|| {
         trace::watchdog(SECONDS_MAX);
-        match look(path, shape, ledger, keeps, is_image) {
+        match look(path, shape, ledger, keeps, what) {
             Ok(()) => 0,
             Err(fault) => fs::write(&told, fault).map_or(2, |()| 1),
         }
@@ -45,25 +56,23 @@ fn look(
     shape: Shape,
     ledger: &Ledger,
     keeps: Keeps,
-    is_image: bool,
+    what: What,
 ) -> Result<(), String> {
     let log = open(path)?;
     let recovery = log.recovery();
-    // Pages of an image were taken one after the other, while lines were stored: as by a power cut,
-    // a line that was not committed may be torn.
-    let durable = recovery.as_ref().map_or(u64::MAX, |recovery| recovery.durable.get());
-    let torn_from = is_image.then_some(durable);
-    holds(&log, shape, ledger, keeps, torn_from)
+    holds(&log, shape, ledger, keeps, what)
         .map_err(|fault| format!("{fault} (recovered: {recovery:?})"))?;
     // The mark of an image may be one that came later than those that were heard of.
-    if !is_image && !ledger.marks.is_empty() && !ledger.marks.contains(&log.checkpoint().get()) {
+    if what == What::Log
+        && !ledger.marks.is_empty()
+        && !ledger.marks.contains(&log.checkpoint().get())
+    {
         return Err(format!("the checkpoint is {}, not of {:?}", log.checkpoint(), ledger.marks));
     }
     let lsn = log.append_durable(LAST).map_err(|error| format!("it does not go on: {error}"))?;
     drop(log);
     let log = open(path)?;
-    holds(&log, shape, ledger, keeps, torn_from)
-        .map_err(|fault| format!("opened again: {fault}"))?;
+    holds(&log, shape, ledger, keeps, what).map_err(|fault| format!("opened again: {fault}"))?;
     let mut reader = log.reader(lsn).map_err(|error| format!("what was added is gone: {error}"))?;
     match reader.next() {
         Ok(Some(record)) if record.payload == LAST => Ok(()),
@@ -76,20 +85,14 @@ fn open(path: &Path) -> Result<Log, String> {
     opened.map_err(|error| format!("it does not open: {error}"))
 }
 
-/// Everything owed is there, once, whole, in order and where it was; and nothing is damaged. Of an
-/// image, lines from `torn_from` on may be torn.
-fn holds(
-    log: &Log,
-    shape: Shape,
-    ledger: &Ledger,
-    keeps: Keeps,
-    torn_from: Option<u64>,
-) -> Result<(), String> {
+/// Everything owed is there, once, whole, in order and where it was; and nothing is damaged.
+fn holds(log: &Log, shape: Shape, ledger: &Ledger, keeps: Keeps, what: What) -> Result<(), String> {
     let report = log.verify().map_err(|error| format!("verify failed: {error}"))?;
     if let Some(damage) = report.damage.first() {
         return Err(format!("{} damaged places, first {damage:?}", report.damage.len()));
     }
-    let found = read(log, shape.layout(), torn_from)?;
+    let is_torn = what == What::Snapshot && shape.layout() == Layout::Text;
+    let found = read(log, shape.layout(), is_torn.then_some(ledger.committed))?;
     let mut newest: HashMap<char, (u32, u64)> = HashMap::new();
     for (payload, lsn) in &found {
         let before = newest.insert(payload.writer, (payload.number, *lsn));
@@ -97,7 +100,7 @@ fn holds(
             return Err(format!("{payload:?} at {lsn} comes after {before:?}"));
         }
         // An image is older than the truncation.
-        if torn_from.is_none() && ledger.is_cut(payload.writer, payload.number) {
+        if what == What::Log && ledger.is_cut(payload.writer, payload.number) {
             return Err(format!("{payload:?} at {lsn} was dropped by a truncation"));
         }
     }
@@ -128,8 +131,12 @@ fn holds(
     }
 }
 
-/// All records, which must be whole, but for lines from `torn_from` on.
-fn read(log: &Log, layout: Layout, torn_from: Option<u64>) -> Result<Vec<(Payload, u64)>, String> {
+/// All records, which must be whole, but for lines behind `torn_behind`.
+fn read(
+    log: &Log,
+    layout: Layout,
+    torn_behind: Option<u64>,
+) -> Result<Vec<(Payload, u64)>, String> {
     let mut reader =
         log.reader(Lsn::ZERO).map_err(|error| format!("it cannot be read: {error}"))?;
     let mut found = Vec::new();
@@ -141,10 +148,9 @@ fn read(log: &Log, layout: Layout, torn_from: Option<u64>) -> Result<Vec<(Payloa
             Ok(Some(record)) if layout == Layout::Text && payload::is_marker(record.payload) => {}
             Ok(Some(record)) => {
                 let lsn = record.lsn.get();
-                let may_be_torn =
-                    layout == Layout::Text && torn_from.is_some_and(|from| lsn >= from);
                 let Some(payload) = Payload::of(record.payload, layout) else {
-                    if may_be_torn {
+                    let is_behind = torn_behind.is_some_and(|committed| lsn > committed);
+                    if is_behind && !record.payload.contains(&0) {
                         continue;
                     }
                     let start =

@@ -45,6 +45,8 @@ pub(super) struct Crew<'a> {
     opened: BTreeSet<char>,
     heard: u64,
     heard_at: Instant,
+    /// How many reports were heard when one was stopped last.
+    stopped_at: u64,
     pub(super) ledger: Ledger,
     /// What was promised when an image was made.
     pub(super) image: Option<Ledger>,
@@ -75,6 +77,7 @@ impl<'a> Crew<'a> {
             opened: BTreeSet::new(),
             heard: 0,
             heard_at: Instant::now(),
+            stopped_at: 0,
             ledger: Ledger::default(),
             image: None,
             kills: 0,
@@ -126,11 +129,10 @@ impl<'a> Crew<'a> {
             .map(|_| self.heard + self.random.below(450))
             .collect();
         let mut turn = Some(self.heard + self.random.below(350));
-        let mut stopped: Vec<i32> = Vec::new();
         while !self.busy.is_empty() {
             self.step()?;
             place.disturb();
-            stopped.drain(..).for_each(|group| sys::signal(-group, libc::SIGCONT));
+            self.let_go_on();
             if turn.is_some_and(|at| self.heard >= at) {
                 turn = None;
                 self.turn(place)?;
@@ -140,10 +142,10 @@ impl<'a> Crew<'a> {
                 self.kill_one(place)?;
             }
             if self.campaign.has(Kind::Stopped) {
-                stopped.extend(self.stop_one());
+                self.stop_one();
             }
         }
-        stopped.drain(..).for_each(|group| sys::signal(-group, libc::SIGCONT));
+        self.let_go_on();
         if turn.is_some() {
             self.turn(place)?;
         }
@@ -214,10 +216,24 @@ impl<'a> Crew<'a> {
         }
     }
 
-    fn stop_one(&mut self) -> Option<i32> {
-        let (process, _) = self.choose().filter(|_| self.heard.is_multiple_of(3))?;
-        sys::signal(-process, libc::SIGSTOP);
-        Some(process)
+    /// Stops one until the next step. Once for a report: the last that is not done would hardly run
+    /// otherwise.
+    fn stop_one(&mut self) {
+        if !self.heard.is_multiple_of(3) || self.stopped_at == self.heard {
+            return;
+        }
+        if let Some((process, _)) = self.choose() {
+            self.stopped_at = self.heard;
+            sys::signal(-process, libc::SIGSTOP);
+        }
+    }
+
+    /// Lets all go on that are stopped, again and again: where one forks while it is stopped and
+    /// continued, Linux gives its child the first signal and not the second.
+    fn let_go_on(&self) {
+        if self.campaign.has(Kind::Stopped) {
+            self.workers.keys().for_each(|group| sys::signal(-group, libc::SIGCONT));
+        }
     }
 
     /// Waits until all are done.
@@ -232,7 +248,9 @@ impl<'a> Crew<'a> {
     pub(super) fn end(&mut self) -> anyhow::Result<()> {
         self.workers.values_mut().for_each(|worker| worker.stdin = None);
         self.writer = None;
-        while self.step()? {}
+        while self.step()? {
+            self.let_go_on();
+        }
         // Those whose pipe is closed are as good as gone.
         while trace::wait_any()?.is_some_and(|(process, stop)| {
             let end = match stop {
