@@ -61,8 +61,11 @@ impl Campaign {
             promised.appended.iter_mut().for_each(|(key, record)| {
                 record.is_cut |= ledger.appended.get(key).is_some_and(|now| now.is_cut);
             });
-            let is_snapshot = self.worlds.iter().any(|world| world.kind == Kind::Snapshot);
-            let what = if is_snapshot { What::Snapshot } else { What::Image };
+            let what = match () {
+                () if self.has(Kind::Snapshot) => What::Snapshot,
+                () if self.has(Kind::CopyLiving) => What::Copy,
+                () => What::Image,
+            };
             let found = check::check(&path, self.shape, &promised, Keeps::Committed, what)?;
             faults.extend(found.map(|fault| format!("of the image: {fault}")));
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use vellum::{Layout, Log, Lsn, Options};
+use vellum::{ErrorKind, Layout, Log, Lsn, Options};
 
 use super::ledger::{Keeps, Ledger};
 use super::shape::Shape;
@@ -25,6 +25,12 @@ pub(crate) enum What {
     /// after a power cut, a line of a text log that was not committed may be there in part; the
     /// rule is that of `stress::breaks`.
     Snapshot,
+    /// An image whose files, too, were taken one after the other. In a framed log a later one may
+    /// vouch for records that an earlier one lacks; then it is said to be damaged, and a repair
+    /// saves what was committed before.
+    Copy,
+    /// What such a repair saved: all of it is elsewhere.
+    Repaired,
 }
 
 /// Looks at everything, in a process of its own; the fault, if there is one.
@@ -58,6 +64,11 @@ fn look(
     keeps: Keeps,
     what: What,
 ) -> Result<(), String> {
+    if what == What::Copy && shape.layout() == Layout::Framed && is_damaged(path)? {
+        let to = path.with_file_name("repaired");
+        vellum::repair(path, &to).map_err(|error| format!("it is not repaired: {error}"))?;
+        return look(&to, shape, ledger, keeps, What::Repaired);
+    }
     let log = open(path)?;
     let recovery = log.recovery();
     holds(&log, shape, ledger, keeps, what)
@@ -81,8 +92,20 @@ fn look(
 }
 
 fn open(path: &Path) -> Result<Log, String> {
-    let opened = Options::new().create(false).open(path);
-    opened.map_err(|error| format!("it does not open: {error}"))
+    try_open(path).map_err(|error| format!("it does not open: {error}"))
+}
+
+fn try_open(path: &Path) -> vellum::Result<Log> {
+    Options::new().create(false).open(path)
+}
+
+/// Whether opening or verifying it says so.
+fn is_damaged(path: &Path) -> Result<bool, String> {
+    match try_open(path).and_then(|log| log.verify()) {
+        Ok(report) => Ok(!report.damage.is_empty()),
+        Err(error) if error.kind() == ErrorKind::Corrupt => Ok(true),
+        Err(error) => Err(format!("it does not open: {error}")),
+    }
 }
 
 /// Everything owed is there, once, whole, in order and where it was; and nothing is damaged.
@@ -91,7 +114,7 @@ fn holds(log: &Log, shape: Shape, ledger: &Ledger, keeps: Keeps, what: What) -> 
     if let Some(damage) = report.damage.first() {
         return Err(format!("{} damaged places, first {damage:?}", report.damage.len()));
     }
-    let is_torn = what == What::Snapshot && shape.layout() == Layout::Text;
+    let is_torn = matches!(what, What::Snapshot | What::Copy) && shape.layout() == Layout::Text;
     let found = read(log, shape.layout(), is_torn.then_some(ledger.committed))?;
     let mut newest: HashMap<char, (u32, u64)> = HashMap::new();
     for (payload, lsn) in &found {
@@ -111,7 +134,7 @@ fn holds(log: &Log, shape: Shape, ledger: &Ledger, keeps: Keeps, what: What) -> 
         owed += 1;
         match places.get(&(payload.writer, payload.number)) {
             // Records of a batch stand behind its beginning.
-            Some(place) if *place >= lsn => {}
+            Some(place) if *place >= lsn || what == What::Repaired => {}
             Some(place) => return Err(format!("{payload:?} is at {place}, not {lsn}")),
             None => missing.push((payload, lsn)),
         }

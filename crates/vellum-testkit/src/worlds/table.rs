@@ -184,8 +184,8 @@ pub(crate) const WORLDS: &[World] = &[
     world(
         "copy-of-living-log",
         Kind::CopyLiving,
-        "a copy made while others write, without an error of `cp`, opens with what was committed \
-         before",
+        "a copy made while others write, without an error of `cp`, has what was committed before; \
+         a framed one may say that it is damaged, and a repair saves that",
     ),
     world(
         "older-image-put-back",

@@ -243,8 +243,9 @@ fn damage(core: &Core, lsn: Lsn, durable: Lsn) -> Error {
     let offset = HEADER_LEN + (lsn.get() - first.get());
     let message = format!(
         "the record at position {lsn}, byte {offset} of the file, is damaged although everything \
-         up to {durable} had been committed, which no crash explains; `vellum repair` saves what \
-         is readable into a new log"
+         up to {durable} had been committed, which no crash explains (a copy that was made while \
+         records were committed may be like this); `vellum repair` saves what is readable into a \
+         new log"
     );
     Error::new(ErrorKind::Corrupt, message).at_path(&path(&core.dir, first)).at_lsn(lsn)
 }
