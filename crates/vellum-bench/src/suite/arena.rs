@@ -74,14 +74,15 @@ impl<'a> Arena<'a> {
         (0..=self.rounds).try_for_each(|round| self.round(round, entrants, &mut measure))
     }
 
-    /// Each entrant takes a turn, unless it was skipped or has failed.
+    /// Each entrant takes a turn, unless it was skipped or has failed; see [`order`].
     pub(crate) fn round<W, S>(
         &mut self,
         round: u32,
         entrants: &mut [Entrant<W, S>],
         mut measure: impl FnMut(&mut W, Turn<'_>) -> Result<S>,
     ) -> Result<()> {
-        for (index, entrant) in entrants.iter_mut().enumerate() {
+        for index in order(round, entrants.len()) {
+            let entrant = &mut entrants[index];
             if !entrant.is_good() {
                 self.progress.event(&Event::Omitted { steps: 1 });
                 continue;
@@ -98,6 +99,21 @@ impl<'a> Arena<'a> {
         }
         Ok(())
     }
+}
+
+/// Who takes a turn after whom. What a turn leaves behind, such as memory that the host has to find
+/// again, must not always fall to the same one. So over the rounds each entrant comes at each place,
+/// and behind each other one: the Latin square that is balanced for neighbours (Williams, 1949),
+/// a row a round. For an odd number of entrants it takes rows backwards, too.
+fn order(round: u32, count: usize) -> impl Iterator<Item = usize> {
+    let round = round as usize;
+    let is_backwards = count % 2 == 1 && round % 2 == 1;
+    (0..count).map(move |turn| {
+        let turn = if is_backwards { count - 1 - turn } else { turn };
+        // 0, 1, count - 1, 2, count - 2, …
+        let row = if turn % 2 == 1 { turn.div_ceil(2) } else { count - turn / 2 };
+        (row + round) % count
+    })
 }
 
 /// A participant of a contest, and its results.

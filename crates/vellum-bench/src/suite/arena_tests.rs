@@ -58,7 +58,24 @@ fn all_take_turns_and_the_warm_up_is_not_counted() {
         assert_eq!(case.value("filesystem"), Some("some"));
     }
     assert_eq!((listener.count("Measuring"), listener.count("Omitted")), (12, 0));
-    assert!(listener.0[0].contains("some, 0, warm-up") && listener.0[4].contains("1, round 1"));
+    assert!(listener.0[0].contains("some, 0, warm-up") && listener.0[4].contains("2, round 1"));
+}
+
+#[test]
+fn each_comes_at_each_place_and_behind_each_other_one_equally_often() {
+    for count in 1..12_usize {
+        let (mut at, mut behind) = (vec![vec![0; count]; count], vec![vec![0; count]; count]);
+        for round in 0..2 * count as u32 {
+            let turns: Vec<usize> = order(round, count).collect();
+            turns.iter().enumerate().for_each(|(place, one)| at[place][*one] += 1);
+            turns.windows(2).for_each(|pair| behind[pair[1]][pair[0]] += 1);
+        }
+        assert!(at.iter().flatten().all(|times| *times == 2), "{count}: {at:?}");
+        for (one, before) in behind.iter().enumerate() {
+            let expected: Vec<u32> = (0..count).map(|other| 2 * u32::from(other != one)).collect();
+            assert_eq!(*before, expected, "{count} entrants, before {one}");
+        }
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! ```text
 //! Suite::run          records the conditions, then visits each place of the scope:
 //!   Plan::compete     runs one contest, or one contest for each setting
-//!     Arena::rounds   all entrants take turns (A B C … A B C …): a warm-up, then counted rounds
+//!     Arena::rounds   all entrants take turns: a warm-up, then counted rounds
 //!   Entrant::case     turns the samples of an entrant into a case of the report
 //! ```
 //!

@@ -2,7 +2,7 @@
 //! cost how the space of the image was allocated?
 //!
 //! The image is a plain file that is treated as QEMU treats a qcow2 image: see the states. All
-//! cases take turns in rounds (A B C … A B C …), each with a new image, and write the same blocks
+//! cases take turns in rounds, each with a new image, and write the same blocks
 //! in the same order; the first round is short and not counted. After each, the image is read back:
 //! each block must hold what was written there last, and zeros if nothing was. What this system
 //! can't do is told with the reason.

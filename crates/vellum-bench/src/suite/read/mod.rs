@@ -2,7 +2,7 @@
 //! it?
 //!
 //! Each case writes its log, then reads it in the page cache, in one thread; only the reading is
-//! timed. All cases of a table take turns in rounds (A B C … A B C …); the first round is not
+//! timed. All cases of a table take turns in rounds; the first round is not
 //! counted. Each runs in a process of its own. After the clock has stopped, the log is read once
 //! more in the same way, and every record is compared with what was written.
 //!

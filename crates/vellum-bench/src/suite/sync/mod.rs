@@ -1,7 +1,7 @@
 //! Suite `sync`: 5 MiB in pieces of 4 KiB, each synced. What does the state of the file cost, and
 //! what the way of syncing? And with larger pieces, or several threads?
 //!
-//! All ways take turns in rounds (A B C … A B C …); the first round is not counted. After each, the
+//! All ways take turns in rounds; the first round is not counted. After each, the
 //! file is read back and compared. What this system can't do is told with the reason.
 
 use std::ops::Range;

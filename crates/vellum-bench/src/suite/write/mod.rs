@@ -7,7 +7,7 @@
 //! | `simple` | how fast does one thread write, by the call and the size of its pieces? |
 //! | `parallel` | how fast do several threads write one file, or one each? |
 //!
-//! All cases of a table take turns in rounds (A B C … A B C …); the first round is not counted.
+//! All cases of a table take turns in rounds; the first round is not counted.
 //! Each runs in a process of its own, so that a mapping that can't be kept (SIGBUS) or memory that
 //! is short costs a row and not the run. It makes its file, then starts the clock, writes, and
 //! syncs. Everything is read back afterwards and compared, by another process. Then the file is
