@@ -2,7 +2,8 @@
 # Installs what `make dist` made where nothing else is, and runs ten lines of each. Needs root, for chroot.
 . "$(dirname "$0")/common.sh"
 declare -A debian=([x86_64]=amd64 [aarch64]=arm64)
-MIRROR=${MIRROR:-http://deb.debian.org/debian}
+# Where debootstrap fetches from; empty is its own choice.
+MIRROR=${MIRROR:-}
 SUITE=${SUITE:-bookworm}
 CHECK=$TARGET/dist-check
 mkdir -p "$CHECK"
@@ -18,7 +19,7 @@ clean_root() {
   [ -e "$CHECK/root/made" ] || {
     say "making a clean root"
     rm -rf "$CHECK/root"
-    debootstrap --variant=minbase --include=gcc,libc6-dev,pkg-config,python3-venv "$SUITE" "$CHECK/root" "$MIRROR" >"$CHECK/debootstrap.log"
+    debootstrap --variant=minbase --include=gcc,libc6-dev,pkg-config,python3-venv "$SUITE" "$CHECK/root" ${MIRROR:+"$MIRROR"} >"$CHECK/debootstrap.log"
     touch "$CHECK/root/made"
   }
 }
@@ -112,7 +113,7 @@ check_other_machine() {
   [ -e "$other/made" ] || {
     say "fetching the libraries and the Python of aarch64"
     rm -rf "$other"
-    debootstrap --foreign --arch=arm64 --variant=minbase --include=python3-minimal,python3 "$SUITE" "$other" "$MIRROR" >"$CHECK/debootstrap-arm64.log"
+    debootstrap --foreign --arch=arm64 --variant=minbase --include=python3-minimal,python3 "$SUITE" "$other" ${MIRROR:+"$MIRROR"} >"$CHECK/debootstrap-arm64.log"
     for package in "$other"/var/cache/apt/archives/*.deb; do dpkg-deb -x "$package" "$other"; done
     touch "$other/made"
   }

@@ -1,7 +1,7 @@
 //! Suite `append`: many processes append to one log; what does a record cost?
 //!
-//! For each setting every way runs once in each round, one after the other (A B C … A B C …), so
-//! that whatever changes on the machine meanwhile meets all of them. The first round is not
+//! For each setting every way runs once in each round, one after the other, so that whatever
+//! changes on the machine meanwhile meets all of them. The first round is not
 //! counted. A round is: make an empty log, let the filesystem settle, fork, clock, append, clock,
 //! read everything back and verify it, delete, settle. A way whose data is not exactly what was
 //! appended fails, and has no numbers at all.

@@ -1,7 +1,7 @@
 //! Suite `loggers`: many threads of one process log into one file; what does a record cost?
 //!
 //! Every combination of record length and threads is a cell. In each cell every logger runs once in
-//! each round, one after the other (A B C … A B C …); the first round is not counted. A round is:
+//! each round, one after the other; the first round is not counted. A round is:
 //! settle the filesystem, fork, open, have all threads stand ready, clock, log, flush, clock, read
 //! everything back and verify it, delete.
 //!

@@ -5,8 +5,8 @@
 //! has a budget uses it up. What matters then is not the mean but how long single records take, how
 //! long a writer stands still, and that memory and disk stay bounded.
 //!
-//! One way after the other, with everything written and settled in between; in rounds (A B C … A B
-//! C …) if there are several. The warm-up is a tenth as long: what happens from an idle beginning
+//! One way after the other, with everything written and settled in between; in rounds if there
+//! are several. The warm-up is a tenth as long: what happens from an idle beginning
 //! to saturation is what is looked for, and the series show where it begins.
 //!
 //! **What is kept.** A log that goes on for ever is cut from behind. Every way keeps the same

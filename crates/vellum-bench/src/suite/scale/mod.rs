@@ -2,8 +2,8 @@
 //!
 //! Each table has one number that grows: logs that one process has open, processes that share one
 //! log, segments of one log. What must not grow with it is shown as a multiple of the first number
-//! of the table. Each case runs in processes of its own and takes turns with the others (A B C …
-//! A B C …); the first round is not counted. Afterwards every record is read back.
+//! of the table. Each case runs in processes of its own and takes turns with the others; the
+//! first round is not counted. Afterwards every record is read back.
 //!
 //! The table `line` has what a cache line costs that two cores want, for the model in
 //! `docs/benchmarks.md`.
