@@ -267,7 +267,9 @@ fn follow_what_is_known(dir: &Path) -> Advice {
     assert_eq!(Some(followed.preallocate), known.log.preallocate);
     assert_eq!(followed.fill, built_in.fill);
     let blocks = |stat: &Stat| stat.segments[0].allocated_bytes;
-    assert_eq!(blocks(&followed), blocks(&built_in), "{known:?}");
+    // Where memory is slow, space is made ready by a quarter of a mebibyte and not by a whole one.
+    let differ = blocks(&followed).abs_diff(blocks(&built_in));
+    assert!(differ < 1 << 20, "{followed:?} {built_in:?} {known:?}");
     let wal = made(&following_wal(), &dir.join("wal"));
     assert_eq!((Some(wal.fill), Some(wal.preallocate)), (known.wal.fill, known.wal.preallocate));
     known
