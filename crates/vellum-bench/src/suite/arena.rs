@@ -102,9 +102,9 @@ impl<'a> Arena<'a> {
 }
 
 /// Who takes a turn after whom. What a turn leaves behind, such as memory that the host has to find
-/// again, must not always fall to the same one. So over the rounds each entrant comes at each place,
-/// and behind each other one: the Latin square that is balanced for neighbours (Williams, 1949),
-/// a row a round. For an odd number of entrants it takes rows backwards, too.
+/// again, must not always fall to the same one. So over the rounds each entrant comes at each
+/// place, and behind each other one: the Latin square that is balanced for neighbours (Williams,
+/// 1949), a row a round. For an odd number of entrants it takes rows backwards, too.
 fn order(round: u32, count: usize) -> impl Iterator<Item = usize> {
     let round = round as usize;
     let is_backwards = count % 2 == 1 && round % 2 == 1;
