@@ -2,8 +2,7 @@
 # Installs what `make dist` made where nothing else is, and runs ten lines of each. Needs root, for chroot.
 . "$(dirname "$0")/common.sh"
 declare -A debian=([x86_64]=amd64 [aarch64]=arm64)
-# Where debootstrap fetches from; empty is its own choice.
-MIRROR=${MIRROR:-}
+# MIRROR is where debootstrap fetches from; without it, it chooses itself.
 SUITE=${SUITE:-bookworm}
 CHECK=$TARGET/dist-check
 mkdir -p "$CHECK"

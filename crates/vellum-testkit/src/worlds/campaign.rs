@@ -61,12 +61,8 @@ impl Campaign {
             promised.appended.iter_mut().for_each(|(key, record)| {
                 record.is_cut |= ledger.appended.get(key).is_some_and(|now| now.is_cut);
             });
-            let what = match () {
-                () if self.has(Kind::Snapshot) => What::Snapshot,
-                () if self.has(Kind::CopyLiving) => What::Copy,
-                () => What::Image,
-            };
-            let found = check::check(&path, self.shape, &promised, Keeps::Committed, what)?;
+            let (shape, keeps) = (self.shape, Keeps::Committed);
+            let found = check::check(&path, shape, &promised, keeps, self.image_kind())?;
             faults.extend(found.map(|fault| format!("of the image: {fault}")));
         }
         let refusals = ledger.failures.len() as u64;
@@ -75,6 +71,17 @@ impl Campaign {
             true => Ok(Tally { records, kills: crew.kills, refusals }),
             false => Err(faults),
         })
+    }
+
+    /// What an image is, by how it was taken.
+    fn image_kind(&self) -> What {
+        if self.has(Kind::Snapshot) {
+            What::Snapshot
+        } else if self.has(Kind::CopyLiving) {
+            What::Copy
+        } else {
+            What::Image
+        }
     }
 
     /// Why it is known to fail.
