@@ -8,7 +8,7 @@ CHECK=$TARGET/dist-check
 mkdir -p "$CHECK"
 
 # The other machine's programs run under qemu-user, which Debian has.
-for tool in debootstrap:debootstrap lintian:lintian qemu-aarch64:qemu-user dpkg-deb:dpkg; do
+for tool in debootstrap:debootstrap lintian:lintian qemu-aarch64:qemu-user dpkg-deb:dpkg ${PYTHON_SOURCE:+musl-gcc:musl-tools}; do
   command -v "${tool%:*}" >/dev/null || { echo "dist-check: ${tool%:*} is missing: apt-get install ${tool#*:}" >&2; exit 1; }
 done
 
@@ -100,6 +100,42 @@ check_sdist() {
   say "the source distribution builds and works"
 }
 
+# A musl C library and a Python without the GIL are in no Debian, so both Pythons are built, once, from
+# PYTHON_SOURCE: the source archive of CPython 3.14 or later. What is optional of a Python is left out.
+built_python() { # NAME, CONFIGURE'S ARGUMENTS: into $CHECK/NAME
+  local name=$1 work=$CHECK/$1-build
+  shift
+  [ ! -e "$CHECK/$name/made" ] || return 0
+  say "building a Python: $name"
+  rm -rf "$work" "${CHECK:?}/$name" && mkdir "$work"
+  tar -xf "$PYTHON_SOURCE" -C "$work" --strip-components 1
+  (cd "$work" && PKG_CONFIG=false ./configure -q --prefix="$CHECK/$name" --disable-ipv6 --disable-test-modules --without-ensurepip "$@" \
+    && make -j2 && make install) >"$work.log" 2>&1 || { tail -n 3 "$work.log" >&2; echo "dist-check: see $work.log" >&2; exit 1; }
+  rm -r "$work"
+  touch "$CHECK/$name/made"
+}
+runs_wheel() { # NAME PLATFORM [ABI]: what pip takes for such a system
+  local python=("$CHECK/$1"/bin/python3.?? ) packages=$CHECK/$1/packages version
+  version=$("${python[0]}" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+  rm -rf "$packages"
+  "$TARGET/venv-dist/bin/pip" install --quiet --disable-pip-version-check --no-index --find-links "$DIST" --no-deps --only-binary :all: \
+    --target "$packages" --platform "$2" --python-version "$version" ${3:+--abi "cp${version/./}$3"} vellum-log
+  PYTHONPATH=$packages "${python[0]}" -W error packaging/check/wheel.py
+}
+check_built_pythons() {
+  [ -n "${PYTHON_SOURCE:-}" ] || {
+    say "not run: the wheels for musl and for a Python without the GIL; PYTHON_SOURCE=FILE builds these Pythons from CPython's sources"
+    return 0
+  }
+  # The compiler names the C library of this system when it is asked, and the configuration stops there.
+  printf '#!/bin/sh\n[ "$*" = --print-multiarch ] || exec musl-gcc "$@"\n' >"$CHECK/cc-musl" && chmod +x "$CHECK/cc-musl"
+  built_python python-musl CC="$CHECK/cc-musl"
+  runs_wheel python-musl "musllinux_1_2_$HOST"
+  built_python python-free-threaded --disable-gil
+  runs_wheel python-free-threaded "manylinux_2_17_$HOST" t
+  say "the wheels for musl and for a Python without the GIL work"
+}
+
 check_lintian() {
   lintian --allow-root --fail-on error,warning --tag-display-limit 0 "$DIST"/*.deb
   say "lintian has nothing to say that is not explained"
@@ -128,7 +164,7 @@ check_other_machine() {
 
 mkdir -p "$CHECK/mnt"
 case ${1:-all} in
-  all) check_sums; check_names; check_lintian; clean_root; check_archive; check_deb; check_wheel; check_sdist; check_other_machine ;;
-  sdist | lintian | other_machine) "check_$1" ;;
+  all) check_sums; check_names; check_lintian; clean_root; check_archive; check_deb; check_wheel; check_sdist; check_built_pythons; check_other_machine ;;
+  sdist | lintian | built_pythons | other_machine) "check_$1" ;;
   *) clean_root; "check_$1" ;;
 esac

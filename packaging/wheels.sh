@@ -5,10 +5,17 @@ build_settings
 arch=$1
 mkdir -p "$DIST"
 
-wheel() { # TARGET PLATFORM
-  say "building a wheel for $arch, $2"
-  maturin build --release --quiet --locked --zig --target "$1" --compatibility "$2" \
-    --manifest-path crates/vellum-python/Cargo.toml --out "$DIST"
+# One wheel is for every Python that has the GIL: it is for the oldest. One that has none
+# ("free-threaded") has an interface that still differs from version to version.
+FREE_THREADED=3.14t
+
+wheels() { # TARGET PLATFORM
+  say "building wheels for $arch, $2"
+  local interpreter
+  for interpreter in "" "--interpreter=$FREE_THREADED"; do
+    maturin build --release --quiet --locked --zig --target "$1" --compatibility "$2" ${interpreter:+"$interpreter"} \
+      --manifest-path crates/vellum-python/Cargo.toml --out "$DIST"
+  done
 }
-wheel "$arch-unknown-linux-gnu" "manylinux_${GLIBC/./_}"
-wheel "$arch-unknown-linux-musl" musllinux_1_2
+wheels "$arch-unknown-linux-gnu" "manylinux_${GLIBC/./_}"
+wheels "$arch-unknown-linux-musl" musllinux_1_2

@@ -26,7 +26,7 @@ impl Cursor {
         Cursor { log, inner: Arc::new(inner) }
     }
 
-    /// Does something that may wait, without the GIL.
+    /// Does something that may wait, detached from Python.
     fn run<T: Send>(
         &self,
         py: Python<'_>,

@@ -2,8 +2,15 @@
 //!
 //! `log` and `reader` are the append log as Python sees it; `lines` is what is fast of
 //! `VellumHandler`, and `format/` its way to format what `logging.Formatter` would, byte for byte.
-//! Nothing here starts a thread, and nothing holds a lock while Python code runs or the GIL is
-//! released, so a forked child finds everything in order.
+//! Nothing here starts a thread.
+//!
+//! # Locks
+//!
+//! A lock is held only while the thread is attached to Python, and never while Python code runs or
+//! an object is freed. Attached means with the GIL, or without one in a free-threaded Python, which
+//! stops all attached threads before a fork and before it collects garbage, where each next calls
+//! Python. So no lock is held then: a forked child finds everything in order, and no thread that is
+//! stopped makes another wait.
 
 mod bytes;
 mod checkpoint;

@@ -43,7 +43,7 @@ use crate::stat;
 /// after which the next one is due (`checkpoint_due`).
 #[pyclass(module = "vellum_log", frozen, weakref)]
 pub(crate) struct Log {
-    /// Taken only while the GIL is held, and never kept over a call: so a fork cannot find it held.
+    /// See [locks](crate#locks).
     open: Mutex<Option<Arc<vellum::Log>>>,
     path: PathBuf,
     for_a_copy: Py<PyDict>,
@@ -75,7 +75,7 @@ impl Log {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something that may wait, without the GIL.
+    /// Does something that may wait, detached from Python.
     fn run<T: Send>(
         &self,
         py: Python<'_>,

@@ -18,7 +18,7 @@ pub(crate) struct Clock {
     format: Py<PyString>,
     /// Whether `,123` follows.
     has_msecs: bool,
-    /// What was shown last. Taken only while the GIL is held, and never while Python code runs.
+    /// What was shown last. See [locks](crate#locks).
     newest: Mutex<Option<(Moment, Py<PyString>)>>,
 }
 

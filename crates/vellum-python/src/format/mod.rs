@@ -24,7 +24,7 @@ use stdlib::Stdlib;
 /// The formatter used last, taken apart.
 #[derive(Default)]
 pub(crate) struct Formatters {
-    /// Taken only while the GIL is held, and never while Python code runs.
+    /// See [locks](crate#locks).
     newest: Mutex<Option<Arc<Prepared>>>,
 }
 
