@@ -43,6 +43,14 @@ impl Scope {
         u64::from(self.in_directory) + self.scratch.len() as u64
     }
 
+    /// How many versions of a file have to have room: two where one of the filesystems keeps the
+    /// old blocks of a file that is written again.
+    pub(crate) fn versions(&self) -> u64 {
+        let here = || filesystem_of(&self.directory).is_some_and(|found| found.keeps_old_blocks());
+        let is_kept = self.scratch.iter().any(|kind| kind.keeps_old_blocks());
+        1 + u64::from(is_kept || self.in_directory && here())
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
         if self.places() == 0 || self.rounds == 0 {
             return Err(Error::invalid("a directory or a filesystem and one round are needed"));

@@ -1,7 +1,12 @@
-//! How far a long command has come, on standard error if that is a terminal.
+//! How far a long command has come, on standard error: a bar if that is a terminal, and otherwise a
+//! line each minute.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use std::time::Duration;
+
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use vellum_bench::{Event, Progress};
+
+use crate::output;
 
 /// A bar of `len` steps, drawn only when it is told to move: no thread runs behind it.
 pub(crate) fn bar(len: u64) -> ProgressBar {
@@ -10,6 +15,9 @@ pub(crate) fn bar(len: u64) -> ProgressBar {
     );
     ProgressBar::new(len).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
+
+/// Where there is no bar, a line is written no more often than this.
+const LINE_PAUSE: Duration = Duration::from_secs(60);
 
 /// Shows a measurement: a step is a run of one way.
 #[derive(Default)]
@@ -20,6 +28,8 @@ pub(crate) struct BenchBar {
     share: Option<Share>,
     steps: u64,
     begun: u64,
+    /// How long the bar had been there at the last line.
+    last_line: Duration,
 }
 
 /// A suite among others.
@@ -65,6 +75,9 @@ impl BenchBar {
             }
         }
         bar.tick();
+        if let Some(line) = line(bar, &mut self.last_line) {
+            output::say(line);
+        }
         self.begun = (self.begun + 1).min(self.steps);
     }
 
@@ -75,6 +88,18 @@ impl BenchBar {
             _ => {}
         }
     }
+}
+
+/// What to write instead of a bar that nobody sees, once in a while.
+fn line(bar: &ProgressBar, last: &mut Duration) -> Option<String> {
+    let elapsed = bar.elapsed();
+    if !bar.is_hidden() || elapsed < *last + LINE_PAUSE {
+        return None;
+    }
+    *last = elapsed;
+    let percent = 100 * bar.position() / bar.length().unwrap_or(0).max(1);
+    let (elapsed, left) = (HumanDuration(elapsed), HumanDuration(bar.eta()));
+    Some(format!("{percent} % after {elapsed}, about {left} left: {}", bar.message()))
 }
 
 impl Drop for BenchBar {
@@ -115,5 +140,24 @@ impl SuitesBar {
     /// All suites have run.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_terminal_a_line_is_written_each_minute() {
+        let bar = ProgressBar::hidden().with_elapsed(LINE_PAUSE * 3);
+        bar.set_length(4);
+        bar.set_position(1);
+        bar.set_message("write, 4 threads");
+        let mut last = LINE_PAUSE;
+        let told = line(&bar, &mut last).unwrap();
+        assert!(told.starts_with("25 % after 3 minutes, about "), "{told}");
+        assert!(told.ends_with(" left: write, 4 threads"), "{told}");
+        // The next one is due a minute later.
+        assert_eq!(line(&bar, &mut last), None);
     }
 }

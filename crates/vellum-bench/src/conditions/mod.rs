@@ -70,6 +70,13 @@ pub struct Filesystem {
     pub mount_options: String,
 }
 
+impl Filesystem {
+    /// Whether it writes a changed block to another place, and keeps the old one for a while.
+    pub(crate) fn keeps_old_blocks(&self) -> bool {
+        matches!(self.kind.as_str(), "btrfs" | "bcachefs" | "zfs")
+    }
+}
+
 /// A block device.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Device {

@@ -93,6 +93,11 @@ impl ScratchKind {
         Ok(())
     }
 
+    /// Whether it writes a changed block to another place, and keeps the old one for a while.
+    pub(crate) fn keeps_old_blocks(self) -> bool {
+        matches!(self, ScratchKind::Btrfs | ScratchKind::BtrfsRaid0)
+    }
+
     /// How it is made; `None` for a mere directory of the room. Nothing discards: that would punch
     /// holes into the image.
     fn maker(self) -> Option<Maker> {

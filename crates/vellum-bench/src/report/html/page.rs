@@ -187,6 +187,7 @@ fn sections(documents: &[Report]) -> Vec<Section<'_>> {
                 "" => document.suite.clone(),
                 place => format!("{} on {place}", document.suite),
             };
+            let title = title_of_run(&sections[..first], title);
             match sections[first..].iter_mut().find(|section| section.title == title) {
                 Some(section) => section.groups.push(group),
                 None => {
@@ -197,6 +198,18 @@ fn sections(documents: &[Report]) -> Vec<Section<'_>> {
         }
     }
     sections
+}
+
+/// `title`, with a number if an earlier run has it: the suite was run there with other arguments.
+fn title_of_run(before: &[Section<'_>], title: String) -> String {
+    let runs = |section: &&Section<'_>| match section.title.strip_prefix(&title) {
+        Some(rest) => rest.is_empty() || rest.starts_with(", run "),
+        None => false,
+    };
+    match before.iter().filter(runs).count() {
+        0 => title,
+        earlier => format!("{title}, run {}", earlier + 1),
+    }
 }
 
 fn results(sections: &[Section<'_>]) -> Markup {

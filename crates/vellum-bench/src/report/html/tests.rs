@@ -147,6 +147,15 @@ fn findings_come_before_tables_and_each_part_is_in_the_navigation() {
 }
 
 #[test]
+fn two_runs_of_a_suite_on_one_filesystem_have_two_names() {
+    let run = || document(vec![row("write", &[1.0])]);
+    let page = html(&[run(), run(), run()]);
+    for title in ["write on xfs", "write on xfs, run 2", "write on xfs, run 3"] {
+        assert_eq!(count(&page, &format!("<h2>{title}</h2>")), 1, "{title}");
+    }
+}
+
+#[test]
 fn lines_are_drawn_over_what_grows() {
     let mut rows = Vec::new();
     for state in ["emptied", "preallocated", "written"] {

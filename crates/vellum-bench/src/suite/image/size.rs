@@ -5,7 +5,6 @@ use super::content::BLOCK_BYTES;
 use super::load::CLUSTER_BYTES;
 use crate::conditions::{filesystem_of, free_bytes, memory_bytes};
 use crate::error::Result;
-use crate::scratch::ScratchKind;
 
 /// No image is smaller: with less there is not even room for the writes on their way.
 pub(super) const BYTES_MIN: u64 = 4 << 20;
@@ -27,16 +26,13 @@ pub(super) struct Size {
 /// comes of that is told for each case.
 pub(super) fn fitting(config: &Config) -> Result<Size> {
     let mut room = u64::MAX;
-    let mut copies = 1;
+    let versions = config.scope.versions();
     if config.scope.in_directory {
-        let (free, is_copying) = directory(config)?;
-        copies = copies.max(1 + u64::from(is_copying));
-        room = room.min(free / copies);
+        room = room.min(directory(config)? / versions);
     }
     if !config.scope.scratch.is_empty() {
-        copies = copies.max(1 + u64::from(config.scope.scratch.contains(&ScratchKind::Btrfs)));
         // The filesystem itself takes a quarter more, and half of the memory can be used.
-        room = room.min(available() / 2 / copies * 3 / 4);
+        room = room.min(available() / 2 / versions * 3 / 4);
     }
     let usable = (room.saturating_sub(SPARE_BYTES)).max(BYTES_MIN);
     let bytes = if config.bytes > usable { usable - usable % (1 << 20) } else { config.bytes };
@@ -48,19 +44,17 @@ pub(super) fn fitting(config: &Config) -> Result<Size> {
             config.bytes >> 20
         )
     });
-    Ok(Size { bytes, room_bytes: bytes * copies + SPARE_BYTES, warning })
+    Ok(Size { bytes, room_bytes: bytes * versions + SPARE_BYTES, warning })
 }
 
-/// What can be used of the filesystem of the directory, and whether it keeps old blocks beside the
-/// new ones for a while.
-fn directory(config: &Config) -> Result<(u64, bool)> {
+/// What can be used of the filesystem of the directory.
+fn directory(config: &Config) -> Result<u64> {
     let free = free_bytes(&config.scope.directory)?;
     let kind = filesystem_of(&config.scope.directory).map(|filesystem| filesystem.kind);
-    let usable = match kind.as_deref() {
+    Ok(match kind.as_deref() {
         Some("tmpfs" | "ramfs") => free.min(available() / 2),
         _ => free - free / FREE_SHARE,
-    };
-    Ok((usable, matches!(kind.as_deref(), Some("btrfs" | "bcachefs" | "zfs"))))
+    })
 }
 
 fn available() -> u64 {

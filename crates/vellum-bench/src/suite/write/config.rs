@@ -142,7 +142,8 @@ impl Config {
     }
 
     /// What a filesystem needs free for files of `bytes`.
-    pub(super) fn needed(bytes: u64) -> u64 {
+    pub(super) fn needed(&self, bytes: u64) -> u64 {
+        let bytes = bytes * self.scope.versions();
         bytes + bytes / SPARE_SHARE + SPARE_BYTES
     }
 
@@ -162,14 +163,15 @@ impl Config {
         let mut reason = String::new();
         // The file may be in memory itself, and so may what is written; the rest is not ours.
         let memory = memory_bytes("MemAvailable").unwrap_or(u64::MAX);
-        if bytes > memory / 4 {
-            bytes = memory / 4;
-            reason = format!("a quarter of the {} MiB of memory available", memory >> 20);
+        let versions = self.scope.versions();
+        if bytes > memory / 4 / versions {
+            bytes = memory / 4 / versions;
+            reason = format!("what has room in the {} MiB of memory available", memory >> 20);
         }
         if self.scope.in_directory {
             let free = free_bytes(home)?;
-            if Config::needed(bytes) > free {
-                let usable = free.saturating_sub(SPARE_BYTES);
+            if self.needed(bytes) > free {
+                let usable = free.saturating_sub(SPARE_BYTES) / versions;
                 bytes = usable - usable.div_ceil(SPARE_SHARE + 1);
                 reason = format!("what has room in the {} MiB free on the disk", free >> 20);
             }
@@ -189,6 +191,19 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::ScratchKind;
+
+    #[test]
+    fn a_filesystem_that_keeps_old_blocks_needs_room_for_both() {
+        let mut config = Config::new("/proc");
+        let one = config.needed(1 << 30);
+        config.scope.scratch = vec![ScratchKind::Xfs];
+        assert_eq!(config.needed(1 << 30), one);
+        for kind in [ScratchKind::Btrfs, ScratchKind::BtrfsRaid0] {
+            config.scope.scratch = vec![ScratchKind::Xfs, kind];
+            assert!(config.needed(1 << 30) >= one + (1 << 30), "{kind}");
+        }
+    }
 
     #[test]
     fn what_makes_no_sense_is_refused() {

@@ -81,7 +81,7 @@ impl Suite for Config {
         let (most, reason) = self.fit(&self.scope.directory)?;
         let contests = contests(self, most)?;
         let turns = contests.iter().map(|contest| contest.entries.len()).sum();
-        let plan = Plan::new(Config::needed(most), turns, move |arena: &mut Arena<'_>| {
+        let plan = Plan::new(self.needed(most), turns, move |arena: &mut Arena<'_>| {
             let cases = contests.iter().map(|contest| contest.run(self.limit, arena));
             Ok(cases.collect::<Result<Vec<_>>>()?.concat())
         });
