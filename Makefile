@@ -80,7 +80,7 @@ bench-python: wheel $(VENV)/installed ## handlers for Python's `logging` in many
 # that was stopped continues with the suite in which it was stopped: what is done waits in
 # target/measured. The disk needs 30 GiB free.
 SUITES_ALL = append append-sizes saturate latency commit commit-memory sync big-sync \
-  write write-tmpfs write-xfs write-btrfs write-btrfs-raid0 image image-memory image-long image-filled \
+  write write-tmpfs write-xfs write-btrfs write-btrfs-raid0 write-striping image image-memory image-long image-filled \
   read scale peers-append peers-latency peers-commit peers-loggers
 SUITES = $(SUITES_ALL)
 results-append = append --rounds 5 # 10
@@ -92,11 +92,13 @@ results-commit = commit # 8
 results-commit-memory = commit --fs ext4,xfs,btrfs # 22
 results-sync = sync --dir . --fs ext4,xfs,btrfs # 10
 results-big-sync = sync --cases one-sync --big 10G --rounds 1 # 1
-results-write = write # 50
-results-write-tmpfs = write --fs tmpfs # 50
-results-write-xfs = write --fs xfs # 50
-results-write-btrfs = write --fs btrfs # 50
-results-write-btrfs-raid0 = write --fs btrfs-raid0 # 50
+results-write = write # 33
+results-write-tmpfs = write --fs tmpfs # 22
+results-write-xfs = write --fs xfs # 22
+results-write-btrfs = write --fs btrfs # 60
+results-write-btrfs-raid0 = write --fs btrfs-raid0 # 60
+results-write-striping = write --fs btrfs,btrfs-raid0 --tables parallel --ways pwrite,files \
+  --states emptied,preallocated --threads 1,2,4 # 3
 results-image = image --states $(IMAGES) # 40
 results-image-memory = image --fs ext4,xfs --states $(IMAGES) # 80
 results-image-long = image --states metadata,falloc,qcow2-off,qcow2-falloc --engines io_uring --seconds 120 # 35
