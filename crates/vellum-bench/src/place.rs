@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::conditions::{filesystem_of, free_bytes};
+use crate::conditions::{filesystem_of, free_bytes, keeps_old_blocks};
 use crate::error::{Context, Error, Result};
 use crate::progress::{Event, Progress};
 use crate::scratch::{Making, Room, ScratchKind};
@@ -46,7 +46,8 @@ impl Scope {
     /// How many versions of a file have to have room: two where one of the filesystems keeps the
     /// old blocks of a file that is written again.
     pub(crate) fn versions(&self) -> u64 {
-        let here = || filesystem_of(&self.directory).is_some_and(|found| found.keeps_old_blocks());
+        let here =
+            || filesystem_of(&self.directory).is_some_and(|found| keeps_old_blocks(&found.kind));
         let is_kept = self.scratch.iter().any(|kind| kind.keeps_old_blocks());
         1 + u64::from(is_kept || self.in_directory && here())
     }

@@ -70,11 +70,10 @@ pub struct Filesystem {
     pub mount_options: String,
 }
 
-impl Filesystem {
-    /// Whether it writes a changed block to another place, and keeps the old one for a while.
-    pub(crate) fn keeps_old_blocks(&self) -> bool {
-        matches!(self.kind.as_str(), "btrfs" | "bcachefs" | "zfs")
-    }
+/// Whether a filesystem of the type `kind` writes a changed block to another place, and keeps the
+/// old one for a while.
+pub(crate) fn keeps_old_blocks(kind: &str) -> bool {
+    matches!(kind, "btrfs" | "bcachefs" | "zfs")
 }
 
 /// A block device.

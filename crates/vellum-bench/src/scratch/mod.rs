@@ -16,6 +16,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::conditions::keeps_old_blocks;
 use crate::error::{Context, Error, Result};
 use crate::names::named;
 
@@ -95,7 +96,7 @@ impl ScratchKind {
 
     /// Whether it writes a changed block to another place, and keeps the old one for a while.
     pub(crate) fn keeps_old_blocks(self) -> bool {
-        matches!(self, ScratchKind::Btrfs | ScratchKind::BtrfsRaid0)
+        self.maker().is_some_and(|maker| keeps_old_blocks(maker.filesystem))
     }
 
     /// How it is made; `None` for a mere directory of the room. Nothing discards: that would punch
