@@ -156,7 +156,8 @@ fn is_figure(text: &str, figure: f64) -> bool {
     let Ok(written) = text.trim().parse::<f64>() else { return false };
     let decimals = text.trim().split_once('.').map_or(0, |(_, decimals)| decimals.len());
     let mut step = 10_f64.powi(-(decimals as i32));
-    if decimals == 0 {
+    // The zeros at the end of 240 may stand for other digits. That of 0 may not.
+    if decimals == 0 && written != 0.0 {
         let zeros = text.trim().len() - text.trim().trim_end_matches('0').len();
         step *= 10_f64.powi(zeros as i32);
     }
@@ -271,6 +272,7 @@ fn a_figure_that_was_changed_is_found() {
 #[test]
 fn a_round_figure_may_be_written_for_one_nearby() {
     assert!(is_figure("240", 243.0) && is_figure("12", 12.2) && is_figure("12.2", 12.24));
+    assert!(is_figure("0", 0.4) && !is_figure("0", 1.0));
     assert!(!is_figure("240", 246.0) && !is_figure("12.2", 12.3) && !is_figure("", 1.0));
 }
 

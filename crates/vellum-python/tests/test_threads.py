@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import pytest
 
@@ -63,7 +64,7 @@ def test_threads_share_a_handler_whose_formatter_changes(
             logger.info("%d/%d", name, number)
 
     handler.setFormatter(formatters[0])
-    at_once(*(lambda name=name: log(name) for name in range(THREADS)))
+    at_once(*(partial(log, name) for name in range(THREADS)))
     with Log(path) as log_:
         lines = [bytes(record).decode() for record in log_.read()]
     shown = r"[\d-]{10} [\d:]{8},\d{3} [abc] (\d)/(\d+) Thread-\d+ \(run\)\n"
@@ -96,7 +97,7 @@ def test_a_handler_is_closed_and_opened_again_while_threads_log(
     closing = threading.Thread(target=close)
     closing.start()
     try:
-        at_once(*(lambda name=name: log(name) for name in range(THREADS)))
+        at_once(*(partial(log, name) for name in range(THREADS)))
     finally:
         done.set()
         closing.join()
@@ -119,7 +120,7 @@ def test_a_log_is_closed_while_threads_use_it(path: str) -> None:
                 if len(appended) > EACH:
                     log.close()
 
-    at_once(*(lambda name=name: append(name) for name in range(THREADS)))
+    at_once(*(partial(append, name) for name in range(THREADS)))
     with Log(path) as log:
         # What was appended is there, and only a record whose thread was told that it is, besides.
         assert sorted(map(bytes, log.read())) == sorted(appended)
