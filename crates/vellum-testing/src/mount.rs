@@ -88,7 +88,7 @@ impl Mount {
         let root = std::fs::File::open(&self.at).unwrap();
         let flags = WITHOUT_LOG_FLUSH;
         // SAFETY: the call reads a `u32`, which is `flags`.
-        let done = unsafe { libc::ioctl(root.as_raw_fd(), GOING_DOWN, &raw const flags) };
+        let done = unsafe { libc::ioctl(root.as_raw_fd(), GOING_DOWN as _, &raw const flags) };
         assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
         drop(root);
         run("umount", &[text(&self.at)]).unwrap();
@@ -163,7 +163,7 @@ fn extents(file: &Path, offset: u64) -> Vec<(i64, i64)> {
     (request[0], request[1], request[3]) = (offset, u64::MAX - offset, EXTENTS_MAX as u64);
     let file = std::fs::File::open(file).unwrap();
     // SAFETY: the kernel writes no more extents than the request says there is room for.
-    let done = unsafe { libc::ioctl(file.as_raw_fd(), FIEMAP, request.as_mut_ptr()) };
+    let done = unsafe { libc::ioctl(file.as_raw_fd(), FIEMAP as _, request.as_mut_ptr()) };
     assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
     let found = (request[2] >> 32) as usize;
     let extents = request[4..].chunks(7).take(found).map(|extent| {

@@ -136,7 +136,7 @@ pub fn leave_descriptors() -> io::Result<()> {
 /// The number of a loop device that was free a moment ago.
 pub fn free_loop_device(control: &File) -> io::Result<u32> {
     // SAFETY: this request takes no argument.
-    let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) };
+    let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE as _) };
     u32::try_from(number).map_err(|_| io::Error::last_os_error())
 }
 
@@ -173,10 +173,10 @@ pub fn configure_loop_device(device: &File, file: &File, block_len: u32) -> io::
         reserved: [0; 8],
     };
     // SAFETY: the kernel reads one `struct loop_config`, which this is.
-    check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, &raw const config) })?;
+    check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE as _, &raw const config) })?;
     let mut info = NO_LOOP_INFO;
     // SAFETY: the kernel writes one `struct loop_info64`, which this is.
-    check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) })?;
+    check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64 as _, &raw mut info) })?;
     match info.flags & LO_FLAGS_DIRECT_IO {
         0 => Err(io::Error::other("the loop device does not do direct I/O")),
         _ => Ok(()),
@@ -186,7 +186,7 @@ pub fn configure_loop_device(device: &File, file: &File, block_len: u32) -> io::
 /// Forgets what the kernel has cached of a block device, after its content was exchanged.
 pub fn forget_cached(device: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: this request takes no argument.
-    check(unsafe { libc::ioctl(device.as_raw_fd(), BLKFLSBUF) })
+    check(unsafe { libc::ioctl(device.as_raw_fd(), BLKFLSBUF as _) })
 }
 
 fn check(result: c_int) -> io::Result<()> {

@@ -190,7 +190,8 @@ pub(crate) fn become_a_daemon(arguments: &[String]) {
     let daemon = fork::fork(|| {
         std::env::set_current_dir("/").unwrap();
         // SAFETY: nothing in this process uses a descriptor beyond these but the log.
-        assert_eq!(unsafe { libc::close_range(3, libc::c_uint::MAX, 0) }, 0);
+        let closed = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
+        assert_eq!(closed, 0);
         // Another log's directory gets the numbers.
         let decoy = Path::new(&arguments[0]).join("decoy");
         let decoys: Vec<_> = (0..64).map(|_| fs::File::open(&decoy).unwrap()).collect();

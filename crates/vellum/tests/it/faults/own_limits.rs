@@ -4,6 +4,7 @@
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use vellum::{Fill, Layout, Log, Lsn, Options};
 
 use crate::support::child::{self, Child};
@@ -24,21 +25,16 @@ fn kinds() -> [(&'static str, Options); 5] {
 }
 
 /// Lowers a limit of this process, or gives it back.
-fn limit(resource: libc::__rlimit_resource_t, value: Option<u64>) {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` outlives the calls.
-    unsafe {
-        assert_eq!(libc::getrlimit(resource, &raw mut limit), 0);
-        limit.rlim_cur = value.unwrap_or(limit.rlim_max);
-        assert_eq!(libc::setrlimit(resource, &raw const limit), 0);
-    }
+fn limit(resource: Resource, value: Option<u64>) {
+    let Rlimit { maximum, .. } = getrlimit(resource);
+    setrlimit(resource, Rlimit { current: value.or(maximum), maximum }).unwrap();
 }
 
 /// No file can be opened any more; those that are open stay so.
 fn without_descriptors<T>(act: impl FnOnce() -> T) -> T {
-    limit(libc::RLIMIT_NOFILE, Some(3));
+    limit(Resource::Nofile, Some(3));
     let answer = act();
-    limit(libc::RLIMIT_NOFILE, None);
+    limit(Resource::Nofile, None);
     answer
 }
 
@@ -85,10 +81,10 @@ pub(crate) fn submit_without_descriptors(arguments: &[String]) {
     let lsn = log.append(&record(&log, 1)).unwrap();
     let committer = log.committer().unwrap();
     let next = std::fs::File::open("/dev/null").unwrap().as_raw_fd() as u64;
-    limit(libc::RLIMIT_NOFILE, Some(next + 1));
+    limit(Resource::Nofile, Some(next + 1));
     let completion = committer.submit(lsn).unwrap();
     let answer = until("there is an answer", || completion.outcome()).map(|()| lsn);
-    limit(libc::RLIMIT_NOFILE, None);
+    limit(Resource::Nofile, None);
     says(&answer);
 }
 
@@ -188,17 +184,17 @@ pub(crate) fn commit_under_a_size_limit(arguments: &[String]) {
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     }
     for room in [0, 4096] {
-        limit(libc::RLIMIT_FSIZE, Some(room));
+        limit(Resource::Fsize, Some(room));
         let answer = log.append(&record(&log, 1)).and_then(|lsn| log.commit(lsn).map(|()| lsn));
-        limit(libc::RLIMIT_FSIZE, None);
+        limit(Resource::Fsize, None);
         says(&answer);
     }
     // What is committed before is no reason to fail later: the segment is open by now.
     log.append_durable(&record(&log, 2)).unwrap();
-    limit(libc::RLIMIT_FSIZE, Some(4096));
+    limit(Resource::Fsize, Some(4096));
     let answer = log.append_durable(&record(&log, 1));
     // A shell prints what follows into a file, which has its limit too.
-    limit(libc::RLIMIT_FSIZE, None);
+    limit(Resource::Fsize, None);
     says(&answer);
     child::hear();
 }
@@ -230,7 +226,7 @@ fn a_commit_beyond_the_own_size_limit_is_an_error_and_others_make_it() {
 /// Does whatever can be done to a log under a limit of the size of files, and comes to the end.
 pub(crate) fn do_everything_under_a_size_limit(arguments: &[String]) {
     let log = Options::new().open(&arguments[0]).unwrap();
-    limit(libc::RLIMIT_FSIZE, Some(arguments[1].parse().unwrap()));
+    limit(Resource::Fsize, Some(arguments[1].parse().unwrap()));
     let record = record(&log, 5);
     let mut refused = 0;
     let mut note = |is_refused: bool| refused += usize::from(is_refused);
@@ -255,7 +251,7 @@ pub(crate) fn do_everything_under_a_size_limit(arguments: &[String]) {
     let log = Options::new().open(path);
     note(log.is_err());
     note(log.is_ok_and(|log| log.append_durable(&record).is_err()));
-    limit(libc::RLIMIT_FSIZE, None);
+    limit(Resource::Fsize, None);
     child::say(if refused > 0 { "refused" } else { "nothing was refused" });
 }
 
