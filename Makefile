@@ -95,13 +95,13 @@ results-big-sync = sync --cases one-sync --big 10G --rounds 1 # 1
 results-write = write # 33
 results-write-tmpfs = write --fs tmpfs # 22
 results-write-xfs = write --fs xfs # 22
-results-write-btrfs = write --fs btrfs # 60
+results-write-btrfs = write --fs btrfs # 57
 results-write-btrfs-raid0 = write --fs btrfs-raid0 # 60
 results-write-striping = write --fs btrfs,btrfs-raid0 --tables parallel --ways pwrite,files \
   --states emptied,preallocated --threads 1,2,4 # 3
-results-image = image --states $(IMAGES) # 40
+results-image = image --states $(IMAGES) # 37
 results-image-memory = image --fs ext4,xfs --states $(IMAGES) # 80
-results-image-long = image --states metadata,falloc,qcow2-off,qcow2-falloc --engines io_uring --seconds 120 # 35
+results-image-long = image --states metadata,falloc,qcow2-off,qcow2-falloc --engines io_uring --seconds 120 # 27
 results-image-filled = image --fs ext4,xfs --fill 95% --states off,metadata,falloc --engines io_uring # 10
 results-read = read # 2
 results-scale = scale # 2
@@ -123,7 +123,8 @@ quick-peers = $(subst --rounds 5,--rounds 1,$(known))
 quick = $(if $(is-peers),$(quick-peers),$(subst --big 10G,--big 64M,$(known)) --quick)
 arguments = $(strip $(if $(QUICK),$(quick),$(known)))
 program = $(if $(is-peers),$(PEERS),$(BUILT)/vellum bench)
-# A machine that has just built is not idle. After ten minutes it never will be, and the result says so.
+# A machine that has just built is not idle. After ten minutes it never will be, and the result says so:
+# `vellum bench` warns above the same load.
 idle = for turn in $$(seq 60); do awk '{ exit $$1 >= 0.5 }' /proc/loadavg && break; \
   [ $$turn != 1 ] || echo "make: waiting until the load average is below 0.5, ten minutes at most"; sleep 10; done
 # A line for each suite, so that one that fails is the last. Where this directory lies is nobody's matter.
