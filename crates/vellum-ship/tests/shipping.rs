@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use support::{good, text};
 use vellum::{Layout, Log, Lsn, Options};
+use vellum_testing::Over;
 
 mod support;
 
@@ -109,6 +110,7 @@ fn a_shipper_that_is_killed_again_and_again_loses_and_doubles_nothing() {
     let is_over = AtomicBool::new(false);
     let kills = std::env::var("VELLUM_SHIP_KILLS").ok().and_then(|text| text.parse().ok());
     std::thread::scope(|scope| {
+        let _over = Over(&is_over);
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 fill(&log, "beside", 10);
@@ -125,7 +127,6 @@ fn a_shipper_that_is_killed_again_and_again_loses_and_doubles_nothing() {
             shipper.kill().unwrap();
             shipper.wait().unwrap();
         }
-        is_over.store(true, Ordering::Relaxed);
     });
     let shipped = log.shipped();
     assert!(shipped > log.begin());

@@ -5,12 +5,23 @@ pub mod child;
 pub mod mount;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 /// Beyond this a test that waits is taken to hang.
 pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Sets the flag that ends other threads, however the one that has this ends. A scope waits for its
+/// threads, so one that panics without it would hang there, and its message would not be seen.
+pub struct Over<'a>(pub &'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
 
 /// The directory for scratch files, on the filesystem of the build: cargo's own for tests.
 ///

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::process::Signal;
+use vellum_testing::Over;
 
 use crate::broker::{Broker, shared};
 use crate::place::{Place, fill, good, records, refused, sent, signal};
@@ -21,6 +22,7 @@ fn a_shipper_that_is_killed_again_and_again_loses_and_doubles_nothing() {
     let log = place.open("log");
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _over = Over(&is_over);
         for writer in 0..2 {
             let (log, is_over) = (&log, &is_over);
             scope.spawn(move || {
@@ -41,7 +43,6 @@ fn a_shipper_that_is_killed_again_and_again_loses_and_doubles_nothing() {
             shipper.kill().unwrap();
             shipper.wait().unwrap();
         }
-        is_over.store(true, Ordering::Relaxed);
     });
     good(&place.ship("log", &[]));
     let (committed, all) = (place.payloads(), place.read(0, "read_uncommitted").len());
@@ -75,6 +76,7 @@ fn a_broker_that_is_killed_and_comes_back_loses_and_doubles_nothing() {
     let is_over = AtomicBool::new(false);
     let mut shipper = place.spawn("log");
     std::thread::scope(|scope| {
+        let _over = Over(&is_over);
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 fill(&log, "beside", 20);
@@ -89,7 +91,6 @@ fn a_broker_that_is_killed_and_comes_back_loses_and_doubles_nothing() {
             }
             broker.kill_and_restart();
         }
-        is_over.store(true, Ordering::Relaxed);
     });
     signal(&shipper, Signal::TERM);
     assert!(shipper.wait().unwrap().success());

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use proptest::prelude::*;
 use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options, OwnedRecord};
 
-use crate::support::{LAYOUTS, Read, memory_scratch, payload, place, read_all, scratch, small};
+use crate::support::{
+    LAYOUTS, Over, Read, memory_scratch, payload, place, read_all, scratch, small,
+};
 
 fn append(log: &Log, seed: u64, len: usize) -> Read {
     let bytes = payload(log.layout(), seed, len);
@@ -187,8 +189,9 @@ fn a_reader_that_begins_while_the_log_is_truncated_keeps_no_file_that_goes() {
                 readers
             };
             let begun = scope.spawn(begin);
+            let over = Over(&is_over);
             log.truncate(from).unwrap();
-            is_over.store(true, Ordering::SeqCst);
+            drop(over);
             begun.join().unwrap()
         });
         let new: Vec<Read> = fill(round * 10_000 + 5000);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use vellum::{CursorHold, ErrorKind, Layout, Lsn, Options};
 
 use super::{append, only, rest};
-use crate::support::{LAYOUTS, assert_sound, place, scratch, segment_files, small, until};
+use crate::support::{LAYOUTS, Over, assert_sound, place, scratch, segment_files, small, until};
 
 #[test]
 fn trim_stops_before_a_cursor_that_holds() {
@@ -173,15 +173,6 @@ fn envelopes_tell_how_old_the_oldest_record_behind_a_cursor_is() {
     assert!(only(&log).lag_time.unwrap() < Duration::from_secs(60));
     cursor.commit(log.published()).unwrap();
     assert_eq!(only(&log).lag_time, Some(Duration::ZERO));
-}
-
-/// Ends the trimmer, however its test ends.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// A thread trims all it can while another one sets a cursor back and has it hold.

@@ -1,7 +1,6 @@
 //! Commits by threads and processes, and what is left of what was not committed.
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options};
 
@@ -289,7 +288,6 @@ fn a_staged_log_lives_on_any_filesystem_and_never_holds_text() {
 fn readers_follow_while_records_are_committed_and_stages_are_used_again() {
     let dir = scratch();
     let log = staged().open(place(&dir)).unwrap();
-    let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -313,7 +311,6 @@ fn readers_follow_while_records_are_committed_and_stages_are_used_again() {
                 log.commit(lsn).unwrap();
             }
         }
-        is_over.store(true, Ordering::Relaxed);
     });
     assert_sound(&log);
 }

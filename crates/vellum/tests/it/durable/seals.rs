@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use vellum::{ErrorKind, Log, Lsn, Options};
 
 use super::{after_power_cut, kinds, staged};
-use crate::support::{place, read_from, scratch, segment_files};
+use crate::support::{Over, place, read_from, scratch, segment_files};
 
 /// Bytes of what a seal carries; no record in these tests is as long.
 const SEAL_PAYLOAD_LEN: u32 = 24;
@@ -58,6 +58,7 @@ fn assert_damage_is_told(log: &Path, lsn: Lsn) {
 fn commit_beside_writers(log: &Log) -> Vec<Lsn> {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _over = Over(&is_over);
         for thread in 0..8 {
             let is_over = &is_over;
             scope.spawn(move || {
@@ -66,9 +67,7 @@ fn commit_beside_writers(log: &Log) -> Vec<Lsn> {
                 }
             });
         }
-        let committed = (0..25).map(|_| log.append_durable(&[9; 60]).unwrap()).collect();
-        is_over.store(true, Ordering::Relaxed);
-        committed
+        (0..25).map(|_| log.append_durable(&[9; 60]).unwrap()).collect()
     })
 }
 

@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use vellum::{CheckpointEvent, ErrorKind, Layout, Log, Options};
 
 use super::{after_power_cut, staged};
-use crate::support::{PATIENCE, child, child::Child, fork, place, scratch};
+use crate::support::{Over, PATIENCE, child, child::Child, fork, place, scratch};
 
 const LIMIT: u64 = 4096;
 
@@ -159,15 +159,14 @@ fn no_event_is_lost_between_threads() {
         }
     };
     let made = std::thread::scope(|scope| {
+        let _over = Over(&is_over);
         let _writers = [scope.spawn(write), scope.spawn(write)];
         let made = (0..CHECKPOINTS).take_while(|_| hears(&event)).map(|_| {
             if event.take().unwrap() {
                 checkpoint(&log);
             }
         });
-        let made = made.count() as u64;
-        is_over.store(true, Ordering::Relaxed);
-        made
+        made.count() as u64
     });
     assert_eq!(made, CHECKPOINTS, "an event was lost");
 }

@@ -8,8 +8,8 @@ use vellum::{Layout, Log, Lsn, Options};
 
 use crate::support::child::{self, Child, command};
 use crate::support::{
-    LAYOUTS, PATIENCE, assert_sound, fork, memory_scratch, payload, payloads, place, read_all,
-    scratch, small,
+    LAYOUTS, Over, PATIENCE, assert_sound, fork, memory_scratch, payload, payloads, place,
+    read_all, scratch, small,
 };
 
 const FORKS: usize = 200;
@@ -19,6 +19,7 @@ pub(crate) fn fork_beside_threads(arguments: &[String]) {
     let log = Options::new().open(&arguments[0]).unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _over = Over(&stop);
         for thread in 0..3 {
             let (log, stop) = (&log, &stop);
             scope.spawn(move || {
@@ -37,7 +38,6 @@ pub(crate) fn fork_beside_threads(arguments: &[String]) {
             let ended = fork::wait_patiently(pid);
             assert_eq!(ended, Some(0), "child {index} appends and ends");
         }
-        stop.store(true, Ordering::Relaxed);
     });
     child::say("done");
 }

@@ -7,7 +7,7 @@ use vellum::{ErrorKind, Fill, Layout, Log, Options, Preallocate};
 
 use super::full::Small;
 use crate::support::child::{self, Child};
-use crate::support::{LAYOUTS, PATIENCE, assert_sound, payload, payloads};
+use crate::support::{LAYOUTS, Over, PATIENCE, assert_sound, payload, payloads};
 
 /// A record that takes a page and starts with it, so that a full disk has no room for a pad either.
 fn page(log: &Log, seed: u64) -> Vec<u8> {
@@ -99,11 +99,12 @@ fn threads_on_a_full_disk_publish_no_hole() {
         let kept: Vec<_> = std::thread::scope(|scope| {
             let writers: Vec<_> =
                 (0..8).map(|thread| scope.spawn(move || append(thread))).collect();
+            let over = Over(&is_over);
             for _ in 0..60 {
                 small.take_all();
                 small.leave_all();
             }
-            is_over.store(true, Ordering::Relaxed);
+            drop(over);
             writers.into_iter().map(|writer| writer.join().unwrap()).collect()
         });
         small.make_space();

@@ -7,7 +7,9 @@ use vellum::{Error, ErrorKind, HoldKind, Layout, Lsn, Options};
 
 use super::holds::{LOCKS, hold_of, set_holder, stop, stopped_participant};
 use crate::support::child::Child;
-use crate::support::{LAYOUTS, assert_sound, payload, place, read_all, scratch, small, until};
+use crate::support::{
+    LAYOUTS, Over, assert_sound, payload, place, read_all, scratch, small, until,
+};
 
 /// Long enough that a healthy log never needs it, short enough to wait for in vain.
 const TIMEOUT: Duration = Duration::from_millis(300);
@@ -144,12 +146,12 @@ fn what_a_commit_has_written_before_it_gives_up_others_make_known() {
     let is_over = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         let commits = scope.spawn(|| {
+            let _over = Over(&is_over);
             let mut last = Ok(());
             while last.is_ok() {
                 let lsn = log.append(b"another").unwrap();
                 last = log.commit(lsn);
             }
-            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
             last.unwrap_err()
         });
         // Whatever the thread has in its hands when the lock is taken away.

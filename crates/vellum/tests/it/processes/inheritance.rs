@@ -8,7 +8,7 @@ use vellum::{ErrorKind, Fill, Layout, Log, Options};
 
 use crate::support::child::{self, Child};
 use crate::support::{
-    PATIENCE, assert_sound, fork, memory_scratch, payloads, place, scratch, small,
+    Over, PATIENCE, assert_sound, fork, memory_scratch, payloads, place, scratch, small,
 };
 
 const COMMITTED: usize = 100;
@@ -125,6 +125,7 @@ pub(crate) fn fork_beside_openers(arguments: &[String]) {
     let (mut reader, writer) = std::io::pipe().unwrap();
     let stop = AtomicBool::new(false);
     let pids = std::thread::scope(|scope| {
+        let _over = Over(&stop);
         for _ in 0..2 {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
@@ -140,9 +141,7 @@ pub(crate) fn fork_beside_openers(arguments: &[String]) {
                 i32::from(reader.read(&mut [0]).unwrap() != 0)
             })
         };
-        let pids: Vec<_> = (0..FORKS).map(fork_one).collect();
-        stop.store(true, Ordering::Relaxed);
-        pids
+        (0..FORKS).map(fork_one).collect::<Vec<_>>()
     });
     child::say("forked");
     child::hear();

@@ -8,7 +8,7 @@ use vellum::{Durability, ErrorKind, Layout, Lsn, Options, ShipStatus};
 use super::append;
 use crate::durable::kinds;
 use crate::support::child::Child;
-use crate::support::{LAYOUTS, place, scratch, small, until};
+use crate::support::{LAYOUTS, Over, place, scratch, small, until};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -22,15 +22,20 @@ fn a_remote_commit_returns_when_the_record_is_shipped() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut from = log.begin();
-                while !is_over.load(Ordering::SeqCst) {
+                loop {
                     let durable = shipper.durable().unwrap();
                     if durable > from {
                         shipper.set_shipped(durable).unwrap();
                         from = durable;
                     }
+                    // Now, not before: what is appended after the end would wake it no more.
+                    if is_over.load(Ordering::SeqCst) {
+                        break;
+                    }
                     shipper.wait(from, LONG);
                 }
             });
+            let over = Over(&is_over);
             let threads: Vec<_> = (0..8)
                 .map(|seed| {
                     let log = &log;
@@ -39,13 +44,15 @@ fn a_remote_commit_returns_when_the_record_is_shipped() {
                             let record = format!("{seed} {index}\n");
                             let lsn = log.append(record.as_bytes()).unwrap();
                             log.commit_to(lsn, Durability::Remote).unwrap();
-                            assert!(log.shipped() > lsn && log.durable() >= log.shipped());
+                            // In this order: both grow meanwhile.
+                            let shipped = log.shipped();
+                            assert!(lsn < shipped && shipped <= log.durable());
                         }
                     })
                 })
                 .collect();
             threads.into_iter().for_each(|thread| thread.join().unwrap());
-            is_over.store(true, Ordering::SeqCst);
+            drop(over);
             let lsn = log.append(b"the last\n").unwrap();
             log.commit(lsn).unwrap();
             // Wakes the shipper once more.
