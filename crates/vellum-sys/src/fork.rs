@@ -5,6 +5,9 @@
 //! value anew there, leaving the inherited one to be dropped or leaked by its owner's rules.
 //!
 //! Noticing costs one load: the kernel empties a page marked `MADV_WIPEONFORK` in every child.
+//! Where it does not, each look compares the number of the process, which costs a system call. A
+//! number may come again when the process that made the value is gone, so the page is better
+//! (`docs/decisions/0036-advice-that-is-ignored.md`).
 //!
 //! # Safety
 //!
@@ -14,8 +17,10 @@
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use rustix::io;
+use rustix::io::{self, Errno};
 use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+
+use crate::advice;
 
 /// A value that a forked child must not use as its own.
 pub trait Inherit {
@@ -99,11 +104,21 @@ impl<T: Inherit> PerProcess<T> {
     /// Whether `newest` was made by the calling process.
     #[inline]
     pub fn is_own(&self) -> bool {
-        self.home.is_settled()
+        self.home.is_settled() || self.is_own_by_number()
+    }
+
+    #[cold]
+    fn is_own_by_number(&self) -> bool {
+        // SAFETY: as in `newest`.
+        let pid = unsafe { (*self.newest.load(Ordering::Acquire)).pid };
+        !self.home.is_wiped && pid == std::process::id()
     }
 
     #[cold]
     fn make_anew<E>(&self, make: impl FnOnce(&T) -> Result<T, E>) -> Result<(), E> {
+        if self.is_own() {
+            return Ok(());
+        }
         let me = std::process::id();
         loop {
             let holder = self.maker.load(Ordering::Relaxed);
@@ -117,11 +132,11 @@ impl<T: Inherit> PerProcess<T> {
             {
                 break;
             }
-            if self.home.is_settled() {
+            if self.is_own() {
                 return Ok(());
             }
         }
-        let made = if self.home.is_settled() {
+        let made = if self.is_own() {
             Ok(())
         } else {
             make(self.newest()).map(|value| {
@@ -152,6 +167,8 @@ impl<T: Inherit> Drop for PerProcess<T> {
 struct HomePage {
     word: NonNull<AtomicU32>,
     len: usize,
+    /// Whether that is so; where it is not, the page stays empty everywhere.
+    is_wiped: bool,
 }
 
 impl HomePage {
@@ -161,10 +178,15 @@ impl HomePage {
         // SAFETY: a new anonymous mapping overlaps nothing, and is zeroed, as `AtomicU32` may be.
         let start =
             unsafe { mm::mmap_anonymous(ptr::null_mut(), len, protection, MapFlags::PRIVATE) }?;
-        let word = NonNull::new(start.cast()).ok_or(io::Errno::NOMEM)?;
-        let page = HomePage { word, len };
+        let word = NonNull::new(start.cast()).ok_or(Errno::NOMEM)?;
+        let mut page = HomePage { word, len, is_wiped: false };
         // SAFETY: the range is the mapping just made; the advice changes only what a child finds.
-        unsafe { mm::madvise(start, len, Advice::LinuxWipeOnFork) }?;
+        match unsafe { mm::madvise(start, len, Advice::LinuxWipeOnFork) } {
+            Ok(()) => page.is_wiped = advice::is_followed(),
+            // Known to no kernel before 4.14, and not to all that stand in for one.
+            Err(Errno::INVAL) => {}
+            Err(errno) => return Err(errno),
+        }
         Ok(page)
     }
 
@@ -179,7 +201,9 @@ impl HomePage {
     }
 
     fn settle(&self) {
-        self.word().store(1, Ordering::Release);
+        if self.is_wiped {
+            self.word().store(1, Ordering::Release);
+        }
     }
 }
 

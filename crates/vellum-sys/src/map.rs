@@ -15,6 +15,8 @@ use std::ptr::{self, NonNull};
 use rustix::io::{self, Errno};
 use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 
+use crate::advice;
+
 /// A file, or the beginning of one, mapped into this process.
 #[derive(Debug)]
 pub struct Map {
@@ -125,13 +127,16 @@ impl Map {
     }
 
     /// As [`Map::populate`], with the kernel's answer: `Ok` means that stores into the range need
-    /// no block or page any more.
+    /// no block or page any more. `Err` also where the system only says that it has done it.
     pub fn try_populate(&self, offset: usize, len: usize) -> io::Result<()> {
         let page = rustix::param::page_size();
         let begin = offset / page * page;
         let limit = offset.saturating_add(len).min(self.len);
         if begin >= limit {
             return Ok(());
+        }
+        if !advice::is_followed() {
+            return Err(Errno::OPNOTSUPP);
         }
         // SAFETY: the range lies in the mapping, and populating changes no byte of it.
         unsafe {

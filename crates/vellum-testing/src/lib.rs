@@ -2,6 +2,7 @@
 //! and patience.
 
 pub mod child;
+pub mod kernel;
 pub mod mount;
 
 use std::path::PathBuf;

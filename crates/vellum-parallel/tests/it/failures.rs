@@ -6,7 +6,7 @@ use std::path::Path;
 use vellum_parallel::{Error, ErrorKind, FileOptions, Method};
 use vellum_testing::child::{self, Child};
 use vellum_testing::mount::Mount;
-use vellum_testing::{scratch, until};
+use vellum_testing::{kernel, scratch, until};
 
 use super::METHODS;
 
@@ -129,6 +129,22 @@ fn a_full_disk_is_an_error_and_nothing_is_left() {
         }
         check_full_disk(mount.path());
     }
+}
+
+/// Fills a filesystem where the kernel says that it makes blocks for a mapping, and makes none.
+pub(crate) fn fill_without_advice(arguments: &[String]) {
+    kernel::ignore_advice();
+    check_full_disk(Path::new(&arguments[0]));
+    child::say("alive");
+}
+
+#[test]
+fn a_full_disk_is_no_signal_where_no_advice_is_followed() {
+    let test = "a_full_disk_is_no_signal_where_no_advice_is_followed";
+    let Some(mount) = Mount::tmpfs(test, 16) else { return };
+    let mut child = Child::start("fill without advice", &[mount.path().to_str().unwrap()]);
+    child.expect("alive");
+    child.finish_well();
 }
 
 /// Writes more than this process may, under a limit of the size of files.

@@ -17,7 +17,10 @@ use vellum_testing::{Numbers, child, memory_scratch, scratch};
 /// Where a second process of a test starts; an ordinary run passes over it.
 #[test]
 fn child_entry() {
-    child::run_role(&[&[("write under a size limit", failures::write_under_a_size_limit)]]);
+    child::run_role(&[&[
+        ("fill without advice", failures::fill_without_advice),
+        ("write under a size limit", failures::write_under_a_size_limit),
+    ]]);
 }
 
 const METHODS: [Method; 4] = [Method::Auto, Method::Buffered, Method::Direct, Method::Mapped];

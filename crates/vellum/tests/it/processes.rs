@@ -12,6 +12,7 @@ use crate::support::child::Role;
 
 pub(crate) const ROLES: &[Role] = &[
     ("hammer", campaign::hammer),
+    ("hammer without advice", campaign::hammer_without_advice),
     ("create and append", creators::create_and_append),
     ("append a few", creators::append_a_few),
     ("lose the main thread", liveness::lose_the_main_thread),

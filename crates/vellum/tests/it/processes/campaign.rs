@@ -18,9 +18,13 @@ use vellum::{Fill, Layout, Log, Lsn, Options};
 
 use crate::support::child::{Child, command};
 use crate::support::{
-    Numbers, PATIENCE, assert_sound, fork, memory_scratch, payload, place, scratch, small, until,
+    LAYOUTS, Numbers, PATIENCE, assert_sound, fork, kernel, memory_scratch, payload, place,
+    scratch, small, until,
 };
 
+/// The roles of the processes.
+const HAMMER: &str = "hammer";
+const HAMMER_WITHOUT_ADVICE: &str = "hammer without advice";
 /// Writers that a process plays one after the other have numbers from a block of this many.
 const NUMBERS_PER_PROCESS: u64 = 1 << 16;
 /// Most records that one append can hold.
@@ -162,11 +166,19 @@ pub(crate) fn hammer(arguments: &[String]) {
     }
     // A new program in the same process; nothing is closed before.
     let next = fresh.to_string();
-    panic!("{}", command("hammer", &[path, acknowledged_path, &next]).exec());
+    panic!("{}", command(HAMMER, &[path, acknowledged_path, &next]).exec());
+}
+
+/// Hammers where the kernel says yes to every advice and follows none. What replaces this program
+/// inherits that.
+pub(crate) fn hammer_without_advice(arguments: &[String]) {
+    kernel::ignore_advice();
+    hammer(arguments);
 }
 
 /// The processes of a campaign, and what happens to them.
 struct Campaign {
+    role: &'static str,
     arguments: [String; 2],
     numbers: Numbers,
     started: u64,
@@ -179,7 +191,7 @@ impl Campaign {
         self.started += 1;
         let first = (self.started * NUMBERS_PER_PROCESS).to_string();
         let arguments = [&*self.arguments[0], &*self.arguments[1], &first];
-        self.hammers.push(Child::start("hammer", &arguments));
+        self.hammers.push(Child::start(self.role, &arguments));
     }
 
     fn strike(&mut self) {
@@ -202,7 +214,7 @@ fn duration() -> Duration {
     Duration::from_secs_f64(seconds.unwrap_or(2.0))
 }
 
-fn run_campaign(layout: Layout, fill: Fill, seed: u64) {
+fn run_campaign(role: &'static str, layout: Layout, fill: Fill, seed: u64) {
     // Two filesystems; and in memory the many files of a long campaign cost less.
     let dir = if fill == Fill::Pwrite { memory_scratch() } else { scratch() };
     let log = small(layout).fill(fill).open(place(&dir)).unwrap();
@@ -211,6 +223,7 @@ fn run_campaign(layout: Layout, fill: Fill, seed: u64) {
     let acknowledged = Acknowledged::open(acknowledged_path.to_str().unwrap());
     let paths = [place(&dir), acknowledged_path.clone()];
     let mut campaign = Campaign {
+        role,
         arguments: paths.map(|path| path.to_str().unwrap().to_string()),
         numbers: Numbers::new(seed),
         started: 0,
@@ -314,12 +327,19 @@ fn check_again_from_the_files(dir: &tempfile::TempDir, log: &Log) {
 
 #[test]
 fn framed_writers_die_at_random_and_nothing_acknowledged_is_lost() {
-    run_campaign(Layout::Framed, Fill::Mapped, 1);
-    run_campaign(Layout::Framed, Fill::Pwrite, 2);
+    run_campaign(HAMMER, Layout::Framed, Fill::Mapped, 1);
+    run_campaign(HAMMER, Layout::Framed, Fill::Pwrite, 2);
 }
 
 #[test]
 fn text_writers_die_at_random_and_nothing_acknowledged_is_lost() {
-    run_campaign(Layout::Text, Fill::Mapped, 3);
-    run_campaign(Layout::Text, Fill::Pwrite, 4);
+    run_campaign(HAMMER, Layout::Text, Fill::Mapped, 3);
+    run_campaign(HAMMER, Layout::Text, Fill::Pwrite, 4);
+}
+
+#[test]
+fn nothing_is_lost_either_where_no_advice_is_followed() {
+    for layout in LAYOUTS {
+        run_campaign(HAMMER_WITHOUT_ADVICE, layout, Fill::Mapped, 5);
+    }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use vellum::{Fill, Layout, Log, Lsn, Options};
 pub(crate) use vellum_testing::{
-    Numbers, Over, PATIENCE, child, is_root, memory_scratch, mount, scratch, skip, until,
+    Numbers, Over, PATIENCE, child, is_root, kernel, memory_scratch, mount, scratch, skip, until,
 };
 
 pub(crate) const LAYOUTS: [Layout; 2] = [Layout::Framed, Layout::Text];

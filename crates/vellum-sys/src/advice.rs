@@ -1,0 +1,49 @@
+//! Whether what `madvise(2)` answers is true.
+//!
+//! `qemu-user` answers 0 to every advice and follows none. A page that must be empty in a forked
+//! child is full there, and pages that must have blocks have none. So before an answer counts, the
+//! system is asked for something that does not exist, once in each process: one that refuses that
+//! looks at what it is asked for.
+//!
+//! # Safety
+//!
+//! The one call is for no bytes at all.
+
+use std::ptr;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// An advice that no kernel knows.
+const UNKNOWN: libc::c_int = -1;
+
+const NOT_ASKED: u8 = 0;
+const IGNORED: u8 = 1;
+const FOLLOWED: u8 = 2;
+
+/// The answer, once it is known. No lock: a child could be forked while it is held.
+static ANSWER: AtomicU8 = AtomicU8::new(NOT_ASKED);
+
+/// Whether an `Ok` of `madvise` means that the advice was followed. It costs one system call in the
+/// life of a process.
+pub(crate) fn is_followed() -> bool {
+    let known = ANSWER.load(Ordering::Relaxed);
+    let answer = if known == NOT_ASKED { ask() } else { known };
+    answer == FOLLOWED
+}
+
+#[cold]
+fn ask() -> u8 {
+    // SAFETY: the range is empty, and advice that is unknown changes nothing.
+    let is_refused = unsafe { libc::madvise(ptr::null_mut(), 0, UNKNOWN) } != 0;
+    let answer = if is_refused { FOLLOWED } else { IGNORED };
+    ANSWER.store(answer, Ordering::Relaxed);
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn linux_refuses_what_it_does_not_know() {
+        // `qemu-user` stands in for another machine than this one.
+        assert!(super::is_followed() || cfg!(not(target_arch = "x86_64")));
+    }
+}

@@ -1,0 +1,34 @@
+//! A kernel that is not as it should be, made by a seccomp(2) filter.
+
+use std::io::Error;
+
+/// From now on, in this process and all that come from it, `madvise(2)` says that it has done
+/// everything and does nothing, as under `qemu-user`.
+///
+/// # Panics
+///
+/// If the kernel takes no filter.
+pub fn ignore_advice() {
+    const NUMBER_OF_CALL: u32 = 0;
+    let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let is_advice = libc::sock_filter {
+        code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
+        jt: 0,
+        jf: 1,
+        k: libc::SYS_madvise as u32,
+    };
+    let mut program = [
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, NUMBER_OF_CALL),
+        is_advice,
+        // An error with the number 0 is success.
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO),
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
+    ];
+    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    // SAFETY: the kernel copies the filter, which outlives the call, and checks it.
+    let is_set = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0
+    };
+    assert!(is_set, "the kernel takes no filter: {}", Error::last_os_error());
+}
