@@ -7,7 +7,7 @@
 //! Noticing costs one load: the kernel empties a page marked `MADV_WIPEONFORK` in every child.
 //! Where it does not, each look compares the number of the process, which costs a system call. A
 //! number may come again when the process that made the value is gone, so the page is better
-//! (`docs/decisions/0036-advice-that-is-ignored.md`).
+//! (`docs/decisions/0036-answers-that-are-not-true.md`).
 //!
 //! # Safety
 //!

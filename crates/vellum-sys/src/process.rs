@@ -13,7 +13,8 @@ pub const BOOT_ID_PATH: &str = "/proc/sys/kernel/random/boot_id";
 pub struct Incarnation {
     /// The number of the process.
     pub pid: u32,
-    /// Start time in clock ticks since boot, field 22 of `/proc/PID/stat`; 0 where unknown.
+    /// Start time of the first thread in clock ticks since boot, field 22 of its `stat`; 0 where
+    /// unknown.
     pub start_ticks: u64,
     /// The namespaces in which `pid` and `start_ticks` mean something; 0 where unknown.
     pub namespace: u64,
@@ -133,9 +134,11 @@ struct ProcessStat {
     start_ticks: u64,
 }
 
-/// Reads the two fields that matter of `/proc/PID/stat`; the name in brackets may hold anything.
+/// Reads the two fields that matter of the `stat` of a process's first thread; the name in brackets
+/// may hold anything. `/proc/PID/stat` tells the same but under `qemu-user`, which makes up another
+/// start time for the process that asks: all others would take it for dead.
 fn read_stat(pid: u32) -> Option<ProcessStat> {
-    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let text = fs::read(format!("/proc/{pid}/task/{pid}/stat")).ok()?;
     let after_name = text.iter().rposition(|byte| *byte == b')')? + 1;
     let mut fields = text[after_name..].split(|byte| *byte == b' ').filter(|f| !f.is_empty());
     let state = *fields.next()?.first()?;

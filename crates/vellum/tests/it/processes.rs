@@ -16,6 +16,7 @@ pub(crate) const ROLES: &[Role] = &[
     ("create and append", creators::create_and_append),
     ("append a few", creators::append_a_few),
     ("lose the main thread", liveness::lose_the_main_thread),
+    ("reserve with a forged start", liveness::reserve_with_a_forged_start),
     ("look through a veiled proc", liveness::look_through_a_veiled_proc),
     ("fork and leave", liveness::fork_and_leave),
     ("fork and look", liveness::fork_and_look),

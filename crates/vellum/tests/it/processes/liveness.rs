@@ -1,5 +1,6 @@
 //! Telling the living from the dead: threads, forks, hidden processes, the dead in great number.
 
+use std::ffi::CString;
 use std::io::Write;
 use std::time::Duration;
 
@@ -130,6 +131,61 @@ fn a_process_that_cannot_be_seen_in_proc_is_not_taken_for_dead() {
     reservation.write_all(b"mine").unwrap();
     reservation.publish().unwrap();
     assert_eq!(payloads(&log), [b"mine".to_vec(), b"behind\n".to_vec()]);
+}
+
+/// Holds a reservation where `/proc/self/stat` tells another start time than others see, as under
+/// `qemu-user`.
+pub(crate) fn reserve_with_a_forged_start(arguments: &[String]) {
+    let pid = std::process::id();
+    let (path, forged) = (format!("/proc/{pid}/stat"), &arguments[1]);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut fields: Vec<&str> = text.split(' ').collect();
+    let start = (fields[21].parse::<u64>().unwrap() + 3).to_string();
+    fields[21] = &start;
+    std::fs::write(forged, fields.join(" ")).unwrap();
+    let [path, forged] = [&path, forged].map(|path| CString::new(path.as_str()).unwrap());
+    // SAFETY: the calls change this process alone, and the strings end with NUL.
+    let is_forged = unsafe {
+        let null = std::ptr::null();
+        let private = libc::MS_REC | libc::MS_PRIVATE;
+        libc::unshare(libc::CLONE_NEWNS) == 0
+            && libc::mount(c"none".as_ptr(), c"/".as_ptr(), null, private, null.cast()) == 0
+            && libc::mount(forged.as_ptr(), path.as_ptr(), null, libc::MS_BIND, null.cast()) == 0
+    };
+    if !is_forged {
+        return child::say("not forged");
+    }
+    let log = Options::new().open(&arguments[0]).unwrap();
+    let mut reservation = log.reserve(5).unwrap();
+    child::say("holds");
+    child::hear();
+    reservation.write_all(b"mine\n").unwrap();
+    reservation.publish().unwrap();
+}
+
+#[test]
+fn a_process_that_reads_another_start_time_than_others_is_not_taken_for_dead() {
+    const TEST: &str = "a_process_that_reads_another_start_time_than_others";
+    if !is_root(TEST) {
+        return;
+    }
+    let dir = scratch();
+    let log = small(Layout::Framed).open(place(&dir)).unwrap();
+    let forged = dir.path().join("stat");
+    let arguments = [place(&dir), forged].map(|path| path.to_str().unwrap().to_string());
+    let arguments = [arguments[0].as_str(), &arguments[1]];
+    let mut other = Child::start("reserve with a forged start", &arguments);
+    match other.hears().as_deref() {
+        Some("not forged") => return skip(TEST, "nothing can be mounted on /proc/PID/stat"),
+        answer => assert_eq!(answer, Some("holds")),
+    }
+    log.append(b"behind\n").unwrap();
+    let mut reader = log.reader(Lsn::ZERO).unwrap();
+    // Longer than it takes to find out that somebody is dead.
+    assert!(reader.follow(Some(Duration::from_millis(100))).unwrap().is_none(), "it was padded");
+    other.tell("go on");
+    other.finish_well();
+    assert_eq!(payloads(&log), [b"mine\n".to_vec(), b"behind\n".to_vec()]);
 }
 
 /// A server that opens the log, forks a worker and leaves the log to it.
