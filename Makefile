@@ -23,7 +23,7 @@ VENV = $(TARGET)/venv-python
 # A target is listed by the text behind its `##`, a group by `##@`.
 help: ## list all targets
 	@awk '/^##@ / { print "\n" substr($$0, 5) } \
-	  /^[a-z-]+:.*## / { text = $$0; sub(/.*## /, "", text); sub(/:.*/, ""); printf "  %-16s %s\n", $$0, text }' \
+	  /^[a-z0-9-]+:.*## / { text = $$0; sub(/.*## /, "", text); sub(/:.*/, ""); printf "  %-16s %s\n", $$0, text }' \
 	  $(MAKEFILE_LIST)
 
 ##@ Build and try
@@ -99,8 +99,8 @@ results-write-btrfs = write --fs btrfs # 57
 results-write-btrfs-raid0 = write --fs btrfs-raid0 # 60
 results-write-striping = write --fs btrfs,btrfs-raid0 --tables parallel --ways pwrite,files \
   --states emptied,preallocated --threads 1,2,4 # 3
-results-image = image --states $(IMAGES) # 37
-results-image-memory = image --fs ext4,xfs --states $(IMAGES) # 80
+results-image = image --states $(RAW_IMAGES),$(QEMU_IMAGES) # 37
+results-image-memory = image --fs ext4,xfs --states $(RAW_IMAGES) # 45
 results-image-long = image --states metadata,falloc,qcow2-off,qcow2-falloc --engines io_uring --seconds 120 # 27
 results-image-filled = image --fs ext4,xfs --fill 95% --states off,metadata,falloc --engines io_uring # 10
 results-read = read # 2
@@ -109,9 +109,8 @@ results-peers-append = processes --rounds 5 # 10
 results-peers-latency = latency --reader spinning --rounds 5 # 10
 results-peers-commit = --bytes 256,4096,1048576 --threads 1,4,16 --prepared yes --rounds 5 # 10
 results-peers-loggers = append --rounds 5 # 5
-comma = ,
-IMAGES = $(subst $() ,$(comma),$(strip off off-without-zero-range metadata falloc full extsize-64k extsize-1m \
-  qcow2-off qcow2-metadata qcow2-falloc qcow2-full qemu-raw))
+RAW_IMAGES = off,off-without-zero-range,metadata,falloc,full,extsize-64k,extsize-1m
+QEMU_IMAGES = qcow2-off,qcow2-metadata,qcow2-falloc,qcow2-full,qemu-raw
 # QUICK=1 tries the whole chain in ten minutes, in target/results-quick. Its figures are worth nothing, so no
 # page gets them. 10 GiB are not written.
 QUICK =

@@ -12,13 +12,16 @@ MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # The revision that the interfaces are compared with: the newest release.
 SEMVER_BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: dist dist-check dist-tools release-check crates semver msrv compat
+.PHONY: dist dist-check dist-tools test-aarch64 release-check crates semver msrv compat
 
 dist: tools dist-tools $(TOOLS)/cargo-cyclonedx ## wheels, Debian packages, archives, checksums and SBOMs, into target/dist (long)
 	packaging/dist.sh
 
 dist-check: ## install what `make dist` made in clean roots, and run it (root; fetches Debian's packages)
 	packaging/check.sh
+
+test-aarch64: tools dist-tools ## the tests of the core, built for aarch64, under qemu-user (root; 15 minutes)
+	packaging/test-aarch64.sh
 
 release-check: crates deny msrv semver ## what must hold before a release: packages, licences, oldest Rust, interfaces
 
