@@ -100,7 +100,7 @@ results-write-btrfs-raid0 = write --fs btrfs-raid0 # 60
 results-write-striping = write --fs btrfs,btrfs-raid0 --tables parallel --ways pwrite,files \
   --states emptied,preallocated --threads 1,2,4 # 3
 results-image = image --states $(RAW_IMAGES),$(QEMU_IMAGES) # 37
-results-image-memory = image --fs ext4,xfs --states $(RAW_IMAGES) # 45
+results-image-memory = image --fs ext4,xfs --states $(RAW_IMAGES) # 22
 results-image-long = image --states metadata,falloc,qcow2-off,qcow2-falloc --engines io_uring --seconds 120 # 27
 results-image-filled = image --fs ext4,xfs --fill 95% --states off,metadata,falloc --engines io_uring # 10
 results-read = read # 2
