@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests of the core, built for aarch64 and musl, under qemu-user. Needs root: tests start their own
-# program again, so the kernel must know what runs it (binfmt_misc). Words after the name choose tests.
+# program again, so the kernel must know what runs it (binfmt_misc). The Makefile says which features; words choose tests.
 . "$(dirname "$0")/common.sh"
 MACHINE=aarch64-unknown-linux-musl
 FORMATS=/proc/sys/fs/binfmt_misc
@@ -28,5 +28,5 @@ is_known || {
   echo ":$MINE:M::$magic:$mask:$(command -v qemu-aarch64):" >"$FORMATS/register"
   trap forget EXIT
 }
-cargo-zigbuild test --target "$MACHINE" --locked --features vellum/log,vellum/tracing,vellum/zstd \
+cargo-zigbuild test --target "$MACHINE" --locked --features "$FEATURES" \
   -p vellum-sys -p vellum -p vellum-parallel -- "${LEFT_OUT[@]/#/--skip=}" "$@"

@@ -1,4 +1,4 @@
-//! Whether what `madvise(2)` answers is true.
+//! `madvise(2)`, where its answer is true.
 //!
 //! `qemu-user` answers 0 to every advice and follows none. A page that must be empty in a forked
 //! child is full there, and pages that must have blocks have none. So before an answer counts, the
@@ -7,10 +7,14 @@
 //!
 //! # Safety
 //!
-//! The one call is for no bytes at all.
+//! The question is for no bytes at all; what advice does to a range, its caller answers for.
 
+use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicU8, Ordering};
+
+use rustix::io::{self, Errno};
+use rustix::mm::{self, Advice};
 
 /// An advice that no kernel knows.
 const UNKNOWN: libc::c_int = -1;
@@ -22,9 +26,21 @@ const FOLLOWED: u8 = 2;
 /// The answer, once it is known. No lock: a child could be forked while it is held.
 static ANSWER: AtomicU8 = AtomicU8::new(NOT_ASKED);
 
-/// Whether an `Ok` of `madvise` means that the advice was followed. It costs one system call in the
-/// life of a process.
-pub(crate) fn is_followed() -> bool {
+/// Gives the kernel an advice. `Ok` means that it was followed; `OPNOTSUPP` that this system
+/// follows none. Finding that out costs one system call in the life of a process.
+///
+/// # Safety
+///
+/// As for `madvise(2)`.
+pub(crate) unsafe fn give(start: *mut c_void, len: usize, advice: Advice) -> io::Result<()> {
+    if !is_followed() {
+        return Err(Errno::OPNOTSUPP);
+    }
+    // SAFETY: the caller's.
+    unsafe { mm::madvise(start, len, advice) }
+}
+
+fn is_followed() -> bool {
     let known = ANSWER.load(Ordering::Relaxed);
     let answer = if known == NOT_ASKED { ask() } else { known };
     answer == FOLLOWED

@@ -97,8 +97,13 @@ impl<T: Inherit> PerProcess<T> {
     /// The newest value, which after a fork may still be the parent's.
     #[inline]
     pub fn newest(&self) -> &T {
+        &self.newest_node().value
+    }
+
+    #[inline]
+    fn newest_node(&self) -> &Node<T> {
         // SAFETY: `newest` always points to a live node; nodes are freed only by `drop`.
-        unsafe { &(*self.newest.load(Ordering::Acquire)).value }
+        unsafe { &*self.newest.load(Ordering::Acquire) }
     }
 
     /// Whether `newest` was made by the calling process.
@@ -109,9 +114,7 @@ impl<T: Inherit> PerProcess<T> {
 
     #[cold]
     fn is_own_by_number(&self) -> bool {
-        // SAFETY: as in `newest`.
-        let pid = unsafe { (*self.newest.load(Ordering::Acquire)).pid };
-        !self.home.is_wiped && pid == std::process::id()
+        !self.home.is_wiped && self.newest_node().pid == std::process::id()
     }
 
     #[cold]
@@ -181,10 +184,10 @@ impl HomePage {
         let word = NonNull::new(start.cast()).ok_or(Errno::NOMEM)?;
         let mut page = HomePage { word, len, is_wiped: false };
         // SAFETY: the range is the mapping just made; the advice changes only what a child finds.
-        match unsafe { mm::madvise(start, len, Advice::LinuxWipeOnFork) } {
-            Ok(()) => page.is_wiped = advice::is_followed(),
-            // Known to no kernel before 4.14, and not to all that stand in for one.
-            Err(Errno::INVAL) => {}
+        match unsafe { advice::give(start, len, Advice::LinuxWipeOnFork) } {
+            Ok(()) => page.is_wiped = true,
+            // `INVAL`: known to no kernel before 4.14, and not to all that stand in for one.
+            Err(Errno::OPNOTSUPP | Errno::INVAL) => {}
             Err(errno) => return Err(errno),
         }
         Ok(page)

@@ -135,13 +135,10 @@ impl Map {
         if begin >= limit {
             return Ok(());
         }
-        if !advice::is_followed() {
-            return Err(Errno::OPNOTSUPP);
-        }
         // SAFETY: the range lies in the mapping, and populating changes no byte of it.
         unsafe {
             let start = self.start.as_ptr().add(begin);
-            mm::madvise(start.cast::<c_void>(), limit - begin, Advice::LinuxPopulateWrite)
+            advice::give(start.cast::<c_void>(), limit - begin, Advice::LinuxPopulateWrite)
         }
     }
 }

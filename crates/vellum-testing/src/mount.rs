@@ -101,9 +101,22 @@ impl Mount {
         run("mount", &["-o", "loop", text(&image), text(&self.at)]).unwrap();
     }
 
-    /// In a mount namespace of its own: lets go of what tests have mounted elsewhere, which could
-    /// not be unmounted otherwise.
-    pub fn forget_all() {
+    /// Puts this process into a mount namespace of its own, without what tests have mounted: that
+    /// could not be unmounted elsewhere otherwise. False where the kernel does not let it.
+    pub fn alone() -> bool {
+        let (flags, null) = (libc::MS_REC | libc::MS_PRIVATE, std::ptr::null());
+        // SAFETY: the calls change this process alone, and the strings end with NUL.
+        let is_alone = unsafe {
+            libc::unshare(libc::CLONE_NEWNS) == 0
+                && libc::mount(c"none".as_ptr(), c"/".as_ptr(), null, flags, null.cast()) == 0
+        };
+        if is_alone {
+            Mount::forget_all();
+        }
+        is_alone
+    }
+
+    fn forget_all() {
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
         let places = mounts.lines().filter_map(|line| line.split(' ').nth(1));
         let root = scratch_root();

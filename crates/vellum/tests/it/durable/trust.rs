@@ -168,19 +168,12 @@ fn a_disk_that_was_lost_and_mounted_again_has_everything_durable() {
 
 /// Opens a log where the kernel does not tell which boot it is, and says whether it was recovered.
 pub(crate) fn without_a_boot_id(arguments: &[String]) {
-    let null = std::ptr::null();
-    let flags = libc::MS_REC | libc::MS_PRIVATE;
-    let random = c"/proc/sys/kernel/random".as_ptr();
-    // SAFETY: the calls change this process alone, and the strings end with NUL.
-    let is_hidden = unsafe {
-        libc::unshare(libc::CLONE_NEWNS) == 0
-            && libc::mount(c"none".as_ptr(), c"/".as_ptr(), null, flags, null.cast()) == 0
-            && libc::mount(c"none".as_ptr(), random, c"tmpfs".as_ptr(), 0, null.cast()) == 0
-    };
-    if !is_hidden {
+    let (random, null) = (c"/proc/sys/kernel/random".as_ptr(), std::ptr::null());
+    // SAFETY: the call changes this process alone, and the strings end with NUL.
+    let hide = || unsafe { libc::mount(c"none".as_ptr(), random, c"tmpfs".as_ptr(), 0, null) == 0 };
+    if !Mount::alone() || !hide() {
         return say("not hidden");
     }
-    Mount::forget_all();
     let log = Options::new().open(&arguments[0]).unwrap();
     say(&format!("recovered {}", log.recovery().is_some()));
     let second = Options::new().open(&arguments[0]).unwrap();

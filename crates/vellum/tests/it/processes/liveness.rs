@@ -1,15 +1,17 @@
 //! Telling the living from the dead: threads, forks, hidden processes, the dead in great number.
 
-use std::ffi::CString;
 use std::io::Write;
+use std::process::Command;
 use std::time::Duration;
 
 use vellum::{Layout, Log, Lsn, Options};
 
+use super::stopped::hold_a_reservation;
 use crate::support::child::{self, Child};
+use crate::support::mount::Mount;
 use crate::support::{
-    LAYOUTS, PATIENCE, assert_holds, assert_sound, fork, is_root, open_to_all, payloads, place,
-    read_all, scratch, skip, small,
+    LAYOUTS, PATIENCE, assert_holds, assert_sound, fork, is_root, open_to_all, payload, payloads,
+    place, read_all, scratch, skip, small,
 };
 
 /// Forks a process whose main thread ends while another thread holds a reservation.
@@ -73,23 +75,19 @@ fn a_process_lives_as_long_as_one_of_its_threads() {
 /// As another user, in a `/proc` that shows only one's own processes.
 pub(crate) fn look_through_a_veiled_proc(arguments: &[String]) {
     // SAFETY: the calls change this process alone, and the strings end with NUL.
-    let veiled = unsafe {
-        let private = libc::MS_REC | libc::MS_PRIVATE;
-        let null = std::ptr::null();
-        libc::unshare(libc::CLONE_NEWNS) == 0
-            && libc::mount(c"none".as_ptr(), c"/".as_ptr(), null, private, null.cast()) == 0
-            && libc::mount(
-                c"proc".as_ptr(),
-                c"/proc".as_ptr(),
-                c"proc".as_ptr(),
-                0,
-                c"hidepid=2".as_ptr().cast(),
-            ) == 0
+    let veil = || unsafe {
+        libc::mount(
+            c"proc".as_ptr(),
+            c"/proc".as_ptr(),
+            c"proc".as_ptr(),
+            0,
+            c"hidepid=2".as_ptr().cast(),
+        ) == 0
             && libc::setgid(65534) == 0
             && libc::setuid(65534) == 0
     };
     let parent = format!("/proc/{}/stat", arguments[1]);
-    if !veiled || std::fs::read(parent).is_ok() {
+    if !Mount::alone() || !veil() || std::fs::read(parent).is_ok() {
         return child::say("no veil");
     }
     let log = Options::new().open(&arguments[0]).unwrap();
@@ -137,30 +135,17 @@ fn a_process_that_cannot_be_seen_in_proc_is_not_taken_for_dead() {
 /// `qemu-user`.
 pub(crate) fn reserve_with_a_forged_start(arguments: &[String]) {
     let pid = std::process::id();
-    let (path, forged) = (format!("/proc/{pid}/stat"), &arguments[1]);
+    let (path, forged) = (format!("/proc/{pid}/stat"), &arguments[2]);
     let text = std::fs::read_to_string(&path).unwrap();
     let mut fields: Vec<&str> = text.split(' ').collect();
     let start = (fields[21].parse::<u64>().unwrap() + 3).to_string();
     fields[21] = &start;
     std::fs::write(forged, fields.join(" ")).unwrap();
-    let [path, forged] = [&path, forged].map(|path| CString::new(path.as_str()).unwrap());
-    // SAFETY: the calls change this process alone, and the strings end with NUL.
-    let is_forged = unsafe {
-        let null = std::ptr::null();
-        let private = libc::MS_REC | libc::MS_PRIVATE;
-        libc::unshare(libc::CLONE_NEWNS) == 0
-            && libc::mount(c"none".as_ptr(), c"/".as_ptr(), null, private, null.cast()) == 0
-            && libc::mount(forged.as_ptr(), path.as_ptr(), null, libc::MS_BIND, null.cast()) == 0
-    };
-    if !is_forged {
+    let bind = || Command::new("mount").args(["--bind", forged, &path]).status();
+    if !Mount::alone() || !bind().is_ok_and(|status| status.success()) {
         return child::say("not forged");
     }
-    let log = Options::new().open(&arguments[0]).unwrap();
-    let mut reservation = log.reserve(5).unwrap();
-    child::say("holds");
-    child::hear();
-    reservation.write_all(b"mine\n").unwrap();
-    reservation.publish().unwrap();
+    hold_a_reservation(arguments);
 }
 
 #[test]
@@ -173,7 +158,7 @@ fn a_process_that_reads_another_start_time_than_others_is_not_taken_for_dead() {
     let log = small(Layout::Framed).open(place(&dir)).unwrap();
     let forged = dir.path().join("stat");
     let arguments = [place(&dir), forged].map(|path| path.to_str().unwrap().to_string());
-    let arguments = [arguments[0].as_str(), &arguments[1]];
+    let arguments = [arguments[0].as_str(), "5", &arguments[1]];
     let mut other = Child::start("reserve with a forged start", &arguments);
     match other.hears().as_deref() {
         Some("not forged") => return skip(TEST, "nothing can be mounted on /proc/PID/stat"),
@@ -184,8 +169,9 @@ fn a_process_that_reads_another_start_time_than_others_is_not_taken_for_dead() {
     // Longer than it takes to find out that somebody is dead.
     assert!(reader.follow(Some(Duration::from_millis(100))).unwrap().is_none(), "it was padded");
     other.tell("go on");
+    other.expect("published");
     other.finish_well();
-    assert_eq!(payloads(&log), [b"mine\n".to_vec(), b"behind\n".to_vec()]);
+    assert_eq!(payloads(&log), [payload(Layout::Framed, 1, 5), b"behind\n".to_vec()]);
 }
 
 /// A server that opens the log, forks a worker and leaves the log to it.
