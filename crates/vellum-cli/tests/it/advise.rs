@@ -1,8 +1,9 @@
 //! `vellum advise`, with next to no time.
 
-use std::fs;
+use std::{fs, thread};
 
 use serde_json::Value;
+use vellum_testing::kernel;
 
 use super::support::{Place, Ran, run};
 
@@ -106,6 +107,22 @@ fn memory_is_measured_too_and_warned_of() {
     }
     assert!(report["recommendations"][0]["way"].is_string(), "{json}");
     assert_eq!(fs::read_dir(path).unwrap().count(), 0);
+}
+
+#[test]
+fn what_the_kernel_only_says_that_it_has_done_does_not_work() {
+    let place = Place::new();
+    // The filter is for this thread, and for the processes that it starts.
+    let report = thread::scope(|scope| {
+        let filtered = scope.spawn(|| {
+            kernel::ignore_advice();
+            parsed(&advise(&place, &["--json", "-"]).good())
+        });
+        filtered.join().unwrap()
+    });
+    let features = report["surroundings"]["features"].as_array().unwrap();
+    let populate = features.iter().find(|feature| feature["name"] == "MADV_POPULATE_WRITE");
+    assert_eq!(populate.unwrap()["works"], false, "{features:?}");
 }
 
 #[test]
