@@ -32,7 +32,7 @@ static ANSWER: AtomicU8 = AtomicU8::new(NOT_ASKED);
 /// # Safety
 ///
 /// As for `madvise(2)`.
-pub(crate) unsafe fn give(start: *mut c_void, len: usize, advice: Advice) -> io::Result<()> {
+pub unsafe fn give(start: *mut c_void, len: usize, advice: Advice) -> io::Result<()> {
     if !is_followed() {
         return Err(Errno::OPNOTSUPP);
     }

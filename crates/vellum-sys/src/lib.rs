@@ -1,6 +1,6 @@
 //! System calls, and mappings of files.
 //!
-//! `vellum` and `vellum-parallel` share this crate. It has no interface for others: any release may
+//! The other crates of Vellum share this one. It has no interface for others: any release may
 //! change it. Nothing here knows what a log is.
 //!
 //! # Safety
@@ -24,7 +24,7 @@ compile_error!("Vellum needs a little-endian machine: numbers in mapped files ar
 
 #[allow(unsafe_code)]
 #[cfg(target_os = "linux")]
-mod advice;
+pub mod advice;
 #[cfg(target_os = "linux")]
 pub mod barrier;
 #[cfg(target_os = "linux")]

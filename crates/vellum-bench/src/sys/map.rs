@@ -12,17 +12,11 @@ use std::io;
 use std::marker::PhantomData;
 use std::os::fd::AsRawFd;
 use std::ptr::{self, NonNull};
-use std::sync::LazyLock;
+
+use rustix::mm::Advice;
+use vellum_sys::advice;
 
 use super::checked;
-
-/// Does the system look at the advice it is given? `qemu-user` says yes to all, and follows none.
-/// Linux refuses one that does not exist.
-static IS_ADVICE_FOLLOWED: LazyLock<bool> = LazyLock::new(|| {
-    const UNKNOWN: libc::c_int = -1;
-    // SAFETY: the range is empty, and advice that is unknown changes nothing.
-    unsafe { libc::madvise(ptr::null_mut(), 0, UNKNOWN) != 0 }
-});
 
 /// A file mapped shared: what is stored in it is in the file.
 pub(crate) struct FileMap {
@@ -133,14 +127,11 @@ impl<'a> MapPart<'a> {
     /// system only says that it has done so.
     pub(crate) fn populate(&mut self, offset: usize, len: usize) -> io::Result<()> {
         assert!(offset.checked_add(len).is_some_and(|end| end <= self.len));
-        if !*IS_ADVICE_FOLLOWED {
-            return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
-        }
         // SAFETY: the range lies within the part (asserted); its content stays as it is.
-        let result = unsafe {
+        unsafe {
             let place = self.start.as_ptr().add(offset);
-            libc::madvise(place.cast(), len, libc::MADV_POPULATE_WRITE)
-        };
-        checked(result).map(drop)
+            advice::give(place.cast(), len, Advice::LinuxPopulateWrite)?;
+        }
+        Ok(())
     }
 }
