@@ -2,7 +2,7 @@
 
 use std::io::Error;
 
-/// From now on, in this process and all that come from it, `madvise(2)` says that it has done
+/// From now on, in this thread and all that come from it, `madvise(2)` says that it has done
 /// everything and does nothing, as under `qemu-user`.
 ///
 /// # Panics
@@ -12,19 +12,30 @@ pub fn ignore_advice() {
     if is_advice_ignored() {
         return;
     }
+    // An error with the number 0 is success.
+    answer(libc::SYS_madvise, 0);
+    assert!(is_advice_ignored());
+}
+
+/// From now on, in this thread and all that come from it, a system call fails with `errno` and
+/// does nothing.
+///
+/// # Panics
+///
+/// If the kernel takes no filter.
+pub fn answer(call: libc::c_long, errno: i32) {
     const NUMBER_OF_CALL: u32 = 0;
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    let is_advice = libc::sock_filter {
+    let is_it = libc::sock_filter {
         code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
         jt: 0,
         jf: 1,
-        k: libc::SYS_madvise as u32,
+        k: call as u32,
     };
     let mut program = [
         statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, NUMBER_OF_CALL),
-        is_advice,
-        // An error with the number 0 is success.
-        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO),
+        is_it,
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | errno as u32),
         statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
     ];
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
@@ -34,7 +45,6 @@ pub fn ignore_advice() {
             && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0
     };
     assert!(is_set, "the kernel takes no filter: {}", Error::last_os_error());
-    assert!(is_advice_ignored());
 }
 
 fn is_advice_ignored() -> bool {

@@ -103,6 +103,8 @@ struct Detail {
     path: Option<PathBuf>,
     lsn: Option<Lsn>,
     errno: Option<Errno>,
+    /// Whether it was a sync that failed: see [`OsResult::or_unsynced`].
+    is_of_sync: bool,
 }
 
 impl Error {
@@ -110,7 +112,8 @@ impl Error {
     #[doc(hidden)]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         let message = message.into();
-        Error(Box::new(Detail { kind, message, path: None, lsn: None, errno: None }))
+        let (path, lsn, errno, is_of_sync) = (None, None, None, false);
+        Error(Box::new(Detail { kind, message, path, lsn, errno, is_of_sync }))
     }
 
     /// An error that the operating system answered while Vellum tried to `operation` on `path`.
@@ -164,6 +167,13 @@ impl Error {
         self.0.lsn
     }
 
+    /// The error number of a sync that the device has failed, as opposed to one for which there
+    /// was no space.
+    pub(crate) fn failed_sync(&self) -> Option<Errno> {
+        let is_failed = self.0.is_of_sync && self.0.kind != ErrorKind::NoSpace;
+        self.0.errno.filter(|_| is_failed)
+    }
+
     /// The operating system's error number, where it was the operating system that refused.
     pub fn raw_os_error(&self) -> Option<i32> {
         self.0.errno.map(Errno::raw_os_error)
@@ -194,11 +204,25 @@ pub trait OsResult<T> {
     ///
     /// The one of the operating system.
     fn or_os(self, operation: &str, path: &(impl AsRef<Path> + ?Sized)) -> Result<T>;
+
+    /// The same for the answer of a sync.
+    ///
+    /// # Errors
+    ///
+    /// The one of the operating system.
+    fn or_unsynced(self, operation: &str, path: &(impl AsRef<Path> + ?Sized)) -> Result<T>;
 }
 
 impl<T> OsResult<T> for rustix::io::Result<T> {
     fn or_os(self, operation: &str, path: &(impl AsRef<Path> + ?Sized)) -> Result<T> {
         self.map_err(|errno| Error::os(errno, operation, path))
+    }
+
+    fn or_unsynced(self, operation: &str, path: &(impl AsRef<Path> + ?Sized)) -> Result<T> {
+        self.or_os(operation, path).map_err(|mut error| {
+            error.0.is_of_sync = true;
+            error
+        })
     }
 }
 

@@ -15,7 +15,7 @@ use crate::log::framed::seal::{LOOK_FOR_THE_DEAD, Patience};
 use crate::log::pad;
 use crate::log::wait;
 use crate::log::writer::Writer;
-use crate::shared::commit::{self, Batch, Operation, Step};
+use crate::shared::commit::{self, Batch, Failure, Operation, Step};
 use crate::shared::lock::Until;
 use crate::shared::primitive::{self, Ordering};
 use crate::shared::{event_count, tail_word};
@@ -130,6 +130,7 @@ impl Core {
             Operation::Write => ("write records to", self.segment_path(failure.segment)),
             Operation::Sync => ("sync", self.segment_path(failure.segment)),
             Operation::Name => ("sync the names in", self.dir.path().to_path_buf()),
+            Operation::Beside => ("sync a file of", self.dir.path().to_path_buf()),
             Operation::Cut => ("finish truncating", self.dir.path().to_path_buf()),
             Operation::Stage => {
                 let first = self.segment_of(failure.segment);
@@ -140,6 +141,20 @@ impl Core {
         };
         let errno = Errno::from_raw_os_error(failure.errno);
         Error::poisoned(errno, operation, &path)
+    }
+
+    /// Poisons the log if `answer` says that a sync beside the commits has failed: the kernel tells
+    /// nobody else, and what the device may have lost with it, a commit may be about to promise.
+    /// A log in which nothing is committed promises nothing, and goes on.
+    pub(crate) fn heed_sync<T>(&self, answer: Result<T>) -> Result<T> {
+        let words = &self.words().commits;
+        let Some(errno) = answer.as_ref().err().and_then(Error::failed_sync) else { return answer };
+        if words.ends.named_end.load(Ordering::Acquire) != 0 {
+            let (errno, operation) = (errno.raw_os_error(), Operation::Beside);
+            commit::poison_beside(words, Failure { errno, segment: Lsn::ZERO, operation });
+            self.notify_durable();
+        }
+        answer
     }
 
     pub(crate) fn lanes(&self) -> usize {

@@ -152,7 +152,7 @@ impl Prepare<'_> {
             return self.allocate_text(allocated, end, len).map(|()| true);
         }
         while next < end.get() {
-            if let Err(error) = self.preparer().create(Lsn::new(next)) {
+            if let Err(error) = self.heed_sync(self.preparer().create(Lsn::new(next))) {
                 // A record longer than the disk has room for must not eat the room there is.
                 self.unallocate(allocated, next);
                 return Err(error);
@@ -178,7 +178,7 @@ impl Prepare<'_> {
             return Ok(());
         }
         // It is whole when three quarters of the other one are in use.
-        self.preparer().begin(2 * share)
+        self.heed_sync(self.preparer().begin(2 * share))
     }
 
     /// Removes the segments from `allocated` to `end` again, the newest first: what is left of a

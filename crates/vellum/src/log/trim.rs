@@ -80,7 +80,8 @@ pub(crate) fn drop_before(writer: Writer<'_>, held: Prepare<'_>, begin: Lsn) -> 
         && words.commits.ends.named_end.load(Ordering::Acquire) != 0
     {
         // Before files go that a power cut would otherwise be missed for.
-        sys::file::sync_data(segment.fd()).or_os("sync the segment", &segment.path)?;
+        let synced = sys::file::sync_data(segment.fd());
+        core.heed_sync(synced.or_unsynced("sync the segment", &segment.path))?;
     }
     let removed = remove_files(writer, begin);
     writer.forget_gone();

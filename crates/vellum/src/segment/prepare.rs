@@ -65,7 +65,7 @@ impl Preparer<'_> {
         if !self.is_synced() {
             return Ok(());
         }
-        let synced = self.dir.sync().or_os("sync the names in", self.dir);
+        let synced = self.dir.sync().or_unsynced("sync the names in", self.dir);
         synced.inspect_err(|_| drop(listing::remove(self.dir, &target)))
     }
 
@@ -77,8 +77,10 @@ impl Preparer<'_> {
         let wanted = if self.geometry.layout == Layout::Text { 0 } else { file_len };
         sys::file::check_size_limit(wanted).or_os("prepare a segment of this size", &unfinished)?;
         let fd = self.open_unfinished(&unfinished)?;
-        let made =
-            self.fill_in(&fd, first, file_len).or_os("prepare the next segment", &unfinished);
+        let made = self
+            .fill_in(&fd, first, file_len)
+            .or_os("prepare the next segment", &unfinished)
+            .and_then(|()| self.sync_made(&fd, &unfinished));
         if made.is_err() {
             // Give the blocks back; if even that fails the next preparer will.
             let _ = self.dir.unlink(&unfinished);
@@ -159,7 +161,7 @@ impl Preparer<'_> {
         if let Some(spare) = self.spare()? {
             self.dir.rename(&spare, unfinished).or_os("take the spare segment", &spare)?;
             // A power cut must not find the new header under the old name.
-            self.dir.sync().or_os("sync the names in", self.dir)?;
+            self.dir.sync().or_unsynced("sync the names in", self.dir)?;
             let fd = self.dir.open_file(unfinished, OFlags::RDWR);
             let fd = fd.or_os("open the spare segment", unfinished)?;
             if self.rights.fit(&fd).or_os("look at", unfinished)? {
@@ -188,8 +190,12 @@ impl Preparer<'_> {
             block[..size_of::<SegmentHeader>()].copy_from_slice(header.as_bytes());
             sys::file::write_all_at(fd, &block, 0)?;
         }
+        Ok(())
+    }
+
+    fn sync_made(&self, fd: &OwnedFd, unfinished: &Path) -> Result<()> {
         if self.is_synced() {
-            sys::file::sync(fd)?;
+            sys::file::sync(fd).or_unsynced("sync the next segment", unfinished)?;
             // Direct writes would have to throw the pages out one by one.
             sys::file::forget_pages(fd);
         }

@@ -76,6 +76,8 @@ pub(crate) enum Operation {
     Cut,
     /// The kernel was to write a stage to the device, on its own account.
     Stage,
+    /// A sync beside the commits.
+    Beside,
 }
 
 /// End of what survives a power cut.
@@ -103,6 +105,7 @@ pub(crate) fn failure(words: &CommitWords) -> Option<Failure> {
         2 => Operation::Name,
         3 => Operation::Cut,
         4 => Operation::Stage,
+        5 => Operation::Beside,
         _ => Operation::Write,
     };
     let segment = Lsn::new(words.poison.segment.load(Ordering::Relaxed));
@@ -267,10 +270,14 @@ impl<'a> Sealer<'a> {
         lanes_in_use(self.words).next().is_none()
     }
 
-    /// Raises `durable` over the batches that are written, and frees their lanes.
+    /// Raises `durable` over the batches that are written, and frees their lanes. Once something
+    /// has failed, nothing more: the device may have lost what these have written.
     fn advance(&self) -> [Option<u64>; LANE_COUNT] {
         let durable = &self.words.ends.durable;
         let mut finished = [None; LANE_COUNT];
+        if is_poisoned(self.words) {
+            return finished;
+        }
         let mut count = 0;
         loop {
             let reached = Lsn::new(durable.load(Ordering::Acquire));
@@ -371,20 +378,33 @@ pub(crate) fn pass_on(words: &CommitWords) {
 /// Remembers the first failure, and wakes everybody to learn of it.
 pub(crate) fn poison(words: &CommitWords, me: Owner, who: &impl Liveness, failure: Failure) {
     let sealer = Sealer::new(words, me, who);
-    if !is_poisoned(words) {
-        let operation = match failure.operation {
-            Operation::Write => 0,
-            Operation::Sync => 1,
-            Operation::Name => 2,
-            Operation::Cut => 3,
-            Operation::Stage => 4,
-        };
-        words.poison.operation.store(operation, Ordering::Relaxed);
-        words.poison.segment.store(failure.segment.get(), Ordering::Relaxed);
-        words.poison.errno.store(failure.errno.max(1) as u64, Ordering::Release);
-    }
+    remember(words, failure);
     drop(sealer);
     wake_everybody(words);
+}
+
+/// The same for a sync that failed beside the commits, and is not tried again. Without the lock,
+/// which who holds the prepare lock must not wait for.
+pub(crate) fn poison_beside(words: &CommitWords, failure: Failure) {
+    remember(words, failure);
+    wake_everybody(words);
+}
+
+fn remember(words: &CommitWords, failure: Failure) {
+    if is_poisoned(words) {
+        return;
+    }
+    let operation = match failure.operation {
+        Operation::Write => 0,
+        Operation::Sync => 1,
+        Operation::Name => 2,
+        Operation::Cut => 3,
+        Operation::Stage => 4,
+        Operation::Beside => 5,
+    };
+    words.poison.operation.store(operation, Ordering::Relaxed);
+    words.poison.segment.store(failure.segment.get(), Ordering::Relaxed);
+    words.poison.errno.store(failure.errno.max(1) as u64, Ordering::Release);
 }
 
 fn wake_everybody(words: &CommitWords) {

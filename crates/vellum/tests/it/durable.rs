@@ -6,6 +6,7 @@ mod begun;
 mod checkpoints;
 mod commits;
 mod damage;
+mod failed_syncs;
 mod following;
 mod half_done;
 mod identity;

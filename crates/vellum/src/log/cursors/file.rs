@@ -105,7 +105,7 @@ impl Core {
         if !holding.is_empty() {
             let path = self.dir.join(CURSORS_NAME);
             let fd = self.dir.open_file(&path, OFlags::RDONLY).or_os("open the cursors", &path)?;
-            sys::file::sync_data(&fd).or_os("sync the cursors", &path)?;
+            self.sync_cursors(&fd)?;
         }
         Ok(holding)
     }
@@ -126,9 +126,14 @@ impl Core {
             is_changed = true;
         }
         if is_changed {
-            sys::file::sync_data(&fd).or_os("sync the cursors", &path)?;
+            self.sync_cursors(&fd)?;
         }
         Ok(())
+    }
+
+    fn sync_cursors(&self, fd: &OwnedFd) -> Result<()> {
+        let synced = sys::file::sync_data(fd);
+        self.heed_sync(synced.or_unsynced("sync the cursors", &self.dir.join(CURSORS_NAME)))
     }
 }
 
@@ -181,14 +186,18 @@ impl<'a> Writer<'a> {
         let fd = self.rights.create(&self.dir, &unfinished, "make the file of the cursors")?;
         // Else a commit needed space on btrfs, which has none on a full disk.
         sys::file::overwrite_in_place(&fd);
+        let what = "make the file of the cursors";
         let made = sys::file::write_all_at(&fd, &bytes, 0)
-            .and_then(|()| sys::file::sync(&fd))
-            .and_then(|()| self.dir.rename(&unfinished, &path));
-        if let Err(errno) = made {
+            .or_os(what, &path)
+            .and_then(|()| self.heed_sync(sys::file::sync(&fd).or_unsynced(what, &path)))
+            .and_then(|()| self.dir.rename(&unfinished, &path).or_os(what, &path));
+        if made.is_err() {
             let _ = listing::remove(&self.dir, &unfinished);
-            return Err(Error::os(errno, "make the file of the cursors", &path));
         }
-        sync_log_names(&self.dir).or_os("sync the names of the log's files in", &self.dir)?;
+        made?;
+        let synced = sync_log_names(&self.dir);
+        let what = "sync the names of the log's files in";
+        self.heed_sync(synced.or_unsynced(what, &self.dir))?;
         Ok(fd)
     }
 }
@@ -234,9 +243,7 @@ impl Change<'_> {
 
     /// Has what was stored survive a power cut.
     pub(crate) fn sync(&self) -> Result<()> {
-        let path = self.writer.dir.join(CURSORS_NAME);
-        let Some(fd) = &self.file else { return Ok(()) };
-        sys::file::sync_data(fd).or_os("sync the cursors", &path)
+        self.file.as_ref().map_or(Ok(()), |fd| self.writer.sync_cursors(fd))
     }
 
     /// Stores what is there once more, durably: where a cursor begins or ends, no image of before

@@ -46,7 +46,7 @@ impl Core {
         }
     }
 
-    /// Writes the compressed form of a file, durably, with the length of what it was.
+    /// Writes the compressed form of a file, with the length of what it was.
     fn encode(&self, plain: &Path, target: &OwnedFd) -> io::Result<()> {
         let mut source = File::from(self.dir.open_file(plain, OFlags::RDONLY)?);
         // What creates a context by itself panics where there is no memory for one.
@@ -58,7 +58,7 @@ impl Core {
         encoder.include_checksum(true)?;
         io::copy(&mut source, &mut encoder)?;
         encoder.finish()?;
-        Ok(sys::file::sync(target)?)
+        Ok(())
     }
 }
 
@@ -93,14 +93,19 @@ impl Writer<'_> {
             .encode(&plain.path, &target)
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
             .or_os("compress", &plain.path)
+            .and_then(|()| self.sync_compressed(&target, &unfinished))
             .and_then(|()| self.name_compressed(plain, &unfinished));
         if !matches!(named, Ok(true)) {
             // On a full disk above all nothing may stay that nobody needs.
             let removed = listing::remove(&self.dir, &unfinished);
             return named.map(drop).and(removed);
         }
-        self.dir.sync().or_os("sync the names in", &self.dir)?;
+        self.heed_sync(self.dir.sync().or_unsynced("sync the names in", &self.dir))?;
         listing::remove(&self.dir, &plain.path)
+    }
+
+    fn sync_compressed(self, target: &OwnedFd, path: &Path) -> Result<()> {
+        self.heed_sync(sys::file::sync(target).or_unsynced("sync the compressed file", path))
     }
 
     /// Gives the compressed file its name, unless the other was removed meanwhile.

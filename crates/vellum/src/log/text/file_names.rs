@@ -100,7 +100,7 @@ impl Prepare<'_> {
         let names = &self.words().files.names;
         let preparer = self.preparer();
         if names.is_next_made.load(Ordering::SeqCst) == 0 {
-            preparer.make(first)?;
+            self.heed_sync(preparer.make(first))?;
         }
         names.is_next_made.store(0, Ordering::SeqCst);
         names.store(next);
@@ -108,7 +108,7 @@ impl Prepare<'_> {
         match preparer.name(&path) {
             // Somebody has tidied the directory.
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                preparer.make(first)?;
+                self.heed_sync(preparer.make(first))?;
                 preparer.name(&path)
             }
             answer => answer,
@@ -122,7 +122,8 @@ impl Prepare<'_> {
         let is_new = is_made.load(Ordering::SeqCst) == 0;
         if is_new {
             self.require_place()?;
-            self.preparer().make(Lsn::new(words.allocated_end.load(Ordering::Acquire)))?;
+            let first = Lsn::new(words.allocated_end.load(Ordering::Acquire));
+            self.heed_sync(self.preparer().make(first))?;
             is_made.store(1, Ordering::SeqCst);
         }
         words.files.rule.edge.store(u64::MAX, Ordering::Relaxed);

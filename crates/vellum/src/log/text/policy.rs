@@ -49,11 +49,9 @@ impl Core {
         let bytes = [geometry.to_bytes(), policy.to_bytes()].concat();
         let path = self.dir.join(GEOMETRY_NAME);
         let fd = open_geometry(&self.dir)?;
-        let store = || {
-            sys::file::write_all_at(&fd, &bytes, 0)?;
-            sys::file::sync_data(&fd)
-        };
-        store().or_os("store the policy in", &path)
+        sys::file::write_all_at(&fd, &bytes, 0).or_os("store the policy in", &path)?;
+        let synced = sys::file::sync_data(&fd);
+        self.heed_sync(synced.or_unsynced("store the policy in", &path))
     }
 }
 

@@ -4,12 +4,12 @@
 //! are shipped, over a [`Device`] that loses what it may lose.
 //!
 //! What is checked, before every step: what lies below `durable`, and what a lane says is written,
-//! is on the device and final; `durable` and `sealed` only grow, in this order; lanes hold
-//! different batches that do not overlap. Besides: two writes that run at the same time never cover
-//! the same block; a commit that returns is right; no write that failed is tried again once that is
-//! known; a batch is finished once; a process that lacks something holds up nobody; everybody who
-//! lives comes to an end, of which a timeout is part only if somebody died; and what the dead left
-//! behind, one more process can make durable.
+//! is on the device and final; `durable` and `sealed` only grow, in this order, and `durable` not
+//! once a write has failed; lanes hold different batches that do not overlap. Besides: two writes
+//! that run at the same time never cover the same block; a commit that returns is right; no write
+//! that failed is tried again once that is known; a batch is finished once; a process that lacks
+//! something holds up nobody; everybody who lives comes to an end, of which a timeout is part only
+//! if somebody died; and what the dead left behind, one more process can make durable.
 //!
 //! What is not: seals, several threads of one process, the ways of the files, and a timeout that
 //! passes while somebody can go on, so that a take-over from the living would not be noticed.
@@ -28,7 +28,7 @@ use crate::shared::model_atomics;
 use crate::shared::participants::Owner;
 use crate::shared::primitive::AtomicU64;
 use crate::shared::tail_word::{self, TailWord};
-use crate::shared::words::{LANE_COUNT, LaneWords, Words};
+use crate::shared::words::{CommitWords, LANE_COUNT, LaneWords, Words};
 
 /// The shared memory, the device, and what only the model knows.
 #[derive(Default)]
@@ -72,17 +72,20 @@ impl World {
         words.counts.slots_used.poke(plan.appends.len() as u64);
         world.append_first(&plan.appends[..plan.appended]);
         world.device.failing.poke(plan.failing.map_or(0, |number| number + 1));
-        let (watched, seen) = (Arc::clone(&world), Cell::new((0, 0)));
+        let (watched, seen) = (Arc::clone(&world), Cell::new((0, 0, false)));
         model_atomics::watch(move || watched.check(&seen));
         world
     }
 
     /// What is true at every moment.
-    fn check(&self, seen: &Cell<(u64, u64)>) {
-        let ends = &self.words.commits.ends;
+    fn check(&self, seen: &Cell<(u64, u64, bool)>) {
+        let CommitWords { ends, poison, .. } = &self.words.commits;
         let (durable, sealed) = (ends.durable.peek(), ends.sealed.peek());
-        let (durable_before, sealed_before) = seen.replace((durable, sealed));
+        let is_poisoned = poison.errno.peek() != 0;
+        let (durable_before, sealed_before, was_poisoned) =
+            seen.replace((durable, sealed, is_poisoned));
         assert!(durable >= durable_before && sealed >= sealed_before, "a position went back");
+        assert!(!was_poisoned || durable == durable_before, "promised after a failure");
         assert!(durable <= sealed, "what is durable was sealed before");
         self.check_device(BEGIN, durable);
         let mut batches = [None; LANE_COUNT];

@@ -1,0 +1,121 @@
+//! A sync that fails beside the commits: the kernel tells one caller, and the device may have lost
+//! what others were about to be promised.
+
+use std::thread;
+
+use libc::{EIO, ENOSPC};
+use vellum::{ErrorKind, Layout, Log, Lsn, Options};
+use vellum_testing::kernel;
+
+use super::staged;
+use crate::support::{place, read_all, scratch};
+
+/// Does something in a thread in which `call` fails with `errno`.
+fn where_it_fails<T: Send>(call: i64, errno: i32, act: impl FnOnce() -> T + Send) -> T {
+    let act = move || {
+        kernel::answer(call, errno);
+        act()
+    };
+    thread::scope(|scope| scope.spawn(act).join().unwrap())
+}
+
+/// Appends and commits `count` records.
+fn commit_some(log: &Log, count: u64) -> vellum::Result<Lsn> {
+    let mut last = Lsn::ZERO;
+    for _ in 0..count {
+        last = log.append_durable(&[b'a'; 900])?;
+    }
+    Ok(last)
+}
+
+fn assert_poisoned(log: &Log, what: &str) {
+    let error = log.append(b"more").expect_err(what);
+    assert_eq!(error.kind(), ErrorKind::Poisoned, "{what}: {error}");
+    assert_eq!(error.raw_os_error(), Some(EIO), "{what}");
+    assert!(error.to_string().contains("could not sync"), "{error}");
+    let another = Options::new().open(log.path()).unwrap_err();
+    assert_eq!(another.kind(), ErrorKind::Poisoned, "{what}");
+}
+
+#[test]
+fn a_segment_that_cannot_be_synced_ends_the_commits() {
+    let dir = scratch();
+    let log = staged().open(place(&dir)).unwrap();
+    commit_some(&log, 1).unwrap();
+    let error = where_it_fails(libc::SYS_fsync, EIO, || commit_some(&log, 100).unwrap_err());
+    assert_eq!(error.raw_os_error(), Some(EIO), "{error}");
+    assert_poisoned(&log, "preparing a segment");
+    let durable = log.durable();
+    drop(log);
+    let log = Options::new().open(place(&dir)).unwrap();
+    assert!(log.published() >= durable);
+    commit_some(&log, 30).unwrap();
+    assert!(read_all(&log).len() > 30);
+}
+
+#[test]
+fn a_segment_for_which_there_is_no_space_ends_nothing() {
+    let dir = scratch();
+    let log = staged().open(place(&dir)).unwrap();
+    commit_some(&log, 1).unwrap();
+    let error = where_it_fails(libc::SYS_fsync, ENOSPC, || commit_some(&log, 100).unwrap_err());
+    assert_eq!(error.kind(), ErrorKind::NoSpace);
+    commit_some(&log, 30).unwrap();
+}
+
+#[test]
+fn a_trim_that_cannot_be_synced_ends_the_commits() {
+    let dir = scratch();
+    let log = staged().open(place(&dir)).unwrap();
+    let before = commit_some(&log, 60).unwrap();
+    let error = where_it_fails(libc::SYS_fdatasync, EIO, || log.trim(before).unwrap_err());
+    assert_eq!(error.raw_os_error(), Some(EIO), "{error}");
+    assert_poisoned(&log, "a trim");
+}
+
+#[test]
+fn a_cursor_that_cannot_be_synced_ends_the_commits() {
+    let dir = scratch();
+    let log = staged().open(place(&dir)).unwrap();
+    let lsn = commit_some(&log, 3).unwrap();
+    let cursor = log.cursor("reader").unwrap();
+    let error = where_it_fails(libc::SYS_fdatasync, EIO, || cursor.commit(lsn).unwrap_err());
+    assert_eq!(error.raw_os_error(), Some(EIO), "{error}");
+    assert_poisoned(&log, "a cursor");
+}
+
+#[test]
+fn a_log_in_which_nothing_is_committed_goes_on() {
+    let dir = scratch();
+    let log = Options::new().layout(Layout::Text).open(place(&dir)).unwrap();
+    let lsn = log.append(b"a line").unwrap();
+    let cursor = where_it_fails(libc::SYS_fsync, EIO, || log.cursor("reader"));
+    assert_eq!(cursor.unwrap_err().raw_os_error(), Some(EIO));
+    log.append(b"another").unwrap();
+    log.commit(lsn).unwrap();
+}
+
+#[test]
+fn a_policy_that_cannot_be_synced_ends_the_commits() {
+    let dir = scratch();
+    let log = Options::new().layout(Layout::Text).open(place(&dir)).unwrap();
+    log.append_durable(b"a line").unwrap();
+    let change = || Options::new().retain_files(7).open(place(&dir)).unwrap_err();
+    let error = where_it_fails(libc::SYS_fdatasync, EIO, change);
+    assert_eq!(error.raw_os_error(), Some(EIO), "{error}");
+    assert_poisoned(&log, "a policy");
+}
+
+#[cfg(feature = "zstd")]
+#[test]
+fn a_compressed_file_that_cannot_be_synced_ends_the_commits() {
+    let dir = scratch();
+    let options = Options::new().layout(Layout::Text).compress(true);
+    let log = options.open(place(&dir)).unwrap();
+    log.append_durable(&[b'a'; 900]).unwrap();
+    log.rotate().unwrap();
+    where_it_fails(libc::SYS_fsync, EIO, || {
+        let _ = (0..5).try_for_each(|_| log.append(&[b'b'; 900]).map(drop));
+    });
+    assert_poisoned(&log, "compressing a file");
+}
