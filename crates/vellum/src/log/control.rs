@@ -18,8 +18,8 @@ use crate::format::identity::{IDENTITY_OFFSET, Identity};
 use crate::format::{MARKED_VERSION, VERSION};
 use crate::log::names::{CONTROL_NAME, GEOMETRY_NAME, UNFINISHED_CONTROL_NAME};
 use crate::log::positions::Positions;
-use crate::segment::list;
 use crate::segment::rights::Rights;
+use crate::segment::{list, sync_names};
 use crate::shared::region::{CONTROL_LEN, Region};
 use crate::sys::{self, Dir, Map};
 use crate::{Error, ErrorKind, Result};
@@ -221,9 +221,10 @@ fn header_error(fault: HeaderFault, path: &Path) -> Error {
 }
 
 /// Makes the names in the log's directory durable, and its own.
-pub(crate) fn sync_log_names(dir: &Dir) -> io::Result<()> {
-    dir.sync()?;
-    Dir::sync_own_name(dir.open_parent()?.as_ref())
+pub(crate) fn sync_log_names(dir: &Dir) -> Result<()> {
+    sync_names(dir)?;
+    let what = "sync the name of the log's directory";
+    Dir::sync_own_name(dir.open_parent().or_os(what, dir)?.as_ref()).or_unsynced(what, dir)
 }
 
 /// The id of the boot that the kernel is in now, or zeros where it does not tell.

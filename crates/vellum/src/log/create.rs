@@ -154,7 +154,7 @@ pub(crate) fn make_control(
     let control = write_control(dir, &geometry, Some(&identity), positions, rights)?;
     if geometry.fill == Fill::Staged {
         // Others do this when something is committed first.
-        sync_log_names(dir).or_os("sync the names of the log's files in", dir)?;
+        sync_log_names(dir)?;
     }
     let prefault_bytes = options.prefault_bytes;
     let identity = Stored::both(identity);

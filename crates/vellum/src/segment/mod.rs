@@ -33,3 +33,10 @@ pub(crate) fn list(dir: &Dir) -> Result<Vec<Lsn>> {
 pub(crate) fn names(dir: &Dir) -> Result<Vec<String>> {
     dir.names().or_os("list the directory", dir)
 }
+
+/// Waits until the names in a directory survive a power cut. Who cannot open it has not failed to
+/// sync it.
+pub(crate) fn sync_names(dir: &Dir) -> Result<()> {
+    let what = "sync the names in";
+    dir.names_to_sync().or_os(what, dir)?.sync().or_unsynced(what, dir)
+}

@@ -15,7 +15,7 @@ use rustix::fs::OFlags;
 use rustix::io::{self, Errno};
 use zerocopy::IntoBytes;
 
-use super::{SPARE_SUFFIX, UNFINISHED_NAME, names};
+use super::{SPARE_SUFFIX, UNFINISHED_NAME, names, sync_names};
 use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::segment::{HEADER_LEN, SegmentHeader, header_len, path};
@@ -65,8 +65,7 @@ impl Preparer<'_> {
         if !self.is_synced() {
             return Ok(());
         }
-        let synced = self.dir.sync().or_unsynced("sync the names in", self.dir);
-        synced.inspect_err(|_| drop(listing::remove(self.dir, &target)))
+        sync_names(self.dir).inspect_err(|_| drop(listing::remove(self.dir, &target)))
     }
 
     /// Makes a file for the segment that starts at `first`, under the unfinished name. That of a
@@ -161,7 +160,7 @@ impl Preparer<'_> {
         if let Some(spare) = self.spare()? {
             self.dir.rename(&spare, unfinished).or_os("take the spare segment", &spare)?;
             // A power cut must not find the new header under the old name.
-            self.dir.sync().or_unsynced("sync the names in", self.dir)?;
+            sync_names(self.dir)?;
             let fd = self.dir.open_file(unfinished, OFlags::RDWR);
             let fd = fd.or_os("open the spare segment", unfinished)?;
             if self.rights.fit(&fd).or_os("look at", unfinished)? {

@@ -195,9 +195,7 @@ impl<'a> Writer<'a> {
             let _ = listing::remove(&self.dir, &unfinished);
         }
         made?;
-        let synced = sync_log_names(&self.dir);
-        let what = "sync the names of the log's files in";
-        self.heed_sync(synced.or_unsynced(what, &self.dir))?;
+        self.heed_sync(sync_log_names(&self.dir))?;
         Ok(fd)
     }
 }

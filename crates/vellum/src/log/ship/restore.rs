@@ -120,8 +120,8 @@ impl Restorer {
         let note = note::to_bytes(shape, begin);
         sys::file::write_all_at(&fd, &note, 0)
             .and_then(|()| sys::file::sync(&fd))
-            .and_then(|()| sync_log_names(&dir))
             .or_os("begin to restore a log", &path)?;
+        sync_log_names(&dir)?;
         Ok(Restorer::new(dir, shape.clone(), options, rights, begin))
     }
 
@@ -281,7 +281,7 @@ impl Restorer {
         self.dir.sync().or_os("sync the names in", &self.dir)?;
         let note = self.dir.join(RESTORING_NAME);
         self.dir.unlink(&note).or_os("remove", &note)?;
-        sync_log_names(&self.dir).or_os("sync the names in", &self.dir)?;
+        sync_log_names(&self.dir)?;
         Ok(self.at)
     }
 

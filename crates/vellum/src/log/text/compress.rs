@@ -23,6 +23,7 @@ use crate::log::core::Core;
 use crate::log::names::{LOCK_NAME, UNFINISHED_COMPRESSED_NAME};
 use crate::log::writer::Writer;
 use crate::segment::listing::{self, Listing, SegmentFile, compressed_path};
+use crate::segment::sync_names;
 use crate::shared::participants::COMPRESS_BYTE;
 use crate::shared::tail_word;
 use crate::sys::inherited::Brief;
@@ -100,7 +101,7 @@ impl Writer<'_> {
             let removed = listing::remove(&self.dir, &unfinished);
             return named.map(drop).and(removed);
         }
-        self.heed_sync(self.dir.sync().or_unsynced("sync the names in", &self.dir))?;
+        self.heed_sync(sync_names(&self.dir))?;
         listing::remove(&self.dir, &plain.path)
     }
 
