@@ -257,6 +257,12 @@ pub fn is_about_the_device(call: &Call, answer: Answer, commits: bool) -> bool {
     is_write && !changes_size && [EIO, ENOSPC, EDQUOT].contains(&errno)
 }
 
+/// Whether the device has failed to bring something of a file to its medium.
+pub fn is_failed_sync(call: &Call, answer: Answer) -> bool {
+    let syncs = [libc::SYS_fsync, libc::SYS_fdatasync].contains(&call.number);
+    syncs && answer == Answer::Error(EIO)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

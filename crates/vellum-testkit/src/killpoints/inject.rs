@@ -47,12 +47,14 @@ pub enum Choice {
 }
 
 /// How an operation ended that had a call fail.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Outcome {
     /// What failed, for people; `None` if the operation made no such call this time.
     call: Option<String>,
     /// Whether the failure may be one that everybody has to know of.
     may_poison: bool,
+    /// Whether the device has failed a sync of the log, which ends its commits.
+    must_poison: bool,
     is_done: bool,
     kind: u64,
     errno: i32,
@@ -209,7 +211,7 @@ impl Campaign<'_> {
     fn have_it_fail(&self, victim: Pid, injection: Injection) -> io::Result<Outcome> {
         // A truncation that could not be finished ends the log until it is opened again.
         let may_poison = self.case.operation == Operation::Truncate;
-        let mut outcome = Outcome { call: None, may_poison, is_done: false, kind: 0, errno: 0 };
+        let mut outcome = Outcome { may_poison, ..Outcome::default() };
         let mut calls = 0;
         while next_stop(victim, Go::ToSystemCall)? == Stop::SystemCall {
             let is_hit =
@@ -224,6 +226,8 @@ impl Campaign<'_> {
                 outcome.call.get_or_insert_with(told);
                 let commits = self.case.operation.commits();
                 outcome.may_poison |= answer::is_about_the_device(call, injection.answer, commits);
+                outcome.must_poison |= self.case.operation.runs_beside_commits()
+                    && answer::is_failed_sync(call, injection.answer);
             }
             pass_with(victim, call.as_ref(), injection.answer)?;
             calls += 1;
@@ -343,6 +347,9 @@ impl Scene<'_> {
             }
             Err(fault) => return Err(format!("beside it, {fault}")),
         };
+        if outcome.must_poison {
+            return Err("a sync has failed, and the log goes on".into());
+        }
         let elapsed = Duration::from_nanos(trace::now_ns() - start);
         if elapsed > HELD_UP {
             return Err(format!("the survivor was held up for {} ms", elapsed.as_millis()));

@@ -233,6 +233,11 @@ impl Operation {
         self.is_durable() && !matches!(self, Operation::FirstCommit | Operation::Close)
     }
 
+    /// Whether others may commit while it runs.
+    pub fn runs_beside_commits(self) -> bool {
+        self.is_durable() && !self.drops_log() && !self.opens_itself()
+    }
+
     /// How many closed files its policy keeps, where it removes older ones.
     pub fn retained_files(self) -> Option<u64> {
         (self == Operation::Retain).then_some(6)

@@ -81,10 +81,9 @@ fn with_identity(geometry: &Geometry, identity: Option<&Identity>) -> Vec<u8> {
 
 /// Changes the geometry file in its place, durably: it lies within one sector.
 pub(crate) fn overwrite_geometry(dir: &Dir, geometry: &Geometry) -> Result<()> {
-    let fd = open_geometry(dir)?;
-    store_geometry(&fd, geometry)
-        .and_then(|()| sys::file::sync_data(&fd))
-        .or_os("write", &dir.join(GEOMETRY_NAME))
+    let (fd, path) = (open_geometry(dir)?, dir.join(GEOMETRY_NAME));
+    store_geometry(&fd, geometry).or_os("write", &path)?;
+    sys::file::sync_data(&fd).or_unsynced("write", &path)
 }
 
 /// Changes the geometry file; the caller syncs it.

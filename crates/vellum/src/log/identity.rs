@@ -21,6 +21,7 @@ use crate::log::control::{open_geometry, store_geometry};
 use crate::log::core::Core;
 use crate::log::names::{CONTROL_NAME, GEOMETRY_NAME};
 use crate::log::positions::{Found, Positions};
+use crate::segment::sync_names;
 use crate::shared::primitive::{AtomicU64, Ordering};
 use crate::sys::{self, Dir, clock};
 use crate::{Error, ErrorKind, LogId, Lsn, Options, Position, Recovery, RecoveryReason, Result};
@@ -178,7 +179,7 @@ fn store(dir: &Dir, control: &OwnedFd, geometry: &Geometry, identity: &Identity)
 
 /// Writes the copy in the geometry file, durably.
 fn store_first(dir: &Dir, geometry: &Geometry, identity: &Identity) -> Result<()> {
-    let fd = open_geometry(dir)?;
+    let (fd, path) = (open_geometry(dir)?, dir.join(GEOMETRY_NAME));
     let store = || {
         let was_gone = sys::file::len(&fd)? == 0;
         if was_gone {
@@ -186,10 +187,12 @@ fn store_first(dir: &Dir, geometry: &Geometry, identity: &Identity) -> Result<()
             store_geometry(&fd, &Geometry { is_sealed: true, ..*geometry })?;
         }
         sys::file::write_all_at(&fd, &identity.to_bytes(), IDENTITY_OFFSET as u64)?;
-        sys::file::sync_data(&fd)?;
-        if was_gone { dir.sync() } else { Ok(()) }
+        Ok(was_gone)
     };
-    store().or_os("store the log's identity in", &dir.join(GEOMETRY_NAME))
+    let what = "store the log's identity in";
+    let was_gone = store().or_os(what, &path)?;
+    sys::file::sync_data(&fd).or_unsynced(what, &path)?;
+    if was_gone { sync_names(dir) } else { Ok(()) }
 }
 
 /// Writes the copy in the control file, which has the space. No sync: it is the second.

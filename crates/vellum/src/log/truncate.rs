@@ -75,6 +75,7 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     let wiped = note(from.get())
         .and_then(|()| begin_next_epoch())
         .and_then(|()| wipe::wipe(&core.dir, &core.geometry, from, is_half_done));
+    let wiped = core.heed_sync(wiped);
     if wiped.is_err() {
         if !*is_half_done {
             end_at(before);

@@ -8,7 +8,7 @@ use vellum::{ErrorKind, Layout, Log, Lsn, Options};
 use vellum_testing::kernel;
 
 use super::staged;
-use crate::support::{place, read_all, scratch};
+use crate::support::{place, read_all, scratch, until};
 
 /// Does something in a thread in which `call` fails with `errno`.
 fn where_it_fails<T: Send>(call: i64, errno: i32, act: impl FnOnce() -> T + Send) -> T {
@@ -71,6 +71,25 @@ fn a_trim_that_cannot_be_synced_ends_the_commits() {
     let error = where_it_fails(libc::SYS_fdatasync, EIO, || log.trim(before).unwrap_err());
     assert_eq!(error.raw_os_error(), Some(EIO), "{error}");
     assert_poisoned(&log, "a trim");
+}
+
+#[test]
+fn a_truncation_that_cannot_be_synced_ends_the_commits() {
+    let dir = scratch();
+    let log = staged().open(place(&dir)).unwrap();
+    let last = commit_some(&log, 3).unwrap();
+    let error = where_it_fails(libc::SYS_fdatasync, EIO, || {
+        until("the log can be had alone", || match log.truncate(last) {
+            Err(error) if error.kind() == ErrorKind::Busy => None,
+            answer => answer.err(),
+        })
+    });
+    assert_eq!(error.raw_os_error(), Some(EIO), "{error}");
+    assert_poisoned(&log, "a truncation");
+    drop(log);
+    let log = Options::new().open(place(&dir)).unwrap();
+    assert!(read_all(&log).len() >= 2);
+    commit_some(&log, 3).unwrap();
 }
 
 #[test]
