@@ -114,13 +114,15 @@ built_python() { # NAME, CONFIGURE'S ARGUMENTS: into $CHECK/NAME
   rm -r "$work"
   touch "$CHECK/$name/made"
 }
-runs_wheel() { # NAME PLATFORM [ABI]: what pip takes for such a system
-  local python=("$CHECK/$1"/bin/python3.?? ) packages=$CHECK/$1/packages version
-  version=$("${python[0]}" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+runs_wheel() { # NAME PLATFORM ABI [WHAT STARTS A PROGRAM THERE]: what pip takes for such a system
+  local name=$1 platform=$2 abi=$3 version packages=$CHECK/$1/packages
+  shift 3
+  local python=("$@" "$CHECK/$name"/bin/python3.??)
+  version=$("${python[@]}" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
   rm -rf "$packages"
   "$TARGET/venv-dist/bin/pip" install --quiet --disable-pip-version-check --no-index --find-links "$DIST" --no-deps --only-binary :all: \
-    --target "$packages" --platform "$2" --python-version "$version" ${3:+--abi "cp${version/./}$3"} vellum-log
-  PYTHONPATH=$packages "${python[0]}" -W error packaging/check/wheel.py
+    --target "$packages" --platform "$platform" --python-version "$version" ${abi:+--abi "cp${version/./}$abi"} vellum-log
+  PYTHONPATH=$packages "${python[@]}" -W error packaging/check/wheel.py
 }
 check_built_pythons() {
   [ -n "${PYTHON_SOURCE:-}" ] || {
@@ -130,10 +132,33 @@ check_built_pythons() {
   # The compiler names the C library of this system when it is asked, and the configuration stops there.
   printf '#!/bin/sh\n[ "$*" = --print-multiarch ] || exec musl-gcc "$@"\n' >"$CHECK/cc-musl" && chmod +x "$CHECK/cc-musl"
   built_python python-musl CC="$CHECK/cc-musl"
-  runs_wheel python-musl "musllinux_1_2_$HOST"
+  runs_wheel python-musl "musllinux_1_2_$HOST" ""
   built_python python-free-threaded --disable-gil
   runs_wheel python-free-threaded "manylinux_2_17_$HOST" t
+  built_python python-musl-free-threaded CC="$CHECK/cc-musl" --disable-gil
+  runs_wheel python-musl-free-threaded "musllinux_1_2_$HOST" t
+  [ "$HOST" != x86_64 ] || other_built_pythons
   say "the wheels for musl and for a Python without the GIL work"
+}
+# The same for the other machine, built across. The C library that starts them is Debian's.
+other_built_pythons() {
+  fetch_other_machine
+  other_built_python musl "" musllinux_1_2
+  other_built_python musl t musllinux_1_2
+  other_built_python gnu t manylinux_2_17
+}
+other_built_python() { # C-LIBRARY ABI PLATFORM
+  local other=aarch64-linux-$1 free=${2:+-free-threaded}
+  # Zig links statically for musl, and refuses files that say when they were compiled; CPython has one. CPython tells
+  # musl by a macro that Zig's own header hides. And Debian's musl lacks two functions of the one that Zig links with.
+  printf '#!/bin/sh\nexec "%s" -m ziglang cc -target %s -dynamic -Wno-date-time "$@"\n' "$TARGET/venv-dist/bin/python" "$other" >"$CHECK/cc-$other"
+  printf '#!/bin/sh\nexec "%s" -m ziglang ar "$@"\n' "$TARGET/venv-dist/bin/python" >"$CHECK/ar-$other"
+  chmod +x "$CHECK"/{cc,ar}-"$other"
+  built_python "python-$other$free" ${free:+--disable-gil} --host="$other" --build="$HOST-linux-gnu" \
+    --with-build-python="$(echo "$CHECK/python-musl$free"/bin/python3.??)" CC="$CHECK/cc-$other" AR="$CHECK/ar-$other" \
+    CPP="$CHECK/cc-$other -E -D__DEFINED_va_list" ac_cv_func_preadv2=no ac_cv_func_pwritev2=no \
+    ac_cv_file__dev_ptmx=yes ac_cv_file__dev_ptc=no
+  runs_wheel "python-$other$free" "$3_aarch64" "$2" qemu-aarch64 -L "$CHECK/aarch64"
 }
 
 check_lintian() {
@@ -142,22 +167,25 @@ check_lintian() {
 }
 
 # Without a second system: the libraries of the other machine, unpacked, and its programs under qemu-user.
+fetch_other_machine() {
+  local other=$CHECK/aarch64
+  [ ! -e "$other/made" ] || return 0
+  say "fetching the libraries and the Python of aarch64"
+  rm -rf "$other"
+  debootstrap --foreign --arch=arm64 --variant=minbase --include=musl,python3-minimal,python3 "$SUITE" "$other" ${MIRROR:+"$MIRROR"} >"$CHECK/debootstrap-arm64.log"
+  for package in "$other"/var/cache/apt/archives/*.deb; do dpkg-deb -x "$package" "$other"; done
+  touch "$other/made"
+}
 check_other_machine() {
   local other=$CHECK/aarch64
   [ "$HOST" = x86_64 ] || return 0
-  [ -e "$other/made" ] || {
-    say "fetching the libraries and the Python of aarch64"
-    rm -rf "$other"
-    debootstrap --foreign --arch=arm64 --variant=minbase --include=python3-minimal,python3 "$SUITE" "$other" ${MIRROR:+"$MIRROR"} >"$CHECK/debootstrap-arm64.log"
-    for package in "$other"/var/cache/apt/archives/*.deb; do dpkg-deb -x "$package" "$other"; done
-    touch "$other/made"
-  }
+  fetch_other_machine
   chmod +x "$DIST"/vellum-*-linux-aarch64
   sh packaging/check/command.sh "qemu-aarch64 $(echo "$DIST"/vellum-*-linux-aarch64)"
   rm -rf "$CHECK/arm64" && mkdir "$CHECK/arm64"
   for package in "$DIST"/*_arm64.deb; do dpkg-deb -x "$package" "$CHECK/arm64"; done
   sh packaging/check/command.sh "qemu-aarch64 -L $other $CHECK/arm64/usr/bin/vellum"
-  "${PYTHON:-python3}" -m zipfile -e "$DIST"/*manylinux*aarch64.whl "$CHECK/arm64/wheel"
+  "${PYTHON:-python3}" -m zipfile -e "$DIST"/*-abi3-manylinux*_aarch64.whl "$CHECK/arm64/wheel"
   PYTHONPATH=$CHECK/arm64/wheel qemu-aarch64 -L "$other" "$other/usr/bin/python3" packaging/check/wheel.py
   say "aarch64: the static command, the Debian package and the wheel work under qemu-user"
 }
