@@ -20,7 +20,7 @@ dist: tools dist-tools $(TOOLS)/cargo-cyclonedx ## wheels, Debian packages, arch
 dist-check: ## install what `make dist` made in clean roots, and run it (root; fetches Debian's packages)
 	packaging/check.sh
 
-test-aarch64: tools dist-tools ## the tests of the core, built for aarch64, under qemu-user (root; 15 minutes); TESTS=NAME
+test-aarch64: tools dist-tools ## the tests of the core, built for aarch64, under qemu-user (root; half an hour); TESTS=NAME
 	FEATURES=$(FEATURES) packaging/test-aarch64.sh $(TESTS)
 
 release-check: crates deny msrv semver ## what must hold before a release: packages, licences, oldest Rust, interfaces
