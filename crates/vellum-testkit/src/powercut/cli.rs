@@ -105,7 +105,8 @@ struct CampaignArguments {
     #[arg(long, value_name = "TIMES", num_args = 0..=1, default_value_t = 0)]
     #[arg(default_missing_value = "1")]
     nested: usize,
-    /// Fail once: write:K or flush:K answers with an error, lose:K also forgets what was unflushed.
+    /// Fail once: write:K or flush:K answers with an error, lose:K also forgets what was unflushed,
+    /// and fails as many more flushes as writes are gone.
     #[arg(long)]
     fail: Option<Failure>,
     /// Save the recording (of one filesystem).

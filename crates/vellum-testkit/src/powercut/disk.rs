@@ -7,6 +7,12 @@
 //! thread says *after* a flush has come back stands behind that flush, as the flush was recorded
 //! before it was answered; so nothing is asked for that was not promised in time. And it stands
 //! before anything that this thread writes later; so no promise is counted late.
+//!
+//! # Why a disk that forgets says so more than once
+//!
+//! The flush that fails may be one that the kernel asks for, to write a journal. No process is told
+//! of it in time, and none could keep a promise if the next flush of its own succeeded. So as many
+//! more flushes fail as writes were forgotten: each that had written is told.
 
 use std::fmt;
 use std::io;
@@ -27,7 +33,8 @@ pub enum Failure {
     Write(u64),
     /// This flush fails; what it should have covered stays in the cache.
     Flush(u64),
-    /// This flush fails and what it should have covered is gone.
+    /// This flush fails and what it should have covered is gone; as many more flushes fail as
+    /// writes are gone.
     Lose(u64),
 }
 
@@ -63,6 +70,8 @@ pub struct Disk {
     failure: Option<Failure>,
     writes: u64,
     flushes: u64,
+    /// So many more flushes fail, for those whose writes are gone.
+    untold: usize,
     /// What the workload says comes out here; never waited for.
     announcements: OwnedFd,
     /// The beginning of a line.
@@ -80,6 +89,7 @@ impl Disk {
             failure: None,
             writes: 0,
             flushes: 0,
+            untold: 0,
             announcements,
             unfinished: Vec::new(),
             misunderstood: None,
@@ -100,14 +110,14 @@ impl Disk {
     pub fn start_recording(&mut self, failure: Option<Failure>) {
         self.listen();
         self.recording = Some(Recording::new(self.image.clone()));
-        (self.failure, self.writes, self.flushes) = (failure, 0, 0);
+        (self.failure, self.writes, self.flushes, self.untold) = (failure, 0, 0, 0);
         self.unfinished.clear();
     }
 
     /// Ends the recording, and takes in what the workload has said to the last.
     pub fn stop_recording(&mut self) -> anyhow::Result<Recording> {
         self.listen();
-        self.failure = None;
+        (self.failure, self.untold) = (None, 0);
         if let Some(complaint) = self.misunderstood.take() {
             anyhow::bail!(complaint);
         }
@@ -169,6 +179,10 @@ impl Disk {
         if self.failure == Some(Failure::Flush(self.flushes)) {
             return Err(Errno::IO);
         }
+        if self.untold > 0 {
+            self.untold -= 1;
+            return Err(Errno::IO);
+        }
         self.record(Event::Flush);
         Ok(())
     }
@@ -179,6 +193,9 @@ impl Disk {
             let mut walk = Walk::new(recording, &[]);
             walk.advance_to(recording.events.len());
             self.image = walk.into_medium();
+            let is_in_cache = |event: &&Event| !matches!(event, Event::Flush | Event::Lost);
+            let cached = recording.events.iter().rev().take_while(is_in_cache);
+            self.untold = cached.filter(|event| matches!(event, Event::Write(..))).count();
         }
         self.record(Event::Lost);
     }
@@ -226,6 +243,7 @@ mod tests {
         disk.write(0, b"b").unwrap();
         assert_eq!(disk.flush(), Err(Errno::IO));
         assert_eq!(disk.read(0, 1), b"a");
+        assert_eq!(disk.flush(), Err(Errno::IO), "who has written what is gone is told");
         assert_eq!(disk.flush(), Ok(()));
         assert_eq!(disk.stop_recording().unwrap().events[3..], [Event::Lost, Event::Flush]);
     }

@@ -33,7 +33,7 @@ pub enum WorkMode {
     NoSync,
     /// Does not sync the directory after a segment is renamed.
     NoDirectorySync,
-    /// Syncs again after a sync has failed, and believes the answer.
+    /// Syncs again after a sync has failed, until one succeeds, and believes that.
     RetrySync,
     /// Does not announce what it deletes.
     NoDrop,

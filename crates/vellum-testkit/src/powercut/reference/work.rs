@@ -9,6 +9,9 @@ use anyhow::Context;
 
 use super::{SEGMENT_LEN, SEGMENT_RECORDS, WorkMode, record, segment_name, segments};
 
+/// How often the program that syncs again does so.
+const RETRIES: u32 = 9;
+
 /// Segments that are kept; older ones are deleted.
 const SEGMENTS_KEPT: usize = 5;
 
@@ -77,7 +80,8 @@ impl Writer<'_> {
     fn sync(&self, file: &File) -> io::Result<()> {
         match self.mode {
             WorkMode::NoSync => Ok(()),
-            WorkMode::RetrySync => file.sync_data().or_else(|_| file.sync_data()),
+            WorkMode::RetrySync => (0..RETRIES)
+                .fold(file.sync_data(), |answer, _| answer.or_else(|_| file.sync_data())),
             _ => file.sync_data(),
         }
     }
