@@ -171,6 +171,11 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// How many writes no flush has covered here.
+    pub fn unflushed_count(&self) -> usize {
+        self.unflushed.len()
+    }
+
     /// The disk after a cut here.
     pub fn image(&self, cut: &Cut) -> Image {
         let mut image = self.medium.clone();

@@ -192,10 +192,8 @@ impl Disk {
         if let Some(recording) = &self.recording {
             let mut walk = Walk::new(recording, &[]);
             walk.advance_to(recording.events.len());
+            self.untold = walk.unflushed_count();
             self.image = walk.into_medium();
-            let is_in_cache = |event: &&Event| !matches!(event, Event::Flush | Event::Lost);
-            let cached = recording.events.iter().rev().take_while(is_in_cache);
-            self.untold = cached.filter(|event| matches!(event, Event::Write(..))).count();
         }
         self.record(Event::Lost);
     }

@@ -16,6 +16,7 @@ use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::segment::header_len;
 use crate::segment::listing::{Listing, find};
+use crate::segment::sync_names;
 use crate::sys::{self, Dir};
 use crate::{Lsn, Result};
 
@@ -95,7 +96,7 @@ pub(crate) fn sync_all(dir: &Dir) -> Result<()> {
         let fd = dir.open_file(&file.path, OFlags::RDONLY).or_os("open", &file.path)?;
         sys::file::sync(&fd).or_os("sync the segment", &file.path)?;
     }
-    dir.sync().or_os("sync the names in", dir)
+    sync_names(dir)
 }
 
 /// Writes zeros over whatever is not zero from `offset` on, and syncs the file.

@@ -25,8 +25,8 @@ use crate::log::open::parts::open_directory;
 use crate::log::ship::note;
 use crate::log::ship::shape::LogShape;
 use crate::segment::listing::Listing;
-use crate::segment::names;
 use crate::segment::rights::Rights;
+use crate::segment::{names, sync_names};
 use crate::sys::file::ZEROS_BYTES_MAX;
 use crate::sys::{self, Dir};
 use crate::{Error, ErrorKind, Fill, Layout, Lsn, Result};
@@ -278,7 +278,7 @@ impl Restorer {
         let fd = self.rights.create(&self.dir, &unfinished, "make the geometry file")?;
         sys::file::write_all_at(&fd, &bytes, 0).or_os("write", &unfinished)?;
         name_geometry(&self.dir, &fd)?;
-        self.dir.sync().or_os("sync the names in", &self.dir)?;
+        sync_names(&self.dir)?;
         let note = self.dir.join(RESTORING_NAME);
         self.dir.unlink(&note).or_os("remove", &note)?;
         sync_log_names(&self.dir)?;

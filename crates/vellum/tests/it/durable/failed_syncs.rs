@@ -28,6 +28,12 @@ fn commit_some(log: &Log, count: u64) -> vellum::Result<Lsn> {
     Ok(last)
 }
 
+/// The caller was told of the failed sync, and everybody is told from now on.
+fn assert_ends_commits(log: &Log, error: &vellum::Error, what: &str) {
+    assert_eq!(error.raw_os_error(), Some(EIO), "{what}: {error}");
+    assert_poisoned(log, what);
+}
+
 fn assert_poisoned(log: &Log, what: &str) {
     let error = log.append(b"more").expect_err(what);
     assert_eq!(error.kind(), ErrorKind::Poisoned, "{what}: {error}");
@@ -43,8 +49,7 @@ fn a_segment_that_cannot_be_synced_ends_the_commits() {
     let log = staged().open(place(&dir)).unwrap();
     commit_some(&log, 1).unwrap();
     let error = where_it_fails(libc::SYS_fsync, EIO, || commit_some(&log, 100).unwrap_err());
-    assert_eq!(error.raw_os_error(), Some(EIO), "{error}");
-    assert_poisoned(&log, "preparing a segment");
+    assert_ends_commits(&log, &error, "preparing a segment");
     let durable = log.durable();
     drop(log);
     let log = Options::new().open(place(&dir)).unwrap();
@@ -69,8 +74,7 @@ fn a_trim_that_cannot_be_synced_ends_the_commits() {
     let log = staged().open(place(&dir)).unwrap();
     let before = commit_some(&log, 60).unwrap();
     let error = where_it_fails(libc::SYS_fdatasync, EIO, || log.trim(before).unwrap_err());
-    assert_eq!(error.raw_os_error(), Some(EIO), "{error}");
-    assert_poisoned(&log, "a trim");
+    assert_ends_commits(&log, &error, "a trim");
 }
 
 #[test]
@@ -84,8 +88,7 @@ fn a_truncation_that_cannot_be_synced_ends_the_commits() {
             answer => answer.err(),
         })
     });
-    assert_eq!(error.raw_os_error(), Some(EIO), "{error}");
-    assert_poisoned(&log, "a truncation");
+    assert_ends_commits(&log, &error, "a truncation");
     drop(log);
     let log = Options::new().open(place(&dir)).unwrap();
     assert!(read_all(&log).len() >= 2);
@@ -99,8 +102,7 @@ fn a_cursor_that_cannot_be_synced_ends_the_commits() {
     let lsn = commit_some(&log, 3).unwrap();
     let cursor = log.cursor("reader").unwrap();
     let error = where_it_fails(libc::SYS_fdatasync, EIO, || cursor.commit(lsn).unwrap_err());
-    assert_eq!(error.raw_os_error(), Some(EIO), "{error}");
-    assert_poisoned(&log, "a cursor");
+    assert_ends_commits(&log, &error, "a cursor");
 }
 
 #[test]
@@ -121,8 +123,7 @@ fn a_policy_that_cannot_be_synced_ends_the_commits() {
     log.append_durable(b"a line").unwrap();
     let change = || Options::new().retain_files(7).open(place(&dir)).unwrap_err();
     let error = where_it_fails(libc::SYS_fdatasync, EIO, change);
-    assert_eq!(error.raw_os_error(), Some(EIO), "{error}");
-    assert_poisoned(&log, "a policy");
+    assert_ends_commits(&log, &error, "a policy");
 }
 
 #[cfg(feature = "zstd")]
