@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{self, FallocateFlags, Mode, OFlags};
+use rustix::fs::{self, FallocateFlags, Mode, OFlags, SeekFrom};
 use rustix::io::{self, Errno};
 use rustix::process::{Resource, getrlimit};
 
@@ -257,6 +257,16 @@ pub fn overwrite_in_place(fd: impl AsFd) {
 /// The directory that the name of a file is in.
 pub fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Whether a file stores nothing of `len` bytes at `offset`: they are zeros on the device too.
+/// Moves the position of `fd`.
+pub fn is_hole(fd: impl AsFd, offset: u64, len: u64) -> bool {
+    match retry(|| fs::seek(&fd, SeekFrom::Data(offset))) {
+        Ok(data) => data >= offset.saturating_add(len),
+        // Nothing is stored behind it either.
+        Err(error) => error == Errno::NXIO,
+    }
 }
 
 /// Bytes that are left on the filesystem that a file is on, for who has no special rights.

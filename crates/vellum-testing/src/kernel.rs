@@ -1,6 +1,7 @@
 //! A kernel that is not as it should be, made by a seccomp(2) filter.
 
 use std::io::Error;
+use std::thread;
 
 /// From now on, in this thread and all that come from it, `madvise(2)` says that it has done
 /// everything and does nothing, as under `qemu-user`.
@@ -23,7 +24,7 @@ pub fn ignore_advice() {
 /// # Panics
 ///
 /// If the kernel takes no filter.
-pub fn answer(call: libc::c_long, errno: i32) {
+fn answer(call: libc::c_long, errno: i32) {
     const NUMBER_OF_CALL: u32 = 0;
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let is_it = libc::sock_filter {
@@ -45,6 +46,23 @@ pub fn answer(call: libc::c_long, errno: i32) {
             && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0
     };
     assert!(is_set, "the kernel takes no filter: {}", Error::last_os_error());
+}
+
+/// Does something in a thread in which a system call fails with `errno` and does nothing.
+///
+/// # Panics
+///
+/// If the kernel takes no filter, and as `act` does.
+pub fn where_it_fails<T: Send>(
+    call: libc::c_long,
+    errno: i32,
+    act: impl FnOnce() -> T + Send,
+) -> T {
+    let act = move || {
+        answer(call, errno);
+        act()
+    };
+    thread::scope(|scope| scope.spawn(act).join().unwrap())
 }
 
 fn is_advice_ignored() -> bool {

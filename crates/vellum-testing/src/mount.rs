@@ -1,6 +1,9 @@
 //! Small filesystems that can be filled up.
 
+use std::io::Write;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -125,19 +128,6 @@ impl Mount {
         }
     }
 
-    /// Takes away from the device what it has stored of a file beyond `offset`: it needs room on
-    /// its own disk, where `image` is, to store that again. `offset` is a multiple of 4096: a loop
-    /// device takes a write for whole that has found room for its first bytes.
-    pub fn forget_blocks(image: &Path, file: &Path, offset: u64) {
-        let image = std::fs::File::options().write(true).open(image).unwrap();
-        let flags = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        for (start, len) in extents(file, offset) {
-            // SAFETY: the call takes no memory.
-            let done = unsafe { libc::fallocate(image.as_raw_fd(), flags, start, len) };
-            assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
-        }
-    }
-
     fn new(test: &str, make: impl FnOnce(&Path, &Path) -> Result<(), String>) -> Option<Mount> {
         if !is_root(test) {
             return None;
@@ -166,22 +156,112 @@ impl Drop for Mount {
     }
 }
 
-/// Where on its device a file lies from `offset` on: starts and lengths.
-fn extents(file: &Path, offset: u64) -> Vec<(i64, i64)> {
+/// An ext4 that believes in more blocks than its disk has: writes fail once that is full.
+#[derive(Debug)]
+pub struct Thin {
+    // Unmounted before the disk that it lies on.
+    mount: Option<Mount>,
+    disk: Mount,
+}
+
+impl Thin {
+    /// One of 64 MiB on a disk of 24, or `None` where it cannot be had, which is said.
+    pub fn new(test: &str) -> Option<Thin> {
+        let disk = Mount::tmpfs(test, 24)?;
+        let mount = Mount::ext4_on(test, &disk.path().join("image"), 64)?;
+        Some(Thin { mount: Some(mount), disk })
+    }
+
+    /// Where it is mounted.
+    pub fn path(&self) -> &Path {
+        self.mount.as_ref().unwrap().path()
+    }
+
+    fn image(&self) -> PathBuf {
+        self.disk.path().join("image")
+    }
+
+    /// From now on, writes to what `file` has stored in `range` fail and change nothing. It starts
+    /// at a multiple of 4096: a loop device takes a write for whole that has found room for its
+    /// first bytes.
+    pub fn fail_writes(&self, file: &Path, range: Range<u64>) -> Failing<'_> {
+        assert_eq!(range.start % 4096, 0);
+        // Until it is mended the device has zeros there: nobody shall see that.
+        std::fs::read(file).unwrap();
+        let hog = |name: &str| {
+            let mut hog = std::fs::File::create(self.disk.path().join(name)).unwrap();
+            while hog.write(&[1; 4096]).is_ok() {}
+        };
+        hog("hog");
+        // What has no block on the disk needs one that is not there.
+        let image = std::fs::File::options().read(true).write(true).open(self.image()).unwrap();
+        let flags = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        let mut stored = Vec::new();
+        for (start, len) in extents(file, range) {
+            let mut bytes = vec![0; len as usize];
+            image.read_exact_at(&mut bytes, start).unwrap();
+            stored.push((start, bytes));
+            let (start, len) = (start as i64, len as i64);
+            // SAFETY: the call takes no memory.
+            let done = unsafe { libc::fallocate(image.as_raw_fd(), flags, start, len) };
+            assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+        }
+        hog("rest");
+        Failing { thin: self, stored }
+    }
+
+    /// Unmounts it and mounts it again: the page cache is empty.
+    pub fn mount_again(&mut self) {
+        self.mount = None;
+        let image = self.image();
+        crate::until("the device is let go of", || {
+            let devices = Command::new("losetup").arg("-j").arg(&image).output().unwrap();
+            devices.stdout.is_empty().then_some(())
+        });
+        self.mount = Mount::new("mount it again", |_, at| {
+            run("mount", &["-o", "loop", text(&image), text(at)])
+        });
+    }
+}
+
+/// A [`Thin`] filesystem whose writes fail.
+#[derive(Debug)]
+pub struct Failing<'a> {
+    thin: &'a Thin,
+    /// What is stored where writes fail.
+    stored: Vec<(u64, Vec<u8>)>,
+}
+
+impl Failing<'_> {
+    /// Ends that.
+    pub fn mend(self) {
+        for name in ["hog", "rest"] {
+            std::fs::remove_file(self.thin.disk.path().join(name)).unwrap();
+        }
+        let image = std::fs::File::options().write(true).open(self.thin.image()).unwrap();
+        for (start, bytes) in self.stored {
+            image.write_all_at(&bytes, start).unwrap();
+        }
+    }
+}
+
+/// Where on its device a file lies: starts and lengths of what it has in `range`.
+fn extents(file: &Path, range: Range<u64>) -> Vec<(u64, u64)> {
     const FIEMAP: libc::c_ulong = 0xc020_660b;
     const EXTENTS_MAX: usize = 64;
     // The request: start, length, flags, extents found, extents that there is room for, 0; then 56
     // bytes for each: offset, place on the device, length.
     let mut request = vec![0u64; 4 + 7 * EXTENTS_MAX];
-    (request[0], request[1], request[3]) = (offset, u64::MAX - offset, EXTENTS_MAX as u64);
+    (request[0], request[1]) = (range.start, range.end - range.start);
+    request[3] = EXTENTS_MAX as u64;
     let file = std::fs::File::open(file).unwrap();
     // SAFETY: the kernel writes no more extents than the request says there is room for.
     let done = unsafe { libc::ioctl(file.as_raw_fd(), FIEMAP as _, request.as_mut_ptr()) };
     assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
     let found = (request[2] >> 32) as usize;
     let extents = request[4..].chunks(7).take(found).map(|extent| {
-        let skipped = offset.saturating_sub(extent[0]);
-        ((extent[1] + skipped) as i64, (extent[2] - skipped) as i64)
+        let (start, end) = (extent[0].max(range.start), (extent[0] + extent[2]).min(range.end));
+        (extent[1] + start - extent[0], end - start)
     });
     extents.collect()
 }

@@ -24,7 +24,7 @@ use crate::log::names::{
     UNFINISHED_CURSORS_NAME,
 };
 use crate::log::positions::{Access, Loss, Positions};
-use crate::log::recover;
+use crate::log::{recover, rewrite};
 use crate::segment::rights::Rights;
 use crate::segment::{SPARE_SUFFIX, STAGE_SUFFIX, UNFINISHED_NAME, list, listing, names};
 use crate::sys::Dir;
@@ -172,8 +172,12 @@ fn make_control_again(dir: &Dir, options: &Options) -> Result<Opened> {
     let identity = identity::load(dir, None)?;
     options.check_tag(identity.identity.as_ref(), dir)?;
     let geometry = Geometry { boot_id: this_boot()?, ..stored };
-    let positions =
-        recover::scan(dir, &geometry, Loss::of(&stored, geometry.boot_id), Access::Change)?;
+    let loss = Loss::of(&stored, geometry.boot_id);
+    let positions = recover::scan(dir, &geometry, loss, Access::Change)?;
+    if loss == Loss::Power {
+        // All of it counts as durable from now on, and may have been copied here a moment ago.
+        rewrite::sync_all(dir)?;
+    }
     let geometry = Geometry { cut: 0, ..geometry };
     let lost = RecoveryReason::ControlLost;
     let (identity, recovery) =

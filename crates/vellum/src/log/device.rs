@@ -23,7 +23,7 @@ use crate::format::control::Geometry;
 use crate::log::control::{open_geometry, store_geometry};
 use crate::log::core::Core;
 use crate::log::names::{CONTROL_NAME, GEOMETRY_NAME};
-use crate::log::wipe;
+use crate::log::rewrite;
 use crate::log::writer::Writer;
 use crate::segment::file::Segment;
 use crate::segment::list;
@@ -107,7 +107,7 @@ impl Core {
             return Ok(());
         }
         let begin = Lsn::new(self.words().begin.load(Ordering::SeqCst)).max(batch.start);
-        let written = wipe::write_again(&self.dir, &self.geometry, begin, batch.end);
+        let written = rewrite::records_unsynced(&self.dir, &self.geometry, begin, batch.end);
         written.map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(errno) if !is_own(errno) => {
                 Fault::Device(failure(errno, batch.start, Operation::Sync))

@@ -46,6 +46,7 @@ mod reopen;
 mod repair;
 mod reservation;
 mod reserve;
+mod rewrite;
 mod segments;
 mod ship;
 mod shrink;

@@ -35,7 +35,7 @@ use crate::log::open::reading::open_read_only;
 use crate::log::positions::{Access, Loss};
 use crate::log::text;
 use crate::log::watch::Watch;
-use crate::log::{identity, pad, recover, stage, trust, wipe};
+use crate::log::{identity, pad, recover, rewrite, stage, trust};
 use crate::options::policy::PolicyUpdate;
 use crate::shared::commit;
 use crate::shared::region::{CONTROL_LEN, Region};
@@ -177,6 +177,10 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
     let boot_id = this_boot()?;
     let loss = trust::loss(&control, &geometry, boot_id, &region).or_os("look at", &path)?;
     let is_poisoned = loss.is_none() && commit::is_poisoned(&region.words().commits);
+    if is_poisoned {
+        // Before anything is removed or given out because of what is noted.
+        rewrite::notes(dir, &geometry)?;
+    }
     let core = Arc::new(core_with(dir, &geometry, region));
     let loss = match loss {
         None => loss_of_words(&core)?,
@@ -195,10 +199,10 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
     let positions = recover::scan(dir, &geometry, Loss::Power, Access::Change)?;
     if is_poisoned && geometry.fill != Fill::Staged {
         // After a failed sync.
-        wipe::rewrite(dir, &geometry, positions.begin, positions.tail)?;
+        rewrite::records(dir, &geometry, positions.begin, positions.tail)?;
     }
     // All of it counts as durable from now on, and may have been copied here a moment ago.
-    wipe::sync_all(dir)?;
+    rewrite::sync_all(dir)?;
     let geometry = Geometry { cut: 0, ..geometry };
     // Before the words count, and positions are given out by them.
     let (identity, recovery) =

@@ -21,6 +21,7 @@ use crate::log::control::sync_log_names;
 use crate::log::core::Core;
 use crate::log::holds::{self, HoldKind};
 use crate::log::names::{CURSORS_NAME, LOCK_NAME, UNFINISHED_CURSORS_NAME};
+use crate::log::rewrite;
 use crate::log::wait::is_over;
 use crate::log::writer::Writer;
 use crate::segment::listing;
@@ -241,7 +242,11 @@ impl Change<'_> {
 
     /// Has what was stored survive a power cut.
     pub(crate) fn sync(&self) -> Result<()> {
-        self.file.as_ref().map_or(Ok(()), |fd| self.writer.sync_cursors(fd))
+        let Some(fd) = &self.file else { return Ok(()) };
+        self.writer.sync_cursors(fd).inspect_err(|_| {
+            // A trim relies on what it reads, once it has synced it.
+            let _ = rewrite::write_over_itself(fd, 0, u64::MAX);
+        })
     }
 
     /// Stores what is there once more, durably: where a cursor begins or ends, no image of before

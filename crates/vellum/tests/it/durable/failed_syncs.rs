@@ -1,23 +1,12 @@
 //! A sync that fails beside the commits: the kernel tells one caller, and the device may have lost
 //! what others were about to be promised.
 
-use std::thread;
-
 use libc::{EIO, ENOSPC};
 use vellum::{ErrorKind, Layout, Log, Lsn, Options};
-use vellum_testing::kernel;
+use vellum_testing::kernel::where_it_fails;
 
 use super::staged;
 use crate::support::{place, read_all, scratch, until};
-
-/// Does something in a thread in which `call` fails with `errno`.
-fn where_it_fails<T: Send>(call: i64, errno: i32, act: impl FnOnce() -> T + Send) -> T {
-    let act = move || {
-        kernel::answer(call, errno);
-        act()
-    };
-    thread::scope(|scope| scope.spawn(act).join().unwrap())
-}
 
 /// Appends and commits `count` records.
 fn commit_some(log: &Log, count: u64) -> vellum::Result<Lsn> {

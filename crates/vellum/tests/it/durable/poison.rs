@@ -1,12 +1,19 @@
 //! A device that fails, for real: a filesystem on a loop device whose own disk is full.
 
+use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
-use vellum::{ErrorKind, Fill, Layout, Lsn, Options};
+use vellum::{CursorHold, ErrorKind, Fill, Layout, Log, Lsn, Options};
+use vellum_testing::kernel::where_it_fails;
 
+use super::{in_another_boot, staged};
 use crate::support::child::{Child, hear, say};
-use crate::support::mount::Mount;
-use crate::support::{PATIENCE, payload, read_all, segment_files, until};
+use crate::support::crc::seal_control_header;
+use crate::support::mount::Thin;
+use crate::support::{PATIENCE, copy_log, payload, payloads, place, read_all, scratch};
+use crate::support::{segment_files, until};
 
 /// Appends, commits when told to, and says how that failed.
 pub(crate) fn waiter(arguments: &[String]) {
@@ -23,10 +30,7 @@ pub(crate) fn waiter(arguments: &[String]) {
 fn a_failed_write_reaches_every_waiting_process_and_reopening_recovers() {
     let test = "a_failed_write_reaches_every_waiting_process_and_reopening_recovers";
     for fill in [Fill::Staged, Fill::Pwrite] {
-        // Thin: the filesystem believes in more blocks than its disk has.
-        let Some(disk) = Mount::tmpfs(test, 24) else { return };
-        let image = disk.path().join("image");
-        let Some(thin) = Mount::ext4_on(test, &image, 64) else { return };
+        let Some(thin) = Thin::new(test) else { return };
         let place = thin.path().join("log");
         let options = Options::new().fill(fill).segment_capacity_bytes(1 << 20);
         let log = options.open(&place).unwrap();
@@ -45,14 +49,9 @@ fn a_failed_write_reaches_every_waiting_process_and_reopening_recovers() {
         children.iter_mut().for_each(|child| child.tell("commit"));
         until("all wait", || (commits() == commits_before + 3).then_some(()));
 
-        // Takes what is left of the disk.
-        let hog = disk.path().join("hog");
-        std::fs::write(&hog, vec![1; 24 << 20]).unwrap_err();
         // What a staged log writes to has been written before.
         let offset = 4096 + log.durable().get() - log.begin().get();
-        Mount::forget_blocks(&image, &segment_files(&place)[0], offset / 4096 * 4096);
-        let mut rest = std::fs::File::create(disk.path().join("rest")).unwrap();
-        while rest.write(&[1; 4096]).is_ok() {}
+        let failing = thin.fail_writes(&segment_files(&place)[0], offset / 4096 * 4096..u64::MAX);
         held.publish().unwrap();
 
         for child in &mut children {
@@ -77,14 +76,159 @@ fn a_failed_write_reaches_every_waiting_process_and_reopening_recovers() {
         let durable = log.durable();
         let [follower, mut reader] = followers;
         drop((log, follower));
-        drop(rest);
-        std::fs::remove_file(&hog).unwrap();
-        std::fs::remove_file(disk.path().join("rest")).unwrap();
+        failing.mend();
         let log = Options::new().open(&place).unwrap();
         assert!(log.published() >= durable, "nothing committed is lost");
         assert_eq!(read_all(&log)[0].1, before);
         log.append_durable(b"more").unwrap();
         // Who only reads goes on where it was: what had failed has been recovered.
         while reader.follow(Some(PATIENCE)).unwrap().expect("in time").payload != b"more" {}
+    }
+}
+
+/// Where the records of a segment begin in its file.
+const HEADER_LEN: u64 = 4096;
+/// Where the geometry file says that the log is being cut.
+const CUT_OFFSET: usize = 64;
+
+/// Forty records, all durable, in one segment; returns where they begin.
+fn append_forty(log: &Log) -> Vec<Lsn> {
+    let lsns = (0..40).map(|index| log.append(&[index; 1000]).unwrap()).collect();
+    log.sync().unwrap();
+    lsns
+}
+
+#[test]
+fn a_truncation_that_no_device_took_is_finished_by_the_next_opener() {
+    let test = "a_truncation_that_no_device_took_is_finished_by_the_next_opener";
+    for fill in [Fill::Staged, Fill::Mapped, Fill::Pwrite] {
+        let Some(mut thin) = Thin::new(test) else { return };
+        let path = thin.path().join("log");
+        let options = Options::new().fill(fill).segment_capacity_bytes(1 << 20);
+        let log = options.open(&path).unwrap();
+        let lsns = append_forty(&log);
+        let failing = thin.fail_writes(&segment_files(&path)[0], 2 * HEADER_LEN..u64::MAX);
+        let error = until("the log can be had alone", || match log.truncate(lsns[5]) {
+            Err(error) if error.kind() == ErrorKind::Busy => None,
+            answer => Some(answer.unwrap_err()),
+        });
+        assert!(error.raw_os_error().is_some(), "{fill}: {error}");
+        drop(log);
+        failing.mend();
+        let log = Options::new().open(&path).unwrap();
+        assert_eq!(log.published(), lsns[5], "{fill}");
+        let rest = HEADER_LEN + lsns[5].get() - log.begin().get();
+        drop(log);
+
+        thin.mount_again();
+        let bytes = fs::read(&segment_files(&thin.path().join("log"))[0]).unwrap();
+        // Who closed the log may have sealed it there.
+        let is_gone = bytes[rest as usize + 64..].iter().all(|byte| *byte == 0);
+        assert!(is_gone, "{fill}: the device still has what was cut off");
+    }
+}
+
+/// Has a file hold `on_device` from `offset` on, but what it holds now in the page cache: a write
+/// of that has failed. `sync` syncs it.
+fn lose(thin: &Thin, path: &Path, on_device: &[u8], offset: u64, sync: impl FnOnce(&File)) {
+    let mut bytes = vec![0; on_device.len()];
+    let file = File::options().read(true).write(true).open(path).unwrap();
+    file.read_exact_at(&mut bytes, offset).unwrap();
+    file.write_all_at(on_device, offset).unwrap();
+    file.sync_all().unwrap();
+    let failing = thin.fail_writes(path, offset..u64::MAX);
+    file.write_all_at(&bytes, offset).unwrap();
+    sync(&file);
+    failing.mend();
+}
+
+#[test]
+fn a_copy_that_could_not_be_synced_is_synced_by_the_next_opener() {
+    let test = "a_copy_that_could_not_be_synced_is_synced_by_the_next_opener";
+    for has_control in [true, false] {
+        let Some(mut thin) = Thin::new(test) else { return };
+        let source = scratch();
+        let options = Options::wal().segment_capacity_bytes(1 << 20);
+        append_forty(&options.open(place(&source)).unwrap());
+        let copy = thin.path().join("log");
+        copy_log(&place(&source), &copy);
+        if !has_control {
+            fs::remove_file(copy.join("control")).unwrap();
+        }
+        lose(&thin, &segment_files(&copy)[0], &[0; 1 << 20], HEADER_LEN, |_| {
+            let error = Options::new().open(&copy).expect_err("the copy is on no device");
+            assert!(error.raw_os_error().is_some(), "{error}");
+        });
+        let log = Options::new().open(&copy).unwrap();
+        assert_eq!(log.durable(), log.published());
+        assert_eq!(payloads(&log).len(), 40);
+        drop(log);
+
+        thin.mount_again();
+        let log = Options::new().open(thin.path().join("log")).expect("it is on the device");
+        assert_eq!(payloads(&log).len(), 40, "with the control file: {has_control}");
+    }
+}
+
+#[test]
+fn a_cursor_that_no_device_took_holds_back_what_it_needs() {
+    let test = "a_cursor_that_no_device_took_holds_back_what_it_needs";
+    let Some(mut thin) = Thin::new(test) else { return };
+    let path = thin.path().join("log");
+    let log = staged().open(&path).unwrap();
+    let lsns = append_forty(&log);
+    let cursor = log.cursor("reader").unwrap();
+    cursor.hold(CursorHold::new()).unwrap();
+    let failing = thin.fail_writes(&path.join("cursors"), 0..u64::MAX);
+    let error = cursor.commit(lsns[20]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "so the log goes on");
+    failing.mend();
+    let begin = log.trim(lsns[39]).unwrap().begin;
+    drop((cursor, log));
+
+    thin.mount_again();
+    let path = thin.path().join("log");
+    in_another_boot(&path);
+    let log = Options::new().open(&path).unwrap();
+    assert!(log.cursor("reader").unwrap().position().unwrap() >= begin);
+}
+
+#[test]
+fn notes_that_no_device_took_are_written_again_after_a_failed_sync() {
+    let test = "notes_that_no_device_took_are_written_again_after_a_failed_sync";
+    for fill in [Fill::Staged, Fill::Pwrite] {
+        let Some(mut thin) = Thin::new(test) else { return };
+        let path = thin.path().join("log");
+        let log = Options::new().fill(fill).segment_capacity_bytes(16384).open(&path).unwrap();
+        let lsns = append_forty(&log);
+        let cursor = log.cursor("reader").unwrap();
+        cursor.commit(lsns[1]).unwrap();
+        let files = [segment_files(&path)[1].clone(), path.join("cursors"), path.join("geometry")];
+        let mut notes: Vec<_> = files.iter().map(|file| fs::read(file).unwrap()).collect();
+        notes[0].truncate(HEADER_LEN as usize);
+        // A truncation notes where it cuts, and that it has ended.
+        notes[2][CUT_OFFSET..][..8].copy_from_slice(&lsns[30].get().to_le_bytes());
+        seal_control_header(&mut notes[2]);
+        cursor.commit(lsns[25]).unwrap();
+        let trimmed = where_it_fails(libc::SYS_fdatasync, libc::EIO, || log.trim(lsns[20]));
+        assert_eq!(trimmed.unwrap_err().raw_os_error(), Some(libc::EIO));
+        assert_eq!(log.append(b"more").unwrap_err().kind(), ErrorKind::Poisoned);
+        drop((cursor, log));
+        for (file, note) in files.iter().zip(&notes) {
+            let fails = |file: &File| drop(file.sync_all().expect_err("no device takes it"));
+            lose(&thin, file, note, 0, fails);
+        }
+        let log = Options::new().open(&path).unwrap();
+        log.append_durable(b"acknowledged").unwrap();
+        drop(log);
+
+        thin.mount_again();
+        let path = thin.path().join("log");
+        in_another_boot(&path);
+        let log = Options::new().open(&path).unwrap();
+        assert_eq!(log.begin(), lsns[20], "{fill}: in the header of a segment");
+        let position = log.cursor("reader").unwrap().position().unwrap();
+        assert_eq!(position, lsns[25], "{fill}: in the file of the cursors");
+        assert_eq!(payloads(&log).last().unwrap(), b"acknowledged", "{fill}: in the geometry file");
     }
 }
