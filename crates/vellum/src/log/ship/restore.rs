@@ -200,7 +200,9 @@ impl Restorer {
     /// # Errors
     ///
     /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for another position, or for bytes over the end
-    /// of a text file; [`NoSpace`](crate::ErrorKind::NoSpace); [`Io`](crate::ErrorKind::Io).
+    /// of a text file; [`NoSpace`](crate::ErrorKind::NoSpace); [`Io`](crate::ErrorKind::Io). After
+    /// a sync that failed, [`position`](Restorer::position) is where the segment begins that could
+    /// not be synced: its bytes are to be written again.
     ///
     /// # Durability
     ///
@@ -350,7 +352,12 @@ impl Restorer {
             // So that the next one is not there without this one.
             self.dir.sync()
         };
-        settle().or_os("sync the segment", &path)
+        let settled = settle().or_os("sync the segment", &path);
+        if settled.is_err() {
+            // All of it is written once more: the kernel takes the pages for clean.
+            self.at = first.max(self.begin);
+        }
+        settled
     }
 
     fn segment_of(&self, lsn: Lsn) -> Lsn {

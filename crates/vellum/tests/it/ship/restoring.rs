@@ -7,6 +7,7 @@ use std::path::Path;
 use vellum::{
     ErrorKind, FileName, Layout, LogShape, Lsn, Options, RecoveryReason, RestoreOptions, Restorer,
 };
+use vellum_testing::kernel::where_it_fails;
 
 use super::{append, restore, ship, write};
 use crate::durable::kinds;
@@ -228,6 +229,29 @@ fn what_no_log_can_be_is_refused() {
     }
     assert!(LogShape::from_bytes(&bytes[..1000]).is_err());
     assert_eq!(LogShape::from_bytes(&bytes).unwrap(), shape);
+}
+
+#[test]
+fn a_segment_that_could_not_be_synced_is_restored_once_more() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let copy = dir.path().join("copy");
+        let log = small(layout).open(place(&dir)).unwrap();
+        let records = append(&log, 600, 0, 100);
+        log.sync().unwrap();
+        let shipper = log.shipper().unwrap().unwrap();
+        let begin = shipper.begin();
+        let shipped = ship(&shipper, begin, 1000);
+        let shape = log.shape().unwrap();
+        let mut restorer = Restorer::create(&copy, &shape, begin, &RestoreOptions::new()).unwrap();
+        let write_all = |restorer: &mut Restorer| write(restorer, &shape, &shipped);
+        let error = where_it_fails(libc::SYS_fsync, libc::EIO, || write_all(&mut restorer));
+        assert_eq!(error.unwrap_err().raw_os_error(), Some(libc::EIO));
+        assert_eq!(restorer.position(), begin, "the first segment is not on the device");
+        write_all(&mut restorer).unwrap();
+        restorer.finish().unwrap();
+        assert_holds(&Options::new().open(&copy).unwrap(), &records);
+    }
 }
 
 /// Restores the log of the first argument into the second, and waits in the middle of it.
