@@ -12,7 +12,6 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use rustix::io::{self, Errno};
 
-use crate::Layout;
 use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::segment::{HEADER_LEN, header_len};
@@ -20,7 +19,7 @@ use crate::log::names::{CURSORS_NAME, GEOMETRY_NAME};
 use crate::segment::listing::{Listing, find};
 use crate::segment::sync_names;
 use crate::sys::{self, Dir};
-use crate::{Lsn, Result};
+use crate::{Layout, Lsn, Result};
 
 /// Bytes copied at a time.
 const STEP: usize = 256 << 10;

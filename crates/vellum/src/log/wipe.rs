@@ -65,6 +65,7 @@ fn clear(fd: &OwnedFd, start: u64) -> io::Result<()> {
         offset += count as u64;
     }
     sys::file::sync(fd).inspect_err(|_| {
+        // What lies before the end was dirty as well, perhaps.
         let _ = write_over_itself(fd, 0, u64::MAX);
     })
 }
