@@ -153,7 +153,8 @@ pub fn go(victim: Pid, go: Go) -> io::Result<()> {
     let request = match go {
         Go::ToMark => libc::PTRACE_CONT,
         Go::ToSystemCall => libc::PTRACE_SYSCALL,
-        Go::OneStep => STEP_OR_SKIP,
+        // The C libraries disagree on the type.
+        Go::OneStep => STEP_OR_SKIP as _,
     };
     // SAFETY: the request takes a signal number, here none, and no address.
     check(unsafe { libc::ptrace(request, victim, ptr::null_mut::<c_void>(), 0) })

@@ -175,16 +175,18 @@ pub fn name_of(number: i64) -> Option<&'static str> {
 /// Which argument of a call is the path that it is about, if one is.
 pub fn path_argument(number: i64) -> Option<usize> {
     match number {
+        // Newer machines have only those that take a directory.
+        #[cfg(target_arch = "x86_64")]
         libc::SYS_open
         | libc::SYS_stat
         | libc::SYS_lstat
-        | libc::SYS_statfs
         | libc::SYS_mkdir
         | libc::SYS_rename
         | libc::SYS_unlink
         | libc::SYS_readlink
         | libc::SYS_chmod
         | libc::SYS_chown => Some(0),
+        libc::SYS_statfs => Some(0),
         libc::SYS_openat
         | libc::SYS_newfstatat
         | libc::SYS_statx

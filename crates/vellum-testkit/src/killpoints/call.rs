@@ -8,7 +8,9 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use super::answer;
-use crate::trace::{self, Pid};
+#[cfg(target_arch = "x86_64")]
+use crate::trace;
+use crate::trace::Pid;
 
 /// A system call, as it stands at its entry.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use rustix::process::Resource;
+
 use super::surroundings::{GROUP, SECOND_USER, SERVICE_USER, SHM};
 use super::sys::{self, End};
 use super::table::{Area, Kind, World, is_odd_one};
@@ -46,17 +48,17 @@ fn enter_one(kind: Kind, worker: usize, base: &Path, random: &mut Random) -> io:
         Kind::NoBoot => bind(&base.join("empty"), BOOT_ID),
         Kind::SomeBoot if is_odd => bind(&base.join("empty"), BOOT_ID),
         Kind::Pid if is_odd => enter_pid_namespace(),
-        Kind::Descriptors if is_odd => sys::limit(libc::RLIMIT_NOFILE, 6 + random.below(10)),
+        Kind::Descriptors if is_odd => sys::limit(Resource::Nofile, 6 + random.below(10)),
         Kind::FileSize | Kind::FileSizeIgnored if is_odd => {
             if kind == Kind::FileSizeIgnored {
                 sys::ignore(libc::SIGXFSZ);
             }
             let most = [0, 4 << 10, 20 << 10, 64 << 10, 100 << 10];
-            sys::limit(libc::RLIMIT_FSIZE, *random.pick(&most))
+            sys::limit(Resource::Fsize, *random.pick(&most))
         }
         Kind::Memory if is_odd => {
             let more = (64 + random.below(1000)) << 10;
-            sys::limit(libc::RLIMIT_AS, address_space()? + more)
+            sys::limit(Resource::As, address_space()? + more)
         }
         Kind::Root | Kind::Closed | Kind::Traversed | Kind::Umask => {
             if kind == Kind::Umask {

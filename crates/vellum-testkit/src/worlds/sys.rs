@@ -17,6 +17,7 @@ use std::path::Path;
 use std::ptr;
 
 use libc::{c_int, pid_t};
+use rustix::process::{Resource, Rlimit, setrlimit};
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,10 +141,8 @@ pub(crate) fn unmount(target: &Path) {
 }
 
 /// Sets the limit that counts.
-pub(crate) fn limit(what: libc::__rlimit_resource_t, to: u64) -> io::Result<()> {
-    let limit = libc::rlimit { rlim_cur: to, rlim_max: to };
-    // SAFETY: `limit` outlives the call.
-    check(unsafe { libc::setrlimit(what, &raw const limit) })
+pub(crate) fn limit(what: Resource, to: u64) -> io::Result<()> {
+    Ok(setrlimit(what, Rlimit { current: Some(to), maximum: Some(to) })?)
 }
 
 pub(crate) fn ignore(signal: c_int) {
