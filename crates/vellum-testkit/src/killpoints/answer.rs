@@ -103,9 +103,7 @@ const READS: &[i32] = &[EIO, EINTR];
 const SYNCS: &[i32] = &[EIO, ENOSPC, EDQUOT];
 const OWNS: &[i32] = &[EACCES, EIO];
 
-#[cfg(target_arch = "x86_64")]
 const KINDS: &[Kind] = &[
-    kind(libc::SYS_open, "open", OPENS),
     kind(libc::SYS_openat, "openat", OPENS),
     kind(libc::SYS_close, "close", &[EIO, EINTR]),
     kind(libc::SYS_write, "write", WRITES),
@@ -125,32 +123,21 @@ const KINDS: &[Kind] = &[
     kind(libc::SYS_mmap, "mmap", &[ENOMEM]),
     kind(libc::SYS_mremap, "mremap", &[ENOMEM]),
     kind(libc::SYS_madvise, "madvise", &[ENOMEM]),
-    kind(libc::SYS_mkdir, "mkdir", NAMES),
     kind(libc::SYS_mkdirat, "mkdirat", NAMES),
-    kind(libc::SYS_rename, "rename", NAMES),
     kind(libc::SYS_renameat, "renameat", NAMES),
     kind(libc::SYS_renameat2, "renameat2", NAMES),
-    kind(libc::SYS_link, "link", NAMES),
     kind(libc::SYS_linkat, "linkat", NAMES),
-    kind(libc::SYS_symlink, "symlink", NAMES),
     kind(libc::SYS_symlinkat, "symlinkat", NAMES),
-    kind(libc::SYS_unlink, "unlink", REMOVES),
     kind(libc::SYS_unlinkat, "unlinkat", REMOVES),
-    kind(libc::SYS_rmdir, "rmdir", REMOVES),
-    kind(libc::SYS_stat, "stat", LOOKS),
-    kind(libc::SYS_lstat, "lstat", LOOKS),
     kind(libc::SYS_newfstatat, "newfstatat", LOOKS),
     kind(libc::SYS_statx, "statx", LOOKS),
     kind(libc::SYS_fstat, "fstat", &[ENOMEM, EIO]),
     kind(libc::SYS_statfs, "statfs", &[EACCES, ENOMEM, EIO, EINTR]),
     kind(libc::SYS_fstatfs, "fstatfs", &[ENOMEM, EIO, EINTR]),
     kind(libc::SYS_getdents64, "getdents64", &[EIO, ENOMEM]),
-    kind(libc::SYS_readlink, "readlink", LOOKS),
     kind(libc::SYS_readlinkat, "readlinkat", LOOKS),
-    kind(libc::SYS_chmod, "chmod", OWNS),
     kind(libc::SYS_fchmod, "fchmod", OWNS),
     kind(libc::SYS_fchmodat, "fchmodat", OWNS),
-    kind(libc::SYS_chown, "chown", OWNS),
     kind(libc::SYS_fchown, "fchown", OWNS),
     kind(libc::SYS_fchownat, "fchownat", OWNS),
     kind(libc::SYS_fcntl, "fcntl", &[EINTR, ENOMEM]),
@@ -159,12 +146,27 @@ const KINDS: &[Kind] = &[
     kind(libc::SYS_ioctl, "ioctl", &[EIO, ENOMEM]),
 ];
 
-/// Elsewhere no call is recognised.
+/// Calls that take no directory; newer machines do not have them.
+#[cfg(target_arch = "x86_64")]
+const OLD_KINDS: &[Kind] = &[
+    kind(libc::SYS_open, "open", OPENS),
+    kind(libc::SYS_mkdir, "mkdir", NAMES),
+    kind(libc::SYS_rename, "rename", NAMES),
+    kind(libc::SYS_link, "link", NAMES),
+    kind(libc::SYS_symlink, "symlink", NAMES),
+    kind(libc::SYS_unlink, "unlink", REMOVES),
+    kind(libc::SYS_rmdir, "rmdir", REMOVES),
+    kind(libc::SYS_stat, "stat", LOOKS),
+    kind(libc::SYS_lstat, "lstat", LOOKS),
+    kind(libc::SYS_readlink, "readlink", LOOKS),
+    kind(libc::SYS_chmod, "chmod", OWNS),
+    kind(libc::SYS_chown, "chown", OWNS),
+];
 #[cfg(not(target_arch = "x86_64"))]
-const KINDS: &[Kind] = &[];
+const OLD_KINDS: &[Kind] = &[];
 
 fn kind_of(number: i64) -> Option<&'static Kind> {
-    KINDS.iter().find(|kind| kind.number == number)
+    KINDS.iter().chain(OLD_KINDS).find(|kind| kind.number == number)
 }
 
 /// The name of a call of which some answer is known.
