@@ -96,11 +96,7 @@ impl Mount {
         drop(root);
         run("umount", &[text(&self.at)]).unwrap();
         let image = self.dir.path().join("image");
-        // Mounted before the last one lets go of the device, it would be the one that has stopped.
-        crate::until("other mount namespaces let go of the filesystem", || {
-            let devices = Command::new("losetup").arg("-j").arg(&image).output().unwrap();
-            devices.stdout.is_empty().then_some(())
-        });
+        wait_until_let_go(&image);
         run("mount", &["-o", "loop", text(&image), text(&self.at)]).unwrap();
     }
 
@@ -214,10 +210,7 @@ impl Thin {
     pub fn mount_again(&mut self) {
         self.mount = None;
         let image = self.image();
-        crate::until("the device is let go of", || {
-            let devices = Command::new("losetup").arg("-j").arg(&image).output().unwrap();
-            devices.stdout.is_empty().then_some(())
-        });
+        wait_until_let_go(&image);
         self.mount = Mount::new("mount it again", |_, at| {
             run("mount", &["-o", "loop", text(&image), text(at)])
         });
@@ -264,6 +257,15 @@ fn extents(file: &Path, range: Range<u64>) -> Vec<(u64, u64)> {
         (extent[1] + start - extent[0], end - start)
     });
     extents.collect()
+}
+
+/// Waits until no loop device uses `image`. Mounted before the last one lets go of the device, it
+/// would be the one that has stopped.
+fn wait_until_let_go(image: &Path) {
+    crate::until("other mount namespaces let go of the filesystem", || {
+        let devices = Command::new("losetup").arg("-j").arg(image).output().unwrap();
+        devices.stdout.is_empty().then_some(())
+    });
 }
 
 fn text(path: &Path) -> &str {

@@ -9,10 +9,10 @@ use vellum::{
 };
 use vellum_testing::kernel::where_it_fails;
 
-use super::{append, restore, ship, write};
+use super::{Shipped, append, restore, ship, write};
 use crate::durable::kinds;
 use crate::support::child::{self, Child};
-use crate::support::{LAYOUTS, assert_holds, place, read_all, scratch, small};
+use crate::support::{LAYOUTS, Read, assert_holds, place, read_all, scratch, small};
 
 /// Names of the segments of a log.
 fn segments(dir: &Path) -> BTreeSet<String> {
@@ -137,18 +137,23 @@ fn positions_of_the_log_mean_the_same_in_the_restored_one() {
     }
 }
 
+/// The records of a small log at `path`, its shape, and what is shipped of it in pieces of `len`
+/// bytes.
+fn shipped_records(layout: Layout, path: &Path, len: usize) -> (Vec<Read>, LogShape, Shipped) {
+    let log = small(layout).open(path).unwrap();
+    let records = append(&log, 600, 0, 100);
+    log.sync().unwrap();
+    let shipper = log.shipper().unwrap().unwrap();
+    (records, log.shape().unwrap(), ship(&shipper, shipper.begin(), len))
+}
+
 #[test]
 fn a_gap_is_no_damage() {
     for layout in LAYOUTS {
         let dir = scratch();
         let copy = dir.path().join("copy");
-        let log = small(layout).open(place(&dir)).unwrap();
-        let records = append(&log, 600, 0, 100);
-        log.sync().unwrap();
-        let shipper = log.shipper().unwrap().unwrap();
-        let begin = shipper.begin();
-        let shipped = ship(&shipper, begin, 1 << 20);
-        let shape = log.shape().unwrap();
+        let (records, shape, shipped) = shipped_records(layout, &place(&dir), 1 << 20);
+        let begin = shipped[0].0;
         let mut restorer = Restorer::create(&copy, &shape, begin, &RestoreOptions::new()).unwrap();
         let (before, after) = (shipped[..2].to_vec(), shipped[5..].to_vec());
         write(&mut restorer, &shape, &before).unwrap();
@@ -236,13 +241,8 @@ fn a_segment_that_could_not_be_synced_is_restored_once_more() {
     for layout in LAYOUTS {
         let dir = scratch();
         let copy = dir.path().join("copy");
-        let log = small(layout).open(place(&dir)).unwrap();
-        let records = append(&log, 600, 0, 100);
-        log.sync().unwrap();
-        let shipper = log.shipper().unwrap().unwrap();
-        let begin = shipper.begin();
-        let shipped = ship(&shipper, begin, 1000);
-        let shape = log.shape().unwrap();
+        let (records, shape, shipped) = shipped_records(layout, &place(&dir), 1000);
+        let begin = shipped[0].0;
         let mut restorer = Restorer::create(&copy, &shape, begin, &RestoreOptions::new()).unwrap();
         let write_all = |restorer: &mut Restorer| write(restorer, &shape, &shipped);
         let error = where_it_fails(libc::SYS_fsync, libc::EIO, || write_all(&mut restorer));
