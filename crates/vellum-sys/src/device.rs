@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{fstat, fstatvfs, major, minor};
 
-use crate::file::retry;
+use crate::file::{read_text, retry};
 
 /// A block device, as far as it is known. A partition has the facts of its disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -110,7 +110,7 @@ fn marks(dir: &Path) -> Vec<String> {
 
 /// What a file of `/sys` holds, on one line, if it holds something.
 fn word(dir: &Path, name: &str) -> Option<String> {
-    let text = fs::read_to_string(dir.join(name)).ok()?;
+    let text = read_text(dir.join(name))?;
     let words: Vec<&str> = text.split_whitespace().collect();
     Some(words.join(" ")).filter(|text| !text.is_empty())
 }

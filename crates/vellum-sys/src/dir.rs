@@ -18,6 +18,7 @@ use std::sync::Arc;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::{self, Errno};
 
+use crate::descriptor::above_standard;
 use crate::device::Device;
 use crate::file::{retry, sync};
 use crate::filesystem::Filesystem;
@@ -147,10 +148,16 @@ impl Dir {
     /// Takes a lock on the directory itself, held until what this returns is dropped. A child that
     /// is forked meanwhile holds it too.
     pub fn lock(&self) -> io::Result<OwnedFd> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let own = retry(|| fs::openat(self.handle()?, ".", flags, Mode::empty()))?;
+        let own = self.open_directory(".")?;
         retry(|| fs::flock(&own, fs::FlockOperation::LockExclusive))?;
         Ok(own)
+    }
+
+    /// Opens the directory itself, as `.`, or its parent, as `..`.
+    fn open_directory(&self, path: &str) -> io::Result<OwnedFd> {
+        let dir = self.handle()?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        retry(|| above_standard(|| fs::openat(&dir, path, flags, Mode::empty())))
     }
 
     /// How messages name the file `name` in it.
@@ -204,7 +211,7 @@ impl Dir {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(mode);
         let dir = self.handle()?;
-        retry(|| fs::openat(&dir, name(path), flags, mode))
+        retry(|| above_standard(|| fs::openat(&dir, name(path), flags, mode)))
     }
 
     /// All bytes of a regular file.
@@ -252,8 +259,7 @@ impl Dir {
     /// The names in it.
     pub fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        let dir = self.handle()?;
-        for entry in retry(|| fs::Dir::read_from(&dir))? {
+        for entry in fs::Dir::new(self.open_directory(".")?)? {
             let name = entry?.file_name().to_string_lossy().into_owned();
             if name != "." && name != ".." {
                 names.push(name);
@@ -304,8 +310,7 @@ impl Dir {
     /// Opens the directory that this one's name is in; `None` where this process may not read it,
     /// which is no failure: who may use a log need not see what is beside it.
     pub fn open_parent(&self) -> io::Result<Option<OwnedFd>> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match retry(|| fs::openat(self.handle()?, "..", flags, Mode::empty())) {
+        match self.open_directory("..") {
             Err(Errno::ACCESS | Errno::PERM) => Ok(None),
             answer => answer.map(Some),
         }

@@ -4,7 +4,8 @@
 //! ends a process. The exception is the one write on the way of short records, whose caller asks
 //! once for a segment.
 
-use std::io::IoSlice;
+use std::fs::File;
+use std::io::{IoSlice, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -13,9 +14,26 @@ use rustix::fs::{self, FallocateFlags, Mode, OFlags, SeekFrom};
 use rustix::io::{self, Errno};
 use rustix::process::{Resource, getrlimit};
 
+use crate::descriptor::above_standard;
+
 /// Opens a file, never leaving its descriptor to a program that this process executes.
 pub fn open(path: &Path, flags: OFlags, mode: u32) -> io::Result<OwnedFd> {
-    retry(|| fs::open(path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(mode)))
+    let mode = Mode::from_raw_mode(mode);
+    retry(|| above_standard(|| fs::open(path, flags | OFlags::CLOEXEC, mode)))
+}
+
+/// All bytes of a file of the kernel, such as those of `/proc` and `/sys`.
+pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let mut file = File::from(open(path.as_ref(), OFlags::RDONLY, 0)?);
+    let mut bytes = Vec::new();
+    let read = file.read_to_end(&mut bytes);
+    read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    Ok(bytes)
+}
+
+/// As [`read`], for a file that may not be there and whose bytes are text.
+pub fn read_text(path: impl AsRef<Path>) -> Option<String> {
+    String::from_utf8(read(path).ok()?).ok()
 }
 
 /// Repeats a call for as long as a signal interrupts it.

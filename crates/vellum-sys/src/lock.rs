@@ -16,7 +16,7 @@ use std::os::unix::fs::MetadataExt;
 
 use rustix::io::{self, Errno};
 
-use crate::file::retry;
+use crate::file::{read_text, retry};
 
 /// Which lock to take on a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub fn holders(file: impl AsFd, offset: u64) -> Vec<u32> {
     };
     let holds = |pid: &u32| {
         names(&format!("/proc/{pid}/fdinfo")).any(|fd| {
-            let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).unwrap_or_default();
+            let info = read_text(format!("/proc/{pid}/fdinfo/{fd}")).unwrap_or_default();
             info.lines().any(|line| covers(line, offset))
                 && is_same(&format!("/proc/{pid}/fd/{fd}"))
         })
@@ -102,7 +102,7 @@ pub fn is_locked_by_another(fd: impl AsFd, offset: u64) -> io::Result<bool> {
 /// filesystem may pass for it.
 pub fn is_waited_for(fd: impl AsFd) -> io::Result<bool> {
     let inode = format!(":{}", rustix::fs::fstat(fd)?.st_ino);
-    let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+    let locks = read_text("/proc/locks").unwrap_or_default();
     let mut waiting = locks.lines().filter(|line| line.contains("->"));
     Ok(waiting.any(|line| line.split_whitespace().any(|field| field.ends_with(&inode))))
 }

@@ -5,6 +5,8 @@ use std::os::unix::fs::MetadataExt;
 
 use rustix::io::{self, Errno};
 
+use crate::file;
+
 /// Where the kernel tells its name for this boot.
 pub const BOOT_ID_PATH: &str = "/proc/sys/kernel/random/boot_id";
 
@@ -88,9 +90,9 @@ impl Incarnation {
 
 /// Whether a process's control group is frozen; of either version, and of both side by side.
 fn is_frozen(pid: u32) -> bool {
-    let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let groups = file::read_text(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     let has = |file: String, line: &str| {
-        fs::read_to_string(file).is_ok_and(|text| text.lines().any(|found| found == line))
+        file::read_text(file).is_some_and(|text| text.lines().any(|found| found == line))
     };
     groups.lines().any(|line| {
         // Number, controllers, group.
@@ -138,7 +140,7 @@ struct ProcessStat {
 /// may hold anything. `/proc/PID/stat` tells the same but under `qemu-user`, which makes up another
 /// start time for the process that asks: all others would take it for dead.
 fn read_stat(pid: u32) -> Option<ProcessStat> {
-    let text = fs::read(format!("/proc/{pid}/task/{pid}/stat")).ok()?;
+    let text = file::read(format!("/proc/{pid}/task/{pid}/stat")).ok()?;
     let after_name = text.iter().rposition(|byte| *byte == b')')? + 1;
     let mut fields = text[after_name..].split(|byte| *byte == b' ').filter(|f| !f.is_empty());
     let state = *fields.next()?.first()?;
@@ -150,12 +152,9 @@ fn read_stat(pid: u32) -> Option<ProcessStat> {
 /// error: it must not pass for another boot.
 pub fn boot_id() -> io::Result<[u8; 16]> {
     let mut id = [0; 16];
-    let text = match fs::read(BOOT_ID_PATH) {
-        Ok(text) => text,
-        Err(error) => match Errno::from_io_error(&error).unwrap_or(Errno::IO) {
-            Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::PERM => return Ok(id),
-            errno => return Err(errno),
-        },
+    let text = match file::read(BOOT_ID_PATH) {
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::PERM) => return Ok(id),
+        text => text?,
     };
     let digits: Vec<u32> = text.iter().filter_map(|byte| char::from(*byte).to_digit(16)).collect();
     for (byte, pair) in id.iter_mut().zip(digits.chunks_exact(2)) {

@@ -13,6 +13,7 @@ use rustix::io;
 use crate::error::OsResult;
 use crate::log::core::Core;
 use crate::shared::commit;
+use crate::sys::descriptor::above_standard;
 use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Commits in a thread of its own, and says when it is done by file descriptors that can be
@@ -95,7 +96,7 @@ impl Committer {
         let core = Arc::clone(&self.queue.core);
         let end = core.end_of_commit(lsn)?;
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        let event = eventfd(0, flags).or_os("make an event for", &core.dir)?;
+        let event = above_standard(|| eventfd(0, flags)).or_os("make an event for", &core.dir)?;
         let request = Arc::new(Request { end, event, failure: OnceLock::new() });
         self.queue.lock().requests.push(Arc::clone(&request));
         self.queue.news.notify_one();

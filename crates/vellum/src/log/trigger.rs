@@ -12,6 +12,7 @@ use rustix::io;
 use crate::Lsn;
 use crate::shared::primitive::Ordering;
 use crate::shared::words::Words;
+use crate::sys::descriptor::above_standard;
 
 /// The limit of one process, and the event of its log.
 #[derive(Debug, Default)]
@@ -62,7 +63,8 @@ impl Trigger {
 
 impl Event {
     fn new() -> io::Result<Event> {
-        let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let fd = above_standard(|| eventfd(0, flags))?;
         Ok(Event { fd: fd.into(), pid: std::process::id(), is_set: false.into() })
     }
 

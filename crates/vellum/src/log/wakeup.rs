@@ -24,6 +24,7 @@ use rustix::time::{
 use crate::error::OsResult;
 use crate::log::core::Core;
 use crate::log::names::CONTROL_NAME;
+use crate::sys::descriptor::above_standard;
 use crate::{Error, ErrorKind, Result};
 
 /// What an event of the descriptor stands for, for who asks it.
@@ -57,9 +58,9 @@ impl Wakeup {
     }
 
     fn make(core: &Core) -> io::Result<Wakeup> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let epoll = above_standard(|| epoll::create(epoll::CreateFlags::CLOEXEC))?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
-        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        let timer = above_standard(|| timerfd_create(TimerfdClockId::Monotonic, flags))?;
         let readable = epoll::EventFlags::IN;
         epoll::add(&epoll, &timer, epoll::EventData::new_u64(TIMER), readable)?;
         let watch = watch_control(core).ok();
@@ -115,7 +116,7 @@ impl AsFd for Wakeup {
 fn watch_control(core: &Core) -> io::Result<OwnedFd> {
     let control = core.dir.open_file(&core.dir.join(CONTROL_NAME), OFlags::RDONLY)?;
     let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
-    let watch = inotify::init(flags)?;
+    let watch = above_standard(|| inotify::init(flags))?;
     let path = format!("/proc/self/fd/{}", control.as_raw_fd());
     inotify::add_watch(&watch, path, inotify::WatchFlags::OPEN)?;
     Ok(watch)

@@ -17,6 +17,7 @@ use crate::format::control::Geometry;
 use crate::format::segment::{COMPRESSED_SUFFIX, header_len, path};
 use crate::segment::mapped_end::MappedEnd;
 use crate::segment::stage::Stage;
+use crate::sys::descriptor::above_standard;
 use crate::sys::lock::Kind;
 use crate::sys::{self, Dir, Map};
 use crate::{DeviceWrite, Error, ErrorKind, Fill, Lsn, Result};
@@ -311,7 +312,8 @@ fn decompressed(fd: OwnedFd, path: &Path, capacity: u64) -> Result<OwnedFd> {
 
     use zstd::zstd_safe::DCtx;
 
-    let memory = rustix::fs::memfd_create("vellum-segment", rustix::fs::MemfdFlags::CLOEXEC)
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    let memory = above_standard(|| rustix::fs::memfd_create("vellum-segment", flags))
         .or_os("find memory to decompress", path)?;
     let mut target = sys::file::Stream::new(&memory);
     // What creates a context by itself panics where there is no memory for one.

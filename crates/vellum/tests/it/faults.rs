@@ -9,6 +9,7 @@ mod forks;
 mod full;
 mod given_up;
 mod limits;
+mod low_descriptors;
 mod own_limits;
 mod reflink;
 mod removal;
@@ -41,6 +42,10 @@ pub(crate) const ROLES: &[Role] = &[
     ("commit once", own_limits::commit_once),
     ("append and follow", removal::append_and_follow),
     ("append told", reflink::append_told),
+    (
+        "use everything without standard descriptors",
+        low_descriptors::use_everything_without_standard_descriptors,
+    ),
     ("open and close", forks::open_and_close),
     ("execute another program", forks::execute_another_program),
     ("list descriptors", forks::list_descriptors),
