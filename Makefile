@@ -347,7 +347,7 @@ lint-tools: ## that rustfmt and clippy are there
 FILESYSTEMS = mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs
 # What some tests use: a browser for the HTML report, a FUSE filesystem, fio, QEMU, and what builds C programs and
 # watches them. Without it those tests are skipped and say so; with VELLUM_REQUIRE=all that is a failure.
-EXTRAS = chromium:chromium bindfs:bindfs fio:fio qemu-nbd:qemu-utils cmake:cmake pkg-config:pkg-config c++:g++ valgrind:valgrind zstd:zstd
+EXTRAS = chromium:chromium bindfs:bindfs mergerfs:mergerfs fio:fio qemu-nbd:qemu-utils cmake:cmake pkg-config:pkg-config c++:g++ valgrind:valgrind zstd:zstd
 
 # Shell that collects in $missing the packages among $(1) whose command is missing.
 find_missing = PATH=$$PATH:/usr/sbin:/sbin; missing=; for pair in $(1); do \

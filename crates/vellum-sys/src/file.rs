@@ -36,6 +36,12 @@ pub fn read_text(path: impl AsRef<Path>) -> Option<String> {
     String::from_utf8(read(path).ok()?).ok()
 }
 
+/// Whether an error says that something cannot be done in this way, or not here; it says nothing of
+/// the device, and another way may do.
+pub fn is_unsupported(errno: Errno) -> bool {
+    matches!(errno, Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS)
+}
+
 /// Repeats a call for as long as a signal interrupts it.
 pub fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {

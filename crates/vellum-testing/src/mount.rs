@@ -84,6 +84,15 @@ impl Mount {
         })
     }
 
+    /// The same by a server that refuses direct writes when they are made, and not before.
+    pub fn mergerfs(test: &str, options: &str) -> Option<Mount> {
+        Mount::new(test, |dir, at| {
+            let below = dir.join("below");
+            std::fs::create_dir(&below).unwrap();
+            run("mergerfs", &["-o", options, text(&below), text(at)])
+        })
+    }
+
     /// Has the filesystem of a loop device stop at once, as in a power cut, and mounts it again.
     pub fn cut_power(&self) {
         const GOING_DOWN: libc::c_ulong = 0x8004_587d;

@@ -168,10 +168,10 @@ impl Error {
     }
 
     /// The error number of a sync that the device has failed, as opposed to one for which there
-    /// was no space.
+    /// was no space, or which a filter of calls does not know.
     pub(crate) fn failed_sync(&self) -> Option<Errno> {
         let is_failed = self.0.is_of_sync && self.0.kind != ErrorKind::NoSpace;
-        self.0.errno.filter(|_| is_failed)
+        self.0.errno.filter(|errno| is_failed && *errno != Errno::NOSYS)
     }
 
     /// The operating system's error number, where it was the operating system that refused.

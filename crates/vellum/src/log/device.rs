@@ -4,7 +4,8 @@
 //! own limits. What it needs is in its hands before it seals a batch, so that what it lacks is the
 //! error of that call and nothing else. What it comes to lack later (memory, or the segments of a
 //! very long batch) makes it hand the batch back: another process, or its own next commit, writes
-//! the same bytes.
+//! the same bytes. So it does with a write that is refused in each way: nothing was written
+//! (`docs/decisions/0040-which-errors-poison.md`).
 //!
 //! **The device's**: everything else, and every sync that fails. The log is poisoned, because the
 //! kernel may have thrown the bytes away, and would call a second try a success.
@@ -32,6 +33,7 @@ use crate::shared::lock::Until;
 use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::sys::dir::NamesToSync;
+use crate::sys::file::is_unsupported;
 use crate::sys::{self, Dir};
 use crate::{DeviceWrite, Error, Layout, Lsn, Result};
 
@@ -118,7 +120,11 @@ impl Core {
 
     /// Makes the names of segments durable, and with the first ones the log's own.
     fn sync_names(&self, names: &Names, at: Lsn) -> Result<(), Fault> {
-        let failed = |errno| Fault::Device(failure(errno, at, Operation::Name));
+        let own = |errno| Fault::Own(Error::os(errno, "sync the names in", &self.dir));
+        let failed = |errno| match errno {
+            Errno::NOSYS => own(errno),
+            _ => Fault::Device(failure(errno, at, Operation::Name)),
+        };
         if let Some(log) = &names.log {
             // There are seals to be looked for from now on.
             let geometry = Geometry { is_sealed: true, ..self.geometry };
@@ -128,7 +134,6 @@ impl Core {
             })?;
         }
         // The directory has to be opened for that where a daemon has closed it.
-        let own = |errno| Fault::Own(Error::os(errno, "sync the names in", &self.dir));
         let dir = self.dir.names_to_sync().map_err(own)?;
         match &names.log {
             Some(log) => log.sync(dir),
@@ -265,15 +270,17 @@ impl Writer<'_> {
     /// Writes blocks of one segment, which survive a power cut then.
     fn write_to_device(self, segment: &Segment, begin: Lsn, end: Lsn) -> Result<(), Fault> {
         let by = self.commit_path.write;
+        // What is refused in each way was not written, and nothing was thrown away.
+        let is_own = |errno| is_own(errno) || is_unsupported(errno);
         segment.write_staged(&self.dir, by, begin, end).map_err(|errno| match is_own(errno) {
             true => Fault::Own(Error::os(errno, "write records to", &segment.path)),
             false => Fault::Device(failure(errno, segment.first, Operation::Write)),
         })?;
         match by {
             DeviceWrite::Dsync => Ok(()),
-            DeviceWrite::Fdatasync => segment
-                .sync_target()
-                .map_err(|errno| Fault::Device(failure(errno, segment.first, Operation::Sync))),
+            DeviceWrite::Fdatasync => {
+                segment.sync_target().map_err(|errno| unsynced(errno, segment))
+            }
         }
     }
 
@@ -283,8 +290,7 @@ impl Writer<'_> {
         while first < batch.end {
             let segment = self.in_hand(means, first, batch.end)?;
             if let Some(segment) = &segment {
-                sys::file::sync_data(segment.fd())
-                    .map_err(|errno| Fault::Device(failure(errno, first, Operation::Sync)))?;
+                sys::file::sync_data(segment.fd()).map_err(|errno| unsynced(errno, segment))?;
             }
             let next = self.next_of_batch(first, segment.is_some(), batch.end);
             first = next.map_err(Fault::Own)?;
@@ -335,6 +341,15 @@ fn is_own(errno: Errno) -> bool {
             | Errno::AGAIN
             | Errno::NOENT
     )
+}
+
+/// Why a segment could not be synced. Whatever the kernel answers, it may say with it that it could
+/// not write back what was stored before; only a call that is not there says nothing.
+fn unsynced(errno: Errno, segment: &Segment) -> Fault {
+    match errno {
+        Errno::NOSYS => Fault::Own(Error::os(errno, "sync", &segment.path)),
+        _ => Fault::Device(failure(errno, segment.first, Operation::Sync)),
+    }
 }
 
 fn failure(errno: Errno, segment: Lsn, operation: Operation) -> Failure {

@@ -6,7 +6,6 @@
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::fs::OFlags;
@@ -17,7 +16,7 @@ use crate::format::control::Geometry;
 use crate::format::segment::{COMPRESSED_SUFFIX, header_len, path};
 use crate::segment::mapped_end::MappedEnd;
 use crate::segment::stage::Stage;
-use crate::sys::descriptor::above_standard;
+use crate::segment::target::Target;
 use crate::sys::lock::Kind;
 use crate::sys::{self, Dir, Map};
 use crate::{DeviceWrite, Error, ErrorKind, Fill, Lsn, Result};
@@ -35,7 +34,7 @@ pub(crate) struct Segment {
     /// Where bytes go: the file itself, or its stage.
     fd: OwnedFd,
     /// The file itself for direct, synchronous writes from the stage, once opened.
-    target: OnceLock<OwnedFd>,
+    target: Target,
     /// Bytes of the file before the log's own.
     header_len: u64,
     map: Option<Map>,
@@ -92,7 +91,7 @@ impl Segment {
     fn new(geometry: &Geometry, first: Lsn, path: PathBuf, fd: OwnedFd) -> Segment {
         let header_len = header_len(geometry.layout);
         let (file_len, ready_len) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let target = OnceLock::new();
+        let target = Target::default();
         Segment { first, path, fd, target, header_len, map: None, file_len, ready_len }
     }
 
@@ -105,28 +104,21 @@ impl Segment {
         begin: Lsn,
         end: Lsn,
     ) -> io::Result<()> {
-        let target = self.open_target(dir, by)?;
         let (begin, end) = (self.offset_of(begin), self.offset_of(end));
-        match &self.map {
+        self.target.write(dir, &self.path, by, |target| match &self.map {
             Some(map) => map.write_to(target, begin, end),
             None => sys::file::copy_aligned(&self.fd, target, begin, end),
-        }
+        })
     }
 
     /// Waits until what this process has written from the stage survives a power cut.
     pub(crate) fn sync_target(&self) -> io::Result<()> {
-        self.target.get().map_or(Ok(()), sys::file::sync_data)
+        self.target.sync()
     }
 
     /// The file that what is staged is written to, opened once.
-    pub(crate) fn open_target(&self, dir: &Dir, by: DeviceWrite) -> io::Result<&OwnedFd> {
-        match self.target.get() {
-            Some(target) => Ok(target),
-            None => {
-                let opened = open_target(dir, &self.path, by)?;
-                Ok(self.target.get_or_init(|| opened))
-            }
-        }
+    pub(crate) fn open_target(&self, dir: &Dir, by: DeviceWrite) -> io::Result<()> {
+        self.target.open(dir, &self.path, by).map(drop)
     }
 
     /// Reports if the kernel has failed to bring something of this stage to the device, and may
@@ -312,6 +304,8 @@ fn decompressed(fd: OwnedFd, path: &Path, capacity: u64) -> Result<OwnedFd> {
 
     use zstd::zstd_safe::DCtx;
 
+    use crate::sys::descriptor::above_standard;
+
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
     let memory = above_standard(|| rustix::fs::memfd_create("vellum-segment", flags))
         .or_os("find memory to decompress", path)?;
@@ -351,18 +345,6 @@ pub(crate) fn is_unpinned(dir: &Dir, path: &Path) -> bool {
         sys::lock::try_lock(&fd, PIN_BYTE, Kind::Exclusive)
     };
     is_locked().unwrap_or(false)
-}
-
-/// Opens a segment for writes that bypass the page cache where the filesystem has such. They
-/// return when the bytes survive a power cut, unless an `fdatasync` is to follow.
-fn open_target(dir: &Dir, path: &Path, by: DeviceWrite) -> io::Result<OwnedFd> {
-    let synced = OFlags::RDWR | OFlags::DSYNC;
-    let flags = if by == DeviceWrite::Dsync { synced } else { OFlags::RDWR };
-    match dir.open_file(path, flags | OFlags::DIRECT) {
-        // Through the page cache a write and its sync stay one call, with one error.
-        Err(Errno::INVAL) => dir.open_file(path, synced),
-        answer => answer,
-    }
 }
 
 fn open_file(dir: &Dir, path: &Path, first: Lsn, flags: OFlags) -> Result<OwnedFd> {

@@ -8,6 +8,7 @@ pub(crate) mod pieces;
 pub(crate) mod prepare;
 pub(crate) mod rights;
 pub(crate) mod stage;
+pub(crate) mod target;
 
 use crate::error::OsResult;
 use crate::sys::Dir;

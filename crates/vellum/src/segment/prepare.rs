@@ -25,7 +25,7 @@ use crate::segment::file::is_unpinned;
 use crate::segment::listing::{self, Listing, SegmentFile};
 use crate::segment::pieces::Pieces;
 use crate::segment::rights::Rights;
-use crate::sys::file::ZEROS_BYTES_MAX;
+use crate::sys::file::{ZEROS_BYTES_MAX, is_unsupported};
 use crate::sys::filesystem::Filesystem;
 use crate::sys::{self, Dir};
 use crate::{Error, Fill, Layout, Lsn, Preallocate, Result};
@@ -243,15 +243,18 @@ impl Preparer<'_> {
         let begin = sys::file::len(fd)?;
         let missing = len.saturating_sub(begin);
         let path = self.dir.join(UNFINISHED_NAME);
-        match self.dir.open_file(&path, OFlags::WRONLY | OFlags::DIRECT) {
-            Ok(direct) if begin.is_multiple_of(CAPACITY_UNIT_BYTES) => {
-                sys::file::write_zeros_at(direct, begin, missing, DIRECT_ZEROS_BYTES)
+        let write_directly = || {
+            if !begin.is_multiple_of(CAPACITY_UNIT_BYTES) {
+                return Err(Errno::INVAL);
             }
-            // There is no other way here.
-            Ok(_) | Err(Errno::INVAL) => {
+            let direct = self.dir.open_file(&path, OFlags::WRONLY | OFlags::DIRECT)?;
+            sys::file::write_zeros_at(direct, begin, missing, DIRECT_ZEROS_BYTES)
+        };
+        match write_directly() {
+            Err(errno) if is_unsupported(errno) => {
                 sys::file::write_zeros_at(fd, begin, missing, ZEROS_BYTES_MAX)
             }
-            Err(errno) => Err(errno),
+            answer => answer,
         }
     }
 

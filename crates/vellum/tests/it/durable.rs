@@ -14,6 +14,7 @@ mod long;
 mod paths;
 mod poison;
 mod recycling;
+mod refusals;
 mod seals;
 mod space;
 mod stage;

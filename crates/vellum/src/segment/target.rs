@@ -1,0 +1,63 @@
+//! The file that a stage is written to, and the way there: past the page cache, or through it where
+//! the filesystem refuses direct writes.
+//!
+//! Some filesystems refuse them when a file is opened, others (unions by FUSE) only when one is
+//! made. Neither says anything of the device.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use rustix::fs::OFlags;
+use rustix::io;
+
+use crate::DeviceWrite;
+use crate::sys::Dir;
+use crate::sys::file::{is_unsupported, sync_data};
+
+/// A file opened for writes that are to survive a power cut.
+#[derive(Debug, Default)]
+pub(crate) struct Target {
+    direct: OnceLock<OwnedFd>,
+    /// Opened where direct writes are refused; used instead of the other from then on.
+    cached: OnceLock<OwnedFd>,
+}
+
+impl Target {
+    /// Opens the file at `path`, once.
+    pub(crate) fn open(&self, dir: &Dir, path: &Path, by: DeviceWrite) -> io::Result<&OwnedFd> {
+        if let Some(target) = self.cached.get().or_else(|| self.direct.get()) {
+            return Ok(target);
+        }
+        let flags = if by == DeviceWrite::Dsync { OFlags::DSYNC } else { OFlags::empty() };
+        match dir.open_file(path, OFlags::RDWR | OFlags::DIRECT | flags) {
+            Err(errno) if is_unsupported(errno) => self.open_cached(dir, path),
+            answer => answer.map(|fd| self.direct.get_or_init(|| fd)),
+        }
+    }
+
+    /// Through the page cache a write and its sync stay one call, with one error.
+    fn open_cached(&self, dir: &Dir, path: &Path) -> io::Result<&OwnedFd> {
+        let fd = dir.open_file(path, OFlags::RDWR | OFlags::DSYNC)?;
+        Ok(self.cached.get_or_init(|| fd))
+    }
+
+    /// Has `write` write to the file, and once more through the page cache where it is refused.
+    pub(crate) fn write(
+        &self,
+        dir: &Dir,
+        path: &Path,
+        by: DeviceWrite,
+        write: impl Fn(&OwnedFd) -> io::Result<()>,
+    ) -> io::Result<()> {
+        match write(self.open(dir, path, by)?) {
+            Err(errno) if is_unsupported(errno) => write(self.open_cached(dir, path)?),
+            answer => answer,
+        }
+    }
+
+    /// Waits until what was written directly survives a power cut.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.direct.get().map_or(Ok(()), sync_data)
+    }
+}
