@@ -20,8 +20,8 @@ pub(super) fn read(dir: &Path) -> Result<Option<Advice>> {
     let path = dir.join(FILE_NAME);
     let found = match fs::lstat(&path) {
         Ok(found) => found,
-        // Where nobody may look there is nothing for us.
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => return Ok(None),
+        // Where nobody may or can look there is nothing for us.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::NAMETOOLONG) => return Ok(None),
         Err(errno) => return Err(Error::os(errno, "look for", &path)),
     };
     let dir_owner = std::fs::metadata(dir).map(|metadata| metadata.uid()).ok();

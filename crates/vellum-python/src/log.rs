@@ -1,5 +1,6 @@
 //! `vellum_log.Log`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -545,8 +546,8 @@ impl Log {
 
     /// The log's directory, absolute.
     #[getter]
-    fn path(&self) -> String {
-        self.path.to_string_lossy().into_owned()
+    fn path(&self) -> OsString {
+        self.path.clone().into_os_string()
     }
 
     /// Whether `close` was called.

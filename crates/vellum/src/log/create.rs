@@ -19,8 +19,8 @@ use crate::log::control::{
 };
 use crate::log::identity::{self, Stored};
 use crate::log::names::{
-    CONTROL_NAME, CURRENT_NAME, CURSORS_NAME, GEOMETRY_NAME, LOCK_NAME, RESTORING_NAME,
-    UNFINISHED_COMPRESSED_NAME, UNFINISHED_CONTROL_NAME, UNFINISHED_CURRENT_NAME,
+    CONTROL_NAME, CURRENT_NAME, CURSORS_NAME, GEOMETRY_NAME, LOCK_NAME, LOST_AND_FOUND_NAME,
+    RESTORING_NAME, UNFINISHED_COMPRESSED_NAME, UNFINISHED_CONTROL_NAME, UNFINISHED_CURRENT_NAME,
     UNFINISHED_CURSORS_NAME,
 };
 use crate::log::positions::{Access, Loss, Positions};
@@ -70,9 +70,22 @@ pub(crate) fn make_directory(dir: &Path, mode: u32) -> Result<()> {
     // Who may read or write files may also search the directory.
     let search = (mode & 0o444) >> 2 | (mode & 0o222) >> 1;
     match fs::mkdir(dir, Mode::from_raw_mode(mode | search)) {
-        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Ok(()) => Ok(()),
+        Err(Errno::EXIST) => match dangling(dir) {
+            Some(target) => make_directory(&target, mode),
+            None => Ok(()),
+        },
         Err(errno) => Err(Error::os(errno, "create the log's directory", dir)),
     }
+}
+
+/// Where a link leads, one step of the way, if there is nothing at the end of it.
+fn dangling(link: &Path) -> Option<PathBuf> {
+    if fs::stat(link).err() != Some(Errno::NOENT) {
+        return None;
+    }
+    let target = std::fs::read_link(link).ok()?;
+    Some(sys::file::directory_of(link).join(target))
 }
 
 /// Refuses a directory in which a restore has not finished.
@@ -108,6 +121,7 @@ pub(crate) fn check_is_ours(dir: &Dir, may_create: bool) -> Result<()> {
             CURSORS_NAME,
             UNFINISHED_CURSORS_NAME,
             RESTORING_NAME,
+            LOST_AND_FOUND_NAME,
         ];
         others.contains(&name.as_str())
             || name.ends_with(SPARE_SUFFIX)

@@ -21,3 +21,5 @@ pub(crate) const COMMIT_PATH_NAME: &str = "commit-path";
 pub(crate) const UNFINISHED_COMMIT_PATH_NAME: &str = "commit-path.new";
 /// The note that a log is being restored in this directory.
 pub(crate) const RESTORING_NAME: &str = "restoring";
+/// What stands at the root of a fresh volume, and is nobody's.
+pub(crate) const LOST_AND_FOUND_NAME: &str = "lost+found";

@@ -8,6 +8,8 @@
 //! **If the process dies here**: what was renamed stays so, and the next one finds no log at the
 //! path and makes it.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use rustix::fs::{self, FileType};
@@ -26,6 +28,8 @@ use crate::{Error, ErrorKind, Layout, Options, Result};
 const TRIES: usize = 200;
 const QUICK_TRIES: usize = 10;
 const PAUSE: Duration = Duration::from_millis(5);
+/// Bytes of the longest name that Linux takes.
+const NAME_LEN_MAX: usize = 255;
 
 impl Core {
     /// Whether the directory is at its path, and `lock` is gone.
@@ -48,8 +52,10 @@ impl Core {
         let is_directory = fs::lstat(path)
             .is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::Directory);
         let Some(name) = path.file_name().filter(|_| is_directory) else { return };
-        let mut aside = name.to_os_string();
-        aside.push(format!(".removed-{}-{}", clock::seconds(), std::process::id()));
+        let mark = format!(".removed-{}-{}", clock::seconds(), std::process::id());
+        let kept = name.as_bytes().len().min(NAME_LEN_MAX - mark.len());
+        let mut aside = OsStr::from_bytes(&name.as_bytes()[..kept]).to_os_string();
+        aside.push(mark);
         let aside = path.with_file_name(aside);
         if fs::rename(path, &aside).is_ok() {
             // Goes if there is nothing in it.

@@ -11,6 +11,7 @@ mod given_up;
 mod limits;
 mod low_descriptors;
 mod own_limits;
+mod places;
 mod reflink;
 mod removal;
 mod room;
@@ -46,6 +47,7 @@ pub(crate) const ROLES: &[Role] = &[
         "use everything without standard descriptors",
         low_descriptors::use_everything_without_standard_descriptors,
     ),
+    ("go deep", places::go_deep),
     ("open and close", forks::open_and_close),
     ("execute another program", forks::execute_another_program),
     ("list descriptors", forks::list_descriptors),

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
-use rustix::fs;
+use rustix::fs::{self, FileType};
 use rustix::io::Errno;
 
 use crate::format::control::Geometry;
@@ -83,12 +83,23 @@ pub(super) fn rights_like(control: &OwnedFd, dir: &Dir) -> rustix::io::Result<Ri
 pub(crate) fn open_directory(path: &Path) -> Result<Dir> {
     Dir::open(path).map_err(|errno| match errno {
         Errno::NOTDIR => {
-            let message = "not a log: a log is a directory, and this is not one";
+            let what = fs::stat(path).map_or("not one", |found| kind_of(&found));
+            let message = format!("not a log: a log is a directory of files, and this is {what}");
             Error::new(ErrorKind::Incompatible, message).at_path(path)
         }
         Errno::NOENT => Error::new(ErrorKind::NotFound, "there is no log").at_path(path),
         errno => Error::os(errno, "open the log's directory", path),
     })
+}
+
+fn kind_of(found: &fs::Stat) -> &'static str {
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => "a file",
+        FileType::Fifo => "a pipe",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        _ => "not one",
+    }
 }
 
 /// Whether a truncation has begun and not ended.

@@ -20,7 +20,7 @@ use crate::format::segment::{HEADER_LEN, SegmentHeader, file_name, header_len, t
 use crate::log::control::{name_geometry, sync_log_names};
 use crate::log::create::make_directory;
 use crate::log::identity::fork_step;
-use crate::log::names::{RESTORING_NAME, UNFINISHED_CONTROL_NAME};
+use crate::log::names::{LOST_AND_FOUND_NAME, RESTORING_NAME, UNFINISHED_CONTROL_NAME};
 use crate::log::open::parts::open_directory;
 use crate::log::ship::note;
 use crate::log::ship::shape::LogShape;
@@ -110,7 +110,8 @@ impl Restorer {
         let mode = options.mode.unwrap_or(0o666);
         make_directory(dir, mode)?;
         let dir = open_directory(dir)?;
-        if !names(&dir)?.is_empty() && !note::is_half(&dir)? {
+        let is_taken = names(&dir)?.iter().any(|name| name != LOST_AND_FOUND_NAME);
+        if is_taken && !note::is_half(&dir)? {
             let message = "the directory is not empty; restore into a new or empty one";
             return Err(Error::new(ErrorKind::AlreadyExists, message).at_path(&dir));
         }
