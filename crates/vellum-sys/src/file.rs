@@ -293,6 +293,12 @@ pub fn is_hole(fd: impl AsFd, offset: u64, len: u64) -> bool {
     }
 }
 
+/// Whether a file stores nothing somewhere between `begin` and `end`, as far as the filesystem tells.
+/// Moves the position of `fd`.
+pub fn has_hole(fd: impl AsFd, begin: u64, end: u64) -> bool {
+    retry(|| fs::seek(&fd, SeekFrom::Hole(begin))).is_ok_and(|hole| hole < end)
+}
+
 /// Bytes that are left on the filesystem that a file is on, for who has no special rights.
 pub fn space_left(fd: impl AsFd) -> io::Result<u64> {
     let found = retry(|| fs::fstatfs(&fd))?;

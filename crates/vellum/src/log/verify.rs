@@ -13,6 +13,7 @@ use crate::log::sight::Sight;
 use crate::log::window::Window;
 use crate::segment::file::ReadSegment;
 use crate::shared::primitive::Ordering;
+use crate::shared::tail_word::Range;
 use crate::{ErrorKind, Layout, Lsn, Result};
 
 /// What [`Log::verify`](crate::Log::verify) found.
@@ -199,9 +200,24 @@ fn count_lines(reader: &mut Reader, core: &Core, report: &mut VerifyReport) -> R
         report.records += 1;
         report.record_bytes += record.payload.len() as u64;
         if record.payload.contains(&0) {
-            let reason = "a line holds NUL bytes, which may be a hole".into();
-            report.damage.push(damage(core, core.segment_of(position), position, reason));
+            let range = Range { start: position, len: record.payload.len() as u64 };
+            note_holes(core, range, report)?;
         }
+    }
+    Ok(())
+}
+
+/// Notes where nothing is stored of a line that holds NULs. Those that were appended are stored.
+fn note_holes(core: &Core, line: Range, report: &mut VerifyReport) -> Result<()> {
+    let mut start = line.start;
+    while start < line.end() {
+        let first = core.segment_of(start);
+        let end = line.end().min(core.segment_end(first));
+        if core.open_to_read(first)?.has_hole(start, end) {
+            let reason = "a line has a hole: nothing is stored there, and it reads as NULs".into();
+            report.damage.push(damage(core, first, line.start, reason));
+        }
+        start = end;
     }
     Ok(())
 }

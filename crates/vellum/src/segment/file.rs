@@ -282,6 +282,11 @@ impl ReadSegment {
         sys::file::read_up_to_at(&self.fd, bytes, 0).or_os("read the segment", &self.path)
     }
 
+    /// Whether nothing is stored at some place from `begin` to `end`, which lie in the file.
+    pub(crate) fn has_hole(&self, begin: Lsn, end: Lsn) -> bool {
+        sys::file::has_hole(&self.fd, self.offset_of(begin), self.offset_of(end))
+    }
+
     /// Bytes of log that the file is long enough to hold.
     pub(crate) fn data_len(&self) -> Result<u64> {
         let len = sys::file::len(&self.fd).or_os("read the length of", &self.path)?;

@@ -7,6 +7,7 @@ mod follow;
 mod gaps;
 mod many;
 mod names;
+mod nuls;
 mod policy;
 mod power;
 mod retention;
