@@ -35,7 +35,7 @@ use crate::shared::tail_word;
 use crate::sys::dir::NamesToSync;
 use crate::sys::file::is_unsupported;
 use crate::sys::{self, Dir};
-use crate::{DeviceWrite, Error, Layout, Lsn, Result};
+use crate::{DeviceWrite, Error, Fill, Layout, Lsn, Preallocate, Result};
 
 /// Segments of a batch that are open before it is sealed.
 const SEGMENTS_IN_HAND: usize = 8;
@@ -100,6 +100,12 @@ impl Core {
         let end = words.allocated_end.load(Ordering::Acquire);
         let log = (named_end == 0).then(|| LogItself::open(&self.dir)).transpose()?;
         Ok(Some(Names { end, log }))
+    }
+
+    /// Whether stores do not move the time of a file, and a published byte of it never changes: a
+    /// segment that is recycled may be another's a moment after it was trimmed.
+    fn is_time_left_alone(&self) -> bool {
+        self.geometry.fill == Fill::Mapped && self.geometry.preallocate != Preallocate::Recycle
     }
 
     /// Writes a batch of others once more, where it was to be synced: if that failed just before
@@ -290,6 +296,9 @@ impl Writer<'_> {
         while first < batch.end {
             let segment = self.in_hand(means, first, batch.end)?;
             if let Some(segment) = &segment {
+                if self.is_time_left_alone() {
+                    segment.touch(first.max(batch.start));
+                }
                 sys::file::sync_data(segment.fd()).map_err(|errno| unsynced(errno, segment))?;
             }
             let next = self.next_of_batch(first, segment.is_some(), batch.end);

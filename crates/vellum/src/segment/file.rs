@@ -128,6 +128,13 @@ impl Segment {
         sys::file::check_written_back(&self.fd, offset, self.offset_of(end) - offset)
     }
 
+    /// Moves the modification time of the file, which has a published byte at `lsn`: stores through
+    /// a mapping leave it alone while their page is dirty, and who copies what has changed (rsync)
+    /// goes by it. A hint.
+    pub(crate) fn touch(&self, lsn: Lsn) {
+        sys::file::touch_at(&self.fd, self.offset_of(lsn));
+    }
+
     /// Offset in the file of a position, which must not lie before the segment.
     #[inline]
     pub(crate) fn offset_of(&self, lsn: Lsn) -> u64 {

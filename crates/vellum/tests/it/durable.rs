@@ -18,6 +18,7 @@ mod refusals;
 mod seals;
 mod space;
 mod stage;
+mod times;
 mod trigger;
 mod truncation;
 mod trust;
