@@ -8,6 +8,15 @@ pub fn seconds() -> u64 {
     u64::try_from(clock_gettime(ClockId::RealtimeCoarse).tv_sec).unwrap_or(0)
 }
 
+/// 2025-01-01 00:00:00 UTC: no log is older.
+const FIRST_SECONDS: u64 = 1_735_689_600;
+
+/// Whether a clock that was right can have told `time`, as far as one knows `now`: the clock of a
+/// machine without a battery starts in 1970, or where its vendor has set it.
+pub fn may_be_right(time: u64, now: u64) -> bool {
+    (FIRST_SECONDS..=now).contains(&time)
+}
+
 /// The moment so many seconds after 1970-01-01 00:00:00 UTC.
 pub fn time_of(seconds: u64) -> std::time::SystemTime {
     std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds)

@@ -44,7 +44,8 @@ impl Core {
         while next < written {
             next = self.segment_end(next);
             // Where it is not noted, that of a later one is late enough.
-            let Some(time) = self.noted_time(next)? else { continue };
+            let noted = self.noted_time(next)?;
+            let Some(time) = noted.filter(|time| clock::may_be_right(*time, now)) else { continue };
             if time.saturating_add(age.as_secs()) > now {
                 break;
             }
@@ -61,12 +62,14 @@ impl Core {
         Ok(SegmentTime::parse(noted, self.geometry.secret, first))
     }
 
-    /// Notes the time in the segment that records go to, if it has none.
+    /// Notes the time in the segment that records go to, if it has none, or one from before the
+    /// clock was set.
     fn note_time(&self, written: Lsn) -> Result<()> {
-        if self.noted_time(written)?.is_some() {
+        let (noted, now) = (self.noted_time(written)?, clock::seconds());
+        if noted.is_some_and(|time| time > now || clock::may_be_right(time, now)) {
             return Ok(());
         }
-        let time = SegmentTime::new(self.geometry.secret, written, clock::seconds());
+        let time = SegmentTime::new(self.geometry.secret, written, now);
         self.open_unmapped(written)?.write(time.as_bytes(), TIME_OFFSET as u64)
     }
 

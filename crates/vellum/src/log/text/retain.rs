@@ -61,21 +61,22 @@ impl Core {
         Ok(rules)
     }
 
-    /// When the last record of each file was written, at the latest. What tells of the future is
-    /// not believed, and no file is younger than one behind it.
+    /// When the last record of each file was written, at the latest. What tells of the future, or
+    /// of a time before the clock was set, is not believed; and no file is younger than one behind
+    /// it.
     pub(crate) fn ends_of(&self, files: &[SegmentFile], now: u64) -> Vec<u64> {
-        let is_past = |time: &u64| *time <= now;
+        let is_right = |time: &u64| clock::may_be_right(*time, now);
         // A framed segment is made, and perhaps was used, long before its last record.
         let is_text = self.geometry.layout == Layout::Text;
         let changed = |file: &SegmentFile| {
             let stat = self.dir.stat(&file.path).ok()?;
-            u64::try_from(stat.st_mtime).ok().filter(is_past)
+            u64::try_from(stat.st_mtime).ok().filter(is_right)
         };
         let mut ends = vec![now; files.len()];
         let mut latest = now;
         for (index, file) in files.iter().enumerate().rev() {
             // The first record of the next file came after the last of this one.
-            let followed = files.get(index + 1).and_then(|next| next.time).filter(is_past);
+            let followed = files.get(index + 1).and_then(|next| next.time).filter(is_right);
             latest =
                 latest.min(followed.or_else(|| changed(file).filter(|_| is_text)).unwrap_or(now));
             ends[index] = latest;

@@ -1,10 +1,14 @@
 //! Framed logs that remove their oldest segments by themselves.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use vellum::{CursorHold, ErrorKind, Fill, Layout, Log, Lsn, Options};
 
 use crate::durable::in_another_boot;
+use crate::support::crc::crc32c;
 use crate::support::{
     FILLS, assert_sound, payload, payloads, place, read_all, scratch, segment_files, small, until,
 };
@@ -103,6 +107,39 @@ fn a_segment_is_kept_for_so_long_after_its_last_record() {
         assert_eq!(log.stat().unwrap().policy.retain_age, Some(Duration::from_secs(2)));
         assert_sound(&log);
     }
+}
+
+/// Notes a time in the header of a closed segment, as retention does.
+fn note_time(segment: &Path, seconds: u64) {
+    let file = File::options().read(true).write(true).open(segment).unwrap();
+    let mut sealed = [0; 24];
+    // The log's secret, and the first position.
+    file.read_exact_at(&mut sealed[..16], 16).unwrap();
+    sealed[16..].copy_from_slice(&seconds.to_le_bytes());
+    let check = crc32c(&sealed);
+    file.write_all_at(&seconds.to_le_bytes(), 64).unwrap();
+    file.write_all_at(&check.to_le_bytes(), 72).unwrap();
+}
+
+#[test]
+fn a_time_before_the_clock_was_set_makes_no_segment_old() {
+    let dir = scratch();
+    let log = small(Layout::Framed).open(place(&dir)).unwrap();
+    append(&log, 300, 80);
+    drop(log);
+    let segments = segment_files(&place(&dir));
+    for segment in &segments {
+        note_time(segment, 42);
+    }
+    let keeping = || {
+        let log = Options::new().retain_age(Duration::from_secs(30 * 86_400));
+        log.open(place(&dir)).unwrap()
+    };
+    assert_eq!(read_all(&keeping()).len(), 300);
+    note_time(&segments[4], 1_751_328_000);
+    let log = keeping();
+    assert_eq!(log.begin(), read_all(&log)[0].0);
+    assert_eq!(segment_files(&place(&dir)).len(), segments.len() - 4);
 }
 
 #[test]

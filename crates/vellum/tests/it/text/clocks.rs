@@ -9,6 +9,7 @@ use vellum::Options;
 use super::{append_lines, line, parts, rotating};
 use crate::support::{payloads, place, scratch, segment_files, until};
 
+const DAY: Duration = Duration::from_secs(86_400);
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
 /// Gives all files of a closed log names of the year 2999, and has the log know of it.
@@ -72,4 +73,30 @@ fn files_from_the_future_are_as_old_as_they_can_be_told_to_be() {
     }
     let log = Options::new().retain_age(Duration::from_secs(600)).open(place(&dir)).unwrap();
     assert_eq!(payloads(&log), (3..6).map(|number| line(number, 90)).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_was_written_before_the_clock_was_set_is_as_old_as_what_came_next() {
+    let dir = scratch();
+    let log = rotating(100).open(place(&dir)).unwrap();
+    append_lines(&log, 0..4, 90);
+    drop(log);
+    // The first boot knew no time.
+    for file in &segment_files(&place(&dir))[..2] {
+        let name = format!("19700101T000042Z-{:016x}.log", parts(file).1);
+        File::options()
+            .write(true)
+            .open(file)
+            .unwrap()
+            .set_modified(SystemTime::UNIX_EPOCH)
+            .unwrap();
+        fs::rename(file, place(&dir).join(name)).unwrap();
+    }
+    let keeping = |age| Options::new().retain_age(age).open(place(&dir)).unwrap();
+    assert_eq!(payloads(&keeping(30 * DAY)).len(), 4, "nothing is known to be that old");
+    // The time at which the third file was begun: the first two came before.
+    let third = segment_files(&place(&dir))[2].clone();
+    let name = format!("20250701T000000Z-{:016x}.log", parts(&third).1);
+    fs::rename(&third, place(&dir).join(name)).unwrap();
+    assert_eq!(payloads(&keeping(30 * DAY)), [line(2, 90), line(3, 90)]);
 }
