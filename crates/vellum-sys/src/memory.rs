@@ -1,8 +1,10 @@
-//! How much memory waits to be written to devices, and when the kernel slows writers down for it.
+//! How much memory waits to be written to devices, and when the kernel slows writers down for it;
+//! how much may be locked.
 
 use rustix::fs::OFlags;
 use rustix::io;
 use rustix::param::page_size;
+use rustix::process::{Resource, getrlimit};
 
 use crate::file;
 
@@ -47,6 +49,11 @@ impl Dirty {
     pub fn slowed_from(&self) -> u64 {
         u64::midpoint(self.background, self.limit)
     }
+}
+
+/// Bytes that this process may lock in memory, if that is limited.
+pub fn lock_limit() -> Option<u64> {
+    getrlimit(Resource::Memlock).current
 }
 
 #[cfg(test)]

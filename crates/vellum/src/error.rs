@@ -7,6 +7,11 @@ use rustix::io::Errno;
 
 use crate::Lsn;
 use crate::sys::dir::NOT_REGULAR;
+use crate::sys::memory::lock_limit;
+
+/// What helps where files cannot be mapped, or not synced.
+const USE_THE_PAGE_CACHE: &str = "mount it with a page cache (mergerfs: `cache.files=auto-full`, \
+                                  rclone: `--vfs-cache-mode writes`), or use another one";
 
 /// A specialised `Result` for this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -128,6 +133,35 @@ impl Error {
         error.at_path(path)
     }
 
+    /// The error of a mapping that the operating system refused: it names the limit, or what is
+    /// wrong with the filesystem.
+    fn unmapped(errno: Errno, operation: &str, path: &(impl AsRef<Path> + ?Sized)) -> Error {
+        let mut error = Error::os(errno, operation, path);
+        match (errno, lock_limit()) {
+            (Errno::AGAIN, Some(limit)) => error.add(&format!(
+                ": this process locks all its memory (mlockall), and may lock {limit} bytes; raise \
+                 that limit (`ulimit -l`, `LimitMEMLOCK=`), or do not lock what is mapped later"
+            )),
+            (Errno::NODEV, _) => error.add(&format!(
+                ": files of this filesystem cannot be shared as memory; {USE_THE_PAGE_CACHE}"
+            )),
+            _ => {}
+        }
+        error
+    }
+
+    fn add(&mut self, text: &str) {
+        self.0.message.push_str(text);
+    }
+
+    /// The same error of making a log on FUSE, saying what may be wrong with the server.
+    pub(crate) fn on_fuse(mut self) -> Error {
+        if self.0.errno.is_some_and(|errno| errno != Errno::NODEV) {
+            self.add(&format!(" on a FUSE filesystem; {USE_THE_PAGE_CACHE}"));
+        }
+        self
+    }
+
     /// The error after a failed write or sync, which no later call takes back.
     pub(crate) fn poisoned(errno: Errno, operation: &str, path: &Path) -> Error {
         let message = format!(
@@ -211,6 +245,13 @@ pub trait OsResult<T> {
     ///
     /// The one of the operating system.
     fn or_unsynced(self, operation: &str, path: &(impl AsRef<Path> + ?Sized)) -> Result<T>;
+
+    /// The same for a mapping.
+    ///
+    /// # Errors
+    ///
+    /// The one of the operating system.
+    fn or_unmapped(self, operation: &str, path: &(impl AsRef<Path> + ?Sized)) -> Result<T>;
 }
 
 impl<T> OsResult<T> for rustix::io::Result<T> {
@@ -223,6 +264,10 @@ impl<T> OsResult<T> for rustix::io::Result<T> {
             error.0.is_of_sync = true;
             error
         })
+    }
+
+    fn or_unmapped(self, operation: &str, path: &(impl AsRef<Path> + ?Sized)) -> Result<T> {
+        self.map_err(|errno| Error::unmapped(errno, operation, path))
     }
 }
 

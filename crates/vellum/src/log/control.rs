@@ -36,7 +36,7 @@ pub(crate) fn write_control(
     // Written, not sparse: a store into the mapping must never need a block.
     bytes.resize(CONTROL_LEN, 0);
     let fd = write_unfinished(dir, &bytes, rights)?;
-    store(&fd, positions).or_os("map", &dir.join(UNFINISHED_CONTROL_NAME))?;
+    store(&fd, positions).or_unmapped("map", &dir.join(CONTROL_NAME))?;
     name_unfinished(dir, &fd, CONTROL_NAME)?;
     Ok(fd)
 }

@@ -66,14 +66,15 @@ pub(crate) fn check_new(path: &Path, options: &Options) -> Result<()> {
     options.check_advice(path)
 }
 
-pub(crate) fn make_directory(dir: &Path, mode: u32) -> Result<()> {
+/// Makes the directory of a log, where a link leads to if that is nothing; says which it made.
+pub(crate) fn make_directory(dir: &Path, mode: u32) -> Result<Option<PathBuf>> {
     // Who may read or write files may also search the directory.
     let search = (mode & 0o444) >> 2 | (mode & 0o222) >> 1;
     match fs::mkdir(dir, Mode::from_raw_mode(mode | search)) {
-        Ok(()) => Ok(()),
+        Ok(()) => Ok(Some(dir.to_path_buf())),
         Err(Errno::EXIST) => match dangling(dir) {
             Some(target) => make_directory(&target, mode),
-            None => Ok(()),
+            None => Ok(None),
         },
         Err(errno) => Err(Error::os(errno, "create the log's directory", dir)),
     }
@@ -96,6 +97,14 @@ pub(crate) fn check_not_restoring(dir: &Dir) -> Result<()> {
     let message = "a log is being restored here, or that was broken off; let it finish, resume it \
                    with `vellum restore --resume`, or remove the directory";
     Err(Error::new(ErrorKind::Busy, message).at_path(dir))
+}
+
+/// Whether anything of a log is there that its creator does not make anew; what cannot be seen may
+/// be there.
+pub(crate) fn has_parts(dir: &Dir) -> bool {
+    let files = [CONTROL_NAME, GEOMETRY_NAME, CURSORS_NAME];
+    files.iter().any(|name| dir.holds(&dir.join(name)))
+        || !list(dir).is_ok_and(|segments| segments.is_empty())
 }
 
 /// Refuses a directory with other things in it, which somebody named by mistake.

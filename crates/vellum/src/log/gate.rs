@@ -5,10 +5,11 @@
 //!
 //! **If the process dies here**: the gate is open again.
 
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use rustix::fs::OFlags;
-use rustix::io;
+use rustix::fs::{OFlags, Stat, fstat};
+use rustix::io::{self, Errno};
 
 use crate::Result;
 use crate::error::OsResult;
@@ -33,6 +34,17 @@ impl Gate {
         let file = Brief::open(dir, &path).or_os("open", &path)?;
         lock::lock(&file, GATE_BYTE, Kind::Exclusive).or_os("lock", &path)?;
         Ok(Gate { file })
+    }
+
+    /// Whether it is that of `lock_file`, which has its name still: the creator of a log that could
+    /// not be made removes the file.
+    pub(crate) fn is_of(&self, lock_file: &OwnedFd, dir: &Dir) -> io::Result<bool> {
+        let place = |status: Stat| (status.st_dev, status.st_ino);
+        let named = match dir.stat(&dir.join(LOCK_NAME)) {
+            Err(Errno::NOENT) => return Ok(false),
+            answer => place(answer?),
+        };
+        Ok(place(fstat(&self.file)?) == named && place(fstat(lock_file)?) == named)
     }
 
     /// Whether no process is attached, nor a forked child of one that may attach; as long as the

@@ -12,10 +12,10 @@ pub(crate) mod parts;
 pub(crate) mod reading;
 
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, rmdir};
 use rustix::io::Errno;
 
 use crate::error::OsResult;
@@ -26,10 +26,10 @@ use crate::log::control::{
 };
 use crate::log::core::{Core, core_with};
 use crate::log::create::{
-    Opened, check_is_ours, check_new, check_not_restoring, make_control, make_directory,
+    Opened, check_is_ours, check_new, check_not_restoring, has_parts, make_control, make_directory,
 };
 use crate::log::gate::Gate;
-use crate::log::names::{CONTROL_NAME, LOCK_NAME};
+use crate::log::names::{CONTROL_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_CONTROL_NAME};
 use crate::log::open::parts::{core, is_being_cut, open_directory, rights_like};
 use crate::log::open::reading::open_read_only;
 use crate::log::positions::{Access, Loss};
@@ -53,7 +53,7 @@ pub(crate) fn open(dir: &Path, options: &Options) -> Result<Core> {
 
 fn open_for_writing(path: &Path, options: &Options) -> Result<Core> {
     let entered = Entered::enter(path, options)?;
-    let opened = entered.take_up_or_make(options)?;
+    let opened = entered.take_up_or_make(options).map_err(|error| entered.leave_nothing(error))?;
     let mut core = entered.core(options, opened)?;
     entered.attach(&mut core)?;
     settle(&core, &options.policy)?;
@@ -70,15 +70,27 @@ struct Entered {
     gate: Gate,
     /// Whether no process has the log open.
     is_first: bool,
+    /// What was made before the log itself.
+    made: Made,
+}
+
+/// What this process has made of a log that may not come to be.
+#[derive(Default)]
+struct Made {
+    directory: Option<PathBuf>,
+    lock: bool,
+    /// Whether nothing else of a log was there.
+    is_all: bool,
 }
 
 impl Entered {
     fn enter(path: &Path, options: &Options) -> Result<Entered> {
         let mode = options.mode.unwrap_or(0o666);
         let may_create = options.may_create();
+        let mut made = Made::default();
         if may_create {
             check_new(path, options)?;
-            make_directory(path, mode)?;
+            made.directory = make_directory(path, mode)?;
         }
         let dir = open_directory(path)?;
         let filesystem = dir.filesystem().or_os("tell the filesystem of", &dir)?;
@@ -89,11 +101,18 @@ impl Entered {
         check_is_ours(&dir, may_create)?;
         let rights = control::rights(&dir, mode).or_os("look at", &dir)?;
         let lock_path = dir.join(LOCK_NAME);
-        let lock_file = rights.open_lock(&dir, &lock_path, !options.needs_lock);
-        let lock_file = lock_file.or_os("open", &lock_path)?;
-        let gate = Gate::enter(&dir)?;
+        let (lock_file, gate) = loop {
+            made.lock = !dir.holds(&lock_path);
+            let lock_file = rights.open_lock(&dir, &lock_path, !options.needs_lock);
+            let lock_file = lock_file.or_os("open", &lock_path)?;
+            let gate = Gate::enter(&dir)?;
+            if gate.is_of(&lock_file, &dir).or_os("look at", &lock_path)? {
+                break (lock_file, gate);
+            }
+        };
         let is_first = gate.is_alone().or_os("lock", &lock_path)?;
-        Ok(Entered { dir, filesystem, mode, lock_file, gate, is_first })
+        made.is_all = is_first && !has_parts(&dir);
+        Ok(Entered { dir, filesystem, mode, lock_file, gate, is_first, made })
     }
 
     /// A control file whose words hold: the one that is there, or a new one.
@@ -112,13 +131,29 @@ impl Entered {
         }
     }
 
+    /// Removes what was made of a new log that could not be made, and tells why it could not.
+    fn leave_nothing(&self, error: Error) -> Error {
+        if !self.made.is_all {
+            return error;
+        }
+        let made = [UNFINISHED_CONTROL_NAME, CONTROL_NAME, GEOMETRY_NAME];
+        let lock = self.made.lock.then_some(LOCK_NAME);
+        for name in made.into_iter().chain(lock) {
+            let _ = self.dir.unlink(&self.dir.join(name));
+        }
+        if let Some(directory) = &self.made.directory {
+            let _ = rmdir(directory);
+        }
+        if self.filesystem == Filesystem::Fuse { error.on_fuse() } else { error }
+    }
+
     /// The log, with its words mapped.
     fn core(&self, options: &Options, opened: Opened) -> Result<Core> {
         let Opened { control, geometry, identity, recovery, prefault_bytes, advice } = opened;
         let (dir, control_path) = (&self.dir, self.dir.join(CONTROL_NAME));
         let identity = identity::settle(dir, &control, &geometry, identity)?;
         let rights = rights_like(&control, dir).or_os("look at", &control_path)?;
-        let map = Map::new(&control, CONTROL_LEN, true).or_os("map", &control_path)?;
+        let map = Map::new(&control, CONTROL_LEN, true).or_unmapped("map", &control_path)?;
         let region = Region::new(map);
         let prefault_bytes = options.prefault_bytes.or(prefault_bytes);
         let options = Options { prefault_bytes, ..options.clone() };
@@ -173,7 +208,7 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
     if !is_first {
         return Ok(Opened::new(control, geometry, identity, None));
     }
-    let region = Region::new(Map::new(&control, CONTROL_LEN, true).or_os("map", &path)?);
+    let region = Region::new(Map::new(&control, CONTROL_LEN, true).or_unmapped("map", &path)?);
     let boot_id = this_boot()?;
     let loss = trust::loss(&control, &geometry, boot_id, &region).or_os("look at", &path)?;
     let is_poisoned = loss.is_none() && commit::is_poisoned(&region.words().commits);

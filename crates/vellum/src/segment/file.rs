@@ -56,8 +56,8 @@ impl Segment {
         let mut segment = Segment::open_unmapped(dir, path, geometry, first)?;
         if geometry.fill == Fill::Mapped {
             let len = (segment.header_len + geometry.segment_capacity) as usize;
-            let map = Map::new(&segment.fd, len, true).or_os("map the segment", &segment.path)?;
-            segment.map = Some(map);
+            let map = map_or_write(&segment.fd, len);
+            segment.map = map.or_unmapped("map the segment", &segment.path)?;
         }
         Ok(segment)
     }
@@ -82,8 +82,8 @@ impl Segment {
     ) -> Result<Segment> {
         let fd = stage.open(first, OFlags::RDWR)?;
         let len = (header_len(geometry.layout) + geometry.segment_capacity) as usize;
-        let map = stage.is_mapped.then(|| Map::new(&fd, len, true)).transpose();
-        let map = map.or_os("map the stage", &stage.path(first))?;
+        let map = if stage.is_mapped { map_or_write(&fd, len) } else { Ok(None) };
+        let map = map.or_unmapped("map the stage", &stage.path(first))?;
         let segment = Segment::new(geometry, first, path(dir, first), fd);
         Ok(Segment { map, ..segment })
     }
@@ -357,6 +357,15 @@ pub(crate) fn is_unpinned(dir: &Dir, path: &Path) -> bool {
         sys::lock::try_lock(&fd, PIN_BYTE, Kind::Exclusive)
     };
     is_locked().unwrap_or(false)
+}
+
+/// Maps a segment; `None` where this process may lock no more memory (`mlockall`), or files cannot
+/// be mapped: then records are written by system call.
+fn map_or_write(fd: &OwnedFd, len: usize) -> io::Result<Option<Map>> {
+    match Map::new(fd, len, true) {
+        Err(Errno::AGAIN | Errno::NODEV) => Ok(None),
+        answer => answer.map(Some),
+    }
 }
 
 fn open_file(dir: &Dir, path: &Path, first: Lsn, flags: OFlags) -> Result<OwnedFd> {

@@ -10,6 +10,7 @@ mod full;
 mod given_up;
 mod limits;
 mod low_descriptors;
+mod mappings;
 mod own_limits;
 mod places;
 mod reflink;
@@ -48,6 +49,8 @@ pub(crate) const ROLES: &[Role] = &[
         low_descriptors::use_everything_without_standard_descriptors,
     ),
     ("go deep", places::go_deep),
+    ("append with locked memory", mappings::append_with_locked_memory),
+    ("create with locked memory", mappings::create_with_locked_memory),
     ("open and close", forks::open_and_close),
     ("execute another program", forks::execute_another_program),
     ("list descriptors", forks::list_descriptors),

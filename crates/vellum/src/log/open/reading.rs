@@ -53,7 +53,7 @@ pub(super) fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
     }
     let region = match &control {
         Some(control) if may_be_read(dir, control, &geometry)? => {
-            Region::new(Map::new(control, CONTROL_LEN, false).or_os("map", &control_path)?)
+            Region::new(Map::new(control, CONTROL_LEN, false).or_unmapped("map", &control_path)?)
         }
         Some(_) => worked_out(dir, &geometry, Loss::Power)?,
         None => worked_out(dir, &geometry, Loss::of(&geometry, this_boot()?))?,
@@ -94,7 +94,7 @@ pub(crate) fn taken_up(core: &Core) -> Option<Arc<Core>> {
 /// Whether words may be read that nobody can be asked about.
 fn may_be_read(dir: &Dir, control: &OwnedFd, geometry: &Geometry) -> Result<bool> {
     let path = dir.join(CONTROL_NAME);
-    let map = || Map::new(control, CONTROL_LEN, false).or_os("map", &path);
+    let map = || Map::new(control, CONTROL_LEN, false).or_unmapped("map", &path);
     let region = Region::new(map()?);
     if stage::is_lost(dir, geometry, region.words())? {
         return Ok(false);
