@@ -1681,6 +1681,20 @@ int vellum_damage_list_get(const vellum_damage_list *list, size_t index, vellum_
 // Frees a list; NULL is fine.
 void vellum_damage_list_free(vellum_damage_list *list);
 
+/* ---- Storage that fails under a mapping ------------------------------------------------------ */
+
+// Has Vellum answer a SIGBUS that its own mappings raise, in a program that handles the signal
+// itself.
+//
+// Such a signal means that storage failed under a mapping: the filesystem was shut down, the
+// device is gone, somebody has cut a file. Where the signal has its default action when the first
+// log is opened, Vellum answers it without this call, and the function that has stored returns an
+// error. A program that sets a handler of its own calls this afterwards. Then Vellum's handler
+// comes first, and passes on to the program's what is no fault of Vellum's mappings.
+//
+// Calling it again changes nothing. Errors: VELLUM_IO.
+int vellum_guard_bus_errors(void);
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

@@ -11,6 +11,7 @@
 //! | [`cursor`] | named positions |
 //! | [`read_at`] | one record by its position, and the newest one |
 //! | [`upkeep`], [`stat`], [`verify`] | looking after a log |
+//! | [`bus_errors`] | storage that fails under a mapping |
 //!
 //! Below them are `boundary`, which every function goes through, so that no panic crosses it and
 //! every error is kept for the thread, and `growing`, for structures that may get more fields.
@@ -33,6 +34,7 @@ pub mod append;
 pub mod backwards;
 pub mod batch;
 mod boundary;
+pub mod bus_errors;
 pub mod checkpoint;
 pub mod commit;
 pub mod committer;

@@ -135,10 +135,12 @@ impl Mapped {
                 let now = part(BATCH_BYTES);
                 if map.try_populate(place as usize, now.len()).is_ok() {
                     map.write(place as usize, now);
-                    return Ok(now.len());
+                    if !map.is_lost() {
+                        return Ok(now.len());
+                    }
                 }
-                // An old kernel, or no page to be had: a write returns an error where a store would
-                // kill.
+                // An old kernel, no page to be had, or storage that fails: a write returns an
+                // error.
                 now
             }
             _ => part(WRITE_BYTES),

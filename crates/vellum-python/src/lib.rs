@@ -12,6 +12,7 @@
 //! Python. So no lock is held then: a forked child finds everything in order, and no thread that is
 //! stopped makes another wait.
 
+mod bus_errors;
 mod bytes;
 mod checkpoint;
 mod cursor;
@@ -29,6 +30,8 @@ use pyo3::prelude::*;
 /// Native part of `vellum_log`; import that.
 #[pymodule]
 mod _vellum_log {
+    #[pymodule_export]
+    use crate::bus_errors::guard_bus_errors;
     #[pymodule_export]
     use crate::checkpoint::CheckpointEvent;
     #[pymodule_export]

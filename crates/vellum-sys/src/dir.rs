@@ -283,6 +283,15 @@ impl Dir {
         self.handle().map(Device::of).unwrap_or_default()
     }
 
+    /// Whether a new file in it would find a block: the answer of the filesystem to one without a
+    /// name.
+    pub fn try_for_space(&self) -> io::Result<()> {
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let file = retry(|| fs::openat(self.handle()?, ".", flags, mode))?;
+        crate::file::write_all_at(file, &[1; 4096], 0)
+    }
+
     /// Waits until the names in it survive a power cut.
     pub fn sync(&self) -> io::Result<()> {
         self.names_to_sync()?.sync()

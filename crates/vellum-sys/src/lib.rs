@@ -44,6 +44,9 @@ pub mod filesystem;
 pub mod fork;
 #[allow(unsafe_code)]
 #[cfg(target_os = "linux")]
+pub mod guard;
+#[allow(unsafe_code)]
+#[cfg(target_os = "linux")]
 pub mod inherited;
 #[allow(unsafe_code)]
 #[cfg(target_os = "linux")]

@@ -4,9 +4,10 @@
 //!
 //! A [`Map`] owns its address range and never gives out a Rust reference to plain bytes in it,
 //! because other processes write there. Bytes are copied in and out through raw pointers after a
-//! bounds check; a racing copy may see a mixture of old and new bytes, never anything else.
-//! A store into a page that has no block behind it raises `SIGBUS`, and so does a load from a page
-//! beyond the end of the file: callers touch only pages whose blocks they have allocated.
+//! bounds check; a racing copy may see a mixture of old and new bytes, never anything else. A store
+//! into a page that gets no block raises `SIGBUS`, and so does a load from a page beyond the end of
+//! the file. Callers touch only pages that have blocks and lie in the file. Where storage fails all
+//! the same, the [guard](crate::guard) answers the signal, and [`Map::is_lost`] says so.
 
 use std::ffi::c_void;
 use std::os::fd::{AsFd, AsRawFd};
@@ -16,12 +17,14 @@ use rustix::io::{self, Errno};
 use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 
 use crate::advice;
+use crate::guard::{Guard, OnLoss};
 
 /// A file, or the beginning of one, mapped into this process.
 #[derive(Debug)]
 pub struct Map {
     start: NonNull<u8>,
     len: usize,
+    guard: Guard,
 }
 
 // SAFETY: the range belongs to the mapping and not to a thread; all access is by copies or atomics.
@@ -35,15 +38,43 @@ impl Map {
         Map::at(file, 0, len, writable)
     }
 
+    /// As [`Map::new`], for words that belong together: when a part of the mapping is lost, all of
+    /// it is replaced by a private copy, which `on_loss` is given before.
+    pub fn of_words(
+        file: impl AsFd,
+        len: usize,
+        writable: bool,
+        on_loss: OnLoss,
+    ) -> io::Result<Map> {
+        Map::make(file, 0, len, writable, Some(on_loss))
+    }
+
     /// As [`Map::new`], from `offset` on, which is a multiple of the page size.
     pub fn at(file: impl AsFd, offset: u64, len: usize, writable: bool) -> io::Result<Map> {
+        Map::make(file, offset, len, writable, None)
+    }
+
+    fn make(
+        file: impl AsFd,
+        offset: u64,
+        len: usize,
+        writable: bool,
+        on_loss: Option<OnLoss>,
+    ) -> io::Result<Map> {
         let protection =
             if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
         // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing of ours.
         let start =
             unsafe { mm::mmap(ptr::null_mut(), len, protection, MapFlags::SHARED, file, offset) }?;
         let start = NonNull::new(start.cast()).ok_or(Errno::NOMEM)?;
-        Ok(Map { start, len })
+        Ok(Map { start, len, guard: Guard::new(start, len, on_loss) })
+    }
+
+    /// Whether a store into the mapping, or a load from it, has met storage that fails. Then what
+    /// was stored since may be in no file, and what was loaded may be in none either. It stays so.
+    #[inline]
+    pub fn is_lost(&self) -> bool {
+        self.guard.is_lost()
     }
 
     /// Bytes mapped; never 0, because the kernel refuses such a mapping.
@@ -112,6 +143,8 @@ impl Map {
                 1.. => next += written as u64,
                 _ => match Errno::from_io_error(&std::io::Error::last_os_error()) {
                     Some(Errno::INTR) => {}
+                    // The page cannot be read: a load would fault.
+                    Some(Errno::FAULT) => return Err(Errno::IO),
                     errno => return Err(errno.unwrap_or(Errno::IO)),
                 },
             }
@@ -119,15 +152,19 @@ impl Map {
         Ok(())
     }
 
-    /// Makes the pages of a range present and writable, so that stores there do not fault.
+    /// Makes the pages of a range present and writable, so that stores there do not fault. The
+    /// mapping is lost where the kernel says that they would.
     ///
     /// A hint: kernels before 5.14 do not know it and pages are faulted in one by one.
     pub fn populate(&self, offset: usize, len: usize) {
-        let _ = self.try_populate(offset, len);
+        if self.try_populate(offset, len) == Err(Errno::FAULT) {
+            self.guard.lose();
+        }
     }
 
     /// As [`Map::populate`], with the kernel's answer: `Ok` means that stores into the range need
-    /// no block or page any more. `Err` also where the system only says that it has done it.
+    /// no block or page any more. [`Errno::FAULT`] means that a store would raise `SIGBUS`. `Err`
+    /// also where the system only says that it has done it.
     pub fn try_populate(&self, offset: usize, len: usize) -> io::Result<()> {
         let page = rustix::param::page_size();
         let begin = offset / page * page;
@@ -145,7 +182,9 @@ impl Map {
 
 impl Drop for Map {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `new`, and whoever copies through it borrows `self`.
+        // Before others may be given the addresses.
+        self.guard.end();
+        // SAFETY: the range was mapped by `make`, and whoever copies through it borrows `self`.
         let _ = unsafe { mm::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }
@@ -165,6 +204,65 @@ mod tests {
         let mut bytes = [0; 4];
         reader.read(4094, &mut bytes);
         assert_eq!(&bytes, b"four");
+    }
+
+    fn page() -> usize {
+        rustix::param::page_size()
+    }
+
+    #[test]
+    fn what_is_stored_behind_the_end_of_a_file_that_was_cut_is_noted_and_kills_nobody() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(2 * page() as u64).unwrap();
+        let map = Map::new(&file, 2 * page(), true).unwrap();
+        map.write(0, b"kept");
+        file.set_len(page() as u64).unwrap();
+        map.write(0, b"Kept");
+        assert!(!map.is_lost());
+        map.write(page(), b"lost");
+        assert!(map.is_lost());
+        map.write(page(), b"again");
+        let mut bytes = [0; 4];
+        map.read(0, &mut bytes);
+        assert_eq!(&bytes, b"Kept");
+        let other = Map::new(&file, page(), true).unwrap();
+        assert!(!other.is_lost(), "another mapping of the same file");
+        other.read(0, &mut bytes);
+        assert_eq!(&bytes, b"Kept");
+    }
+
+    #[test]
+    fn what_is_read_there_is_noted_too() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(page() as u64).unwrap();
+        let map = Map::new(&file, page(), false).unwrap();
+        file.set_len(0).unwrap();
+        let mut bytes = [1; 4];
+        map.read(0, &mut bytes);
+        assert!(map.is_lost());
+        assert_eq!(bytes, [0; 4]);
+    }
+
+    #[test]
+    fn words_that_belong_together_become_a_copy_together() {
+        fn mark(copy: NonNull<u8>) {
+            // SAFETY: the copy has two pages.
+            unsafe { copy.as_ptr().add(8).write(7) };
+        }
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(2 * page() as u64).unwrap();
+        let map = Map::of_words(&file, 2 * page(), true, mark).unwrap();
+        map.write(0, b"kept");
+        file.set_len(page() as u64).unwrap();
+        map.write(page(), b"lost");
+        assert!(map.is_lost());
+        map.write(0, b"self");
+        let mut bytes = [0; 9];
+        map.read(0, &mut bytes);
+        assert_eq!(&bytes, b"self\0\0\0\0\x07");
+        let mut there = [0; 4];
+        crate::file::read_up_to_at(&file, &mut there, 0).unwrap();
+        assert_eq!(&there, b"kept", "the file has nothing of what came later");
     }
 
     #[test]

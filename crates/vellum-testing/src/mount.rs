@@ -93,8 +93,9 @@ impl Mount {
         })
     }
 
-    /// Has the filesystem of a loop device stop at once, as in a power cut, and mounts it again.
-    pub fn cut_power(&self) {
+    /// Has the filesystem of a loop device stop at once, as after an error of its journal: what is
+    /// not on the device is lost, and everything fails until it is mounted again.
+    pub fn shut_down(&self) {
         const GOING_DOWN: libc::c_ulong = 0x8004_587d;
         const WITHOUT_LOG_FLUSH: u32 = 2;
         let root = std::fs::File::open(&self.at).unwrap();
@@ -102,7 +103,16 @@ impl Mount {
         // SAFETY: the call reads a `u32`, which is `flags`.
         let done = unsafe { libc::ioctl(root.as_raw_fd(), GOING_DOWN as _, &raw const flags) };
         assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
-        drop(root);
+    }
+
+    /// Has the filesystem of a loop device stop at once, as in a power cut, and mounts it again.
+    pub fn cut_power(&self) {
+        self.shut_down();
+        self.mount_again();
+    }
+
+    /// Unmounts the filesystem of a loop device, which nobody uses, and mounts it again.
+    pub fn mount_again(&self) {
         run("umount", &[text(&self.at)]).unwrap();
         let image = self.dir.path().join("image");
         wait_until_let_go(&image);

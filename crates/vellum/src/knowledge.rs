@@ -75,6 +75,13 @@ pub(crate) fn goes_in_steps(layout: Layout, chosen: Preallocate, fill: Fill) -> 
     layout == Layout::Text || (is_wanted && fill != Fill::Staged)
 }
 
+/// Whether a file is no longer than what was made ready in it. The first store into a page needs
+/// blocks for all of its folio, as far as the file goes. A folio that reaches over a hole makes
+/// such a store fail on a full disk, although the page itself has a block.
+pub(crate) fn grows_when_ready(layout: Layout, chosen: Preallocate, fill: Fill) -> bool {
+    layout == Layout::Text || (fill == Fill::Mapped && goes_in_steps(layout, chosen, fill))
+}
+
 /// The way to fill where nobody has chosen one.
 pub(crate) fn fill(filesystem: Filesystem, preallocate: Preallocate) -> Fill {
     let is_hazardous = filesystem.mapping_hazard().is_some() || preallocate == Preallocate::Sparse;

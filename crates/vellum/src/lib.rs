@@ -33,6 +33,7 @@
 #![deny(unsafe_code)]
 
 mod advice;
+mod bus_errors;
 mod error;
 #[cfg(any(feature = "log", feature = "tracing"))]
 mod events;
@@ -59,6 +60,7 @@ pub use self::log::{
     Reservation, RestoreOptions, Restorer, SegmentKeeper, SegmentStat, SegmentState, ShipCounters,
     ShipFault, ShipState, ShipStatus, Shipper, Stat, TrimReport, VerifyReport, repair,
 };
+pub use bus_errors::guard_bus_errors;
 pub use error::{Error, ErrorKind, Result};
 pub use identity::{LogId, Position, Recovery, RecoveryReason, WriterId};
 pub use lsn::Lsn;

@@ -23,6 +23,8 @@ static void versions_and_texts(void)
 
 static void append_and_read(const char *dir)
 {
+    OK(vellum_guard_bus_errors());
+    OK(vellum_guard_bus_errors());
     char *path = below(dir, "append");
     vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
     CHECK(strcmp(vellum_log_path(log), path) == 0);

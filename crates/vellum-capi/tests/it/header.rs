@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::tools::crate_dir;
 
 /// The parts of the header, in its order: a source file, and what it is about.
-const PARTS: [(&str, &str); 23] = [
+const PARTS: [(&str, &str); 24] = [
     ("version", "Versions"),
     ("status", "Codes"),
     ("last_error", "What went wrong"),
@@ -32,6 +32,7 @@ const PARTS: [(&str, &str); 23] = [
     ("stat/ship", "How shipping goes"),
     ("cursor", "Named cursors"),
     ("verify", "Damage"),
+    ("bus_errors", "Storage that fails under a mapping"),
 ];
 
 const EPILOGUE: &str = "

@@ -13,6 +13,7 @@ from vellum_log._vellum_log import (
     Position,
     Reader,
     Record,
+    guard_bus_errors,
 )
 from vellum_log.errors import (
     Abandoned,
@@ -109,4 +110,5 @@ __all__ = [
     "VellumHandler",
     "VerifyReport",
     "follow_async",
+    "guard_bus_errors",
 ]

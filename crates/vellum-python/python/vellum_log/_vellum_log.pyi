@@ -18,7 +18,10 @@ __all__ = [
     "Position",
     "Reader",
     "Record",
+    "guard_bus_errors",
 ]
+
+def guard_bus_errors() -> None: ...
 
 @final
 class Record:

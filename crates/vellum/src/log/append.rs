@@ -97,6 +97,8 @@ impl Core {
             Ok(placement) => placement,
             Err(error) => return Err(writer.refused(&mut slot, error)),
         };
+        // Before anything is put there: in words that are lost the place may be another's.
+        self.check_region()?;
         if turn.is_some() {
             writer.pad_before(placement.grant);
         }
@@ -111,6 +113,7 @@ impl Core {
             return Err(error);
         }
         writer.publish_records(&mut slot, placement, records);
+        self.check_region()?;
         slot.let_go();
         drop(turn);
         writer.tidy_after(&mut slot);

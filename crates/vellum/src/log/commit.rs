@@ -33,6 +33,7 @@ impl Core {
     /// Up to where the log must be durable for the record at `lsn` to be.
     pub(crate) fn end_of_commit(&self, lsn: Lsn) -> Result<Lsn> {
         let tail = tail_word::tail(self.words());
+        self.check_region()?;
         if lsn >= tail {
             let message = format!("cannot commit {lsn}: the log ends at {tail}");
             return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&self.dir).at_lsn(lsn));
@@ -56,6 +57,7 @@ impl Core {
     /// Makes everything before `end` durable, waiting for others no longer than `until`; sets
     /// the event where that makes a checkpoint due.
     pub(crate) fn commit_until(&self, end: Lsn, until: Until) -> Result<()> {
+        self.check_region()?;
         let answer = self.wait_until_durable(end, until);
         self.trigger.notify_if_due(self.words());
         answer
@@ -124,6 +126,9 @@ impl Core {
     /// The error that everybody gets after a write or sync has failed.
     #[cold]
     pub(crate) fn poisoned(&self) -> Error {
+        if self.region.is_lost() {
+            return self.lost();
+        }
         let failure = commit::failure(&self.words().commits);
         let Some(failure) = failure else { return self.nonsense("the poison is gone".into()) };
         let (operation, path) = match failure.operation {
@@ -131,6 +136,7 @@ impl Core {
             Operation::Sync => ("sync", self.segment_path(failure.segment)),
             Operation::Name => ("sync the names in", self.dir.path().to_path_buf()),
             Operation::Beside => ("sync a file of", self.dir.path().to_path_buf()),
+            Operation::Control => ("store into the control file of", self.dir.path().to_path_buf()),
             Operation::Cut => ("finish truncating", self.dir.path().to_path_buf()),
             Operation::Stage => {
                 let first = self.segment_of(failure.segment);

@@ -21,7 +21,7 @@ use crate::log::positions::Positions;
 use crate::segment::rights::Rights;
 use crate::segment::{list, sync_names};
 use crate::shared::region::{CONTROL_LEN, Region};
-use crate::sys::{self, Dir, Map};
+use crate::sys::{self, Dir};
 use crate::{Error, ErrorKind, Result};
 
 /// Writes a complete control file and gives it its name.
@@ -138,7 +138,7 @@ fn name_unfinished(dir: &Dir, fd: &OwnedFd, name: &str) -> Result<()> {
 
 /// Stores positions into the words of a control file that nobody uses yet.
 fn store(control: &OwnedFd, positions: Positions) -> rustix::io::Result<()> {
-    let region = Region::new(Map::new(control, CONTROL_LEN, true)?);
+    let region = Region::map(control, true)?;
     positions.store(region.words());
     region.origin().map_or(Ok(()), |origin| origin.settle(control))
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use crate::format::control::Geometry;
 use crate::format::frame::Codec;
@@ -92,11 +93,36 @@ impl Core {
         self.region.words()
     }
 
+    /// Refuses to go on with words that storage has failed under: others do not see what this
+    /// process stores into them.
+    ///
+    /// Whoever changes files because of what it has stored asks in between.
+    #[inline]
+    pub(crate) fn check_region(&self) -> Result<()> {
+        if self.region.is_lost() { Err(self.lost()) } else { Ok(()) }
+    }
+
+    /// The error of who has lost the control file.
+    #[cold]
+    pub(crate) fn lost(&self) -> Error {
+        let errno = match self.dir.try_for_space() {
+            Err(errno @ (Errno::NOSPC | Errno::DQUOT)) => errno,
+            _ => Errno::IO,
+        };
+        let operation = "store into the control file, so this process cannot use the log until it \
+                         has closed and opened it again";
+        Error::os(errno, operation, &self.dir.join(CONTROL_NAME))
+    }
+
     /// This process's place among the participants; attaches anew after a fork.
     #[inline]
     pub(crate) fn attachment(&self) -> Result<&Attachment> {
+        let attach = || {
+            self.check_region()?;
+            Attachment::attach_again(&self.dir, self.words())
+        };
         match &self.writer {
-            Some(writer) => writer.get(|_| Attachment::attach_again(&self.dir, self.words())),
+            Some(writer) => writer.get(|_| attach()),
             None => Err(read_only(self)),
         }
     }
@@ -165,6 +191,9 @@ impl Core {
 
     /// An error for shared words that cannot be.
     pub(crate) fn nonsense(&self, what: String) -> Error {
+        if self.region.is_lost() {
+            return self.lost();
+        }
         let message = format!(
             "the control file's shared words make no sense: {what}; when no process uses the log, \
              remove the control file to have it rebuilt from the segments"
@@ -183,6 +212,7 @@ impl Drop for Core {
     fn drop(&mut self) {
         if let Some(writer) = &self.writer
             && writer.is_own()
+            && !self.region.is_lost()
         {
             // Nobody is left to tell; what could not be tidied is tidied by the next opener.
             let _ = (self.leave)(self, writer.newest());

@@ -2,6 +2,9 @@
 //!
 //! The header of a framed record goes in last when it is stored through the mapping, so that a
 //! header in the file means that its payload is there too, whenever the writer dies.
+//!
+//! Where storage fails under the mapping, what was stored is in no file. It is written again by
+//! system call, which works or tells what is wrong.
 
 use std::io::IoSlice;
 
@@ -79,6 +82,10 @@ impl Filler<'_> {
             next += part.len();
         }
         map.write(offset as usize, &header);
+        if map.is_lost() {
+            segment.check_len(offset, HEADER_LEN + len)?;
+            return self.write_record(at, &header, parts);
+        }
         Ok(())
     }
 
@@ -98,6 +105,10 @@ impl Filler<'_> {
         for part in parts {
             map.write(next, part);
             next += part.len();
+        }
+        if map.is_lost() {
+            segment.check_len(offset, len)?;
+            return self.write_parts(at, parts);
         }
         Ok(())
     }

@@ -181,7 +181,10 @@ impl Log {
     ///
     /// [`Io`](crate::ErrorKind::Io) where the directory cannot be read.
     pub fn stat(&self) -> Result<Stat> {
-        stat::stat(&self.core)
+        let stat = stat::stat(&self.core);
+        // What was read in words that are lost is not true.
+        self.core.check_region()?;
+        stat
     }
 
     /// The numbers that a monitor collects. Changes nothing. How far cursors are behind is in

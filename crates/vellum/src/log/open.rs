@@ -38,11 +38,11 @@ use crate::log::watch::Watch;
 use crate::log::{identity, pad, recover, rewrite, stage, trust};
 use crate::options::policy::PolicyUpdate;
 use crate::shared::commit;
-use crate::shared::region::{CONTROL_LEN, Region};
+use crate::shared::region::Region;
 use crate::shared::tail_word;
+use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
-use crate::sys::{Dir, Map};
 use crate::{Error, ErrorKind, Fill, Options, RecoveryReason, Result, knowledge};
 
 /// Opens the log in `dir` as `options` say.
@@ -153,8 +153,7 @@ impl Entered {
         let (dir, control_path) = (&self.dir, self.dir.join(CONTROL_NAME));
         let identity = identity::settle(dir, &control, &geometry, identity)?;
         let rights = rights_like(&control, dir).or_os("look at", &control_path)?;
-        let map = Map::new(&control, CONTROL_LEN, true).or_unmapped("map", &control_path)?;
-        let region = Region::new(map);
+        let region = Region::map(&control, true).or_unmapped("map", &control_path)?;
         let prefault_bytes = options.prefault_bytes.or(prefault_bytes);
         let options = Options { prefault_bytes, ..options.clone() };
         let mut core = core(dir, &options, geometry, self.filesystem, rights, region);
@@ -208,7 +207,7 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
     if !is_first {
         return Ok(Opened::new(control, geometry, identity, None));
     }
-    let region = Region::new(Map::new(&control, CONTROL_LEN, true).or_unmapped("map", &path)?);
+    let region = Region::map(&control, true).or_unmapped("map", &path)?;
     let boot_id = this_boot()?;
     let loss = trust::loss(&control, &geometry, boot_id, &region).or_os("look at", &path)?;
     let is_poisoned = loss.is_none() && commit::is_poisoned(&region.words().commits);

@@ -51,7 +51,9 @@ impl<'a> Writer<'a> {
     ) -> Result<Option<Prepare<'a>>> {
         let (me, liveness) = (self.attachment.me(), self.liveness());
         let (lock, patience) = (&self.core.words().prepare, Patience::from(self.deadline()));
-        match lock::acquire_unless(lock, me, &liveness, patience, is_ready) {
+        let outcome = lock::acquire_unless(lock, me, &liveness, patience, is_ready);
+        self.check_region()?;
+        match outcome {
             Outcome::Held(held) => Ok(Some(Prepare { writer: self, held: Some(held) })),
             Outcome::Needless => Ok(None),
             Outcome::TimedOut => Err(self.timed_out(holds::of_lock(&self, HoldKind::Prepare))),
@@ -61,7 +63,7 @@ impl<'a> Writer<'a> {
     /// The lock, if nobody holds it.
     pub(crate) fn try_lock_prepare(self) -> Option<Prepare<'a>> {
         let held = lock::try_acquire(&self.core.words().prepare, self.attachment.me())?;
-        Some(Prepare { writer: self, held: Some(held) })
+        self.check_region().is_ok().then_some(Prepare { writer: self, held: Some(held) })
     }
 }
 

@@ -203,8 +203,7 @@ impl Reader {
     ///
     /// One `pread` per 256 KiB, and a checksum of the record. A reader that keeps up with the
     /// writers of a mapped log, and whose log was opened for writing, makes no system call: it
-    /// copies from a mapping. If something other than Vellum cuts the file at that moment, the
-    /// process is killed by `SIGBUS`, as one that appends.
+    /// copies from a mapping.
     #[allow(clippy::should_implement_trait, reason = "an iterator cannot lend its items")]
     pub fn next(&mut self) -> Result<Option<Record<'_>>> {
         match self.locate()? {

@@ -67,6 +67,7 @@ impl<'a> Reservation<'a> {
         let is_mapped = core.has_mapping() && total <= core.capacity();
         let placement = writer.reserve(&mut slot, total, is_mapped);
         let placement = placement.map_err(|error| core.explain(error))?;
+        core.check_region()?;
         let payload_at = Lsn::new(placement.at.get() + header_len);
         let check = Some(core.codec.check(placement.at, (envelope_len + len) as u32));
         let pid = std::process::id();
@@ -164,6 +165,7 @@ impl<'a> Reservation<'a> {
         let mut slot = self.slot.take().expect("held until published");
         self.check_process()?;
         self.writer.publish_records(&mut slot, self.placement, 1);
+        self.writer.check_region()?;
         slot.let_go();
         self.writer.tidy_after(&mut slot);
         Ok(self.placement.at)

@@ -5,6 +5,7 @@
 //! makes the space ready again.
 
 use crate::error::OsResult;
+use crate::format::control::Geometry;
 use crate::log::core::Core;
 use crate::log::pad;
 use crate::log::prepare_lock::Prepare;
@@ -13,7 +14,7 @@ use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::list;
 use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
-use crate::{Layout, Lsn, Result, sys};
+use crate::{Layout, Lsn, Result, knowledge, sys};
 
 /// Cuts the active segment of a text log to its data and removes the prepared one; gives blocks of
 /// a framed one back that it got ahead, and removes what was begun of the next.
@@ -55,7 +56,7 @@ pub(crate) fn to_data(writer: Writer<'_>) -> Result<()> {
 }
 
 /// Gives the blocks behind `tail` back, unless the segment has all of its own: those were prepared
-/// on purpose.
+/// on purpose. A file that grows is cut there.
 fn free_behind(core: &Core, active: Lsn, tail: Lsn) -> Result<()> {
     let words = core.words();
     if words.allocated_end.load(Ordering::SeqCst) <= active.get() {
@@ -65,9 +66,16 @@ fn free_behind(core: &Core, active: Lsn, tail: Lsn) -> Result<()> {
     let file_len = sys::file::len(segment.fd()).or_os("look at", &segment.path)?;
     let taken = sys::file::allocated_len(segment.fd()).or_os("look at", &segment.path)?;
     let begin = segment.offset_of(tail).next_multiple_of(CAPACITY_UNIT_BYTES);
-    if taken < file_len && begin < file_len {
-        words.ready_end.store(tail.get(), Ordering::SeqCst);
-        sys::file::free_range(segment.fd(), begin, file_len - begin);
+    if taken >= segment.offset_of(core.segment_end(tail)) {
+        return Ok(());
     }
+    words.ready_end.store(tail.get(), Ordering::SeqCst);
+    let Geometry { layout, preallocate, fill, .. } = core.geometry;
+    if knowledge::grows_when_ready(layout, preallocate, fill) {
+        // Also where it ends there already: that gives back what it has behind its end.
+        let len = begin.min(file_len);
+        return sys::file::set_len(segment.fd(), len).or_os("end the segment", &segment.path);
+    }
+    sys::file::free_range(segment.fd(), begin, file_len.saturating_sub(begin));
     Ok(())
 }

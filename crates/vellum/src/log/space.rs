@@ -61,10 +61,14 @@ impl Core {
         window_end.min(segment_end)
     }
 
-    /// Whether a text file that goes on at `start` will have no record behind `end`.
-    fn ends_text_file(&self, start: Lsn, end: Lsn) -> bool {
-        self.geometry.layout == Layout::Text
-            && end.get() >= self.segment_of(start).get() + self.limit_at(start)
+    /// Whether a file that grows and goes on at `start` will have no record behind `end`.
+    fn ends_file(&self, start: Lsn, end: Lsn) -> bool {
+        let limit = match self.geometry.layout {
+            Layout::Framed if self.stage.is_some() => return false,
+            Layout::Framed => self.capacity(),
+            Layout::Text => self.limit_at(start),
+        };
+        end.get() >= self.segment_of(start).get() + limit
     }
 
     /// Whether segments get their blocks in steps.
@@ -246,7 +250,7 @@ impl Prepare<'_> {
         let write = |limit: u64| {
             let (begin, end) = (Lsn::new(ready), Lsn::new(limit));
             self.preparer().write_zeros(&path, begin, end)?;
-            if self.ends_text_file(begin, end) {
+            if self.ends_file(begin, end) {
                 self.preparer().free_behind(&path, end);
             }
             Ok(limit)

@@ -141,6 +141,7 @@ impl Reader {
     /// beyond the position again.
     pub(super) fn check_epoch(&mut self) -> Result<()> {
         let core = &self.core;
+        core.check_region()?;
         if core.live_epoch() == self.epoch {
             return Ok(());
         }

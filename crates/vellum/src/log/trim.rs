@@ -74,6 +74,7 @@ pub(crate) fn drop_before(writer: Writer<'_>, held: Prepare<'_>, begin: Lsn) -> 
     let (core, words) = (writer.core, writer.core.words());
     let noted = remember(core, begin)?;
     words.begin.store(begin.get(), Ordering::SeqCst);
+    core.check_region()?;
     drop(held);
     // Without the lock, which writers need: nobody uses what lies before the beginning.
     if let Some(segment) = noted

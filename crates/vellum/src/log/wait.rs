@@ -80,13 +80,16 @@ impl<'a> Writer<'a> {
         let lock = self.core.lock_of(what).expect("a kind of lock");
         let (me, liveness) = (self.attachment.me(), self.liveness());
         let held = lock::acquire_within(lock, me, &liveness, Patience::from(until));
-        held.ok_or_else(|| self.timed_out(holds::of_lock(&self, what)))
+        let held = held.ok_or_else(|| self.timed_out(holds::of_lock(&self, what)))?;
+        self.check_region().map(|()| held)
     }
 
     /// Takes the right to seal, by `until`.
     pub(crate) fn sealer(self, until: Until) -> Result<Sealer<'a>> {
         let words = &self.core.words().commits;
         let sealer = Sealer::within(words, self.attachment.me(), &self.liveness(), until);
-        sealer.ok_or_else(|| self.timed_out(holds::of_lock(&self, HoldKind::Commit)))
+        let sealer =
+            sealer.ok_or_else(|| self.timed_out(holds::of_lock(&self, HoldKind::Commit)))?;
+        self.check_region().map(|()| sealer)
     }
 }

@@ -1,6 +1,6 @@
 //! An open segment: bytes go in through its mapping or by `pwrite`, and come out by `pread`.
 //!
-//! A store into a page beyond the end of the file kills the process with `SIGBUS`, so the file's
+//! A store into a page beyond the end of the file loses the mapping (`sys::guard`), so the file's
 //! length is asked of the kernel, never of a shared word: once per stretch that is made ready.
 
 use std::io::IoSlice;
@@ -105,9 +105,15 @@ impl Segment {
         end: Lsn,
     ) -> io::Result<()> {
         let (begin, end) = (self.offset_of(begin), self.offset_of(end));
-        self.target.write(dir, &self.path, by, |target| match &self.map {
-            Some(map) => map.write_to(target, begin, end),
-            None => sys::file::copy_aligned(&self.fd, target, begin, end),
+        self.target.write(dir, &self.path, by, |target| {
+            if let Some(map) = self.kept_map() {
+                map.write_to(target, begin, end)?;
+            }
+            // What a lost mapping shows is not what others have staged.
+            match self.kept_map() {
+                Some(_) => Ok(()),
+                None => sys::file::copy_aligned(&self.fd, target, begin, end),
+            }
         })
     }
 
@@ -159,11 +165,33 @@ impl Segment {
         len: usize,
         ready_end: impl FnOnce() -> Lsn,
     ) -> Result<Option<&Map>> {
-        let Some(map) = &self.map else { return Ok(None) };
+        let Some(map) = self.kept_map() else { return Ok(None) };
         if offset as usize + len > self.ready_len.load(Ordering::Relaxed) {
             self.make_ready(map, offset as usize, len, ready_end())?;
         }
         Ok(Some(map))
+    }
+
+    /// The mapping, unless storage has failed under it: then system calls say what is wrong.
+    #[inline]
+    fn kept_map(&self) -> Option<&Map> {
+        self.map.as_ref().filter(|map| !map.is_lost())
+    }
+
+    /// Refuses to go on with a file that was cut behind what was reserved in it.
+    #[cold]
+    pub(crate) fn check_len(&self, offset: u64, len: usize) -> Result<()> {
+        let file_len = sys::file::len(&self.fd).or_os("read the length of", &self.path)? as usize;
+        let end = offset as usize + len;
+        if end <= file_len { Ok(()) } else { Err(self.was_cut(file_len, end)) }
+    }
+
+    fn was_cut(&self, file_len: usize, end: usize) -> Error {
+        let message = format!(
+            "the segment ends at byte {file_len} although space up to {end} was reserved in it; \
+             something other than Vellum has changed the file"
+        );
+        Error::new(ErrorKind::Corrupt, message).at_path(&self.path)
     }
 
     /// Checks that the bytes are inside the file, and populates from there on where this process
@@ -178,14 +206,7 @@ impl Segment {
         }
         let limit = file_len.min(map.len());
         if end > limit {
-            return Err(Error::new(
-                ErrorKind::Corrupt,
-                format!(
-                    "the segment ends at byte {file_len} although space up to {end} was reserved \
-                     in it; something other than Vellum has changed the file"
-                ),
-            )
-            .at_path(&self.path));
+            return Err(self.was_cut(file_len, end));
         }
         let ready = self.ready_len.load(Ordering::Relaxed);
         let is_close = ready > 0 && offset < ready + POPULATE_BYTES;

@@ -1,10 +1,10 @@
 //! The written end of a segment, read through a mapping: a reader that keeps up with the writers
 //! makes no system call for each record.
 //!
-//! A load from a page beyond the end of the file kills the process with `SIGBUS`. So the caller
+//! A load from a page beyond the end of the file loses the mapping (`sys::guard`). So the caller
 //! asks only for what was published in a segment that is not full: no process of the log cuts that.
-//! The kernel is asked for the file's length before bytes are read that were beyond it: a file that
-//! somebody else has cut before is an error, as it is with `pread`.
+//! The kernel is asked for the file's length before bytes are read that were beyond it. A file that
+//! somebody else cuts is left to `pread`, for which it is an error.
 
 use std::os::fd::AsFd;
 
@@ -45,7 +45,17 @@ impl MappedEnd {
         if is_inside {
             stretch.map.read((offset - stretch.offset) as usize, bytes);
         }
-        is_inside
+        is_inside && !self.has_lost()
+    }
+
+    /// Whether storage has failed under the stretch, which is not used again then.
+    #[inline]
+    fn has_lost(&mut self) -> bool {
+        let is_lost = self.stretch.as_ref().is_some_and(|stretch| stretch.map.is_lost());
+        if is_lost {
+            (self.stretch, self.is_refused) = (None, true);
+        }
+        is_lost
     }
 
     /// The stretch in which `offset` lies, mapped.

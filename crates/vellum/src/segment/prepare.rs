@@ -27,7 +27,7 @@ use crate::segment::pieces::Pieces;
 use crate::segment::rights::Rights;
 use crate::sys::file::{ZEROS_BYTES_MAX, is_unsupported};
 use crate::sys::filesystem::Filesystem;
-use crate::sys::{self, Dir};
+use crate::sys::{self, Dir, Map};
 use crate::{Error, Fill, Layout, Lsn, Preallocate, Result};
 
 /// Blocks that a text file gets at a time, from the first bytes of it to a long one.
@@ -180,7 +180,9 @@ impl Preparer<'_> {
         self.give_blocks(fd, file_len)?;
         // A text file is as long as its text: `grep` and `tail` must not see what is prepared.
         if geometry.layout == Layout::Framed {
-            if self.preparation().preallocate != Preallocate::Off {
+            let Geometry { layout, preallocate, fill, .. } = *geometry;
+            let grows = knowledge::grows_when_ready(layout, preallocate, fill);
+            if self.preparation().preallocate != Preallocate::Off && !grows {
                 sys::file::set_len(fd, file_len)?;
             }
             let mut block = vec![0; HEADER_LEN as usize];
@@ -350,8 +352,25 @@ impl Preparer<'_> {
         let piece = self.pieces.choose(len);
         let begun = Instant::now();
         sys::file::write_zeros_at(&fd, offset, len, piece.bytes())
+            .and_then(|()| prove_storable(&fd, offset + len))
             .or_os("make room in the segment", path)?;
         self.pieces.note(piece, len, begun.elapsed());
         Ok(())
+    }
+}
+
+/// Refuses what was written up to `end`, where the kernel says that a store into its last page
+/// would fail.
+///
+/// The page cache keeps pages in folios, and the first store into a page needs blocks for all of
+/// its folio. A folio may reach beyond `end`: somebody has read there, or a longer write has found
+/// the disk full.
+fn prove_storable(fd: &OwnedFd, end: u64) -> io::Result<()> {
+    let page = rustix::param::page_size() as u64;
+    let last = Map::at(fd, (end - 1) / page * page, page as usize, true)?;
+    match last.try_populate(0, page as usize) {
+        Err(Errno::FAULT) => Err(Errno::NOSPC),
+        // What the system cannot do it does not tell either.
+        _ => Ok(()),
     }
 }

@@ -78,6 +78,8 @@ pub(crate) enum Operation {
     Stage,
     /// A sync beside the commits.
     Beside,
+    /// A store into the control file: in the copy of a process that has lost it (`lost`).
+    Control,
 }
 
 /// End of what survives a power cut.
@@ -106,6 +108,7 @@ pub(crate) fn failure(words: &CommitWords) -> Option<Failure> {
         3 => Operation::Cut,
         4 => Operation::Stage,
         5 => Operation::Beside,
+        6 => Operation::Control,
         _ => Operation::Write,
     };
     let segment = Lsn::new(words.poison.segment.load(Ordering::Relaxed));
@@ -390,7 +393,7 @@ pub(crate) fn poison_beside(words: &CommitWords, failure: Failure) {
     wake_everybody(words);
 }
 
-fn remember(words: &CommitWords, failure: Failure) {
+pub(super) fn remember(words: &CommitWords, failure: Failure) {
     if is_poisoned(words) {
         return;
     }
@@ -401,6 +404,7 @@ fn remember(words: &CommitWords, failure: Failure) {
         Operation::Cut => 3,
         Operation::Stage => 4,
         Operation::Beside => 5,
+        Operation::Control => 6,
     };
     words.poison.operation.store(operation, Ordering::Relaxed);
     words.poison.segment.store(failure.segment.get(), Ordering::Relaxed);

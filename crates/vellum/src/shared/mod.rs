@@ -15,6 +15,7 @@ pub(crate) mod event_count;
 pub(crate) mod exclusive;
 pub(crate) mod files;
 pub(crate) mod lock;
+mod lost;
 #[cfg(all(test, shuttle))]
 mod model;
 #[cfg(shuttle)]

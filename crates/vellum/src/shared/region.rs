@@ -7,6 +7,12 @@
 //! region mapped for reading, only loads are allowed; those who store hold a participant's place,
 //! which only a writable region gives.
 
+use std::os::fd::AsFd;
+use std::ptr::NonNull;
+
+use rustix::io::{self, Errno};
+
+use super::lost;
 use super::primitive::AtomicU64;
 use super::words::Words;
 use crate::format::control::{HEADER_LEN, ORIGIN_OFFSET};
@@ -40,10 +46,23 @@ enum Memory {
 }
 
 impl Region {
-    /// The words in a mapped control file, which must be at least [`CONTROL_LEN`] long.
-    pub(crate) fn new(map: Map) -> Region {
-        assert!(map.len() >= CONTROL_LEN, "the control file is mapped whole");
-        Region { memory: Memory::Mapped(map) }
+    /// Maps the words of a control file, to store into them if `writable`. Storage that would fail
+    /// under a store is an error, as far as the kernel can tell.
+    pub(crate) fn map(control: impl AsFd, writable: bool) -> io::Result<Region> {
+        let map = Map::of_words(control, CONTROL_LEN, writable, abandon)?;
+        if writable && map.try_populate(0, CONTROL_LEN) == Err(Errno::FAULT) {
+            return Err(Errno::NOSPC);
+        }
+        Ok(Region { memory: Memory::Mapped(map) })
+    }
+
+    /// Whether storage has failed under the words: they are a copy that nobody else sees.
+    #[inline]
+    pub(crate) fn is_lost(&self) -> bool {
+        match &self.memory {
+            Memory::Mapped(map) => map.is_lost(),
+            Memory::Heap(_) => false,
+        }
     }
 
     /// Zeroed words that no file stands behind.
@@ -88,10 +107,26 @@ impl Region {
     #[inline]
     pub(crate) fn words(&self) -> &Words {
         match &self.memory {
-            // SAFETY: the mapping is page aligned, longer than header and words (checked by
-            // `new`), lives as long as `self`, and any bits are valid words.
-            Memory::Mapped(map) => unsafe { map.as_ptr().add(HEADER_LEN).cast().as_ref() },
+            // SAFETY: the mapping is that of `map`.
+            Memory::Mapped(map) => unsafe { words_in(map.as_ptr()) },
             Memory::Heap(words) => words,
         }
     }
+}
+
+/// The words in the memory of a control file.
+///
+/// # Safety
+///
+/// The memory is page aligned, has [`CONTROL_LEN`] bytes, and is there for as long as the words are
+/// used. Any bits are valid words.
+unsafe fn words_in<'a>(memory: NonNull<u8>) -> &'a Words {
+    // SAFETY: the caller's.
+    unsafe { memory.add(HEADER_LEN).cast().as_ref() }
+}
+
+/// Prepares the copy that takes the place of a control file that was lost.
+fn abandon(copy: NonNull<u8>) {
+    // SAFETY: a copy is as long as the mapping, and nobody else has it yet.
+    lost::abandon(unsafe { words_in(copy) });
 }

@@ -5,6 +5,7 @@
 //! F5 have their campaigns in `processes`, F7 to F9 more tests in `api::trimming`.
 
 mod creation;
+mod failing;
 mod forks;
 mod full;
 mod given_up;
@@ -42,6 +43,11 @@ pub(crate) const ROLES: &[Role] = &[
     ("do everything under a size limit", own_limits::do_everything_under_a_size_limit),
     ("commit as nobody", own_limits::commit_as_nobody),
     ("commit once", own_limits::commit_once),
+    ("append until it fails", failing::append_until_it_fails),
+    ("commit until it fails", failing::commit_until_it_fails),
+    ("append for ever", failing::append_for_ever),
+    ("handle the signal", failing::handle_the_signal),
+    ("fault elsewhere", failing::fault_elsewhere),
     ("append and follow", removal::append_and_follow),
     ("append told", reflink::append_told),
     (

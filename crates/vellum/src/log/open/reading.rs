@@ -18,8 +18,8 @@ use crate::log::positions::{Access, Loss, Positions};
 use crate::log::{gate, identity, recover, stage, trust};
 use crate::segment::list;
 use crate::segment::rights::Rights;
-use crate::shared::region::{CONTROL_LEN, Region};
-use crate::sys::{Dir, Map};
+use crate::shared::region::Region;
+use crate::sys::Dir;
 use crate::{Error, ErrorKind, Layout, Options, Result};
 
 pub(super) fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
@@ -53,7 +53,7 @@ pub(super) fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
     }
     let region = match &control {
         Some(control) if may_be_read(dir, control, &geometry)? => {
-            Region::new(Map::new(control, CONTROL_LEN, false).or_unmapped("map", &control_path)?)
+            Region::map(control, false).or_unmapped("map", &control_path)?
         }
         Some(_) => worked_out(dir, &geometry, Loss::Power)?,
         None => worked_out(dir, &geometry, Loss::of(&geometry, this_boot()?))?,
@@ -72,7 +72,7 @@ fn with_words(before: &Core) -> Option<Core> {
     let control_path = dir.join(CONTROL_NAME);
     let control = dir.open_file(&control_path, OFlags::RDONLY).ok()?;
     let geometry = read_geometry(&control, &control_path).ok()?;
-    let map = || Some(Region::new(Map::new(&control, CONTROL_LEN, false).ok()?));
+    let map = || Region::map(&control, false).ok();
     let is_same = trust::is_same_instance(&control, &geometry, this_boot().ok()?, &map()?).ok()?;
     if !is_same || !may_be_read(dir, &control, &geometry).ok()? {
         return None;
@@ -94,8 +94,7 @@ pub(crate) fn taken_up(core: &Core) -> Option<Arc<Core>> {
 /// Whether words may be read that nobody can be asked about.
 fn may_be_read(dir: &Dir, control: &OwnedFd, geometry: &Geometry) -> Result<bool> {
     let path = dir.join(CONTROL_NAME);
-    let map = || Map::new(control, CONTROL_LEN, false).or_unmapped("map", &path);
-    let region = Region::new(map()?);
+    let region = Region::map(control, false).or_unmapped("map", &path)?;
     if stage::is_lost(dir, geometry, region.words())? {
         return Ok(false);
     }

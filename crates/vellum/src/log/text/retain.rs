@@ -170,6 +170,7 @@ impl Writer<'_> {
             let kept = self.held_from(holding)?;
             gone = left_over + Listing::count_before(files_left, kept).min(excess.len());
             let begin = words.begin.fetch_max(files[gone].first.get(), Ordering::SeqCst);
+            self.check_region()?;
             // Others may have come first with some of them.
             let removed = files_left[..gone - left_over].iter();
             for ((file, rule), len) in removed.zip(&excess).zip(lens) {

@@ -1,0 +1,266 @@
+//! The handler for `SIGBUS`.
+//!
+//! It is set when the first file is mapped, if the signal has its default action then, and it
+//! stands before the handler of the program where the program [asks for it](chain). What is no
+//! fault at an address of ours goes on to whatever was there before.
+//!
+//! A Rust program never has the default action: its runtime sets a handler before `main`, which
+//! reports stack overflows and restores the default action for anything else. That one counts as
+//! the default. It is known by its flags, by serving `SIGSEGV` too, and by lying in the same file
+//! as this code.
+
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+
+use rustix::io::{self, Errno};
+
+use super::table::{self, Entry};
+
+/// What was there before; null is the default action. Never freed: a handler may be reading it.
+static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
+/// The thread that passes a signal on to what was there before, or 0.
+static PASSING: AtomicI32 = AtomicI32::new(0);
+/// Bytes in a page; asked for before the handler is set.
+static PAGE: AtomicUsize = AtomicUsize::new(4096);
+
+/// Sets the handler where the signal has its default action; once.
+pub(super) fn set_where_default() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let _ = set(is_default);
+    });
+}
+
+/// Sets the handler before that of the program, which gets every `SIGBUS` that is no fault of
+/// Vellum's mappings. Does nothing where the handler is there already.
+///
+/// A program calls this when it has set its own handler.
+pub fn chain() -> io::Result<()> {
+    set(|_| true)
+}
+
+fn set(may_set: impl Fn(&libc::sigaction) -> bool) -> io::Result<()> {
+    static SETTING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = SETTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = action_of(libc::SIGBUS)?;
+    if before.sa_sigaction == ours() || !may_set(&before) {
+        return Ok(());
+    }
+    PAGE.store(rustix::param::page_size(), Ordering::Relaxed);
+    register_barrier();
+    BEFORE.store(Box::into_raw(Box::new(before)), Ordering::Release);
+    let mut action = before;
+    action.sa_sigaction = ours();
+    // On the thread's stack for signals, if it has one: a language's own stacks may be short.
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+    // SAFETY: all zeros is a set of signals; `sigemptyset` makes it an empty one.
+    action.sa_mask = unsafe {
+        let mut none = MaybeUninit::zeroed();
+        libc::sigemptyset(none.as_mut_ptr());
+        none.assume_init()
+    };
+    // SAFETY: the handler keeps to what may be done in one, see `on_signal`.
+    match unsafe { libc::sigaction(libc::SIGBUS, &action, ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(last_errno()),
+    }
+}
+
+fn ours() -> libc::sighandler_t {
+    on_signal as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as libc::sighandler_t
+}
+
+fn action_of(signal: c_int) -> io::Result<libc::sigaction> {
+    let mut action = MaybeUninit::uninit();
+    // SAFETY: the kernel fills in the action, where the call succeeds.
+    unsafe {
+        match libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) {
+            0 => Ok(action.assume_init()),
+            _ => Err(last_errno()),
+        }
+    }
+}
+
+fn last_errno() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+/// Whether nobody has chosen what a `SIGBUS` does. A signal that is ignored is no choice about
+/// faults: those end the process all the same.
+fn is_default(action: &libc::sigaction) -> bool {
+    matches!(action.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN) || is_of_rust_runtime(action)
+}
+
+fn is_of_rust_runtime(action: &libc::sigaction) -> bool {
+    // What the runtime asks for; the C library may add the highest bit that it knows.
+    const ASKED: c_int = libc::SA_SIGINFO | libc::SA_ONSTACK;
+    const OTHERS: c_int = libc::SA_RESTART | libc::SA_NODEFER | libc::SA_RESETHAND;
+    let handler = action.sa_sigaction;
+    let flags_fit = action.sa_flags & (ASKED | OTHERS) == ASKED;
+    let serves_both = action_of(libc::SIGSEGV).is_ok_and(|other| other.sa_sigaction == handler);
+    flags_fit && serves_both && is_in_one_file(handler, ours())
+}
+
+/// Whether two addresses lie in the same loaded program or library.
+fn is_in_one_file(one: usize, other: usize) -> bool {
+    struct Search {
+        addresses: [usize; 2],
+        is_found: bool,
+    }
+    /// Looks at one loaded file.
+    ///
+    /// # Safety
+    ///
+    /// `info` describes a loaded file, and `search` is a `Search` that nobody else uses.
+    unsafe extern "C" fn look(
+        info: *mut libc::dl_phdr_info,
+        _: libc::size_t,
+        search: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the caller's; the segments are as many as `dlpi_phnum` says.
+        let (info, search, segments) = unsafe {
+            let info = &*info;
+            let segments = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
+            (info, &mut *search.cast::<Search>(), segments)
+        };
+        let holds = |address: &usize| {
+            segments.iter().any(|segment| {
+                let start = info.dlpi_addr as usize + segment.p_vaddr as usize;
+                segment.p_type == libc::PT_LOAD
+                    && (start..start + segment.p_memsz as usize).contains(address)
+            })
+        };
+        search.is_found |= search.addresses.iter().all(holds);
+        0
+    }
+    let mut search = Search { addresses: [one, other], is_found: false };
+    // SAFETY: `look` is called before this returns, with `search`, which outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
+    search.is_found
+}
+
+/// The handler. It makes system calls and reads and stores atomics: what may be done in a handler.
+extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel hands in what it says of the signal. `errno` is this thread's, and is put
+    // back for the code that was interrupted.
+    unsafe {
+        let errno = *libc::__errno_location();
+        // A signal that a process has sent has no address.
+        let address = if (*info).si_code > 0 { (*info).si_addr() } else { ptr::null_mut() };
+        let entry = NonNull::new(address.cast()).and_then(|at| Some((at, table::find(at)?)));
+        let is_answered = entry.is_some_and(|(address, entry)| replace(entry, address));
+        if !is_answered {
+            pass_on(signal, info, context);
+        }
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// Notes the loss and puts private memory under the address, or under all of the mapping. Returns
+/// whether the access may be tried again.
+fn replace(entry: &Entry, address: NonNull<u8>) -> bool {
+    let was_lost = entry.lose();
+    pass_barrier();
+    let page = PAGE.load(Ordering::Relaxed);
+    let address = address.as_ptr() as usize;
+    match entry.on_loss() {
+        // Another thread is putting the copy there, or has: the access finds it, or comes here
+        // again.
+        Some(_) if was_lost => true,
+        Some(on_loss) => put_copy(entry.start(), entry.len().next_multiple_of(page), Some(on_loss)),
+        None => put_copy(address / page * page, page, None),
+    }
+}
+
+/// Puts private memory with the same bytes, as far as they can be read, in the place of `len` bytes
+/// at `start`. Returns whether it could.
+fn put_copy(start: usize, len: usize, on_loss: Option<super::OnLoss>) -> bool {
+    let page = PAGE.load(Ordering::Relaxed);
+    // SAFETY: the new memory overlaps nothing. The kernel reads what is mapped at `start` and
+    // answers with an error where a load would fault. Then the new memory is moved to `start`, in
+    // the place of pages of the mapping that the table has there, and of nothing else.
+    unsafe {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let copy = libc::mmap(ptr::null_mut(), len, protection, flags, -1, 0);
+        if copy == libc::MAP_FAILED {
+            return false;
+        }
+        for offset in (0..len).step_by(page) {
+            let to = libc::iovec { iov_base: copy.add(offset), iov_len: page };
+            let from = libc::iovec { iov_base: (start + offset) as *mut c_void, iov_len: page };
+            libc::process_vm_readv(libc::getpid(), &to, 1, &from, 1, 0);
+        }
+        if let (Some(on_loss), Some(copy)) = (on_loss, NonNull::new(copy.cast())) {
+            on_loss(copy);
+        }
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        libc::mremap(copy, len, len, flags, start as *mut c_void) != libc::MAP_FAILED
+    }
+}
+
+/// Does what would have been done without this handler.
+///
+/// # Safety
+///
+/// The arguments are those of a handler.
+unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: `BEFORE` is null or points to an action that is never freed. A handler that was set
+    // with its flags takes these arguments.
+    unsafe {
+        let thread = libc::gettid();
+        let before = BEFORE.load(Ordering::Acquire).as_ref();
+        let is_sent = (*info).si_code <= 0;
+        match before.map_or(libc::SIG_DFL, |before| before.sa_sigaction) {
+            libc::SIG_IGN if is_sent => {}
+            libc::SIG_DFL | libc::SIG_IGN => restore_default(signal, is_sent),
+            // What was there before has called this handler: each would call the other for ever.
+            _ if PASSING.load(Ordering::Relaxed) == thread => restore_default(signal, is_sent),
+            handler => {
+                PASSING.store(thread, Ordering::Relaxed);
+                if before.is_some_and(|before| before.sa_flags & libc::SA_SIGINFO != 0) {
+                    let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
+                        std::mem::transmute(handler);
+                    handler(signal, info, context);
+                } else {
+                    let handler: extern "C" fn(c_int) = std::mem::transmute(handler);
+                    handler(signal);
+                }
+                PASSING.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Lets the signal end the process: a fault is raised again by the same instruction, so that a core
+/// dump shows it.
+fn restore_default(signal: c_int, is_sent: bool) {
+    // SAFETY: all zeros is the default action. A signal that is raised here arrives when the
+    // handler has returned.
+    unsafe {
+        let default: libc::sigaction = MaybeUninit::zeroed().assume_init();
+        libc::sigaction(signal, &default, ptr::null_mut());
+        if is_sent {
+            libc::raise(signal);
+        }
+    }
+}
+
+fn register_barrier() {
+    membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+}
+
+/// Has each running thread of this process pass a full barrier: a load of the note that a thread
+/// has made ahead of its store is made again.
+fn pass_barrier() {
+    membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
+/// Where the kernel offers no such barrier, replacing the memory takes longer than a load is ahead.
+fn membarrier(command: c_int) {
+    // SAFETY: the call takes no memory.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+}

@@ -1,0 +1,35 @@
+//! The words of a process that has lost the control file.
+//!
+//! Where storage fails under the control file (`sys::guard`), the process goes on with a copy that
+//! nobody else sees. Nothing in it may be waited for, because nobody will ever change it, and
+//! nothing may be done because of it. So the copy is poisoned, its locks are free, and nothing in
+//! it is in flight: whoever waits goes on, and is told ([`Region::is_lost`]).
+//!
+//! The others see the words as they were at that moment. They wait for what this process holds as
+//! for a stopped one, until it closes the log or dies.
+//!
+//! [`Region::is_lost`]: super::region::Region::is_lost
+
+use super::commit::{self, Failure, Operation};
+use super::primitive::Ordering;
+use super::words::Words;
+use crate::Lsn;
+
+/// `EIO`.
+const ERRNO: i32 = 5;
+
+/// Makes a copy of the words one that nobody waits in. Stores atomics and does nothing else: it
+/// runs in a signal handler.
+pub(super) fn abandon(words: &Words) {
+    commit::remember(
+        &words.commits,
+        Failure { errno: ERRNO, segment: Lsn::ZERO, operation: Operation::Control },
+    );
+    let locks = [&words.prepare.lock, &words.repair.lock, &words.commits.lock.lock];
+    for lock in locks.into_iter().chain([&words.files.turn.lock, &words.full.lock]) {
+        lock.holder.store(0, Ordering::SeqCst);
+    }
+    for slot in &words.slots {
+        slot.start.store(0, Ordering::SeqCst);
+    }
+}
