@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,3 +97,23 @@ def test_a_full_disk_blocks_one_thread_and_not_the_others(
     thread.join()
     numbers = [line.split()[1] for line in lines(str(small_disk / "app.log"))]
     assert numbers == [str(number) for number in range(100)]
+
+
+CUT = """
+import faulthandler, pathlib, sys
+import vellum_log
+faulthandler.enable()
+log = vellum_log.Log(sys.argv[1], fill="mapped")
+vellum_log.guard_bus_errors()
+log.append(b"one")
+next(pathlib.Path(sys.argv[1]).glob("*.seg")).write_bytes(b"")
+try:
+    log.append(b"two")
+except vellum_log.Corrupt:
+    print("an exception")
+"""
+
+
+def test_a_file_that_was_cut_is_an_exception_beside_faulthandler(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", CUT, str(tmp_path / "log")]
+    assert subprocess.run(program, capture_output=True, text=True).stdout == "an exception\n"
