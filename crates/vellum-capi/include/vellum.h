@@ -1390,6 +1390,11 @@ typedef struct {
     uint64_t files_by_files;
     // Bytes of text in them.
     uint64_t bytes_by_files;
+    // Files that the log has let go of, and that could not be removed: another user's in a sticky
+    // directory, for one.
+    uint64_t files_left_over;
+    // Bytes of text in them.
+    uint64_t bytes_left_over;
 } vellum_removed;
 
 // Gap number `index`, oldest first. Errors: VELLUM_OUT_OF_RANGE where there are no more.

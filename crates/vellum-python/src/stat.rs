@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use vellum::{
     CursorStat, Damage, Gap, Hold, Lsn, ParticipantStat, Policy, Recovery, RemovedFiles,
-    RemovedStat, SegmentStat, ShipState, Stat, VerifyReport,
+    SegmentStat, ShipState, Stat, VerifyReport,
 };
 
 /// A dictionary of `name: value` pairs.
@@ -47,7 +47,7 @@ pub(crate) fn stat<'py>(py: Python<'py>, stat: &Stat) -> Made<'py> {
         "repairs": stat.repairs,
         "repaired_bytes": stat.repaired_bytes,
         "dropped": stat.dropped,
-        "removed": removed(py, &stat.removed)?,
+        "removed": removed(py, stat)?,
         "gaps": list(py, &stat.gaps, gap)?,
         "commits": stat.commits.commits,
         "syncs": stat.commits.syncs,
@@ -128,15 +128,17 @@ pub(crate) fn cursor<'py>(py: Python<'py>, cursor: &CursorStat) -> Made<'py> {
     )
 }
 
-/// Files that the policy has removed, by the rule that each went by.
-fn removed<'py>(py: Python<'py>, stat: &RemovedStat) -> Made<'py> {
+/// Files that the policy has removed, by the rule that each went by, and those that it could not
+/// remove.
+fn removed<'py>(py: Python<'py>, stat: &Stat) -> Made<'py> {
     let files = |of: RemovedFiles| -> PyResult<Bound<'py, PyDict>> {
         dict!(py, "files": of.files, "bytes": of.bytes,)
     };
     dict!(py,
-        "by_bytes": files(stat.by_bytes)?,
-        "by_age": files(stat.by_age)?,
-        "by_files": files(stat.by_files)?,
+        "by_bytes": files(stat.removed.by_bytes)?,
+        "by_age": files(stat.removed.by_age)?,
+        "by_files": files(stat.removed.by_files)?,
+        "left_over": files(stat.left_over)?,
     )
 }
 

@@ -29,6 +29,11 @@ pub struct vellum_removed {
     pub files_by_files: u64,
     /// Bytes of text in them.
     pub bytes_by_files: u64,
+    /// Files that the log has let go of, and that could not be removed: another user's in a sticky
+    /// directory, for one.
+    pub files_left_over: u64,
+    /// Bytes of text in them.
+    pub bytes_left_over: u64,
 }
 
 // SAFETY: repr(C), size first, words only.
@@ -58,13 +63,15 @@ pub unsafe extern "C" fn vellum_stat_removed(
     removed: *mut vellum_removed,
 ) -> c_int {
     guard(|| {
-        let found = &required(stat, "stat")?.stat.removed;
+        let stat = &required(stat, "stat")?.stat;
+        let found = &stat.removed;
         // SAFETY: the caller's structure is as long as it says.
         let place = unsafe { Place::required(removed, "removed") }?;
         let of = |removed: RemovedFiles| (removed.files, removed.bytes);
         let (files_by_bytes, bytes_by_bytes) = of(found.by_bytes);
         let (files_by_age, bytes_by_age) = of(found.by_age);
         let (files_by_files, bytes_by_files) = of(found.by_files);
+        let (files_left_over, bytes_left_over) = of(stat.left_over);
         place.put(&vellum_removed {
             struct_size: 0,
             files_by_bytes,
@@ -73,6 +80,8 @@ pub unsafe extern "C" fn vellum_stat_removed(
             bytes_by_age,
             files_by_files,
             bytes_by_files,
+            files_left_over,
+            bytes_left_over,
         });
         Ok(VELLUM_OK)
     })

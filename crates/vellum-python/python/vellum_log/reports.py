@@ -97,11 +97,15 @@ class RemovedFiles(TypedDict):
 
 
 class RemovedStat(TypedDict):
-    """What the policy of a text log has removed since its control file was made, by the rule."""
+    """What the policy of a text log has removed since its control file was made, by the rule.
+
+    `left_over` are files that could not be removed, as another user's in a sticky directory.
+    """
 
     by_bytes: RemovedFiles
     by_age: RemovedFiles
     by_files: RemovedFiles
+    left_over: RemovedFiles
 
 
 # With a key that is a word of the language.

@@ -13,7 +13,7 @@ use crate::log::cursors;
 use crate::log::cursors::stat::CursorStat;
 use crate::log::gap::{self, Gap};
 use crate::log::holds::{self, Hold, InFlight, ProcessState};
-use crate::log::metrics::{self, CommitStat, RemovedStat};
+use crate::log::metrics::{self, CommitStat, RemovedFiles, RemovedStat};
 use crate::log::ship::state::{self as ship_state, ShipState};
 use crate::segment::listing::Listing;
 use crate::segment::{SPARE_SUFFIX, names};
@@ -90,6 +90,9 @@ pub struct Stat {
     pub full_tries: u64,
     /// What the policy has removed since the control file was made.
     pub removed: RemovedStat,
+    /// Files that the log has let go of, and that are still there: those that another user has made
+    /// in a sticky directory, for one. They go when somebody opens the log who may remove them.
+    pub left_over: RemovedFiles,
     /// Where records lie in memory until they are committed, in a log that stages them.
     pub stage: Option<PathBuf>,
     /// Bytes that wait there.
@@ -220,6 +223,7 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
         dropped: metrics.dropped,
         full_tries: metrics.full_tries,
         removed: metrics.removed,
+        left_over: left_over(core)?,
         stage: core.stage.as_ref().map(|stage| stage.path(core.segment_of(metrics.tail))),
         staged_bytes: metrics.staged_bytes,
         checkpoint: metrics.checkpoint,
@@ -264,6 +268,14 @@ fn fill_reason(core: &Core) -> String {
         (Fill::Pwrite, Some(hazard)) => hazard.into(),
         (Fill::Pwrite, None) => "chosen when the log was created".into(),
     }
+}
+
+fn left_over(core: &Core) -> Result<RemovedFiles> {
+    let files = Listing::read(&core.dir)?.files;
+    let left_over = &files[..Listing::count_before(&files, core.begin())];
+    // One that has just been removed has no length.
+    let bytes = left_over.iter().map(|file| file.text_len(&core.dir).unwrap_or(0)).sum();
+    Ok(RemovedFiles { files: left_over.len() as u64, bytes })
 }
 
 fn segments(core: &Core, tail: Lsn) -> Result<Vec<SegmentStat>> {

@@ -17,7 +17,7 @@ use crate::log::read::start::starts_record;
 use crate::log::window::Window;
 use crate::log::writer::Writer;
 use crate::segment::file::Segment;
-use crate::segment::listing::{Listing, SegmentFile};
+use crate::segment::listing::{Listing, SegmentFile, remove_all};
 use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
@@ -113,8 +113,8 @@ fn remove_files(writer: Writer<'_>, begin: Lsn) -> Result<u64> {
         core.preparer().keep_spares(&gone)?;
     }
     // Those that are kept have another name now.
-    gone.iter().try_for_each(|file| file.remove(&core.dir))?;
-    Ok(gone.len() as u64)
+    let (_, removed) = remove_all(&core.dir, gone.iter().copied());
+    removed.map(|()| gone.len() as u64)
 }
 
 /// Notes the new beginning in the segment that will be the oldest.

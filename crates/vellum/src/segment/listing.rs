@@ -149,6 +149,17 @@ impl SegmentFile {
     }
 }
 
+/// Removes files, as many as it can: in a sticky directory those of other users stay, and keep none
+/// of the others. Returns how many went, and why the first of those that stay does.
+pub(crate) fn remove_all<'a>(
+    dir: &Dir,
+    files: impl IntoIterator<Item = &'a SegmentFile>,
+) -> (usize, Result<()>) {
+    let answers: Vec<Result<()>> = files.into_iter().map(|file| file.remove(dir)).collect();
+    let count = answers.iter().filter(|answer| answer.is_ok()).count();
+    (count, answers.into_iter().collect())
+}
+
 /// What the file at `path` is called when it is compressed.
 pub(crate) fn compressed_path(path: &Path) -> PathBuf {
     let mut compressed = path.as_os_str().to_owned();

@@ -25,6 +25,7 @@ use crate::support::segment_files;
 
 pub(crate) const ROLES: &[Role] = &[
     ("append short lines", follow::append_short_lines),
+    ("append as user", retention::append_as_user),
     ("append numbered lines", many::append_numbered_lines),
     ("follow the policy of another", policy::follow_the_policy_of_another),
 ];

@@ -167,7 +167,7 @@ impl<'a> Stat<'a> {
             repaired_bytes: stat.repaired_bytes,
             dropped: stat.dropped,
             policy: has_policy(stat).then(|| JsonPolicy::from(&stat.policy)),
-            removed: has_policy(stat).then(|| JsonRemoved::from(&stat.removed)),
+            removed: has_policy(stat).then(|| JsonRemoved::from(stat)),
             checkpoint: stat.checkpoint.get(),
             commits: Commits::from(&stat.commits),
             commit_path: stat.commit_path.as_ref().map(CommitPath::from),

@@ -41,14 +41,15 @@ pub(super) fn has_policy(stat: &Stat) -> bool {
 
 /// When it goes on in a new file, and which ones it keeps.
 pub(super) fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
-    if !has_policy(stat) {
-        return Vec::new();
-    }
-    let mut facts = vec![("keeps", keeps(&stat.policy))];
+    let mut facts = Vec::new();
     if stat.layout == Layout::Text {
-        facts.insert(0, ("rotates", rotates(stat)));
+        facts.push(("rotates", rotates(stat)));
     }
-    facts.extend(removed(&stat.removed).map(|removed| ("removed", removed)));
+    if has_policy(stat) {
+        facts.push(("keeps", keeps(&stat.policy)));
+        facts.extend(removed(&stat.removed).map(|removed| ("removed", removed)));
+    }
+    facts.extend(left_over(stat.left_over).map(|left_over| ("left over", left_over)));
     facts
 }
 
@@ -91,6 +92,7 @@ pub(super) struct JsonRemoved {
     by_bytes: JsonFiles,
     by_age: JsonFiles,
     by_files: JsonFiles,
+    left_over: JsonFiles,
 }
 
 #[derive(Serialize)]
@@ -99,13 +101,14 @@ struct JsonFiles {
     bytes: u64,
 }
 
-impl From<&RemovedStat> for JsonRemoved {
-    fn from(stat: &RemovedStat) -> JsonRemoved {
+impl From<&Stat> for JsonRemoved {
+    fn from(Stat { removed: stat, left_over, .. }: &Stat) -> JsonRemoved {
         let files = |RemovedFiles { files, bytes, .. }| JsonFiles { files, bytes };
         JsonRemoved {
             by_bytes: files(stat.by_bytes),
             by_age: files(stat.by_age),
             by_files: files(stat.by_files),
+            left_over: files(*left_over),
         }
     }
 }
@@ -122,6 +125,13 @@ fn removed(stat: &RemovedStat) -> Option<String> {
         })
         .collect();
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// What could not be removed, and what to do; nothing where there is nothing.
+fn left_over(RemovedFiles { files, bytes: len, .. }: RemovedFiles) -> Option<String> {
+    let what = format!("{}, {}, not removed", count(files, "file"), bytes(len));
+    let remedy = "open the log as a user who may, such as their owner in a sticky directory";
+    (files > 0).then(|| format!("{what}; {remedy}"))
 }
 
 /// A span in the largest unit that measures it whole.

@@ -13,7 +13,7 @@ use crate::error::OsResult;
 use crate::log::attachment::{Later, LocalSlot};
 use crate::log::core::Core;
 use crate::log::writer::Writer;
-use crate::segment::listing::{Listing, SegmentFile};
+use crate::segment::listing::{Listing, SegmentFile, remove_all};
 use crate::shared::files::RemovalRule;
 use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
@@ -179,8 +179,8 @@ impl Writer<'_> {
                 }
             }
         }
-        files[..gone].iter().try_for_each(|file| file.remove(&self.dir))?;
-        Ok(gone)
+        // Those that stay `Stat::left_over` tells.
+        Ok(remove_all(&self.dir, &files[..gone]).0)
     }
 }
 

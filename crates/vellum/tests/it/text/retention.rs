@@ -1,13 +1,16 @@
 //! Which files are kept, and that those that are written never go.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use vellum::{ErrorKind, Fill, Layout, Lsn, Options};
 
 use super::{append_lines, assert_orderly, lens, line, parts, rotating};
+use crate::support::child::{self, Child};
 use crate::support::{
-    FILLS, assert_sound, concatenated, payloads, place, scratch, segment_files, until,
+    FILLS, assert_sound, become_user, concatenated, is_root, open_to_all, payloads, place, scratch,
+    segment_files, until,
 };
 
 #[test]
@@ -213,4 +216,44 @@ fn a_line_longer_than_the_limit_has_a_file_of_its_own() {
         assert_eq!(payloads(&log), [long, short[0].clone()], "{fill}");
         assert_sound(&log);
     }
+}
+
+/// Appends `count` lines as another user, whose files everybody may write to.
+pub(crate) fn append_as_user(arguments: &[String]) {
+    let [path, user, count] = arguments else { panic!("three arguments") };
+    let user = user.parse().unwrap();
+    become_user(user, user, &[]);
+    // SAFETY: the mask is a number.
+    unsafe { libc::umask(0) };
+    let log = rotating(100).mode(0o666).retain_files(1).open(path).unwrap();
+    append_lines(&log, 0..count.parse().unwrap(), 90);
+    child::say("done");
+}
+
+#[test]
+fn files_that_another_user_has_to_remove_are_told_and_keep_no_others() {
+    if !is_root("files_that_another_user_has_to_remove_are_told_and_keep_no_others") {
+        return;
+    }
+    let dir = scratch();
+    let place = place(&dir);
+    open_to_all(dir.path());
+    fs::create_dir(&place).unwrap();
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o1777)).unwrap();
+    let append = |user: &str, count: &str| {
+        let mut child = Child::start("append as user", &[place.to_str().unwrap(), user, count]);
+        child.expect("done");
+        child.finish_well();
+    };
+    let left_over = || {
+        let view = Options::new().read_only(true).open(&place).unwrap();
+        (view.stat().unwrap().left_over.files, segment_files(&place).len())
+    };
+    append("1001", "2");
+    append("1002", "5");
+    // The second user's own file beyond the limit has gone, and the first user's two stay.
+    let (files, all) = left_over();
+    assert_eq!((files, all), (2, 4), "{:?}", segment_files(&place));
+    append("1001", "0");
+    assert_eq!(left_over().0, 0);
 }
