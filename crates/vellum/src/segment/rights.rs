@@ -3,7 +3,8 @@
 //! What a process makes belongs to its own user, and its umask takes rights away. So root, who
 //! looks after the log of a service, or another user of the log's group would leave files that the
 //! others cannot open. Every file is therefore made for its maker alone, and given to those whose
-//! the log is before it gets its name.
+//! the log is before it gets its name. Where the directory has a default access control list
+//! (`setfacl -d`), that says who may do what with a file which its maker cannot give away.
 //!
 //! **If the process dies here**: a file under its unfinished name is replaced by the next.
 
@@ -97,7 +98,12 @@ impl Rights {
             self.give(fd)?;
         }
         let found = fs::fstat(fd)?;
-        let mode = self.mode_of(found.st_uid, found.st_gid).ok_or(Errno::PERM)?;
+        let mode = match self.mode_of(found.st_uid, found.st_gid) {
+            Some(mode) if self.is_of(&found) => mode,
+            // The directory says who else may do what: these bits are the most that it grants.
+            _ if has_acl(fd) => self.mode,
+            mode => mode.ok_or(Errno::PERM)?,
+        };
         if found.st_mode & 0o777 == mode {
             return Ok(());
         }
@@ -159,6 +165,11 @@ impl Rights {
         );
         Error::new(ErrorKind::PermissionDenied, message).at_path(path)
     }
+}
+
+/// Whether a file has an access control list, as a new one has where the directory says so.
+fn has_acl(fd: &OwnedFd) -> bool {
+    fs::fgetxattr_query(fd, "system.posix_acl_access").is_ok_and(|len| len > 0)
 }
 
 #[cfg(test)]

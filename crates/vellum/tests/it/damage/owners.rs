@@ -1,6 +1,7 @@
 //! Whose files are that several users make of one log. Needs root, to become other users in second
 //! processes.
 
+use std::ffi::CString;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -180,6 +181,48 @@ fn a_log_stays_usable_for_two_users_of_one_group() {
             }
             assert_sound(&Options::new().open(&log).unwrap());
         }
+    }
+}
+
+/// An access control list, as the kernel stores it: its owner, the users named, and nobody else.
+fn list_of(users: &[u32]) -> Vec<u8> {
+    const NOBODY: u32 = u32::MAX;
+    let (owner, group, mask, others) =
+        ((1, 7, NOBODY), (4, 0, NOBODY), (16, 7, NOBODY), (32, 0, NOBODY));
+    let named = users.iter().map(|user| (2, 7, *user));
+    let entries = [owner].into_iter().chain(named).chain([group, mask, others]);
+    let entry = |(tag, rights, id): (u16, u16, u32)| {
+        [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    [2_u32.to_le_bytes().to_vec()].into_iter().chain(entries.map(entry)).flatten().collect()
+}
+
+/// Lets users do everything with a directory, and with what will be made in it.
+fn let_in(dir: &Path, users: &[u32]) {
+    let (path, list) = (CString::new(dir.to_str().unwrap()).unwrap(), list_of(users));
+    for name in [c"system.posix_acl_access", c"system.posix_acl_default"] {
+        // SAFETY: the strings end with NUL, and the value is as long as is said.
+        let answer = unsafe {
+            libc::setxattr(path.as_ptr(), name.as_ptr(), list.as_ptr().cast(), list.len(), 0)
+        };
+        assert_eq!(answer, 0, "{}", std::io::Error::last_os_error());
+    }
+}
+
+#[test]
+fn who_may_write_by_an_access_control_list_alone_makes_files_for_all_in_it() {
+    if !is_root("who_may_write_by_an_access_control_list_alone") {
+        return;
+    }
+    for (layout, create) in SHAPES {
+        let (_dir, log) = home_of(SERVICE, SERVICE, 0o700);
+        let_in(&log, &[SERVICE, OTHER]);
+        assert_eq!(act(user(SERVICE), &log, create, layout, 0o660), "done");
+        for user in [user(OTHER), user(SERVICE), user(OTHER), user(0), user(OTHER)] {
+            assert_eq!(act(user, &log, "use", layout, 0), "done", "{layout} {}", user.uid);
+        }
+        assert!(act(user(OTHER + 1), &log, "use", layout, 0).starts_with("PermissionDenied"));
+        assert_sound(&Options::new().open(&log).unwrap());
     }
 }
 
