@@ -20,7 +20,7 @@ use rustix::io::{self, Errno};
 
 use crate::descriptor::above_standard;
 use crate::device::Device;
-use crate::file::{retry, sync};
+use crate::file::{self, retry, sync, without_access_time};
 use crate::filesystem::Filesystem;
 
 /// The error of opening anything but a regular file where a regular file is expected.
@@ -86,7 +86,7 @@ fn identity(fd: impl AsFd) -> io::Result<(u64, u64)> {
 impl Dir {
     /// Opens the directory at `path`.
     pub fn open(path: &Path) -> io::Result<Dir> {
-        let fd = crate::file::open(path, OFlags::RDONLY | OFlags::DIRECTORY, 0)?;
+        let fd = open_directory(path)?;
         let parent = fs::statat(&fd, "..", AtFlags::empty()).ok().map(|s| (s.st_dev, s.st_ino));
         let identity = identity(&fd)?;
         let path = path.to_path_buf();
@@ -99,8 +99,7 @@ impl Dir {
         if let Some(fd) = self.0.kept() {
             return Ok(Handle::Kept(fd));
         }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        let fd = crate::file::open(&self.0.absolute_path, flags, 0)?;
+        let fd = open_directory(&self.0.absolute_path)?;
         if identity(&fd)? != self.0.identity {
             return Err(Errno::NOENT);
         }
@@ -157,7 +156,9 @@ impl Dir {
     fn open_directory(&self, path: &str) -> io::Result<OwnedFd> {
         let dir = self.handle()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        retry(|| above_standard(|| fs::openat(&dir, path, flags, Mode::empty())))
+        without_access_time(flags, |flags| {
+            retry(|| above_standard(|| fs::openat(&dir, path, flags, Mode::empty())))
+        })
     }
 
     /// How messages name the file `name` in it.
@@ -211,7 +212,9 @@ impl Dir {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(mode);
         let dir = self.handle()?;
-        retry(|| above_standard(|| fs::openat(&dir, name(path), flags, mode)))
+        without_access_time(flags, |flags| {
+            retry(|| above_standard(|| fs::openat(&dir, name(path), flags, mode)))
+        })
     }
 
     /// All bytes of a regular file.
@@ -338,6 +341,11 @@ impl NamesToSync<'_> {
             answer => answer,
         }
     }
+}
+
+fn open_directory(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    without_access_time(flags, |flags| file::open(path, flags, 0))
 }
 
 impl AsRef<Path> for Dir {

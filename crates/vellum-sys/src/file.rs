@@ -22,6 +22,21 @@ pub fn open(path: &Path, flags: OFlags, mode: u32) -> io::Result<OwnedFd> {
     retry(|| above_standard(|| fs::open(path, flags | OFlags::CLOEXEC, mode)))
 }
 
+/// Opens something by `open`, which takes the flags. What is only read keeps its access time where
+/// this process may ask for that, as its owner and root may.
+pub(crate) fn without_access_time(
+    flags: OFlags,
+    open: impl Fn(OFlags) -> io::Result<OwnedFd>,
+) -> io::Result<OwnedFd> {
+    if flags.intersects(OFlags::RDWR | OFlags::WRONLY) {
+        return open(flags);
+    }
+    match open(flags | OFlags::NOATIME) {
+        Err(Errno::PERM) => open(flags),
+        answer => answer,
+    }
+}
+
 /// All bytes of a file of the kernel, such as those of `/proc` and `/sys`.
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let mut file = File::from(open(path.as_ref(), OFlags::RDONLY, 0)?);

@@ -6,6 +6,7 @@ mod collisions;
 mod envelopes;
 #[cfg(any(feature = "log", feature = "tracing"))]
 mod events;
+mod looking;
 mod metrics;
 mod model;
 mod open_end;
