@@ -18,6 +18,7 @@ mod checkpoint;
 mod cursor;
 mod error;
 mod format;
+mod interpreter;
 mod lines;
 mod log;
 mod options;
@@ -29,19 +30,16 @@ use pyo3::prelude::*;
 
 /// Native part of `vellum_log`; import that.
 #[pymodule]
-mod _vellum_log {
-    #[pymodule_export]
-    use crate::bus_errors::guard_bus_errors;
-    #[pymodule_export]
-    use crate::checkpoint::CheckpointEvent;
-    #[pymodule_export]
-    use crate::cursor::Cursor;
-    #[pymodule_export]
-    use crate::lines::LineWriter;
-    #[pymodule_export]
-    use crate::log::Log;
-    #[pymodule_export]
-    use crate::position::Position;
-    #[pymodule_export]
-    use crate::reader::{Backwards, Reader, Record};
+fn _vellum_log(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // Before anything is made that interpreters would share.
+    interpreter::claim(module.py())?;
+    module.add_function(wrap_pyfunction!(bus_errors::guard_bus_errors, module)?)?;
+    module.add_class::<checkpoint::CheckpointEvent>()?;
+    module.add_class::<cursor::Cursor>()?;
+    module.add_class::<lines::LineWriter>()?;
+    module.add_class::<log::Log>()?;
+    module.add_class::<position::Position>()?;
+    module.add_class::<reader::Backwards>()?;
+    module.add_class::<reader::Reader>()?;
+    module.add_class::<reader::Record>()
 }
