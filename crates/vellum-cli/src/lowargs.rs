@@ -15,7 +15,7 @@ mod values;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
@@ -35,12 +35,12 @@ pub(crate) use upkeep::{
 };
 pub(crate) use values::Position;
 
-/// Reads the command line of this process; a wrong one ends it.
-pub(crate) fn parse() -> Command {
+/// Reads the command line of this process. One that is wrong, or asks for help, is an error.
+pub(crate) fn parse() -> Result<Command, clap::Error> {
     if std::env::args_os().nth(1).is_some_and(|word| word == INTERNAL) {
-        return Command::Internal(internal::parse());
+        return Ok(Command::Internal(internal::parse()));
     }
-    let command = LowArgs::parse_from(words(std::env::args_os())).command;
+    let command = LowArgs::try_parse_from(words(std::env::args_os()))?.command;
     if let Command::Append(AppendArgs {
         commit: Some(CommitWhen::None),
         commit_interval: Some(_),
@@ -48,9 +48,9 @@ pub(crate) fn parse() -> Command {
     }) = command
     {
         let message = "--commit-interval commits and --commit none does not; leave out one of them";
-        LowArgs::command().error(ErrorKind::ArgumentConflict, message).exit();
+        return Err(LowArgs::command().error(ErrorKind::ArgumentConflict, message));
     }
-    command
+    Ok(command)
 }
 
 /// The words with `--compress` as it is meant: a flag, unless `yes` or `no` follows. The parser
@@ -109,9 +109,10 @@ pub(crate) enum Command {
 /// it are refused. In a framed log the newline is not part of the record, and a record may be
 /// empty; in a text log every record ends in a newline, which a last line without one gets.
 ///
-/// SIGTERM, SIGINT and SIGHUP end it as the end of the input does: what has come is appended, and
-/// the log is closed; an append that has to wait is given up after two seconds. Then the signal
-/// takes its course.
+/// SIGTERM, SIGINT or SIGHUP asks it to end. A program that writes to it through a pipe may have got
+/// the same signal, and say its last things now: they are appended up to the end of the input, as
+/// long as --stop-timeout allows. A second SIGTERM or SIGINT ends it at once. Otherwise the log is
+/// closed, and then the signal takes its course.
 ///
 /// A record that was appended survives the death of every process. Once it is committed, it
 /// survives a power cut too. A new log whose records are committed is made for that: framed,
@@ -135,6 +136,12 @@ pub(crate) struct AppendArgs {
     /// Commit a record no later than so many milliseconds after it was appended
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
     pub(crate) commit_interval: Option<u64>,
+    /// After a signal that asks to end, read a pipe or a socket for so long, unless it ends before
+    ///
+    /// With 0, and from a file or a terminal, what is there is read and no more. An append that has
+    /// to wait is given up two seconds later.
+    #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = values::span)]
+    pub(crate) stop_timeout: Duration,
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
     #[command(flatten)]

@@ -1,8 +1,9 @@
 //! The command `vellum`: append, read, inspect and measure logs.
 //!
 //! `lowargs` turns words of the command line into values, `commands` has a file for each command
-//! that acts on them, `output` and `table` bring results out, `outcome` says how it went. Data goes
-//! to standard output, talk to standard error.
+//! that acts on them, `output` and `table` bring results out, `outcome` says how it went, `stdio` and
+//! `signals` are what the process gets from outside. Data goes to standard output, talk to standard
+//! error.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +14,8 @@ mod output;
 mod progress;
 mod scratch;
 mod shipping;
+mod signals;
+mod stdio;
 mod table;
 
 use std::process::ExitCode;
@@ -20,6 +23,9 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match shipping::run() {
         Some(code) => code,
-        None => outcome::exit_code(commands::run(lowargs::parse())),
+        None => match lowargs::parse() {
+            Ok(command) => outcome::exit_code(commands::run(command)),
+            Err(error) => output::answer(&error),
+        },
     }
 }

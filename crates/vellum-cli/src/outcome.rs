@@ -3,9 +3,7 @@
 use std::process::ExitCode;
 use std::{fmt, io};
 
-use signal_hook::low_level::emulate_default_handler;
-
-use crate::output;
+use crate::{output, signals};
 
 /// What went wrong, for people.
 pub(crate) type Result<T, E = anyhow::Error> = std::result::Result<T, E>;
@@ -49,11 +47,7 @@ pub(crate) fn exit_code(result: Result<Outcome>) -> ExitCode {
         Ok(Outcome::Damaged) => ExitCode::from(DAMAGED),
         Ok(Outcome::Incomplete) => ExitCode::from(INCOMPLETE),
         Ok(Outcome::Failed) => ExitCode::from(FAILED),
-        Ok(Outcome::EndedBy(signal)) => {
-            let _ = emulate_default_handler(signal);
-            // As a shell tells it.
-            ExitCode::from(128 + signal as u8)
-        }
+        Ok(Outcome::EndedBy(signal)) => signals::end_by(signal),
         // Whoever reads has had enough: nothing went wrong.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

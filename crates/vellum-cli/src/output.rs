@@ -1,23 +1,26 @@
 //! The two ways out: data on standard output, talk on standard error.
 
 use std::fmt;
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, Stdout, Write};
+use std::process;
 
+use anstream::adapter::strip_str;
+use anstream::{AutoStream, ColorChoice};
 use anyhow::Context;
 use serde::Serialize;
 
 use crate::outcome::Result;
+use crate::stdio::{self, Waiting};
 
 /// Collected before it is written: large enough that system calls don't count.
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// Standard output for much data.
-pub(crate) struct Output(BufWriter<StdoutLock<'static>>);
+pub(crate) struct Output(BufWriter<Waiting<Stdout>>);
 
 impl Output {
-    /// Takes standard output for this thread.
     pub(crate) fn new() -> Output {
-        Output(BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()))
+        Output(BufWriter::with_capacity(BUFFER_BYTES, stdio::stdout()))
     }
 
     /// Writes `bytes`.
@@ -34,7 +37,7 @@ impl Output {
 
     /// Hands everything to the reader. What is not flushed may be lost without an error.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        written(self.0.flush().and_then(|()| self.0.get_mut().flush()))
+        written(self.0.flush())
     }
 }
 
@@ -47,18 +50,35 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
 
 /// Prints `text`, which may hold styles: they are left out unless a terminal shows them.
 pub(crate) fn print(text: &str) -> Result<()> {
-    let mut stdout = anstream::stdout().lock();
-    written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+    written(put(stdio::stdout(), text, AutoStream::choice(&io::stdout())))
 }
 
 /// Says something on standard error. If that is closed, nobody wants to hear it.
 pub(crate) fn say(text: impl fmt::Display) {
-    let _ = writeln!(anstream::stderr(), "vellum: {text}");
+    tell(format_args!("vellum: {text}"));
 }
 
 /// Tells what goes on, on standard error.
 pub(crate) fn tell(text: impl fmt::Display) {
-    let _ = writeln!(anstream::stderr(), "{text}");
+    let _ = put(stdio::stderr(), &format!("{text}\n"), AutoStream::choice(&io::stderr()));
+}
+
+/// Prints the help that the command line asks for, or says what is wrong with it, and exits.
+pub(crate) fn answer(error: &clap::Error) -> ! {
+    let text = error.render().ansi().to_string();
+    let _ = match error.use_stderr() {
+        true => put(stdio::stderr(), &text, AutoStream::choice(&io::stderr())),
+        false => put(stdio::stdout(), &text, AutoStream::choice(&io::stdout())),
+    };
+    process::exit(error.exit_code())
+}
+
+/// Writes `text` in one piece, so that what other processes say does not come in between.
+fn put(mut stream: impl Write, text: &str, choice: ColorChoice) -> io::Result<()> {
+    match choice {
+        ColorChoice::Never => stream.write_all(strip_str(text).to_string().as_bytes()),
+        _ => stream.write_all(text.as_bytes()),
+    }
 }
 
 fn written(result: io::Result<()>) -> Result<()> {

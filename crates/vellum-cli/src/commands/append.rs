@@ -2,9 +2,12 @@
 
 mod committer;
 mod ending;
+mod input;
 mod records;
 
+use std::fs::File;
 use std::io::IoSlice;
+use std::time::Duration;
 
 use anyhow::Context;
 use vellum::{ErrorKind, Layout, Log, Lsn, Options};
@@ -13,18 +16,21 @@ use super::{advised, open_to_commit, shaped, with_policy};
 use crate::lowargs::{AppendArgs, CommitWhen};
 use crate::outcome::{Outcome, Result};
 use crate::output::say;
-use committer::{Committer, Input};
+use committer::Committer;
 use ending::Ending;
+use input::Input;
 use records::{Record, Records};
 
 pub(super) fn run(args: &AppendArgs) -> Result<Outcome> {
-    let ending = Ending::watch()?;
-    append_all(args, &ending)?;
+    let file = input::open().context("cannot read standard input")?;
+    let timeout = if input::has_writer(&file) { args.stop_timeout } else { Duration::ZERO };
+    let ending = Ending::watch(timeout)?;
+    append_all(args, file, &ending)?;
     // The log is closed.
     Ok(ending.signal().map_or(Outcome::Good, Outcome::EndedBy))
 }
 
-fn append_all(args: &AppendArgs, ending: &Ending) -> Result<()> {
+fn append_all(args: &AppendArgs, file: File, ending: &Ending) -> Result<()> {
     let when = args.commit_when();
     let is_new = !args.log.join("control").exists();
     let log = match when {
@@ -43,7 +49,7 @@ fn append_all(args: &AppendArgs, ending: &Ending) -> Result<()> {
     }
     let delimiter = if args.null { 0 } else { b'\n' };
     let committer = Committer::new(log, when, args.commit_interval, args.ack);
-    let mut records = Records::new(Input::new(&committer, ending)?, delimiter);
+    let mut records = Records::new(Input::new(file, &committer, ending), delimiter);
     let mut number: u64 = 1;
     loop {
         let record = match records.next() {

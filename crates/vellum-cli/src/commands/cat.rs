@@ -1,11 +1,9 @@
 //! `vellum cat`: the records of a log on standard output.
 
-use std::io;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use vellum::{ErrorKind, Layout, Log, Lsn, Reader, Record};
 
@@ -14,6 +12,7 @@ use super::{cursor, open_to_read};
 use crate::lowargs::CatArgs;
 use crate::outcome::{Outcome, Result};
 use crate::output::{self, Output};
+use crate::stdio::is_output_closed;
 
 /// How often a reader that waits for records looks whether somebody still reads what it prints.
 pub(super) const LOOK_AT_OUTPUT: Duration = Duration::from_secs(1);
@@ -204,15 +203,6 @@ fn say_removed(from: Lsn, to: Lsn) {
     output::say(format_args!(
         "what was at positions {from} to {to} was removed before it was read"
     ));
-}
-
-/// Whether nobody can read what would be printed. Without this, `cat --follow | head -1` would
-/// stay until the next record.
-pub(super) fn is_output_closed() -> bool {
-    let stdout = io::stdout();
-    let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut fds, Some(&now)).is_ok_and(|_| fds[0].revents().contains(PollFlags::ERR))
 }
 
 /// Prints records in the form asked for.

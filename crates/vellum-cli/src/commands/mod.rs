@@ -22,14 +22,18 @@ mod verify;
 use std::path::Path;
 use std::time::Duration;
 
+use anyhow::Context;
 use vellum::{ErrorKind, Layout, Log, Options};
 
 use crate::lowargs::{BenchSuite, Command, InternalCommand, PolicyArgs, ShapeArgs};
 use crate::outcome::{Outcome, Result};
-use crate::scratch;
+use crate::{scratch, signals};
 
 /// Does what the command line asks for.
 pub(crate) fn run(command: Command) -> Result<Outcome> {
+    if !matches!(command, Command::Append(_)) {
+        signals::end_first_process(&signals::ASKING).context("cannot take signals")?;
+    }
     match command {
         Command::Append(args) => append::run(&args),
         Command::Cat(args) => cat::run(&args),

@@ -1,9 +1,8 @@
 //! `vellum append`.
 
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::ExitStatusExt;
 
-use super::support::{Place, Running, run};
+use super::support::{Place, run};
 
 #[test]
 fn lines_come_back_as_they_went_in() {
@@ -159,110 +158,6 @@ fn what_is_not_a_log_is_left_alone() {
     assert!(run(&args(place.dir()), b"x\n").complaint(1).contains("not a log"));
     assert_eq!(std::fs::read_dir(place.dir()).unwrap().count(), 1);
     assert_eq!(std::fs::read(&file).unwrap(), b"precious");
-}
-
-fn send(signal: &str, running: &Running) {
-    let pid = running.child.id().to_string();
-    let status = std::process::Command::new("kill").args([signal, &pid]).status();
-    assert!(status.unwrap().success());
-}
-
-/// How it ended, with its input still open.
-fn ended(mut running: Running) -> std::process::ExitStatus {
-    let _input = running.child.stdin.take();
-    running.child.wait().unwrap()
-}
-
-/// Whether who started the tests has a signal ignored, as `nohup` does: then the command leaves it
-/// so.
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
-    u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal - 1) & 1 == 1
-}
-
-#[test]
-fn a_signal_ends_the_file_where_its_text_ends() {
-    let signals = [("-TERM", 15), ("-INT", 2), ("-HUP", 1)];
-    for (name, number) in signals.into_iter().filter(|(_, number)| !is_ignored(*number)) {
-        for options in [&["--fill", "mapped"][..], &["--fill", "pwrite"], &["--commit", "every"]] {
-            let place = Place::new();
-            let mut running =
-                place.start("append", &[&["--layout", "text", "--ack"], options].concat());
-            running.feed(b"one\ntw");
-            running.line();
-            send(name, &running);
-            let status = ended(running);
-            assert_eq!((status.signal(), status.code()), (Some(number), None), "{name}");
-            let text = std::fs::read(place.segments().pop().unwrap()).unwrap();
-            assert_eq!(String::from_utf8(text).unwrap(), "one\ntw\n", "{name} {options:?}");
-        }
-    }
-}
-
-#[test]
-fn what_was_in_the_pipe_when_a_signal_came_is_appended() {
-    let place = Place::new();
-    let mut running = place.start("append", &["--layout", "text", "--ack"]);
-    running.feed(b"one\n");
-    running.line();
-    // Nobody reads while it is stopped.
-    send("-STOP", &running);
-    running.feed(b"two\nthree\n");
-    send("-TERM", &running);
-    send("-CONT", &running);
-    assert_eq!(ended(running).signal(), Some(15));
-    assert_eq!(place.run("cat", &[], b"").good(), "one\ntwo\nthree\n");
-}
-
-#[test]
-fn who_never_stops_writing_does_not_keep_it_from_ending() {
-    let place = Place::new();
-    let mut writer = std::process::Command::new("yes");
-    let mut writer = writer.stdout(std::process::Stdio::piped()).spawn().unwrap();
-    let mut command = super::support::vellum();
-    command.args(["append", "--layout", "text", "--ack"]).arg(place.log());
-    command.stdin(writer.stdout.take().unwrap()).stdout(std::process::Stdio::null());
-    let mut child = command.spawn().unwrap();
-    // It has the other end of the pipe.
-    drop(command);
-    while !place.log().join("current").exists() {}
-    let status = std::process::Command::new("kill").arg(child.id().to_string()).status();
-    assert!(status.unwrap().success());
-    assert_eq!(child.wait().unwrap().signal(), Some(15));
-    writer.wait().unwrap();
-    let text = place.run("cat", &[], b"").good();
-    assert!(!text.contains('\0') && text.ends_with("y\n"));
-}
-
-#[test]
-fn a_signal_that_was_ignored_stays_so() {
-    let place = Place::new();
-    let mut command = std::process::Command::new("sh");
-    command.args(["-c", "trap '' HUP; exec \"$0\" append --layout text --ack \"$1\""]);
-    command.arg(env!("CARGO_BIN_EXE_vellum")).arg(place.log());
-    let mut running = Running::start(&mut command);
-    running.feed(b"one\n");
-    running.line();
-    send("-HUP", &running);
-    running.feed(b"two\n");
-    running.line();
-    drop(running.child.stdin.take());
-    assert!(running.child.wait().unwrap().success());
-    assert_eq!(place.run("cat", &[], b"").good(), "one\ntwo\n");
-}
-
-#[test]
-fn an_append_that_waits_for_a_stopped_process_can_be_ended() {
-    let place = Place::new();
-    let writer = super::stat::half_way(&place);
-    send("-STOP", &writer);
-    let mut running = place.start("append", &["--commit", "every"]);
-    running.feed(b"never durable\n");
-    let is_waiting = || place.stat()["holds"][0]["waited_us"].as_u64() > Some(0);
-    assert!(std::iter::repeat_with(is_waiting).take(3000).any(|is_waiting| is_waiting));
-    send("-TERM", &running);
-    assert_eq!(ended(running).signal(), Some(15));
 }
 
 #[test]

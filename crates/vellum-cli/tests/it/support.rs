@@ -159,7 +159,12 @@ impl Place {
 impl Running {
     /// Starts `command` and takes its standard output.
     pub(crate) fn start(command: &mut Command) -> Running {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        Running::start_as_it_is(command.stdin(Stdio::piped()))
+    }
+
+    /// Starts `command` with the input that it has been given, and takes its standard output.
+    pub(crate) fn start_as_it_is(command: &mut Command) -> Running {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let stdout = child.stdout.take().map(BufReader::new);
         Running { child, stdout }
     }

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use vellum::{Log, Stat};
 
-use super::super::cat::is_output_closed;
 use crate::lowargs::StatArgs;
 use crate::outcome::{Outcome, Result};
 use crate::output;
+use crate::stdio::is_output_closed;
 use crate::table::bytes;
 
 /// How often to look.

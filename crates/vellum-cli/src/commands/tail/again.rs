@@ -15,6 +15,7 @@ use crate::commands::{cat, open_to_read};
 use crate::lowargs::CatArgs;
 use crate::outcome::{Outcome, Result};
 use crate::output;
+use crate::stdio::is_output_closed;
 
 /// How often to look whether there is a log.
 const LOOK_FOR_LOG: Duration = Duration::from_millis(100);
@@ -46,7 +47,7 @@ pub(super) fn run(args: CatArgs, lines: usize) -> Result<Outcome> {
             Err(error) if !is_another() => return Err(error),
             Err(error) => output::say(format_args!("{error:#}")),
         }
-        if cat::is_output_closed() {
+        if is_output_closed() {
             break;
         }
         output::say(format_args!("{} was made anew; going on with it", args.log.display()));
@@ -57,7 +58,7 @@ pub(super) fn run(args: CatArgs, lines: usize) -> Result<Outcome> {
 /// The log, once there is one; `None` when nobody would see it.
 fn wait_for(path: &Path) -> Result<Option<(Log, Identity)>> {
     let mut has_said = false;
-    while !cat::is_output_closed() {
+    while !is_output_closed() {
         let before = identity(path);
         match open_to_read(path) {
             Err(error) if is_missing(&error) => {

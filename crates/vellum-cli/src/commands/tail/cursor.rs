@@ -1,9 +1,10 @@
 //! `vellum tail --cursor`: what is new since a named position, which moves with what is taken.
 
-use std::io::{self, BufRead, BufReader};
+use std::io::{BufRead, BufReader};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::thread;
 
 use anyhow::{Context, bail};
 use vellum::{Cursor, ErrorKind, Log, Lsn, Reader, Record};
@@ -13,6 +14,7 @@ use crate::commands::open_to_write;
 use crate::lowargs::{CatArgs, Position, TailArgs};
 use crate::outcome::{Outcome, Result};
 use crate::output;
+use crate::stdio::{self, is_output_closed};
 
 /// Bytes of log after which the cursor moves although more is there to print.
 const MOVE_EVERY_BYTES: u64 = 1 << 20;
@@ -23,7 +25,7 @@ pub(super) fn run(args: &TailArgs, name: &str) -> Result<Outcome> {
     let cursor = Arc::new(log.cursor(name)?);
     cursor.own()?;
     let position = cursor.position()?;
-    let acks = args.ack.then(|| Acks::listen(&cursor, position));
+    let acks = args.ack.then(|| Acks::listen(&cursor, position)).transpose()?;
     let cat = as_cat(args);
     let mut tail = Tail {
         printer: Printer::new(&cat, log.layout()),
@@ -152,13 +154,13 @@ impl Tail {
     /// Whether nobody takes what would be printed, or nobody acknowledges it.
     fn is_over(&mut self) -> Result<bool> {
         let is_deaf = self.acks.as_mut().map_or(Ok(false), Acks::is_over)?;
-        Ok(is_deaf || cat::is_output_closed())
+        Ok(is_deaf || is_output_closed())
     }
 
     /// The end of all; whether everything was acknowledged.
     fn end(&mut self) -> Result<bool> {
         let Some(acks) = &mut self.acks else { return Ok(true) };
-        while acks.finished < self.printed && !acks.is_deaf && !cat::is_output_closed() {
+        while acks.finished < self.printed && !acks.is_deaf && !is_output_closed() {
             acks.wait()?;
         }
         if acks.finished >= self.printed {
@@ -183,17 +185,19 @@ struct Acks {
 }
 
 impl Acks {
-    fn listen(cursor: &Arc<Cursor>, position: Lsn) -> Acks {
+    fn listen(cursor: &Arc<Cursor>, position: Lsn) -> Result<Acks> {
         let (sender, moved) = mpsc::channel();
         let printed = Arc::new(AtomicU64::new(position.get()));
         let (of_listener, cursor) = (Arc::clone(&printed), Arc::clone(cursor));
         // Ends with the process: nothing wakes up a thread that reads.
-        std::thread::spawn(move || {
+        let work = move || {
             if let Err(error) = listen(&cursor, &of_listener, &sender) {
                 let _ = sender.send(Err(error));
             }
-        });
-        Acks { printed, moved, finished: position, is_deaf: false }
+        };
+        let thread = thread::Builder::new().name("vellum-acks".into()).spawn(work);
+        thread.context("cannot start the thread that reads acknowledgements: raise `ulimit -u`")?;
+        Ok(Acks { printed, moved, finished: position, is_deaf: false })
     }
 
     /// Takes what has come; whether nothing more will.
@@ -223,7 +227,7 @@ impl Acks {
 
 /// Moves the cursor to each position that is read; to the last of those that have come together.
 fn listen(cursor: &Cursor, printed: &AtomicU64, moved: &Sender<Result<Lsn>>) -> Result<()> {
-    let mut input = BufReader::new(io::stdin());
+    let mut input = BufReader::new(stdio::stdin());
     let mut line = String::new();
     let mut finished = cursor.position()?;
     while input.read_line(&mut line).context("cannot read acknowledgements")? > 0 {

@@ -1,0 +1,71 @@
+//! Standard input, output and error, which wait also where they were made non-blocking.
+//!
+//! That is a property of the open file, and so of every process that shares it: a program that hands
+//! its own pipe to this one (Node.js and Bun do) may have made it so, or may do so at any moment.
+
+use std::io::{self, Read, Stderr, Stdin, Stdout, Write};
+use std::os::fd::AsFd;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+/// A stream whose calls wait until they can do something. It has no buffer.
+#[derive(Debug)]
+pub(crate) struct Waiting<F>(F);
+
+pub(crate) fn stdin() -> Waiting<Stdin> {
+    Waiting(io::stdin())
+}
+
+pub(crate) fn stdout() -> Waiting<Stdout> {
+    Waiting(io::stdout())
+}
+
+pub(crate) fn stderr() -> Waiting<Stderr> {
+    Waiting(io::stderr())
+}
+
+impl<F: AsFd> Waiting<F> {
+    /// Repeats `call` until it has not been interrupted, and does not have to wait.
+    fn call(
+        &self,
+        events: PollFlags,
+        mut call: impl FnMut(&F) -> Result<usize, Errno>,
+    ) -> io::Result<usize> {
+        loop {
+            match call(&self.0) {
+                Err(Errno::AGAIN) => {
+                    // Interrupted, it asks again.
+                    let _ = poll(&mut [PollFd::new(&self.0, events)], None);
+                }
+                Err(Errno::INTR) => {}
+                answer => return Ok(answer?),
+            }
+        }
+    }
+}
+
+impl<F: AsFd> Write for Waiting<F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.call(PollFlags::OUT, |fd| rustix::io::write(fd, bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<F: AsFd> Read for Waiting<F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.call(PollFlags::IN, |fd| rustix::io::read(fd, &mut *buffer))
+    }
+}
+
+/// Whether nobody can read what would be printed. Without this, `cat --follow | head -1` would
+/// stay until the next record.
+pub(crate) fn is_output_closed() -> bool {
+    let stdout = io::stdout();
+    let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&now)).is_ok_and(|_| fds[0].revents().contains(PollFlags::ERR))
+}
