@@ -50,7 +50,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
 
 /// Prints `text`, which may hold styles: they are left out unless a terminal shows them.
 pub(crate) fn print(text: &str) -> Result<()> {
-    written(put(stdio::stdout(), text, AutoStream::choice(&io::stdout())))
+    written(to_stdout(text))
 }
 
 /// Says something on standard error. If that is closed, nobody wants to hear it.
@@ -60,17 +60,27 @@ pub(crate) fn say(text: impl fmt::Display) {
 
 /// Tells what goes on, on standard error.
 pub(crate) fn tell(text: impl fmt::Display) {
-    let _ = put(stdio::stderr(), &format!("{text}\n"), AutoStream::choice(&io::stderr()));
+    let _ = to_stderr(&format!("{text}\n"));
 }
 
 /// Prints the help that the command line asks for, or says what is wrong with it, and exits.
 pub(crate) fn answer(error: &clap::Error) -> ! {
     let text = error.render().ansi().to_string();
     let _ = match error.use_stderr() {
-        true => put(stdio::stderr(), &text, AutoStream::choice(&io::stderr())),
-        false => put(stdio::stdout(), &text, AutoStream::choice(&io::stdout())),
+        true => to_stderr(&text),
+        false => to_stdout(&text),
     };
     process::exit(error.exit_code())
+}
+
+#[expect(clippy::disallowed_methods, reason = "it is asked what it shows, and not written to")]
+fn to_stdout(text: &str) -> io::Result<()> {
+    put(stdio::stdout(), text, AutoStream::choice(&io::stdout()))
+}
+
+#[expect(clippy::disallowed_methods, reason = "it is asked what it shows, and not written to")]
+fn to_stderr(text: &str) -> io::Result<()> {
+    put(stdio::stderr(), text, AutoStream::choice(&io::stderr()))
 }
 
 /// Writes `text` in one piece, so that what other processes say does not come in between.

@@ -18,6 +18,7 @@ use tempfile::TempDir;
 
 use crate::lowargs::{INTERNAL, KeeperArgs};
 use crate::outcome::{Outcome, Result};
+use crate::stdio;
 
 /// What the keeper may remove: names that we gave.
 const NAME_PREFIX: &str = "vellum-";
@@ -75,7 +76,7 @@ impl Drop for Scratch {
 pub(crate) fn keep(args: &KeeperArgs) -> Result<Outcome> {
     let name = args.dir.file_name().unwrap_or_default().to_string_lossy();
     ensure!(name.starts_with(NAME_PREFIX), "{} is not ours to remove", args.dir.display());
-    let _ = io::stdin().read(&mut [0]);
+    let _ = stdio::stdin().read(&mut [0]);
     for attempt in 1..=ATTEMPTS {
         // What the directory tells of, so before it goes.
         if !vellum_bench::give_back(&args.dir) && attempt < ATTEMPTS {

@@ -3,8 +3,10 @@
 //! That is a property of the open file, and so of every process that shares it: a program that hands
 //! its own pipe to this one (Node.js and Bun do) may have made it so, or may do so at any moment.
 
+#![expect(clippy::disallowed_methods, reason = "here they are made to wait")]
+
 use std::io::{self, Read, Stderr, Stdin, Stdout, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -42,6 +44,12 @@ impl<F: AsFd> Waiting<F> {
                 answer => return Ok(answer?),
             }
         }
+    }
+}
+
+impl<F: AsFd> AsFd for Waiting<F> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

@@ -12,13 +12,14 @@ use rustix::io::{Errno, ioctl_fionread};
 
 use super::committer::Committer;
 use super::ending::Ending;
+use crate::stdio;
 
 /// What is read of the input when there is no more time: as much as a pipe holds.
 const REST_BYTES_MAX: u64 = 1 << 20;
 
 /// Standard input without a buffer, in which input could not be noticed.
 pub(super) fn open() -> io::Result<File> {
-    Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?))
+    Ok(File::from(stdio::stdin().as_fd().try_clone_to_owned()?))
 }
 
 /// Whether a program writes to the other end of `file`, which may have last things to say.

@@ -5,9 +5,7 @@
 //! standard input for the start, and in the middle of that record for being killed. If the parent
 //! dies, both pipes tell.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
@@ -18,6 +16,7 @@ use vellum::{Log, Lsn, Options};
 use super::corpus::Corpus;
 use crate::lowargs::{DemoWriterArgs, INTERNAL};
 use crate::outcome::{Outcome, Result};
+use crate::stdio;
 
 /// No position is this: the child is ready.
 const READY: u64 = 0;
@@ -28,8 +27,7 @@ const MIDDLE: u64 = u64::MAX;
 pub(super) fn run(args: &DemoWriterArgs) -> Result<Outcome> {
     let log = Options::new().create(false).open(&args.log)?;
     let corpus = Corpus::new(log.layout());
-    // Not through the buffer of `Stdout`: what is acknowledged is to be known at once.
-    let mut reports = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let mut reports = stdio::stdout();
     reports.write_all(&READY.to_ne_bytes())?;
     wait_for_parent()?;
     let mut record = Vec::new();
@@ -45,7 +43,7 @@ pub(super) fn run(args: &DemoWriterArgs) -> Result<Outcome> {
 }
 
 /// Fills half of a record, which everybody now has to wait for, and waits for being killed.
-fn stop_in_the_middle(log: &Log, record: &[u8], reports: &mut File) -> Result<()> {
+fn stop_in_the_middle(log: &Log, record: &[u8], reports: &mut impl Write) -> Result<()> {
     let mut reservation = log.reserve(record.len())?;
     reservation.write_all(&record[..record.len() / 2])?;
     reports.write_all(&MIDDLE.to_ne_bytes())?;
@@ -54,7 +52,7 @@ fn stop_in_the_middle(log: &Log, record: &[u8], reports: &mut File) -> Result<()
 }
 
 fn wait_for_parent() -> Result<()> {
-    io::stdin().read_exact(&mut [0]).context("the demo that started this writer is gone")
+    stdio::stdin().read_exact(&mut [0]).context("the demo that started this writer is gone")
 }
 
 /// The parent's side: a process that has been started.

@@ -1,7 +1,8 @@
 //! The state of a log again and again, and what came meanwhile.
 
 use std::fmt;
-use std::io::{self, IsTerminal};
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use vellum::{Log, Stat};
 use crate::lowargs::StatArgs;
 use crate::outcome::{Outcome, Result};
 use crate::output;
-use crate::stdio::is_output_closed;
+use crate::stdio::{self, is_output_closed};
 use crate::table::bytes;
 
 /// How often to look.
@@ -30,7 +31,7 @@ pub(super) struct Rates {
 
 /// Shows the log until nobody looks any more.
 pub(super) fn run(log: &Log, args: &StatArgs) -> Result<Outcome> {
-    let is_terminal = io::stdout().is_terminal();
+    let is_terminal = stdio::stdout().as_fd().is_terminal();
     let (mut before, mut since) = (log.stat()?, Instant::now());
     super::print(args, &before, None)?;
     while !is_output_closed() {
