@@ -8,11 +8,12 @@ import logging
 import operator
 import os
 import sys
+import warnings
 import weakref
 from typing import Any, Callable, Literal, Union
 
 from vellum_log._vellum_log import LineWriter, Log
-from vellum_log.errors import Error, Incompatible, Removed
+from vellum_log.errors import Error, Incompatible, PermissionDenied, Removed
 from vellum_log.schedule import Schedule
 
 #: `retain_files` for "keep all of them".
@@ -103,6 +104,7 @@ class VellumHandler(logging.Handler):
         self._schedule = None if when is None else Schedule(when, interval, utc, atTime)
         self._log: Log | None = None
         self._worker: int | None = None
+        self._opened_by: int | None = None
         self._write: _Write = self._open_and_write
         super().__init__(level)
         if not delay:
@@ -140,6 +142,9 @@ class VellumHandler(logging.Handler):
             raise
         except Removed:
             self._emit_anew(record)
+        except PermissionDenied:
+            self._warn_of_lost_rights()
+            self.handleError(record)
         except Exception:
             self.handleError(record)
 
@@ -152,6 +157,25 @@ class VellumHandler(logging.Handler):
             raise
         except Exception:
             self.handleError(record)
+
+    def _warn_of_lost_rights(self) -> None:
+        """Says once what to do where a process has another user than the one that opened the log."""
+        opened_by, self._opened_by = self._opened_by, None
+        user = os.geteuid()
+        if opened_by is None or opened_by == user:
+            return
+        path = self.baseFilename
+        try:
+            warnings.warn(
+                f"{path} was opened by user {opened_by}, and this process has become user {user}, "
+                f"who may not write to it: records are lost; give the log to that user (chown -R "
+                f"{user} {path}) and start again",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        except RuntimeWarning:
+            # Warnings are errors here; the record's own error is reported anyway.
+            pass
 
     def flush(self) -> None:
         """Does nothing: a record is with the operating system when `emit` returns."""
@@ -205,6 +229,7 @@ class VellumHandler(logging.Handler):
 
     def _use(self, log: Log) -> Log:
         self._log = log
+        self._opened_by = os.geteuid()
         self._close_with_worker()
         writer = LineWriter(log, self.encoding, self.errors, self._commit_from)
         write: _Write = writer.write
