@@ -109,10 +109,10 @@ pub(crate) enum Command {
 /// it are refused. In a framed log the newline is not part of the record, and a record may be
 /// empty; in a text log every record ends in a newline, which a last line without one gets.
 ///
-/// SIGTERM, SIGINT or SIGHUP asks it to end. A program that writes to it through a pipe may have got
-/// the same signal, and say its last things now: they are appended up to the end of the input, as
-/// long as --stop-timeout allows. A second SIGTERM or SIGINT ends it at once. Otherwise the log is
-/// closed, and then the signal takes its course.
+/// SIGTERM, SIGINT or SIGHUP asks it to end. The program at the other end of a pipe may have got
+/// the same signal, and say its last things now. So the input is read to its end, as long as
+/// --stop-timeout allows. Then the log is closed, and the signal takes its course. A second
+/// SIGTERM or SIGINT ends it at once.
 ///
 /// A record that was appended survives the death of every process. Once it is committed, it
 /// survives a power cut too. A new log whose records are committed is made for that: framed,

@@ -1,9 +1,9 @@
 //! The command `vellum`: append, read, inspect and measure logs.
 //!
 //! `lowargs` turns words of the command line into values, `commands` has a file for each command
-//! that acts on them, `output` and `table` bring results out, `outcome` says how it went, `stdio` and
-//! `signals` are what the process gets from outside. Data goes to standard output, talk to standard
-//! error.
+//! that acts on them, `output` and `table` bring results out, `outcome` says how it went, `stdio`
+//! and `signals` are what the process gets from outside. Data goes to standard output, talk to
+//! standard error.
 
 #![forbid(unsafe_code)]
 
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         Some(code) => code,
         None => match lowargs::parse() {
             Ok(command) => outcome::exit_code(commands::run(command)),
-            Err(error) => output::answer(&error),
+            Err(error) => stdio::answer(&error),
         },
     }
 }

@@ -3,6 +3,8 @@
 use std::process::ExitCode;
 use std::{fmt, io};
 
+use signal_hook::low_level::{self, emulate_default_handler};
+
 use crate::{output, signals};
 
 /// What went wrong, for people.
@@ -47,7 +49,7 @@ pub(crate) fn exit_code(result: Result<Outcome>) -> ExitCode {
         Ok(Outcome::Damaged) => ExitCode::from(DAMAGED),
         Ok(Outcome::Incomplete) => ExitCode::from(INCOMPLETE),
         Ok(Outcome::Failed) => ExitCode::from(FAILED),
-        Ok(Outcome::EndedBy(signal)) => signals::end_by(signal),
+        Ok(Outcome::EndedBy(signal)) => end_by(signal),
         // Whoever reads has had enough: nothing went wrong.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -55,6 +57,15 @@ pub(crate) fn exit_code(result: Result<Outcome>) -> ExitCode {
             ExitCode::from(code(&error))
         }
     }
+}
+
+/// Ends this process as `signal` does, so that its parent sees it.
+pub(crate) fn end_by(signal: i32) -> ! {
+    // The first process of a container cannot: what is tried after that is a crash.
+    if !signals::is_first_process() {
+        let _ = emulate_default_handler(signal);
+    }
+    low_level::exit(signals::code(signal))
 }
 
 /// What options are called in errors of the library, and on the command line.

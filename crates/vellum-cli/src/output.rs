@@ -2,10 +2,7 @@
 
 use std::fmt;
 use std::io::{self, BufWriter, Stdout, Write};
-use std::process;
 
-use anstream::adapter::strip_str;
-use anstream::{AutoStream, ColorChoice};
 use anyhow::Context;
 use serde::Serialize;
 
@@ -50,7 +47,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
 
 /// Prints `text`, which may hold styles: they are left out unless a terminal shows them.
 pub(crate) fn print(text: &str) -> Result<()> {
-    written(to_stdout(text))
+    written(stdio::print(text))
 }
 
 /// Says something on standard error. If that is closed, nobody wants to hear it.
@@ -60,35 +57,7 @@ pub(crate) fn say(text: impl fmt::Display) {
 
 /// Tells what goes on, on standard error.
 pub(crate) fn tell(text: impl fmt::Display) {
-    let _ = to_stderr(&format!("{text}\n"));
-}
-
-/// Prints the help that the command line asks for, or says what is wrong with it, and exits.
-pub(crate) fn answer(error: &clap::Error) -> ! {
-    let text = error.render().ansi().to_string();
-    let _ = match error.use_stderr() {
-        true => to_stderr(&text),
-        false => to_stdout(&text),
-    };
-    process::exit(error.exit_code())
-}
-
-#[expect(clippy::disallowed_methods, reason = "it is asked what it shows, and not written to")]
-fn to_stdout(text: &str) -> io::Result<()> {
-    put(stdio::stdout(), text, AutoStream::choice(&io::stdout()))
-}
-
-#[expect(clippy::disallowed_methods, reason = "it is asked what it shows, and not written to")]
-fn to_stderr(text: &str) -> io::Result<()> {
-    put(stdio::stderr(), text, AutoStream::choice(&io::stderr()))
-}
-
-/// Writes `text` in one piece, so that what other processes say does not come in between.
-fn put(mut stream: impl Write, text: &str, choice: ColorChoice) -> io::Result<()> {
-    match choice {
-        ColorChoice::Never => stream.write_all(strip_str(text).to_string().as_bytes()),
-        _ => stream.write_all(text.as_bytes()),
-    }
+    let _ = stdio::tell(&format!("{text}\n"));
 }
 
 fn written(result: io::Result<()>) -> Result<()> {

@@ -1,8 +1,8 @@
 //! Signals that ask this process to end.
 //!
 //! The kernel gives the first process of a container only those signals that it handles, and it
-//! cannot kill itself by a signal. So there the action of each is to exit with the code that a shell
-//! tells of a process that the signal killed.
+//! cannot kill itself by a signal. So there the action of each is to exit, with the code that a
+//! shell tells of a process that the signal killed.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,16 +10,19 @@ use std::{fs, io, process};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
-use signal_hook::low_level::{self, emulate_default_handler};
 
 /// What a supervisor or a terminal asks a process to end with.
-pub(crate) const ASKING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+const ASKING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
-/// Has `signals` end this process at once also where it is the first one of a container.
-pub(crate) fn end_first_process(signals: &[i32]) -> io::Result<()> {
+/// Has signals end this process at once also where it is the first one of a container, but for
+/// those that the command takes itself.
+pub(crate) fn end_first_process(taken: &[i32]) -> io::Result<()> {
     let always = Arc::new(AtomicBool::new(true));
-    let signals = not_ignored(signals).filter(|_| is_first_process());
-    signals.into_iter().try_for_each(|signal| end_at_once_if(&always, signal))
+    let mut signals = not_ignored(&ASKING).filter(|signal| !taken.contains(signal));
+    match is_first_process() {
+        true => signals.try_for_each(|signal| end_at_once_if(&always, signal)),
+        false => Ok(()),
+    }
 }
 
 /// Has `signal` end this process at once, if `condition` holds by then.
@@ -32,14 +35,6 @@ pub(crate) fn end_at_once_if(condition: &Arc<AtomicBool>, signal: i32) -> io::Re
     Ok(())
 }
 
-/// Ends this process as `signal` does, so that its parent sees it.
-pub(crate) fn end_by(signal: i32) -> ! {
-    if !is_first_process() {
-        let _ = emulate_default_handler(signal);
-    }
-    low_level::exit(code(signal))
-}
-
 /// Those of `signals` that this process does not ignore: `nohup` means it.
 pub(crate) fn not_ignored(signals: &[i32]) -> impl Iterator<Item = i32> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -49,11 +44,12 @@ pub(crate) fn not_ignored(signals: &[i32]) -> impl Iterator<Item = i32> {
     signals.iter().copied().filter(move |signal| ignored >> (signal - 1) & 1 == 0)
 }
 
-fn is_first_process() -> bool {
+/// Whether the kernel treats this process as the first one of a container.
+pub(crate) fn is_first_process() -> bool {
     process::id() == 1
 }
 
 /// The exit code that tells of `signal`.
-fn code(signal: i32) -> i32 {
+pub(crate) fn code(signal: i32) -> i32 {
     128 + signal
 }

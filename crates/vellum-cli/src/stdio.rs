@@ -1,13 +1,18 @@
 //! Standard input, output and error, which wait also where they were made non-blocking.
 //!
-//! That is a property of the open file, and so of every process that shares it: a program that hands
-//! its own pipe to this one (Node.js and Bun do) may have made it so, or may do so at any moment.
+//! That is a property of the open file, and so of every process that shares it: a program that
+//! hands its own pipe to this one (Node.js and Bun do) may have made it so, or may do so at any
+//! moment.
 
+// Two programs have this file, and each bans the streams of `std` elsewhere.
 #![expect(clippy::disallowed_methods, reason = "here they are made to wait")]
 
 use std::io::{self, Read, Stderr, Stdin, Stdout, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::process;
 
+use anstream::adapter::strip_str;
+use anstream::{AutoStream, ColorChoice};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -15,6 +20,7 @@ use rustix::io::Errno;
 #[derive(Debug)]
 pub(crate) struct Waiting<F>(F);
 
+#[allow(dead_code, reason = "vellum-ship reads none")]
 pub(crate) fn stdin() -> Waiting<Stdin> {
     Waiting(io::stdin())
 }
@@ -67,6 +73,31 @@ impl<F: AsFd> Read for Waiting<F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.call(PollFlags::IN, |fd| rustix::io::read(fd, &mut *buffer))
     }
+}
+
+/// Writes `text` to standard output. Styles in it are left out unless a terminal shows them.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    put(stdout(), text, AutoStream::choice(&io::stdout()))
+}
+
+/// The same to standard error.
+pub(crate) fn tell(text: &str) -> io::Result<()> {
+    put(stderr(), text, AutoStream::choice(&io::stderr()))
+}
+
+/// In one piece, so that what other processes say does not come in between.
+fn put(mut stream: impl Write, text: &str, choice: ColorChoice) -> io::Result<()> {
+    match choice {
+        ColorChoice::Never => stream.write_all(strip_str(text).to_string().as_bytes()),
+        _ => stream.write_all(text.as_bytes()),
+    }
+}
+
+/// Prints the help that the command line asks for, or says what is wrong with it, and exits.
+pub(crate) fn answer(error: &clap::Error) -> ! {
+    let text = error.render().ansi().to_string();
+    let _ = if error.use_stderr() { tell(&text) } else { print(&text) };
+    process::exit(error.exit_code())
 }
 
 /// Whether nobody can read what would be printed. Without this, `cat --follow | head -1` would

@@ -1,8 +1,9 @@
 //! One interpreter of a process uses this module.
 //!
-//! The classes of this module are one set of objects for the whole process. From Python 3.12 on each
-//! interpreter numbers the versions of classes by itself, and looks up attributes by these numbers:
-//! two interpreters that share a class take one class for another. So the second one is refused.
+//! The classes of this module are one set of objects for the whole process. From Python 3.12 on
+//! each interpreter numbers the versions of classes by itself, and looks up attributes by these
+//! numbers: two interpreters that share a class take one class for another. So the second one is
+//! refused.
 
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
@@ -12,8 +13,8 @@ use pyo3::sync::PyOnceLock;
 const FIRST_SEPARATE: (u8, u8) = (3, 12);
 
 const REFUSED: &str = "another interpreter of this process uses vellum_log already, and from \
-    Python 3.12 on only one can; under mod_wsgi, set 'WSGIApplicationGroup %{GLOBAL}' and give each \
-    application a WSGIDaemonProcess of its own";
+    Python 3.12 on only one can; under mod_wsgi, set 'WSGIApplicationGroup %{GLOBAL}' and give \
+    each application a WSGIDaemonProcess of its own";
 
 /// Takes the module for this interpreter, or refuses because another one has it.
 pub(crate) fn claim(py: Python<'_>) -> PyResult<()> {

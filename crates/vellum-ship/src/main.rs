@@ -6,6 +6,10 @@ mod commands;
 mod outcome;
 mod output;
 mod printer;
+#[path = "../../vellum-cli/src/signals.rs"]
+mod signals;
+#[path = "../../vellum-cli/src/stdio.rs"]
+mod stdio;
 
 use std::process::ExitCode;
 

@@ -1,32 +1,23 @@
 //! The two ways out: data on standard output, talk on standard error.
 
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use crate::stdio;
 
 /// How often a line of progress changes.
 const RHYTHM: Duration = Duration::from_millis(200);
 
 /// Says something on standard error. If that is closed, nobody wants to hear it.
 pub(crate) fn say(text: impl fmt::Display) {
-    let _ = writeln!(io::stderr(), "vellum: {text}");
+    let _ = stdio::tell(&format!("vellum: {text}\n"));
 }
 
 /// Prints a line of data.
 pub(crate) fn print(text: impl fmt::Display) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{text}").and_then(|()| out.flush())
-}
-
-/// Whether nobody can read what would be printed. Without this, `tail -f | head -1` would stay
-/// until the next record.
-pub(crate) fn is_closed() -> bool {
-    let stdout = io::stdout();
-    let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut fds, Some(&now)).is_ok_and(|_| fds[0].revents().contains(PollFlags::ERR))
+    stdio::print(&format!("{text}\n"))
 }
 
 /// Bytes for people.
@@ -52,7 +43,7 @@ pub(crate) struct Bar {
 
 impl Bar {
     pub(crate) fn new() -> Bar {
-        let is_terminal = io::stderr().is_terminal();
+        let is_terminal = stdio::stderr().as_fd().is_terminal();
         Bar { begun: Instant::now(), shown: None, is_terminal }
     }
 
@@ -66,18 +57,14 @@ impl Bar {
         let share = done.saturating_mul(100) / all.max(1);
         let rate = done as f64 / self.begun.elapsed().as_secs_f64().max(0.001);
         let rate = bytes(rate as u64);
-        let _ = write!(
-            io::stderr(),
-            "\r\x1b[K{share:>3} %  {} of {}  {rate}/s",
-            bytes(done),
-            bytes(all)
-        );
+        let (done, all) = (bytes(done), bytes(all));
+        let _ = stdio::tell(&format!("\r\x1b[K{share:>3} %  {done} of {all}  {rate}/s"));
     }
 
     /// Takes the line away.
     pub(crate) fn finish(&mut self) {
         if self.shown.take().is_some() {
-            let _ = write!(io::stderr(), "\r\x1b[K");
+            let _ = stdio::tell("\r\x1b[K");
         }
     }
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use vellum::{Layout, OwnedRecord, Record, WriterId};
 
 use crate::outcome::Result;
+use crate::stdio::{self, Waiting};
 
 /// The form of records.
 #[derive(Args, Debug)]
@@ -26,7 +27,7 @@ pub(crate) struct Form {
 
 /// Prints records in a form.
 pub(crate) struct Printer {
-    output: BufWriter<Stdout>,
+    output: BufWriter<Waiting<Stdout>>,
     is_json: bool,
     is_text: bool,
     has_names: bool,
@@ -80,7 +81,7 @@ impl<'a> From<&'a OwnedRecord> for Line<'a> {
 impl Printer {
     pub(crate) fn new(form: &Form, layout: Layout) -> Printer {
         Printer {
-            output: BufWriter::with_capacity(256 << 10, io::stdout()),
+            output: BufWriter::with_capacity(256 << 10, stdio::stdout()),
             is_json: form.json,
             is_text: layout == Layout::Text,
             has_names: form.names,

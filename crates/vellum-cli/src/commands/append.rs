@@ -18,6 +18,7 @@ use crate::outcome::{Outcome, Result};
 use crate::output::say;
 use committer::Committer;
 use ending::Ending;
+pub(super) use ending::TAKEN;
 use input::Input;
 use records::{Record, Records};
 

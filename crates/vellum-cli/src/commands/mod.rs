@@ -31,9 +31,8 @@ use crate::{scratch, signals};
 
 /// Does what the command line asks for.
 pub(crate) fn run(command: Command) -> Result<Outcome> {
-    if !matches!(command, Command::Append(_)) {
-        signals::end_first_process(&signals::ASKING).context("cannot take signals")?;
-    }
+    let taken = if matches!(command, Command::Append(_)) { &append::TAKEN[..] } else { &[] };
+    signals::end_first_process(taken).context("cannot take signals")?;
     match command {
         Command::Append(args) => append::run(&args),
         Command::Cat(args) => cat::run(&args),

@@ -13,6 +13,7 @@ use super::ls::url_below;
 use crate::outcome::{Outcome, Result};
 use crate::output;
 use crate::printer::{Form, Printer};
+use crate::stdio::is_output_closed;
 
 /// Objects that are fetched at the same time.
 const JOBS: usize = 4;
@@ -145,7 +146,7 @@ async fn wait_for(remote: &Remote, generation: u32, at: Point) -> Result<()> {
             Err(error) if error.is_transient() => {}
             Err(error) => return Err(error.into()),
         }
-        if output::is_closed() {
+        if is_output_closed() {
             return Err(std::io::Error::from(std::io::ErrorKind::BrokenPipe).into());
         }
         tokio::time::sleep(wait).await;

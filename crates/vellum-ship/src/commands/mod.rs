@@ -22,6 +22,7 @@ use vellum_ship::read::Remote;
 use vellum_ship::store::{self, Store};
 
 use crate::outcome::{Outcome, Result};
+use crate::{signals, stdio};
 
 /// Ships a log to object storage, restores it, and reads it from afar
 ///
@@ -51,7 +52,9 @@ enum Command {
 
 /// Does what the command line asks for.
 pub(crate) fn run() -> Result<Outcome> {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| stdio::answer(&error));
+    let taken = if matches!(cli.command, Command::Ship(_)) { &ship::TAKEN[..] } else { &[] };
+    signals::end_first_process(taken)?;
     // One thread runs everything but what blocks: files and hashes.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(run_command(cli.command));

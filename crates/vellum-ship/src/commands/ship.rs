@@ -1,10 +1,12 @@
 //! `vellum-ship ship`: what is durable here goes to a store.
 
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use signal_hook::consts::{SIGINT, SIGTERM};
 use tokio::signal::unix::{SignalKind, signal};
 use vellum::Options;
 use vellum_ship::decide::Retain;
@@ -15,6 +17,7 @@ use super::size::bytes;
 use super::span;
 use crate::outcome::{BadValue, Outcome, Result};
 use crate::output::{self, Bar};
+use crate::stdio;
 
 /// Ship what is durable in a log to object storage, as it comes
 ///
@@ -61,6 +64,8 @@ pub(super) struct ShipArgs {
     pub(super) kafka_config: Vec<String>,
 }
 
+/// The signals that have it finish what is in flight.
+pub(super) const TAKEN: [i32; 2] = [SIGINT, SIGTERM];
 const IN_FLIGHT: usize = 4;
 const NAP: Duration = Duration::from_millis(200);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -165,7 +170,7 @@ struct Shown {
 
 impl Shown {
     fn new() -> Shown {
-        let is_terminal = std::io::stderr().is_terminal();
+        let is_terminal = stdio::stderr().as_fd().is_terminal();
         Shown { bar: Bar::new(), said: Instant::now(), first: None, is_terminal }
     }
 

@@ -3,6 +3,7 @@
 //! shipper.
 
 mod cli;
+mod company;
 mod faulty;
 mod hand;
 mod hostile;

@@ -18,9 +18,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::pipe;
 
-use crate::outcome::Result;
+use crate::outcome::{Result, end_by};
 use crate::signals;
 
+/// The signals that ask to end.
+pub(in crate::commands) const TAKEN: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 /// For how long an append may go on when the input is no longer read.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -40,7 +42,7 @@ impl Ending {
         let (asked, asking) = io::pipe().context("cannot make a pipe")?;
         let signal = Arc::new(AtomicUsize::new(0));
         let has_come = Arc::new(AtomicBool::new(false));
-        for number in signals::not_ignored(&[SIGHUP, SIGINT, SIGTERM]) {
+        for number in signals::not_ignored(&TAKEN) {
             let asking = asking.try_clone().context("cannot make a pipe")?;
             // These actions run in this order. A shell sends SIGHUP after others, and again.
             let taken = match number {
@@ -82,7 +84,7 @@ impl Ending {
                 let _ = poll(&mut [PollFd::new(&asked, PollFlags::IN)], None);
             }
             thread::sleep(timeout);
-            newest(&signal).map(|signal| signals::end_by(signal))
+            newest(&signal).map(|signal| end_by(signal))
         };
         // At the limit of processes there is none.
         let _ = thread::Builder::new().name("vellum-signals".into()).spawn(wait);
