@@ -136,6 +136,13 @@ def test_what_a_log_is_can_be_told(path: str) -> None:
         assert repr(log) == f'<vellum_log.Log "{path}">'
 
 
+def test_the_path_of_a_log_is_exact_in_any_encoding(path: str) -> None:
+    latin = os.path.join(os.path.dirname(os.fsencode(path)), b"caf\xe9")
+    with Log(os.fsdecode(latin)) as log, Log(log.path, create=False) as again:
+        assert os.fsencode(log.path) == latin
+        assert again.tail == log.append(b"record")
+
+
 def test_who_holds_something_is_told(path: str) -> None:
     with Log(path) as log, open(os.path.join(path, "lock"), "r+b") as lock:
         # As who opens or closes the log has it for a moment; an open-file-description lock.
