@@ -23,7 +23,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use rustix::io::{self, Errno};
+use rustix::io;
 use vellum_sys as sys;
 
 use super::buffer::{MEMORY_ALIGNMENT_BYTES, Memory, Pool};
@@ -145,7 +145,9 @@ impl Direct {
             match sys::file::write_all_vectored_at(&self.fd, &mut slices, offset) {
                 // Also the rest of a short write that ended within a block: a full disk, as the
                 // page cache will say.
-                Err(Errno::INVAL) => self.is_refused.store(true, Ordering::Relaxed),
+                Err(errno) if sys::file::is_unsupported(errno) => {
+                    self.is_refused.store(true, Ordering::Relaxed);
+                }
                 answer => return answer,
             }
         }

@@ -45,6 +45,24 @@ fn an_unfinished_file_is_removed_unless_it_is_to_be_kept() {
 }
 
 #[test]
+fn a_way_that_is_refused_is_not_taken() {
+    let dir = scratch();
+    let bytes = vec![7; MIB];
+    for errno in [libc::EINVAL, libc::EOPNOTSUPP, libc::ENOSYS] {
+        let path = dir.path().join(errno.to_string());
+        let options = FileOptions::new().len(MIB as u64).method(Method::Direct);
+        let write = || {
+            let file = options.create(&path).unwrap();
+            file.write_at(0, &bytes).unwrap();
+            assert_eq!(file.method(), Method::Buffered);
+            file.finish().unwrap();
+        };
+        kernel::where_it_fails(libc::SYS_pwritev, errno, write);
+        assert!(fs::read(path).unwrap() == bytes, "{errno}");
+    }
+}
+
+#[test]
 fn pieces_beyond_the_end_or_over_each_other_are_refused() {
     let dir = scratch();
     let path = dir.path().join("result");
