@@ -13,22 +13,21 @@ use rustix::io;
 /// The lowest number that is not one of the three standard descriptors.
 const FIRST: RawFd = 3;
 
-/// Whether this process was once seen to have a standard descriptor free.
-static IS_LOW_FREE: AtomicBool = AtomicBool::new(false);
+/// Whether a standard descriptor may be free; found out by the first call.
+static MAY_BE_FREE: AtomicBool = AtomicBool::new(true);
 
 /// Has `make` make a descriptor, and returns it with a number above the standard ones.
 ///
-/// What a log opens first is a directory, which nobody can write to. If that gets a low number for
-/// a moment, later files do not get one even for a moment.
+/// A process that closes its standard descriptors after that gives the next file one of them for a
+/// moment, and no later one.
 pub fn above_standard(make: impl FnOnce() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
-    let plugs = IS_LOW_FREE.load(Ordering::Relaxed).then(plugs);
+    let plugs = MAY_BE_FREE.load(Ordering::Relaxed).then(plugs);
     let fd = make()?;
-    drop(plugs);
-    if fd.as_raw_fd() >= FIRST {
-        return Ok(fd);
+    let is_low = fd.as_raw_fd() < FIRST;
+    if is_low || plugs.is_some_and(|plugs| plugs.is_empty()) {
+        MAY_BE_FREE.store(is_low, Ordering::Relaxed);
     }
-    IS_LOW_FREE.store(true, Ordering::Relaxed);
-    io::fcntl_dupfd_cloexec(&fd, FIRST)
+    if is_low { io::fcntl_dupfd_cloexec(&fd, FIRST) } else { Ok(fd) }
 }
 
 /// Takes the standard descriptors that are free, with something that can be neither read nor
