@@ -4,27 +4,33 @@
 //! So a process that changes its working directory, or a parent that is renamed, makes no
 //! difference; and nothing that somebody else puts there under the name of a file of the log leads
 //! out of it: a link is never followed, a pipe is never waited for, and a file that is made is new.
+//! A small file is read only if it is small. Once a [model](Dir::set_model) is known, a file is
+//! written only if everybody may write to it who may write to the model.
 //!
 //! A forked child that becomes a daemon may close all descriptors, and others get their numbers. So
 //! before each use the directory is known again by device and inode; a child that has lost it opens
 //! it by its path, each time, and takes no other for it.
 
-use std::fs::File;
-use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::{self, Errno};
 
+use crate::access::{Access, Need};
 use crate::descriptor::above_standard;
 use crate::device::Device;
-use crate::file::{self, retry, sync, without_access_time};
+use crate::file::{self, read_up_to_at, retry, sync, without_access_time};
 use crate::filesystem::Filesystem;
 
 /// The error of opening anything but a regular file where a regular file is expected.
 pub const NOT_REGULAR: Errno = Errno::LOOP;
+/// The error of opening for writing what does not let in everybody who may write to the
+/// [model](Dir::set_model). No file system has this error of its own.
+pub const NOT_SHARED: Errno = Errno::UNATCH;
+/// The error of reading a file that is longer than it can be.
+pub const TOO_LONG: Errno = Errno::OVERFLOW;
 
 /// An open directory. Clones share it.
 ///
@@ -44,6 +50,17 @@ struct Inner {
     path: PathBuf,
     /// Looked up only by who has lost `fd`.
     absolute_path: PathBuf,
+    model: OnceLock<Model>,
+}
+
+/// A file that shows whom all files of the directory let in.
+#[derive(Debug)]
+struct Model {
+    path: PathBuf,
+    /// Device and inode.
+    identity: (u64, u64),
+    /// When it was set.
+    access: Access,
 }
 
 /// The descriptor to reach files by.
@@ -92,7 +109,8 @@ impl Dir {
         let path = path.to_path_buf();
         // In a working directory that is gone, it is as good as it can be.
         let absolute_path = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
-        Ok(Dir(Arc::new(Inner { fd: Some(fd), identity, parent, path, absolute_path })))
+        let (fd, model) = (Some(fd), OnceLock::new());
+        Ok(Dir(Arc::new(Inner { fd, identity, parent, path, absolute_path, model })))
     }
 
     fn handle(&self) -> io::Result<Handle<'_>> {
@@ -166,8 +184,21 @@ impl Dir {
         self.0.path.join(name)
     }
 
-    /// Opens a file that is there and is a regular one; anything else is [`NOT_REGULAR`].
+    /// Opens a file that is there and is a regular one; anything else is [`NOT_REGULAR`]. If it is
+    /// opened to be written, it is [`NOT_SHARED`] where not everybody may write to it who may write
+    /// to the model.
     pub fn open_file(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+        let is_to_write = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
+        self.open_regular(path, flags, is_to_write.then_some(Need::Write))
+    }
+
+    /// Opens a file for reading whose bytes may be passed on: [`NOT_SHARED`] where not everybody may
+    /// read it who may write to the model.
+    pub fn open_shared(&self, path: &Path) -> io::Result<OwnedFd> {
+        self.open_regular(path, OFlags::RDONLY, Some(Need::Read))
+    }
+
+    fn open_regular(&self, path: &Path, flags: OFlags, need: Option<Need>) -> io::Result<OwnedFd> {
         // Regular files ignore NONBLOCK; a pipe would keep us waiting without it.
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = match self.open_at(path, flags, 0) {
@@ -175,10 +206,36 @@ impl Dir {
             Err(Errno::NXIO | Errno::ISDIR) => return Err(NOT_REGULAR),
             answer => answer?,
         };
-        match FileType::from_raw_mode(fs::fstat(&fd)?.st_mode) {
-            FileType::RegularFile => Ok(fd),
-            _ => Err(NOT_REGULAR),
+        let found = fs::fstat(&fd)?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+            return Err(NOT_REGULAR);
         }
+        match need.is_none_or(|need| self.shares(&found, need)) {
+            true => Ok(fd),
+            false => Err(NOT_SHARED),
+        }
+    }
+
+    /// Says that `file`, which is at `path` and has been found to be what it should be, shows whom
+    /// the files of this directory let in. The first one counts.
+    pub fn set_model(&self, path: &Path, file: impl AsFd) -> io::Result<()> {
+        let found = fs::fstat(file)?;
+        let (path, identity) = (path.to_path_buf(), (found.st_dev, found.st_ino));
+        let _ = self.0.model.set(Model { path, identity, access: Access::of(&found) });
+        Ok(())
+    }
+
+    /// Whether everybody who may write to the model can do with `file` what `need` says, or there
+    /// is no model.
+    fn shares(&self, file: &Stat, need: Need) -> bool {
+        let Some(model) = self.0.model.get() else { return true };
+        let other = Access::of(file);
+        // Somebody may have changed the rights of all files meanwhile.
+        model.access.is_kept_by(&other, need)
+            || self.stat(&model.path).is_ok_and(|now| {
+                (now.st_dev, now.st_ino) == model.identity
+                    && Access::of(&now).is_kept_by(&other, need)
+            })
     }
 
     /// Makes a new file for reading and writing, in the place of whatever has its name.
@@ -217,13 +274,17 @@ impl Dir {
         })
     }
 
-    /// All bytes of a regular file.
-    pub fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        let mut file = File::from(self.open_file(path, OFlags::RDONLY)?);
-        let read = file.read_to_end(&mut bytes);
-        read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
-        Ok(bytes)
+    /// All bytes of a regular file that has at most `len_max`; [`TOO_LONG`] if it has more.
+    pub fn read(&self, path: &Path, len_max: usize) -> io::Result<Vec<u8>> {
+        let file = self.open_file(path, OFlags::RDONLY)?;
+        if crate::file::len(&file)? > len_max as u64 {
+            return Err(TOO_LONG);
+        }
+        let mut bytes = vec![0; len_max + 1];
+        let count = read_up_to_at(file, &mut bytes, 0)?;
+        bytes.truncate(count);
+        // It may have grown meanwhile.
+        if count > len_max { Err(TOO_LONG) } else { Ok(bytes) }
     }
 
     /// Gives the file `from` the name of `to`, in the place of what has it.

@@ -22,6 +22,8 @@ compile_error!("Vellum needs a 64-bit machine: its shared words and mappings are
 #[cfg(not(target_endian = "little"))]
 compile_error!("Vellum needs a little-endian machine: numbers in mapped files are little-endian");
 
+#[cfg(target_os = "linux")]
+pub mod access;
 #[allow(unsafe_code)]
 #[cfg(target_os = "linux")]
 pub mod advice;

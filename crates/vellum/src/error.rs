@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 use crate::Lsn;
-use crate::sys::dir::NOT_REGULAR;
+use crate::sys::dir::{NOT_REGULAR, NOT_SHARED, TOO_LONG};
 use crate::sys::memory::lock_limit;
 
 /// What helps where files cannot be mapped, or not synced.
@@ -86,8 +86,9 @@ impl ErrorKind {
             Errno::NOSPC | Errno::DQUOT | Errno::FBIG => ErrorKind::NoSpace,
             Errno::NOENT => ErrorKind::NotFound,
             Errno::EXIST => ErrorKind::AlreadyExists,
-            Errno::ACCESS | Errno::PERM | Errno::ROFS => ErrorKind::PermissionDenied,
+            Errno::ACCESS | Errno::PERM | Errno::ROFS | NOT_SHARED => ErrorKind::PermissionDenied,
             NOT_REGULAR => ErrorKind::Incompatible,
+            TOO_LONG => ErrorKind::Corrupt,
             Errno::OPNOTSUPP | Errno::NOSYS | Errno::NODEV => ErrorKind::Unsupported,
             _ => ErrorKind::Io,
         }
@@ -124,12 +125,14 @@ impl Error {
     /// An error that the operating system answered while Vellum tried to `operation` on `path`.
     #[doc(hidden)]
     pub fn os(errno: Errno, operation: &str, path: &(impl AsRef<Path> + ?Sized)) -> Error {
-        let mut message = format!("cannot {operation}");
-        if errno == NOT_REGULAR {
-            message += ": this is no regular file but a link, a pipe or a directory; remove it";
-        }
-        let mut error = Error::new(ErrorKind::of(errno), message);
-        error.0.errno = Some(errno);
+        let kind = ErrorKind::of(errno);
+        let (message, errno) = match own_reason(errno) {
+            // Which number that is says nothing.
+            Some(reason) => (format!("cannot {operation}: {reason}"), None),
+            None => (format!("cannot {operation}"), Some(errno)),
+        };
+        let mut error = Error::new(kind, message);
+        error.0.errno = errno;
         error.at_path(path)
     }
 
@@ -220,11 +223,24 @@ impl fmt::Display for Error {
         if let Some(path) = &self.0.path {
             write!(f, " ({})", path.display())?;
         }
-        // Which number that is says nothing.
-        if let Some(errno) = self.0.errno.filter(|errno| *errno != NOT_REGULAR) {
+        if let Some(errno) = self.0.errno {
             write!(f, ": {errno}")?;
         }
         Ok(())
+    }
+}
+
+/// What the numbers mean that Vellum itself gives to what it finds.
+fn own_reason(errno: Errno) -> Option<&'static str> {
+    match errno {
+        NOT_REGULAR => Some("this is no regular file but a link, a pipe or a directory; remove it"),
+        NOT_SHARED => Some(
+            "some users may write to the log and not to this file, so it may be a private file \
+             that was moved here; move it away, or give it the owner, the group and the mode of \
+             `control`",
+        ),
+        TOO_LONG => Some("the file is longer than any that Vellum makes; restore it"),
+        _ => None,
     }
 }
 

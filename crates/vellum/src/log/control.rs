@@ -16,7 +16,7 @@ use crate::error::OsResult;
 use crate::format::control::{self, Geometry, HeaderFault};
 use crate::format::identity::{IDENTITY_OFFSET, Identity};
 use crate::format::{MARKED_VERSION, VERSION};
-use crate::log::names::{CONTROL_NAME, GEOMETRY_NAME, UNFINISHED_CONTROL_NAME};
+use crate::log::names::{CONTROL_NAME, GEOMETRY_NAME, SMALL_LEN_MAX, UNFINISHED_CONTROL_NAME};
 use crate::log::positions::Positions;
 use crate::segment::rights::Rights;
 use crate::segment::{list, sync_names};
@@ -176,7 +176,7 @@ pub(crate) fn any_geometry(dir: &Dir) -> Result<Geometry> {
 /// The geometry from its own file, where the control file is gone.
 pub(crate) fn stored_geometry(dir: &Dir) -> Result<Geometry> {
     let path = dir.join(GEOMETRY_NAME);
-    match dir.read(&path) {
+    match dir.read(&path, SMALL_LEN_MAX) {
         Ok(bytes) => Geometry::parse(&bytes).map_err(|fault| header_error(fault, &path)),
         Err(Errno::NOENT) => {
             if list(dir)?.is_empty() {

@@ -19,7 +19,7 @@ use crate::format::identity::{Copy, EPOCH_OFFSET, IDENTITY_LEN, IDENTITY_OFFSET}
 use crate::format::identity::{Identity, Meaning};
 use crate::log::control::{open_geometry, store_geometry};
 use crate::log::core::Core;
-use crate::log::names::{CONTROL_NAME, GEOMETRY_NAME};
+use crate::log::names::{CONTROL_NAME, GEOMETRY_NAME, SMALL_LEN_MAX};
 use crate::log::positions::{Found, Positions};
 use crate::segment::sync_names;
 use crate::shared::primitive::{AtomicU64, Ordering};
@@ -41,7 +41,7 @@ pub(crate) struct Stored {
 /// The identity of the log in `dir`: the newer of its two copies.
 pub(crate) fn load(dir: &Dir, control: Option<&OwnedFd>) -> Result<Stored> {
     let path = dir.join(GEOMETRY_NAME);
-    let geometry = match dir.read(&path) {
+    let geometry = match dir.read(&path, SMALL_LEN_MAX) {
         // Who may not read it has the other copy.
         Err(Errno::NOENT | Errno::ACCESS) => Vec::new(),
         answer => answer.or_os("read", &path)?,
@@ -216,7 +216,8 @@ impl Core {
             return Some(identity);
         }
         // It is being changed, or there are no words: the first copy counts then.
-        let file = words.and_then(|_| self.dir.read(&self.dir.join(GEOMETRY_NAME)).ok());
+        let file =
+            words.and_then(|_| self.dir.read(&self.dir.join(GEOMETRY_NAME), SMALL_LEN_MAX).ok());
         match file.map(|file| Copy::in_file(&file)) {
             Some(Copy::Whole(identity)) => Some(identity),
             _ => self.identity.clone(),

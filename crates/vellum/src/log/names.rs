@@ -23,3 +23,6 @@ pub(crate) const UNFINISHED_COMMIT_PATH_NAME: &str = "commit-path.new";
 pub(crate) const RESTORING_NAME: &str = "restoring";
 /// What stands at the root of a fresh volume, and is nobody's.
 pub(crate) const LOST_AND_FOUND_NAME: &str = "lost+found";
+
+/// No file that is read whole is longer.
+pub(crate) const SMALL_LEN_MAX: usize = 64 << 10;

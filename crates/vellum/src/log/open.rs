@@ -151,6 +151,7 @@ impl Entered {
     fn core(&self, options: &Options, opened: Opened) -> Result<Core> {
         let Opened { control, geometry, identity, recovery, prefault_bytes, advice } = opened;
         let (dir, control_path) = (&self.dir, self.dir.join(CONTROL_NAME));
+        dir.set_model(&control_path, &control).or_os("look at", &control_path)?;
         let identity = identity::settle(dir, &control, &geometry, identity)?;
         let rights = rights_like(&control, dir).or_os("look at", &control_path)?;
         let region = Region::map(&control, true).or_unmapped("map", &control_path)?;
@@ -201,6 +202,7 @@ fn settle(core: &Core, policy: &PolicyUpdate) -> Result<()> {
 fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Result<Opened> {
     let path = dir.join(CONTROL_NAME);
     let geometry = read_geometry(&control, &path)?;
+    dir.set_model(&path, &control).or_os("look at", &path)?;
     options.check_against(&geometry, dir)?;
     let identity = identity::load(dir, Some(&control))?;
     options.check_tag(identity.identity.as_ref(), dir)?;

@@ -69,7 +69,8 @@ impl Segment {
         geometry: &Geometry,
         first: Lsn,
     ) -> Result<Segment> {
-        let fd = open_file(dir, &path, first, OFlags::RDWR)?;
+        let opened = dir.open_file(&path, OFlags::RDWR);
+        let fd = opened.map_err(|errno| not_opened(errno, &path, first))?;
         Ok(Segment::new(geometry, first, path, fd))
     }
 
@@ -261,7 +262,7 @@ impl ReadSegment {
         geometry: &Geometry,
         first: Lsn,
     ) -> Result<ReadSegment> {
-        let fd = open_file(dir, &path, first, OFlags::RDONLY)?;
+        let fd = dir.open_shared(&path).map_err(|errno| not_opened(errno, &path, first))?;
         let fd = match is_compressed(&path) {
             true => decompressed(fd, &path, geometry.segment_capacity)?,
             false => fd,
@@ -387,10 +388,6 @@ fn map_or_write(fd: &OwnedFd, len: usize) -> io::Result<Option<Map>> {
         Err(Errno::AGAIN | Errno::NODEV) => Ok(None),
         answer => answer.map(Some),
     }
-}
-
-fn open_file(dir: &Dir, path: &Path, first: Lsn, flags: OFlags) -> Result<OwnedFd> {
-    dir.open_file(path, flags).map_err(|errno| not_opened(errno, path, first))
 }
 
 fn not_opened(errno: Errno, path: &Path, first: Lsn) -> Error {

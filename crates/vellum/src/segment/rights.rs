@@ -61,6 +61,14 @@ impl Rights {
         })
     }
 
+    /// Those of a file that is made of another: nobody may do with it what he may not do with that.
+    pub(crate) fn within(&self, file: &OwnedFd) -> io::Result<Rights> {
+        let found = fs::fstat(file)?;
+        let group = if found.st_gid == self.gid { found.st_mode >> 3 } else { found.st_mode };
+        let most = 0o600 | (group & 0o7) << 3 | found.st_mode & 0o7;
+        Ok(Rights { mode: self.mode & most, ..*self })
+    }
+
     /// Opens the file that locks are taken on, and if `may_make` makes it if it is not there: only
     /// who may write may open it.
     pub(crate) fn open_lock(&self, dir: &Dir, path: &Path, may_make: bool) -> io::Result<OwnedFd> {

@@ -3,6 +3,7 @@
 mod bytes;
 mod crowds;
 mod directory;
+mod moved;
 mod owners;
 mod rebuilding;
 mod refusals;

@@ -1,7 +1,7 @@
 //! The file `restoring`: what is being restored, and from where on.
 
 use crate::error::OsResult;
-use crate::log::names::RESTORING_NAME;
+use crate::log::names::{RESTORING_NAME, SMALL_LEN_MAX};
 use crate::log::ship::shape::LogShape;
 use crate::segment::names;
 use crate::sys::Dir;
@@ -35,5 +35,5 @@ pub(super) fn is_half(dir: &Dir) -> Result<bool> {
     let path = dir.join(RESTORING_NAME);
     let names = names(dir)?;
     let is_alone = names.len() == 1 && names[0] == RESTORING_NAME;
-    Ok(is_alone && parse(&dir.read(&path).or_os("read", &path)?).is_err())
+    Ok(is_alone && parse(&dir.read(&path, SMALL_LEN_MAX).or_os("read", &path)?).is_err())
 }

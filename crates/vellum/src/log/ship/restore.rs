@@ -20,7 +20,9 @@ use crate::format::segment::{HEADER_LEN, SegmentHeader, file_name, header_len, t
 use crate::log::control::{name_geometry, sync_log_names};
 use crate::log::create::make_directory;
 use crate::log::identity::fork_step;
-use crate::log::names::{LOST_AND_FOUND_NAME, RESTORING_NAME, UNFINISHED_CONTROL_NAME};
+use crate::log::names::{
+    LOST_AND_FOUND_NAME, RESTORING_NAME, SMALL_LEN_MAX, UNFINISHED_CONTROL_NAME,
+};
 use crate::log::open::parts::open_directory;
 use crate::log::ship::note;
 use crate::log::ship::shape::LogShape;
@@ -139,7 +141,7 @@ impl Restorer {
     ) -> Result<Restorer> {
         let dir = open_directory(dir.as_ref())?;
         let path = dir.join(RESTORING_NAME);
-        let note = match dir.read(&path) {
+        let note = match dir.read(&path, SMALL_LEN_MAX) {
             Err(Errno::NOENT) => {
                 let message = "no restore was begun in this directory";
                 return Err(Error::new(ErrorKind::NotFound, message).at_path(&dir));
@@ -147,6 +149,10 @@ impl Restorer {
             note => note.or_os("read", &path)?,
         };
         let begin = note::begin(&note, shape).map_err(|error| error.at_path(&path))?;
+        // What is there is emptied and written again.
+        dir.open_file(&path, OFlags::RDONLY)
+            .and_then(|file| dir.set_model(&path, &file))
+            .or_os("look at", &path)?;
         let rights = Rights::of_new_log(&dir, options.mode.unwrap_or(0o666));
         let rights = rights.or_os("look at", &dir)?;
         let mut restorer = Restorer::new(dir, shape.clone(), options, rights, begin);

@@ -13,7 +13,6 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 use zstd::stream::write::Encoder;
 use zstd::zstd_safe::{CCtx, CParameter};
@@ -28,7 +27,7 @@ use crate::shared::participants::COMPRESS_BYTE;
 use crate::shared::tail_word;
 use crate::sys::inherited::Brief;
 use crate::sys::lock::Kind;
-use crate::{Result, sys};
+use crate::{ErrorKind, Result, sys};
 
 /// What zstd itself takes where nobody chooses.
 const LEVEL: i32 = 3;
@@ -48,8 +47,7 @@ impl Core {
     }
 
     /// Writes the compressed form of a file, with the length of what it was.
-    fn encode(&self, plain: &Path, target: &OwnedFd) -> io::Result<()> {
-        let mut source = File::from(self.dir.open_file(plain, OFlags::RDONLY)?);
+    fn encode(&self, mut source: File, target: &OwnedFd) -> io::Result<()> {
         // What creates a context by itself panics where there is no memory for one.
         let mut context = CCtx::try_create().ok_or(Errno::NOMEM)?;
         let mut encoder = Encoder::with_context(sys::file::Stream::new(target), &mut context);
@@ -78,20 +76,28 @@ impl Writer<'_> {
         let holding = self.holding_cursors()?;
         let end = tail_word::published(self.words()).min(self.held_from(holding)?);
         let closed = Listing::count_before(&files, end);
+        let mut refused = Ok(());
         for file in &files[..closed] {
-            match file.is_compressed {
-                true => file.remove_plain(&self.dir)?,
-                false => self.compress(file)?,
+            let done = match file.is_compressed {
+                true => file.remove_plain(&self.dir),
+                false => self.compress(file),
+            };
+            match done {
+                // That is no reason to leave the others as they are.
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => refused = Err(error),
+                answer => answer?,
             }
         }
-        Ok(())
+        refused
     }
 
     fn compress(self, plain: &SegmentFile) -> Result<()> {
         let unfinished = self.dir.join(UNFINISHED_COMPRESSED_NAME);
-        let target = self.rights.create(&self.dir, &unfinished, "create the compressed file")?;
+        let source = self.dir.open_shared(&plain.path).or_os("compress", &plain.path)?;
+        let rights = self.rights.within(&source).or_os("look at", &plain.path)?;
+        let target = rights.create(&self.dir, &unfinished, "create the compressed file")?;
         let named = self
-            .encode(&plain.path, &target)
+            .encode(File::from(source), &target)
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
             .or_os("compress", &plain.path)
             .and_then(|()| self.sync_compressed(&target, &unfinished))

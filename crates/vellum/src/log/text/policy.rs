@@ -10,7 +10,7 @@ use crate::error::OsResult;
 use crate::format::control::GEOMETRY_LEN;
 use crate::log::control::{open_geometry, stored_geometry};
 use crate::log::core::Core;
-use crate::log::names::GEOMETRY_NAME;
+use crate::log::names::{GEOMETRY_NAME, SMALL_LEN_MAX};
 use crate::log::prepare_lock::Prepare;
 use crate::log::writer::Writer;
 use crate::options::policy::PolicyUpdate;
@@ -29,7 +29,7 @@ impl Core {
 
     /// The policy in the geometry file.
     fn stored_policy(&self) -> Policy {
-        let bytes = self.dir.read(&self.dir.join(GEOMETRY_NAME)).unwrap_or_default();
+        let bytes = self.dir.read(&self.dir.join(GEOMETRY_NAME), SMALL_LEN_MAX).unwrap_or_default();
         bytes.get(GEOMETRY_LEN..).and_then(Policy::parse).unwrap_or_default()
     }
 
