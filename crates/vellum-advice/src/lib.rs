@@ -31,8 +31,9 @@ pub fn nearest(log: &Path) -> Result<Option<(PathBuf, Advice)>> {
 /// directory above on the same filesystem. It is taken whole, and no other one counts.
 ///
 /// Only a file of root, of the user of this process or of the owner of the directory it is in is
-/// taken; somebody else's, say in `/tmp`, is passed over, so that it can neither steer a log nor
-/// stop a program. A subvolume of btrfs is a filesystem of its own here.
+/// taken, and only from a directory into which nobody else may write. Any other, say in `/tmp`, is
+/// passed over, so that it can neither steer a log nor stop a program. A subvolume of btrfs is a
+/// filesystem of its own here.
 ///
 /// # Errors
 ///
@@ -84,10 +85,20 @@ pub fn find(dir: impl AsRef<Path>) -> Result<Option<(PathBuf, Advice)>> {
 ///
 /// [`ErrorKind::InvalidOption`](vellum::ErrorKind::InvalidOption) for a file with something wrong
 /// in it, which names the file, the line, the value and what would be right; for one that is not a
-/// regular file, that is longer than 64 KiB, or that everybody may write to. As of the operating
-/// system for one that cannot be read.
+/// regular file, that is longer than 64 KiB, or that others than its owner may write to. As of the
+/// operating system for one that cannot be read.
 pub fn read(dir: impl AsRef<Path>) -> Result<Option<Advice>> {
     place::read(dir.as_ref())
+}
+
+/// Refuses a directory in which no file would be followed, because others may write into it.
+///
+/// # Errors
+///
+/// [`ErrorKind::InvalidOption`](vellum::ErrorKind::InvalidOption) for such a directory; as of the
+/// operating system for one that cannot be looked at.
+pub fn check_directory(dir: impl AsRef<Path>) -> Result<()> {
+    place::check_directory(dir.as_ref())
 }
 
 /// The text of a file with this content, beneath `comment`.

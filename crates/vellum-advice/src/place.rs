@@ -24,8 +24,8 @@ pub(super) fn read(dir: &Path) -> Result<Option<Advice>> {
         Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::NAMETOOLONG) => return Ok(None),
         Err(errno) => return Err(Error::os(errno, "look for", &path)),
     };
-    let dir_owner = std::fs::metadata(dir).map(|metadata| metadata.uid()).ok();
-    if !has_a_say(&found, dir_owner) {
+    let Ok(dir) = fs::stat(dir) else { return Ok(None) };
+    if !has_a_say(&found, &dir) {
         return Ok(None);
     }
     check(&found, &path)?;
@@ -33,7 +33,7 @@ pub(super) fn read(dir: &Path) -> Result<Option<Advice>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let fd = vellum_sys::file::open(&path, flags, 0).or_os("read the advice in", &path)?;
     let opened = fs::fstat(&fd).or_os("look at", &path)?;
-    if !has_a_say(&opened, dir_owner) {
+    if !has_a_say(&opened, &dir) {
         return Ok(None);
     }
     check(&opened, &path)?;
@@ -82,11 +82,32 @@ fn device(dir: &Path) -> Option<u64> {
     std::fs::metadata(dir).map(|metadata| metadata.dev()).ok()
 }
 
-/// Whether a file is of root, of our user, or of the owner of its directory, who all can do as
-/// they like with what is in there.
-fn has_a_say(file: &Stat, dir_owner: Option<u32>) -> bool {
-    let mine = rustix::process::geteuid().as_raw();
-    file.st_uid == 0 || file.st_uid == mine || Some(file.st_uid) == dir_owner
+/// Whether a file is of somebody who has a say in a directory: of root, of our user, or of the
+/// owner of the directory. And whether nobody else can have put it there.
+fn has_a_say(file: &Stat, dir: &Stat) -> bool {
+    let is_known = |uid: u32| uid == 0 || uid == rustix::process::geteuid().as_raw();
+    let is_of_owner = file.st_uid == dir.st_uid;
+    (is_of_owner || is_known(file.st_uid) && is_known(dir.st_uid)) && !others_may_write(dir)
+}
+
+/// Whether others than its owner may write to a file or into a directory. A sticky directory is
+/// none the better: everybody can move a file of somebody else into it that is not there yet.
+fn others_may_write(it: &Stat) -> bool {
+    // Where each user has a group of his own, it has his number, and files are made for it.
+    let is_own_group = it.st_gid == it.st_uid;
+    it.st_mode & 0o002 != 0 || it.st_mode & 0o020 != 0 && !is_own_group
+}
+
+/// Refuses a directory into which others may write: a file in it would not be followed.
+pub(super) fn check_directory(dir: &Path) -> Result<()> {
+    if !others_may_write(&fs::stat(dir).or_os("look at", dir)?) {
+        return Ok(());
+    }
+    let message = format!(
+        "others may write into this directory, so no {FILE_NAME} in it is followed; put it into a \
+         directory further up, or run `chmod go-w` on this one"
+    );
+    Err(invalid(message, dir))
 }
 
 fn check(file: &Stat, path: &Path) -> Result<()> {
@@ -95,9 +116,9 @@ fn check(file: &Stat, path: &Path) -> Result<()> {
                        turn advice off";
         return Err(invalid(message.into(), path));
     }
-    if file.st_mode & 0o002 != 0 {
-        let message = "everybody may write to this file, so it cannot be followed; run `chmod o-w` \
-                       on it";
+    if others_may_write(file) {
+        let message = "others than its owner may write to this file, so it cannot be followed; run \
+                       `chmod go-w` on it";
         return Err(invalid(message.into(), path));
     }
     if file.st_size as u64 > LEN_MAX {

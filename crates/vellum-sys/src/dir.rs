@@ -192,8 +192,8 @@ impl Dir {
         self.open_regular(path, flags, is_to_write.then_some(Need::Write))
     }
 
-    /// Opens a file for reading whose bytes may be passed on: [`NOT_SHARED`] where not everybody may
-    /// read it who may write to the model.
+    /// Opens a file for reading whose bytes may be passed on: [`NOT_SHARED`] where not everybody
+    /// may read it who may write to the model.
     pub fn open_shared(&self, path: &Path) -> io::Result<OwnedFd> {
         self.open_regular(path, OFlags::RDONLY, Some(Need::Read))
     }
@@ -340,6 +340,14 @@ impl Dir {
     /// The filesystem it is on.
     pub fn filesystem(&self) -> io::Result<Filesystem> {
         Filesystem::of(self.handle()?)
+    }
+
+    /// Bytes that are left on its filesystem, for who has no special rights; `None` where the
+    /// filesystem does not tell.
+    pub fn space_left(&self) -> io::Result<Option<u64>> {
+        let found = retry(|| fs::fstatfs(self.handle()?))?;
+        let left = found.f_bavail.saturating_mul(found.f_bsize as u64);
+        Ok((found.f_blocks > 0).then_some(left))
     }
 
     /// The device it is on.

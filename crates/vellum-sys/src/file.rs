@@ -324,6 +324,17 @@ pub fn has_hole(fd: impl AsFd, begin: u64, end: u64) -> bool {
     retry(|| fs::seek(&fd, SeekFrom::Hole(begin))).is_ok_and(|hole| hole < end)
 }
 
+/// Where the next bytes are stored from `offset` on, before which the file holds zeros; `None`
+/// where none are. `offset` itself where the filesystem does not tell. Moves the position of `fd`.
+pub fn next_data(fd: impl AsFd, offset: u64) -> io::Result<Option<u64>> {
+    match retry(|| fs::seek(&fd, SeekFrom::Data(offset))) {
+        Ok(data) => Ok(Some(data.max(offset))),
+        Err(Errno::NXIO) => Ok(None),
+        Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(Some(offset)),
+        Err(errno) => Err(errno),
+    }
+}
+
 /// Bytes that are left on the filesystem that a file is on, for who has no special rights.
 pub fn space_left(fd: impl AsFd) -> io::Result<u64> {
     let found = retry(|| fs::fstatfs(&fd))?;

@@ -61,6 +61,7 @@ impl Advised {
     /// written.
     pub fn write(&self, dir: &Path, force: bool) -> Result<PathBuf> {
         let path = dir.join(vellum_advice::FILE_NAME);
+        vellum_advice::check_directory(dir).map_err(|error| Error::invalid(error.to_string()))?;
         if !force {
             check_replaceable(dir)?;
         }

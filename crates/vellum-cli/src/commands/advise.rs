@@ -17,6 +17,9 @@ const SECONDS_QUICK: u32 = 10;
 
 /// Measures and advises.
 pub(super) fn run(args: &AdviseArgs) -> Result<Outcome> {
+    if args.write {
+        vellum_advice::check_directory(&args.dir)?;
+    }
     if args.write && !args.force {
         check_replaceable(&args.dir)?;
     }

@@ -19,6 +19,7 @@ mod gaps;
 mod help;
 mod nonblocking;
 mod pages;
+mod planted;
 mod policy;
 mod process_one;
 mod readers;

@@ -203,7 +203,7 @@ fn make_control_again(dir: &Dir, options: &Options) -> Result<Opened> {
     let positions = recover::scan(dir, &geometry, loss, Access::Change)?;
     if loss == Loss::Power {
         // All of it counts as durable from now on, and may have been copied here a moment ago.
-        rewrite::sync_all(dir)?;
+        rewrite::sync_all(dir, &geometry)?;
     }
     let geometry = Geometry { cut: 0, ..geometry };
     let lost = RecoveryReason::ControlLost;

@@ -71,11 +71,14 @@ enum Fault {
 }
 
 impl Core {
-    /// Where a batch up to `end` goes on behind the segment at `first`: many files of text may be
-    /// missing.
+    /// Where a batch up to `end` goes on behind the segment at `first`: many files may be missing,
+    /// of a framed log those that were trimmed.
     fn next_of_batch(&self, first: Lsn, is_there: bool, end: Lsn) -> Result<Lsn> {
-        if is_there || self.geometry.layout == Layout::Framed {
+        if is_there {
             return Ok(self.segment_end(first));
+        }
+        if self.geometry.layout == Layout::Framed {
+            return Ok(self.segment_end(first).max(self.segment_of(self.begin())));
         }
         let files = list(&self.dir)?;
         Ok(files.into_iter().find(|next| *next > first).unwrap_or(end))

@@ -162,6 +162,7 @@ impl Entered {
         core.take_identity(identity);
         core.watch = Watch::new(&control, &self.lock_file).or_os("look at", &control_path)?;
         core.check_words()?;
+        core.check_begin()?;
         core.join_stage(self.is_first)?;
         Ok(core)
     }
@@ -238,7 +239,7 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
         rewrite::records(dir, &geometry, positions.begin, positions.tail)?;
     }
     // All of it counts as durable from now on, and may have been copied here a moment ago.
-    rewrite::sync_all(dir)?;
+    rewrite::sync_all(dir, &geometry)?;
     let geometry = Geometry { cut: 0, ..geometry };
     // Before the words count, and positions are given out by them.
     let (identity, recovery) =

@@ -6,6 +6,7 @@
 //! **If the process dies here**: the end of what is allocated is lowered before a file goes, the
 //! newest first. A file that is left beyond is replaced by the next who prepares.
 
+use crate::error::OsResult;
 use crate::log::core::Core;
 use crate::log::writer::Writer;
 use crate::shared::primitive::Ordering;
@@ -15,11 +16,34 @@ use crate::{Error, ErrorKind, Layout, Result};
 /// Makes `segments` ready, as [`Core::prepare`] does, and gives back what it has made if it fails
 /// and nobody else has the log open.
 pub(crate) fn prepare_all(core: &Core, segments: u64) -> Result<u64> {
+    check_space(core, segments)?;
     let mut made = 0;
     core.prepare_counting(segments, &mut made).map(|()| made).inspect_err(|_| {
         // What failed is told; that something is left is seen.
         let _ = release(core, made);
     })
+}
+
+/// Refuses more than there is space for before anything is made: a disk that is full meanwhile
+/// fails others.
+pub(crate) fn check_space(core: &Core, segments: u64) -> Result<()> {
+    if core.geometry.layout == Layout::Text {
+        return Ok(());
+    }
+    let words = core.words();
+    let end = core.segment_end(tail_word::tail(words)).get();
+    let made = words.allocated_end.load(Ordering::Acquire).saturating_sub(end) / core.capacity();
+    let bytes = core.preparer().bytes_taken(segments.saturating_sub(made));
+    match core.dir.space_left().or_os("ask for space at", &core.dir)? {
+        Some(left) if bytes > left => {
+            let message = format!(
+                "cannot prepare {segments} segments: that takes {bytes} bytes more, and {left} are \
+                 left; ask for fewer"
+            );
+            Err(Error::new(ErrorKind::NoSpace, message).at_path(&core.dir))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Gives back as many of the newest prepared segments as there are, `most` of them at most; returns

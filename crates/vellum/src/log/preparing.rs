@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::io;
 
 use crate::log::core::Core;
+use crate::log::prepared;
 use crate::{Error, Result};
 
 /// How often to look whether a segment is missing: a fraction of the time one lasts.
@@ -27,7 +28,7 @@ pub struct SegmentKeeper {
 
 impl SegmentKeeper {
     pub(crate) fn new(core: Arc<Core>, segments: u64) -> Result<SegmentKeeper> {
-        core.prepare(segments)?;
+        prepared::prepare_all(&core, segments)?;
         let dir = core.dir.clone();
         let (life, end) = mpsc::channel();
         let keep = move || {

@@ -14,8 +14,9 @@ use rustix::io::{self, Errno};
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
+use crate::format::cursor;
 use crate::format::segment::{HEADER_LEN, header_len};
-use crate::log::names::{CURSORS_NAME, GEOMETRY_NAME};
+use crate::log::names::{CURSORS_NAME, GEOMETRY_NAME, SMALL_LEN_MAX};
 use crate::segment::listing::{Listing, find};
 use crate::segment::sync_names;
 use crate::sys::{self, Dir};
@@ -32,8 +33,8 @@ pub(crate) fn notes(dir: &Dir, geometry: &Geometry) -> Result<()> {
             note(dir, &file.path, HEADER_LEN)?;
         }
     }
-    for name in [GEOMETRY_NAME, CURSORS_NAME] {
-        note(dir, &dir.join(name), u64::MAX)?;
+    for (name, len_max) in [(GEOMETRY_NAME, SMALL_LEN_MAX), (CURSORS_NAME, cursor::FILE_LEN)] {
+        note(dir, &dir.join(name), len_max as u64)?;
     }
     Ok(())
 }
@@ -105,14 +106,15 @@ pub(crate) fn write_over_itself(fd: &OwnedFd, begin: u64, end: u64) -> io::Resul
 
 /// Syncs every segment; those that are clean cost little. Those that cannot be synced are dirty
 /// afterwards.
-pub(crate) fn sync_all(dir: &Dir) -> Result<()> {
+pub(crate) fn sync_all(dir: &Dir, geometry: &Geometry) -> Result<()> {
+    let len_max = header_len(geometry.layout) + geometry.segment_capacity;
     for file in Listing::read(dir)?.files {
         let fd = dir.open_file(&file.path, OFlags::RDONLY).or_os("open", &file.path)?;
         let synced = sys::file::sync(&fd);
         if synced.is_err()
             && let Ok(fd) = dir.open_file(&file.path, OFlags::RDWR)
         {
-            let _ = write_over_itself(&fd, 0, u64::MAX);
+            let _ = write_over_itself(&fd, 0, len_max);
         }
         synced.or_os("sync the segment", &file.path)?;
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::format::segment::{SegmentHeader, text_file_name};
 use crate::log::core::Core;
 use crate::segment::file::{ReadSegment, Segment};
-use crate::segment::listing::{find, missing};
+use crate::segment::listing::{Listing, find, missing};
 use crate::shared::files::Newest;
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
@@ -83,8 +83,39 @@ impl Core {
         answer
     }
 
+    /// Refuses shared words by which a framed log begins behind all its files. In a text log files
+    /// may be missing.
+    pub(crate) fn check_begin(&self) -> Result<()> {
+        if self.geometry.layout == Layout::Text {
+            return Ok(());
+        }
+        let begin = self.begin();
+        let files = Listing::read(&self.dir)?.files;
+        let end =
+            files.last().map_or(Lsn::new(self.capacity()), |file| self.segment_end(file.first));
+        if begin <= end {
+            return Ok(());
+        }
+        Err(self.nonsense(format!("begin is {begin}, and the newest segment ends at {end}")))
+    }
+
+    /// Where to go on behind the segment at `first`, whose file is missing: at the next that is
+    /// there, or at `end`.
+    pub(crate) fn behind_missing(&self, first: Lsn, end: Lsn) -> Lsn {
+        let files = Listing::read(&self.dir).unwrap_or_default().files;
+        let next = files.iter().map(|file| file.first).find(|next| *next > first);
+        next.map_or(end, |next| next.min(end))
+    }
+
+    /// The last segment before `first`, whose file is missing, of which there is one; else zero.
+    pub(crate) fn before_missing(&self, first: Lsn) -> Lsn {
+        let files = Listing::read(&self.dir).unwrap_or_default().files;
+        let before = files.iter().rev().map(|file| file.first).find(|before| *before < first);
+        before.unwrap_or_default()
+    }
+
     /// Whether opening a segment failed because there is no such file.
-    fn is_missing<T>(&self, answer: &Result<T, Error>) -> bool {
+    pub(crate) fn is_missing<T>(&self, answer: &Result<T, Error>) -> bool {
         answer.as_ref().err().is_some_and(|error| self.is_told_missing(error))
     }
 

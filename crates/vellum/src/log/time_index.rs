@@ -253,6 +253,10 @@ fn noted_times(core: &Core, end: Lsn) -> Result<Vec<(Lsn, u64)>> {
         match core.noted_time(first) {
             Ok(Some(seconds)) => found.push((first, seconds.saturating_mul(SECOND_NANOS))),
             Ok(None) => {}
+            Err(error) if core.is_told_missing(&error) => {
+                first = core.behind_missing(first, end);
+                continue;
+            }
             // Gone or damaged: it tells nothing.
             Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound) => {}
             Err(error) => return Err(error),

@@ -159,8 +159,10 @@ fn is_frame(files: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Result<bool> {
 fn has_text(core: &Core, first: Lsn, from: Lsn) -> Result<bool> {
     let segment = open_file(core, &mut Arc::default(), first)?;
     let mut bytes = vec![0; STEP];
-    let mut at = from;
-    loop {
+    let (mut at, end) = (from, core.segment_end(first));
+    // A file may be long and hold nothing.
+    while let Some(data) = segment.next_data(at)?.filter(|data| *data < end) {
+        at = data;
         let count = segment.read(at, &mut bytes)?;
         if bytes[..count].iter().any(|byte| *byte != 0) {
             return Ok(true);
@@ -170,6 +172,7 @@ fn has_text(core: &Core, first: Lsn, from: Lsn) -> Result<bool> {
         }
         at = Lsn::new(at.get() + count as u64);
     }
+    Ok(false)
 }
 
 /// Notes that the log is closed, and what it ends with. The caller is the only participant, holds

@@ -78,7 +78,12 @@ fn check_segments(core: &Core, report: &mut VerifyReport) -> Result<()> {
     let mut listing = Arc::default();
     let mut first = core.segment_of(report.begin);
     while first < report.end {
-        match open_file(core, &mut listing, first) {
+        let segment = open_file(core, &mut listing, first);
+        let next = match core.is_missing(&segment) {
+            true => core.behind_missing(first, report.end),
+            false => core.segment_end(first),
+        };
+        match segment {
             Ok(segment) => {
                 if let Some(reason) = header_fault(core, &segment)? {
                     report.damage.push(damage(core, first, first, reason).at_byte(0));
@@ -89,7 +94,7 @@ fn check_segments(core: &Core, report: &mut VerifyReport) -> Result<()> {
             }
             Err(error) => return Err(error),
         }
-        first = Lsn::new(first.get() + core.capacity());
+        first = next;
     }
     Ok(())
 }

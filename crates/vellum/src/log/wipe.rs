@@ -35,12 +35,19 @@ pub(crate) fn wipe(dir: &Dir, geometry: &Geometry, from: Lsn, has_begun: &mut bo
             *has_begun = true;
         } else if file.first == active {
             let fd = dir.open_file(path, OFlags::RDWR).or_os("open the segment", path)?;
-            let offset = header_len(geometry.layout) + (from.get() - file.first.get());
+            let header_len = header_len(geometry.layout);
+            let offset = header_len + (from.get() - file.first.get());
             *has_begun = true;
+            shorten(&fd, header_len + capacity).or_os("cut the end of the segment", path)?;
             clear(&fd, offset).or_os("wipe the end of the segment", path)?;
         }
     }
     dir.sync().or_os("sync the names in", dir)
+}
+
+/// Takes off what is beyond the end of any segment: looking through that may take hours.
+fn shorten(fd: &OwnedFd, len_max: u64) -> io::Result<()> {
+    if sys::file::len(fd)? > len_max { sys::file::set_len(fd, len_max) } else { Ok(()) }
 }
 
 /// Writes zeros over whatever is not zero from `start` on, and syncs the file.

@@ -306,6 +306,14 @@ impl ReadSegment {
         }
     }
 
+    /// The first position from `lsn` on at which the file stores something, or where its filesystem
+    /// does not tell, `lsn`.
+    pub(crate) fn next_data(&self, lsn: Lsn) -> Result<Option<Lsn>> {
+        let data = sys::file::next_data(&self.fd, self.offset_of(lsn));
+        let lsn_of = |offset: u64| Lsn::new(self.first.get() + (offset - self.header_len));
+        Ok(data.or_os("look for data in", &self.path)?.map(lsn_of))
+    }
+
     /// Reads the first bytes of the file, whatever they are.
     pub(crate) fn read_header(&self, bytes: &mut [u8]) -> Result<usize> {
         sys::file::read_up_to_at(&self.fd, bytes, 0).or_os("read the segment", &self.path)

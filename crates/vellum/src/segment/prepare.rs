@@ -281,6 +281,14 @@ impl Preparer<'_> {
         }
     }
 
+    /// Bytes that `count` more segments take, at least: the first may be made of spares.
+    pub(crate) fn bytes_taken(&self, count: u64) -> u64 {
+        let is_sparse =
+            matches!(self.preparation().preallocate, Preallocate::Off | Preallocate::Sparse);
+        let each = if is_sparse { CAPACITY_UNIT_BYTES } else { self.room };
+        count.saturating_sub(SPARES_MAX as u64).saturating_mul(each)
+    }
+
     /// Removes a segment.
     pub(crate) fn remove(&self, first: Lsn) -> Result<()> {
         match self.geometry.layout {

@@ -3,6 +3,7 @@
 mod bytes;
 mod crowds;
 mod directory;
+mod giants;
 mod moved;
 mod owners;
 mod rebuilding;

@@ -1,11 +1,12 @@
-//! Rules of the house that no compiler checks: which room uses which, where `unsafe` stands, how
-//! long lines are, that files named in comments and pages exist, and which words are not used any
-//! more.
+//! Rules of the house that no compiler checks: which room uses which, where `unsafe` stands, who
+//! opens files, how long lines are, that files named in comments and pages exist, and which words
+//! are not used any more.
 //!
 //! A rule that is broken is reported with file and line. Each was seen to fail.
 
 mod files;
 mod imports;
+mod openers;
 mod pages;
 
 use std::collections::BTreeMap;
@@ -81,6 +82,11 @@ fn unsafe_stands_in_the_rooms_for_it_alone() {
         }
     }
     report("unsafe outside of its rooms", &faults);
+}
+
+#[test]
+fn a_file_is_opened_by_the_functions_for_it() {
+    report("files that are opened in another way", &openers::faults());
 }
 
 #[test]

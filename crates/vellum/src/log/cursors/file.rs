@@ -245,7 +245,7 @@ impl Change<'_> {
         let Some(fd) = &self.file else { return Ok(()) };
         self.writer.sync_cursors(fd).inspect_err(|_| {
             // A trim relies on what it reads, once it has synced it.
-            let _ = rewrite::write_over_itself(fd, 0, u64::MAX);
+            let _ = rewrite::write_over_itself(fd, 0, cursor::FILE_LEN as u64);
         })
     }
 

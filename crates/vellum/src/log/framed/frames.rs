@@ -97,6 +97,10 @@ pub(crate) fn find_next(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Option<Lsn> {
         let at = Lsn::new(next);
         let header = match headers.fetch(at, HEADER_LEN as u64, limit) {
             Ok(header) => header.try_into().ok(),
+            Err(error) if core.is_told_missing(&error) => {
+                next = core.behind_missing(core.segment_of(at), limit).get();
+                continue;
+            }
             Err(error) if error.kind() == ErrorKind::Corrupt => None,
             Err(_) => return None,
         };

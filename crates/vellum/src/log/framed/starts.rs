@@ -25,8 +25,16 @@ pub(crate) fn start_before(core: &Core, window: &mut Window, end: Lsn) -> Result
         return Ok(start);
     }
     // A record that is longer than a segment starts in none of its segments but the first.
-    while first > begin && readable(is_start(core, window, first, end))? != Some(true) {
-        first = Lsn::new(first.get() - core.capacity());
+    while first > begin {
+        let found = is_start(core, window, first, end);
+        let before = match &found {
+            Err(error) if core.is_told_missing(error) => core.before_missing(first),
+            _ => Lsn::new(first.get() - core.capacity()),
+        };
+        if readable(found)? == Some(true) {
+            break;
+        }
+        first = before;
     }
     Ok(first.max(begin))
 }

@@ -133,7 +133,8 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// [`NoSpace`](crate::ErrorKind::NoSpace) on a full disk. Those made before are given back, or
+    /// [`NoSpace`](crate::ErrorKind::NoSpace) for more than there is space for, before anything is
+    /// made, and on a disk that gets full meanwhile. Those made before are given back, or
     /// stay where another process has the log open.
     ///
     /// # Durability

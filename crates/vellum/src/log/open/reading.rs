@@ -61,6 +61,7 @@ pub(super) fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
     let mut core = core(dir, options, geometry, filesystem, rights, region);
     core.take_identity(identity);
     core.check_words()?;
+    core.check_begin()?;
     core.check_policy(&options.policy)?;
     Ok(core)
 }

@@ -92,6 +92,7 @@ fn a_file_of_another_filesystem_does_not_count() {
     assert_eq!(vellum_advice::find(mount.path()).unwrap(), None);
     let options = following().preallocate(Preallocate::Off);
     assert_eq!(made(&options, &mount.path().join("a")).segment_capacity_bytes, 64 << 20);
+    fs::set_permissions(mount.path(), Permissions::from_mode(0o755)).unwrap();
     advise(mount.path(), "[log]\nsegment_capacity_bytes = 12288\n");
     assert_eq!(made(&options, &mount.path().join("b")).segment_capacity_bytes, 12288);
 }
@@ -223,6 +224,54 @@ fn a_file_of_somebody_else_neither_steers_nor_stops() {
     assert_eq!(made(&following(), &below.join("log")).segment_capacity_bytes, 4096);
 }
 
+/// A group for which a directory or a file is.
+const GROUP: u32 = 23456;
+
+#[test]
+fn a_file_that_others_could_have_put_there_neither_steers_nor_stops() {
+    if !is_root("a_file_that_others_could_have_put_there") {
+        return;
+    }
+    let dir = scratch();
+    let below = dir.path().join("below");
+    fs::create_dir(&below).unwrap();
+    advise(dir.path(), "[log]\nsegment_capacity_bytes = 8192\n");
+    advise(&below, "damaged");
+    // For everybody as `/tmp` is, for a group, of another user.
+    for (mode, owner, group) in
+        [(0o1777, 0, 0), (0o777, 0, 0), (0o775, 0, GROUP), (0o1770, 0, GROUP), (0o755, NOBODY, 0)]
+    {
+        chown(&below, Some(owner), Some(group)).unwrap();
+        fs::set_permissions(&below, Permissions::from_mode(mode)).unwrap();
+        let what = format!("{mode:o} {owner} {group}");
+        assert_eq!(vellum_advice::read(&below).unwrap(), None, "{what}");
+        let log = below.join("log");
+        assert_eq!(made(&following(), &log).segment_capacity_bytes, 8192, "{what}");
+        fs::remove_dir_all(log).unwrap();
+    }
+    assert!(vellum_advice::check_directory(&below).is_ok());
+    fs::set_permissions(&below, Permissions::from_mode(0o1777)).unwrap();
+    let error = vellum_advice::check_directory(&below).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::InvalidOption, Some(&*below)));
+}
+
+#[test]
+fn a_file_that_a_group_may_write_to_is_refused() {
+    if !is_root("a_file_that_a_group_may_write_to") {
+        return;
+    }
+    let dir = scratch();
+    advise(dir.path(), "[log]\nsegment_capacity_bytes = 8192\n");
+    let file = dir.path().join(FILE_NAME);
+    fs::set_permissions(&file, Permissions::from_mode(0o664)).unwrap();
+    assert!(vellum_advice::read(dir.path()).unwrap().is_some(), "the group is the owner's own");
+    chown(&file, None, Some(GROUP)).unwrap();
+    // Changing the owner is free to take rights away.
+    fs::set_permissions(&file, Permissions::from_mode(0o664)).unwrap();
+    let error = vellum_advice::read(dir.path()).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::InvalidOption, Some(&*file)), "{error}");
+}
+
 /// Says, as another user, what creating a log gives.
 pub(crate) fn create_as_nobody(arguments: &[String]) {
     become_nobody();
@@ -238,10 +287,12 @@ fn a_file_of_root_counts_for_everybody_and_has_to_be_readable() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    open_to_all(dir.path());
-    let file = dir.path().join(FILE_NAME);
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+    let (file, open) = (dir.path().join(FILE_NAME), dir.path().join("open"));
+    fs::create_dir(&open).unwrap();
+    open_to_all(&open);
     let answer = |name: &str| {
-        let log = dir.path().join(name);
+        let log = open.join(name);
         let mut nobody = Child::start("create as nobody", &[log.to_str().unwrap()]);
         let answer = nobody.hears().unwrap();
         nobody.finish_well();
@@ -257,6 +308,7 @@ fn a_file_of_root_counts_for_everybody_and_has_to_be_readable() {
 /// Writes down what is known of the filesystem of `dir`, and compares what follows from it with
 /// what is done without.
 fn follow_what_is_known(dir: &Path) -> Advice {
+    fs::set_permissions(dir, Permissions::from_mode(0o755)).unwrap();
     let known = Advice::known(dir).unwrap();
     let built_in = made(&Options::new(), &dir.join("built in"));
     assert_eq!(known.log.fill, Some(built_in.fill));

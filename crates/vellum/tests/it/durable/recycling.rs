@@ -1,6 +1,6 @@
 //! Segments made ahead of need and used again.
 
-use vellum::{Lsn, Options, SegmentState};
+use vellum::{Fill, Lsn, Options, Preallocate, SegmentState};
 
 use super::{after_power_cut, kinds, staged};
 use crate::support::mount::Mount;
@@ -65,10 +65,35 @@ fn prepare_gives_back_what_it_made_before_the_disk_was_full() {
         Options::new().segment_capacity_bytes(1 << 20).open(mount.path().join("log")).unwrap();
     log.append(b"one").unwrap();
     let before = prepared(&log);
-    assert_eq!(log.prepare(64).unwrap_err().kind(), vellum::ErrorKind::NoSpace);
+    // Not so many that they are refused at once: some may be made of spares.
+    assert_eq!(log.prepare(9).unwrap_err().kind(), vellum::ErrorKind::NoSpace);
     assert_eq!(prepared(&log), before);
     log.append(&vec![2; 3 << 20]).unwrap();
     assert_eq!(read_all(&log).len(), 2);
+}
+
+#[test]
+fn more_than_there_is_space_for_is_refused_before_anything_is_made() {
+    let Some(mount) = Mount::tmpfs("more_than_there_is_space_for", 8) else { return };
+    for preallocate in [Preallocate::Auto, Preallocate::Sparse] {
+        let options = Options::new().segment_capacity_bytes(1 << 20).fill(Fill::Pwrite);
+        let options = options.preallocate(preallocate);
+        let path = mount.path().join(preallocate.to_string());
+        let log = options.open(&path).unwrap();
+        log.append(b"one").unwrap();
+        // Others have it open, so nothing would be given back.
+        let _other = Options::new().open(&path).unwrap();
+        let before = segment_files(&path);
+        for segments in [5000, u64::MAX] {
+            for error in
+                [log.prepare(segments).unwrap_err(), log.keep_prepared(segments).unwrap_err()]
+            {
+                assert_eq!(error.kind(), vellum::ErrorKind::NoSpace, "{error}");
+                assert!(error.to_string().contains(&segments.to_string()), "{error}");
+            }
+            assert_eq!(segment_files(&path), before);
+        }
+    }
 }
 
 #[test]
