@@ -10,6 +10,8 @@ use clap::{Parser, Subcommand};
 
 use super::campaign::{Campaign, Tally};
 use super::shape::{SHAPES, Shape};
+use super::storage::cli::{self as storage, StorageArgs};
+use super::storage::{ReaderArgs, WriterArgs};
 use super::surroundings;
 use super::table::{self, WORLDS, World};
 use super::worker::{self, WorkerArgs};
@@ -57,6 +59,12 @@ enum Role {
     /// What the processes of a campaign do.
     #[command(hide = true)]
     Worker(WorkerArgs),
+    /// Has logs live on disks that are full or fail.
+    Storage(StorageArgs),
+    #[command(hide = true)]
+    StorageWriter(WriterArgs),
+    #[command(hide = true)]
+    StorageReader(ReaderArgs),
 }
 
 /// Worlds that a campaign is in at once.
@@ -75,8 +83,12 @@ pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let answer = match &arguments.role {
         Some(Role::Worker(args)) => worker::run(args).map(|()| ExitCode::SUCCESS),
+        Some(Role::Storage(args)) => storage::run(args),
+        Some(Role::StorageWriter(args)) => storage::run_writer(args),
+        Some(Role::StorageReader(args)) => storage::run_reader(args),
         None if arguments.list => {
             WORLDS.iter().for_each(|world| println!("{}\t{}", world.name, world.promise));
+            storage::list();
             Ok(ExitCode::SUCCESS)
         }
         None => run(&arguments),

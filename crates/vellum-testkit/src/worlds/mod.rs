@@ -8,6 +8,7 @@
 //!   worker         one process, or a fork's two           operations  what it does to the log
 //!   report         what workers say                       ledger      what they were promised
 //!   sys            system calls and the unsafe code       cli         the command line
+//!   storage        logs on disks that are full or fail, with a story of its own
 //! ```
 
 mod campaign;
@@ -19,6 +20,7 @@ mod ledger;
 mod operations;
 mod report;
 mod shape;
+mod storage;
 mod surroundings;
 mod sys;
 mod table;

@@ -31,18 +31,65 @@ impl Shape {
         }
     }
 
+    pub(crate) fn is_text(self) -> bool {
+        self.layout() == Layout::Text
+    }
+
     /// How every worker opens such a log.
     pub(crate) fn options(self) -> Options {
+        self.sized(SEGMENT_BYTES, FILE_BYTES)
+    }
+
+    /// Such a log, with segments and text files of these sizes.
+    fn sized(self, segment_bytes: u64, file_bytes: u64) -> Options {
+        let options = self.unsized_options().segment_capacity_bytes(segment_bytes);
+        match self.is_text() {
+            true => options.rotate_bytes(file_bytes).compress(true),
+            false => options,
+        }
+    }
+
+    fn unsized_options(self) -> Options {
         let options = match self {
             Shape::Wal => Options::wal(),
             Shape::Mapped | Shape::Text => Options::new().fill(Fill::Mapped),
             Shape::Pwrite | Shape::TextPwrite => Options::new().fill(Fill::Pwrite),
         };
-        let options = options.segment_capacity_bytes(SEGMENT_BYTES);
-        match self.layout() {
-            Layout::Text => options.layout(Layout::Text).rotate_bytes(FILE_BYTES).compress(true),
-            framed => options.layout(framed),
+        options.layout(self.layout())
+    }
+}
+
+/// How large the files of a log are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// As nobody has chosen.
+    Usual,
+    /// Some of them fit into a disk of 60 MB.
+    Small,
+}
+
+impl Size {
+    /// How such a log is opened.
+    pub(crate) fn options(self, shape: Shape) -> Options {
+        match self {
+            Size::Usual => shape.unsized_options(),
+            Size::Small => shape.sized(2 << 20, 512 << 10),
         }
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(if *self == Size::Usual { "usual" } else { "small" })
+    }
+}
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Size, String> {
+        let found = [Size::Usual, Size::Small].into_iter().find(|size| size.to_string() == name);
+        found.ok_or_else(|| "files are usual or small".into())
     }
 }
 

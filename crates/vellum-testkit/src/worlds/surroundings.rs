@@ -7,10 +7,10 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 
 use super::shape::Shape;
-use super::sys;
+use super::sys::{self, run};
 use super::table::{self, Area, Kind, World};
 
 pub(crate) const SHM: &str = "/dev/shm";
@@ -247,15 +247,6 @@ fn name_ahead(log: &Path, shape: Shape) -> anyhow::Result<()> {
     Ok(fs::remove_file(log.join("control"))?)
 }
 
-fn run(command: &mut Command) -> anyhow::Result<()> {
-    let output = command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").output()?;
-    if !output.status.success() {
-        let words = String::from_utf8_lossy(&output.stderr);
-        bail!("{:?}: {}", command.get_program(), words.trim());
-    }
-    Ok(())
-}
-
 /// Why a world cannot be had here.
 pub(crate) fn missing(world: &World) -> Option<String> {
     let is_root = fs::metadata("/proc/self")
@@ -276,7 +267,7 @@ pub(crate) fn missing(world: &World) -> Option<String> {
 }
 
 /// Whether this process may make namespaces and mount in them.
-fn can_mount() -> bool {
+pub(crate) fn can_mount() -> bool {
     use std::sync::OnceLock;
     static ANSWER: OnceLock<bool> = OnceLock::new();
     *ANSWER.get_or_init(|| {

@@ -8,14 +8,16 @@
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::process::Command;
 use std::ptr;
 
+use anyhow::bail;
 use libc::{c_int, pid_t};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
@@ -176,4 +178,34 @@ pub(crate) fn make_device(like: &Path, at: &Path) -> io::Result<()> {
 
 fn check(answer: c_int) -> io::Result<()> {
     if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Has a filesystem stop, as it does after an error of its journal: `XFS_IOC_GOINGDOWN`, which is
+/// `EXT4_IOC_SHUTDOWN`. `how` says what is written before: all (0), the journal (1), nothing (2).
+pub(crate) fn shut_down(root: &File, how: u32) -> io::Result<()> {
+    const GOING_DOWN: libc::c_ulong = 0x8004_587d;
+    // SAFETY: the call reads a `u32`, which outlives it.
+    check(unsafe { libc::ioctl(root.as_raw_fd(), GOING_DOWN as _, &raw const how) })
+}
+
+/// A command of these words.
+pub(crate) fn words(words: &[&str]) -> Command {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]);
+    command
+}
+
+/// Runs a program of the administrator's, which must succeed; what it prints.
+pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
+    let output = command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").output()?;
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr);
+        bail!("{:?}: {}", command.get_program(), words.trim());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// As [`output`], where nothing of interest is printed.
+pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
+    output(command).map(drop)
 }

@@ -69,7 +69,9 @@ impl Reader {
             let available = data_end.get() - start.get();
             let len = (searched * 2).max(SEARCHED_BYTES).min(available);
             let bytes = self.window.fetch(start, len, limit)?;
-            let newline = memchr::memchr(b'\n', &bytes[searched as usize..]);
+            // Somebody may have cut the file since.
+            let unsearched = bytes.get(searched as usize..).unwrap_or_default();
+            let newline = memchr::memchr(b'\n', unsearched);
             if let Some(offset) = newline {
                 let len = searched + offset as u64 + 1;
                 return Ok(Some((len, Lsn::new(start.get() + len))));
