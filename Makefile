@@ -208,9 +208,11 @@ stress: export VELLUM_STRESS_SECONDS ?= 600
 stress: ## many processes with random kills, VELLUM_STRESS_SECONDS=600
 	$(CARGO) test --release -p vellum --test it processes -- --nocapture
 
-# What each world promises is in docs/worlds.md; a sample is in `test`.
-worlds: tools filesystems ## logs among forks, limits, users, containers and copies, in pairs (root)
+# What each world promises is in docs/worlds.md; a sample is in `test`. All of the storage takes an hour.
+SECONDS_STORAGE ?=
+worlds: tools filesystems ## logs among forks, limits, users, containers, copies, full disks and failing storage, SECONDS_STORAGE=600 (root)
 	$(CARGO) run --release -p vellum-testkit --bin vellum-worlds -- --pairs
+	$(BUILT)/vellum-worlds storage $(if $(SECONDS_STORAGE),--seconds $(SECONDS_STORAGE))
 
 # Text logs that go on in new files often.
 POWERCUT_TEXT = --layout text --segment-bytes 16384 --rotate-bytes 4096 --compress yes

@@ -23,8 +23,8 @@ pub(crate) struct Cast {
     actors: Vec<Actor>,
     numbers: PathBuf,
     pub(crate) faults: Vec<String>,
-    /// The errors that they got.
-    pub(crate) errors: Vec<String>,
+    /// The errors that they got, by letter.
+    pub(crate) errors: Vec<(char, String)>,
 }
 
 struct Actor {
@@ -85,6 +85,12 @@ impl Cast {
     /// How many records were appended by all.
     pub(crate) fn appended(&self) -> anyhow::Result<u64> {
         self.letters().chars().map(|letter| Ok(self.promised(letter)?.0)).sum()
+    }
+
+    /// The error that this letter got last.
+    pub(crate) fn last_error(&self, letter: char) -> &str {
+        let mut errors = self.errors.iter().rev();
+        errors.find(|(one, _)| *one == letter).map_or("no error", |(_, error)| error)
     }
 
     /// Starts a process that has these letters.
@@ -236,7 +242,7 @@ impl Actor {
         }
     }
 
-    fn take(&mut self, line: &str, faults: &mut Vec<String>, errors: &mut Vec<String>) {
+    fn take(&mut self, line: &str, faults: &mut Vec<String>, errors: &mut Vec<(char, String)>) {
         let mut words = line.splitn(3, ' ');
         let word = words.next().unwrap_or_default();
         let letter = words.next().and_then(|word| word.chars().next()).unwrap_or('?');
@@ -253,7 +259,7 @@ impl Actor {
             }
         };
         if matches!(word, "stuck" | "refused") {
-            errors.push(format!("{letter}: {rest}"));
+            errors.push((letter, rest.to_owned()));
         }
         if word == "fault" {
             let letters: String = self.threads.keys().collect();

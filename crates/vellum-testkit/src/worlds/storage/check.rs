@@ -17,8 +17,16 @@ use crate::worlds::sys::{self, End};
 const SECONDS_MAX: u32 = 120;
 const LAST: &[u8] = b"one more, after everything\n";
 
-/// How many records of each letter must be there.
-pub(crate) type Owed = HashMap<char, u64>;
+/// What must be there of each letter.
+pub(crate) type Owed = HashMap<char, Owing>;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owing {
+    /// So many records.
+    pub(crate) count: u64,
+    /// Whether one that met an error may be there all the same, and then again.
+    pub(crate) may_repeat: bool,
+}
 
 /// Looks at everything, in a process of its own; the fault, if there is one.
 pub(crate) fn check(
@@ -48,7 +56,10 @@ fn look(path: &Path, shape: Shape, owed: &Owed, keeps: Keeps) -> Result<(), Stri
         Ok(log) => log,
         Err(_) if keeps == Keeps::Nothing => return Ok(()),
         // Nobody has come so far as to make one.
-        Err(error) if error.kind() == ErrorKind::NotFound && owed.values().all(|n| *n == 0) => {
+        Err(error)
+            if error.kind() == ErrorKind::NotFound
+                && owed.values().all(|owing| owing.count == 0) =>
+        {
             return Ok(());
         }
         Err(error) => return Err(format!("it does not open: {error}")),
@@ -84,11 +95,11 @@ fn holds(log: &Log, shape: Shape, owed: &Owed, keeps: Keeps) -> Result<(), Strin
         return Err(format!("{} damaged places, first {damage:?}", report.damage.len()));
     }
     let found = count(log, shape, owed, keeps)?;
-    for (letter, owed) in owed {
+    for (letter, Owing { count, .. }) in owed {
         let found = found.get(letter).copied().unwrap_or(0);
-        if found < *owed {
+        if found < *count {
             return Err(format!(
-                "{owed} records of {letter} must be there, {found} are; the log is {} to {}, \
+                "{count} records of {letter} must be there, {found} are; the log is {} to {}, \
                  recovered: {:?}",
                 log.begin(),
                 log.published(),
@@ -100,10 +111,10 @@ fn holds(log: &Log, shape: Shape, owed: &Owed, keeps: Keeps) -> Result<(), Strin
 }
 
 /// How many records of each letter are there, one after the other from the first on.
-fn count(log: &Log, shape: Shape, owed: &Owed, keeps: Keeps) -> Result<Owed, String> {
+fn count(log: &Log, shape: Shape, owed: &Owed, keeps: Keeps) -> Result<HashMap<char, u64>, String> {
     let mut reader =
         log.reader(Lsn::ZERO).map_err(|error| format!("it cannot be read: {error}"))?;
-    let mut found = Owed::new();
+    let mut found = HashMap::new();
     // Lines of a text log that were not committed may have got lost one by one.
     let is_torn = keeps == Keeps::Committed && shape.is_text();
     while let Some(record) = reader.next().map_err(|error| format!("reading stops: {error}"))? {
@@ -119,11 +130,14 @@ fn count(log: &Log, shape: Shape, owed: &Owed, keeps: Keeps) -> Result<Owed, Str
             }
         };
         let next = found.entry(writer).or_insert(0);
-        let is_behind = is_torn && *next >= owed.get(&writer).copied().unwrap_or(0);
-        if u64::from(number) != *next && !(is_behind && u64::from(number) > *next) {
+        let number = u64::from(number);
+        let owing = owed.get(&writer).copied().unwrap_or(Owing { count: 0, may_repeat: false });
+        let is_behind = is_torn && number > *next && *next >= owing.count;
+        let is_again = owing.may_repeat && number + 1 == *next;
+        if number != *next && !is_behind && !is_again {
             return Err(format!("at {lsn} is record {number} of {writer}, and {next} comes next"));
         }
-        *next = u64::from(number) + 1;
+        *next = number + 1;
     }
     Ok(found)
 }

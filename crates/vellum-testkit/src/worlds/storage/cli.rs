@@ -18,7 +18,7 @@ use crate::trace;
 use crate::worlds::shape::{SHAPES, Shape};
 use crate::worlds::{surroundings, sys};
 
-/// Sizes of disks, of which each trial has one.
+/// Sizes of disks. What fills them tries all, the rest one of them.
 const MIB: [u64; 4] = [60, 200, 300, 1000];
 
 /// Has logs of each kind live on disks that are full or fail, on each kind of filesystem.
@@ -33,7 +33,8 @@ pub(crate) struct StorageArgs {
     /// Only logs of this kind: wal, mapped, pwrite, text or text-pwrite.
     #[arg(long)]
     shape: Option<Shape>,
-    /// Only disks of this size; default: 60, 200, 300 and 1000 MiB in turn.
+    /// Only disks of this size, or of the least that their kind can have; default: 60, 200, 300 and
+    /// 1000 MiB.
     #[arg(long)]
     mib: Option<u64>,
     /// A sample of about so long, in random order.
@@ -102,17 +103,16 @@ fn missing(args: &StorageArgs) -> bool {
     missing.map(|(name, why)| println!("SKIPPED: {name}: {why}")).count() > 0
 }
 
-/// Each trouble in each kind of log on each disk, with the size that its turn brings; in a sample
-/// in random order.
+/// Each trouble in each kind of log on each disk; in a sample in random order.
 fn choose(args: &StorageArgs, seed: u64) -> Vec<Trial> {
     let mut random = Random::new(seed);
     let mut trials = Vec::new();
     for trouble in TROUBLES.iter().filter(|one| args.trouble.is_none_or(|only| only == *one)) {
         for disk in KINDS.iter().filter(|one| args.disk.is_none_or(|only| only == *one)) {
-            for shape in SHAPES.into_iter().filter(|one| args.shape.is_none_or(|only| only == *one))
-            {
-                if trouble.kind.can_be(disk, shape) && disk.missing().is_none() {
-                    let mib = args.mib.unwrap_or_else(|| *random.pick(&MIB)).max(disk.mib_min);
+            let shapes =
+                SHAPES.into_iter().filter(|one| args.shape.is_none_or(|only| only == *one));
+            for shape in shapes.filter(|shape| trouble.kind.can_be(disk, *shape)) {
+                for mib in sizes(args, trouble, disk, &mut random) {
                     // One that is run alone is repeated by the seed that was given.
                     let seed = if trials.is_empty() { seed } else { random.next_u64() };
                     trials.push(Trial { trouble, disk, shape, mib, seed });
@@ -124,6 +124,25 @@ fn choose(args: &StorageArgs, seed: u64) -> Vec<Trial> {
         random.shuffle(&mut trials);
     }
     trials
+}
+
+/// How large the disks of this kind are in this trouble; none where it cannot be had.
+fn sizes(
+    args: &StorageArgs,
+    trouble: &Trouble,
+    disk: &disk::Kind,
+    random: &mut Random,
+) -> Vec<u64> {
+    let one = |mib: u64| vec![mib.max(disk.mib_min)];
+    match args.mib {
+        _ if disk.missing().is_some() => Vec::new(),
+        Some(mib) => one(mib),
+        None if trouble.kind.fills() => {
+            let fitting = MIB.into_iter().filter(|mib| *mib >= disk.mib_min);
+            fitting.collect()
+        }
+        None => one(*random.pick(&MIB)),
+    }
 }
 
 /// Runs one and prints its line; whether it went well.

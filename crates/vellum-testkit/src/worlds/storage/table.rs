@@ -1,5 +1,5 @@
-//! The troubles: what each is called and promises, and where it can be had. `docs/worlds.md` has the
-//! same table.
+//! The troubles: what each is called and promises, and where it can be had. `docs/worlds.md` has
+//! the same table.
 
 use super::disk;
 use crate::worlds::shape::Shape;
@@ -31,43 +31,45 @@ pub(crate) const TROUBLES: &[Trouble] = &[
     trouble(
         "filled-by-itself",
         Kind::FilledByItself,
-        "who fills a disk gets errors, and so does who opens it then; with space all go on",
+        "a process that fills the disk gets errors, and so does one that opens the log then; with \
+         space all continue",
     ),
     trouble(
         "filled-by-others",
         Kind::FilledByOthers,
-        "who meets a disk that others have filled gets errors; with space all go on",
+        "a process that meets a disk filled by others gets errors; with space all continue",
     ),
     trouble(
         "limit-of-file-size",
         Kind::SizeLimit,
-        "who may write no further gets errors; others go on",
+        "a process that reaches its limit gets errors; others continue",
     ),
     trouble(
         "reflink-copies",
         Kind::Reflink,
-        "a copy that shares blocks, and then a full disk: who stores gets errors; with space all go on",
+        "a copy shares blocks, and then the disk is full: stores get errors; with space the log \
+         continues",
     ),
     trouble(
         "shut-down",
         Kind::ShutDown,
         "a filesystem stops under its writers: mounted again, it has what was committed",
     ),
+    trouble("failing-device", Kind::Failing, "a device takes no more writes: the calls get errors"),
     trouble(
-        "failing-device",
-        Kind::Failing,
-        "a device takes no more writes: who writes gets errors",
+        "vanished-device",
+        Kind::Vanished,
+        "a device is taken away under its writers: the calls get errors",
     ),
-    trouble("vanished-device", Kind::Vanished, "a device goes under its writers: they get errors"),
     trouble(
         "cut-files",
         Kind::Cut,
-        "any file of the log is cut under those that use it: they get errors, or go on",
+        "any file of the log is cut while processes use it: the calls get errors, or continue",
     ),
     trouble(
         "copytruncate",
         Kind::CopyTruncate,
-        "a text file is copied and cut, as `logrotate` can do: nobody ends, lines before it are gone",
+        "a text file is copied and cut, as `logrotate` can do: the writers continue",
     ),
 ];
 
@@ -87,9 +89,9 @@ impl Kind {
         }
     }
 
-    /// Whether those that got an error have to go on in the end.
-    pub(crate) fn is_over(self) -> bool {
-        matches!(self, Kind::FilledByItself | Kind::FilledByOthers | Kind::Reflink)
+    /// Whether a disk is filled.
+    pub(crate) fn fills(self) -> bool {
+        matches!(self, Kind::FilledByItself | Kind::FilledByOthers)
     }
 
     /// How much must be there in the end.

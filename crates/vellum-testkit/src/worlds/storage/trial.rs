@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::cast::Cast;
-use super::check::{self, Owed};
+use super::check::{self, Owed, Owing};
 use super::disk::{self, Disk};
 use super::reader::ReaderArgs;
 use super::table::{Keeps, Kind, Trouble};
@@ -29,6 +29,8 @@ const LEFT_MIB: u64 = 6;
 /// As many for a copy that shares blocks, and what is appended until the disk is full.
 const COPIED_MIB: u64 = 24;
 const CUTS: u64 = 6;
+/// Of an error: the process has to close the log and to open it again. The record may be there.
+const CONTROL_LOST: &str = "cannot store into the control file";
 
 /// What a trial is made of.
 pub(crate) struct Trial {
@@ -63,7 +65,7 @@ impl Trial {
         let is_failing = self.trouble.kind == Kind::Failing;
         let room = if is_failing { self.mib / 3 } else { self.mib * 5 / 4 };
         let disk = Disk::make(base, self.disk, self.mib, room + 8)?;
-        let is_large = random.below(2) == 0 && self.trouble.kind.is_over();
+        let is_large = random.below(2) == 0 && self.trouble.kind.fills();
         let bytes_max = if is_large { 300 << 10 } else { SHORT };
         let is_usual = random.below(2) == 0 && (self.shape != Shape::Wal || self.mib >= 600);
         let size = if is_usual { Size::Usual } else { Size::Small };
@@ -165,7 +167,7 @@ impl Scene<'_> {
         self.be_full()
     }
 
-    /// The disk is full and all writers know it: others come, one may be killed; then there is space.
+    /// The disk is full and all know it: others come, one may be killed; then there is space.
     fn be_full(&mut self) -> anyhow::Result<()> {
         self.start(&self.writer(LATER))?;
         self.cast.settle()?;
@@ -177,11 +179,14 @@ impl Scene<'_> {
         self.go_on()
     }
 
+    /// There is space: all go on but those whose control file has failed under them.
     fn go_on(&mut self) -> anyhow::Result<()> {
-        let stuck = self.cast.go_on()?;
-        if self.trial.trouble.kind.is_over() && !stuck.is_empty() {
-            let last = self.cast.errors.last().cloned().unwrap_or_default();
-            self.cast.faults.push(format!("{stuck} cannot go on: {last}"));
+        for letter in self.cast.go_on()?.chars() {
+            let error = self.cast.last_error(letter);
+            if !error.contains(CONTROL_LOST) {
+                let fault = format!("{letter} cannot go on: {error}");
+                self.cast.faults.push(fault);
+            }
         }
         Ok(())
     }
@@ -220,7 +225,8 @@ impl Scene<'_> {
         // What else was free is in use by now.
         self.disk.fill()?;
         self.wait_for_more(AFTER)?;
-        fs::remove_dir_all(&copy)?;
+        // A disk that was full before has none.
+        let _ = fs::remove_dir_all(&copy);
         self.be_full()
     }
 
@@ -309,8 +315,9 @@ impl Scene<'_> {
             self.cast.settle()?;
             self.cast.end()?;
             if self.cast.promised('g')?.0 < AFTER {
-                let last = self.cast.errors.last().cloned().unwrap_or_default();
-                self.cast.faults.push(format!("nobody can go on afterwards: {last}"));
+                let error = self.cast.last_error('g');
+                let fault = format!("nobody can go on afterwards: {error}");
+                self.cast.faults.push(fault);
                 return Ok(());
             }
         }
@@ -318,7 +325,13 @@ impl Scene<'_> {
         for letter in self.cast.letters().chars() {
             let (appended, committed) = self.cast.promised(letter)?;
             let is_all = keeps == Keeps::Appended || LAST.contains(letter);
-            owed.insert(letter, if is_all { appended } else { committed });
+            let may_repeat = self
+                .cast
+                .errors
+                .iter()
+                .any(|(one, error)| *one == letter && error.contains(CONTROL_LOST));
+            let count = if is_all { appended } else { committed };
+            owed.insert(letter, Owing { count, may_repeat });
         }
         let log = self.trial.log(&self.disk);
         let found = check::check(&log, self.trial.shape, &owed, keeps, &base.join("fault"))?;
