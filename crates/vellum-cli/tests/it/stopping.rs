@@ -172,21 +172,42 @@ fn what_has_no_writer_is_not_read_to_its_end() {
     drain.join().unwrap().unwrap();
 }
 
+/// `vellum`, which may have no thread but its own. Root is exempt, so it is another user with the
+/// rights of root over files.
+fn without_threads() -> Command {
+    let mut command = Command::new("prlimit");
+    let caps = "+dac_override,+dac_read_search";
+    command.args(["--nproc=1:1", "setpriv", "--reuid=61234", "--clear-groups"]);
+    command.args(["--inh-caps", caps, "--ambient-caps", caps, "--"]);
+    command.arg(env!("CARGO_BIN_EXE_vellum"));
+    command
+}
+
+#[test]
+fn acknowledgements_need_a_thread_and_say_so() {
+    if !is_root("acknowledgements_need_a_thread") {
+        return;
+    }
+    let place = Place::new();
+    place.append(&[], b"one\n");
+    // It joins as another user, so the log is that user's.
+    let words = ["-R", "61234", place.log().to_str().unwrap()].map(str::to_owned);
+    assert!(Command::new("chown").args(words).status().unwrap().success());
+    let mut command = without_threads();
+    let output =
+        command.args(["tail", "--cursor", "x", "--ack"]).arg(place.log()).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.contains("thread") && said.contains("ulimit -u"), "{said}");
+}
+
 #[test]
 fn without_a_thread_it_appends_and_can_be_ended() {
     if !is_root("without_a_thread") {
         return;
     }
     let place = Place::new();
-    let start = || {
-        // Root is exempt. Another user may have one thread: its own.
-        let mut command = Command::new("prlimit");
-        let caps = "+dac_override,+dac_read_search";
-        command.args(["--nproc=1:1", "setpriv", "--reuid=61234", "--clear-groups"]);
-        command.args(["--inh-caps", caps, "--ambient-caps", caps, "--"]);
-        command.args([env!("CARGO_BIN_EXE_vellum"), "append", "--ack"]).arg(place.log());
-        Running::start(command.stderr(Stdio::inherit()))
-    };
+    let start = || Running::start(without_threads().args(["append", "--ack"]).arg(place.log()));
     let mut running = start();
     running.feed(b"one\n");
     running.line();
