@@ -26,6 +26,9 @@ logger = logging.Logger("app")
 logger.addHandler(VellumHandler(path, maxBytes=2000))
 logger.error("of root")
 
+if how == "at the first record":
+    logger.handlers = [VellumHandler(path, delay=True)]
+
 def work():
     os.setgroups([]); os.setgid(user); os.setuid(user)
     with warnings.catch_warnings(record=True) as caught:
@@ -36,7 +39,7 @@ def work():
         print(warning.category.__name__, warning.message)
     sys.stdout.flush()
 
-if how == "in a child":
+if how != "in the same process":
     pid = os.fork()
     if pid == 0:
         work()
@@ -70,7 +73,7 @@ def public(tmp_path: Path) -> Path:
     return tmp_path
 
 
-HOWS = ["in a child", "in the same process"]
+HOWS = ["in a child", "in the same process", "at the first record"]
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -79,7 +82,8 @@ def test_a_log_of_root_is_warned_of_once_with_the_remedy(
 ) -> None:
     path = str(public / "app.log")
     (warning,) = log_as_another_user(path, how)
-    assert warning.startswith(f"RuntimeWarning {path} was opened by user 0, "), warning
+    by = "" if how == "at the first record" else ", which user 0 opened"
+    assert warning.startswith(f"RuntimeWarning user {USER} may not write to {path}{by}: "), warning
     remedy = f"chown -R {USER} {path}"
     assert remedy in warning
     written = len(lines(path))

@@ -105,6 +105,7 @@ class VellumHandler(logging.Handler):
         self._log: Log | None = None
         self._worker: int | None = None
         self._opened_by: int | None = None
+        self._has_warned = False
         self._write: _Write = self._open_and_write
         super().__init__(level)
         if not delay:
@@ -159,17 +160,16 @@ class VellumHandler(logging.Handler):
             self.handleError(record)
 
     def _warn_of_lost_rights(self) -> None:
-        """Says once what to do where a process has another user than the one that opened the log."""
-        opened_by, self._opened_by = self._opened_by, None
-        user = os.geteuid()
-        if opened_by is None or opened_by == user:
+        """Says once what to do where a process has another user than the one that made the log."""
+        path, user = self.baseFilename, os.geteuid()
+        if self._has_warned or user == self._opened_by or not os.path.isdir(path):
             return
-        path = self.baseFilename
+        self._has_warned = True
+        by = "" if self._opened_by is None else f", which user {self._opened_by} opened"
         try:
             warnings.warn(
-                f"{path} was opened by user {opened_by}, and this process has become user {user}, "
-                f"who may not write to it: records are lost; give the log to that user (chown -R "
-                f"{user} {path}) and start again",
+                f"user {user} may not write to {path}{by}: records are lost; give the log to that "
+                f"user (chown -R {user} {path}) and start again",
                 RuntimeWarning,
                 stacklevel=2,
             )

@@ -55,12 +55,20 @@ pub(crate) fn run() -> Result<Outcome> {
     let cli = Cli::try_parse().unwrap_or_else(|error| stdio::answer(&error));
     let taken = if matches!(cli.command, Command::Ship(_)) { &ship::TAKEN[..] } else { &[] };
     signals::end_first_process(taken)?;
+    find_thread()?;
     // One thread runs everything but what blocks: files and hashes.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(run_command(cli.command));
     // What blocks in the background is not waited for.
     runtime.shutdown_background();
     outcome
+}
+
+/// Files are read by threads of the runtime, which panics where it gets none.
+fn find_thread() -> Result<()> {
+    let thread = std::thread::Builder::new().spawn(|| ());
+    let text = "cannot start a thread, which this needs; raise `ulimit -u`";
+    Ok(thread.map(drop).map_err(|error| format!("{text}: {error}"))?)
 }
 
 async fn run_command(command: Command) -> Result<Outcome> {

@@ -68,6 +68,24 @@ fn as_process_1_it_is_ended_by_a_signal() {
 }
 
 #[test]
+fn without_threads_it_says_what_is_missing() {
+    if !is_root("without_threads") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let url = shipped(dir.path());
+    // Root is exempt. Another user may have one thread: its own.
+    let mut command = Command::new("prlimit");
+    let caps = "+dac_override,+dac_read_search";
+    command.args(["--nproc=1:1", "setpriv", "--reuid=61235", "--clear-groups"]);
+    command.args(["--inh-caps", caps, "--ambient-caps", caps, "--", SHIP, "cat", &url]);
+    let output = command.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.contains("thread") && said.contains("ulimit -u"), "{said}");
+}
+
+#[test]
 fn it_waits_until_its_output_is_taken() {
     let dir = tempfile::tempdir().unwrap();
     let url = shipped(dir.path());
