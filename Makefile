@@ -236,28 +236,28 @@ powercut: tools filesystems ## cut the power at any write on ext4, XFS and btrfs
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) --commit 5 --retain-files 9 $(POWERCUT_TEXT)' --prefix --nested
 	$(POWERCUT_LONG) --records $(POWERCUT_RECORDS) --follow $(POWERCUT_CROWD)' --nested
 
-# A few hundred cuts on each filesystem, in the settings that differ most. The commands are those that
+# A few hundred cuts on each filesystem, in the settings that differ most, each opened in two boots. The commands are those that
 # the tests use, so that `test` has nothing to build here. 77: this machine cannot do it; where
 # VELLUM_REQUIRE=all that is another status.
 POWERCUT = $(TARGET)/debug/vellum-powercut --check '$(TARGET)/debug/vellum-stress --check --torn {dir}/log' \
   --work '$(TARGET)/debug/vellum-stress {dir}/log
-powercut-sample: tools filesystems ## a few hundred power cuts, as `make test` runs them (root)
+powercut-sample: tools filesystems ## a few hundred power cuts, each opened in two boots, as `make test` runs them (root)
 	$(CARGO) test --workspace --features $(FEATURES) --no-run --quiet
-	@$(POWERCUT) --records 150 --segment-bytes 16384 --trim-every 20 --cursor' --points 60 --at-least 30 --prefix --nested || [ $$? -eq 77 ]
+	@$(POWERCUT) --records 150 --segment-bytes 16384 --trim-every 20 --cursor' --points 30 --at-least 15 --prefix --nested || [ $$? -eq 77 ]
 	@$(POWERCUT) --records 400 --segment-bytes 32768 --trim-every 40 --threads 3 --processes 2 --bytes 20-9000' \
-	  --points 150 --at-least 75 || [ $$? -eq 77 ]
+	  --points 75 --at-least 37 || [ $$? -eq 77 ]
 	@$(POWERCUT) --records 200 --segment-bytes 65536 --threads 3 --bytes 20-3000 --fill pwrite' \
-	  --points 60 --at-least 30 || [ $$? -eq 77 ]
-	@$(POWERCUT) --records 150 $(POWERCUT_TEXT) --bytes 20-900 --commit 3 --retain-files 5' \
-	  --points 20 --at-least 10 --prefix --nested || [ $$? -eq 77 ]
-	@$(POWERCUT) --records 300 $(POWERCUT_TEXT) --threads 2 --processes 2 --commit 5 --retain-files 8 --fill pwrite' \
 	  --points 30 --at-least 15 || [ $$? -eq 77 ]
-	@$(POWERCUT) --records 200 --segment-bytes 65536 --threads 2 --processes 2 --follow' --points 30 --at-least 15 || [ $$? -eq 77 ]
-	@$(POWERCUT) --records 200 --segment-bytes 65536 --threads 2 --processes 2 --batch 3 --envelope' --points 30 --at-least 15 || [ $$? -eq 77 ]
-	@$(POWERCUT) --records 200 $(POWERCUT_TEXT) --bytes 20-900 --commit 3 --follow' --points 30 --at-least 15 || [ $$? -eq 77 ]
+	@$(POWERCUT) --records 150 $(POWERCUT_TEXT) --bytes 20-900 --commit 3 --retain-files 5' \
+	  --points 10 --at-least 5 --prefix --nested || [ $$? -eq 77 ]
+	@$(POWERCUT) --records 300 $(POWERCUT_TEXT) --threads 2 --processes 2 --commit 5 --retain-files 8 --fill pwrite' \
+	  --points 15 --at-least 7 || [ $$? -eq 77 ]
+	@$(POWERCUT) --records 200 --segment-bytes 65536 --threads 2 --processes 2 --follow' --points 15 --at-least 7 || [ $$? -eq 77 ]
+	@$(POWERCUT) --records 200 --segment-bytes 65536 --threads 2 --processes 2 --batch 3 --envelope' --points 15 --at-least 7 || [ $$? -eq 77 ]
+	@$(POWERCUT) --records 200 $(POWERCUT_TEXT) --bytes 20-900 --commit 3 --follow' --points 15 --at-least 7 || [ $$? -eq 77 ]
 	@for failure in write:90 flush:70 lose:70; do \
 	  $(POWERCUT) --records 200 --segment-bytes 65536 --threads 3 --bytes 20-3000' \
-	    --points 40 --at-least 20 --fs ext4,xfs --fail $$failure || [ $$? -eq 77 ] || exit 1; done
+	    --points 20 --at-least 10 --fs ext4,xfs --fail $$failure || [ $$? -eq 77 ] || exit 1; done
 
 # What is new goes to target/fuzz-corpus; `test` replays what is kept in fuzz/corpus.
 fuzz: tools ## damage logs at random, SECONDS=60 for each of three targets (nightly Rust)

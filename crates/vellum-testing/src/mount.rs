@@ -64,12 +64,18 @@ impl Mount {
 
     /// An overlay over a directory of the build's filesystem.
     pub fn overlay(test: &str) -> Option<Mount> {
+        Mount::overlay_over(test, |_| ())
+    }
+
+    /// An overlay whose lower layer `fill` has put files into.
+    pub fn overlay_over(test: &str, fill: impl FnOnce(&Path)) -> Option<Mount> {
         Mount::new(test, |dir, at| {
             let [lower, upper, work] = ["lower", "upper", "work"].map(|name| {
                 let path = dir.join(name);
                 std::fs::create_dir(&path).unwrap();
                 text(&path).to_string()
             });
+            fill(Path::new(&lower));
             let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
             run("mount", &["-t", "overlay", "-o", &options, "overlay", text(at)])
         })

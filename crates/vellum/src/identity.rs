@@ -177,9 +177,10 @@ pub struct Recovery {
 #[non_exhaustive]
 #[repr(u32)]
 pub enum RecoveryReason {
-    /// The machine has started again since.
+    /// The boot id is another: the machine has started again, or a container has an id of its own.
     Reboot = 1,
-    /// The control file is not the one that was written: the log was copied or restored.
+    /// The control file is not the one that was written: the log was copied or restored, or the
+    /// filesystem has changed the numbers of its files.
     Moved = 2,
     /// The control file was gone.
     ControlLost = 3,
@@ -226,8 +227,12 @@ const REASONS: [RecoveryReason; 7] = [
 impl fmt::Display for RecoveryReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            RecoveryReason::Reboot => "the machine had started again",
-            RecoveryReason::Moved => "the log had been copied or restored",
+            RecoveryReason::Reboot => {
+                "the machine had started again, or a container has a boot id of its own"
+            }
+            RecoveryReason::Moved => {
+                "the log had been copied or restored, or the filesystem had renumbered its files"
+            }
             RecoveryReason::ControlLost => "the control file was gone",
             RecoveryReason::Disagreement => "the control file did not agree with the segments",
             RecoveryReason::Poisoned => "a write or sync had failed",

@@ -12,7 +12,7 @@ use super::filesystem::Filesystem;
 use super::image::Image;
 use super::recording::Recording;
 use super::report::{Progress, Totals};
-use super::sandbox::Sandbox;
+use super::sandbox::{Boot, BootNumber, Sandbox};
 use super::trial::Trial;
 use super::verdict::Promise;
 use crate::random::Random;
@@ -33,6 +33,8 @@ pub struct Plan {
     pub is_exhaustive: bool,
     /// Cuts during each recovery.
     pub nested: usize,
+    /// In which boots each image is opened.
+    pub boots: Vec<Boot>,
     /// Whether what is there must have no gap.
     pub is_prefix: bool,
     /// Whether the disk has physical sectors of 4096 bytes.
@@ -61,6 +63,14 @@ pub enum Source {
     },
     /// From a file.
     Replay(Recording),
+}
+
+/// What images are judged by.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    recording: &'a Recording,
+    promise: &'a Promise,
+    seed: u64,
 }
 
 /// A campaign that is under way.
@@ -112,8 +122,10 @@ impl Campaign<'_> {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// One recording and its cuts.
+    /// One recording and its cuts. The boot that is recorded has its number from `seed`, so that a
+    /// recording is replayed in the same.
     fn round(&mut self, empty: &Image, seed: u64) -> anyhow::Result<()> {
+        self.sandbox.enter_boot(Boot::Same, seed)?;
         let recording = match &self.plan.source {
             Source::Replay(recording) => recording.clone(),
             Source::Work { work, failure, save } => {
@@ -149,11 +161,12 @@ impl Campaign<'_> {
                 dropped: walk.dropped.clone(),
                 prefix_from,
             };
-            let image = walk.image(cut);
+            let case = Case { recording, promise: &promise, seed };
+            let recorded = (self.plan.nested > 0).then(|| self.boot_of(cut));
             let place = cut.to_string();
-            let recovery = self.check(recording, image, &promise, &place, seed)?;
-            if let Some(recovery) = recovery {
-                self.cut_recovery(recording, &recovery, cut, &promise, seed)?;
+            let recovery = self.check(case, &walk.image(cut), &place, seed, recorded)?;
+            if let Some((boot, recovery)) = recovery {
+                self.cut_recovery(case, &recovery, cut, boot)?;
             }
             self.totals.cuts += 1;
             self.progress.tell(&self.totals);
@@ -161,21 +174,25 @@ impl Campaign<'_> {
         Ok(())
     }
 
+    /// In which boot the recovery is recorded that a cut makes necessary.
+    fn boot_of(&self, cut: &Cut) -> Boot {
+        self.plan.boots[cut.seed as usize % self.plan.boots.len()]
+    }
+
     fn walk<'b>(&self, recording: &'b Recording) -> Walk<'b> {
         let walk = Walk::new(recording, self.filesystem.superblocks());
         if self.plan.is_coarse { walk.by_physical_sectors() } else { walk }
     }
 
-    /// Cuts while the recovery from a cut is under way; the same promise holds.
+    /// Cuts while the recovery from a cut is under way, in the boot `last`; the same promise holds.
     fn cut_recovery(
         &mut self,
-        recording: &Recording,
+        case: Case<'_>,
         recovery: &Recording,
         first: &Cut,
-        promise: &Promise,
-        seed: u64,
+        last: BootNumber,
     ) -> anyhow::Result<()> {
-        let mut random = Random::new(first.seed ^ seed);
+        let mut random = Random::new(first.seed ^ case.seed);
         let mut walk = self.walk(recovery);
         if self.filesystem.trusts_blocks() && !self.plan.is_coarse {
             walk = walk.torn_by_blocks();
@@ -183,41 +200,54 @@ impl Campaign<'_> {
         for second in random_cuts(recovery, self.plan.nested, &mut random) {
             walk.advance_to(second.position);
             let place = format!("{first}; then during recovery {second}");
-            self.check(recording, walk.image(&second), promise, &place, seed)?;
+            self.check(case, &walk.image(&second), &place, last, None)?;
             self.totals.nested += 1;
         }
         Ok(())
     }
 
-    /// Has an image recovered and judged. Returns what the recovery did to the disk, if cuts are
-    /// to be made there and the promise was kept so far.
+    /// Has an image recovered and judged, once in each boot; the last was `last`. Returns what the
+    /// recovery in the boot `recorded` did to the disk, and the number of that boot, if the promise
+    /// was kept there.
     fn check(
         &mut self,
-        recording: &Recording,
-        image: Image,
-        promise: &Promise,
+        case: Case<'_>,
+        image: &Image,
         place: &str,
-        seed: u64,
-    ) -> anyhow::Result<Option<Recording>> {
-        let is_recorded = self.plan.nested > 0 && !place.contains("during recovery");
-        let check = &self.plan.check;
-        let (found, recovery) =
-            self.trial.recover(self.sandbox, image.clone(), check, is_recorded)?;
-        let violations = promise.violations(&found);
-        if violations.is_empty() {
-            return Ok(recovery);
+        last: BootNumber,
+        recorded: Option<Boot>,
+    ) -> anyhow::Result<Option<(BootNumber, Recording)>> {
+        let mut answer = None;
+        for boot in &self.plan.boots {
+            let number = self.sandbox.enter_boot(*boot, last)?;
+            let is_recorded = recorded == Some(*boot);
+            let (found, recovery) =
+                self.trial.recover(image.clone(), &self.plan.check, is_recorded)?;
+            let violations = case.promise.violations(&found);
+            match violations.is_empty() {
+                true => answer = answer.or(recovery.map(|recovery| (number, recovery))),
+                false => self.tell(case, image, &format!("{place}, {boot}"), &violations)?,
+            }
         }
+        Ok(answer)
+    }
+
+    /// Counts a violation, tells it and keeps its image.
+    fn tell(
+        &mut self,
+        case: Case<'_>,
+        image: &Image,
+        place: &str,
+        violations: &[String],
+    ) -> anyhow::Result<()> {
         self.totals.violations += 1;
         if self.totals.violations <= TOLD_MAX {
-            let kept = self.keep(recording, &image, seed)?;
-            println!(
-                "VIOLATION: {} --seed {seed}, {place}: {}; {}",
-                self.filesystem,
-                violations.join("; "),
-                kept
-            );
+            let kept = self.keep(case.recording, image, case.seed)?;
+            let (filesystem, seed) = (self.filesystem, case.seed);
+            let violations = violations.join("; ");
+            println!("VIOLATION: {filesystem} --seed {seed}, {place}: {violations}; {kept}");
         }
-        Ok(None)
+        Ok(())
     }
 
     /// Keeps what is needed to look into a violation; says where.

@@ -14,7 +14,7 @@ use super::filesystem::Filesystem;
 use super::recording::Recording;
 use super::reference::{CheckMode, WorkMode, check, work};
 use super::report::TABLE_HEAD;
-use super::sandbox::{self, Missing, Sandbox};
+use super::sandbox::{self, Boot, Missing, Sandbox};
 use super::sys::{self, End};
 use crate::trace::now_ns;
 
@@ -98,6 +98,10 @@ struct CampaignArguments {
     /// all of the sector.
     #[arg(long)]
     physical_sectors: bool,
+    /// In which boots each image is opened: in another, as after a power cut, and in the same, as
+    /// when the disk alone was lost.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "another,same")]
+    boots: Vec<Boot>,
     /// Also demand that what is found has no gap.
     #[arg(long)]
     prefix: bool,
@@ -183,6 +187,7 @@ fn plan(arguments: &CampaignArguments) -> anyhow::Result<(Vec<Filesystem>, Plan)
         points: arguments.points,
         is_exhaustive: arguments.exhaustive,
         nested: arguments.nested,
+        boots: arguments.boots.clone(),
         is_prefix: arguments.prefix,
         is_coarse: arguments.physical_sectors,
         size: arguments.size << 20,

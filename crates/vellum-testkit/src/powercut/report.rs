@@ -14,7 +14,7 @@ pub struct Totals {
     writes: u64,
     flushes: u64,
     acknowledged: u64,
-    /// Power cuts during the workload.
+    /// Power cuts during the workload; each image is opened once in each boot.
     pub cuts: u64,
     /// Power cuts during the recovery.
     pub nested: u64,

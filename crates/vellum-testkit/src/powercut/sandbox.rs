@@ -1,8 +1,9 @@
 //! A world of its own for the harness: whatever happens to it, nothing of it remains.
 //!
 //! All mounts are made in a private namespace, all files of the harness lie on a memory filesystem
-//! in it, and all processes live below one whose death kills them. To the commands under test,
-//! each power cut looks like a reboot: the boot id is another, and shared memory is empty.
+//! in it, and all processes live below one whose death kills them. To the commands under test, a
+//! power cut looks like a reboot: the boot id is another, and shared memory is empty. Or it looks
+//! as if the disk alone had been lost, and came back in the same boot.
 
 use std::fs;
 use std::io;
@@ -61,6 +62,27 @@ pub fn look_for_needs(filesystems: &[Filesystem]) -> Result<(), Missing> {
     filesystems.iter().try_for_each(|filesystem| filesystem.look_for_maker())
 }
 
+/// In which boot a disk is mounted again that was cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Boot {
+    /// The power was gone: nothing but the disk is left.
+    Another,
+    /// The disk was lost and came back, or an image of it.
+    Same,
+}
+
+impl std::fmt::Display for Boot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Boot::Another => "opened in another boot",
+            Boot::Same => "opened in the same boot",
+        })
+    }
+}
+
+/// The number that a boot has its id from.
+pub type BootNumber = u64;
+
 /// The private world.
 #[derive(Debug)]
 pub struct Sandbox {
@@ -71,9 +93,7 @@ impl Sandbox {
     /// Enters it; the calling process has one thread and is the first of its process namespace.
     pub fn enter(seed: u64) -> anyhow::Result<Sandbox> {
         furnish().map_err(|error| missing_if_forbidden("no mounts of our own", error))?;
-        let mut sandbox = Sandbox { random: Random::new(seed) };
-        sandbox.reboot()?;
-        Ok(sandbox)
+        Ok(Sandbox { random: Random::new(seed) })
     }
 
     /// A directory of the memory filesystem.
@@ -83,18 +103,30 @@ impl Sandbox {
         Ok(dir)
     }
 
-    /// Forgets what no reboot leaves.
-    pub fn reboot(&mut self) -> anyhow::Result<()> {
-        if fs::read_dir(SHARED_MEMORY).is_ok_and(|mut entries| entries.next().is_some()) {
-            unmount(SHARED_MEMORY, UnmountFlags::DETACH)?;
-            mount_shared_memory()?;
-        }
-        let (high, low) = (self.random.next_u64(), self.random.next_u64());
-        let text = format!("{high:016x}{low:016x}");
+    /// Enters a boot: that which `last` names, or another, which has nothing that no reboot leaves.
+    /// Returns which it is.
+    pub fn enter_boot(&mut self, boot: Boot, last: BootNumber) -> anyhow::Result<BootNumber> {
+        let number = match boot {
+            Boot::Same => last,
+            Boot::Another => {
+                empty_shared_memory()?;
+                self.random.next_u64()
+            }
+        };
+        let mut random = Random::new(number);
+        let text = format!("{:016x}{:016x}", random.next_u64(), random.next_u64());
         let parts = [&text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..]];
         fs::write(Path::new(ROOT).join("boot_id"), format!("{}\n", parts.join("-")))?;
-        Ok(())
+        Ok(number)
     }
+}
+
+fn empty_shared_memory() -> io::Result<()> {
+    if fs::read_dir(SHARED_MEMORY).is_ok_and(|mut entries| entries.next().is_some()) {
+        unmount(SHARED_MEMORY, UnmountFlags::DETACH)?;
+        mount_shared_memory()?;
+    }
+    Ok(())
 }
 
 /// Makes the mounts of the private world.

@@ -12,7 +12,6 @@ use super::filesystem::Filesystem;
 use super::image::Image;
 use super::medium::{Medium, unmount_patiently};
 use super::recording::Recording;
-use super::sandbox::Sandbox;
 use super::verdict::Found;
 
 /// What the commands are given, on the filesystem.
@@ -71,12 +70,10 @@ impl Trial {
     /// recovery did.
     pub fn recover(
         &mut self,
-        sandbox: &mut Sandbox,
         image: Image,
         check: &Template,
         is_recorded: bool,
     ) -> anyhow::Result<(Found, Option<Recording>)> {
-        sandbox.reboot()?;
         self.medium.insert(image)?;
         if is_recorded {
             self.medium.disk().start_recording(None);

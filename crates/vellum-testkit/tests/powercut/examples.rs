@@ -8,7 +8,7 @@ const EXAMPLES: &str = env!("CARGO_BIN_EXE_vellum-examples");
 fn cut(example: &str, count: u64, arguments: &[&str]) {
     let work = format!("{EXAMPLES} {example}-work {{dir}}/store {count}");
     let check = format!("{EXAMPLES} {example}-check {{dir}}/store");
-    let of_all = ["--work", &work, "--check", &check, "--fs", "ext4", "--at-least", "30"];
+    let of_all = ["--work", &work, "--check", &check, "--fs", "ext4", "--at-least", "15"];
     if let Some(run) = run(&[&of_all, arguments].concat()) {
         run.assert_status(0);
     }
@@ -16,10 +16,10 @@ fn cut(example: &str, count: u64, arguments: &[&str]) {
 
 #[test]
 fn the_map_keeps_every_transaction() {
-    cut("map", 150, &["--points", "60", "--nested"]);
+    cut("map", 150, &["--points", "30", "--nested"]);
 }
 
 #[test]
 fn the_raft_log_keeps_every_entry() {
-    cut("raft", 300, &["--points", "60", "--nested", "--prefix"]);
+    cut("raft", 300, &["--points", "30", "--nested", "--prefix"]);
 }

@@ -59,9 +59,10 @@ pub(crate) fn run(arguments: &[&str]) -> Option<Run> {
     Some(Run { status: output.status.code(), stdout: text(&output.stdout), stderr, kept })
 }
 
-/// Runs a campaign on a built-in workload.
+/// Runs a campaign on a built-in workload, which does not know in which boot it is.
 pub(crate) fn run_reference(work: &str, check: &str, arguments: &[&str]) -> Option<Run> {
     let work = format!("{BINARY} self-work {work} {{dir}}");
     let check = format!("{BINARY} self-check {check} {{dir}}");
-    run(&[&["--work", &work, "--check", &check, "--seed", "1"], arguments].concat())
+    let commands = ["--work", &work, "--check", &check];
+    run(&[&commands[..], &["--boots", "another", "--seed", "1"], arguments].concat())
 }

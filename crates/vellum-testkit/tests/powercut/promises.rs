@@ -87,7 +87,8 @@ fn a_recording_is_replayed_to_the_same_violations() {
     let recording = recording.expect("a recording is kept");
     let check = format!("{} self-check good {{dir}}", crate::harness::BINARY);
     let replay = ["--replay", recording.to_str().expect("a path in UTF-8"), "--check", &check];
-    let arguments = [&replay[..], &["--seed", "1", "--points", "60"]].concat();
+    let arguments =
+        [&replay[..], &["--boots", "another", "--seed", "1", "--points", "60"]].concat();
     let run = crate::harness::run(&arguments).expect("it ran before");
     run.assert_status(1);
     // The last part names files, which differ.

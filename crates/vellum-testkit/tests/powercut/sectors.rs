@@ -12,12 +12,12 @@ fn cut(path: &str, work: &str, arguments: &[&str]) -> Option<Run> {
     run(&[&["--work", &work, "--check", &check, "--seed", "1"], arguments].concat())
 }
 
-const SECTORS: [&str; 5] = ["--physical-sectors", "--fs", "ext4,xfs", "--points", "40"];
+const SECTORS: [&str; 5] = ["--physical-sectors", "--fs", "ext4,xfs", "--points", "20"];
 const SHORT: &str = "--records 120 --segment-bytes 16384 --bytes 20-400";
 
 #[test]
 fn a_commit_group_in_parts_of_sectors_loses_durable_records() {
-    let arguments = ["--physical-sectors", "--fs", "ext4", "--points", "150"];
+    let arguments = ["--physical-sectors", "--boots", "another", "--fs", "ext4", "--points", "150"];
     let Some(run) = cut("dsync/512/2", SHORT, &arguments) else { return };
     run.assert_status(1);
     assert!(run.violations()[0].contains("acknowledged records are gone"), "{}", run.stdout);
@@ -35,7 +35,7 @@ fn a_commit_group_in_whole_sectors_loses_none() {
 #[test]
 fn processes_that_commit_by_different_paths_keep_what_each_promised() {
     let work = "--records 300 --segment-bytes 32768 --threads 2 --processes 2 --bytes 20-900";
-    let arguments = ["--fs", "ext4", "--points", "40"];
+    let arguments = ["--fs", "ext4", "--points", "20"];
     let Some(run) = cut("dsync/512/2,fdatasync/4096/2", work, &arguments) else { return };
     run.assert_status(0);
 }
@@ -43,7 +43,7 @@ fn processes_that_commit_by_different_paths_keep_what_each_promised() {
 #[test]
 fn a_flush_that_fails_ends_the_promises() {
     for failure in ["write:60", "flush:40", "lose:40"] {
-        let arguments = ["--fs", "ext4", "--points", "20", "--fail", failure];
+        let arguments = ["--fs", "ext4", "--points", "10", "--fail", failure];
         let Some(run) = cut("fdatasync/4096/2", SHORT, &arguments) else { return };
         run.assert_status(0);
     }

@@ -18,9 +18,36 @@ fn a_power_cut_looks_like_a_reboot() {
          [ -e /dev/shm/left ] && echo BAD shared memory is left; echo 1; \
          echo > /dev/shm/left"
     );
-    let arguments = ["--fs", "ext4", "--points", "20", "--work", &work, "--check", &check];
-    let Some(run) = run(&arguments) else { return };
+    let arguments = ["--boots", "another", "--fs", "ext4", "--points", "20"];
+    let Some(run) = run(&[&arguments[..], &["--work", &work, "--check", &check]].concat()) else {
+        return;
+    };
     run.assert_status(0);
+}
+
+#[test]
+fn a_disk_that_comes_back_finds_the_same_boot() {
+    let id = "/proc/sys/kernel/random/boot_id";
+    let work = format!("cp {id} {{dir}}/id; sync; echo ACK 1");
+    let check = format!("cmp -s {{dir}}/id {id} || echo BAD the boot id is another; echo 1");
+    let arguments = ["--boots", "same", "--fs", "ext4", "--points", "10", "--nested"];
+    let Some(run) = run(&[&arguments[..], &["--work", &work, "--check", &check]].concat()) else {
+        return;
+    };
+    run.assert_status(0);
+}
+
+#[test]
+fn each_image_is_opened_in_both_boots() {
+    let work = "sync -f {dir}";
+    let check = "cat /proc/sys/kernel/random/boot_id >&2; exit 1 # {dir}";
+    let arguments = ["--fs", "ext4", "--points", "2", "--work", work, "--check", check];
+    let Some(run) = run(&arguments) else { return };
+    run.assert_status(1);
+    for boot in ["another", "the same"] {
+        let of_boot = |line: &&&str| line.contains(&format!("opened in {boot} boot"));
+        assert_eq!(run.violations().iter().filter(of_boot).count(), 2, "{}", run.stdout);
+    }
 }
 
 #[test]

@@ -23,7 +23,7 @@ use crate::log::names::{
     RESTORING_NAME, UNFINISHED_COMPRESSED_NAME, UNFINISHED_CONTROL_NAME, UNFINISHED_CURRENT_NAME,
     UNFINISHED_CURSORS_NAME,
 };
-use crate::log::positions::{Access, Loss, Positions};
+use crate::log::positions::{Access, Evidence, Loss, Positions};
 use crate::log::{recover, rewrite};
 use crate::segment::rights::Rights;
 use crate::segment::{SPARE_SUFFIX, STAGE_SUFFIX, UNFINISHED_NAME, list, listing, names};
@@ -200,7 +200,8 @@ fn make_control_again(dir: &Dir, options: &Options) -> Result<Opened> {
         .or_os("look at", &path)?;
     let geometry = Geometry { boot_id: this_boot()?, ..stored };
     let loss = Loss::of(&stored, geometry.boot_id);
-    let positions = recover::scan(dir, &geometry, loss, Access::Change)?;
+    let evidence = Evidence::without_words(loss, identity.identity.as_ref());
+    let positions = recover::scan(dir, &geometry, evidence, Access::Change)?;
     if loss == Loss::Power {
         // All of it counts as durable from now on, and may have been copied here a moment ago.
         rewrite::sync_all(dir, &geometry)?;

@@ -55,13 +55,13 @@ impl Reader {
     }
 
     /// Goes on with the words of the control file where they had to be worked out, once there are
-    /// any.
-    pub(crate) fn take_up_words(&mut self) {
-        if let Some(core) = reading::taken_up(&self.core) {
-            self.core = core;
-            self.window = Window::new(Arc::clone(&self.core));
-            self.sight = Sight::default();
-        }
+    /// any, or where the file is another by now. Returns whether it does.
+    pub(crate) fn take_up_words(&mut self) -> bool {
+        let Some(core) = reading::taken_up(&self.core) else { return false };
+        self.core = core;
+        self.window = Window::new(Arc::clone(&self.core));
+        self.sight = Sight::default();
+        true
     }
 
     /// What keeps this reader from records that may stand behind, and may stay as it is: a

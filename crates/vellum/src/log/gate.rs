@@ -79,10 +79,14 @@ impl Gate {
 }
 
 /// Whether some process is attached, as far as one can tell who may not wait at the gate: to who
-/// may not open the lock file nobody seems to be.
+/// may not open the lock file nobody seems to be. One that is alone may be about to change what the
+/// words say, and is not attached yet, or no longer.
 pub(crate) fn is_somebody_present(dir: &Dir) -> bool {
     // For reading: to ask for a lock takes no more, and a filesystem may be mounted for reading
     // only.
     let file = dir.open_file(&dir.join(LOCK_NAME), OFlags::RDONLY);
-    file.is_ok_and(|file| lock::is_locked_by_another(&file, PRESENCE_BYTE) == Ok(true))
+    file.is_ok_and(|file| {
+        lock::is_held_by_another(&file, PRESENCE_BYTE) == Ok(false)
+            && lock::is_locked_by_another(&file, PRESENCE_BYTE) == Ok(true)
+    })
 }

@@ -1,5 +1,6 @@
 //! A log: many segments as one address space, shared by many processes.
 
+mod agreement;
 mod append;
 mod attachment;
 mod backoff;

@@ -29,10 +29,11 @@ use crate::log::create::{
     Opened, check_is_ours, check_new, check_not_restoring, has_parts, make_control, make_directory,
 };
 use crate::log::gate::Gate;
+use crate::log::identity::Stored;
 use crate::log::names::{CONTROL_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_CONTROL_NAME};
 use crate::log::open::parts::{core, is_being_cut, open_directory, rights_like};
 use crate::log::open::reading::open_read_only;
-use crate::log::positions::{Access, Loss};
+use crate::log::positions::{Access, Evidence, Loss, epoch_of};
 use crate::log::text;
 use crate::log::watch::Watch;
 use crate::log::{identity, pad, recover, rewrite, stage, trust};
@@ -213,7 +214,7 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
     let region = Region::map(&control, true).or_unmapped("map", &path)?;
     let boot_id = this_boot()?;
     let loss = trust::loss(&control, &geometry, boot_id, &region).or_os("look at", &path)?;
-    let is_poisoned = loss.is_none() && commit::is_poisoned(&region.words().commits);
+    let is_poisoned = commit::is_poisoned(&region.words().commits);
     if is_poisoned {
         // Before anything is removed or given out because of what is noted.
         rewrite::notes(dir, &geometry)?;
@@ -223,27 +224,69 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
         None => loss_of_words(&core)?,
         loss => loss,
     };
-    let Some(reason) = loss else {
-        if text::recover::lacks_newest(&core)? {
-            let positions = recover::find_end_behind_newest(&core)?;
-            overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
-        }
-        return Ok(Opened::new(control, geometry, identity, None));
+    match loss {
+        None => go_on(&core, control, identity),
+        Some(reason) => take_up_again(&core, control, identity, Lost { reason, is_poisoned }),
+    }
+}
+
+/// Goes on from words that hold.
+fn go_on(core: &Arc<Core>, control: OwnedFd, identity: Stored) -> Result<Opened> {
+    let (geometry, commits) = (core.geometry, &core.words().commits);
+    if text::recover::lacks_newest(core)? {
+        let positions = recover::find_end_behind_newest(core)?;
+        let path = core.dir.join(CONTROL_NAME);
+        overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
+    } else if core.stage.is_some() {
+        // What was on its way to the device is in the stage still, and is written again. Nobody
+        // takes over the lanes of the dead: their words may be older than `durable`.
+        commit::reset(commits, commit::durable(commits));
+    }
+    Ok(Opened::new(control, geometry, identity, None))
+}
+
+/// Why words do not hold, and whether the log had failed.
+struct Lost {
+    reason: RecoveryReason,
+    is_poisoned: bool,
+}
+
+/// Recovers a log from its files.
+fn take_up_again(
+    core: &Arc<Core>,
+    control: OwnedFd,
+    identity: Stored,
+    lost: Lost,
+) -> Result<Opened> {
+    let (dir, path) = (&core.dir, core.dir.join(CONTROL_NAME));
+    let reserved = match lost.reason {
+        RecoveryReason::Reboot | RecoveryReason::Moved => trust::reserved(core)?,
+        _ => Vec::new(),
     };
     // What was noted later than the header of the control file, if the file is there.
-    let noted = stored_geometry(dir).unwrap_or(Geometry { is_sealed: true, ..geometry });
-    let geometry = Geometry { boot_id, ..noted };
-    let positions = recover::scan(dir, &geometry, Loss::Power, Access::Change)?;
-    if is_poisoned && geometry.fill != Fill::Staged {
-        // After a failed sync.
-        rewrite::records(dir, &geometry, positions.begin, positions.tail)?;
+    let noted = stored_geometry(dir).unwrap_or(Geometry { is_sealed: true, ..core.geometry });
+    let geometry = Geometry { boot_id: this_boot()?, ..noted };
+    let epoch = epoch_of(identity.identity.as_ref());
+    let evidence = Evidence { loss: Loss::Power, epoch, reserved: &reserved };
+    let positions = recover::scan(dir, &geometry, evidence, Access::Change)?;
+    if lost.is_poisoned {
+        // After a failed sync. What a staged log has sealed had been written directly.
+        let is_staged = geometry.fill == Fill::Staged;
+        let from = if is_staged { positions.found.durable } else { positions.begin };
+        rewrite::records(dir, &geometry, from, positions.tail)?;
     }
     // All of it counts as durable from now on, and may have been copied here a moment ago.
     rewrite::sync_all(dir, &geometry)?;
     let geometry = Geometry { cut: 0, ..geometry };
     // Before the words count, and positions are given out by them.
-    let (identity, recovery) =
-        identity::after_recovery(dir, Some(&control), &geometry, identity, &positions, reason)?;
+    let (identity, recovery) = identity::after_recovery(
+        dir,
+        Some(&control),
+        &geometry,
+        identity,
+        &positions,
+        lost.reason,
+    )?;
     overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
     overwrite_geometry(dir, &geometry)?;
     Ok(Opened::new(control, geometry, identity, Some(recovery)))

@@ -170,9 +170,11 @@ fn end_skipped(core: &Core, range: Range) -> Result<()> {
 /// reads as NULs. The last byte of a [`Reservation`](crate::Reservation) is written when it is
 /// published. A line that begins as a marker may be half a marker, of a repairer that died.
 pub(crate) fn stands_whole(core: &Core, range: Range) -> Result<bool> {
-    if !core.writes_text() {
-        return Ok(false);
-    }
+    Ok(core.writes_text() && is_whole_line(core, range)?)
+}
+
+/// Whether a whole line of text stands in `range`, behind what it skips.
+pub(crate) fn is_whole_line(core: &Core, range: Range) -> Result<bool> {
     let start = if is_skipped(core, range) { core.segment_end(range.start) } else { range.start };
     let mut bytes = vec![0; range.len.min(MARKER_LEN_MAX) as usize];
     let (mut lsn, mut ends_line) = (start, false);

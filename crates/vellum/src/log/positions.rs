@@ -1,8 +1,9 @@
 //! Where a log begins and ends, as it is found out from its segments.
 
 use crate::format::control::Geometry;
+use crate::format::identity::Identity;
 use crate::shared::primitive::Ordering;
-use crate::shared::tail_word::TailWord;
+use crate::shared::tail_word::{Range, TailWord};
 use crate::shared::words::Words;
 use crate::{Fill, Lsn};
 
@@ -13,6 +14,8 @@ pub(crate) struct Positions {
     /// End of what is known to survive a power cut.
     pub(crate) durable: Lsn,
     pub(crate) tail: Lsn,
+    /// From where on records are in the stage, and not yet in the segments.
+    pub(crate) staged_from: Lsn,
     pub(crate) allocated_end: Lsn,
     pub(crate) checkpoint: Lsn,
     pub(crate) found: Found,
@@ -36,6 +39,7 @@ impl Positions {
             begin: start,
             durable: start,
             tail: start,
+            staged_from: start,
             allocated_end: start,
             checkpoint: Lsn::ZERO,
             found: Found { durable: start, cut_bytes: 0, padded_bytes: 0, from: start },
@@ -51,9 +55,29 @@ impl Positions {
         commits.ends.durable.store(self.durable.get(), Ordering::Relaxed);
         commits.ends.sealed.store(self.durable.get(), Ordering::Relaxed);
         commits.ends.checkpoint.store(self.checkpoint.get(), Ordering::Relaxed);
-        // Nothing is staged yet: everything there is lies in the segments.
-        commits.stage.begin.store(self.tail.get(), Ordering::Relaxed);
+        commits.stage.begin.store(self.staged_from.get(), Ordering::Relaxed);
     }
+}
+
+/// What is known of a log that is recovered from its files.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence<'a> {
+    pub(crate) loss: Loss,
+    /// The log's newest epoch, or 0 where it has none. No other's stage is believed.
+    pub(crate) epoch: u64,
+    /// What the dead had reserved, by words that agree with the files.
+    pub(crate) reserved: &'a [Range],
+}
+
+impl Evidence<'_> {
+    /// Where there are no words.
+    pub(crate) fn without_words(loss: Loss, identity: Option<&Identity>) -> Evidence<'static> {
+        Evidence { loss, epoch: epoch_of(identity), reserved: &[] }
+    }
+}
+
+pub(crate) fn epoch_of(identity: Option<&Identity>) -> u64 {
+    identity.map_or(0, |identity| identity.epoch)
 }
 
 /// What has happened to the log, and so what damage may be put down to.
@@ -68,7 +92,7 @@ pub(crate) enum Loss {
 impl Loss {
     /// What has happened to a log whose control file is gone.
     pub(crate) fn of(stored: &Geometry, boot_id: [u8; 16]) -> Loss {
-        // What was in the stage of a staged log is not looked for.
+        // Holes in a stage are not told from what a power cut took.
         let is_words = stored.is_of_boot(boot_id) && stored.fill != Fill::Staged;
         if is_words { Loss::Words } else { Loss::Power }
     }

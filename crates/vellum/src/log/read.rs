@@ -274,6 +274,10 @@ impl Reader {
 
     /// Goes on behind what cannot be read, if that is wanted; else the error.
     fn pass(&mut self, error: Error) -> Result<()> {
+        if self.take_up_words() {
+            // Who recovered the log has moved what is staged.
+            return Ok(());
+        }
         let error = self.unless_trimmed(error);
         if !self.skips_damage || error.kind() != ErrorKind::Corrupt {
             return Err(error);

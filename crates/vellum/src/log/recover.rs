@@ -1,8 +1,8 @@
 //! Finding out where a log begins and ends from its segments alone.
 //!
 //! Needed when the control file is gone, and after a reboot. Only records are believed: a framed
-//! log ends behind its last whole frame (`framed::recover`), a text log behind its last byte that
-//! is not NUL (`text::recover`).
+//! log ends behind its last whole frame (`framed::recover`), in the segments or in the stage, a
+//! text log behind its last byte that is not NUL (`text::recover`).
 //!
 //! **If the process dies here**: nothing was changed but pads written into holes, and zeros over
 //! what was cut; the next opener does it again and comes to the same end.
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::format::control::Geometry;
 use crate::log::core::{Core, bare_core};
-use crate::log::positions::{Access, Loss, Positions};
+use crate::log::positions::{Access, Evidence, Loss, Positions};
 use crate::log::wipe;
 use crate::log::{framed, text};
 use crate::segment::list;
@@ -25,7 +25,7 @@ use crate::{Layout, Lsn, Result};
 pub(crate) fn scan(
     dir: &Dir,
     geometry: &Geometry,
-    loss: Loss,
+    evidence: Evidence<'_>,
     access: Access,
 ) -> Result<Positions> {
     let mut firsts = list(dir)?;
@@ -39,19 +39,21 @@ pub(crate) fn scan(
     let core = Arc::new(bare_core(dir, geometry));
     match geometry.layout {
         // The newest segments may be gone now: they are cut with what was in them.
-        Layout::Framed => framed::recover::find_end(&core, &firsts, loss, access),
-        Layout::Text => text::recover::find_end(&core, &firsts, loss, access),
+        Layout::Framed => framed::recover::find_end(&core, &firsts, evidence, access),
+        Layout::Text => text::recover::find_end(&core, &firsts, evidence.loss, access),
     }
 }
 
 /// Where a log goes on that lacks its newest file: behind the words of `core`, which nobody uses.
 pub(crate) fn find_end_behind_newest(core: &Core) -> Result<Positions> {
-    let found = scan(&core.dir, &core.geometry, Loss::Words, Access::Change)?;
+    let evidence = Evidence::without_words(Loss::Words, None);
+    let found = scan(&core.dir, &core.geometry, evidence, Access::Change)?;
     let words = core.words();
     let positions = Positions {
         begin: core.begin(),
         durable: commit::durable(&words.commits),
         tail: tail_word::tail(words).max(found.tail),
+        staged_from: tail_word::tail(words).max(found.tail),
         allocated_end: Lsn::new(words.allocated_end.load(Ordering::Acquire))
             .max(found.allocated_end),
         ..found

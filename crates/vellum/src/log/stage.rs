@@ -72,10 +72,6 @@ impl Core {
                            and open it again";
             return Err(Error::new(ErrorKind::Corrupt, message).at_path(&self.dir));
         }
-        if is_first && commit::is_poisoned(words) {
-            // What could not be written is in the stage still, and is written again.
-            commit::reset(words, commit::durable(words));
-        }
         Ok(())
     }
 
@@ -211,6 +207,7 @@ impl Prepare<'_> {
         let header_len = header_len(self.geometry.layout);
         let twin = Twin {
             id,
+            epoch: self.live_epoch(),
             first,
             len: header_len + self.capacity(),
             begin: (header_len + (block_at.get() - first.get()), &bytes),

@@ -19,6 +19,8 @@ pub(crate) struct Watch {
     pub(crate) files: Option<Files>,
     /// The second in which somebody looked last.
     pub(crate) looked_at: AtomicU64,
+    /// What the tail word of the control file was when a reader could not believe it.
+    pub(crate) tail_word: u64,
     /// Until when nobody waits for a removal to be completed, after it was waited for once.
     waits_again_at: AtomicU64,
 }
@@ -37,8 +39,15 @@ impl Watch {
         Ok(Watch {
             files,
             looked_at: AtomicU64::new(clock::uptime()),
+            tail_word: 0,
             waits_again_at: AtomicU64::new(0),
         })
+    }
+
+    /// Whether this is the first look in this second.
+    pub(crate) fn is_due(&self) -> bool {
+        let now = clock::uptime();
+        self.looked_at.swap(now, Ordering::Relaxed) != now
     }
 
     /// Whether to wait for a removal to be completed: calls of the same moment do, and then none

@@ -5,15 +5,17 @@
 //! pages up to a window ahead of the tail. When all of a segment is durable, its twin is cut to
 //! nothing and removed: its pages are dropped, and the kernel never writes them to the device. It
 //! does write what waits longer than it lets dirty pages wait (half a minute), which costs a write
-//! and changes nothing: after a reboot, stages are removed unread.
+//! and changes nothing.
 //!
 //! One that is over is kept as a spare, unless another is or it is nearly as old as that: it
 //! becomes the next twin, with pages that are there already. What its old records have left in them
 //! is taken for nothing else: who reads a stage looks afterwards whether it still was one, and the
 //! check of a frame holds at one position only, as in a segment that is used again.
 //!
-//! The header of a stage has the identity that is stored in the control file's words. A file that
-//! was copied, restored or put there has another one.
+//! The header of a stage has the identity that is stored in the control file's words, and the log's
+//! epoch. Words that tell of the stage tell of files with that identity. Where no words are
+//! believed, the epoch tells: in one epoch a position is given out once, so what is whole in a
+//! stage of the newest epoch is what was appended there (`log::framed::staged`).
 //!
 //! Nothing is stored through a mapping where a full disk could make a store fail
 //! (`Filesystem::mapping_hazard`). There, records are written to the stage by `pwrite`, onto blocks
@@ -45,6 +47,7 @@ const REUSED_AGE_MAX: Duration = Duration::from_secs(20);
 /// What a file of the stage is made of.
 pub(crate) struct Twin<'a> {
     pub(crate) id: u64,
+    pub(crate) epoch: u64,
     /// First position of the segment.
     pub(crate) first: Lsn,
     /// Bytes of the file.
@@ -108,7 +111,8 @@ impl Stage {
         }
         let (offset, bytes) = twin.begin;
         sys::file::write_all_at(fd, bytes, offset)?;
-        sys::file::write_all_at(fd, StageHeader::new(twin.id, twin.first).as_bytes(), 0)
+        let header = StageHeader::new(twin.id, twin.first, twin.epoch);
+        sys::file::write_all_at(fd, header.as_bytes(), 0)
     }
 
     /// Opens the stage of the segment at `first`.
@@ -126,16 +130,24 @@ impl Stage {
 
     /// Whether the stage of the segment at `first` is there, and the one with identity `id`.
     pub(crate) fn is_there(&self, id: u64, first: Lsn) -> Result<bool> {
+        Ok(self.header(first)?.is_some_and(|header| header.is_called(id, first)))
+    }
+
+    /// Whether the stage of the segment at `first` is there, and was made in `epoch`.
+    pub(crate) fn is_of_epoch(&self, epoch: u64, first: Lsn) -> Result<bool> {
+        Ok(self.header(first)?.is_some_and(|header| header.is_of_epoch(epoch, first)))
+    }
+
+    fn header(&self, first: Lsn) -> Result<Option<StageHeader>> {
         let path = self.path(first);
-        let read = || -> io::Result<bool> {
+        let read = || -> io::Result<Option<StageHeader>> {
             let fd = match self.dir.open_file(&path, OFlags::RDONLY) {
-                Err(Errno::NOENT) => return Ok(false),
+                Err(Errno::NOENT) => return Ok(None),
                 answer => answer?,
             };
             let mut bytes = [0; size_of::<StageHeader>()];
             let count = sys::file::read_up_to_at(&fd, &mut bytes, 0)?;
-            let header = StageHeader::read_from_bytes(&bytes[..count]);
-            Ok(header.is_ok_and(|header| header == StageHeader::new(id, first)))
+            Ok(StageHeader::read_from_bytes(&bytes[..count]).ok())
         };
         read().or_os("look at the stage", &path)
     }

@@ -24,7 +24,7 @@ mod truncation;
 mod trust;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use vellum::{Fill, Layout, Options};
@@ -42,6 +42,7 @@ pub(crate) const ROLES: &[Role] = &[
     ("waiter", poison::waiter),
     ("acknowledger", trust::acknowledger),
     ("without a boot id", trust::without_a_boot_id),
+    ("follower without a boot id", trust::follower_without_a_boot_id),
 ];
 
 /// Every way to fill, with a layout it is for, and small segments.
@@ -61,12 +62,21 @@ fn staged() -> Options {
     Options::wal().segment_capacity_bytes(16384)
 }
 
-/// The files of a log as they are now, as another boot would find them.
+/// The files of a log as they are now, as another boot would find them: without the stage, which
+/// the kernel keeps from the device.
 fn after_power_cut(log: &Path) -> TempDir {
     let dir = memory_scratch();
     copy_log(log, &place(&dir));
+    stages(&place(&dir)).iter().for_each(|stage| fs::remove_file(stage).unwrap());
     in_another_boot(&place(&dir));
     dir
+}
+
+/// The files of a log's stage.
+pub(crate) fn stages(log: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<_> = fs::read_dir(log).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension() == Some("stage".as_ref()));
+    paths
 }
 
 /// Makes a log that nobody uses one of another boot.

@@ -7,7 +7,7 @@ mod raft;
 use std::fs;
 use std::path::Path;
 
-use crate::durable::in_another_boot;
+use crate::durable::{in_another_boot, stages};
 use crate::support::{child::Role, until};
 
 pub(crate) const ROLES: &[Role] = &[("map", map::worker), ("raft node", raft::node)];
@@ -27,6 +27,7 @@ fn once_unlocked<T, E>(
 /// Copies everything below `from`, whose log in `log` is then one of another boot.
 fn as_after_power_cut(from: &Path, to: &Path) {
     copy(from, to);
+    stages(&to.join("log")).iter().for_each(|stage| fs::remove_file(stage).unwrap());
     in_another_boot(&to.join("log"));
 }
 

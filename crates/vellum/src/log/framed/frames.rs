@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::format::frame::{ALIGNMENT, HEADER_LEN, Header, Kind, frame_len};
 use crate::log::core::Core;
 use crate::log::window::Window;
+use crate::shared::tail_word::Range;
 use crate::{ErrorKind, Lsn, Result};
 
 /// What stands at a position.
@@ -73,6 +74,35 @@ pub(crate) fn look_whole(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn)
         }
         found => Ok(found),
     }
+}
+
+/// Where the unbroken row of whole frames from `from` on ends. What the dead had `reserved` counts
+/// as one of them.
+pub(crate) fn end_of_row(
+    core: &Core,
+    window: &mut Window,
+    from: Lsn,
+    limit: Lsn,
+    reserved: &[Range],
+) -> Result<Lsn> {
+    let mut lsn = from;
+    while lsn < limit {
+        let next = match end_of_reserved(reserved, lsn) {
+            Some(end) => end,
+            None => match look_whole(core, window, lsn, limit)? {
+                Found::Frame { next, .. } => next,
+                _ => break,
+            },
+        };
+        lsn = next;
+    }
+    Ok(lsn)
+}
+
+/// The end of the range among `reserved` in which `lsn` lies.
+pub(crate) fn end_of_reserved(reserved: &[Range], lsn: Lsn) -> Option<Lsn> {
+    let holds = |range: &&Range| range.start <= lsn && lsn < range.end();
+    reserved.iter().find(holds).map(|range| range.end())
 }
 
 /// Payload bytes that a search may checksum before it looks at short records only. What looks like

@@ -5,4 +5,5 @@ pub(crate) mod frames;
 pub(crate) mod recover;
 pub(crate) mod retain;
 pub(crate) mod seal;
+pub(crate) mod staged;
 pub(crate) mod starts;

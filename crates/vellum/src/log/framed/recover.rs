@@ -4,6 +4,9 @@
 //! everything had arrived before: damage behind it is a torn tail, which is cut; damage before it
 //! is no crash's doing, and the log is not opened. Nothing before that needs to be read.
 //!
+//! What is not torn may go on in the stage (`framed::staged`): nobody may have turned off the
+//! machine, and only the words are not to be believed. Who was killed then loses nothing.
+//!
 //! Only the newest segments are looked through for seals, from the newest one back to the first
 //! that has one. Recycled segments that wait beyond the tail hold none that are valid there.
 //!
@@ -17,8 +20,9 @@ use crate::format::seal::{SEAL_LEN, Seal};
 use crate::format::segment::{HEADER_LEN, path};
 use crate::log::core::Core;
 use crate::log::framed::frames::{self, Found};
+use crate::log::framed::staged;
 use crate::log::pad::{self, Reason};
-use crate::log::positions::{Access, Found as Changed, Loss, Positions};
+use crate::log::positions::{Access, Evidence, Found as Changed, Loss, Positions};
 use crate::log::segments;
 use crate::log::window::Window;
 use crate::log::wipe;
@@ -32,9 +36,10 @@ const STEP: usize = 1 << 20;
 pub(crate) fn find_end(
     core: &Arc<Core>,
     firsts: &[Lsn],
-    loss: Loss,
+    evidence: Evidence<'_>,
     access: Access,
 ) -> Result<Positions> {
+    let Evidence { loss, reserved, .. } = evidence;
     let seal = newest_seal(core, firsts)?.unwrap_or_default();
     let noted = noted_begin(core, firsts).max(seal.begin);
     let firsts = without_trimmed(core, firsts, noted, access)?;
@@ -53,11 +58,22 @@ pub(crate) fn find_end(
     }
     let mut window = Window::new(Arc::clone(core));
     let from = start_of_scan(core, &mut window, begin, durable, limit)?;
-    let mut end = end_of_frames(core, &mut window, from, limit)?;
-    if end < durable {
-        return Err(damage(core, end, durable));
+    let end_in_segments = frames::end_of_row(core, &mut window, from, limit, reserved)?;
+    if end_in_segments < durable {
+        return Err(damage(core, end_in_segments, durable));
     }
-    let (from, mut cut_bytes, mut padded_bytes) = (end, 0, 0);
+    let mut end = staged::end_behind(core, evidence, end_in_segments, limit)?;
+    let (mut cut_bytes, mut padded_bytes) = (0, 0);
+    let holes = reserved.iter().filter(|range| range.end() <= end);
+    let from = holes.clone().map(|hole| hole.start).min().unwrap_or(end);
+    if access == Access::Change {
+        staged::write_behind(core, end_in_segments, end)?;
+        for hole in holes {
+            padded_bytes += hole.len;
+            pad::write(core, *hole, Reason::Died)?;
+        }
+        window.forget();
+    }
     match loss {
         Loss::Words => {
             (end, padded_bytes) = behind_holes(core, &mut window, end, limit, access)?;
@@ -74,7 +90,8 @@ pub(crate) fn find_end(
     let newest = if loss == Loss::Power { Lsn::new(end.get().max(1) - 1) } else { newest };
     let allocated_end = core.segment_end(newest).max(core.segment_end(oldest));
     let checkpoint = seal.checkpoint;
-    Ok(Positions { begin, durable, tail: end, allocated_end, checkpoint, found })
+    let staged_from = if access == Access::Change { end } else { end_in_segments };
+    Ok(Positions { begin, durable, tail: end, staged_from, allocated_end, checkpoint, found })
 }
 
 /// The seal that knows of most, in the newest segment that has any.
@@ -187,17 +204,6 @@ pub(crate) fn behind_trimmed_batch(
     Ok(lsn)
 }
 
-/// Where the unbroken row of frames from `from` on ends.
-fn end_of_frames(core: &Arc<Core>, window: &mut Window, from: Lsn, limit: Lsn) -> Result<Lsn> {
-    let mut lsn = from;
-    while lsn < limit
-        && let Found::Frame { next, .. } = frames::look_whole(core, window, lsn, limit)?
-    {
-        lsn = next;
-    }
-    Ok(lsn)
-}
-
 /// Where the frames end if there may be holes between them: those of dead writers, which are
 /// padded. Reads all that is left of the log, because nothing else knows of them.
 fn behind_holes(
@@ -215,7 +221,7 @@ fn behind_holes(
             pad::write(core, range, Reason::Died)?;
             window.forget();
         }
-        end = end_of_frames(core, window, next, limit)?;
+        end = frames::end_of_row(core, window, next, limit, &[])?;
     }
     Ok((end, padded_bytes))
 }
@@ -225,7 +231,7 @@ fn torn_len(core: &Arc<Core>, end: Lsn, limit: Lsn) -> Result<u64> {
     let mut window = Window::new(Arc::clone(core));
     let mut behind = end;
     while let Some(next) = frames::find_next(core, behind, limit) {
-        behind = end_of_frames(core, &mut window, next, limit)?;
+        behind = frames::end_of_row(core, &mut window, next, limit, &[])?;
     }
     Ok(behind.get() - end.get())
 }

@@ -8,18 +8,20 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::error::OsResult;
-use crate::format::control::Geometry;
+use crate::format::control::{Geometry, HEADER_LEN};
+use crate::format::identity::Identity;
 use crate::log::control::{read_geometry, stored_geometry, this_boot};
 use crate::log::core::{Core, core_with};
 use crate::log::create::check_not_restoring;
 use crate::log::names::CONTROL_NAME;
 use crate::log::open::parts::{core, is_being_cut, open_directory, rights_like};
-use crate::log::positions::{Access, Loss, Positions};
+use crate::log::positions::{Access, Evidence, Loss, Positions};
 use crate::log::{gate, identity, recover, stage, trust};
 use crate::segment::list;
 use crate::segment::rights::Rights;
+use crate::shared::primitive::Ordering;
 use crate::shared::region::Region;
-use crate::sys::Dir;
+use crate::sys::{self, Dir};
 use crate::{Error, ErrorKind, Layout, Options, Result};
 
 pub(super) fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
@@ -51,45 +53,77 @@ pub(super) fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
                        that does not help, open it for writing once";
         return Err(Error::new(ErrorKind::Busy, message).at_path(dir));
     }
+    let tail_word = control.as_ref().map(|control| tail_word_in(dir, control)).transpose()?;
     let region = match &control {
         Some(control) if may_be_read(dir, control, &geometry)? => {
             Region::map(control, false).or_unmapped("map", &control_path)?
         }
-        Some(_) => worked_out(dir, &geometry, Loss::Power)?,
-        None => worked_out(dir, &geometry, Loss::of(&geometry, this_boot()?))?,
+        Some(_) => worked_out(dir, &geometry, Loss::Power, identity.as_ref())?,
+        None => {
+            let loss = Loss::of(&geometry, this_boot()?);
+            worked_out(dir, &geometry, loss, identity.as_ref())?
+        }
     };
     let mut core = core(dir, options, geometry, filesystem, rights, region);
     core.take_identity(identity);
+    core.watch.tail_word = tail_word.unwrap_or_default();
     core.check_words()?;
     core.check_begin()?;
     core.check_policy(&options.policy)?;
     Ok(core)
 }
 
-/// The log of a reader that had to work out its words, once somebody has opened it for writing:
-/// from then on the control file tells more.
+/// The log of a reader whose words are not those of its control file, or no longer: once somebody
+/// has opened it for writing, that file tells more.
 fn with_words(before: &Core) -> Option<Core> {
     let dir = &before.dir;
     let control_path = dir.join(CONTROL_NAME);
     let control = dir.open_file(&control_path, OFlags::RDONLY).ok()?;
     let geometry = read_geometry(&control, &control_path).ok()?;
-    let map = || Region::map(&control, false).ok();
-    let is_same = trust::is_same_instance(&control, &geometry, this_boot().ok()?, &map()?).ok()?;
-    if !is_same || !may_be_read(dir, &control, &geometry).ok()? {
+    let region = Region::map(&control, false).ok()?;
+    // Whoever has changed it since this process looked runs now, whatever its boot is called.
+    let is_written = region.words().tail.load(Ordering::SeqCst) != before.watch.tail_word
+        && geometry.boot_id != [0; 16];
+    if !is_written && !may_be_read(dir, &control, &geometry).ok()? {
         return None;
     }
     let options = Options::new().read_only(true);
-    let mut core = core(dir, &options, geometry, before.filesystem, before.rights, map()?);
+    let mut core = core(dir, &options, geometry, before.filesystem, before.rights, region);
     core.take_identity(identity::load(dir, Some(&control)).ok()?.identity);
     core.check_words().ok()?;
-    Some(core)
+    let id = |core: &Core| core.identity.as_ref().map(|identity| identity.id);
+    (id(before).is_none() || id(before) == id(&core)).then_some(core)
 }
 
-/// The same log with the words of the control file, if its own had to be worked out and there are
-/// some by now.
+/// The same log with the words of the control file, for a reader that had to work them out, or that
+/// has mapped another file.
 pub(crate) fn taken_up(core: &Core) -> Option<Arc<Core>> {
-    let had_none = core.writer.is_none() && core.region.origin().is_none();
-    had_none.then(|| with_words(core)).flatten().map(Arc::new)
+    let is_behind = core.writer.is_none()
+        && match core.region.origin() {
+            None => true,
+            Some(_) => core.watch.is_due() && has_another_file(core),
+        };
+    is_behind.then(|| with_words(core)).flatten().map(Arc::new)
+}
+
+/// Whether the control file is not the one that is mapped, although it has the number of that. The
+/// first who opens a file of an overlay for writing gets a copy, and others keep what they have
+/// mapped.
+fn has_another_file(core: &Core) -> bool {
+    let control = core.dir.open_file(&core.dir.join(CONTROL_NAME), OFlags::RDONLY);
+    let Ok(Ok(named)) = control.map(|control| tail_word_in(&core.dir, &control)) else {
+        return false;
+    };
+    // Read afterwards: the tail of one file only grows, or another epoch begins.
+    named > core.words().tail.load(Ordering::SeqCst)
+}
+
+/// The tail word in a control file, which is the first of its words.
+fn tail_word_in(dir: &Dir, control: &OwnedFd) -> Result<u64> {
+    let mut bytes = [0; size_of::<u64>()];
+    sys::file::read_up_to_at(control, &mut bytes, HEADER_LEN as u64)
+        .or_os("read", &dir.join(CONTROL_NAME))?;
+    Ok(u64::from_ne_bytes(bytes))
 }
 
 /// Whether words may be read that nobody can be asked about.
@@ -109,9 +143,15 @@ fn may_be_read(dir: &Dir, control: &OwnedFd, geometry: &Geometry) -> Result<bool
 
 /// The words of a log that has lost them, worked out for one reader alone from the segments as
 /// they are.
-fn worked_out(dir: &Dir, geometry: &Geometry, loss: Loss) -> Result<Region> {
+fn worked_out(
+    dir: &Dir,
+    geometry: &Geometry,
+    loss: Loss,
+    identity: Option<&Identity>,
+) -> Result<Region> {
     let region = Region::on_heap();
-    let found = recover::scan(dir, geometry, loss, Access::Look)?;
+    let evidence = Evidence::without_words(loss, identity);
+    let found = recover::scan(dir, geometry, evidence, Access::Look)?;
     // Who may change nothing has synced nothing: only a seal vouches for what was durable.
     let durable = match geometry.layout {
         Layout::Framed => found.found.durable,

@@ -53,7 +53,9 @@ pub(crate) fn find_end(
     let (allocated_end, checkpoint) = (core.segment_end(newest), Lsn::ZERO);
     let Mended { padded_bytes, from } = mended;
     let found = Found { durable: begin, cut_bytes: 0, padded_bytes, from: from.min(tail) };
-    let positions = Positions { begin, durable, tail, allocated_end, checkpoint, found };
+    let staged_from = tail;
+    let positions =
+        Positions { begin, durable, tail, staged_from, allocated_end, checkpoint, found };
     Ok(behind_missing(core, positions, &list(&core.dir)?))
 }
 

@@ -4,15 +4,16 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use vellum::{Layout, Log, Options};
+use vellum::{Layout, Log, Options, RecoveryReason};
 
-use super::kinds;
+use super::{after_power_cut, in_another_boot, kinds, stages};
 use crate::support::child::{Child, hear, say};
 use crate::support::mount::Mount;
-use crate::support::{assert_sound, payloads, place, scratch};
+use crate::support::{adopt_control_as, assert_sound, copy_log, payloads, place, scratch};
 
 /// A record of the tests.
 fn line(index: usize) -> Vec<u8> {
@@ -45,16 +46,17 @@ fn acknowledge(child: &mut Child, more: usize, all: usize) {
     child.expect(&all.to_string());
 }
 
+/// The records of a log, but for what was torn behind the last durable one of a text log.
+fn lines(log: &Log) -> Vec<Vec<u8>> {
+    let mut lines = payloads(log);
+    lines.retain(|line| line != b"\n" && line.first() != Some(&b'~'));
+    lines
+}
+
 /// Asserts that the first `count` records are there, that the log goes on behind them, and that
 /// what it appends is there as well when it is opened again.
 #[track_caller]
 fn assert_holds_first(path: &Path, count: usize, case: &str) {
-    let lines = |log: &Log| {
-        let mut lines = payloads(log);
-        // What was torn behind the last durable record of a text log.
-        lines.retain(|line| line != b"\n" && line.first() != Some(&b'~'));
-        lines
-    };
     let expected: Vec<_> = (0..count).map(line).collect();
     let reader = Options::new().read_only(true).open(path).unwrap();
     assert!(
@@ -166,12 +168,17 @@ fn a_disk_that_was_lost_and_mounted_again_has_everything_durable() {
     }
 }
 
-/// Opens a log where the kernel does not tell which boot it is, and says whether it was recovered.
-pub(crate) fn without_a_boot_id(arguments: &[String]) {
+/// Hides the boot id from this process, if the kernel lets it.
+fn hides_boot_id() -> bool {
     let (random, null) = (c"/proc/sys/kernel/random".as_ptr(), std::ptr::null());
     // SAFETY: the call changes this process alone, and the strings end with NUL.
     let hide = || unsafe { libc::mount(c"none".as_ptr(), random, c"tmpfs".as_ptr(), 0, null) == 0 };
-    if !Mount::alone() || !hide() {
+    Mount::alone() && hide()
+}
+
+/// Opens a log where the kernel does not tell which boot it is, and says whether it was recovered.
+pub(crate) fn without_a_boot_id(arguments: &[String]) {
+    if !hides_boot_id() {
         return say("not hidden");
     }
     let log = Options::new().open(&arguments[0]).unwrap();
@@ -219,27 +226,197 @@ fn an_unknown_boot_is_another_boot() {
     }
 }
 
+/// A log whose processes were all killed, one of them in the middle of an append. 150 records are
+/// in it, of which 100 are committed.
+fn killed(options: &Options, path: &Path) {
+    drop(options.open(path).unwrap());
+    let mut child = start(path);
+    acknowledge(&mut child, 100, 100);
+    let mut holder = Child::start("hold a reservation", &[path.to_str().unwrap(), "9000"]);
+    holder.expect("holds");
+    let log = options.open(path).unwrap();
+    (100..150).for_each(|index| assert!(log.append(&line(index)).is_ok()));
+    // Whoever closes it is not the last, so that nobody tidies.
+    drop(log);
+    holder.kill();
+    child.kill();
+}
+
+#[track_caller]
+fn assert_holds_all(path: &Path, recovered: Option<RecoveryReason>, case: &str) {
+    let log = Options::new().open(path).unwrap();
+    assert_eq!(log.recovery().map(|recovery| recovery.reason), recovered, "{case}");
+    // What the dead had not finished is half a line of text.
+    let found: Vec<_> =
+        lines(&log).into_iter().filter(|line| line.starts_with(b"record")).collect();
+    assert!(found == (0..150).map(line).collect::<Vec<_>>(), "{case}: {}", found.len());
+    assert_sound(&log);
+    log.append_durable(&line(150)).unwrap();
+    drop(log);
+    let log = Options::new().open(path).unwrap();
+    assert_eq!(log.recovery(), None, "{case}");
+    assert_eq!(payloads(&log).last(), Some(&line(150)), "{case}");
+}
+
 #[test]
 fn words_that_hold_are_believed_after_everybody_was_killed() {
     for options in kinds() {
         let dir = scratch();
+        killed(&options, &place(&dir));
+        assert_holds_all(&place(&dir), None, &format!("{options:?}"));
+    }
+}
+
+/// As a container does whose boot id is its own.
+#[test]
+fn another_boot_id_loses_nothing_where_nothing_was_booted() {
+    for options in kinds() {
+        let dir = scratch();
+        killed(&options, &place(&dir));
+        in_another_boot(&place(&dir));
+        let recovered = Some(RecoveryReason::Reboot);
+        assert_holds_all(&place(&dir), recovered, &format!("{options:?}"));
+    }
+}
+
+/// As a filesystem does whose inodes get other numbers, and a copy that is made of files at rest.
+#[test]
+fn other_files_lose_nothing_where_they_hold_the_same() {
+    for options in kinds() {
+        let dir = scratch();
+        killed(&options, &place(&dir));
+        let copy = dir.path().join("copy");
+        copy_log(&place(&dir), &copy);
+        assert_holds_all(&copy, Some(RecoveryReason::Moved), &format!("{options:?}"));
+    }
+}
+
+#[test]
+fn who_may_only_read_finds_what_was_not_committed_without_words() {
+    for options in kinds() {
+        let dir = scratch();
         drop(options.open(place(&dir)).unwrap());
         let mut child = start(&place(&dir));
-        acknowledge(&mut child, 100, 100);
-        let mut holder =
-            Child::start("hold a reservation", &[place(&dir).to_str().unwrap(), "9000"]);
-        holder.expect("holds");
+        acknowledge(&mut child, 20, 20);
         let log = options.open(place(&dir)).unwrap();
-        (100..150).for_each(|index| assert!(log.append(&line(index)).is_ok()));
-        // Whoever closes it is not the last, so that nobody tidies.
+        (20..60).for_each(|index| assert!(log.append(&line(index)).is_ok()));
         drop(log);
-        holder.kill();
         child.kill();
-        let log = options.open(place(&dir)).unwrap();
-        assert_eq!(log.recovery(), None);
-        let mut found = payloads(&log);
-        found.retain(|line| line.first() != Some(&b'~'));
-        assert!(found == (0..150).map(line).collect::<Vec<_>>(), "{options:?}");
-        assert_sound(&log);
+        in_another_boot(&place(&dir));
+        let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let mut one = reader.reader(vellum::Lsn::ZERO).unwrap();
+        for index in 0..30 {
+            assert_eq!(one.next().unwrap().unwrap().payload, line(index), "{options:?}");
+        }
+        // Recovery moves what is staged to the segments, under the reader.
+        let log = Options::new().open(place(&dir)).unwrap();
+        log.append_durable(&line(60)).unwrap();
+        for index in 30..61 {
+            let record = one.follow(Some(Duration::from_secs(20))).unwrap().unwrap();
+            assert_eq!(record.payload, line(index), "{options:?}");
+        }
     }
+}
+
+/// What was cut off must not come back from a stage that a power cut brought back.
+#[test]
+fn a_stage_of_an_earlier_epoch_is_not_believed() {
+    for is_truncated in [false, true] {
+        let dir = scratch();
+        let log = kinds()[0].open(place(&dir)).unwrap();
+        // As long as a seal, so that frames of both epochs start at the same places.
+        let lsns: Vec<_> = (0..40).map(|_| log.append(&[7; 24]).unwrap()).collect();
+        let stage = stages(&place(&dir))[0].clone();
+        let (name, old) = (stage.file_name().unwrap(), fs::read(&stage).unwrap());
+        log.commit(lsns[19]).unwrap();
+        let copy = after_power_cut(&place(&dir));
+        let log = match is_truncated {
+            true => {
+                log.truncate(lsns[20]).unwrap();
+                log
+            }
+            false => Options::new().open(place(&copy)).unwrap(),
+        };
+        log.append_durable(&[8; 24]).unwrap();
+        let (path, kept) = (log.path().to_path_buf(), payloads(&log));
+        drop(log);
+        fs::write(path.join(name), &old).unwrap();
+        in_another_boot(&path);
+        assert!(payloads(&Options::new().open(&path).unwrap()) == kept, "{is_truncated}");
+    }
+}
+
+/// The first who writes to a file of a lower layer gets a copy of it, with the same number.
+#[test]
+fn a_log_in_the_lower_layer_of_an_overlay_is_followed_into_the_upper_one() {
+    let test = "a_log_in_the_lower_layer_of_an_overlay_is_followed_into_the_upper_one";
+    for options in kinds() {
+        let mut lower = PathBuf::new();
+        let fill = |layer: &Path| {
+            lower = layer.join("log");
+            let log = options.open(&lower).unwrap();
+            (0..3).for_each(|index| assert!(log.append_durable(&line(index)).is_ok()));
+        };
+        let Some(mount) = Mount::overlay_over(test, fill) else { return };
+        let path = mount.path().join("log");
+        // As if it had been made in an overlay of the same number.
+        adopt_control_as(&lower, &fs::metadata(path.join("control")).unwrap());
+        let reader = Options::new().read_only(true).open(&path).unwrap();
+        let mut reader = reader.reader(vellum::Lsn::ZERO).unwrap();
+        (0..3).for_each(|index| assert_eq!(reader.next().unwrap().unwrap().payload, line(index)));
+        let mut child = start(&path);
+        for index in 3..9 {
+            acknowledge(&mut child, 1, index + 1);
+            let record = reader.follow(Some(Duration::from_secs(20))).unwrap();
+            assert_eq!(record.unwrap().payload, line(index), "{options:?}");
+        }
+        child.finish_well();
+    }
+}
+
+/// A container that has a boot id of its own reads what another one writes.
+#[test]
+fn who_reads_in_another_boot_follows_who_writes() {
+    let test = "who_reads_in_another_boot_follows_who_writes";
+    if !crate::support::is_root(test) {
+        return;
+    }
+    for options in kinds() {
+        let dir = scratch();
+        drop(options.open(place(&dir)).unwrap());
+        let mut child = start(&place(&dir));
+        acknowledge(&mut child, 20, 20);
+        child.kill();
+        let mut blind =
+            Child::start("follower without a boot id", &[place(&dir).to_str().unwrap()]);
+        match blind.hears().as_deref() {
+            Some("not hidden") => return crate::support::skip(test, "no mount namespaces"),
+            answer => assert_eq!(answer, Some("20"), "{options:?}"),
+        }
+        let mut child = start(&place(&dir));
+        acknowledge(&mut child, 20, 40);
+        blind.expect("40");
+        blind.kill();
+        child.finish_well();
+    }
+}
+
+/// Follows a log where the kernel does not tell which boot it is, and says how many lines there are
+/// at first, and when there are twice as many.
+pub(crate) fn follower_without_a_boot_id(arguments: &[String]) {
+    if !hides_boot_id() {
+        return say("not hidden");
+    }
+    let log = Options::new().read_only(true).open(&arguments[0]).unwrap();
+    let mut reader = log.reader(vellum::Lsn::ZERO).unwrap();
+    let mut count = 0;
+    while reader.next().unwrap().is_some() {
+        count += 1;
+    }
+    say(&count.to_string());
+    for _ in 0..count {
+        reader.follow(None).unwrap().unwrap();
+    }
+    say(&(2 * count).to_string());
+    hear();
 }

@@ -107,9 +107,13 @@ pub(crate) fn copy_log(from: &Path, to: &Path) {
 
 /// Makes the control file of a copied log take the copy for itself, so that its words count.
 pub(crate) fn adopt_control(log: &Path) {
+    adopt_control_as(log, &fs::metadata(log.join("control")).unwrap());
+}
+
+/// Makes the control file in `log` say that it is the file with this status.
+pub(crate) fn adopt_control_as(log: &Path, place: &fs::Metadata) {
     use std::os::unix::fs::{FileExt, MetadataExt};
     let control = fs::File::options().write(true).open(log.join("control")).unwrap();
-    let place = control.metadata().unwrap();
     control.write_all_at(&place.dev().to_le_bytes(), 128).unwrap();
     control.write_all_at(&place.ino().to_le_bytes(), 136).unwrap();
 }
