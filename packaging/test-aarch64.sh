@@ -41,7 +41,7 @@ cargo-zigbuild test --target "$MACHINE" --locked --features "$FEATURES" \
 # The disk and who checks what is on it are of this machine; who writes is of the other.
 cargo build --locked -p vellum-testkit --bin vellum-stress --bin vellum-powercut
 cargo-zigbuild build --target "$MACHINE" --locked -p vellum-testkit --bin vellum-stress
-"$TARGET/debug/vellum-powercut" --points 60 --at-least 30 --nested \
+"$TARGET/debug/vellum-powercut" --points 30 --at-least 15 --nested \
   --check "$TARGET/debug/vellum-stress --check --torn {dir}/log" \
   --work "$TARGET/$MACHINE/debug/vellum-stress {dir}/log --records 150 --segment-bytes 16384 --trim-every 20 --threads 3 --processes 2"
 

@@ -20,7 +20,8 @@ const SHIP: &str = env!("CARGO_BIN_EXE_vellum-ship");
 const RECORDS: u64 = 60;
 /// Every so manieth record is committed.
 const COMMIT: u64 = 6;
-const CUTS: u64 = 6;
+/// Each is opened twice: in another boot, and in the same.
+const CUTS: u64 = 3;
 /// The exit status of the harness where the machine lacks something.
 const MACHINE_CANNOT: i32 = 77;
 /// What stands for the disk in the commands of the harness.

@@ -60,6 +60,9 @@ pub mod map;
 pub mod memory;
 #[cfg(target_os = "linux")]
 pub mod process;
+#[allow(unsafe_code)]
+#[cfg(target_os = "linux")]
+pub mod residence;
 #[cfg(target_os = "linux")]
 pub mod wait;
 

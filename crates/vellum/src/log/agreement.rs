@@ -2,10 +2,9 @@
 //!
 //! - Nothing may stand at the tail or behind: the words would be older than the segments, and what
 //!   stands there would be overwritten.
-//! - Everything between `durable` and the tail must be there, but for what the dead had reserved.
-//!   It
-//!   is read whole. A page of the words may be newer than a page of any segment, and older than the
-//!   page of the words beside it.
+//! - Everything between `durable` and the tail must be there, but for what the dead had reserved. It
+//!   is read whole, unless the page cache is known to be the same: a page of the words may be newer
+//!   than a page of any segment, and older than the page of the words beside it.
 //! - What the dead had reserved must not be there: whoever pads it would destroy a record that was
 //!   published, if the slot is older than that.
 //! - The files must be there that the words say were made.
@@ -37,7 +36,7 @@ const STEP: usize = 256 << 10;
 /// Whether something stands at the tail or behind.
 pub(crate) fn is_older_than_segments(core: &Arc<Core>) -> Result<bool> {
     let tail = tail_word::tail(core.words());
-    let allocated_end = Lsn::new(core.words().allocated_end.load(Ordering::Acquire));
+    let allocated_end = allocated_end(core);
     let listing = Listing::read(&core.dir)?;
     // One more may have got its name when its maker died.
     if listing.files.last().is_some_and(|file| file.first > allocated_end) {
@@ -87,18 +86,52 @@ fn has_text(core: &Core, first: Lsn, from: Lsn) -> Result<bool> {
     Ok(false)
 }
 
-/// Whether everything from `durable` on is there, as the words say. Nobody is attached.
-pub(crate) fn is_whole(core: &Arc<Core>) -> Result<bool> {
+/// What is known of the page cache that the words were stored in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cache {
+    /// It is the one there is: the control file has stayed in memory. So nothing of the segments is
+    /// older than it was.
+    Kept,
+    Unknown,
+}
+
+/// Whether everything from `durable` on is there, as the words say; with a page cache that was kept
+/// only the last segment is read, or what is staged. Nobody is attached.
+pub(crate) fn is_whole(core: &Arc<Core>, cache: Cache) -> Result<bool> {
     let tail = tail_word::tail(core.words());
-    let base = commit::durable(&core.words().commits).max(core.begin());
+    let durable = commit::durable(&core.words().commits).max(core.begin());
+    let base = match cache {
+        Cache::Kept => start_of_newest(core, durable, tail)?,
+        Cache::Unknown => durable,
+    };
     let reserved = reserved(core.words());
-    if reserved.iter().any(|range| range.start < base || range.end() > tail) {
+    if reserved.iter().any(|range| range.start < durable || range.end() > tail) {
         return Ok(false);
     }
     match core.geometry.layout {
         Layout::Framed => is_row_of_frames(core, base, tail, &reserved),
         Layout::Text => is_text(core, base, tail, &reserved),
     }
+}
+
+/// Where the last segment begins, or the one that the record begins in which goes on there; not
+/// before `base`, and there in a log that is staged.
+fn start_of_newest(core: &Arc<Core>, base: Lsn, tail: Lsn) -> Result<Lsn> {
+    let mut first = core.segment_of(Lsn::new(tail.get() - 1));
+    if core.stage.is_some() || first <= base {
+        return Ok(base);
+    }
+    while core.geometry.layout == Layout::Framed && !is_frame(core, first, tail) {
+        first = Lsn::new(first.get() - core.capacity());
+        if first <= base {
+            return Ok(base);
+        }
+    }
+    Ok(first)
+}
+
+fn allocated_end(core: &Core) -> Lsn {
+    Lsn::new(core.words().allocated_end.load(Ordering::Acquire))
 }
 
 /// What the dead had reserved.
@@ -108,19 +141,24 @@ pub(crate) fn reserved(words: &Words) -> Vec<Range> {
     slots.filter_map(|slot| tail_word::granted(words, slot, seen)).collect()
 }
 
-/// Whether whole frames, and what was reserved, lead from `base` to exactly `tail` and no further,
-/// and the segments are there for all that was made ready.
+/// Whether whole frames, and what was reserved, lead from `base` to exactly `tail`, nothing is
+/// there behind, and the segments are there that were made.
 fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) -> Result<bool> {
     if !has_segments(core, base)? {
         return Ok(false);
     }
-    // What is staged may be in the segment already: then it counts.
-    for files in [core, &Arc::new(bare_core(&core.dir, &core.geometry))] {
-        if has_frames_behind(files, tail, core.ready_end()) {
+    let limit = core.segment_end(tail.max(core.ready_end()).min(allocated_end(core)));
+    let mut views = vec![Arc::clone(core)];
+    if core.stage.is_some() {
+        // What should be in the stage may be in the segment already: then it counts.
+        views.push(Arc::new(bare_core(&core.dir, &core.geometry)));
+    }
+    for view in &views {
+        if is_frame(view, tail, limit) || frames::find_next(view, tail, limit).is_some() {
             return Ok(false);
         }
         for range in reserved {
-            if is_filled(files, *range)? {
+            if is_filled(view, *range)? {
                 return Ok(false);
             }
         }
@@ -133,17 +171,11 @@ fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) 
     Ok(frames::end_of_row(core, &mut window, from, tail, reserved)? == tail)
 }
 
-/// Whether any whole frame stands at `tail` or behind, in its segment and in what is ready.
-fn has_frames_behind(core: &Arc<Core>, tail: Lsn, ready_end: Lsn) -> bool {
-    let limit = core.segment_end(tail.max(ready_end));
-    is_frame(core, tail, limit) || frames::find_next(core, tail, limit).is_some()
-}
-
 /// Whether the files are there of all segments from `base` on that were made.
 fn has_segments(core: &Core, base: Lsn) -> Result<bool> {
     let listing = Listing::read(&core.dir)?;
-    let end = core.words().allocated_end.load(Ordering::Acquire);
-    let firsts = (core.segment_of(base).get()..end).step_by(core.capacity() as usize);
+    let firsts =
+        (core.segment_of(base).get()..allocated_end(core).get()).step_by(core.capacity() as usize);
     for first in firsts.map(Lsn::new) {
         if listing.get(first).is_none() || segments::header(core, first).is_err() {
             return Ok(false);
@@ -189,19 +221,23 @@ fn is_text(core: &Core, base: Lsn, tail: Lsn, reserved: &[Range]) -> Result<bool
 /// Whether a file holds text from `start` to `end`: what was never written back reads as NULs up to
 /// the end of a sector, or as a file that is too short.
 fn is_text_to(segment: &ReadSegment, start: Lsn, end: Lsn, reserved: &[Range]) -> Result<bool> {
+    let next_after = |at: u64, step: u64| (at + 1).next_multiple_of(step).min(end.get());
     let mut bytes = vec![0; STEP];
-    let mut at = start;
-    while at < end {
-        let wanted = STEP.min((end.get() - at.get()) as usize);
-        let count = segment.read(at, &mut bytes[..wanted])?;
-        bytes[count..wanted].fill(0);
-        for (byte, lsn) in bytes[..wanted].iter().zip(at.get()..) {
-            let ends_sector = (lsn + 1).is_multiple_of(SECTOR_LEN) || lsn + 1 == end.get();
-            if ends_sector && *byte == 0 && end_of_reserved(reserved, Lsn::new(lsn)).is_none() {
+    let mut at = start.get();
+    while at < end.get() {
+        let piece_end = next_after(at, STEP as u64);
+        let piece = &mut bytes[..(piece_end - at) as usize];
+        let count = segment.read(Lsn::new(at), piece)?;
+        piece[count..].fill(0);
+        let piece_start = at;
+        while at < piece_end {
+            at = next_after(at, SECTOR_LEN);
+            let last = Lsn::new(at - 1);
+            let is_nul = piece[(last.get() - piece_start) as usize] == 0;
+            if is_nul && end_of_reserved(reserved, last).is_none() {
                 return Ok(false);
             }
         }
-        at = Lsn::new(at.get() + wanted as u64);
     }
     Ok(true)
 }

@@ -20,6 +20,7 @@ use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
+use crate::log::agreement::Cache;
 use crate::log::attachment::Attachment;
 use crate::log::control::{
     self, overwrite_control, overwrite_geometry, read_geometry, stored_geometry, this_boot,
@@ -41,9 +42,9 @@ use crate::options::policy::PolicyUpdate;
 use crate::shared::commit;
 use crate::shared::region::Region;
 use crate::shared::tail_word;
-use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
+use crate::sys::{Dir, residence};
 use crate::{Error, ErrorKind, Fill, Options, RecoveryReason, Result, knowledge};
 
 /// Opens the log in `dir` as `options` say.
@@ -165,6 +166,9 @@ impl Entered {
         core.check_words()?;
         core.check_begin()?;
         core.join_stage(self.is_first)?;
+        if self.is_first {
+            residence::mark(&control);
+        }
         Ok(core)
     }
 
@@ -221,7 +225,7 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
     }
     let core = Arc::new(core_with(dir, &geometry, region));
     let loss = match loss {
-        None => loss_of_words(&core)?,
+        None => loss_of_words(&core, &control)?,
         loss => loss,
     };
     match loss {
@@ -295,7 +299,7 @@ fn take_up_again(
 /// Why words of this boot and file do not hold, if they do not: a truncation was not finished, the
 /// stage is gone, the page cache cannot be believed after a failed sync, or the segments say
 /// something else.
-fn loss_of_words(core: &Arc<Core>) -> Result<Option<RecoveryReason>> {
+fn loss_of_words(core: &Arc<Core>, control: &OwnedFd) -> Result<Option<RecoveryReason>> {
     let (dir, geometry, words) = (&core.dir, &core.geometry, core.words());
     // Nobody is here, so who truncated has died.
     if is_being_cut(dir) {
@@ -308,5 +312,6 @@ fn loss_of_words(core: &Arc<Core>) -> Result<Option<RecoveryReason>> {
     if !is_staged && commit::is_poisoned(&words.commits) {
         return Ok(Some(RecoveryReason::Poisoned));
     }
-    Ok((!trust::agree(core)?).then_some(RecoveryReason::Disagreement))
+    let cache = if residence::is_marked(control) { Cache::Kept } else { Cache::Unknown };
+    Ok((!trust::agree(core, cache)?).then_some(RecoveryReason::Disagreement))
 }

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use rustix::{fs, io};
 
 use crate::format::control::Geometry;
+use crate::log::agreement::Cache;
 use crate::log::core::Core;
 use crate::log::read_files::open_file;
 use crate::log::{agreement, stage};
@@ -81,7 +82,7 @@ impl Origin {
 }
 
 /// Whether the words agree with the files. Nobody is attached.
-pub(crate) fn agree(core: &Arc<Core>) -> Result<bool> {
+pub(crate) fn agree(core: &Arc<Core>, cache: Cache) -> Result<bool> {
     let durable = commit::durable(&core.words().commits);
     if core.check_words().is_err() || durable > tail_word::tail(core.words()) {
         return Ok(false);
@@ -92,7 +93,7 @@ pub(crate) fn agree(core: &Arc<Core>) -> Result<bool> {
     if is_as_closed(core)? {
         return Ok(true);
     }
-    match agreement::is_whole(core) {
+    match agreement::is_whole(core, cache) {
         // A file that is gone, or another's.
         Err(error) if error.kind() == ErrorKind::Corrupt => Ok(false),
         answer => answer,
@@ -105,7 +106,7 @@ pub(crate) fn reserved(core: &Arc<Core>) -> Result<Vec<Range>> {
     let reserved = agreement::reserved(core.words());
     let is_proven = !reserved.is_empty()
         && !stage::is_lost(&core.dir, &core.geometry, core.words())?
-        && agree(core)?;
+        && agree(core, Cache::Unknown)?;
     Ok(if is_proven { reserved } else { Vec::new() })
 }
 
@@ -114,7 +115,7 @@ pub(crate) fn reserved(core: &Arc<Core>) -> Result<Vec<Range>> {
 /// without it, nothing behind can be read.
 pub(crate) fn agree_for_reading(core: &Arc<Core>) -> Result<bool> {
     if core.stage.is_some() {
-        return agree(core);
+        return agree(core, Cache::Unknown);
     }
     let tail = tail_word::tail(core.words());
     if core.check_words().is_err() || !agreement::is_older_than_segments(core)? {
