@@ -2,8 +2,9 @@
 //!
 //! A workload runs once on a real filesystem, on a disk that this process serves. Each write, each
 //! flush and each promise of the workload is recorded in one order. Then, for many moments of that
-//! recording, the disk is built as a power cut would have left it, the filesystem is mounted,
-//! and a check command says which records it finds.
+//! recording, the disk is built as a power cut would have left it, the filesystem is mounted, and a
+//! check command says which records it finds: once as after a reboot, and once in the same boot, as
+//! if the disk alone had been lost.
 //!
 //! What it cannot see: a disk that lies about flushes or decays; a write that is on its way while a
 //! flush is (it counts as flushed); a write with its own flush bit, which here flushes all others

@@ -117,12 +117,14 @@ pub(crate) fn agree_for_reading(core: &Arc<Core>) -> Result<bool> {
     if core.stage.is_some() {
         return agree(core, Cache::Unknown);
     }
-    let tail = tail_word::tail(core.words());
+    let ends = || (tail_word::tail(core.words()), agreement::allocated_end(core));
+    let before = ends();
     if core.check_words().is_err() || !agreement::is_older_than_segments(core)? {
         return Ok(true);
     }
-    // Somebody has just appended: what was found there was reserved after the tail was read.
-    Ok(tail_word::tail(core.words()) != tail)
+    // Somebody has just appended: what was found there was reserved or made after the words were
+    // read.
+    Ok(ends() != before)
 }
 
 /// Notes that the log is closed, and what it ends with. The caller is the only participant, holds
