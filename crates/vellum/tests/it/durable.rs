@@ -72,10 +72,11 @@ fn after_power_cut(log: &Path) -> TempDir {
     dir
 }
 
-/// The files of a log's stage.
+/// The files of a log's stage, by their names.
 pub(crate) fn stages(log: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<_> = fs::read_dir(log).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension() == Some("stage".as_ref()));
+    paths.sort();
     paths
 }
 
