@@ -357,9 +357,10 @@ int vellum_options_init(vellum_options *options, size_t struct_size);
 typedef enum {
     // It was not.
     VELLUM_RECOVERY_NONE = 0,
-    // The machine has started again since.
+    // The boot id is another: the machine has started again, or a container has an id of its own.
     VELLUM_RECOVERY_REBOOT = 1,
-    // The control file is not the one that was written: the log was copied or restored.
+    // The control file is not the one that was written: the log was copied or restored, or the
+    // filesystem has changed the numbers of its files.
     VELLUM_RECOVERY_MOVED = 2,
     // The control file was gone.
     VELLUM_RECOVERY_CONTROL_LOST = 3,
