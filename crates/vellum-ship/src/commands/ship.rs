@@ -95,7 +95,12 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
             },
         }
     };
-    let store = store::open_or_create(&args.url)?;
+    let url = args.url.clone();
+    // A directory may be on a filesystem that does not answer.
+    let store = tokio::select! {
+        () = &mut stop => return Ok(Outcome::Good),
+        store = tokio::task::spawn_blocking(move || store::open_or_create(&url)) => store??,
+    };
     let options = ShipOptions {
         url: args.url,
         once: args.once,
@@ -109,7 +114,7 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
     let keep = KeepOptions { rotate, retain, note: |text| output::say(text) };
     let started = tokio::select! {
         () = &mut stop => return Ok(Outcome::Good),
-        started = start(&args.log, log, shipper, store, options) => started,
+        started = start(log, shipper, store, options) => started,
     };
     let mut shown = Shown::new();
     let mut shipping = started?;

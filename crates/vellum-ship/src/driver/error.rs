@@ -32,14 +32,12 @@ pub enum ShipError {
     /// Another claimant was faster.
     #[error("another shipper has taken the log over")]
     Lost,
-    /// The local state cannot be used.
-    #[error("the file {path}: {reason}")]
-    State {
-        /// The file.
-        path: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    /// The local state cannot be used: what is wrong with it.
+    #[error(
+        "the file `ship` of the log is not what a shipper has stored ({0}): restore it, or remove \
+         it and use --take-over"
+    )]
+    State(String),
     /// The objects in the store contradict each other.
     #[error(transparent)]
     Trouble(#[from] Trouble),

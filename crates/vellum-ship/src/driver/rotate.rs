@@ -1,10 +1,9 @@
 //! The owner begins its next generation, so that the one before can be deleted one day.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::ShipError;
-use super::requests::{Requests, blocking};
+use super::requests::Requests;
 use super::start::nonce;
 use super::state::State;
 use crate::decide::{Claim, Claimed, Intent, Saved};
@@ -25,14 +24,13 @@ pub(super) enum Rotate {
 /// the process dies, the next one finishes it.
 pub(super) async fn rotate(
     requests: Arc<Requests>,
-    dir: PathBuf,
     mut state: State,
     saved: Saved,
 ) -> Result<(State, Saved), ShipError> {
     let (generation, point) = (saved.generation, saved.point);
     let intent = Intent::rotate(nonce(), generation, point.lsn);
     state.set_claim(Some(intent));
-    let mut state = stored(state, dir.clone()).await?;
+    state.store(&requests.shipper).await?;
     let mut claim = Claim::new(intent, generation, point);
     while let Some(ask) = claim.ask() {
         claim.answer(requests.answer(ask, None).await?);
@@ -48,9 +46,6 @@ pub(super) async fn rotate(
         Some(Claimed::Moved) => saved,
         _ => return Err(ShipError::Lost),
     };
-    Ok((stored(state, dir).await?, saved))
-}
-
-async fn stored(state: State, dir: PathBuf) -> Result<State, ShipError> {
-    blocking(move || state.store(&dir).map(|()| state)).await
+    state.store(&requests.shipper).await?;
+    Ok((state, saved))
 }

@@ -3,7 +3,6 @@
 mod keep;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -38,7 +37,6 @@ pub struct Report {
 
 /// A shipper at work.
 pub struct Shipping {
-    dir: PathBuf,
     requests: Arc<Requests>,
     options: ShipOptions,
     state: State,
@@ -90,29 +88,27 @@ enum Done {
 type Work = BoxFuture<'static, Result<Done, ShipError>>;
 
 impl Shipping {
-    pub(super) fn new(
-        dir: PathBuf,
+    pub(super) async fn new(
         requests: Requests,
         options: ShipOptions,
         mut state: State,
         saved: &Saved,
     ) -> Result<Shipping, Box<(Requests, ShipError)>> {
-        let prepared = (|| {
-            state.set_saved(saved);
-            state.complete(saved);
-            state.store(&dir)?;
+        state.set_saved(saved);
+        state.complete(saved);
+        let prepared = async {
+            state.store(&requests.shipper).await?;
             requests.shipper.hold(Lsn::new(saved.point.lsn), options.max_unshipped)?;
             requests.shipper.set_generation(u64::from(saved.generation));
             requests.set_well()
-        })();
-        if let Err(error) = prepared {
+        };
+        if let Err(error) = prepared.await {
             return Err(Box::new((requests, error)));
         }
         let has_gaps = options.max_unshipped.is_some();
         let owner = Owner::new(saved, options.in_flight, has_gaps);
         let upkeep = Upkeep::new(keep::merger(&state, saved, requests.segment_bytes));
         Ok(Shipping {
-            dir,
             requests: Arc::new(requests),
             options,
             state,
@@ -372,10 +368,10 @@ impl Shipping {
         (self.is_storing, self.is_changed) = (true, false);
         self.state.set_saved(&saved);
         self.state.set_merge(self.upkeep.merge_from());
-        let (state, dir) = (self.state.clone(), self.dir.clone());
+        let state = self.state.to_bytes();
         let (requests, saves) = (Arc::clone(&self.requests), std::mem::take(&mut self.saves));
         let store = move || {
-            state.store(&dir)?;
+            requests.shipper.save(&state)?;
             if is_further {
                 requests.shipper.release(Lsn::new(lsn))?;
             }

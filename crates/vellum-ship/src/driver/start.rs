@@ -1,6 +1,5 @@
 //! Beginning to ship: whose the store is, and where to go on.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,7 +36,6 @@ pub struct ShipOptions {
 
 /// What beginning needs.
 struct Starting {
-    dir: PathBuf,
     log: Log,
     requests: Requests,
     options: ShipOptions,
@@ -55,7 +53,6 @@ struct Starting {
 /// [`ShipError::Stopped`] where the store or the local log does not fit; and what store and log
 /// return.
 pub async fn start(
-    dir: &Path,
     log: Log,
     shipper: Shipper,
     store: Arc<dyn Store>,
@@ -64,12 +61,12 @@ pub async fn start(
     let shape = log.shape()?;
     let (is_once, in_flight) = (options.once, options.in_flight);
     let requests = Requests::new(store, shipper, &shape, is_once, in_flight).await;
-    Starting { dir: dir.to_path_buf(), log, requests, options, shape }.begin().await
+    Starting { log, requests, options, shape }.begin().await
 }
 
 impl Starting {
     async fn begin(self) -> Result<Shipping, ShipError> {
-        let known = State::load(&self.dir)?;
+        let known = State::load(&self.requests.shipper).await?;
         let state = match known {
             Some(state) if state.log_id == self.shape.log_id().to_string() => state,
             // A copy that became another log.
@@ -93,9 +90,9 @@ impl Starting {
             Ok(saved) => saved,
             Err(error) => return Err(Box::new((self.requests, error))),
         };
-        let Starting { dir, requests, options, shape, .. } = self;
+        let Starting { requests, options, shape, .. } = self;
         state.epoch = shape.epoch();
-        Shipping::new(dir, requests, options, state, &saved)
+        Shipping::new(requests, options, state, &saved).await
     }
 
     fn new_state(&self) -> State {
@@ -147,7 +144,7 @@ impl Starting {
             }
             store::probe(self.requests.store.as_ref()).await?;
             // Stored first, so that this log knows its own object after a crash.
-            state.store(&self.dir)?;
+            state.store(&self.requests.shipper).await?;
             let bytes = self.identity(state);
             self.requests.patiently(|| store.create(LOG, bytes.clone())).await?;
         }
@@ -238,7 +235,7 @@ impl Starting {
         intent: Intent,
     ) -> Result<Saved, ShipError> {
         state.set_claim(Some(intent));
-        state.store(&self.dir)?;
+        state.store(&self.requests.shipper).await?;
         let Point { lsn, chain } = remote.from();
         let mut claim = Claim::new(intent, 0, Point { lsn, chain });
         while let Some(ask) = claim.ask() {
@@ -249,12 +246,12 @@ impl Starting {
         match claim.outcome() {
             Some(Claimed::Won { saved, .. }) => {
                 state.begin_generation(&saved);
-                state.store(&self.dir)?;
+                state.store(&self.requests.shipper).await?;
                 Ok(saved)
             }
             Some(Claimed::Failed(trouble)) => Err(trouble.into()),
             outcome => {
-                state.store(&self.dir)?;
+                state.store(&self.requests.shipper).await?;
                 // It still owns its generation, and goes on in it.
                 if let (Some(Claimed::Moved), Some(saved)) = (outcome, state.saved()) {
                     return Ok(saved);
@@ -281,7 +278,7 @@ pub(super) fn note_stop(shipper: &Shipper, error: &ShipError) {
     let (status, fault) = match error {
         ShipError::Stopped(Stop::Fenced { .. }) | ShipError::Lost => (ShipStatus::Fenced, None),
         ShipError::Stopped(Stop::Diverged { .. }) => (ShipStatus::Diverged, None),
-        ShipError::Log(_) | ShipError::Io(_) | ShipError::State { .. } => {
+        ShipError::Log(_) | ShipError::Io(_) | ShipError::State(_) => {
             (ShipStatus::None, Some((ShipFault::Local, 0)))
         }
         _ => return,

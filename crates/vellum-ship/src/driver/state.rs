@@ -2,19 +2,17 @@
 //!
 //! It is replaced as a whole and durably. It holds no credentials.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use vellum::Shipper;
 
 use super::ShipError;
-use super::requests::now;
+use super::requests::{blocking, now};
 use crate::decide::{Flight, Intent, Point, Saved};
 use crate::object::{FileMark, Hash, Link};
 
-const NAME: &str = "ship";
 /// Nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 /// Seconds.
@@ -89,34 +87,27 @@ pub(super) struct StoredIntent {
 }
 
 impl State {
-    fn path(dir: &Path) -> PathBuf {
-        dir.join(NAME)
-    }
-
     /// What is stored; nothing if the log was never shipped.
-    pub(super) fn load(dir: &Path) -> Result<Option<State>, ShipError> {
-        let path = State::path(dir);
-        let text = match fs::read(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            text => text?,
-        };
-        let bad = |reason: String| ShipError::State { path: path.display().to_string(), reason };
-        let state: State = serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))?;
+    pub(super) async fn load(shipper: &Arc<Shipper>) -> Result<Option<State>, ShipError> {
+        let shipper = Arc::clone(shipper);
+        let Some(text) = blocking(move || Ok(shipper.load()?)).await? else { return Ok(None) };
+        let state: State =
+            serde_json::from_slice(&text).map_err(|error| ShipError::State(error.to_string()))?;
         match state.version {
             1 => Ok(Some(state)),
-            other => Err(bad(format!("it has the version {other}, which is unknown"))),
+            other => Err(ShipError::State(format!("it has the version {other}, not 1"))),
         }
     }
 
     /// Replaces the file. When this returns, it is durable.
-    pub(super) fn store(&self, dir: &Path) -> Result<(), ShipError> {
-        let path = State::path(dir);
-        let new = dir.join("ship.new");
-        let mut file = File::create(&new)?;
-        file.write_all(&serde_json::to_vec_pretty(self).expect("numbers and text"))?;
-        file.sync_all()?;
-        fs::rename(&new, &path)?;
-        Ok(File::open(dir)?.sync_all()?)
+    pub(super) async fn store(&self, shipper: &Arc<Shipper>) -> Result<(), ShipError> {
+        let (shipper, text) = (Arc::clone(shipper), self.to_bytes());
+        blocking(move || Ok(shipper.save(&text)?)).await
+    }
+
+    /// What the file holds.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec_pretty(self).expect("numbers and text")
     }
 
     pub(super) fn set_saved(&mut self, saved: &Saved) {

@@ -215,6 +215,6 @@ pub(crate) async fn ship(
 ) -> Result<(), ShipError> {
     let log = Options::new().create(false).open(dir)?;
     let shipper = right_to_ship(&log).await;
-    let mut shipping = start(dir, log, shipper, store, options).await?;
+    let mut shipping = start(log, shipper, store, options).await?;
     shipping.run(std::future::pending(), |_| {}).await
 }

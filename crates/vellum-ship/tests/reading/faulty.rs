@@ -38,7 +38,7 @@ async fn ship_and_restore(faulty: Arc<dyn Store>, good: Arc<dyn Store>, name: &s
         for life in 0.. {
             let again = vellum::Options::new().open(&path).unwrap();
             let shipper = elected(&log).await;
-            let begun = start(&path, again, shipper, Arc::clone(&faulty), once("s3://b")).await;
+            let begun = start(again, shipper, Arc::clone(&faulty), once("s3://b")).await;
             let ended = match begun {
                 Ok(mut shipping) => shipping.run(std::future::pending(), |_| {}).await,
                 Err(error) => Err(error),

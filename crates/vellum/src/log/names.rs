@@ -19,6 +19,9 @@ pub(crate) const UNFINISHED_CURSORS_NAME: &str = "cursors.new";
 /// How commit groups get to the device, and its name before it is whole.
 pub(crate) const COMMIT_PATH_NAME: &str = "commit-path";
 pub(crate) const UNFINISHED_COMMIT_PATH_NAME: &str = "commit-path.new";
+/// What the process that ships the log must know after a crash, and its name before it is whole.
+pub(crate) const SHIP_NAME: &str = "ship";
+pub(crate) const UNFINISHED_SHIP_NAME: &str = "ship.new";
 /// The note that a log is being restored in this directory.
 pub(crate) const RESTORING_NAME: &str = "restoring";
 /// What stands at the root of a fresh volume, and is nobody's.

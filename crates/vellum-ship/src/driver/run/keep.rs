@@ -56,7 +56,7 @@ impl Shipping {
             return None;
         }
         self.rotate = Rotate::Rotating;
-        let work = rotate(Arc::clone(&self.requests), self.dir.clone(), self.state.clone(), saved);
+        let work = rotate(Arc::clone(&self.requests), self.state.clone(), saved);
         Some(Box::pin(async { Ok(Done::Rotated(Box::new(work.await?))) }))
     }
 

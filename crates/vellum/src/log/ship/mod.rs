@@ -7,6 +7,7 @@ pub(crate) mod hold;
 mod note;
 pub(crate) mod raw;
 pub(crate) mod restore;
+mod saved;
 pub(crate) mod shape;
 pub(crate) mod shipper;
 pub(crate) mod state;

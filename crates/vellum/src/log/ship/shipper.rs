@@ -11,6 +11,7 @@ use crate::log::read::start::starts_record;
 use crate::log::ship::election::Elected;
 use crate::log::ship::hold;
 use crate::log::ship::raw::{Piece, Raw};
+use crate::log::ship::saved;
 use crate::log::ship::state::{ShipCounters, ShipFault, ShipStatus};
 use crate::log::window::Window;
 use crate::shared::commit;
@@ -223,6 +224,37 @@ impl Shipper {
         self.words().set_status(status, fault);
         self.words().notify();
         Ok(())
+    }
+
+    /// What was [saved](Shipper::save) last, by this process or another one; `None` where nothing
+    /// was.
+    ///
+    /// # Errors
+    ///
+    /// [`Incompatible`](crate::ErrorKind::Incompatible) where something else than a file has its
+    /// name; [`Corrupt`](crate::ErrorKind::Corrupt) for more than 256 KiB;
+    /// [`Io`](crate::ErrorKind::Io).
+    pub fn load(&self) -> Result<Option<Vec<u8>>> {
+        self.check_mine()?;
+        saved::load(&self.core)
+    }
+
+    /// Replaces what a shipper must know after a crash: the file `ship` beside the segments, of at
+    /// most 256 KiB. One thread at a time may call this.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`](crate::ErrorKind::Busy) in a forked child;
+    /// [`Removed`](crate::ErrorKind::Removed) where the log is not at its path any more;
+    /// [`NoSpace`](crate::ErrorKind::NoSpace); [`Io`](crate::ErrorKind::Io). What was saved before
+    /// stays then.
+    ///
+    /// # Durability
+    ///
+    /// When it returns, what it was given survives a power cut.
+    pub fn save(&self, bytes: &[u8]) -> Result<()> {
+        self.check_mine()?;
+        saved::save(&self.core, bytes)
     }
 
     /// Says to which generation is shipped.

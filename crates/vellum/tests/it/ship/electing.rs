@@ -42,6 +42,23 @@ pub(crate) fn fork_beside_a_shipper(arguments: &[String]) {
 }
 
 #[test]
+fn what_a_shipper_saved_the_next_one_loads() {
+    let dir = scratch();
+    let log = small(Layout::Framed).open(place(&dir)).unwrap();
+    let shipper = log.shipper().unwrap().unwrap();
+    assert_eq!(shipper.load().unwrap(), None);
+    shipper.save(b"old").unwrap();
+    shipper.save(b"new").unwrap();
+    assert_eq!(shipper.save(&[0; 1 << 20]).unwrap_err().kind(), ErrorKind::InvalidOption);
+    drop(shipper);
+    let shipper = log.shipper().unwrap().unwrap();
+    assert_eq!(shipper.load().unwrap().as_deref(), Some(&b"new"[..]));
+    let file = std::fs::File::create(place(&dir).join("ship")).unwrap();
+    file.set_len(1 << 40).unwrap();
+    assert_eq!(shipper.load().unwrap_err().kind(), ErrorKind::Corrupt);
+}
+
+#[test]
 fn one_process_ships_until_it_dies() {
     for layout in LAYOUTS {
         let dir = scratch();

@@ -1,0 +1,50 @@
+//! The file `ship`: what the process that ships the log must know after a crash. What that is, the
+//! log does not know.
+//!
+//! **If the process dies here**: the file holds what was saved before; what was written under the
+//! unfinished name is replaced by the next.
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::error::OsResult;
+use crate::log::core::Core;
+use crate::log::names::{SHIP_NAME, UNFINISHED_SHIP_NAME};
+use crate::sys;
+use crate::{Error, ErrorKind, Result};
+
+/// Far more than a shipper has to know.
+pub(super) const LEN_MAX: usize = 256 << 10;
+
+/// What was saved last; `None` where nothing was.
+pub(super) fn load(core: &Core) -> Result<Option<Vec<u8>>> {
+    let path = core.dir.join(SHIP_NAME);
+    let file = match core.dir.open_file(&path, OFlags::RDONLY) {
+        Err(Errno::NOENT) => return Ok(None),
+        answer => answer.or_os("read", &path)?,
+    };
+    let mut bytes = vec![0; LEN_MAX + 1];
+    let count = sys::file::read_up_to_at(file, &mut bytes, 0).or_os("read", &path)?;
+    if count > LEN_MAX {
+        let message = format!("the file is longer than {LEN_MAX} bytes, so no shipper has made it");
+        return Err(Error::new(ErrorKind::Corrupt, message).at_path(&path));
+    }
+    bytes.truncate(count);
+    Ok(Some(bytes))
+}
+
+/// Replaces what was saved, durably.
+pub(super) fn save(core: &Core, bytes: &[u8]) -> Result<()> {
+    if bytes.len() > LEN_MAX {
+        let message = format!("{} bytes are to be saved, and {LEN_MAX} at most can", bytes.len());
+        return Err(Error::new(ErrorKind::InvalidOption, message).at_path(&core.dir));
+    }
+    // Another log may have taken the place.
+    core.require_place()?;
+    let (path, unfinished) = (core.dir.join(SHIP_NAME), core.dir.join(UNFINISHED_SHIP_NAME));
+    let file = core.rights.create(&core.dir, &unfinished, "write down what is shipped")?;
+    sys::file::write_all_at(&file, bytes, 0).or_os("write", &unfinished)?;
+    sys::file::sync(&file).or_os("sync", &unfinished)?;
+    core.dir.rename(&unfinished, &path).or_os("name", &path)?;
+    core.dir.sync().or_os("sync", &core.dir)
+}
