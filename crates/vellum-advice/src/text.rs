@@ -26,7 +26,8 @@ fn told(error: &toml::de::Error, text: &str) -> String {
     let before = &text[..span.start.min(text.len())];
     let index = before.matches('\n').count();
     let line = text.lines().nth(index).unwrap_or_default().trim();
-    format!("line {}, `{line}`: {}", index + 1, error.message())
+    let message = error.message().replace('\n', ", ");
+    format!("line {}, `{line}`: {message}", index + 1)
 }
 
 #[derive(serde::Deserialize)]

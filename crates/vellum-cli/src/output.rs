@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Stdout, Write};
 
 use anyhow::Context;
 use serde::Serialize;
+use vellum::internal::escaped_lines;
 
 use crate::outcome::Result;
 use crate::stdio::{self, Waiting};
@@ -50,9 +51,10 @@ pub(crate) fn print(text: &str) -> Result<()> {
     written(stdio::print(text))
 }
 
-/// Says something on standard error. If that is closed, nobody wants to hear it.
+/// Says something on standard error. If that is closed, nobody wants to hear it. Names of files and
+/// texts of others are quoted here, so no terminal obeys it.
 pub(crate) fn say(text: impl fmt::Display) {
-    tell(format_args!("vellum: {text}"));
+    tell(format_args!("vellum: {}", escaped_lines(text)));
 }
 
 /// Tells what goes on, on standard error.

@@ -5,19 +5,29 @@ use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+use vellum::internal::{escaped, escaped_lines};
+
 use crate::stdio;
 
 /// How often a line of progress changes.
 const RHYTHM: Duration = Duration::from_millis(200);
 
-/// Says something on standard error. If that is closed, nobody wants to hear it.
+/// Says something on standard error. If that is closed, nobody wants to hear it. Stores and others
+/// are quoted here, so no terminal obeys it.
 pub(crate) fn say(text: impl fmt::Display) {
-    let _ = stdio::tell(&format!("vellum: {text}\n"));
+    let _ = stdio::tell(&format!("vellum: {}\n", escaped(text)));
 }
 
-/// Prints a line of data.
+/// Prints lines for people, which no terminal obeys either.
 pub(crate) fn print(text: impl fmt::Display) -> io::Result<()> {
-    stdio::print(&format!("{text}\n"))
+    stdio::print(&format!("{}\n", escaped_lines(text)))
+}
+
+/// Prints a line of JSON.
+pub(crate) fn print_json(value: &impl Serialize) -> io::Result<()> {
+    let line = serde_json::to_string(value).map_err(io::Error::from)?;
+    stdio::print(&(line + "\n"))
 }
 
 /// Bytes for people.

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Args;
 use serde::Serialize;
+use vellum::internal::escaped;
 use vellum::{Layout, OwnedRecord, Record, WriterId};
 
 use crate::outcome::Result;
@@ -118,7 +119,7 @@ impl Printer {
             self.output.write_all(&[self.end])?;
         }
         if let (Some(name), true) = (log, self.has_names) {
-            write!(self.output, "{name}\t")?;
+            write!(self.output, "{}\t", escaped(name))?;
         }
         self.output.write_all(payload)?;
         // A line without an end gets none, unless something else follows.

@@ -293,6 +293,29 @@ impl Dir {
         fs::renameat(&dir, name(from), &dir, name(to))
     }
 
+    /// Gives the file `from` one more name, which must be free.
+    pub fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let dir = self.handle()?;
+        fs::linkat(&dir, name(from), &dir, name(to), AtFlags::empty())
+    }
+
+    /// Opens a directory in it; [`NOTDIR`](Errno::NOTDIR) for a link to one too.
+    pub fn subdirectory(&self, path: &Path) -> io::Result<Dir> {
+        let fd = match self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY, 0) {
+            Err(Errno::LOOP) => return Err(Errno::NOTDIR),
+            answer => answer?,
+        };
+        let (identity, own) = (identity(&fd)?, identity(self.handle()?)?);
+        let (path, absolute_path) = (self.join(name(path)), self.0.absolute_path.join(name(path)));
+        let (fd, parent, model) = (Some(fd), Some(own), OnceLock::new());
+        Ok(Dir(Arc::new(Inner { fd, identity, parent, path, absolute_path, model })))
+    }
+
+    /// Makes a directory in it.
+    pub fn make_subdirectory(&self, path: &Path, mode: u32) -> io::Result<()> {
+        fs::mkdirat(self.handle()?, name(path), Mode::from_raw_mode(mode))
+    }
+
     /// Removes a name.
     pub fn unlink(&self, path: &Path) -> io::Result<()> {
         fs::unlinkat(self.handle()?, name(path), AtFlags::empty())

@@ -81,6 +81,16 @@ impl Filesystem {
         matches!(self, Filesystem::Ext | Filesystem::Xfs | Filesystem::Btrfs | Filesystem::Tmpfs)
     }
 
+    /// Whether a file takes the room of its bytes: nothing is compressed here.
+    pub fn stores_as_is(self) -> bool {
+        matches!(self, Filesystem::Ext | Filesystem::Xfs | Filesystem::Tmpfs)
+    }
+
+    /// Whether a stretch that nobody has written takes no room. FAT and exFAT have no holes.
+    pub fn has_holes(self) -> bool {
+        !matches!(self, Filesystem::Other(0x4d44 | 0x2011_bab0))
+    }
+
     /// The smallest block that is written directly; smaller ones go through the page cache.
     pub fn direct_block_min(self) -> u64 {
         if self == Filesystem::Btrfs { 4096 } else { 512 }

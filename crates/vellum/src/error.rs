@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 use crate::Lsn;
+use crate::escape::escaped;
 use crate::sys::dir::{NOT_REGULAR, NOT_SHARED, TOO_LONG};
 use crate::sys::memory::lock_limit;
 
@@ -219,9 +220,9 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)?;
+        write!(f, "{}", escaped(&self.0.message))?;
         if let Some(path) = &self.0.path {
-            write!(f, " ({})", path.display())?;
+            write!(f, " ({})", escaped(path.display()))?;
         }
         if let Some(errno) = self.0.errno {
             write!(f, ": {errno}")?;
@@ -309,6 +310,12 @@ impl From<Error> for std::io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_obeys_nothing_in_an_error() {
+        let error = Error::new(ErrorKind::Corrupt, "what\u{1b}[2J").at_path("/x/\nvellum: good");
+        assert_eq!(error.to_string(), "what\\u{1b}[2J (/x/\\nvellum: good)");
+    }
 
     #[test]
     fn an_error_names_the_operation_the_file_and_the_cause() {

@@ -35,6 +35,7 @@
 mod advice;
 mod bus_errors;
 mod error;
+mod escape;
 #[cfg(any(feature = "log", feature = "tracing"))]
 mod events;
 mod format;
@@ -73,11 +74,12 @@ pub use options::policy::{OnFull, Policy};
 
 pub(crate) use vellum_sys as sys;
 
-/// What `vellum-parallel` and `vellum-advice` share with this crate, beside the hidden functions of
+/// What other crates of this repository share with this one, beside the hidden functions of
 /// [`Error`]. It is no part of the interface: any release may change it.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::error::OsResult;
+    pub use crate::escape::{escaped, escaped_lines};
     pub use crate::knowledge::method;
     pub use crate::options::limits::{check_prefault, check_segment_capacity, check_sparse};
 }

@@ -14,7 +14,7 @@ impl Report {
             foot.insert(0, '\n');
         }
         let conditions = list(self.conditions().into_iter());
-        format!("# vellum bench {}\n\n{conditions}{tables}{foot}", self.suite)
+        format!("# vellum bench {}\n\n{conditions}{tables}{foot}", cell(&self.suite))
     }
 
     fn conditions(&self) -> Vec<String> {

@@ -46,3 +46,25 @@ fn every_table_has_its_rows_and_the_reasons_stand_below() {
     assert!(text.ends_with(expected), "{text}");
     assert!(text.contains("3 rounds and a warm-up"), "{text}");
 }
+
+/// A saved report may be of anybody.
+#[test]
+fn no_text_of_a_saved_report_is_obeyed_by_a_terminal_or_is_a_heading() {
+    let mut reports = Report::from_json(
+        &Report::new(
+            "write\u{1b}[31m <b>",
+            Conditions::now(Path::new("/"), &vellum::Options::new()),
+            3,
+            vec!["it\u{9b}1m rains".into()],
+            vec![row("ext4\u{7}", "a")],
+        )
+        .to_json()
+        .unwrap(),
+    )
+    .unwrap();
+    let report = reports.remove(0);
+    let text = report.to_markdown();
+    assert!(text.starts_with("# vellum bench write\\\\u{1b}\\[31m \\<b\\>\n"), "{text}");
+    let is_obeyed = |c: char| c.is_control() && c != '\n';
+    assert!(!text.contains(is_obeyed) && !report.table().contains(is_obeyed), "{text}");
+}

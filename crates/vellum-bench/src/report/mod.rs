@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use vellum::internal::escaped_lines;
 
 use crate::conditions::Conditions;
 use crate::error::{Error, Result};
@@ -64,6 +65,7 @@ impl Report {
     pub fn from_json(text: &str) -> Result<Vec<Report>> {
         let value: Value = serde_json::from_str(text)
             .map_err(|error| Error::failed(format!("it is not JSON: {error}")))?;
+        let value = for_people(value);
         let values = match value {
             Value::Array(values) if values.is_empty() => {
                 return Err(Error::failed("it is an empty list and has no report"));
@@ -132,5 +134,18 @@ impl Report {
             }
         }
         notes
+    }
+}
+
+/// The texts of a file that somebody may have made to be shown to others: no terminal obeys them.
+fn for_people(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(escaped_lines(text).to_string()),
+        Value::Array(values) => values.into_iter().map(for_people).collect(),
+        Value::Object(values) => {
+            let shown = |(key, value)| (escaped_lines(key).to_string(), for_people(value));
+            Value::Object(values.into_iter().map(shown).collect())
+        }
+        other => other,
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use serde::Serialize;
+use vellum::internal::escaped;
 use vellum::{Damage, VerifyReport};
 
 use super::open_to_read;
@@ -31,7 +32,8 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Outcome> {
 /// What is wrong, and where, as a line.
 pub(super) fn line(damage: &Damage) -> String {
     let Damage { path, offset, lsn, reason, .. } = damage;
-    format!("{}:{offset}: lsn {lsn}: {reason}\n", path.display())
+    let path = path.display();
+    format!("{}\n", escaped(format_args!("{path}:{offset}: lsn {lsn}: {reason}")))
 }
 
 fn summary(report: &VerifyReport) -> String {

@@ -179,8 +179,11 @@ struct Place {
 
 impl Place {
     fn new(dir: &Path) -> Result<Place> {
+        std::fs::create_dir_all(dir)?;
         let dir = dir.join(format!("vellum-ship-bench-{}", std::process::id()));
-        std::fs::create_dir_all(dir.join("store"))?;
+        // Somebody may have made one of this name before, with links in it.
+        std::fs::create_dir(&dir)?;
+        std::fs::create_dir(dir.join("store"))?;
         Options::wal().create(true).open(dir.join("log"))?;
         Ok(Place { dir, acknowledged: Mutex::default() })
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde_json::json;
+use url::Url;
 use vellum_ship::decide::Plan;
 use vellum_ship::read::{Remote, find_logs};
 use vellum_ship::store::{self, Store};
@@ -38,12 +39,16 @@ pub(super) async fn run(args: LsArgs) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// The URL of a log below another URL.
+/// The URL of a log below another URL, with what is no letter of a URL as `%41`.
 pub(super) fn url_below(url: &str, name: &str) -> String {
-    match name {
-        "" => url.to_string(),
-        name => format!("{}/{name}", url.trim_end_matches('/')),
+    let mut below = match Url::parse(url) {
+        Ok(below) if !name.is_empty() => below,
+        _ => return url.to_string(),
+    };
+    if let Ok(mut parts) = below.path_segments_mut() {
+        parts.pop_if_empty().extend(name.split('/'));
     }
+    below.into()
 }
 
 async fn look(url: &str) -> Result<(Remote, Plan)> {
@@ -58,7 +63,7 @@ fn print(args: &LsArgs, url: &str, remote: &Remote, plan: &Plan) -> Result<()> {
     if args.json {
         let log_id = &remote.identity().log_id;
         let (begin, end) = (plan.begin, plan.end.lsn);
-        output::print(json!({
+        output::print_json(&json!({
             "url": url, "log_id": log_id, "begin": begin, "end": end, "newest": newest
         }))?;
         return Ok(());

@@ -43,7 +43,7 @@ pub(super) async fn run(args: PutArgs) -> Result<Outcome> {
         .await?;
     let seconds = begun.elapsed().as_secs_f64();
     let bytes = args.objects * args.bytes as u64;
-    output::print(serde_json::json!({
+    output::print_json(&serde_json::json!({
         "objects": args.objects,
         "bytes": bytes,
         "seconds": seconds,

@@ -49,7 +49,7 @@ pub(super) async fn run(args: RestoreArgs) -> Result<Outcome> {
     bar.finish();
     let restored = restored?;
     match args.json {
-        true => output::print(serde_json::to_string(&Report::from(&restored))?)?,
+        true => output::print_json(&Report::from(&restored))?,
         false => tell(&restored),
     }
     let is_good = restored.damage.is_empty() && restored.gaps.is_empty();

@@ -27,7 +27,7 @@ pub(super) async fn run(args: StatArgs) -> Result<Outcome> {
     let plan = remote.plan().await?;
     let value = describe(&remote, &plan);
     if args.json {
-        output::print(value)?;
+        output::print_json(&value)?;
         return Ok(Outcome::Good);
     }
     for (name, value) in value.as_object().into_iter().flatten() {
@@ -43,7 +43,7 @@ fn describe(remote: &Remote, plan: &Plan) -> serde_json::Value {
     let stored: u64 = plan.pieces.iter().map(|piece| piece.header.stored_bytes).sum();
     json!({
         "log_id": remote.identity().log_id,
-        "layout": remote.identity().layout,
+        "layout": format!("{:?}", remote.shape().layout()).to_lowercase(),
         "segment_bytes": remote.identity().segment_bytes,
         "begin": plan.begin,
         "end": plan.end.lsn,

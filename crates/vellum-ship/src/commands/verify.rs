@@ -42,7 +42,7 @@ pub(super) async fn run(args: VerifyArgs) -> Result<Outcome> {
     let plan = remote.plan().await?;
     let found = read_all(&remote, &plan, usize::from(args.jobs)).await?;
     if args.json {
-        output::print(as_json(&plan, &found))?;
+        output::print_json(&as_json(&plan, &found))?;
     } else {
         found.damage.iter().try_for_each(output::print)?;
         tell(&plan, &found);

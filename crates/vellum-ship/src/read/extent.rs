@@ -6,13 +6,11 @@ use super::ReadError;
 use super::fetch::marks_of;
 use super::retry::patiently;
 use crate::decide::{Piece, Plan};
-use crate::object::{HEADER_BYTES, Kind};
+use crate::object::{Kind, table_end};
 use crate::store::Store;
 
 /// Requests in flight.
 const JOBS: usize = 16;
-/// Bytes of a mark of a merged object, in its table.
-const MARK_BYTES: u64 = 48;
 
 /// What is wanted of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +110,7 @@ async fn times_of(piece: &Piece, store: &dyn Store) -> Result<Vec<(u64, u64)>, R
         return marks_of(piece, &[]).map_err(|_| ReadError::Unstable);
     }
     let key = header.key().map(|key| key.to_string()).unwrap_or_default();
-    let range = 0..HEADER_BYTES as u64 + u64::from(header.marks) * MARK_BYTES;
+    let range = 0..table_end(header);
     let bytes = patiently(&key, || store.get_range(&key, range.clone())).await?;
     let bytes = bytes.ok_or(ReadError::Unstable)?;
     marks_of(piece, &bytes).map_err(|fault| ReadError::Object { key, fault })

@@ -7,7 +7,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use super::ReadError;
 use super::retry::patiently;
 use crate::object::{BadObject, HEADER_BYTES, Header, Key, parse};
-use crate::store::Store;
+use crate::store::{Store, StoreErrorKind};
 
 /// Requests in flight.
 const JOBS: usize = 16;
@@ -89,10 +89,14 @@ fn needed(keys: Vec<Key>) -> Vec<Key> {
     keys.into_iter().filter(|key| !is_covered(key)).collect()
 }
 
-/// A damaged object beside the chain is nobody's trouble; one on the chain is asked for again.
+/// What is damaged or no object is nobody's trouble beside the chain; on the chain it is asked for
+/// again.
 fn strays_allowed(header: Result<Option<Header>, ReadError>) -> Result<Option<Header>, ReadError> {
     match header {
         Err(ReadError::Object { .. }) => Ok(None),
+        Err(ReadError::Store { error, .. }) if error.kind() == StoreErrorKind::NotAnObject => {
+            Ok(None)
+        }
         header => header,
     }
 }

@@ -28,6 +28,11 @@ impl Remote {
     pub async fn open(store: Arc<dyn Store>) -> Result<Remote, ReadError> {
         let (identity, header, genesis) = read_identity(store.as_ref()).await?;
         let shape = shape_of(&identity)?;
+        // What is shown of it is what it is.
+        let log_id = shape.log_id();
+        if identity.log_id != log_id.to_string() || header.log_id != log_id.to_bytes() {
+            return Err(ReadError::Object { key: LOG.to_string(), fault: BadObject::Content });
+        }
         Ok(Remote { store, identity, header, genesis, shape })
     }
 

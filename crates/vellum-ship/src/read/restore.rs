@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tokio::sync::mpsc;
-use vellum::{FileName, Layout, Lsn, Options, RestoreOptions, Restorer};
+use vellum::{FileName, Layout, LogShape, Lsn, Options, RestoreOptions, Restorer};
 
 use super::extent::{Extent, Until};
 use super::fetch::Fetched;
@@ -108,11 +108,22 @@ fn begin(
         None => remote.shape().clone(),
     };
     let options = RestoreOptions::new();
-    let restorer = match resume {
-        true => Restorer::resume(dir, &shape, &options)?,
-        false => Restorer::create(dir, &shape, Lsn::new(extent.begin), &options)?,
-    };
-    Ok(restorer)
+    if resume {
+        let restorer = Restorer::resume(dir, &shape, &options)?;
+        check_room(dir, &shape, extent, restorer.position().get())?;
+        return Ok(restorer);
+    }
+    check_room(dir, &shape, extent, extent.begin)?;
+    Ok(Restorer::create(dir, &shape, Lsn::new(extent.begin), &options)?)
+}
+
+/// Refuses what has no room here, and gaps that nobody can have lost, before anything is written.
+fn check_room(dir: &Path, shape: &LogShape, extent: &Extent, from: u64) -> Result<(), ReadError> {
+    let missing = extent.pieces.iter().filter(|piece| piece.until > from);
+    let bytes = missing.map(|piece| piece.header.raw_bytes).fold(0, u64::saturating_add);
+    let lsn = |(start, end): (u64, u64)| (Lsn::new(start.max(from)), Lsn::new(end.max(from)));
+    let gaps: Vec<(Lsn, Lsn)> = extent.gaps().into_iter().map(lsn).collect();
+    Ok(Restorer::check_room(dir, shape, bytes, &gaps)?)
 }
 
 /// Fetches and writes at the same time; returns how many objects there were.

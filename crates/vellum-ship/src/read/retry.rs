@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use vellum::internal::escaped;
+
 use super::ReadError;
 use crate::store::StoreError;
 
@@ -31,5 +33,5 @@ where
 }
 
 fn failed(key: &str, error: StoreError) -> ReadError {
-    ReadError::Store { key: key.to_string(), error }
+    ReadError::Store { key: escaped(key).to_string(), error }
 }

@@ -11,6 +11,8 @@ pub enum StoreErrorKind {
     Denied,
     /// The bucket, the container or the directory does not exist.
     NoBucket,
+    /// What has the name of an object is none, but a link, a pipe, a device or a directory.
+    NotAnObject,
     /// Nothing of these: a wrong URL, an answer that makes no sense, a full disk.
     Other,
 }

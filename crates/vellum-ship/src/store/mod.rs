@@ -3,12 +3,14 @@
 //! One writing primitive: an object is created if no object has its key, and never changed.
 //! Anything that is asked for can fail without saying whether it was done; see [`Store::create`].
 
+mod directory;
 mod error;
 mod fault;
 mod location;
 mod memory;
 mod objects;
 mod open;
+mod patience;
 mod probe;
 mod redact;
 
@@ -22,9 +24,16 @@ pub use error::{StoreError, StoreErrorKind};
 pub use fault::{FaultStore, Faults};
 pub use location::{Location, Service};
 pub use memory::MemoryStore;
-pub use objects::MAX_OBJECT;
 pub use open::{Environment, open, open_or_create, open_with};
 pub use probe::{Probe, probe};
+
+/// The largest object that is ever read: what merging makes, and room.
+pub const MAX_OBJECT: u64 = 80 << 20;
+
+fn too_large(key: &str, bytes: u64) -> StoreError {
+    let text = format!("{key} has {bytes} bytes; no object of a log has more than {MAX_OBJECT}");
+    StoreError::new(StoreErrorKind::Other, text)
+}
 
 /// What a create came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

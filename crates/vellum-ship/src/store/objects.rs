@@ -1,52 +1,30 @@
-//! A store behind the crate `object_store`: three clouds, and directories.
+//! A store behind the crate `object_store`: three clouds.
 
-use std::fs::File;
-use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use object_store::path::Path;
 use object_store::{
-    Error, GetOptions, GetRange, GetResult, GetResultPayload, ObjectMeta, ObjectStore,
-    ObjectStoreExt, PutMode, PutPayload,
+    Error, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode,
+    PutPayload,
 };
-use tokio::task::spawn_blocking;
 
-use super::{Meta, PutOutcome, Store, StoreError, StoreErrorKind};
-use crate::pool::{self, Buffer};
-
-/// What a request may take whatever its size.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// The slowest link that is waited for, in bytes a second.
-const SLOWEST: u64 = 256 << 10;
-/// The largest object that is ever read: what merging makes, and room.
-pub const MAX_OBJECT: u64 = 80 << 20;
-
-/// How long a request of so many bytes may take.
-pub(super) fn patience(bytes: u64) -> Duration {
-    PATIENCE + Duration::from_secs(bytes / SLOWEST)
-}
+use super::patience::in_time;
+use super::{MAX_OBJECT, Meta, PutOutcome, Store, StoreError, StoreErrorKind, too_large};
+use crate::pool;
 
 /// A store of `object_store`, below a prefix.
 pub(super) struct Objects {
     store: Box<dyn ObjectStore>,
     prefix: String,
-    /// The directory that the store is, if it is one.
-    directory: Option<PathBuf>,
 }
 
 impl Objects {
-    pub(super) fn new(
-        store: Box<dyn ObjectStore>,
-        prefix: String,
-        directory: Option<PathBuf>,
-    ) -> Objects {
-        Objects { store, prefix, directory }
+    pub(super) fn new(store: Box<dyn ObjectStore>, prefix: String) -> Objects {
+        Objects { store, prefix }
     }
 
     fn path(&self, key: &str) -> Path {
@@ -73,84 +51,28 @@ impl Objects {
         };
         let bytes = result.range.end - result.range.start;
         if bytes > most {
-            return Err(StoreError::new(StoreErrorKind::Other, too_large(key, bytes)));
+            return Err(too_large(key, bytes));
         }
         match in_time(bytes, collect(result, bytes as usize)).await? {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) => absent(error, None),
         }
     }
-
-    /// A process that was killed between the name and its sync left a name that a power cut may
-    /// take back. The one that finds it makes it durable before it relies on it.
-    async fn sync_name(&self, key: &str) -> Result<(), StoreError> {
-        let Some(directory) = &self.directory else { return Ok(()) };
-        let path = directory.join(key);
-        let synced = tokio::task::spawn_blocking(move || {
-            path.ancestors()
-                .skip(1)
-                .take(4)
-                .try_for_each(|parent| std::fs::File::open(parent)?.sync_all())
-        });
-        let synced = synced.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
-        synced.map_err(|error| StoreError::new(StoreErrorKind::Transient, error.to_string()))
-    }
 }
 
 /// What was asked for, in one buffer.
 async fn collect(result: GetResult, bytes: usize) -> object_store::Result<Bytes> {
-    let start = result.range.start;
     let mut buffer = pool::reading(bytes);
-    match result.payload {
-        GetResultPayload::File(file, _) => {
-            let read = spawn_blocking(move || read_file(&file, start, bytes, buffer)).await?;
-            read.map_err(|error| Error::Generic {
-                store: "LocalFileSystem",
-                source: Box::new(error),
-            })
-        }
-        GetResultPayload::Stream(mut stream) => {
-            let mut filled = 0;
-            while let Some(part) = stream.try_next().await? {
-                let room = &mut buffer.space()[filled..bytes];
-                let length = part.len().min(room.len());
-                room[..length].copy_from_slice(&part[..length]);
-                filled += length;
-            }
-            buffer.set_filled(filled);
-            Ok(Bytes::from_owner(buffer))
-        }
-    }
-}
-
-fn read_file(file: &File, start: u64, bytes: usize, mut buffer: Buffer) -> io::Result<Bytes> {
+    let mut stream = result.into_stream();
     let mut filled = 0;
-    while filled < bytes {
-        match file.read_at(&mut buffer.space()[filled..bytes], start + filled as u64) {
-            Ok(0) => break,
-            Ok(length) => filled += length,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+    while let Some(part) = stream.try_next().await? {
+        let room = &mut buffer.space()[filled..bytes];
+        let length = part.len().min(room.len());
+        room[..length].copy_from_slice(&part[..length]);
+        filled += length;
     }
     buffer.set_filled(filled);
     Ok(Bytes::from_owner(buffer))
-}
-
-fn too_large(key: &str, bytes: u64) -> String {
-    format!("{key} has {bytes} bytes; no object of a log has more than {MAX_OBJECT}")
-}
-
-/// Ends the request after the time that its size allows.
-async fn in_time<T>(
-    bytes: u64,
-    request: impl Future<Output = object_store::Result<T>>,
-) -> Result<object_store::Result<T>, StoreError> {
-    let limit = patience(bytes);
-    tokio::time::timeout(limit, request).await.map_err(|_| {
-        let text = format!("no answer within {} s", limit.as_secs());
-        StoreError::new(StoreErrorKind::Transient, text)
-    })
 }
 
 /// What is absent is no error.
@@ -193,7 +115,6 @@ fn kind_of(error: &Error, text: &str) -> StoreErrorKind {
         // What could not be asked of whoever gives out credentials; it may be a busy server as
         // well.
         Error::Generic { .. } if has_status(text, "40") => StoreErrorKind::Other,
-        Error::Generic { store: "LocalFileSystem", .. } => local_kind(error),
         Error::Generic { .. } | Error::JoinError { .. } => StoreErrorKind::Transient,
         _ => StoreErrorKind::Other,
     }
@@ -204,21 +125,6 @@ fn has_status(text: &str, digits: &str) -> bool {
     text.contains(&format!("status code: {digits}"))
 }
 
-/// A directory may be denied, and may come back, as a mount does; a full disk may be emptied.
-fn local_kind(error: &Error) -> StoreErrorKind {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if let Some(error) = error.downcast_ref::<std::io::Error>() {
-            return match error.kind() {
-                std::io::ErrorKind::PermissionDenied => StoreErrorKind::Denied,
-                _ => StoreErrorKind::Transient,
-            };
-        }
-        cause = error.source();
-    }
-    StoreErrorKind::Other
-}
-
 #[async_trait]
 impl Store for Objects {
     async fn create(&self, key: &str, body: Bytes) -> Result<PutOutcome, StoreError> {
@@ -226,10 +132,7 @@ impl Store for Objects {
         let put = self.store.put_opts(&path, PutPayload::from(body), PutMode::Create.into());
         match in_time(bytes, put).await? {
             Ok(_) => Ok(PutOutcome::Created),
-            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
-                self.sync_name(key).await?;
-                Ok(PutOutcome::Exists)
-            }
+            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(PutOutcome::Exists),
             Err(error) => Err(convert(&error)),
         }
     }
@@ -239,7 +142,7 @@ impl Store for Objects {
     }
 
     async fn get_range(&self, key: &str, range: Range<u64>) -> Result<Option<Bytes>, StoreError> {
-        let most = range.end.saturating_sub(range.start);
+        let most = range.end.saturating_sub(range.start).min(MAX_OBJECT);
         let options = GetOptions { range: Some(GetRange::Bounded(range)), ..Default::default() };
         self.read(key, most, options).await
     }

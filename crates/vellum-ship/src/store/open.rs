@@ -1,7 +1,6 @@
 //! From a URL to its store, with the options of the environment.
 
 use std::ffi::OsString;
-use std::path::Path;
 use std::str::FromStr;
 use std::sync::{Arc, Once};
 use std::time::Duration;
@@ -9,13 +8,14 @@ use std::time::Duration;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
-use object_store::local::LocalFileSystem;
 use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig};
 
+use super::directory::Directory;
 use super::fault::FaultStore;
 use super::location::{Location, Service};
-use super::objects::{MAX_OBJECT, Objects, patience};
-use super::{Store, StoreError, StoreErrorKind};
+use super::objects::Objects;
+use super::patience::patience;
+use super::{MAX_OBJECT, Store, StoreError, StoreErrorKind};
 
 /// Variables and their values.
 pub type Environment = [(String, String)];
@@ -43,47 +43,20 @@ pub fn open_with(url: &str, environment: &Environment) -> Result<Arc<dyn Store>,
 pub fn open_or_create(url: &str) -> Result<Arc<dyn Store>, StoreError> {
     let location = Location::parse(url)?;
     if let Location::Directory(path) = &location {
-        make_directory(path).map_err(|error| of_directory(path, &error))?;
+        Directory::make(path)?;
     }
     open_at(&location, &environment())
 }
 
 fn open_at(location: &Location, environment: &Environment) -> Result<Arc<dyn Store>, StoreError> {
-    let objects = match location {
-        Location::Directory(path) => directory(path)?,
+    let store: Arc<dyn Store> = match location {
+        Location::Directory(path) => Arc::new(Directory::open(path)?),
         Location::Bucket { service, bucket, prefix } => {
-            Objects::new(bucket_store(*service, bucket, environment)?, prefix.clone(), None)
+            let store = bucket_store(*service, bucket, environment)?;
+            Arc::new(Objects::new(store, prefix.clone()))
         }
     };
-    FaultStore::from_environment(Arc::new(objects), environment)
-}
-
-fn make_directory(path: &Path) -> std::io::Result<()> {
-    match std::fs::create_dir(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error),
-        // The name of the directory survives a power cut, as all that is in it.
-        Ok(()) => std::fs::File::open(path.parent().unwrap_or(path))?.sync_all(),
-    }
-}
-
-fn directory(path: &Path) -> Result<Objects, StoreError> {
-    let kept = std::fs::metadata(path).map_err(|error| of_directory(path, &error))?;
-    if !kept.is_dir() {
-        let text = format!("{} is not a directory", path.display());
-        return Err(StoreError::new(StoreErrorKind::Other, text));
-    }
-    let store = LocalFileSystem::new_with_prefix(path).map_err(unusable)?.with_fsync(true);
-    Ok(Objects::new(Box::new(store), String::new(), Some(path.to_path_buf())))
-}
-
-fn of_directory(path: &Path, error: &std::io::Error) -> StoreError {
-    let kind = match error.kind() {
-        std::io::ErrorKind::NotFound => StoreErrorKind::NoBucket,
-        std::io::ErrorKind::PermissionDenied => StoreErrorKind::Denied,
-        _ => StoreErrorKind::Other,
-    };
-    StoreError::new(kind, format!("{}: {error}", path.display()))
+    FaultStore::from_environment(store, environment)
 }
 
 /// Anything wrong with the options, before a request is made.

@@ -1,5 +1,7 @@
 //! Takes credentials out of texts.
 
+use vellum::internal::escaped;
+
 /// The longest text of an error that is kept, in bytes: servers answer with whole pages.
 const MAX_TEXT: usize = 600;
 /// Shorter values are not taken for secrets: they would punch holes into ordinary words.
@@ -18,12 +20,12 @@ const MORE: [&str; 4] = [
     "AWS_SSE_CUSTOMER_KEY_BASE64",
 ];
 
-/// The text on one line, cut, without the queries of URLs (Azure signs there) and without any value
-/// of the environment that is a credential.
+/// The text on one line, cut, without what a terminal obeys, without the queries of URLs (Azure
+/// signs there) and without any value of the environment that is a credential.
 pub(super) fn redact(text: &str) -> String {
     let line = text.split_whitespace().map(hide_query).collect::<Vec<_>>().join(" ");
     let line = secrets().fold(line, |line, secret| line.replace(&secret, HIDDEN));
-    cut(line)
+    cut(escaped(line).to_string())
 }
 
 /// The value of a variable is secret by the variable's name.
@@ -72,6 +74,11 @@ mod tests {
         let text = redact("GET https://key:s3cret@host:9/b/k?sig=abc%3D&se=1 failed\n twice");
         assert_eq!(text, "GET https://[hidden]@host:9/b/k?[hidden] failed twice");
         assert_eq!(redact("no /path?x here"), "no /path?x here");
+    }
+
+    #[test]
+    fn a_terminal_obeys_nothing_of_it() {
+        assert_eq!(redact("\u{1b}]0;x\u{7} \u{202e}y"), "\\u{1b}]0;x\\u{7} \\u{202e}y");
     }
 
     #[test]

@@ -139,13 +139,17 @@ impl Hand {
         let mut raw = vec![0; bytes];
         let piece = self.shipper.read(Lsn::new(self.at.lsn), &mut raw).unwrap();
         assert!(piece.is_whole);
-        let (start, end) = (self.at.lsn, piece.next.get());
-        let link = Link { start, end, file: None, content: Hash::default() };
+        (self.at.lsn, self.lose_up_to(piece.next.get()).await)
+    }
+
+    /// Ships a gap up to a position, which it returns.
+    pub(crate) async fn lose_up_to(&mut self, end: u64) -> u64 {
+        let link = Link { start: self.at.lsn, end, file: None, content: Hash::default() };
         let draft = Header::draft(Kind::Gap, self.generation, self.at.chain, link);
         let built = object::gap(self.stamped(draft));
         self.put(&built).await;
         self.at = Point { lsn: end, chain: built.header.after };
-        (start, end)
+        end
     }
 
     /// Ends the generation; the next one begins at `fork`.

@@ -180,3 +180,48 @@ async fn an_object_that_is_another_one_than_planned_is_refused() {
     let error = restored(Arc::new(store), &dir.path().join("copy")).await.unwrap_err();
     assert!(error.to_string().contains(&key(1)), "{error}");
 }
+
+/// Somebody who can write to the store says that more was lost than any log has held.
+#[tokio::test]
+async fn a_gap_without_end_is_refused_before_anything_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = log(&dir.path().join("log"), Layout::Framed);
+    append(&log, 40);
+    let mut hand = Hand::begin(&log).await;
+    hand.ship(2000).await;
+    hand.lose_up_to(1 << 53).await;
+    let copy = dir.path().join("copy");
+    let error = restored(Arc::clone(&hand.store), &copy).await.unwrap_err();
+    assert!(error.to_string().contains("restore what is before it"), "{error}");
+    assert!(!copy.exists());
+    let remote = Remote::open(hand.store).await.unwrap();
+    let before = Until::Position(hand.chunks.last().unwrap().0.end);
+    let restored = restore(&remote, &copy, Restore { until: before, ..ALL }, &mut |_, _| {}).await;
+    assert_eq!(restored.unwrap().gaps, []);
+}
+
+/// Of a text log, positions without a file take no room.
+#[tokio::test]
+async fn a_gap_in_a_text_log_takes_no_room() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = log(&dir.path().join("log"), Layout::Text);
+    append(&log, 40);
+    let mut hand = Hand::begin(&log).await;
+    hand.ship(2000).await;
+    hand.lose_up_to(1 << 53).await;
+    restored(hand.store, &dir.path().join("copy")).await.unwrap();
+}
+
+/// The texts of a store are shown to people.
+#[tokio::test]
+async fn a_log_with_the_id_of_another_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (hand, _) = shipped(&dir.path().join("log")).await;
+    let mut all = objects(hand.store.as_ref()).await;
+    let place = all.iter().position(|(key, _)| key == object::LOG).unwrap();
+    let (identity, header, _) = object::Identity::decode(&all[place].1).unwrap();
+    let forged = object::Identity { log_id: "\u{1b}[31m".to_string(), ..identity };
+    all[place].1 = forged.encode(header.log_id, header.nonce);
+    let error = Remote::open(store_of(&all).await).await.err().unwrap();
+    assert!(error.is_damage(), "{error}");
+}

@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::OFlags;
 
+use crate::escape::escaped;
 use crate::format::segment::header_len;
 use crate::format::utc;
 use crate::log::core::Core;
@@ -69,7 +70,7 @@ impl Gap {
 
 impl fmt::Display for Gap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.what())
+        write!(f, "{}: {}", escaped(self.path.display()), self.what())
     }
 }
 
@@ -243,6 +244,7 @@ fn missing(core: &Core, first: Lsn, to: Lsn) -> String {
         names(&core.dir).unwrap_or_default().into_iter().find(|name| name.contains(&number));
     match packed {
         Some(name) => {
+            let name = escaped(name);
             format!("the file is missing; {name} may be it: unpack it, or give it its name back")
         }
         None => "the file is missing; restore it".into(),

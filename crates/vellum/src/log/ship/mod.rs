@@ -7,6 +7,8 @@ pub(crate) mod hold;
 mod note;
 pub(crate) mod raw;
 pub(crate) mod restore;
+pub(crate) mod restored;
+mod room;
 mod saved;
 pub(crate) mod shape;
 pub(crate) mod shipper;

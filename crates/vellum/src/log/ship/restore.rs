@@ -10,7 +10,6 @@
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 use zerocopy::IntoBytes;
 
@@ -25,6 +24,8 @@ use crate::log::names::{
 };
 use crate::log::open::parts::open_directory;
 use crate::log::ship::note;
+use crate::log::ship::restored::{FileName, RestoreOptions};
+use crate::log::ship::room::{self, Need};
 use crate::log::ship::shape::LogShape;
 use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;
@@ -35,43 +36,6 @@ use crate::{Error, ErrorKind, Fill, Layout, Lsn, Result};
 
 /// As many bytes at once begin their way to the device before the segment is synced.
 const EARLY: u64 = 1 << 20;
-
-/// How a log is restored.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct RestoreOptions {
-    /// Permission bits of the files, less the umask. Default: 0666.
-    pub mode: Option<u32>,
-    /// Whether the log goes on to remove old files by its rules. Default: no, because that would
-    /// remove what was just restored. Rules of rotation are kept.
-    pub keeps_retention: bool,
-}
-
-impl RestoreOptions {
-    /// The defaults.
-    pub fn new() -> RestoreOptions {
-        RestoreOptions::default()
-    }
-}
-
-/// The file of a text log that what is written next belongs to ([`Restorer::file`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct FileName {
-    /// First position of its segment.
-    pub start: Lsn,
-    /// The time in its name, in seconds since 1970; `None` for a file of an earlier version.
-    pub time: Option<u64>,
-    /// Whether it continues the file before.
-    pub is_continuation: bool,
-}
-
-impl FileName {
-    /// The file of the segment at `start`.
-    pub fn new(start: Lsn, time: Option<u64>, is_continuation: bool) -> FileName {
-        FileName { start, time, is_continuation }
-    }
-}
 
 /// Writes a log again, in an empty directory, from its [shape](LogShape) and its bytes.
 pub struct Restorer {
@@ -84,6 +48,8 @@ pub struct Restorer {
     at: Lsn,
     /// The segment that is written.
     segment: Option<Open>,
+    /// How many files hold nothing but gaps.
+    gap_files: u64,
 }
 
 struct Open {
@@ -93,6 +59,27 @@ struct Open {
 }
 
 impl Restorer {
+    /// Makes sure that there is room in the filesystem of `dir`, which need not be there, for a log
+    /// with so many bytes of records and with these [gaps](Restorer::gap).
+    ///
+    /// The bytes of records do not count where the filesystem may compress them.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSpace`](crate::ErrorKind::NoSpace);
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for gaps that take more files than are made of
+    /// them.
+    pub fn check_room(
+        dir: impl AsRef<Path>,
+        shape: &LogShape,
+        bytes: u64,
+        gaps: &[(Lsn, Lsn)],
+    ) -> Result<()> {
+        let files = gaps.iter().map(|(from, to)| room::gap_files(shape, *from, *to));
+        let gap_files = files.fold(0, u64::saturating_add);
+        room::check(dir.as_ref(), shape, &Need { bytes, gap_files })
+    }
+
     /// Begins to restore a log that begins at `begin` into the directory `dir`, which is made, or
     /// is empty. In a text log `begin` is where a file starts.
     ///
@@ -149,18 +136,24 @@ impl Restorer {
             note => note.or_os("read", &path)?,
         };
         let begin = note::begin(&note, shape).map_err(|error| error.at_path(&path))?;
-        // What is there is emptied and written again.
-        dir.open_file(&path, OFlags::RDONLY)
-            .and_then(|file| dir.set_model(&path, &file))
-            .or_os("look at", &path)?;
         let rights = Rights::of_new_log(&dir, options.mode.unwrap_or(0o666));
         let rights = rights.or_os("look at", &dir)?;
         let mut restorer = Restorer::new(dir, shape.clone(), options, rights, begin);
         // The ones before it were synced before this one was made.
-        if let Some(newest) = Listing::read(&restorer.dir)?.files.last() {
-            restorer.at = newest.first.max(begin);
+        if let Some(newest) = restorer.newest(&Listing::read(&restorer.dir)?) {
+            restorer.at = newest.max(begin);
         }
         Ok(restorer)
+    }
+
+    /// Where the newest segment begins that was made. Those of a framed log follow one another.
+    fn newest(&self, listing: &Listing) -> Option<Lsn> {
+        let (first, capacity) = (self.segment_of(self.begin), self.shape.segment_capacity_bytes());
+        let expected = (first.get()..).step_by(usize::try_from(capacity).ok()?);
+        let is_text = self.shape.layout() == Layout::Text;
+        let made = listing.files.iter().zip(expected);
+        let made = made.take_while(|(file, expected)| is_text || file.first.get() == *expected);
+        made.last().map(|(file, _)| file.first)
     }
 
     fn new(
@@ -171,7 +164,7 @@ impl Restorer {
         begin: Lsn,
     ) -> Restorer {
         let options = options.clone();
-        Restorer { dir, shape, options, rights, begin, at: begin, segment: None }
+        Restorer { dir, shape, options, rights, begin, at: begin, segment: None, gap_files: 0 }
     }
 
     /// Where the next byte goes.
@@ -242,13 +235,23 @@ impl Restorer {
     /// # Errors
     ///
     /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position before the last byte, or at
-    /// which no record can start; otherwise as for [`write`](Restorer::write).
+    /// which no record can start; those of [`check_room`](Restorer::check_room), before anything is
+    /// written; otherwise as for [`write`](Restorer::write).
+    ///
+    /// # Cost
+    ///
+    /// In a framed log a file of two blocks for each segment, up to 65,536 files in one restore.
     pub fn gap(&mut self, to: Lsn) -> Result<()> {
         let is_aligned = |lsn: Lsn| lsn.get().is_multiple_of(ALIGNMENT);
         let is_framed = self.shape.layout() == Layout::Framed;
         if to < self.at || to > Lsn::MAX || is_framed && !(is_aligned(to) && is_aligned(self.at)) {
             let message = format!("no gap can end at {to}: the log ends at {} so far", self.at);
             return Err(self.refuse(ErrorKind::OutOfRange, message));
+        }
+        let gap_files = self.gap_files + room::gap_files(&self.shape, self.at, to);
+        if gap_files > self.gap_files {
+            room::check(self.dir.path(), &self.shape, &Need { bytes: 0, gap_files })?;
+            self.gap_files = gap_files;
         }
         while is_framed && self.at < to {
             let first = self.segment_of(self.at);
@@ -310,16 +313,11 @@ impl Restorer {
         self.segment.as_ref().is_some_and(|open| open.first == first)
     }
 
-    /// Makes the file of the segment at `first`, or takes the one that a restore left that died.
+    /// Makes the file of the segment at `first`, in the place of one that a restore left that died.
     fn open(&mut self, first: Lsn, name: &str) -> Result<()> {
         self.close(false)?;
         let path = self.dir.join(name);
-        let fd = match self.dir.open_file(&path, OFlags::RDWR) {
-            Ok(fd) => fd,
-            Err(Errno::NOENT) => self.rights.create(&self.dir, &path, "make a segment")?,
-            Err(errno) => return Err(Error::os(errno, "open the segment", &path)),
-        };
-        sys::file::set_len(&fd, 0).or_os("empty the segment", &path)?;
+        let fd = self.rights.create(&self.dir, &path, "make a segment")?;
         if self.shape.layout() == Layout::Framed {
             self.write_header(&fd, first).or_os("restore", &path)?;
         }

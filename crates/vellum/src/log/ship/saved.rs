@@ -4,7 +4,6 @@
 //! **If the process dies here**: the file holds what was saved before; what was written under the
 //! unfinished name is replaced by the next.
 
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::error::OsResult;
@@ -14,23 +13,15 @@ use crate::sys;
 use crate::{Error, ErrorKind, Result};
 
 /// Far more than a shipper has to know.
-pub(super) const LEN_MAX: usize = 256 << 10;
+const LEN_MAX: usize = 256 << 10;
 
 /// What was saved last; `None` where nothing was.
 pub(super) fn load(core: &Core) -> Result<Option<Vec<u8>>> {
     let path = core.dir.join(SHIP_NAME);
-    let file = match core.dir.open_file(&path, OFlags::RDONLY) {
-        Err(Errno::NOENT) => return Ok(None),
-        answer => answer.or_os("read", &path)?,
-    };
-    let mut bytes = vec![0; LEN_MAX + 1];
-    let count = sys::file::read_up_to_at(file, &mut bytes, 0).or_os("read", &path)?;
-    if count > LEN_MAX {
-        let message = format!("the file is longer than {LEN_MAX} bytes, so no shipper has made it");
-        return Err(Error::new(ErrorKind::Corrupt, message).at_path(&path));
+    match core.dir.read(&path, LEN_MAX) {
+        Err(Errno::NOENT) => Ok(None),
+        answer => answer.map(Some).or_os("read", &path),
     }
-    bytes.truncate(count);
-    Ok(Some(bytes))
 }
 
 /// Replaces what was saved, durably.

@@ -48,6 +48,7 @@ fn a_damaged_file_is_an_error_that_names_it_and_no_log_is_made() {
         assert_eq!(error.kind(), ErrorKind::InvalidOption, "{text:?}: {error}");
         assert!(error.path().unwrap().ends_with(FILE_NAME), "{text:?}: {error}");
         let said = error.to_string();
+        assert!(!said.contains(char::is_control), "{said:?} is not for terminals");
         for part in parts {
             assert!(said.contains(part), "{text:?} → {said:?} lacks {part:?}");
         }

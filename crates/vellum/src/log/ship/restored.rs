@@ -1,0 +1,41 @@
+//! How a log is restored, and what its files are called.
+
+use crate::Lsn;
+
+/// How a log is restored.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RestoreOptions {
+    /// Permission bits of the files, less the umask. Default: 0666.
+    pub mode: Option<u32>,
+    /// Whether the log goes on to remove old files by its rules. Default: no, because that would
+    /// remove what was just restored. Rules of rotation are kept.
+    pub keeps_retention: bool,
+}
+
+impl RestoreOptions {
+    /// The defaults.
+    pub fn new() -> RestoreOptions {
+        RestoreOptions::default()
+    }
+}
+
+/// The file of a text log that what is written next belongs to
+/// ([`Restorer::file`](crate::Restorer::file)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileName {
+    /// First position of its segment.
+    pub start: Lsn,
+    /// The time in its name, in seconds since 1970; `None` for a file of an earlier version.
+    pub time: Option<u64>,
+    /// Whether it continues the file before.
+    pub is_continuation: bool,
+}
+
+impl FileName {
+    /// The file of the segment at `start`.
+    pub fn new(start: Lsn, time: Option<u64>, is_continuation: bool) -> FileName {
+        FileName { start, time, is_continuation }
+    }
+}
