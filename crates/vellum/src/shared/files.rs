@@ -4,7 +4,7 @@
 //! Written under the prepare lock, but for `closed_before` of a log that nobody else has open;
 //! read by everybody at any time.
 //!
-//! **If the process dies here**: a policy that is half stored is not `loaded`, and who opens the
+//! **If the process dies here**: a policy that is half stored has an even version, and who opens the
 //! log next reads it from the geometry file; a name that is half stored names nothing, and the
 //! directory is listed instead.
 
@@ -13,23 +13,30 @@ use super::words::{NameWords, PolicyWords, RemovedWords};
 use crate::{Lsn, Policy};
 
 impl PolicyWords {
-    /// The policy, if it has been stored since the control file was made.
+    /// The policy, if it has been stored since the control file was made, and nobody stores another
+    /// meanwhile.
     pub(crate) fn load(&self) -> Option<Policy> {
-        let number = |word: &AtomicU64| word.load(Ordering::Relaxed);
-        let is_loaded = self.is_loaded.load(Ordering::Acquire) != 0;
-        is_loaded.then(|| Policy::from_numbers(self.numbers.each_ref().map(number)))
+        let version = self.version.load(Ordering::Acquire);
+        let number = |word: &AtomicU64| word.load(Ordering::Acquire);
+        let numbers = self.numbers.each_ref().map(number);
+        // Pairs with the stores below: a number of the next policy comes with an even version.
+        let is_whole = version % 2 == 1 && self.version.load(Ordering::Relaxed) == version;
+        is_whole.then(|| Policy::from_numbers(numbers))
     }
 
     /// Says that what is stored may not hold any more.
     pub(crate) fn unload(&self) {
-        self.is_loaded.store(0, Ordering::SeqCst);
+        let version = self.version.load(Ordering::Relaxed);
+        self.version.store(version.wrapping_add(version % 2), Ordering::Relaxed);
     }
 
     pub(crate) fn store(&self, policy: &Policy) {
+        self.unload();
         for (word, number) in self.numbers.iter().zip(policy.to_numbers()) {
-            word.store(number, Ordering::Relaxed);
+            word.store(number, Ordering::Release);
         }
-        self.is_loaded.store(1, Ordering::Release);
+        let version = self.version.load(Ordering::Relaxed);
+        self.version.store(version | 1, Ordering::Release);
     }
 }
 

@@ -122,8 +122,9 @@ pub(crate) struct RuleWords {
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct PolicyWords {
-    /// 1 once the others hold what the geometry file says. Stored last, taken back first.
-    pub(crate) is_loaded: AtomicU64,
+    /// Odd while the others hold what the geometry file says. Grows with each change: to the next
+    /// even number before it, to the next odd one after it.
+    pub(crate) version: AtomicU64,
     /// As `Policy::to_numbers` has them.
     pub(crate) numbers: [AtomicU64; NUMBER_COUNT],
 }
