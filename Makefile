@@ -15,7 +15,7 @@ PYTHON ?= python3
 PYTHON_CRATE = crates/vellum-python
 VENV = $(TARGET)/venv-python
 
-.PHONY: help build demo test openraft lint deny model model-long fuzz-check killpoints killpoints-all inject stress powercut \
+.PHONY: help build demo test openraft lint deny model model-long orders fuzz-check killpoints killpoints-all inject stress powercut \
   powercut-sample fuzz worlds bench bench-peers bench-python results install uninstall clean tools lint-tools \
   filesystems extras wheel test-python python-tools packages setup site ship test-ship test-ship-servers ship-faults \
   ship-servers ship-servers-all kafka-server test-ship-kafka peers peers-java
@@ -187,12 +187,18 @@ test-ship-kafka: tools kafka-server ## sending to a topic of Kafka: a real broke
 	$(CARGO) test $(SHIP) --features kafka --quiet --lib -- kafka
 	$(CARGO) test $(SHIP) --features kafka --quiet --test kafka
 
-# The protocol's own code under a model checker, with death at any step.
-model: ## the protocol under a model checker
+# The protocol's own code under two model checkers.
+WEAK = RUSTFLAGS="--cfg loom" $(CARGO) test --release -p vellum --lib --target-dir target/weak
+model: ## the protocol under two model checkers: death at any step, and weak memory
 	RUSTFLAGS="--cfg shuttle" $(CARGO) test --release -p vellum --lib --target-dir target/model model
+	$(WEAK) weak::
 
 model-long: ## the same with the models that take minutes
 	RUSTFLAGS="--cfg shuttle" $(CARGO) test --release -p vellum --lib --target-dir target/model model -- --include-ignored
+	$(WEAK) weak:: -- --include-ignored
+
+orders: ## weaken each memory order of the protocol by one step, and see which model fails (docs/orders.md)
+	$(PYTHON) crates/vellum/tests/orders/weaken.py
 
 # A longer sample than the one in `test`; `killpoints-all` tries every instruction.
 killpoints: ## kill a process at sampled instructions, SECONDS_KILL=60

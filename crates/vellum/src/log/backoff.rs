@@ -86,7 +86,7 @@ fn is_shut(until: u64, now: u64) -> bool {
     (now + 1..=now + PAUSE_MICROS).contains(&until)
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 

@@ -242,7 +242,7 @@ impl Writer<'_> {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
     use crate::log::open;

@@ -309,5 +309,5 @@ fn timeless(core: &Core) -> Error {
     Error::new(ErrorKind::Unsupported, message).at_path(&core.dir)
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

@@ -7,7 +7,8 @@
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::primitive::{AtomicBool, Ordering};
 
 /// A value behind a flag.
 #[repr(align(128))]
@@ -69,7 +70,7 @@ impl<T: Default> Default for Exclusive<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -4,8 +4,8 @@
 //! Written under the prepare lock, but for `closed_before` of a log that nobody else has open;
 //! read by everybody at any time.
 //!
-//! **If the process dies here**: a policy that is half stored has an even version, and who opens the
-//! log next reads it from the geometry file; a name that is half stored names nothing, and the
+//! **If the process dies here**: a policy that is half stored has an even version, and who opens
+//! the log next reads it from the geometry file; a name that is half stored names nothing, and the
 //! directory is listed instead.
 
 use super::primitive::{AtomicU64, Ordering};

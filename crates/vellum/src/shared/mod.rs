@@ -1,8 +1,9 @@
 //! Words of memory that every participant shares, and the protocol over them.
 //!
 //! `docs/protocol.md` has a row for each word: who writes it, in which order, and what the
-//! survivors do if its writer dies there. The code here is written over [`primitive`], so that
-//! `tests/model.rs` runs the very same functions under a model checker.
+//! survivors do if its writer dies there. The code here is written over [`primitive`], so that two
+//! model checkers run the very same functions: `model` with every order of steps and death at any
+//! of them, `weak` with the weak memory of C11.
 //!
 //! # Safety
 //!
@@ -27,4 +28,8 @@ pub(crate) mod primitive;
 pub(crate) mod region;
 pub(crate) mod ship;
 pub(crate) mod tail_word;
+#[cfg(all(loom, test))]
+mod weak;
+#[cfg(all(loom, test))]
+pub(crate) mod weak_atomics;
 pub(crate) mod words;

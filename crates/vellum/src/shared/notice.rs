@@ -5,9 +5,9 @@
 //!
 //! **If the process dies here**: half a note names nobody.
 
+use super::primitive::Ordering;
 use super::words::NoticeWords;
 use crate::sys::clock;
-use std::sync::atomic::Ordering;
 
 /// One hold among all that there were: who, and which of its holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl NoticeWords {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

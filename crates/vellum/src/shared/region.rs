@@ -5,7 +5,8 @@
 //! [`Words`] is made of atomics only and any bits are a valid value of it, so laying it over
 //! memory that other processes write is sound as long as the memory is there and aligned. In a
 //! region mapped for reading, only loads are allowed; those who store hold a participant's place,
-//! which only a writable region gives.
+//! which only a writable region gives. The model with weak memory (`weak`) maps nothing: there a
+//! word is more than its bits.
 
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
@@ -66,6 +67,7 @@ impl Region {
     }
 
     /// Zeroed words that no file stands behind.
+    #[cfg(not(all(loom, test)))]
     pub(crate) fn on_heap() -> Region {
         let layout = std::alloc::Layout::new::<Words>();
         // SAFETY: `Words` is not empty, all zeros is a valid value of every atomic, and the memory
@@ -78,6 +80,12 @@ impl Region {
             Box::from_raw(memory)
         };
         Region { memory: Memory::Heap(words) }
+    }
+
+    /// The same, of the model with weak memory.
+    #[cfg(all(loom, test))]
+    pub(crate) fn on_heap() -> Region {
+        Region { memory: Memory::Heap(Box::default()) }
     }
 
     /// Where the words are from; `None` where no file stands behind them.

@@ -19,7 +19,7 @@
 //! after it, the verdict is "granted" and the exact bytes are known.
 
 use super::notice::Holding;
-use super::primitive::{self, Ordering};
+use super::primitive::{self, HintU64, Ordering};
 use super::words::{SLOT_COUNT, SlotWords, Words};
 use crate::Lsn;
 
@@ -180,7 +180,7 @@ pub(crate) fn publish(words: &Words, slot: usize) {
 #[inline]
 pub(crate) fn count(words: &Words, slot: usize, records: u64, bytes: u64) {
     let appended = &words.slots[slot].appended;
-    let add = |word: &std::sync::atomic::AtomicU64, more: u64| {
+    let add = |word: &HintU64, more: u64| {
         // One process uses a slot at a time, one thread of it.
         word.store(word.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
     };
@@ -271,7 +271,7 @@ pub(crate) fn used_slots(words: &Words) -> usize {
     (words.counts.slots_used.load(Ordering::Acquire) as usize).min(SLOT_COUNT)
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
     use crate::shared::region::Region;

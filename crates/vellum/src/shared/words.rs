@@ -19,31 +19,31 @@
 //!
 //! Nothing read from here is trusted: a position is checked before it becomes an offset.
 
-use super::primitive::{AtomicU32, AtomicU64};
+use super::primitive::{AtomicU32, AtomicU64, HintU64};
 use crate::options::policy::NUMBER_COUNT;
 
 /// Processes that can be attached at the same time.
-#[cfg(not(shuttle))]
+#[cfg(not(any(all(loom, test), shuttle)))]
 pub(crate) const PARTICIPANT_COUNT: usize = 1024;
-#[cfg(shuttle)]
+#[cfg(any(all(loom, test), shuttle))]
 pub(crate) const PARTICIPANT_COUNT: usize = 4;
 
 /// Appends that can be in flight at the same time; the tail word has ten bits for the slot.
-#[cfg(not(shuttle))]
+#[cfg(not(any(all(loom, test), shuttle)))]
 pub(crate) const SLOT_COUNT: usize = 1024;
-#[cfg(shuttle)]
+#[cfg(any(all(loom, test), shuttle))]
 pub(crate) const SLOT_COUNT: usize = 4;
 
 /// Batches of records that can be on their way to the device at the same time.
-#[cfg(not(shuttle))]
+#[cfg(not(any(all(loom, test), shuttle)))]
 pub(crate) const LANE_COUNT: usize = 4;
-#[cfg(shuttle)]
+#[cfg(any(all(loom, test), shuttle))]
 pub(crate) const LANE_COUNT: usize = 2;
 
 /// Words that those who wait for a batch sleep on: more than batches in flight, and the next one.
-#[cfg(not(shuttle))]
+#[cfg(not(any(all(loom, test), shuttle)))]
 pub(crate) const BATCH_WORD_COUNT: usize = 16;
-#[cfg(shuttle)]
+#[cfg(any(all(loom, test), shuttle))]
 pub(crate) const BATCH_WORD_COUNT: usize = 4;
 
 /// A word with two cache lines to itself: processors fetch lines in pairs.
@@ -61,7 +61,7 @@ impl<T> std::ops::Deref for Alone<T> {
 }
 
 /// All shared words of a log.
-#[cfg_attr(shuttle, derive(Default))]
+#[cfg_attr(any(all(loom, test), shuttle), derive(Default))]
 #[repr(C)]
 pub(crate) struct Words {
     /// The tail and the slot of its last winner, packed (`tail_word::TailWord`).
@@ -291,23 +291,23 @@ pub(crate) struct ShipWords {
     /// Rung when `wanted` was raised.
     pub(crate) wanted_count: EventCountWords,
     /// `participants::Owner` of the shipper, or 0. Who holds the lock is what counts.
-    pub(crate) holder: std::sync::atomic::AtomicU64,
-    pub(crate) generation: std::sync::atomic::AtomicU64,
+    pub(crate) holder: HintU64,
+    pub(crate) generation: HintU64,
     /// How shipping goes, and what has failed (`log::ship::state`).
-    pub(crate) status: std::sync::atomic::AtomicU64,
+    pub(crate) status: HintU64,
     /// When `shipped` was stored last, in seconds since 1970.
-    pub(crate) shipped_at: std::sync::atomic::AtomicU64,
+    pub(crate) shipped_at: HintU64,
     /// The newest stretch that was removed before it was shipped. `gap_end` is stored last.
-    pub(crate) gap_start: std::sync::atomic::AtomicU64,
-    pub(crate) gap_end: std::sync::atomic::AtomicU64,
+    pub(crate) gap_start: HintU64,
+    pub(crate) gap_end: HintU64,
     /// Requests that made something, and all others.
-    pub(crate) puts: std::sync::atomic::AtomicU64,
-    pub(crate) gets: std::sync::atomic::AtomicU64,
+    pub(crate) puts: HintU64,
+    pub(crate) gets: HintU64,
     /// Bytes of log that were shipped, and what was sent for them.
-    pub(crate) log_bytes: std::sync::atomic::AtomicU64,
-    pub(crate) sent_bytes: std::sync::atomic::AtomicU64,
+    pub(crate) log_bytes: HintU64,
+    pub(crate) sent_bytes: HintU64,
     /// Requests that were made once more.
-    pub(crate) retries: std::sync::atomic::AtomicU64,
+    pub(crate) retries: HintU64,
 }
 
 /// A lock between processes (`lock`).
@@ -346,11 +346,11 @@ impl std::ops::Deref for WatchedLockWords {
 #[repr(C)]
 pub(crate) struct NoticeWords {
     /// Who holds it, or 0. Stored last, taken back first.
-    pub(crate) holder: std::sync::atomic::AtomicU64,
+    pub(crate) holder: HintU64,
     /// Which of the holder's holds it is.
-    pub(crate) number: std::sync::atomic::AtomicU64,
+    pub(crate) number: HintU64,
     /// In microseconds of the machine's own clock.
-    pub(crate) since: std::sync::atomic::AtomicU64,
+    pub(crate) since: HintU64,
 }
 
 /// How writers wake readers (`event_count`).
@@ -416,9 +416,9 @@ pub(crate) struct SlotWords {
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct AppendedWords {
-    pub(crate) records: std::sync::atomic::AtomicU64,
+    pub(crate) records: HintU64,
     /// Bytes of log that they take.
-    pub(crate) bytes: std::sync::atomic::AtomicU64,
+    pub(crate) bytes: HintU64,
 }
 
 /// A word with a cache line to itself.
@@ -435,7 +435,7 @@ impl<T> std::ops::Deref for Line<T> {
     }
 }
 
-#[cfg(not(shuttle))]
+#[cfg(not(any(all(loom, test), shuttle)))]
 const _: () = {
     assert!(size_of::<ParticipantWords>() == 64);
     assert!(size_of::<SlotWords>() == 128);

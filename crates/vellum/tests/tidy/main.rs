@@ -120,3 +120,8 @@ fn what_pages_and_comments_name_is_there() {
 fn words_that_the_vocabulary_replaced_are_gone() {
     report("words that have a better one in docs/vocabulary.md", &pages::banned_words());
 }
+
+#[test]
+fn each_memory_order_is_in_the_page_about_them() {
+    report("memory orders that docs/orders.md does not have", &pages::unlisted_orders());
+}

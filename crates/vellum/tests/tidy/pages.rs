@@ -45,6 +45,30 @@ pub(crate) fn dead_references() -> Vec<String> {
     dead
 }
 
+/// Memory orders of the protocol that the page about them does not have: `make orders` writes it.
+pub(crate) fn unlisted_orders() -> Vec<String> {
+    let page = std::fs::read_to_string(root().join("docs/orders.md")).unwrap();
+    let is_strong = |line: &str| {
+        ["Acquire", "Release", "AcqRel", "SeqCst"]
+            .map(|order| format!("Ordering::{order}"))
+            .iter()
+            .any(|order| line.contains(order))
+    };
+    let mut unlisted = Vec::new();
+    for source in Source::below("crates/vellum/src/shared/") {
+        let name = source.name.rsplit("shared/").next().unwrap_or_default();
+        if ["model", "weak", "primitive"].iter().any(|part| name.starts_with(part)) {
+            continue;
+        }
+        for (number, line) in source.code_lines().filter(|(_, line)| is_strong(line)) {
+            if !page.contains(&line.trim().replace('|', "\\|")) {
+                unlisted.push(format!("{}:{number}: {}", source.name, line.trim()));
+            }
+        }
+    }
+    unlisted
+}
+
 /// Pages name sources from the root, or as those who know the crate do.
 const BASES: [&str; 8] = [
     "",

@@ -1,0 +1,236 @@
+//! Commit groups: who is told that a position is durable finds it on the device; poison; lanes that
+//! change hands.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::{
+    BEGIN, FILE_LEN, Kernel, Place, explore, for_each_death, index, join, make_watched_lock, owner,
+    start,
+};
+use crate::Lsn;
+use crate::shared::commit::{self, Batch, Failure, Operation, Sealer, Step};
+use crate::shared::words::{CommitWords, LaneWords};
+use crate::shared::{primitive, weak_atomics};
+
+/// Bytes that are written at once.
+const BLOCK: u64 = 4;
+const FAILURE: Failure = Failure { errno: 28, segment: Lsn::new(4096), operation: Operation::Sync };
+
+/// What goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// The first write of this batch.
+    Write(u64),
+    /// A sync beside the commits.
+    Beside,
+    /// This process cannot write.
+    Lack(usize),
+}
+
+/// The words and the device.
+struct World {
+    words: CommitWords,
+    blocks: [Place; FILE_LEN / BLOCK as usize],
+    bytes: [Place; FILE_LEN],
+    /// End of what is published: all that is appended was before.
+    published: Lsn,
+    fault: Fault,
+    has_failed: Cell<bool>,
+    lanes: usize,
+    kernel: Kernel,
+}
+
+impl World {
+    fn begin(published: u64, lanes: usize, fault: Fault) -> Rc<World> {
+        let world = World {
+            words: CommitWords::default(),
+            blocks: Default::default(),
+            bytes: Default::default(),
+            published: Lsn::new(BEGIN + published),
+            fault,
+            has_failed: Cell::new(false),
+            lanes,
+            kernel: Kernel::begin(),
+        };
+        make_commits(&world.words);
+        Rc::new(world)
+    }
+
+    /// As `log::commit::commit_to`; false if the log is poisoned, or this process cannot commit.
+    fn commit_to(&self, number: usize, end: Lsn) -> bool {
+        loop {
+            match commit::next_step(&self.words, end, BLOCK, self.lanes) {
+                Step::Done => return self.read(end),
+                Step::Poisoned => return self.check_failure(),
+                Step::Replace if !self.replace(number) => return false,
+                Step::Lead if !self.lead(number) => return false,
+                Step::Replace | Step::Lead => {}
+                Step::Wait(word, seen) => {
+                    primitive::wait(word, seen, Duration::MAX);
+                    // Its time is over at once where somebody can die.
+                    if weak_atomics::can_die() && !self.replace(number) {
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
+    /// What is durable is on the device, for everybody.
+    fn read(&self, end: Lsn) -> bool {
+        self.bytes[..index(end)].iter().for_each(Place::read);
+        true
+    }
+
+    fn check_failure(&self) -> bool {
+        assert_eq!(commit::failure(&self.words), Some(FAILURE), "half a failure");
+        false
+    }
+
+    /// As `log::commit::lead`, without a commit record.
+    fn lead(&self, number: usize) -> bool {
+        let sealer = Sealer::new(&self.words, owner(number), &self.kernel);
+        let Some(start) = sealer.next_start(BLOCK, self.lanes) else { return true };
+        if self.published <= start {
+            return true;
+        }
+        let end = match self.lanes {
+            1 => self.published,
+            _ => Lsn::new((start.get() + BLOCK).min(self.published.get())),
+        };
+        let Some(batch) = sealer.seal(start, end) else { return true };
+        drop(sealer);
+        self.write_batch(number, batch)
+    }
+
+    /// As `log::device::write_batch`.
+    fn write_batch(&self, number: usize, batch: Batch) -> bool {
+        let (words, me) = (&self.words, owner(number));
+        if self.fault == Fault::Lack(number) {
+            commit::hand_back(words, batch);
+            return false;
+        }
+        let start = batch.start.get() / BLOCK * BLOCK - BEGIN;
+        let end = batch.end.get().next_multiple_of(BLOCK) - BEGIN;
+        self.blocks[(start / BLOCK) as usize..(end / BLOCK) as usize].iter().for_each(Place::write);
+        if self.fault == Fault::Write(batch.number) && !self.has_failed.replace(true) {
+            commit::poison(words, me, &self.kernel, FAILURE);
+            return false;
+        }
+        self.bytes[index(batch.start)..index(batch.end)].iter().for_each(Place::write);
+        commit::finish(words, me, &self.kernel, batch, None);
+        true
+    }
+
+    /// As `log::commit::replace`.
+    fn replace(&self, number: usize) -> bool {
+        let left = Sealer::new(&self.words, owner(number), &self.kernel).take_over(&self.kernel);
+        match left {
+            Some(batch) => self.write_batch(number, batch),
+            None => {
+                commit::advance(&self.words, owner(number), &self.kernel, None);
+                true
+            }
+        }
+    }
+}
+
+fn make_commits(words: &CommitWords) {
+    let CommitWords { poison, lock, ends, lanes, batches, .. } = words;
+    make_watched_lock(lock);
+    for word in [&ends.durable, &ends.sealed] {
+        word.poke(BEGIN);
+    }
+    let zeros = [
+        &poison.errno,
+        &poison.segment,
+        &poison.operation,
+        &ends.next_batch,
+        &ends.pad_until_batch,
+        &ends.seal_end,
+    ];
+    zeros.iter().for_each(|word| word.poke(0));
+    for LaneWords { owner, start, end, number, is_written, .. } in lanes {
+        [owner, start, end, number, is_written].iter().for_each(|word| word.poke(0));
+    }
+    batches.iter().for_each(|word| word.poke(0));
+}
+
+/// Each process commits so many bytes.
+fn commit(ends: &'static [u64], lanes: usize, fault: Fault) {
+    let published = ends.iter().copied().max().unwrap_or(0);
+    let world = World::begin(published, lanes, fault);
+    let processes = ends.iter().zip(1..).map(|(end, number)| {
+        start(&world, move |world: &World| world.commit_to(number, Lsn::new(BEGIN + end)))
+    });
+    let mut processes: Vec<_> = processes.collect();
+    if fault == Fault::Beside {
+        processes.push(start(&world, |world: &World| {
+            commit::poison_beside(&world.words, FAILURE);
+            false
+        }));
+    }
+    let committed = join(processes);
+    if fault == Fault::None {
+        assert!(committed.iter().all(|is_committed| *is_committed), "poisoned for nothing");
+    }
+}
+
+#[test]
+fn what_a_commit_promises_is_on_the_device() {
+    explore("commit: 2, one lane", Some(2), || commit(&[3, 3], 1, Fault::None));
+}
+
+#[test]
+fn what_commits_over_two_lanes_promise_is_on_the_device() {
+    explore("commit: 2, two lanes", Some(1), || commit(&[8, 8], 2, Fault::None));
+}
+
+#[test]
+#[ignore = "takes minutes; run when the protocol is changed"]
+fn what_a_commit_promises_is_on_the_device_however_often_it_is_preempted() {
+    explore("commit: 2, one lane", Some(3), || commit(&[3, 3], 1, Fault::None));
+    explore("commit: 2, two lanes", Some(2), || commit(&[8, 8], 2, Fault::None));
+}
+
+#[test]
+fn who_learns_of_a_failure_learns_all_of_it() {
+    explore("commit: 2, the write fails", Some(2), || commit(&[3, 3], 1, Fault::Write(0)));
+    explore("commit: 1, a sync beside it fails", Some(2), || commit(&[3], 1, Fault::Beside));
+}
+
+#[test]
+fn who_asks_for_a_failure_gets_all_of_it() {
+    explore("commit: a sync fails, 1 asks", None, || {
+        let world = World::begin(3, 1, Fault::Beside);
+        let fail = start(&world, |world: &World| commit::poison_beside(&world.words, FAILURE));
+        let ask = start(&world, |world: &World| {
+            let failure = commit::failure(&world.words);
+            assert!(failure.is_none_or(|failure| failure == FAILURE), "half of it");
+        });
+        join([fail, ask]);
+    });
+}
+
+#[test]
+fn a_batch_that_is_handed_back_is_written_by_another() {
+    explore("commit: 2, the first lacks something", Some(2), || commit(&[3, 3], 1, Fault::Lack(1)));
+}
+
+#[test]
+fn a_batch_of_the_dead_is_written_by_who_lives() {
+    for_each_death("commit: 1 dies, 1 commits", Some(1), |steps| {
+        let world = World::begin(3, 1, Fault::None);
+        let live = |number: usize, steps| {
+            start(&world, move |world: &World| {
+                world.kernel.live(number, steps, || {
+                    world.commit_to(number, Lsn::new(BEGIN + 3));
+                })
+            })
+        };
+        join([live(0, steps), live(1, u64::MAX)])[0]
+    });
+}

@@ -1,0 +1,34 @@
+//! Who is said to be in a place.
+
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+use super::{explore, join, start};
+use crate::shared::participants;
+use crate::shared::words::Words;
+use crate::sys::process::Incarnation;
+
+#[test]
+fn who_sees_that_a_place_is_taken_sees_by_whom() {
+    explore("participants: 1 attaches, 1 looks", None, || {
+        let words = Rc::new(Words::default());
+        // Somebody has been there before, so the count tells nothing.
+        words.counts.participants_used.poke(1);
+        let place = &words.participants[0];
+        let of_it = [&place.generation, &place.pid, &place.start_ticks, &place.namespace];
+        of_it.iter().for_each(|word| word.poke(0));
+        let attach = start(&words, |words: &Words| {
+            // The kernel's lock has no part in this: nobody else wants the place.
+            let file: OwnedFd = tempfile::tempfile().expect("a file").into();
+            participants::attach(words, &file).expect("a lock").expect("a place");
+        });
+        let look = start(&words, |words: &Words| {
+            for (owner, place) in participants::attached(words) {
+                assert!(participants::place_of(words, owner).is_some(), "nobody has left");
+                let who = participants::incarnation(place);
+                assert_eq!(who, Incarnation::current(), "somebody else");
+            }
+        });
+        join([attach, look]);
+    });
+}

@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""Weakens every memory order of `shared/` by one step and runs the models with weak memory.
+
+Writes `docs/orders.md`: which model fails for which order, and for the others the reason why it
+stands, from `reasons.tsv`. Fails if an order has neither, or a reason is of no use any more.
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[3]
+ROOM = "crates/vellum/src/shared"
+PAGE = ROOT / "docs/orders.md"
+# A model that has not ended by then takes the order for right.
+SECONDS = 900
+ORDER = re.compile(r"Ordering::(Relaxed|Acquire|Release|AcqRel|SeqCst)")
+FUNCTION = re.compile(r"^\s*(?:pub(?:\([a-z]+\))? )?(?:const )?fn (\w+)")
+
+
+def weaker(kind, order):
+    """The orders that are one step weaker than that of a load, a store or an exchange. What no model
+    reaches has no kind."""
+    if kind is None:
+        return [] if order == "Relaxed" else ["weaker"]
+    if order == "SeqCst":
+        return [{"load": "Acquire", "store": "Release"}.get(kind, "AcqRel")]
+    if order == "AcqRel":
+        return ["Acquire", "Release"]
+    # There is no relaxed fence.
+    return ["Relaxed"] if order in ("Acquire", "Release") and kind != "fence" else []
+
+
+def build():
+    """The test program of the library, with weak memory."""
+    command = ["cargo", "test", "--release", "-p", "vellum", "--lib", "--no-run", "--target-dir", "target/weak"]
+    command += ["--message-format", "json-render-diagnostics"]
+    environment = os.environ | {"RUSTFLAGS": "--cfg loom"}
+    built = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    made = [json.loads(line).get("executable") for line in built.stdout.splitlines()]
+    return [program for program in made if program][-1]
+
+
+class Site:
+    """One order in the sources."""
+
+    def __init__(self, file, line, column, function, code, order):
+        self.file, self.line, self.column = file, line, column
+        self.function, self.code, self.order = function, code, order
+        self.access = self.kind = None
+        self.tests = []
+
+    def key(self, to):
+        return (self.file, self.function, self.code, f"{self.order} → {to}")
+
+
+def statement(lines, at):
+    """The line of an order, with the call that it belongs to where that stands above it."""
+    code = lines[at].strip()
+    if not code.startswith("Ordering::"):
+        return code
+    call = next(line for line in reversed(lines[:at]) if line.rstrip().endswith("("))
+    return f"{call.strip()} … {code}"
+
+
+def sites():
+    found = []
+    for path in sorted((ROOT / ROOM).glob("*.rs")):
+        if path.name.startswith(("model", "weak", "primitive")):
+            continue
+        lines = path.read_text().split("\n")
+        function = ""
+        for at, line in enumerate(lines):
+            if line.startswith("#[cfg(") and "test" in line:
+                break
+            function = (FUNCTION.match(line) or [None, function])[1]
+            if line.lstrip().startswith("//"):
+                continue
+            for order in ORDER.finditer(line):
+                code = statement(lines, at)
+                found.append(Site(path.name, at + 1, order.start() + 1, function, code, order[1]))
+    return found
+
+
+def run(models, tests, **environment):
+    """Runs tests one by one; returns the name of the first that fails."""
+    for test in tests:
+        command = [models, "--exact", test, "--test-threads", "1"]
+        try:
+            done = subprocess.run(command, env=os.environ | environment, capture_output=True, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            continue
+        if done.returncode != 0:
+            return test
+    return None
+
+
+def reach(models, found, skipped, pool):
+    """Finds out which test makes which access, by running all of them."""
+    listed = subprocess.run([models, "--list"], capture_output=True, text=True, check=True).stdout
+    tests = re.findall(r"^(shared::weak::\S+): test$", listed, re.M)
+    tests = [test for test in tests if not any(part in test for part in skipped)]
+    made = defaultdict(list)
+    for test, accesses in zip(tests, pool.map(lambda test: accesses_of(models, test), tests)):
+        for access in accesses:
+            made[access].append(test)
+    for (access, kind), tests in made.items():
+        place, line, column, which = access.rsplit(":", 3)
+        name, after = place.removeprefix(f"{ROOM}/"), (int(line), int(column))
+        behind = [site for site in found if site.file == name and (site.line, site.column) > after]
+        if not behind:
+            continue
+        site = behind[int(which)]
+        site.access, site.kind, site.tests = access, kind, tests
+
+
+def accesses_of(models, test):
+    with tempfile.NamedTemporaryFile("r") as out:
+        if run(models, [test], VELLUM_ORDERS=out.name):
+            sys.exit(f"{test} fails though nothing is weakened")
+        return {tuple(line.split("\t")[:2]) for line in out.read().splitlines()}
+
+
+def reasons():
+    rows = (HERE / "reasons.tsv").read_text().splitlines()
+    return {tuple(row.split("\t")[:4]): row.split("\t")[4] for row in rows if row and row[0] != "#"}
+
+
+def fates(models, found, pool):
+    """What becomes of each order, one step weaker: the test that fails."""
+
+    def fate(site, to):
+        test = run(models, site.tests, VELLUM_WEAKEN=f"{site.access}={to}")
+        print(f"{site.file}:{site.line} {site.function}: {site.order} → {to}: {test}", flush=True)
+        return site, to, test
+
+    steps = [(site, to) for site in found for to in weaker(site.kind, site.order)]
+    return list(pool.map(lambda step: fate(*step), steps))
+
+
+def page(rows, counts):
+    head = (HERE / "head.md").read_text().format(**counts)
+    text = [head]
+    for file in sorted({row[0] for row in rows}):
+        text += [f"\n## `{file}`\n", "| function | order | one step weaker | what then |", "|---|---|---|---|"]
+        for _, function, code, step, what in [row for row in rows if row[0] == file]:
+            code = code.replace("|", "\\|")
+            text.append(f"| `{function}` | `{code}` | {step} | {what} |")
+    return "\n".join(text) + "\n"
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--only", help="weaken what stands in this file, or in lines that hold this; write no page")
+    arguments.add_argument("--models", help="the test program, if it is built")
+    arguments.add_argument("--skip", action="append", default=[], help="leave out tests with this in their names")
+    arguments.add_argument("--jobs", type=int, default=os.cpu_count())
+    given = arguments.parse_args()
+    found, models = sites(), os.path.abspath(given.models or build())
+    with ThreadPoolExecutor(given.jobs) as pool:
+        reach(models, found, given.skip, pool)
+        if given.only:
+            found = [site for site in found if given.only in (site.file, site.function) or given.only in site.code]
+        done = fates(models, found, pool)
+    known, rows, faults, used = reasons(), [], [], set()
+    for site, to, test in done:
+        key = site.key(to)
+        if test:
+            rows.append((*key, f"`{test.removeprefix('shared::weak::')}` fails"))
+            continue
+        used.add(key)
+        rows.append((*key, known.get(key, "nothing fails")))
+        if key not in known:
+            faults.append("no reason: " + "\t".join(key))
+    if given.only:
+        sys.exit("\n".join(faults) or 0)
+    faults += ["of no use: " + "\t".join(key) for key in known if key not in used]
+    relaxed = sum(site.order == "Relaxed" for site in found)
+    stands = sum(test is None for _, _, test in done)
+    counts = {"all": len(rows), "caught": len(rows) - stands, "stands": stands, "relaxed": relaxed}
+    PAGE.write_text(page(rows, counts))
+    sys.exit("\n".join(faults) or 0)
+
+
+if __name__ == "__main__":
+    main()
