@@ -166,7 +166,9 @@ impl Cast {
         }
         self.settle()?;
         let threads = self.actors.iter().flat_map(|actor| actor.threads.iter());
-        let stuck = threads.filter(|(_, state)| **state == State::Waits { is_stuck: true });
+        let is_stuck = |state: &State| *state == State::Waits { is_stuck: true };
+        // The reader tries again by itself.
+        let stuck = threads.filter(|(letter, state)| **letter != '!' && is_stuck(state));
         Ok(stuck.map(|(letter, _)| *letter).collect())
     }
 

@@ -54,7 +54,7 @@ pub(crate) fn check(
 fn look(path: &Path, shape: Shape, owed: &Owed, keeps: Keeps) -> Result<(), String> {
     let log = match Options::new().create(false).open(path) {
         Ok(log) => log,
-        Err(_) if keeps == Keeps::Nothing => return Ok(()),
+        Err(_) if keeps == Keeps::Rest => return Ok(()),
         // Nobody has come so far as to make one.
         Err(error)
             if error.kind() == ErrorKind::NotFound
@@ -64,7 +64,7 @@ fn look(path: &Path, shape: Shape, owed: &Owed, keeps: Keeps) -> Result<(), Stri
         }
         Err(error) => return Err(format!("it does not open: {error}")),
     };
-    if keeps == Keeps::Nothing {
+    if keeps == Keeps::Rest {
         return look_at_rest(&log);
     }
     holds(&log, shape, owed, keeps)?;

@@ -321,11 +321,6 @@ impl Disk {
         Ok(())
     }
 
-    /// Has it take writes again.
-    pub(crate) fn feed(&self) -> anyhow::Result<()> {
-        Ok(fs::remove_file(self.media.join("hog"))?)
-    }
-
     /// Takes the device away: nothing can be read from it any more, nor written to it.
     pub(crate) fn vanish(&self) -> anyhow::Result<()> {
         File::create(self.media.join("hog"))?.write_all(&vec![1; MIB as usize])?;

@@ -101,9 +101,10 @@ impl Kind {
                 Keeps::Appended
             }
             Kind::ShutDown => Keeps::Committed,
+            Kind::Cut | Kind::CopyTruncate => Keeps::Rest,
             // A loop device takes a write for whole that has found room for its first bytes. What
             // an honest one has kept is shown by `vellum-powercut`.
-            Kind::Failing | Kind::Vanished | Kind::Cut | Kind::CopyTruncate => Keeps::Nothing,
+            Kind::Failing | Kind::Vanished => Keeps::Nothing,
         }
     }
 }
@@ -115,7 +116,9 @@ pub(crate) enum Keeps {
     Appended,
     /// What was committed.
     Committed,
-    /// Others have taken it away: it may say that it is damaged.
+    /// What others have left of it: it may say that it is damaged.
+    Rest,
+    /// It is gone with its device.
     Nothing,
 }
 

@@ -124,7 +124,8 @@ impl Scene<'_> {
             self.start(&WriterArgs { pause_us, ..self.writer(letters) })?;
         }
         let (log, shape) = (self.trial.log(&self.disk), self.trial.shape);
-        let strict = self.trial.trouble.kind.keeps() != Keeps::Nothing;
+        let keeps = self.trial.trouble.kind.keeps();
+        let strict = matches!(keeps, Keeps::Appended | Keeps::Committed);
         self.cast.start(&ReaderArgs { log, shape, strict }.words(), "!")
     }
 
@@ -243,13 +244,10 @@ impl Scene<'_> {
         self.start(&self.writer(LATER))?;
         self.wait_for_more(AFTER)?;
         self.cast.end()?;
-        if self.trial.trouble.kind == Kind::Vanished {
-            return Ok(());
+        match self.trial.trouble.kind {
+            Kind::ShutDown => self.disk.mount_again(),
+            _ => Ok(()),
         }
-        if self.trial.trouble.kind == Kind::Failing {
-            self.disk.feed()?;
-        }
-        self.disk.mount_again()
     }
 
     fn cut_files(&mut self) -> anyhow::Result<()> {
@@ -296,9 +294,9 @@ impl Scene<'_> {
     /// Ends everybody, has one more come, and looks at what is there.
     fn end(mut self, base: &Path) -> anyhow::Result<Result<Tally, Vec<String>>> {
         self.cast.end()?;
-        let kind = self.trial.trouble.kind;
-        if kind != Kind::Vanished && self.cast.faults.is_empty() {
-            self.check(base, kind.keeps())?;
+        let keeps = self.trial.trouble.kind.keeps();
+        if keeps != Keeps::Nothing && self.cast.faults.is_empty() {
+            self.check(base, keeps)?;
         }
         let records = self.cast.appended()?;
         let errors = self.cast.errors.len() as u64;
@@ -309,7 +307,7 @@ impl Scene<'_> {
     }
 
     fn check(&mut self, base: &Path, keeps: Keeps) -> anyhow::Result<()> {
-        if keeps != Keeps::Nothing {
+        if keeps != Keeps::Rest {
             let records = AFTER as u32;
             self.start(&WriterArgs { records, bytes_max: SHORT, ..self.writer(LAST) })?;
             self.cast.settle()?;
