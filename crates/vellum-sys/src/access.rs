@@ -5,7 +5,9 @@
 //! file of root. So before such a file is written or given away, it is asked whether those who may
 //! have put it there could have done the same without help.
 
-use rustix::fs::Stat;
+use std::os::fd::AsFd;
+
+use rustix::fs::{self, Stat};
 
 /// What somebody must be able to do with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +57,22 @@ impl Access {
         let others_write = Need::Write.is_met(self.mode);
         owner_can && (group_can || !group_writes) && (others_can || !others_write)
     }
+}
+
+/// Whether two files have the same access control list, and so let in the same users, whoever owns
+/// the one and the other.
+pub fn has_same_list(one: impl AsFd, other: impl AsFd) -> bool {
+    list(one).is_some_and(|one| list(other) == Some(one))
+}
+
+/// The access control list of a file, if it has one, as the kernel stores it.
+fn list(file: impl AsFd) -> Option<Vec<u8>> {
+    /// More than any filesystem stores.
+    const LEN_MAX: usize = 64 << 10;
+    let mut bytes = vec![0; LEN_MAX];
+    let len = fs::fgetxattr(file, "system.posix_acl_access", &mut bytes).ok()?;
+    bytes.truncate(len);
+    (len > 0).then_some(bytes)
 }
 
 #[cfg(test)]

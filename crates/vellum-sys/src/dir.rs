@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::{self, Errno};
 
-use crate::access::{Access, Need};
+use crate::access::{self, Access, Need};
 use crate::descriptor::above_standard;
 use crate::device::Device;
 use crate::file::{self, read_up_to_at, retry, sync, without_access_time};
@@ -210,7 +210,7 @@ impl Dir {
         if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
             return Err(NOT_REGULAR);
         }
-        match need.is_none_or(|need| self.shares(&found, need)) {
+        match need.is_none_or(|need| self.shares(&fd, &found, need)) {
             true => Ok(fd),
             false => Err(NOT_SHARED),
         }
@@ -227,15 +227,23 @@ impl Dir {
 
     /// Whether everybody who may write to the model can do with `file` what `need` says, or there
     /// is no model.
-    fn shares(&self, file: &Stat, need: Need) -> bool {
+    fn shares(&self, file: &OwnedFd, found: &Stat, need: Need) -> bool {
         let Some(model) = self.0.model.get() else { return true };
-        let other = Access::of(file);
-        // Somebody may have changed the rights of all files meanwhile.
+        let other = Access::of(found);
         model.access.is_kept_by(&other, need)
-            || self.stat(&model.path).is_ok_and(|now| {
-                (now.st_dev, now.st_ino) == model.identity
-                    && Access::of(&now).is_kept_by(&other, need)
+            || self.model_as_it_is(model).is_ok_and(|(now, access)| {
+                access.is_kept_by(&other, need) || access::has_same_list(file, &now)
             })
+    }
+
+    /// The model, of which somebody may have changed the rights, with those of all other files.
+    fn model_as_it_is(&self, model: &Model) -> io::Result<(OwnedFd, Access)> {
+        let file = self.open_at(&model.path, OFlags::RDONLY | OFlags::NONBLOCK, 0)?;
+        let found = fs::fstat(&file)?;
+        match (found.st_dev, found.st_ino) == model.identity {
+            true => Ok((file, Access::of(&found))),
+            false => Err(Errno::NOENT),
+        }
     }
 
     /// Makes a new file for reading and writing, in the place of whatever has its name.

@@ -171,3 +171,29 @@ fn a_private_file_is_not_compressed_for_others() {
         assert_eq!(found.mode() & 0o777, mode, "{}", file.display());
     }
 }
+
+#[test]
+fn a_private_file_is_not_shipped() {
+    if !is_root("a_private_file_is_not_shipped") {
+        return;
+    }
+    let dir = shared_log(&small(Layout::Text).fill(Fill::Pwrite));
+    let closed = segment_files(&place(&dir));
+    let private = move_secret_to(&closed[1]);
+    let log = Options::new().open(place(&dir)).unwrap();
+    log.sync().unwrap();
+    let shipper = log.shipper().unwrap().unwrap();
+    let (mut at, mut buf) = (shipper.begin(), vec![0; 1 << 20]);
+    let error = loop {
+        match shipper.read(at, &mut buf) {
+            Ok(piece) => {
+                assert!(!buf[..piece.len].windows(16).any(|found| found == &secret()[..16]));
+                assert_ne!(piece.next, at, "the end was reached without an error");
+                at = piece.next;
+            }
+            Err(error) => break error,
+        }
+    };
+    assert_eq!((error.kind(), error.path()), (ErrorKind::PermissionDenied, Some(&*closed[1])));
+    assert_kept(&place(&dir), &private);
+}
