@@ -164,13 +164,25 @@ fn read_header(control: &OwnedFd, path: &Path) -> Result<Geometry> {
     Geometry::parse(&bytes[..count]).map_err(|fault| header_error(fault, path))
 }
 
-/// The geometry from its own file, or from the control file where that one is gone or damaged.
+/// The geometry from its own file, or from the control file where that one is gone or damaged. The
+/// file that it is from becomes the model of the others.
 pub(crate) fn any_geometry(dir: &Dir) -> Result<Geometry> {
-    stored_geometry(dir).or_else(|error| {
+    let from_control = |error| {
         let path = dir.join(CONTROL_NAME);
-        let control = dir.open_file(&path, OFlags::RDONLY);
-        control.ok().and_then(|control| read_header(&control, &path).ok()).ok_or(error)
-    })
+        let control = dir.open_file(&path, OFlags::RDONLY).ok();
+        let geometry = control.and_then(|control| read_header(&control, &path).ok());
+        geometry.map(|geometry| (geometry, path)).ok_or(error)
+    };
+    let stored = stored_geometry(dir).map(|geometry| (geometry, dir.join(GEOMETRY_NAME)));
+    let (geometry, path) = stored.or_else(from_control)?;
+    take_as_model(dir, &path)?;
+    Ok(geometry)
+}
+
+/// Has a file that was found to be the log's show whom the others let in.
+pub(crate) fn take_as_model(dir: &Dir, path: &Path) -> Result<()> {
+    let file = dir.open_file(path, OFlags::RDONLY).or_os("open", path)?;
+    dir.set_model(path, &file).or_os("look at", path)
 }
 
 /// The geometry from its own file, where the control file is gone.

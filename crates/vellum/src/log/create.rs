@@ -7,7 +7,7 @@
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, Mode, OFlags};
+use rustix::fs::{self, Mode};
 use rustix::io::Errno;
 
 use crate::error::OsResult;
@@ -194,10 +194,7 @@ fn make_control_again(dir: &Dir, options: &Options) -> Result<Opened> {
     options.check_against(&stored, dir)?;
     let identity = identity::load(dir, None)?;
     options.check_tag(identity.identity.as_ref(), dir)?;
-    let path = dir.join(GEOMETRY_NAME);
-    dir.open_file(&path, OFlags::RDONLY)
-        .and_then(|file| dir.set_model(&path, &file))
-        .or_os("look at", &path)?;
+    control::take_as_model(dir, &dir.join(GEOMETRY_NAME))?;
     let geometry = Geometry { boot_id: this_boot()?, ..stored };
     let loss = Loss::of(&stored, geometry.boot_id);
     let evidence = Evidence::without_words(loss, identity.identity.as_ref());

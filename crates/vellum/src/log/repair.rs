@@ -148,7 +148,15 @@ impl Saver {
     fn lines(&mut self, first: Lsn) -> Result<()> {
         let source = Arc::clone(&self.source);
         let core = &source;
-        for run in text_runs(core, &mut self.listing, first)? {
+        let runs = match text_runs(core, &mut self.listing, first) {
+            // A file that not everybody may read who may write to the log is not copied.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                self.note(first, &error.to_string());
+                return Ok(());
+            }
+            runs => runs?,
+        };
+        for run in runs {
             let segment = open_file(core, &mut self.listing, first)?;
             let mut text = vec![0; run.len as usize];
             let count = segment.read(run.start, &mut text)?;
