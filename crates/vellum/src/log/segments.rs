@@ -103,7 +103,9 @@ impl Core {
     /// there, or at `end`.
     pub(crate) fn behind_missing(&self, first: Lsn, end: Lsn) -> Lsn {
         let files = Listing::read(&self.dir).unwrap_or_default().files;
-        let next = files.iter().map(|file| file.first).find(|next| *next > first);
+        // A file of another log may begin in the middle of that segment.
+        let behind = self.segment_end(first);
+        let next = files.iter().map(|file| file.first).find(|next| *next >= behind);
         next.map_or(end, |next| next.min(end))
     }
 
