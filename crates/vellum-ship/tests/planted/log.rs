@@ -80,3 +80,19 @@ fn a_shipper_takes_nothing_else_for_its_own_files() {
     }
     assert_none(&faults);
 }
+
+/// The files of the log itself are the business of the library, which is asked here by a shipper.
+/// It takes one more name of a file with the rights of the log's own files for one of them:
+/// `docs/security.md` says so.
+#[test]
+fn a_shipper_takes_nothing_else_for_a_file_of_the_log() {
+    let place = Place::new();
+    let entries = fs::read_dir(place.saved().join("log")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names: Vec<String> = names.filter(|name| !ITS_OWN.contains(&name.as_str())).collect();
+    let mut faults = Vec::new();
+    for thing in Thing::all().into_iter().filter(|thing| *thing != Thing::HardLink) {
+        faults.extend(names.iter().filter_map(|name| place.fault(thing, name, &["--once"])));
+    }
+    assert_none(&faults);
+}
