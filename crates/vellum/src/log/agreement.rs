@@ -14,6 +14,7 @@
 
 use std::sync::Arc;
 
+use crate::format::segment::path;
 use crate::log::core::{Core, bare_core};
 use crate::log::framed::frames::{self, Found, end_of_reserved};
 use crate::log::framed::recover;
@@ -122,6 +123,10 @@ fn start_of_newest(core: &Arc<Core>, base: Lsn, tail: Lsn) -> Result<Lsn> {
         return Ok(base);
     }
     while core.geometry.layout == Layout::Framed && !is_frame(core, first, tail) {
+        // The row is not whole, and there may be no file for a long way.
+        if !core.dir.holds(&path(&core.dir, first)) {
+            return Ok(base);
+        }
         first = Lsn::new(first.get() - core.capacity());
         if first <= base {
             return Ok(base);

@@ -57,9 +57,6 @@ const OPENERS: &[(&str, &str)] = &[
     ("crates/vellum-cli/src/commands/bench.rs", "the report that the user names"),
     ("crates/vellum-cli/src/commands/bench/outputs.rs", "the report that the user names"),
     ("crates/vellum-cli/src/signals.rs", "the kernel's own files below /proc"),
-    ("crates/vellum-ship/src/driver/state.rs", "the note of what was shipped"),
-    ("crates/vellum-ship/src/store/open.rs", "a directory of the store, to sync it"),
-    ("crates/vellum-ship/src/store/objects.rs", "a directory of the store, to sync it"),
 ];
 
 /// Each place that opens a file and is not listed.
