@@ -15,7 +15,7 @@ PYTHON ?= python3
 PYTHON_CRATE = crates/vellum-python
 VENV = $(TARGET)/venv-python
 
-.PHONY: help build demo test openraft lint deny model model-long orders fuzz-check killpoints killpoints-all inject stress powercut \
+.PHONY: help build demo test openraft lint deny model model-long orders mutants fuzz-check killpoints killpoints-all inject stress powercut \
   powercut-sample fuzz worlds bench bench-peers bench-python results install uninstall clean tools lint-tools \
   filesystems extras wheel test-python python-tools packages setup site ship test-ship test-ship-servers ship-faults \
   ship-servers ship-servers-all kafka-server test-ship-kafka peers peers-java
@@ -199,6 +199,10 @@ model-long: ## the same with the models that take minutes
 
 orders: ## weaken each memory order of the protocol by one step, and see which model fails (docs/orders.md)
 	$(PYTHON) crates/vellum/tests/orders/weaken.py
+
+# MUTANTS='format --sample 50': which areas, and how many of each; all of them takes hours.
+mutants: ## change the library in a thousand small ways, and count which the tests notice
+	$(CARGO) run -p vellum-mutants -- $(MUTANTS)
 
 # A longer sample than the one in `test`; `killpoints-all` tries every instruction.
 killpoints: ## kill a process at sampled instructions, SECONDS_KILL=60

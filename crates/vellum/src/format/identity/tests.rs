@@ -74,6 +74,13 @@ fn a_position_holds_up_to_the_smallest_rewind_since() {
 }
 
 #[test]
+fn a_rewind_that_a_later_one_covers_is_forgotten() {
+    let identity = rewound(&[(900, 1), (700, 1), (800, 1)]);
+    let left: Vec<u64> = identity.rewinds.iter().map(|rewind| rewind.lsn).collect();
+    assert_eq!(left, [700, 800]);
+}
+
+#[test]
 fn epochs_of_another_copy_are_refused_even_after_later_truncations() {
     let identity = rewound(&[(500, 1), (900, 1000), (600, 1)]);
     assert_eq!(identity.epoch, 1003);

@@ -1,0 +1,126 @@
+//! Which files are changed, and which tests are to notice.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+/// Files, and the tests that are run for them in this order until one fails.
+pub(crate) struct Area {
+    pub(crate) name: &'static str,
+    /// Folders and files below the sources of the library.
+    paths: &'static [&'static str],
+    pub(crate) tests: &'static [Tests],
+}
+
+/// Tests of the library that one command runs.
+pub(crate) struct Tests {
+    /// The model checker that they are built for.
+    pub(crate) checker: Option<&'static str>,
+    /// The integration tests, or the unit tests.
+    pub(crate) is_integration: bool,
+    /// Parts of their names; all of them if there are none.
+    pub(crate) names: &'static [&'static str],
+}
+
+const fn unit(names: &'static [&'static str]) -> Tests {
+    Tests { checker: None, is_integration: false, names }
+}
+
+const fn integration(names: &'static [&'static str]) -> Tests {
+    Tests { checker: None, is_integration: true, names }
+}
+
+const fn model(checker: &'static str, names: &'static [&'static str]) -> Tests {
+    Tests { checker: Some(checker), is_integration: false, names }
+}
+
+const AREAS: &[Area] = &[
+    Area {
+        name: "shared",
+        paths: &["shared"],
+        tests: &[
+            unit(&[]),
+            model("loom", &["weak::"]),
+            model("shuttle", &["model"]),
+            integration(&["api::", "durable::"]),
+        ],
+    },
+    Area {
+        name: "format",
+        paths: &["format"],
+        tests: &[unit(&[]), integration(&["golden::", "damage::", "cursors::"])],
+    },
+    Area {
+        name: "segment",
+        paths: &["segment"],
+        tests: &[unit(&[]), integration(&["api::", "durable::"])],
+    },
+    Area {
+        name: "recovery",
+        paths: &[
+            "log/recover.rs",
+            "log/wipe.rs",
+            "log/trust.rs",
+            "log/framed/recover.rs",
+            "log/framed/frames.rs",
+            "log/text/recover.rs",
+        ],
+        tests: &[unit(&[]), integration(&["damage::", "durable::", "golden::"])],
+    },
+    Area {
+        name: "commit",
+        paths: &[
+            "log/commit.rs",
+            "log/commit_path.rs",
+            "log/device.rs",
+            "log/stage.rs",
+            "log/durable.rs",
+            "log/framed/seal.rs",
+        ],
+        tests: &[unit(&[]), integration(&["durable::"])],
+    },
+];
+
+/// Not changed: the models, what chooses between them, and tests.
+const LEFT_OUT: [&str; 5] = ["model", "weak", "primitive", "tests", "mod"];
+
+pub(crate) fn chosen(names: &[String]) -> Result<Vec<&'static Area>> {
+    if names.is_empty() {
+        return Ok(AREAS.iter().collect());
+    }
+    let mut chosen = Vec::new();
+    for name in names {
+        match AREAS.iter().find(|area| area.name == name) {
+            Some(area) => chosen.push(area),
+            None => bail!("no area is called {name:?}"),
+        }
+    }
+    Ok(chosen)
+}
+
+impl Area {
+    /// The files of the area in a copy of the repository.
+    pub(crate) fn files(&self, copy: &Path) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for path in self.paths {
+            let path = copy.join("crates/vellum/src").join(path);
+            match path.is_dir() {
+                true => files.extend(
+                    std::fs::read_dir(path)
+                        .into_iter()
+                        .flatten()
+                        .flatten()
+                        .map(|entry| entry.path()),
+                ),
+                false => files.push(path),
+            }
+        }
+        files.retain(|file| {
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            file.extension().is_some_and(|end| end == "rs")
+                && !LEFT_OUT.iter().any(|part| stem.starts_with(part))
+        });
+        files.sort();
+        files
+    }
+}
