@@ -41,8 +41,10 @@ pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a log that nobody uses one of another boot.
+/// Makes a log that nobody uses one of another boot, without a stage: the kernel keeps that from
+/// the device.
 pub fn enter_another_boot(dir: &Path) -> io::Result<()> {
+    remove_stages(dir)?;
     for name in ["control", "geometry"] {
         let path = dir.join(name);
         let mut bytes = match fs::read(&path) {
