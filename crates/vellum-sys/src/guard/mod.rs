@@ -2,16 +2,16 @@
 //!
 //! A store into a mapped page raises `SIGBUS` where the page has no block and gets none, where the
 //! filesystem was shut down, where the device is gone, and where somebody has cut the file. A load
-//! does where the file was cut. The [`handler`] answers such a fault at an address of a [`Map`]: it
+//! does where the file was cut. The handler answers such a fault at an address of a [`Map`]: it
 //! notes that the mapping is lost, puts private memory under the address, and returns. The store
-//! then goes on, into memory that is nobody's. So whoever stores asks [`Guard::is_lost`]
+//! then goes on, into memory that is nobody's. So whoever stores asks `Guard::is_lost`
 //! afterwards, and believes nothing of what it stored if the answer is yes.
 //!
 //! `docs/decisions/0038-storage-that-fails.md` has how this lives with other handlers.
 //!
 //! # Safety
 //!
-//! A [`Guard`] is in the table for as long as the mapping is in place. The handler changes the
+//! A `Guard` is in the table for as long as the mapping is in place. The handler changes the
 //! memory of no address that the table does not name.
 //!
 //! [`Map`]: crate::Map
