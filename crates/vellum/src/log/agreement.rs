@@ -49,7 +49,7 @@ pub(crate) fn is_older_than_segments(core: &Arc<Core>) -> Result<bool> {
         let from = tail.max(file.first);
         let is_used = match core.geometry.layout {
             // Records follow one another, so the first tells of all.
-            Layout::Framed => is_frame(&files, from, core.segment_end(allocated_end)),
+            Layout::Framed => is_frame(&files, from, core.segment_end(allocated_end))?,
             Layout::Text => file.is_compressed || has_text(&files, file.first, from)?,
         };
         if is_used {
@@ -62,9 +62,15 @@ pub(crate) fn is_older_than_segments(core: &Arc<Core>) -> Result<bool> {
     Ok(false)
 }
 
-fn is_frame(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> bool {
+/// Whether a whole frame starts at `lsn`. What cannot be read is an error, for the words may be
+/// right.
+fn is_frame(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Result<bool> {
     let mut window = Window::new(Arc::clone(core));
-    matches!(frames::look_whole(core, &mut window, lsn, limit), Ok(Found::Frame { .. }))
+    match frames::look_whole(core, &mut window, lsn, limit) {
+        Ok(found) => Ok(matches!(found, Found::Frame { .. })),
+        Err(error) if error.kind() == ErrorKind::Io => Err(error),
+        Err(_) => Ok(false),
+    }
 }
 
 /// Whether the text segment at `first` holds anything but NULs from `from` on.
@@ -122,7 +128,7 @@ fn start_of_newest(core: &Arc<Core>, base: Lsn, tail: Lsn) -> Result<Lsn> {
     if core.stage.is_some() || first <= base {
         return Ok(base);
     }
-    while core.geometry.layout == Layout::Framed && !is_frame(core, first, tail) {
+    while core.geometry.layout == Layout::Framed && !is_frame(core, first, tail)? {
         // The row is not whole, and there may be no file for a long way.
         if !core.dir.holds(&path(&core.dir, first)) {
             return Ok(base);
@@ -159,7 +165,7 @@ fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) 
         views.push(Arc::new(bare_core(&core.dir, &core.geometry)));
     }
     for view in &views {
-        if is_frame(view, tail, limit) || frames::find_next(view, tail, limit).is_some() {
+        if is_frame(view, tail, limit)? || frames::find_next(view, tail, limit).is_some() {
             return Ok(false);
         }
         for range in reserved {
@@ -182,7 +188,7 @@ fn has_segments(core: &Core, base: Lsn) -> Result<bool> {
     let firsts =
         (core.segment_of(base).get()..allocated_end(core).get()).step_by(core.capacity() as usize);
     for first in firsts.map(Lsn::new) {
-        if listing.get(first).is_none() || segments::header(core, first).is_err() {
+        if listing.get(first).is_none() || segments::whole_header(core, first)?.is_none() {
             return Ok(false);
         }
     }

@@ -158,6 +158,18 @@ pub(crate) fn check_contiguous(core: &Core, firsts: &[Lsn]) -> Result<()> {
     Ok(())
 }
 
+/// The header of the segment at `first`; `None` where it is torn, or no file of this log. What
+/// cannot be read is an error: it says nothing of the segment.
+pub(crate) fn whole_header(core: &Core, first: Lsn) -> Result<Option<SegmentHeader>> {
+    match header(core, first) {
+        Ok(header) => Ok(Some(header)),
+        Err(error) => match error.kind() {
+            ErrorKind::Corrupt | ErrorKind::Incompatible => Ok(None),
+            _ => Err(error),
+        },
+    }
+}
+
 pub(crate) fn header(core: &Core, first: Lsn) -> Result<SegmentHeader> {
     let segment = core.open_to_read(first)?;
     let mut bytes = [0; size_of::<SegmentHeader>()];

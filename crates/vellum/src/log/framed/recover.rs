@@ -41,7 +41,7 @@ pub(crate) fn find_end(
 ) -> Result<Positions> {
     let Evidence { loss, reserved, .. } = evidence;
     let seal = newest_seal(core, firsts)?.unwrap_or_default();
-    let noted = noted_begin(core, firsts).max(seal.begin);
+    let noted = noted_begin(core, firsts)?.max(seal.begin);
     let firsts = without_trimmed(core, firsts, noted, access)?;
     let (oldest, newest) = (firsts[0], firsts[firsts.len() - 1]);
     segments::check_contiguous(core, &firsts)?;
@@ -142,10 +142,15 @@ fn seals_in(core: &Core, first: Lsn) -> Result<Option<Seal>> {
 
 /// Where the newest trim lets the log begin, or zero: noted in the segment that will be the oldest,
 /// before the older ones go.
-fn noted_begin(core: &Core, firsts: &[Lsn]) -> Lsn {
-    // The headers of segments that were made last may be torn.
-    let headers = firsts.iter().filter_map(|first| segments::header(core, *first).ok());
-    headers.map(|header| Lsn::new(header.begin.get())).max().unwrap_or_default()
+fn noted_begin(core: &Core, firsts: &[Lsn]) -> Result<Lsn> {
+    let mut begin = Lsn::ZERO;
+    for first in firsts {
+        // The headers of segments that were made last may be torn.
+        if let Some(header) = segments::whole_header(core, *first)? {
+            begin = begin.max(Lsn::new(header.begin.get()));
+        }
+    }
+    Ok(begin)
 }
 
 /// Drops segments that a trim was about to remove when the power went.
