@@ -27,6 +27,10 @@ pub(super) struct Entry {
     on_loss: AtomicPtr<()>,
 }
 
+/// Whether any mapping of this process was ever lost: whoever stores asks this first, with one load
+/// that leads nowhere else.
+static HAS_LOSSES: AtomicBool = AtomicBool::new(false);
+
 struct Chunk {
     entries: [Entry; ENTRIES],
     next: AtomicPtr<Chunk>,
@@ -77,12 +81,19 @@ impl Entry {
 
     #[inline]
     pub(super) fn is_lost(&self) -> bool {
-        self.is_lost.load(Ordering::Relaxed)
+        HAS_LOSSES.load(Ordering::Relaxed) && self.was_lost()
+    }
+
+    #[cold]
+    fn was_lost(&self) -> bool {
+        self.is_lost.load(Ordering::SeqCst)
     }
 
     /// Notes the loss; returns whether it was noted before.
     pub(super) fn lose(&self) -> bool {
-        self.is_lost.swap(true, Ordering::SeqCst)
+        let was_lost = self.is_lost.swap(true, Ordering::SeqCst);
+        HAS_LOSSES.store(true, Ordering::SeqCst);
+        was_lost
     }
 
     pub(super) fn start(&self) -> usize {

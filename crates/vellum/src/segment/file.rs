@@ -201,7 +201,8 @@ impl Segment {
     fn make_ready(&self, map: &Map, offset: usize, len: usize, ready_end: Lsn) -> Result<()> {
         let end = offset + len;
         let mut file_len = self.file_len.load(Ordering::Relaxed);
-        if end > file_len {
+        // A file that grows may be longer by now, and have more to populate.
+        if end + POPULATE_BYTES > file_len {
             file_len = sys::file::len(&self.fd).or_os("read the length of", &self.path)? as usize;
             self.file_len.store(file_len, Ordering::Relaxed);
         }

@@ -371,9 +371,12 @@ impl Preparer<'_> {
 /// would fail.
 ///
 /// The page cache keeps pages in folios, and the first store into a page needs blocks for all of
-/// its folio. A folio may reach beyond `end`: somebody has read there, or a longer write has found
-/// the disk full.
+/// its folio. A folio may reach beyond `end`, where the file does: somebody has read there, or a
+/// longer write has found the disk full.
 fn prove_storable(fd: &OwnedFd, end: u64) -> io::Result<()> {
+    if sys::file::len(fd)? <= end {
+        return Ok(());
+    }
     let page = rustix::param::page_size() as u64;
     let last = Map::at(fd, (end - 1) / page * page, page as usize, true)?;
     match last.try_populate(0, page as usize) {
