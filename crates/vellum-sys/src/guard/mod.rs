@@ -33,6 +33,14 @@ pub type OnLoss = fn(copy: NonNull<u8>);
 #[derive(Debug)]
 pub(crate) struct Guard(&'static Entry);
 
+/// Whether any mapping of this process was ever lost. Asked after what was stored, as of a guard.
+#[inline]
+pub fn has_losses() -> bool {
+    // The stores that this is about are no atomics: they must not move behind the load.
+    compiler_fence(Ordering::SeqCst);
+    table::has_losses()
+}
+
 impl Guard {
     /// Watches over `len` bytes at `start`. A fault there replaces one page; with `on_loss`, all of
     /// them.
@@ -47,9 +55,7 @@ impl Guard {
     /// threads of the process pass a barrier in between.
     #[inline]
     pub(crate) fn is_lost(&self) -> bool {
-        // The stores that this is about are no atomics: they must not move behind the load.
-        compiler_fence(Ordering::SeqCst);
-        self.0.is_lost()
+        has_losses() && self.0.was_lost()
     }
 
     /// Notes that the mapping is lost: the kernel has said so without a signal.

@@ -31,6 +31,11 @@ pub(super) struct Entry {
 /// that leads nowhere else.
 static HAS_LOSSES: AtomicBool = AtomicBool::new(false);
 
+#[inline]
+pub(super) fn has_losses() -> bool {
+    HAS_LOSSES.load(Ordering::Relaxed)
+}
+
 struct Chunk {
     entries: [Entry; ENTRIES],
     next: AtomicPtr<Chunk>,
@@ -79,13 +84,8 @@ impl Entry {
         }
     }
 
-    #[inline]
-    pub(super) fn is_lost(&self) -> bool {
-        HAS_LOSSES.load(Ordering::Relaxed) && self.was_lost()
-    }
-
     #[cold]
-    fn was_lost(&self) -> bool {
+    pub(super) fn was_lost(&self) -> bool {
         self.is_lost.load(Ordering::SeqCst)
     }
 

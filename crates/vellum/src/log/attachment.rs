@@ -92,6 +92,13 @@ pub(crate) struct Later {
     pub(crate) space: Option<Space>,
 }
 
+impl Later {
+    #[inline]
+    pub(crate) fn is_anything(&self) -> bool {
+        self.has_rotated | self.space.is_some() | !self.pause.is_zero()
+    }
+}
+
 /// Space to make ready ahead of need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Space {
@@ -124,15 +131,19 @@ impl LocalSlot {
     #[inline]
     pub(crate) fn let_go(&mut self) {
         if !self.more.is_empty() {
-            self.more.clear();
-            self.in_hand = (Lsn::ZERO, Lsn::ZERO);
+            self.let_go_of_more();
         }
+    }
+
+    #[cold]
+    fn let_go_of_more(&mut self) {
+        self.more.clear();
+        self.in_hand = (Lsn::ZERO, Lsn::ZERO);
     }
 
     pub(super) fn forget_segment(&mut self) {
         (self.segment, self.segment_first) = (None, Lsn::ZERO);
-        self.more.clear();
-        self.in_hand = (Lsn::ZERO, Lsn::ZERO);
+        self.let_go_of_more();
     }
 }
 

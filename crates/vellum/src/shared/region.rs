@@ -18,7 +18,7 @@ use super::primitive::AtomicU64;
 use super::words::Words;
 use crate::format::control::{HEADER_LEN, ORIGIN_OFFSET};
 use crate::format::identity::{IDENTITY_LEN, IDENTITY_OFFSET};
-use crate::sys::Map;
+use crate::sys::{Map, guard};
 
 /// Length of a control file.
 pub(crate) const CONTROL_LEN: usize = HEADER_LEN + size_of::<Words>().next_multiple_of(4096);
@@ -60,6 +60,11 @@ impl Region {
     /// Whether storage has failed under the words: they are a copy that nobody else sees.
     #[inline]
     pub(crate) fn is_lost(&self) -> bool {
+        guard::has_losses() && self.was_lost()
+    }
+
+    #[cold]
+    fn was_lost(&self) -> bool {
         match &self.memory {
             Memory::Mapped(map) => map.is_lost(),
             Memory::Heap(_) => false,

@@ -106,13 +106,14 @@ impl Writer<'_> {
     /// Does what `slot` has to do once its record is published: nobody waits for that.
     #[inline]
     pub(crate) fn tidy_after(self, slot: &mut LocalSlot) {
-        if slot.later != Later::default() {
-            self.do_later(mem::take(&mut slot.later));
+        if slot.later.is_anything() {
+            self.do_later(&mut slot.later);
         }
     }
 
     #[cold]
-    fn do_later(self, mut later: Later) {
+    fn do_later(self, later: &mut Later) {
+        let mut later = mem::take(later);
         self.prepare_ahead(&mut later);
         if later.has_rotated {
             self.tidy();

@@ -18,7 +18,10 @@ fn kinds() -> [(&'static str, Options); 4] {
         ("staged", of(Layout::Framed, Fill::Staged)),
         ("framed", of(Layout::Framed, Fill::Mapped)),
         ("text", of(Layout::Text, Fill::Mapped)),
-        ("text by pwrite", of(Layout::Text, Fill::Pwrite).rotate_bytes(5000).compress(true)),
+        (
+            "text by pwrite",
+            of(Layout::Text, Fill::Pwrite).rotate_bytes(5000).compress(cfg!(feature = "zstd")),
+        ),
     ]
 }
 
