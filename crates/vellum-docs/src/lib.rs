@@ -1,4 +1,5 @@
-//! The pages of the documentation with programs in Rust, so that these are compiled by the tests.
+//! The rules of the repository are the tests of this crate. Here are the pages of the documentation
+//! with programs in Rust, so that these are compiled by the tests.
 
 /// The front page.
 #[cfg(doctest)]
