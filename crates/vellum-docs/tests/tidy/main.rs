@@ -91,7 +91,7 @@ fn figures_of_the_structure_only_sink() {
     let library = Crate::read("vellum");
     let mut all = vec![
         ("files of log/ in a circle, calls counted", 73, figures::circles_of_log(&library)),
-        ("files directly in log/", 66, figures::files_of_log()),
+        ("files directly in log/", 1, figures::files_of_log()),
         ("fields of Core", 27, figures::core_fields(&library)),
         ("methods of shared handles", 283, figures::handle_methods(&library)),
         ("files with methods of shared handles", 40, figures::handle_files(&library)),
@@ -101,7 +101,7 @@ fn figures_of_the_structure_only_sink() {
         ("names at the root", 77, figures::root_names(&library)),
         ("methods of Log", 60, figures::public_methods(&library, "Log")),
         ("methods of Options", 29, figures::public_methods(&library, "Options")),
-        ("lines of code of the library", 18321, figures::code_lines()),
+        ("lines of code of the library", 18361, figures::code_lines()),
         ("pronouns as subjects in comments", 236, figures::pronoun_subjects()),
     ];
     for name in figures::crates() {

@@ -1,102 +1,49 @@
 //! A log: many segments as one address space, shared by many processes.
 
-mod agreement;
 mod append;
-mod attachment;
-mod backoff;
-mod backwards;
-mod batch;
-mod checkpoint;
 mod commit;
-mod commit_path;
-mod committer;
-mod control;
-mod core;
-mod create;
-mod cursors;
-mod device;
-mod durable;
-mod fill;
-mod follow;
-mod framed;
-mod full;
-mod gap;
-mod gate;
-mod holds;
-mod identity;
 mod interface;
-mod metrics;
-mod names;
+mod keep;
+mod layout;
 mod open;
-mod open_segments;
-mod pad;
-mod pollable;
-mod positions;
-mod prepare_lock;
-mod prepared;
-mod preparing;
-mod presence;
 mod read;
-mod read_files;
-mod record;
-mod record_writer;
-mod records;
-mod recover;
-mod removal;
-mod reopen;
+mod ready;
 mod repair;
-mod reservation;
-mod reserve;
-mod rewrite;
-mod segments;
+mod report;
 mod ship;
-mod shrink;
-mod sight;
-mod slots;
-mod space;
-mod stage;
-mod stat;
-mod stored;
-mod text;
-mod time_index;
-mod trigger;
-mod trim;
-mod truncate;
-mod trust;
-mod verify;
-mod wait;
-mod wakeup;
-mod watch;
-mod window;
-mod wipe;
-mod writer;
+mod state;
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::log::open::{enter, reopen};
+use crate::log::report::{metrics, stat, verify};
+use crate::log::state::core::Core;
 use crate::{Layout, Options, Recovery, Result};
 
-pub use backwards::Backwards;
-pub use batch::Batch;
-pub use checkpoint::CheckpointEvent;
-pub use commit_path::CommitPathStat;
-pub use committer::{Committer, Completion};
-pub use cursors::cursor::{Cursor, CursorHold};
-pub use cursors::stat::CursorStat;
-pub use gap::Gap;
-pub use holds::{Hold, HoldKind, InFlight, ProcessState};
-pub use metrics::{CommitStat, Metrics, RemovedFiles, RemovedStat};
-pub use pollable::PollableReader;
-pub use preparing::SegmentKeeper;
-pub use read::Reader;
-pub use record::{OwnedRecord, Record};
+pub use append::batch::Batch;
 #[cfg(any(feature = "log", feature = "tracing"))]
-pub(crate) use record_writer::Buffer;
-pub use record_writer::RecordWriter;
-pub use records::Records;
-pub use repair::{RepairReport, repair};
-pub use reservation::Reservation;
+pub(crate) use append::record_writer::Buffer;
+pub use append::record_writer::RecordWriter;
+pub use append::reservation::Reservation;
+pub use commit::checkpoint::CheckpointEvent;
+pub use commit::commit_path::CommitPathStat;
+pub use commit::committer::{Committer, Completion};
+pub use keep::cursors::cursor::{Cursor, CursorHold};
+pub use keep::cursors::stat::CursorStat;
+pub use keep::trim::TrimReport;
+pub use read::backwards::Backwards;
+pub use read::gap::Gap;
+pub use read::pollable::PollableReader;
+pub use read::reader::Reader;
+pub use read::record::{OwnedRecord, Record};
+pub use read::records::Records;
+pub use ready::preparing::SegmentKeeper;
+pub use report::copy_out::{RepairReport, repair};
+pub use report::metrics::{CommitStat, Metrics, RemovedFiles, RemovedStat};
+pub use report::stat::{ParticipantStat, SegmentStat, SegmentState, Stat};
+pub use report::verify::{Damage, VerifyReport};
 pub use ship::decode::Decoder;
 pub use ship::raw::{Piece, PieceSegment};
 pub use ship::restore::Restorer;
@@ -105,9 +52,7 @@ pub use ship::shape::LogShape;
 pub use ship::shipper::Shipper;
 pub use ship::state::{ShipCounters, ShipFault, ShipState, ShipStatus};
 pub use ship::wait::Durability;
-pub use stat::{ParticipantStat, SegmentStat, SegmentState, Stat};
-pub use trim::TrimReport;
-pub use verify::{Damage, VerifyReport};
+pub use state::holds::{Hold, HoldKind, InFlight, ProcessState};
 
 /// An open log.
 ///
@@ -129,12 +74,12 @@ pub use verify::{Damage, VerifyReport};
 /// # Ok::<(), vellum::Error>(())
 /// ```
 pub struct Log {
-    core: Arc<core::Core>,
+    core: Arc<Core>,
 }
 
 impl Log {
     fn open(dir: &Path, options: &Options) -> Result<Log> {
-        Ok(Log { core: Arc::new(open::open(dir, options)?) })
+        Ok(Log { core: Arc::new(enter::open(dir, options)?) })
     }
 
     /// Opens the log at this one's path once more: joins the one that is there, or makes one with

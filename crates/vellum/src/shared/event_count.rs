@@ -10,7 +10,7 @@
 //! register for that bring their own.
 //!
 //! A reader that polls a descriptor cannot sleep on `rings`. It arms the event count as a poller,
-//! and the writer that disarms it is told so: what it does then is `log::wakeup`'s affair.
+//! and the writer that disarms it is told so: what it does then is `log::state::wakeup`'s affair.
 //!
 //! A reader that may not write to the control file cannot note that it waits; it sleeps for a short
 //! while instead and is woken early where somebody else has armed it.

@@ -125,7 +125,7 @@ impl World {
         self.words.counts.slots_used.poke(count as u64);
     }
 
-    /// As `log::append`: reserve, fill, publish.
+    /// As `log::append::steps`: reserve, fill, publish.
     fn append(&self, slot: usize, tag: u64, len: u64) {
         let range = self.reserve(slot, tag, len);
         for byte in &self.file[indices(range)] {
@@ -138,7 +138,7 @@ impl World {
         }
     }
 
-    /// As `log::append` where half a record can be written, and no pad.
+    /// As `log::append::steps` where half a record can be written, and no pad.
     fn give_up(&self, slot: usize, tag: u64, len: u64) {
         let range = self.reserve(slot, tag, len);
         self.file[indices(range).start].swap(tag, Ordering::Relaxed);
@@ -172,7 +172,7 @@ impl World {
         held
     }
 
-    /// As `log::pad::repair`.
+    /// As `log::repair::pad::repair`.
     fn repair(&self) {
         let words = &self.words;
         let who = CachedLiveness::new(&Kernel);

@@ -23,8 +23,8 @@ use crate::sys::{Map, guard};
 /// Length of a control file.
 pub(crate) const CONTROL_LEN: usize = HEADER_LEN + size_of::<Words>().next_multiple_of(4096);
 
-/// What proves that the words are those of this file and these segments (`log::trust`). In the
-/// header's page, because it is no participant's.
+/// What proves that the words are those of this file and these segments (`log::open::trust`). In
+/// the header's page, because it is no participant's.
 #[repr(C)]
 pub(crate) struct Origin {
     /// The file that the words were stored in, as `stat(2)` tells.
@@ -103,8 +103,8 @@ impl Region {
         }
     }
 
-    /// The copy of the log's identity in the control file (`log::identity`); `None` where no file
-    /// stands behind the words.
+    /// The copy of the log's identity in the control file (`log::state::identity`); `None` where no
+    /// file stands behind the words.
     pub(crate) fn identity_words(&self) -> Option<&[AtomicU64; IDENTITY_LEN / 8]> {
         const { assert!(IDENTITY_OFFSET >= ORIGIN_OFFSET + size_of::<Origin>()) };
         const { assert!(IDENTITY_OFFSET + IDENTITY_LEN <= HEADER_LEN) };

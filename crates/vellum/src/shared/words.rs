@@ -239,7 +239,7 @@ pub(crate) struct CommitCountWords {
     pub(crate) sync_micros_sum: AtomicU64,
 }
 
-/// What a full disk has cost (`log::full`).
+/// What a full disk has cost (`log::append::full`).
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct FullWords {
@@ -258,7 +258,7 @@ pub(crate) struct FullWords {
     /// Of `lock`.
     pub(crate) noticed: NoticeWords,
     /// Until when records are dropped without looking for space, in microseconds of the machine's
-    /// own clock; 0 while there may be some (`log::backoff`).
+    /// own clock; 0 while there may be some (`log::append::backoff`).
     pub(crate) shut_until: AtomicU64,
     /// The shortest record that there was no space for since then.
     pub(crate) refused_len: AtomicU64,
@@ -317,7 +317,7 @@ pub(crate) struct LockWords {
     /// `participants::Owner` of the holder, or 0.
     pub(crate) holder: AtomicU64,
     /// Counts releases that somebody waited for, wake-ups before a release, and every release of a
-    /// turn (`log::text::write_lock`); slept on.
+    /// turn (`log::layout::text::write_lock`); slept on.
     pub(crate) releases: AtomicU32,
     /// 1 if somebody may be asleep.
     pub(crate) contended: AtomicU32,

@@ -2,7 +2,8 @@
 
 use std::io::IoSlice;
 
-use crate::log::{Batch, Log, RecordWriter, Reservation, append};
+use crate::log::append::steps as append;
+use crate::log::{Batch, Log, RecordWriter, Reservation};
 use crate::{Layout, Lsn, Result};
 
 impl Log {

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::log::{CheckpointEvent, CommitPathStat, Committer, Log, commit_path, durable, wait};
+use crate::log::commit::commit_path;
+use crate::log::commit::durable;
+use crate::log::state::wait;
+use crate::log::{CheckpointEvent, CommitPathStat, Committer, Log};
 use crate::shared::primitive::Ordering;
 use crate::{CommitPath, Lsn, PathOrigin, Result};
 

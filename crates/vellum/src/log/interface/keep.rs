@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::log::cursors;
-use crate::log::{Cursor, CursorStat, Log, SegmentKeeper, TrimReport, prepared, trim, truncate};
+use crate::log::keep::cursors;
+use crate::log::keep::trim;
+use crate::log::keep::truncate;
+use crate::log::ready::prepared;
+use crate::log::{Cursor, CursorStat, Log, SegmentKeeper, TrimReport};
 use crate::{Lsn, Result};
 
 impl Log {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::log::{Backwards, Log, OwnedRecord, Reader, records, sight};
+use crate::log::read::records;
+use crate::log::repair::sight;
+use crate::log::{Backwards, Log, OwnedRecord, Reader};
 use crate::shared::tail_word;
 use crate::{Lsn, Result};
 

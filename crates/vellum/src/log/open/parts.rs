@@ -9,12 +9,12 @@ use rustix::io::Errno;
 
 use crate::format::control::Geometry;
 use crate::format::frame::Codec;
-use crate::log::commit_path;
-use crate::log::control::stored_geometry;
-use crate::log::core::Core;
-use crate::log::trigger::Trigger;
-use crate::log::watch::Watch;
-use crate::log::writer::Writer;
+use crate::log::commit::commit_path;
+use crate::log::commit::trigger::Trigger;
+use crate::log::state::control::stored_geometry;
+use crate::log::state::core::Core;
+use crate::log::state::watch::Watch;
+use crate::log::state::writer::Writer;
 use crate::options::limits::{
     MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, STAGED_SEGMENTS_MAX_DEFAULT,
 };
@@ -29,7 +29,7 @@ use crate::sys::filesystem::Filesystem;
 use crate::{Error, ErrorKind, Fill, Options, Result, knowledge};
 
 /// A log of these parts, without a writer.
-pub(super) fn core(
+pub(crate) fn core(
     dir: &Dir,
     options: &Options,
     geometry: Geometry,
@@ -76,7 +76,7 @@ pub(super) fn core(
     }
 }
 
-pub(super) fn rights_like(control: &OwnedFd, dir: &Dir) -> rustix::io::Result<Rights> {
+pub(crate) fn rights_like(control: &OwnedFd, dir: &Dir) -> rustix::io::Result<Rights> {
     Rights::like(&fs::fstat(control)?, dir)
 }
 
@@ -103,6 +103,6 @@ fn kind_of(found: &fs::Stat) -> &'static str {
 }
 
 /// Whether a truncation has begun and not ended.
-pub(super) fn is_being_cut(dir: &Dir) -> bool {
+pub(crate) fn is_being_cut(dir: &Dir) -> bool {
     stored_geometry(dir).is_ok_and(|stored| stored.cut != 0)
 }

@@ -10,13 +10,17 @@ use rustix::io::Errno;
 use crate::error::OsResult;
 use crate::format::control::{Geometry, HEADER_LEN};
 use crate::format::identity::Identity;
-use crate::log::control::{read_geometry, stored_geometry, this_boot};
-use crate::log::core::{Core, core_with};
-use crate::log::create::check_not_restoring;
-use crate::log::names::CONTROL_NAME;
+use crate::log::open::create::check_not_restoring;
 use crate::log::open::parts::{core, is_being_cut, open_directory, rights_like};
-use crate::log::positions::{Access, Evidence, Loss, Positions};
-use crate::log::{gate, identity, recover, stage, trust};
+use crate::log::open::recover;
+use crate::log::open::trust;
+use crate::log::ready::stage;
+use crate::log::state::control::{read_geometry, stored_geometry, this_boot};
+use crate::log::state::core::{Core, core_with};
+use crate::log::state::gate;
+use crate::log::state::identity;
+use crate::log::state::names::CONTROL_NAME;
+use crate::log::state::positions::{Access, Evidence, Loss, Positions};
 use crate::segment::list;
 use crate::segment::rights::Rights;
 use crate::shared::primitive::Ordering;
@@ -24,7 +28,7 @@ use crate::shared::region::Region;
 use crate::sys::{self, Dir};
 use crate::{Error, ErrorKind, Layout, Options, Result};
 
-pub(super) fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
+pub(crate) fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
     let dir = &open_directory(path)?;
     let filesystem = dir.filesystem().or_os("tell the filesystem of", dir)?;
     check_not_restoring(dir)?;

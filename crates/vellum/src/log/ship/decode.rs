@@ -2,7 +2,7 @@
 
 use crate::format::envelope::Envelope;
 use crate::format::frame::{Codec, HEADER_LEN, Header, Kind, frame_len};
-use crate::log::record::Record;
+use crate::log::read::record::Record;
 use crate::log::ship::shape::LogShape;
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 

@@ -9,21 +9,21 @@ use rustix::io::{self, Errno};
 
 use crate::Result;
 use crate::error::OsResult;
-use crate::log::core::Core;
-use crate::log::names::LOCK_NAME;
+use crate::log::state::core::Core;
+use crate::log::state::names::LOCK_NAME;
 use crate::shared::participants::{self, Owner, SHIPPER_BYTE, Standing};
 use crate::shared::primitive::Ordering;
 use crate::sys::inherited::Kept;
 use crate::sys::lock::{self, Kind};
 
 /// The right to ship, held until dropped.
-pub(super) struct Elected {
+pub(crate) struct Elected {
     file: Kept,
 }
 
 impl Elected {
     /// Takes the right to ship; `None` where another one has it.
-    pub(super) fn take(core: &Core) -> Result<Option<Elected>> {
+    pub(crate) fn take(core: &Core) -> Result<Option<Elected>> {
         let path = core.dir.join(LOCK_NAME);
         let take = || {
             let file = Kept::open(&core.dir, &path)?;
@@ -35,14 +35,14 @@ impl Elected {
     }
 
     /// Whether this process has it: a forked child of the one that took it has not.
-    pub(super) fn is_mine(&self) -> bool {
+    pub(crate) fn is_mine(&self) -> bool {
         self.file.fd().is_some()
     }
 }
 
 impl Core {
     /// Whether some process ships the log. Where that cannot be found out, one does.
-    pub(super) fn is_shipped_by_somebody(&self) -> bool {
+    pub(crate) fn is_shipped_by_somebody(&self) -> bool {
         if let Ok(writer) = self.writer() {
             // Another open file than the one that holds the lock, in the shipper itself too.
             let held = lock::is_held_by_another(writer.attachment.lock_file(), SHIPPER_BYTE);
@@ -55,7 +55,7 @@ impl Core {
     }
 
     /// The process that ships, where it can be seen.
-    pub(super) fn shipper_pid(&self) -> Option<u32> {
+    pub(crate) fn shipper_pid(&self) -> Option<u32> {
         let seen = |file: OwnedFd| lock::holders(file, SHIPPER_BYTE).into_iter().next();
         self.shipper_lock_file().and_then(seen).or_else(|| {
             let place = participants::place_of(self.words(), self.noted_shipper()?)?;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::log::core::Core;
-use crate::log::cursors::cursor::{Cursor, CursorHold};
+use crate::log::keep::cursors::cursor::{Cursor, CursorHold};
+use crate::log::state::core::Core;
 use crate::{ErrorKind, Lsn, Result};
 
 /// The cursor of the shipper. A user's own cursor may be called `shipper`.
@@ -11,7 +11,7 @@ const NAME: &str = "vellum-ship";
 
 impl Core {
     /// From where on records are kept for the shipper, if they are.
-    pub(super) fn held_for_shipper(&self) -> Result<Option<Lsn>> {
+    pub(crate) fn held_for_shipper(&self) -> Result<Option<Lsn>> {
         let entries = self.cursor_entries()?.into_iter().map(|(_, entry)| entry);
         let mut ours = entries.filter(|entry| entry.name == NAME && entry.holds);
         Ok(ours.next().map(|entry| self.within(entry).lsn))
@@ -20,7 +20,7 @@ impl Core {
 
 /// Keeps the records from `from` on, or from where they are kept already, but no more than
 /// `max_bytes`. The cursor is owned as long as what is returned lives.
-pub(super) fn hold(core: &Arc<Core>, from: Lsn, max_bytes: Option<u64>) -> Result<Cursor> {
+pub(crate) fn hold(core: &Arc<Core>, from: Lsn, max_bytes: Option<u64>) -> Result<Cursor> {
     loop {
         // Retention removes more at any moment, until the cursor holds: then the next try is behind
         // that.

@@ -1,18 +1,18 @@
 //! The file `restoring`: what is being restored, and from where on.
 
 use crate::error::OsResult;
-use crate::log::names::{RESTORING_NAME, SMALL_LEN_MAX};
 use crate::log::ship::shape::LogShape;
+use crate::log::state::names::{RESTORING_NAME, SMALL_LEN_MAX};
 use crate::segment::names;
 use crate::sys::Dir;
 use crate::{Error, ErrorKind, Lsn, Result};
 
-pub(super) fn to_bytes(shape: &LogShape, begin: Lsn) -> Vec<u8> {
+pub(crate) fn to_bytes(shape: &LogShape, begin: Lsn) -> Vec<u8> {
     [shape.to_bytes(), begin.get().to_le_bytes().to_vec()].concat()
 }
 
 /// Where the log begins that is being restored, which must be this one.
-pub(super) fn begin(note: &[u8], shape: &LogShape) -> Result<Lsn> {
+pub(crate) fn begin(note: &[u8], shape: &LogShape) -> Result<Lsn> {
     let (noted, begin) = parse(note)?;
     if noted.log_id() != shape.log_id() || noted.geometry != shape.geometry {
         let message = "the restore that was begun here is of another log";
@@ -31,7 +31,7 @@ fn parse(note: &[u8]) -> Result<(LogShape, Lsn)> {
 
 /// Whether a note is all there is, and does not say what it should: a restore died while it wrote
 /// it, before anything else. So nothing was restored.
-pub(super) fn is_half(dir: &Dir) -> Result<bool> {
+pub(crate) fn is_half(dir: &Dir) -> Result<bool> {
     let path = dir.join(RESTORING_NAME);
     let names = names(dir)?;
     let is_alone = names.len() == 1 && names[0] == RESTORING_NAME;

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use crate::format::frame::{HEADER_LEN, Header, Kind, frame_len};
-use crate::log::core::Core;
-use crate::log::framed::frames::{self, Found};
-use crate::log::framed::starts;
-use crate::log::window::Window;
+use crate::log::layout::framed::frames::{self, Found};
+use crate::log::layout::framed::starts;
+use crate::log::read::window::Window;
+use crate::log::state::core::Core;
 use crate::segment::listing::Listing;
 use crate::shared::commit;
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
@@ -52,7 +52,7 @@ pub struct PieceSegment {
 }
 
 /// Where reading is, and what is known of what follows.
-pub(super) struct Raw {
+pub(crate) struct Raw {
     core: Arc<Core>,
     window: Window,
     /// Where the last piece ended.
@@ -64,13 +64,13 @@ pub(super) struct Raw {
 }
 
 impl Raw {
-    pub(super) fn new(core: Arc<Core>) -> Raw {
+    pub(crate) fn new(core: Arc<Core>) -> Raw {
         let window = Window::new(Arc::clone(&core));
         Raw { core, window, at: Lsn::ZERO, verified: Lsn::ZERO, batch_end: Lsn::ZERO }
     }
 
     /// Reads one piece from `from` on.
-    pub(super) fn read(&mut self, from: Lsn, buf: &mut [u8]) -> Result<Piece> {
+    pub(crate) fn read(&mut self, from: Lsn, buf: &mut [u8]) -> Result<Piece> {
         let durable = commit::durable(&self.core.words().commits);
         if from > durable {
             let message = format!("{from} cannot be shipped: the log is durable up to {durable}");

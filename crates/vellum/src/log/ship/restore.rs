@@ -16,17 +16,17 @@ use zerocopy::IntoBytes;
 use crate::error::OsResult;
 use crate::format::frame::{ALIGNMENT, Codec};
 use crate::format::segment::{HEADER_LEN, SegmentHeader, file_name, header_len, text_file_name};
-use crate::log::control::{name_geometry, sync_log_names};
-use crate::log::create::make_directory;
-use crate::log::identity::fork_step;
-use crate::log::names::{
-    LOST_AND_FOUND_NAME, RESTORING_NAME, SMALL_LEN_MAX, UNFINISHED_CONTROL_NAME,
-};
+use crate::log::open::create::make_directory;
 use crate::log::open::parts::open_directory;
 use crate::log::ship::note;
 use crate::log::ship::restored::{FileName, RestoreOptions};
 use crate::log::ship::room::{self, Need};
 use crate::log::ship::shape::LogShape;
+use crate::log::state::control::{name_geometry, sync_log_names};
+use crate::log::state::identity::fork_step;
+use crate::log::state::names::{
+    LOST_AND_FOUND_NAME, RESTORING_NAME, SMALL_LEN_MAX, UNFINISHED_CONTROL_NAME,
+};
 use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;
 use crate::segment::{names, sync_names};

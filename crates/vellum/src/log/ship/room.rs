@@ -14,18 +14,18 @@ use crate::sys::filesystem::Filesystem;
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
 /// The most files that are made of gaps in one restore.
-pub(super) const GAP_FILES_MAX: u64 = 1 << 16;
+pub(crate) const GAP_FILES_MAX: u64 = 1 << 16;
 
 /// What is asked for.
-pub(super) struct Need {
+pub(crate) struct Need {
     /// Bytes of records.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// Files that hold nothing but a gap.
-    pub(super) gap_files: u64,
+    pub(crate) gap_files: u64,
 }
 
 /// How many segments begin in a gap: those that hold nothing else, and the one in which it ends.
-pub(super) fn gap_files(shape: &LogShape, from: Lsn, to: Lsn) -> u64 {
+pub(crate) fn gap_files(shape: &LogShape, from: Lsn, to: Lsn) -> u64 {
     let begun = |lsn: Lsn| lsn.get().div_ceil(shape.segment_capacity_bytes());
     match shape.layout() {
         Layout::Framed => begun(to).saturating_sub(begun(from)),
@@ -35,7 +35,7 @@ pub(super) fn gap_files(shape: &LogShape, from: Lsn, to: Lsn) -> u64 {
 
 /// Makes sure that there is room in the filesystem of `dir`, or of the nearest directory above it
 /// that is there.
-pub(super) fn check(dir: &Path, shape: &LogShape, need: &Need) -> Result<()> {
+pub(crate) fn check(dir: &Path, shape: &LogShape, need: &Need) -> Result<()> {
     if need.gap_files > GAP_FILES_MAX {
         let message = format!(
             "what was lost before it was shipped takes {} files to leave out, and {GAP_FILES_MAX} \

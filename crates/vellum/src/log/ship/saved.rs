@@ -7,8 +7,8 @@
 use rustix::io::Errno;
 
 use crate::error::OsResult;
-use crate::log::core::Core;
-use crate::log::names::{SHIP_NAME, UNFINISHED_SHIP_NAME};
+use crate::log::state::core::Core;
+use crate::log::state::names::{SHIP_NAME, UNFINISHED_SHIP_NAME};
 use crate::sys;
 use crate::{Error, ErrorKind, Result};
 
@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind, Result};
 const LEN_MAX: usize = 256 << 10;
 
 /// What was saved last; `None` where nothing was.
-pub(super) fn load(core: &Core) -> Result<Option<Vec<u8>>> {
+pub(crate) fn load(core: &Core) -> Result<Option<Vec<u8>>> {
     let path = core.dir.join(SHIP_NAME);
     match core.dir.read(&path, LEN_MAX) {
         Err(Errno::NOENT) => Ok(None),
@@ -25,7 +25,7 @@ pub(super) fn load(core: &Core) -> Result<Option<Vec<u8>>> {
 }
 
 /// Replaces what was saved, durably.
-pub(super) fn save(core: &Core, bytes: &[u8]) -> Result<()> {
+pub(crate) fn save(core: &Core, bytes: &[u8]) -> Result<()> {
     if bytes.len() > LEN_MAX {
         let message = format!("{} bytes are to be saved, and {LEN_MAX} at most can", bytes.len());
         return Err(Error::new(ErrorKind::InvalidOption, message).at_path(&core.dir));

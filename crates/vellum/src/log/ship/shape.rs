@@ -2,7 +2,7 @@
 
 use crate::format::control::Geometry;
 use crate::format::identity::{Copy, IDENTITY_OFFSET, Identity};
-use crate::log::core::Core;
+use crate::log::state::core::Core;
 use crate::shared::commit;
 use crate::{Error, ErrorKind, Layout, LogId, Lsn, Policy, Result};
 
@@ -18,9 +18,9 @@ const FILE_LEN: usize = IDENTITY_OFFSET + crate::format::identity::IDENTITY_LEN;
 /// that pass for the log's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogShape {
-    pub(super) geometry: Geometry,
-    pub(super) policy: Policy,
-    pub(super) identity: Identity,
+    pub(crate) geometry: Geometry,
+    pub(crate) policy: Policy,
+    pub(crate) identity: Identity,
     /// Positions that were stored before this hold what they held.
     stable_end: Lsn,
 }
@@ -104,7 +104,7 @@ impl LogShape {
 
     /// The geometry file of a log that is restored, and ends at `end`: another epoch of the same
     /// log, which the original never comes to.
-    pub(super) fn restored(&self, end: Lsn, keeps_retention: bool, fork: u64) -> Vec<u8> {
+    pub(crate) fn restored(&self, end: Lsn, keeps_retention: bool, fork: u64) -> Vec<u8> {
         let mut identity = self.identity.clone();
         identity.rewind(self.stable_end.min(end), fork);
         let mut policy = self.policy;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::log::core::Core;
+use crate::log::state::core::Core;
 use crate::shared::primitive::Ordering;
 use crate::shared::words::ShipWords;
 use crate::{Lsn, Result};
@@ -172,13 +172,13 @@ impl ShipFault {
 
 impl ShipWords {
     /// One word, so that the two are never seen apart.
-    pub(super) fn set_status(&self, status: ShipStatus, fault: Option<(ShipFault, u16)>) {
+    pub(crate) fn set_status(&self, status: ShipStatus, fault: Option<(ShipFault, u16)>) {
         let (kind, number) = fault.map_or((0, 0), |(kind, number)| (kind as u64, number));
         let word = status as u64 | kind << 32 | u64::from(number) << 48;
         self.status.store(word, Ordering::SeqCst);
     }
 
-    pub(super) fn status(&self) -> (ShipStatus, Option<(ShipFault, u16)>) {
+    pub(crate) fn status(&self) -> (ShipStatus, Option<(ShipFault, u16)>) {
         let word = self.status.load(Ordering::SeqCst);
         let status = ShipStatus::ALL.get(word as u32 as usize).copied().unwrap_or_default();
         let kind = usize::from((word >> 32) as u16).checked_sub(1);
@@ -187,14 +187,14 @@ impl ShipWords {
     }
 
     /// The newest gap; `None` while it is being stored.
-    pub(super) fn gap(&self) -> Option<(Lsn, Lsn)> {
+    pub(crate) fn gap(&self) -> Option<(Lsn, Lsn)> {
         let end = self.gap_end.load(Ordering::Acquire);
         let start = self.gap_start.load(Ordering::Acquire);
         let is_settled = end != 0 && self.gap_end.load(Ordering::Acquire) == end;
         is_settled.then(|| (Lsn::new(start), Lsn::new(end)))
     }
 
-    pub(super) fn set_gap(&self, start: Lsn, end: Lsn) {
+    pub(crate) fn set_gap(&self, start: Lsn, end: Lsn) {
         self.gap_end.store(0, Ordering::SeqCst);
         self.gap_start.store(start.get(), Ordering::SeqCst);
         self.gap_end.store(end.get(), Ordering::SeqCst);
@@ -210,7 +210,7 @@ impl ShipWords {
         }
     }
 
-    pub(super) fn add(&self, more: ShipCounters) {
+    pub(crate) fn add(&self, more: ShipCounters) {
         self.puts.fetch_add(more.puts, Ordering::Relaxed);
         self.gets.fetch_add(more.gets, Ordering::Relaxed);
         self.log_bytes.fetch_add(more.log_bytes, Ordering::Relaxed);

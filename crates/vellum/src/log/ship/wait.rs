@@ -6,10 +6,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::log::core::Core;
 use crate::log::open::reading;
 use crate::log::ship::state::ShipStatus;
-use crate::log::wait;
+use crate::log::state::core::Core;
+use crate::log::state::wait;
 use crate::shared::commit;
 use crate::shared::event_count;
 use crate::shared::lock::Until;

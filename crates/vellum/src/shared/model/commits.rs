@@ -1,7 +1,7 @@
 //! Commit under the model checker: batches on their way, and the death of whoever writes them.
 //!
-//! Processes append, and commit as `log::commit` does: with the functions of `shared::commit` that
-//! are shipped, over a [`Device`] that loses what it may lose.
+//! Processes append, and commit as `log::commit::group` does: with the functions of
+//! `shared::commit` that are shipped, over a [`Device`] that loses what it may lose.
 //!
 //! What is checked, before every step: what lies below `durable`, and what a lane says is written,
 //! is on the device and final; `durable` and `sealed` only grow, in this order, and `durable` not

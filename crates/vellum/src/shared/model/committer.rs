@@ -39,7 +39,7 @@ impl World {
         }
     }
 
-    /// As `log::append`. Returns where the record ends.
+    /// As `log::append::steps`. Returns where the record ends.
     fn append(&self, tag: u64, len: u64) -> Lsn {
         let (words, slot) = (&self.words, model_atomics::me() - 1);
         let len_at = |start: Lsn| {
@@ -62,7 +62,7 @@ impl World {
         range.end()
     }
 
-    /// As `log::commit::commit_to`. `label` says how far the process is.
+    /// As `log::commit::group::commit_to`. `label` says how far the process is.
     pub(super) fn commit_to(&self, end: Lsn, label: u64) -> Result<(), Refused> {
         let words = &self.words.commits;
         let label = model_atomics::mix(label, end.get());
@@ -96,7 +96,7 @@ impl World {
         sealer
     }
 
-    /// As `log::commit::lead`, without a seal.
+    /// As `log::commit::group::lead`, without a seal.
     fn lead(&self, end: Lsn, label: u64) -> Result<bool, Refused> {
         model_atomics::forget(model_atomics::mix(label, 1));
         let sealer = self.sealer();
@@ -120,7 +120,7 @@ impl World {
         self.lack == Some((model_atomics::me(), lack))
     }
 
-    /// As `log::device::write_batch`.
+    /// As `log::commit::device::write_batch`.
     fn write_batch(&self, batch: Batch, label: u64) -> Result<(), Refused> {
         let words = &self.words.commits;
         if self.lacks(Lack::Seen) || self.lacks(Lack::Unseen) {
@@ -146,7 +146,7 @@ impl World {
         Ok(())
     }
 
-    /// As `log::commit::wait_for_writers`.
+    /// As `log::commit::group::wait_for_writers`.
     fn wait_for_writers(&self, end: Lsn, label: u64) {
         let words = &self.words;
         model_atomics::forget(model_atomics::mix(label, 3));
@@ -163,7 +163,7 @@ impl World {
         }
     }
 
-    /// As `log::commit::replace`.
+    /// As `log::commit::group::replace`.
     fn replace(&self, label: u64) -> Result<(), Refused> {
         model_atomics::forget(model_atomics::mix(label, 6));
         let left = self.sealer().take_over(&Kernel);
@@ -178,7 +178,7 @@ impl World {
         }
     }
 
-    /// As `log::pad::repair`.
+    /// As `log::repair::pad::repair`.
     fn repair(&self) {
         let words = &self.words;
         let _held = lock::acquire(&words.repair, me(), &Kernel);

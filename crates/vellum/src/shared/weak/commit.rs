@@ -59,7 +59,8 @@ impl World {
         Rc::new(world)
     }
 
-    /// As `log::commit::commit_to`; false if the log is poisoned, or this process cannot commit.
+    /// As `log::commit::group::commit_to`; false if the log is poisoned, or this process cannot
+    /// commit.
     fn commit_to(&self, number: usize, end: Lsn) -> bool {
         loop {
             match commit::next_step(&self.words, end, BLOCK, self.lanes) {
@@ -90,7 +91,7 @@ impl World {
         false
     }
 
-    /// As `log::commit::lead`, without a commit record.
+    /// As `log::commit::group::lead`, without a commit record.
     fn lead(&self, number: usize) -> bool {
         let sealer = Sealer::new(&self.words, owner(number), &self.kernel);
         let Some(start) = sealer.next_start(BLOCK, self.lanes) else { return true };
@@ -106,7 +107,7 @@ impl World {
         self.write_batch(number, batch)
     }
 
-    /// As `log::device::write_batch`.
+    /// As `log::commit::device::write_batch`.
     fn write_batch(&self, number: usize, batch: Batch) -> bool {
         let (words, me) = (&self.words, owner(number));
         if self.fault == Fault::Lack(number) {
@@ -125,7 +126,7 @@ impl World {
         true
     }
 
-    /// As `log::commit::replace`.
+    /// As `log::commit::group::replace`.
     fn replace(&self, number: usize) -> bool {
         let left = Sealer::new(&self.words, owner(number), &self.kernel).take_over(&self.kernel);
         match left {

@@ -25,7 +25,7 @@ impl World {
         Rc::new(World { log, kernel: Kernel::begin() })
     }
 
-    /// As `log::pad::repair`.
+    /// As `log::repair::pad::repair`.
     fn repair(&self, number: usize) {
         let words = &self.log.words;
         if participants::orphaned_slots(words, &self.kernel).is_empty() {

@@ -1,0 +1,163 @@
+//! Putting a record's bytes where they were reserved.
+//!
+//! The header of a framed record goes in last when it is stored through the mapping, so that a
+//! header in the file means that its payload is there too, whenever the writer dies.
+//!
+//! Where storage fails under the mapping, what was stored is in no file. It is written again by
+//! system call, which works or tells what is wrong.
+
+use std::io::IoSlice;
+
+use crate::format::frame::HEADER_LEN;
+use crate::log::append::reserve::Placement;
+use crate::log::repair::pad;
+use crate::log::state::attachment::LocalSlot;
+use crate::log::state::core::Core;
+use crate::log::state::writer::Writer;
+use crate::shared::tail_word::Grant;
+use crate::{Layout, Lsn, Result};
+
+/// Records up to this long are stored through the mapping, longer ones written by `pwrite`:
+/// above, the copy by the kernel costs less than the zeros and the page faults of the mapping
+/// (`docs/benchmarks.md`).
+pub(crate) const MAPPED_LEN_MAX: u64 = 128 << 10;
+
+/// A thread's way to the file for one reservation.
+pub(crate) struct Filler<'a> {
+    pub(crate) writer: Writer<'a>,
+    pub(crate) slot: &'a mut LocalSlot,
+}
+
+impl Core {
+    /// Whether a record that takes `len` bytes goes through the mapping.
+    #[inline]
+    pub(crate) fn is_mapped(&self, len: u64) -> bool {
+        self.has_mapping() && len <= MAPPED_LEN_MAX.min(self.capacity())
+    }
+}
+
+impl Filler<'_> {
+    /// Accounts for what the reservation skips at the end of a segment.
+    #[inline]
+    pub(crate) fn skip(&mut self, placement: Placement, is_mapped: bool) -> Result<()> {
+        if placement.at == placement.grant.range.start {
+            return Ok(());
+        }
+        self.skip_to(placement, is_mapped)
+    }
+
+    #[cold]
+    fn skip_to(&mut self, placement: Placement, is_mapped: bool) -> Result<()> {
+        let Placement { grant: Grant { range, .. }, at } = placement;
+        if self.writer.geometry.layout == Layout::Text {
+            let segment = self.writer.segment(self.slot, range.start)?;
+            return pad::cut_off(segment, range.start);
+        }
+        let len = at.get() - range.start.get();
+        if len < HEADER_LEN as u64 {
+            return Err(self.writer.nonsense(format!("no frame ends at {}", range.start)));
+        }
+        let header = self.writer.codec.pad(range.start, len).to_bytes();
+        self.bytes(range.start, &[&header], is_mapped)
+    }
+
+    /// Puts a framed record at `at`, through the mapping if `is_mapped`: header, then the payload
+    /// in `parts`.
+    #[inline]
+    pub(crate) fn record(&mut self, at: Lsn, parts: &[&[u8]], is_mapped: bool) -> Result<()> {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        let header = self.writer.codec.record(at, len as u32, parts).to_bytes();
+        if !is_mapped {
+            return self.write_record(at, &header, parts);
+        }
+        let segment = self.writer.segment(self.slot, at)?;
+        let offset = segment.offset_of(at);
+        let Some(map) = segment.mapped(offset, HEADER_LEN + len, || self.writer.ready_end())?
+        else {
+            return self.write_record(at, &header, parts);
+        };
+        let mut next = offset as usize + HEADER_LEN;
+        for part in parts {
+            map.write(next, part);
+            next += part.len();
+        }
+        map.write(offset as usize, &header);
+        if map.is_lost() {
+            segment.check_len(offset, HEADER_LEN + len)?;
+            return self.write_record(at, &header, parts);
+        }
+        Ok(())
+    }
+
+    /// Puts bytes at `at` as they are, through the mapping if `is_mapped`.
+    #[inline]
+    pub(crate) fn bytes(&mut self, at: Lsn, parts: &[&[u8]], is_mapped: bool) -> Result<()> {
+        if !is_mapped {
+            return self.write_parts(at, parts);
+        }
+        let len = parts.iter().map(|part| part.len()).sum();
+        let segment = self.writer.segment(self.slot, at)?;
+        let offset = segment.offset_of(at);
+        let Some(map) = segment.mapped(offset, len, || self.writer.ready_end())? else {
+            return self.write_parts(at, parts);
+        };
+        let mut next = offset as usize;
+        for part in parts {
+            map.write(next, part);
+            next += part.len();
+        }
+        if map.is_lost() {
+            segment.check_len(offset, len)?;
+            return self.write_parts(at, parts);
+        }
+        Ok(())
+    }
+
+    fn write_record(&mut self, at: Lsn, header: &[u8], parts: &[&[u8]]) -> Result<()> {
+        if let [payload] = parts {
+            return self.write_parts(at, &[header, payload]);
+        }
+        let mut all = Vec::with_capacity(parts.len() + 1);
+        all.push(header);
+        all.extend_from_slice(parts);
+        self.write_parts(at, &all)
+    }
+
+    /// Writes parts by system call: one where they lie in one segment.
+    fn write_parts(&mut self, at: Lsn, parts: &[&[u8]]) -> Result<()> {
+        let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        let room = self.writer.segment_end(at).get() - at.get();
+        if len > room {
+            return self.write_across(at, parts);
+        }
+        let segment = self.writer.segment(self.slot, at)?;
+        let offset = segment.offset_of(at);
+        match parts {
+            [line] => segment.write(line, offset),
+            [header, payload] => {
+                let mut pieces = [IoSlice::new(header), IoSlice::new(payload)];
+                segment.write_vectored(&mut pieces, offset)
+            }
+            _ => {
+                let mut pieces: Vec<_> = parts.iter().map(|part| IoSlice::new(part)).collect();
+                segment.write_vectored(&mut pieces, offset)
+            }
+        }
+    }
+
+    /// Writes parts that lie in several segments.
+    fn write_across(&mut self, mut at: Lsn, parts: &[&[u8]]) -> Result<()> {
+        for part in parts {
+            let mut rest = *part;
+            while !rest.is_empty() {
+                let segment = self.writer.segment(self.slot, at)?;
+                let room = segment.first.get() + self.writer.capacity() - at.get();
+                let (piece, further) = rest.split_at(rest.len().min(room as usize));
+                segment.write(piece, segment.offset_of(at))?;
+                at = Lsn::new(at.get() + piece.len() as u64);
+                rest = further;
+            }
+        }
+        Ok(())
+    }
+}

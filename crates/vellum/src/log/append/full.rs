@@ -1,0 +1,296 @@
+//! What an append does on a full disk: return the error, wait, or drop the record and say so later.
+//!
+//! **Waiting** holds nothing that others need. Who removes files wakes those who wait; space that
+//! comes from elsewhere is noticed by looking again.
+//!
+//! **Dropping** counts in a shared word, and looks for space now and then (`backoff`). The next
+//! append of any process that finds space writes a line with the number, in one reservation with
+//! its own record, so the line is not there without it and stands right before it. `told` ≤
+//! `dropped`, and both only grow.
+//!
+//! **If the process dies here**: holding the lock, it may have published the line and not raised
+//! `told`. The next holder looks at `line_at` whether the line is in
+//! the log, and raises `told` if it is. So each dropped record is told of exactly once.
+
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use crate::format::text;
+use crate::log::append::backoff::Way;
+use crate::log::append::steps::{Text, check_len};
+use crate::log::repair::pad;
+use crate::log::state::core::Core;
+use crate::log::state::holds::HoldKind;
+use crate::log::state::wait;
+use crate::log::state::writer::Writer;
+use crate::shared::primitive::{self, Ordering};
+use crate::shared::tail_word;
+use crate::sys::clock;
+use crate::{Error, ErrorKind, Layout, Lsn, OnFull, OnStageFull, Result};
+
+/// How often to look for space that nobody tells of: each look asks the filesystem for a segment.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// Whether space may come for this: a limit on the size of files does not pass.
+fn is_full(error: &Error) -> bool {
+    let full = [Errno::NOSPC, Errno::DQUOT].map(|errno| Some(errno.raw_os_error()));
+    full.contains(&error.raw_os_error())
+}
+
+impl Core {
+    /// Appends one record given in parts; on a full disk, does what this process chose.
+    #[inline]
+    pub(crate) fn append(&self, parts: &[&[u8]]) -> Result<Lsn> {
+        if self.on_full == OnFull::Drop {
+            return self.append_or_drop(parts);
+        }
+        match self.append_once(parts) {
+            Err(error) => self.append_later(parts, error),
+            answer => answer,
+        }
+    }
+
+    /// Appends one record given in parts, if there is space.
+    #[inline]
+    pub(crate) fn append_once(&self, parts: &[&[u8]]) -> Result<Lsn> {
+        let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        check_len(len)?;
+        match self.geometry.layout {
+            Layout::Framed if self.geometry.has_envelope => self.append_in_envelope(parts, len),
+            Layout::Framed => self.append_frame(parts, len),
+            Layout::Text if len == 0 => self.attachment().map(|_| tail_word::tail(self.words())),
+            Layout::Text => self.append_text(Text { parts, len, records: 1 }),
+        }
+    }
+
+    /// Appends text, behind a line that tells of what was dropped.
+    #[inline]
+    pub(crate) fn append_text(&self, text: Text<'_>) -> Result<Lsn> {
+        if self.words().full.has_untold() {
+            return self.append_behind_line(text);
+        }
+        self.append_bytes(text)
+    }
+
+    /// What becomes of a record that was refused with `error`.
+    #[cold]
+    pub(crate) fn append_later(&self, parts: &[&[u8]], error: Error) -> Result<Lsn> {
+        if self.may_commit_first(&error) {
+            return self.with_space(|| self.append_once(parts));
+        }
+        if !is_full(&error) {
+            return Err(error);
+        }
+        self.writer()?.make_space();
+        match self.on_full {
+            OnFull::Block => self.with_space(|| self.append_once(parts)),
+            // Who drops does not come here.
+            OnFull::Error | OnFull::Drop => Err(error),
+        }
+    }
+
+    /// Appends one record given in parts, or drops it where there is no space: at once where others
+    /// have just looked for some in vain.
+    pub(crate) fn append_or_drop(&self, parts: &[&[u8]]) -> Result<Lsn> {
+        let words = &self.words().full;
+        let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        let way = if len == 0 { Way::Open } else { words.way(len, clock::micros) };
+        if way == Way::Shut {
+            check_len(len)?;
+            self.attachment()?;
+            self.check_poison()?;
+            self.check_place()?;
+            return Ok(self.drop_record());
+        }
+        match self.append_once(parts) {
+            Err(error) if is_full(&error) => {
+                words.shut_way(len, clock::micros());
+                // Opens the way if this log had files to remove.
+                self.writer()?.make_space();
+                Ok(self.drop_record())
+            }
+            Ok(at) if way == Way::Trying => {
+                words.open_way();
+                Ok(at)
+            }
+            answer => answer,
+        }
+    }
+
+    /// Counts a record that is dropped.
+    fn drop_record(&self) -> Lsn {
+        self.words().full.dropped.fetch_add(1, Ordering::Relaxed);
+        Lsn::ZERO
+    }
+
+    /// Repeats an attempt that finds the disk full, if this process chose to wait, or the stage, if
+    /// it chose to commit.
+    pub(crate) fn with_space<T>(&self, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+        let removals = &self.words().full.removals;
+        let until = self.deadline();
+        loop {
+            let seen = removals.load(Ordering::SeqCst);
+            match attempt() {
+                Err(error)
+                    if self.on_full == OnFull::Block
+                        && is_full(&error)
+                        && !wait::is_over(until) =>
+                {
+                    primitive::wait(removals, seen, LOOK_AGAIN);
+                    self.writer()?.make_space();
+                }
+                Err(error) if self.may_commit_first(&error) => drop(self.sync()?),
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Whether a commit makes space for what was refused with `error`.
+    fn may_commit_first(&self, error: &Error) -> bool {
+        let is_stage_full = error.kind() == ErrorKind::NoSpace && error.raw_os_error().is_none();
+        is_stage_full && self.on_stage_full == OnStageFull::Commit
+    }
+
+    /// Writes the line that tells of dropped records, if one is due.
+    pub(crate) fn tell_of_drops(&self) -> Result<()> {
+        if self.words().full.has_untold() {
+            self.append_behind_line(Text { parts: &[], len: 0, records: 0 })?;
+        }
+        Ok(())
+    }
+
+    /// Appends text right behind the line that is due.
+    #[cold]
+    pub(crate) fn append_behind_line(&self, text: Text<'_>) -> Result<Lsn> {
+        let len = text.len;
+        let writer = self.writer()?;
+        let words = &self.words().full;
+        let _held = writer.hold(HoldKind::DropLine)?;
+        writer.finish_telling()?;
+        let told = words.told.load(Ordering::Acquire);
+        let dropped = words.dropped.load(Ordering::Acquire);
+        if dropped <= told {
+            return if len == 0 { Ok(self.tail()) } else { self.append_bytes(text) };
+        }
+        let line = text::dropped(dropped - told);
+        let line_len = line.len() as u64;
+        if len > 0 && line_len + len > self.capacity() {
+            // Together they would be torn apart at the end of the segment.
+            let alone = Text { parts: &[line.as_bytes()], len: line_len, records: 0 };
+            self.append_line(alone, dropped)?;
+            return self.append_bytes(text);
+        }
+        let parts: Vec<&[u8]> =
+            [line.as_bytes()].into_iter().chain(text.parts.iter().copied()).collect();
+        let both = Text { parts: &parts, len: line_len + len, ..text };
+        let at = self.append_line(both, dropped)?;
+        Ok(Lsn::new(at.get() + line_len))
+    }
+
+    /// Appends text of which the first part is the line after which `dropped` records are told of.
+    fn append_line(&self, text: Text<'_>, dropped: u64) -> Result<Lsn> {
+        let words = &self.words().full;
+        let Text { parts, len, records } = text;
+        let is_mapped = self.is_mapped(len);
+        let at = self.append_with(records, len, is_mapped, |filler, at| {
+            words.line_told.store(dropped, Ordering::Relaxed);
+            words.line_at.store(at.get(), Ordering::Release);
+            filler.bytes(at, parts, is_mapped)
+        });
+        if at.is_ok() {
+            words.told.store(dropped, Ordering::Release);
+        }
+        words.line_at.store(0, Ordering::Release);
+        at
+    }
+
+    /// Whether `line` stands at `at`; what cannot be read is told once more.
+    fn has_line(&self, at: Lsn, line: &str) -> bool {
+        let end = at.get().saturating_add(line.len() as u64);
+        if at < self.begin() || end > tail_word::published(self.words()).get() {
+            return false;
+        }
+        let mut bytes = vec![0; line.len()];
+        let read =
+            self.open_to_read(self.segment_of(at)).and_then(|segment| segment.read(at, &mut bytes));
+        read.is_ok() && bytes == line.as_bytes()
+    }
+
+    fn tail(&self) -> Lsn {
+        tail_word::tail(self.words())
+    }
+}
+
+impl Writer<'_> {
+    /// Finds out whether a line is in the log whose writer died before it could note that. The lock
+    /// is held.
+    fn finish_telling(self) -> Result<()> {
+        let words = &self.words().full;
+        let at = words.line_at.load(Ordering::Acquire);
+        if at == 0 {
+            return Ok(());
+        }
+        // Afterwards the line is published, or padded over.
+        pad::repair(self)?;
+        let told = words.told.load(Ordering::Acquire);
+        let line_told = words.line_told.load(Ordering::Relaxed);
+        if line_told > told && self.has_line(Lsn::new(at), &text::dropped(line_told - told)) {
+            words.told.store(line_told, Ordering::Release);
+        }
+        words.line_at.store(0, Ordering::Release);
+        Ok(())
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::log::open::enter;
+    use crate::{Layout, Options};
+
+    /// A log in which one was killed who had to tell of three records and had `line` so far.
+    fn left_by_the_dead(dir: &tempfile::TempDir, line: &str) -> Core {
+        let options = Options::new().layout(Layout::Text).segment_capacity_bytes(4096);
+        let log = enter::open(&dir.path().join("log"), &options).unwrap();
+        let text = Text { parts: &[line.as_bytes()], len: line.len() as u64, records: 1 };
+        let at = log.append_bytes(text).unwrap();
+        let words = &log.words().full;
+        words.dropped.store(3, Ordering::Relaxed);
+        words.line_told.store(3, Ordering::Relaxed);
+        words.line_at.store(at.get(), Ordering::Relaxed);
+        log
+    }
+
+    fn lines_after_one_more(line: &str) -> usize {
+        let dir = tempfile::tempdir().unwrap();
+        let log = left_by_the_dead(&dir, line);
+        log.append(&[b"more\n"]).unwrap();
+        let words = &log.words().full;
+        assert!(!words.has_untold() && words.line_at.load(Ordering::Relaxed) == 0);
+        let text = std::fs::read(log.segment_path(Lsn::new(4096))).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains("more\n"));
+        text.matches("~ vellum: 3 records dropped: ").count()
+    }
+
+    #[test]
+    fn a_line_whose_writer_died_before_noting_it_is_not_written_again() {
+        assert_eq!(lines_after_one_more(&text::dropped(3)), 1);
+    }
+
+    #[test]
+    fn a_line_that_was_padded_over_is_written_again() {
+        let padded = text::marker(60, "their writer died");
+        assert_eq!(lines_after_one_more(std::str::from_utf8(&padded).unwrap()), 1);
+    }
+
+    #[test]
+    fn a_line_is_not_torn_apart_by_the_record_behind_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = left_by_the_dead(&dir, "x\n");
+        let long = vec![b'y'; 4090];
+        let at = log.append(&[&long]).unwrap();
+        assert_eq!(at.get() % 4096, 0, "at the start of a segment of its own");
+    }
+}

@@ -1,0 +1,115 @@
+//! The segments that one process has open.
+
+use std::sync::{Arc, PoisonError};
+
+use crate::log::state::attachment::{Attachment, LocalSlot};
+use crate::log::state::writer::Writer;
+use crate::segment::file::Segment;
+use crate::shared::exclusive::Exclusive;
+use crate::shared::tail_word::Range;
+use crate::{Layout, Lsn, Result};
+
+/// Text segments that a process keeps open, beside those that its appends are busy with: the
+/// newest, and the one before it for late writers.
+const TEXT_SEGMENTS_MAX: u64 = 2;
+/// Segments that a reservation has open before it is made.
+const SEGMENTS_IN_HAND: usize = 4;
+
+impl Attachment {
+    /// Lets idle slots drop the segments that have gone from the list.
+    fn forget_segments(&self, gone: &[Lsn]) {
+        for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
+            if slot.segment.as_ref().is_some_and(|segment| gone.contains(&segment.first)) {
+                slot.forget_segment();
+            }
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// The open segment that holds `lsn`.
+    #[inline]
+    pub(crate) fn segment(self, slot: &mut LocalSlot, lsn: Lsn) -> Result<&Segment> {
+        if !slot.was_in_segment_of(self.core.capacity(), lsn) || slot.segment.is_none() {
+            self.change_segment(slot, lsn)?;
+        }
+        Ok(slot.segment.as_ref().expect("was just set"))
+    }
+
+    #[cold]
+    fn change_segment(self, slot: &mut LocalSlot, lsn: Lsn) -> Result<()> {
+        let first = self.core.segment_of(lsn);
+        let held = slot.held(first).map(Arc::clone);
+        if held.is_none() {
+            slot.in_hand = (Lsn::ZERO, Lsn::ZERO);
+        }
+        (slot.segment, slot.segment_first) = (None, Lsn::ZERO);
+        slot.segment = Some(held.map_or_else(|| self.open_segment(first), Ok)?);
+        slot.segment_first = first;
+        Ok(())
+    }
+
+    /// Opens what filling `range` will need, before it is reserved: what this process is short of,
+    /// it is to notice while it holds nobody up. A record over many segments opens the later ones
+    /// as it comes to them.
+    #[cold]
+    pub(crate) fn take_in_hand(self, slot: &mut LocalSlot, range: Range) -> Result<()> {
+        slot.let_go();
+        slot.in_hand = (Lsn::ZERO, Lsn::ZERO);
+        let mut first = self.core.segment_of(range.start);
+        let mut more = Vec::new();
+        while first < range.end() && more.len() < SEGMENTS_IN_HAND {
+            let held = slot.held(first).map(Arc::clone);
+            more.push(held.map_or_else(|| self.open_segment(first), Ok)?);
+            first = self.core.segment_end(first);
+        }
+        if !self.core.has_mapping() {
+            self.core.check_size_limit()?;
+        }
+        let end = self.core.segment_end(Lsn::new(range.end().get() - 1));
+        slot.in_hand = (self.core.segment_of(range.start), end);
+        if let [only] = &more[..] {
+            (slot.segment, slot.segment_first) = (Some(Arc::clone(only)), only.first);
+        } else {
+            slot.more = more;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn open_segment(self, first: Lsn) -> Result<Arc<Segment>> {
+        let mut segments = self.attachment.segments.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(segment) = segments.iter().find(|segment| segment.first == first) {
+            return Ok(Arc::clone(segment));
+        }
+        let segment = Arc::new(self.core.open_segment(first)?);
+        segments.push(Arc::clone(&segment));
+        self.forget_gone_of(&mut segments);
+        // Closed text files are for others to remove or compress, which an open one resists.
+        let most = if self.core.geometry.layout == Layout::Text { TEXT_SEGMENTS_MAX } else { 64 };
+        let budget =
+            (self.core.mapped_bytes_max / segment.mapped_len().max(1)).clamp(1, most) as usize;
+        if segments.len() > budget {
+            segments.sort_unstable_by_key(|segment| segment.first);
+            let excess = segments.len() - budget;
+            let oldest: Vec<_> = segments.drain(..excess).map(|segment| segment.first).collect();
+            self.attachment.forget_segments(&oldest);
+        }
+        Ok(segment)
+    }
+
+    /// Lets go of segments whose files were removed: as long as they are open, they take space.
+    pub(crate) fn forget_gone(self) {
+        self.forget_gone_of(
+            &mut self.attachment.segments.lock().unwrap_or_else(PoisonError::into_inner),
+        );
+    }
+
+    fn forget_gone_of(self, segments: &mut Vec<Arc<Segment>>) {
+        // What is durable has left the stage, whose memory it would hold on to.
+        let begin = self.core.stage_begin().unwrap_or(self.core.begin());
+        let is_gone = |first: Lsn| self.core.segment_end(first) <= begin;
+        let gone = segments.extract_if(.., |segment| is_gone(segment.first));
+        let gone: Vec<_> = gone.map(|segment| segment.first).collect();
+        self.attachment.forget_segments(&gone);
+    }
+}

@@ -1,0 +1,195 @@
+//! Appending: reserve, fill, publish.
+
+use std::io::IoSlice;
+use std::sync::Arc;
+
+use crate::error::OsResult;
+use crate::format::envelope::ENVELOPE_LEN;
+use crate::format::frame::{PAYLOAD_LEN_MAX, frame_len};
+use crate::format::segment::header_len;
+use crate::log::append::fill::Filler;
+use crate::log::append::reserve::Placement;
+use crate::log::repair::pad::{self, Reason};
+use crate::log::state::attachment::LocalSlot;
+use crate::log::state::core::Core;
+use crate::log::state::writer::Writer;
+use crate::shared::tail_word::Range;
+use crate::shared::{event_count, tail_word};
+use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
+
+/// Text that is appended as one piece.
+#[derive(Clone, Copy)]
+pub(crate) struct Text<'a> {
+    pub(crate) parts: &'a [&'a [u8]],
+    /// Bytes of all parts.
+    pub(crate) len: u64,
+    /// How many records they are.
+    pub(crate) records: u64,
+}
+
+impl Core {
+    /// Appends text as it is.
+    #[inline]
+    pub(crate) fn append_bytes(&self, text: Text<'_>) -> Result<Lsn> {
+        let Text { parts, len, records } = text;
+        let is_mapped = self.is_mapped(len);
+        self.append_with(records, len, is_mapped, |filler, at| filler.bytes(at, parts, is_mapped))
+    }
+
+    /// Appends one frame whose payload of `len` bytes is `parts`: a record, with its envelope if it
+    /// has one.
+    #[inline]
+    pub(crate) fn append_frame(&self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
+        let frame_len = frame_len(len);
+        let is_mapped = self.is_mapped(frame_len);
+        self.append_with(1, frame_len, is_mapped, |filler, at| filler.record(at, parts, is_mapped))
+    }
+
+    /// Appends one record of `len` bytes, given in parts, behind an envelope.
+    pub(crate) fn append_in_envelope(&self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
+        self.check_record_len(len)?;
+        let frame_len = frame_len(len + ENVELOPE_LEN as u64);
+        let is_mapped = self.is_mapped(frame_len);
+        self.append_with(1, frame_len, is_mapped, |filler, at| {
+            let envelope = filler.writer.envelope().to_bytes();
+            match parts {
+                [payload] => filler.record(at, &[&envelope, payload], is_mapped),
+                _ => {
+                    let all: Vec<&[u8]> =
+                        [&envelope[..]].into_iter().chain(parts.iter().copied()).collect();
+                    filler.record(at, &all, is_mapped)
+                }
+            }
+        })
+    }
+
+    /// Refuses what a frame's length field has no room for, with the envelope before it.
+    pub(crate) fn check_record_len(&self, len: u64) -> Result<()> {
+        let max = PAYLOAD_LEN_MAX - self.geometry.envelope_len() as u64;
+        if len <= max {
+            return Ok(());
+        }
+        let message = format!("a record of {len} bytes is too long; it may have up to {max}");
+        Err(Error::new(ErrorKind::RecordTooLarge, message))
+    }
+
+    /// Reserves `len` bytes for so many records, has `fill` put them there, and publishes.
+    #[inline]
+    pub(crate) fn append_with(
+        &self,
+        records: u64,
+        len: u64,
+        is_mapped: bool,
+        fill: impl FnOnce(&mut Filler<'_>, Lsn) -> Result<()>,
+    ) -> Result<Lsn> {
+        let writer = self.writer()?;
+        self.check_poison()?;
+        let mut slot = writer.take_slot()?;
+        if !is_mapped && self.has_mapping() {
+            self.check_size_limit()?;
+        }
+        let turn = writer.take_turn();
+        let reserved = match self.glance(&mut slot.glance) {
+            Ok(()) => writer.reserve(&mut slot, len, is_mapped),
+            Err(error) => Err(error),
+        };
+        let placement = match reserved {
+            Ok(placement) => placement,
+            Err(error) => return Err(writer.refused(&mut slot, error)),
+        };
+        // Before anything is put there: in words that are lost the place may be another's.
+        self.check_region()?;
+        if turn.is_some() {
+            writer.pad_before(placement.grant);
+        }
+        let mut filler = Filler { writer, slot: &mut slot };
+        let filled =
+            filler.skip(placement, is_mapped).and_then(|()| fill(&mut filler, placement.at));
+        if let Err(error) = filled {
+            let range = placement.grant.range;
+            // The next one finds out whether there is room before it reserves.
+            writer.attachment.discourage(Lsn::new(range.end().get().saturating_add(range.len)));
+            writer.give_up(&mut slot, range, Reason::Failed);
+            return Err(error);
+        }
+        writer.publish_records(&mut slot, placement, records);
+        self.check_region()?;
+        slot.let_go();
+        drop(turn);
+        writer.tidy_after(&mut slot);
+        Ok(placement.at)
+    }
+
+    /// Refuses, before anything is reserved, what this process may not write to a whole segment, or
+    /// to a whole text file by the policy.
+    pub(crate) fn check_size_limit(&self) -> Result<()> {
+        let len = match self.geometry.layout {
+            Layout::Framed => header_len(Layout::Framed) + self.capacity(),
+            Layout::Text => self.newest_room(),
+        };
+        sys::file::check_size_limit(len).or_os("write to a segment of the log", &self.dir)
+    }
+}
+
+impl Writer<'_> {
+    /// Counts the records of a filled reservation, and publishes it.
+    #[inline]
+    pub(crate) fn publish_records(self, slot: &mut LocalSlot, placed: Placement, records: u64) {
+        let bytes = placed.grant.range.end().get() - placed.at.get();
+        tail_word::count(self.words(), slot.index, records, bytes);
+        self.publish(slot);
+    }
+
+    /// Makes a filled reservation visible and wakes who waits for it.
+    #[inline]
+    pub(crate) fn publish(self, slot: &mut LocalSlot) {
+        tail_word::publish(self.words(), slot.index);
+        if event_count::notify(&self.words().event_count, self.attachment.is_registered) {
+            self.wake_pollers();
+        }
+        self.end_use(slot);
+    }
+
+    /// Ends the use of a slot that got no reservation; returns the error for the caller.
+    #[cold]
+    fn refused(self, slot: &mut LocalSlot, error: Error) -> Error {
+        self.end_use(slot);
+        self.explain(error)
+    }
+
+    /// Pads a reservation that will not be filled; where even that fails, leaves it to whoever can.
+    pub(crate) fn give_up(self, slot: &mut LocalSlot, range: Range, reason: Reason) {
+        let open = |first| match slot.held(first) {
+            Some(segment) => Ok(Arc::clone(segment)),
+            None => self.open_segment_briefly(first).map(Arc::new),
+        };
+        match pad::write_to(&self, range, reason, open) {
+            Ok(()) => self.publish(slot),
+            Err(_) => self.give_up_slot(slot),
+        }
+        slot.let_go();
+    }
+}
+
+/// Refuses what a frame's length field has no room for.
+pub(crate) fn check_len(len: u64) -> Result<()> {
+    if len <= PAYLOAD_LEN_MAX {
+        return Ok(());
+    }
+    let message = format!("a record of {len} bytes is too long; it may have up to 4294967295");
+    Err(Error::new(ErrorKind::RecordTooLarge, message))
+}
+
+/// Parts of a record as plain slices, without an allocation for the usual few.
+pub(crate) fn with_slices<T>(parts: &[IoSlice<'_>], then: impl FnOnce(&[&[u8]]) -> T) -> T {
+    const FEW: usize = 8;
+    if parts.len() <= FEW {
+        let mut slices: [&[u8]; FEW] = [&[]; FEW];
+        for (slice, part) in slices.iter_mut().zip(parts) {
+            *slice = part;
+        }
+        return then(&slices[..parts.len()]);
+    }
+    let slices: Vec<&[u8]> = parts.iter().map(|part| &**part).collect();
+    then(&slices)
+}

@@ -1,0 +1,83 @@
+//! Learning that a checkpoint is due.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::Arc;
+
+use crate::error::OsResult;
+use crate::log::commit::trigger::Event;
+use crate::log::state::core::Core;
+use crate::{Error, ErrorKind, Layout, Result};
+
+/// A file descriptor that says when a checkpoint is due.
+///
+/// Made by [`Log::checkpoint_event`](crate::Log::checkpoint_event). The descriptor becomes readable
+/// when a commit of this process finds that a checkpoint is
+/// [due](crate::Log::checkpoint_due), and stays so until [`take`](CheckpointEvent::take) is called.
+/// All events of one open log in one process share one descriptor.
+#[derive(Debug)]
+pub struct CheckpointEvent {
+    core: Arc<Core>,
+    event: Arc<Event>,
+}
+
+impl Core {
+    /// Whether a checkpoint is due. A text log has none.
+    pub(crate) fn is_checkpoint_due(&self) -> bool {
+        self.geometry.layout == Layout::Framed && self.trigger.is_due(self.words())
+    }
+}
+
+impl CheckpointEvent {
+    pub(crate) fn new(core: &Arc<Core>) -> Result<CheckpointEvent> {
+        core.attachment()?;
+        if core.geometry.layout != Layout::Framed {
+            let message = "a text log has no checkpoint; use a framed one";
+            return Err(Error::new(ErrorKind::Unsupported, message).at_path(&core.dir));
+        }
+        let event = core.trigger.event().or_os("make an event for", &core.dir)?;
+        let event = CheckpointEvent { core: Arc::clone(core), event: Arc::clone(event) };
+        event.require_own()?;
+        core.trigger.notify_if_due(core.words());
+        Ok(event)
+    }
+
+    /// Makes the descriptor unreadable, and returns whether a checkpoint is due now.
+    ///
+    /// As long as one is due, the next commit of this process makes the descriptor readable again.
+    /// So a checkpoint that failed is not forgotten. A commit during a checkpoint has the same
+    /// effect: the next call then returns `false`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unsupported`] in a forked child: the descriptor is the parent's.
+    ///
+    /// # Cost
+    ///
+    /// A system call.
+    pub fn take(&self) -> Result<bool> {
+        self.require_own()?;
+        self.event.reset();
+        Ok(self.core.is_checkpoint_due())
+    }
+
+    fn require_own(&self) -> Result<()> {
+        if self.event.pid == std::process::id() {
+            return Ok(());
+        }
+        let message = "the event for checkpoints stayed in the process that was forked; open the \
+                       log again in the child, or ask `checkpoint_due`";
+        Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.core.dir))
+    }
+}
+
+impl AsFd for CheckpointEvent {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.event.fd.as_fd()
+    }
+}
+
+impl AsRawFd for CheckpointEvent {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}

@@ -1,0 +1,369 @@
+//! Bringing a sealed batch to the device, and whose error it is if that fails.
+//!
+//! **This process's**: it has no descriptor, no memory, not the right, or not the room under its
+//! own limits. What it needs is in its hands before it seals a batch, so that what it lacks is the
+//! error of that call and nothing else. What it comes to lack later (memory, or the segments of a
+//! very long batch) makes it hand the batch back: another process, or its own next commit, writes
+//! the same bytes. So it does with a write that is refused in each way: nothing was written
+//! (`docs/decisions/0040-which-errors-poison.md`).
+//!
+//! **The device's**: everything else, and every sync that fails. The log is poisoned, because the
+//! kernel may have thrown the bytes away, and would call a second try a success.
+//!
+//! **If the process dies here**: it holds a lane, which is taken over (`shared::commit`).
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustix::fs::OFlags;
+use rustix::io::{self, Errno};
+
+use crate::error::OsResult;
+use crate::format::control::Geometry;
+use crate::log::state::control::{open_geometry, store_geometry};
+use crate::log::state::core::Core;
+use crate::log::state::names::{CONTROL_NAME, GEOMETRY_NAME};
+use crate::log::state::rewrite;
+use crate::log::state::writer::Writer;
+use crate::segment::file::Segment;
+use crate::segment::list;
+use crate::shared::commit::{self, Batch, Failure, Operation, Sealer};
+use crate::shared::lock::Until;
+use crate::shared::primitive::Ordering;
+use crate::shared::tail_word;
+use crate::sys::dir::NamesToSync;
+use crate::sys::file::is_unsupported;
+use crate::sys::{self, Dir};
+use crate::{DeviceWrite, Error, Fill, Layout, Lsn, Preallocate, Result};
+
+/// Segments of a batch that are open before it is sealed.
+const SEGMENTS_IN_HAND: usize = 8;
+
+/// What writing a batch takes.
+pub(crate) struct Means {
+    /// The segments of the batch from its first on, but for those that were trimmed.
+    segments: Vec<Arc<Segment>>,
+    /// Where names have to be synced, too.
+    names: Option<Names>,
+}
+
+/// What making the names of segments durable takes.
+struct Names {
+    /// Segments before this have their names then.
+    end: u64,
+    /// With the first ones, the files that describe the log and its own name.
+    log: Option<LogItself>,
+}
+
+struct LogItself {
+    geometry: OwnedFd,
+    control: OwnedFd,
+    /// The directory that the log is in; `None` where this process may not read it.
+    parent: Option<OwnedFd>,
+}
+
+/// Why a batch was not written.
+enum Fault {
+    /// This process cannot; another may.
+    Own(Error),
+    Device(Failure),
+}
+
+impl Core {
+    /// Where a batch up to `end` goes on behind the segment at `first`: many files may be missing,
+    /// of a framed log those that were trimmed.
+    fn next_of_batch(&self, first: Lsn, is_there: bool, end: Lsn) -> Result<Lsn> {
+        if is_there {
+            return Ok(self.segment_end(first));
+        }
+        if self.geometry.layout == Layout::Framed {
+            return Ok(self.segment_end(first).max(self.segment_of(self.begin())));
+        }
+        let files = list(&self.dir)?;
+        Ok(files.into_iter().find(|next| *next > first).unwrap_or(end))
+    }
+
+    fn is_closed_text(&self, first: Lsn) -> bool {
+        self.geometry.layout == Layout::Text
+            && self.segment_end(first) <= tail_word::published(self.words())
+    }
+
+    /// Whether nothing of the segment at `first` is kept.
+    fn is_trimmed(&self, first: Lsn) -> bool {
+        self.segment_end(first).get() <= self.words().begin.load(Ordering::SeqCst)
+    }
+
+    fn gather_names(&self, end: Lsn) -> Result<Option<Names>> {
+        let words = self.words();
+        let named_end = words.commits.ends.named_end.load(Ordering::Acquire);
+        if self.stage.is_some() || named_end >= end.get() {
+            return Ok(None);
+        }
+        let end = words.allocated_end.load(Ordering::Acquire);
+        let log = (named_end == 0).then(|| LogItself::open(&self.dir)).transpose()?;
+        Ok(Some(Names { end, log }))
+    }
+
+    /// Whether stores do not move the time of a file, and a published byte of it never changes: a
+    /// segment that is recycled may be another's a moment after it was trimmed.
+    fn is_time_left_alone(&self) -> bool {
+        self.geometry.fill == Fill::Mapped && self.geometry.preallocate != Preallocate::Recycle
+    }
+
+    /// Writes a batch of others once more, where it was to be synced: if that failed just before
+    /// they died, the kernel thinks its pages clean and would sync nothing.
+    fn write_again(&self, batch: Batch) -> Result<(), Fault> {
+        if self.stage.is_some() {
+            return Ok(());
+        }
+        let begin = Lsn::new(self.words().begin.load(Ordering::SeqCst)).max(batch.start);
+        let written = rewrite::records_unsynced(&self.dir, &self.geometry, begin, batch.end);
+        written.map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(errno) if !is_own(errno) => {
+                Fault::Device(failure(errno, batch.start, Operation::Sync))
+            }
+            _ => Fault::Own(error),
+        })
+    }
+
+    /// Makes the names of segments durable, and with the first ones the log's own.
+    fn sync_names(&self, names: &Names, at: Lsn) -> Result<(), Fault> {
+        let own = |errno| Fault::Own(Error::os(errno, "sync the names in", &self.dir));
+        let failed = |errno| match errno {
+            Errno::NOSYS => own(errno),
+            _ => Fault::Device(failure(errno, at, Operation::Name)),
+        };
+        if let Some(log) = &names.log {
+            // There are seals to be looked for from now on.
+            let geometry = Geometry { is_sealed: true, ..self.geometry };
+            store_geometry(&log.geometry, &geometry).map_err(|errno| match is_own(errno) {
+                true => Fault::Own(Error::os(errno, "write", &self.dir.join(GEOMETRY_NAME))),
+                false => failed(errno),
+            })?;
+        }
+        // The directory has to be opened for that where a daemon has closed it.
+        let dir = self.dir.names_to_sync().map_err(own)?;
+        match &names.log {
+            Some(log) => log.sync(dir),
+            None => dir.sync(),
+        }
+        .map_err(failed)?;
+        self.words().commits.ends.named_end.fetch_max(names.end, Ordering::AcqRel);
+        Ok(())
+    }
+}
+
+impl Writer<'_> {
+    /// Opens what writing the batch from `start` to `end` takes.
+    pub(crate) fn gather(self, start: Lsn, end: Lsn) -> Result<Means> {
+        let mut segments = Vec::new();
+        let mut first = self.segment_of(start);
+        while first < end && segments.len() < SEGMENTS_IN_HAND {
+            let segment = self.segment_of_batch(first, end)?;
+            first = self.next_of_batch(first, segment.is_some(), end)?;
+            segments.extend(segment);
+        }
+        Ok(Means { segments, names: self.gather_names(end)? })
+    }
+
+    /// The segment at `first`, ready for what a batch up to `end` has in it; `None` where it was
+    /// trimmed or removed.
+    fn segment_of_batch(self, first: Lsn, end: Lsn) -> Result<Option<Arc<Segment>>> {
+        let segment = match self.open_segment(first) {
+            // A trim removes files whether they are durable or not, and raises `begin` before.
+            Err(_) if self.stage.is_none() && self.is_trimmed(first) => return Ok(None),
+            // Nor does it keep the others from being durable that somebody removed a closed file of
+            // text.
+            Err(error) if self.is_closed_text(first) && self.is_told_missing(&error) => {
+                return Ok(None);
+            }
+            segment => segment?,
+        };
+        if self.stage.is_some() {
+            segment
+                .open_target(&self.dir, self.commit_path.write)
+                .or_os("open the segment", &segment.path)?;
+            // A write beyond the limit would end this process.
+            let limit = end.min(self.segment_end(first)).get().next_multiple_of(self.block);
+            let len = segment.offset_of(Lsn::new(limit));
+            sys::file::check_size_limit(len).or_os("write records to", &segment.path)?;
+        }
+        Ok(Some(segment))
+    }
+
+    /// Brings a sealed batch to the device and says so; hands it back or poisons the log where it
+    /// cannot. Nobody seals another as long as `sealer` is held.
+    pub(crate) fn write_batch(
+        self,
+        batch: Batch,
+        means: &Means,
+        sealer: Option<Sealer<'_>>,
+        until: Until,
+    ) -> Result<()> {
+        let since = Instant::now();
+        let written = match &self.stage {
+            Some(_) => self.write_blocks(batch, means),
+            None => self.sync_segments(batch, means),
+        };
+        drop(sealer);
+        if let Err(fault) = written {
+            return self.fail(batch, fault);
+        }
+        self.count(batch, since.elapsed());
+        let liveness = self.liveness();
+        commit::finish(&self.words().commits, self.attachment.me(), &liveness, batch, until);
+        self.notify_durable();
+        self.retire_stages();
+        Ok(())
+    }
+
+    /// Brings a batch to the device that somebody else has sealed and left.
+    pub(crate) fn write_left_batch(
+        self,
+        batch: Batch,
+        sealer: Option<Sealer<'_>>,
+        until: Until,
+    ) -> Result<()> {
+        let gathered = self.gather(batch.start, batch.end).map_err(Fault::Own);
+        let means = gathered.and_then(|means| self.write_again(batch).map(|()| means));
+        match means {
+            Ok(means) => self.write_batch(batch, &means, sealer, until),
+            Err(fault) => {
+                drop(sealer);
+                self.fail(batch, fault)
+            }
+        }
+    }
+
+    /// What of the right to seal is kept while a batch up to `end` is written: all of it where the
+    /// rest of its last physical sector could be written at the same time.
+    pub(crate) fn kept_while_writing<'a>(self, sealer: Sealer<'a>, end: Lsn) -> Option<Sealer<'a>> {
+        self.is_shared_sector(end.get()).then_some(sealer)
+    }
+
+    fn fail(self, batch: Batch, fault: Fault) -> Result<()> {
+        let words = &self.words().commits;
+        match fault {
+            Fault::Own(error) => {
+                commit::hand_back(words, batch);
+                Err(error)
+            }
+            Fault::Device(failure) => {
+                // Whoever waits for the batch finds that out, this process too.
+                commit::poison(words, self.attachment.me(), &self.liveness(), failure);
+                self.notify_durable();
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes the blocks of a batch, segment by segment.
+    fn write_blocks(self, batch: Batch, means: &Means) -> Result<(), Fault> {
+        let block = self.block;
+        let mut next = Lsn::new(batch.start.get() / block * block);
+        while next < batch.end {
+            let first = self.segment_of(next);
+            let limit = batch.end.min(self.segment_end(next));
+            let limit = Lsn::new(limit.get().next_multiple_of(block));
+            if let Some(segment) = self.in_hand(means, first, batch.end)? {
+                self.write_to_device(&segment, next, limit)?;
+                let spoilt = |errno| Fault::Device(failure(errno, first, Operation::Stage));
+                segment.check_stage(next, limit).map_err(spoilt)?;
+            }
+            next = limit;
+        }
+        Ok(())
+    }
+
+    /// Writes blocks of one segment, which survive a power cut then.
+    fn write_to_device(self, segment: &Segment, begin: Lsn, end: Lsn) -> Result<(), Fault> {
+        let by = self.commit_path.write;
+        // What is refused in each way was not written, and nothing was thrown away.
+        let is_own = |errno| is_own(errno) || is_unsupported(errno);
+        segment.write_staged(&self.dir, by, begin, end).map_err(|errno| match is_own(errno) {
+            true => Fault::Own(Error::os(errno, "write records to", &segment.path)),
+            false => Fault::Device(failure(errno, segment.first, Operation::Write)),
+        })?;
+        match by {
+            DeviceWrite::Dsync => Ok(()),
+            DeviceWrite::Fdatasync => {
+                segment.sync_target().map_err(|errno| unsynced(errno, segment))
+            }
+        }
+    }
+
+    /// Syncs the files that a batch lies in.
+    fn sync_segments(self, batch: Batch, means: &Means) -> Result<(), Fault> {
+        let mut first = self.segment_of(batch.start);
+        while first < batch.end {
+            let segment = self.in_hand(means, first, batch.end)?;
+            if let Some(segment) = &segment {
+                if self.is_time_left_alone() {
+                    segment.touch(first.max(batch.start));
+                }
+                sys::file::sync_data(segment.fd()).map_err(|errno| unsynced(errno, segment))?;
+            }
+            let next = self.next_of_batch(first, segment.is_some(), batch.end);
+            first = next.map_err(Fault::Own)?;
+        }
+        match &means.names {
+            Some(names) => self.sync_names(names, batch.start),
+            None => Ok(()),
+        }
+    }
+
+    /// The segment at `first`, which only a long batch opens now.
+    fn in_hand(self, means: &Means, first: Lsn, end: Lsn) -> Result<Option<Arc<Segment>>, Fault> {
+        match means.segments.iter().find(|segment| segment.first == first) {
+            Some(segment) => Ok(Some(Arc::clone(segment))),
+            None => self.segment_of_batch(first, end).map_err(Fault::Own),
+        }
+    }
+}
+
+impl LogItself {
+    fn open(dir: &Dir) -> Result<LogItself> {
+        let geometry = open_geometry(dir)?;
+        let path = dir.join(CONTROL_NAME);
+        let control = dir.open_file(&path, OFlags::RDONLY).or_os("open", &path)?;
+        let parent = dir.open_parent().or_os("open the directory above", dir)?;
+        Ok(LogItself { geometry, control, parent })
+    }
+
+    fn sync(&self, dir: NamesToSync<'_>) -> io::Result<()> {
+        sys::file::sync(&self.geometry)?;
+        sys::file::sync(&self.control)?;
+        dir.sync()?;
+        Dir::sync_own_name(self.parent.as_ref())
+    }
+}
+
+/// Whether an error tells of the process that made the call, and not of the device.
+fn is_own(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::MFILE
+            | Errno::NFILE
+            | Errno::NOMEM
+            | Errno::ACCESS
+            | Errno::PERM
+            | Errno::FBIG
+            | Errno::INTR
+            | Errno::AGAIN
+            | Errno::NOENT
+    )
+}
+
+/// Why a segment could not be synced. Whatever the kernel answers, it may say with it that it could
+/// not write back what was stored before; only a call that is not there says nothing.
+fn unsynced(errno: Errno, segment: &Segment) -> Fault {
+    match errno {
+        Errno::NOSYS => Fault::Own(Error::os(errno, "sync", &segment.path)),
+        _ => Fault::Device(failure(errno, segment.first, Operation::Sync)),
+    }
+}
+
+fn failure(errno: Errno, segment: Lsn, operation: Operation) -> Failure {
+    Failure { errno: errno.raw_os_error(), segment, operation }
+}

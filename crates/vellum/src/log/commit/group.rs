@@ -1,0 +1,245 @@
+//! Making records survive a power cut.
+//!
+//! The protocol between those who wait is `shared::commit`; what a batch ends with is in
+//! `framed::seal`, and how it reaches the device in `device`: in a staged log by direct,
+//! synchronous writes of whole blocks from the stage, in others by `fdatasync`.
+//!
+//! **If the process dies here**: see `shared::commit`.
+
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use crate::log::layout::framed::seal::{LOOK_FOR_THE_DEAD, Patience};
+use crate::log::repair::pad;
+use crate::log::state::core::Core;
+use crate::log::state::wait;
+use crate::log::state::writer::Writer;
+use crate::shared::commit::{self, Batch, Failure, Operation, Step};
+use crate::shared::lock::Until;
+use crate::shared::primitive::{self, Ordering};
+use crate::shared::{event_count, tail_word};
+use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
+
+/// How long those sleep at most who have found another one looking.
+const NAP_MAX: Duration = Duration::from_millis(80);
+
+impl Core {
+    /// Makes the record at `lsn`, and everything before it, durable.
+    pub(crate) fn commit(&self, lsn: Lsn) -> Result<()> {
+        self.commit_to(self.end_of_commit(lsn)?).map_err(|error| self.explain(error))
+    }
+
+    /// Up to where the log must be durable for the record at `lsn` to be.
+    pub(crate) fn end_of_commit(&self, lsn: Lsn) -> Result<Lsn> {
+        let tail = tail_word::tail(self.words());
+        self.check_region()?;
+        if lsn >= tail {
+            let message = format!("cannot commit {lsn}: the log ends at {tail}");
+            return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&self.dir).at_lsn(lsn));
+        }
+        // Whatever is durable ends where a record does, so one byte more is all of it.
+        Ok(Lsn::new(lsn.get() + 1))
+    }
+
+    /// Makes everything durable that is published now.
+    pub(crate) fn sync(&self) -> Result<Lsn> {
+        let published = tail_word::published(self.words());
+        self.commit_to(published)?;
+        Ok(commit::durable(&self.words().commits))
+    }
+
+    /// Makes everything before `end` durable.
+    pub(crate) fn commit_to(&self, end: Lsn) -> Result<()> {
+        self.commit_until(end, self.deadline())
+    }
+
+    /// Makes everything before `end` durable, waiting for others no longer than `until`; sets
+    /// the event where that makes a checkpoint due.
+    pub(crate) fn commit_until(&self, end: Lsn, until: Until) -> Result<()> {
+        self.check_region()?;
+        let answer = self.wait_until_durable(end, until);
+        self.trigger.notify_if_due(self.words());
+        answer
+    }
+
+    fn wait_until_durable(&self, end: Lsn, until: Until) -> Result<()> {
+        let words = &self.words().commits;
+        if commit::durable(words) >= end {
+            return Ok(());
+        }
+        let writer = self.writer()?;
+        words.counts.commits.fetch_add(1, Ordering::Relaxed);
+        let (mut patience, mut nap) = (Patience::new(until), LOOK_FOR_THE_DEAD);
+        loop {
+            match commit::next_step(words, end, self.block, self.lanes()) {
+                Step::Done => return Ok(()),
+                Step::Poisoned => return Err(self.poisoned()),
+                _ if wait::is_over(until) => return Err(self.commit_timed_out(end)),
+                Step::Lead => {
+                    writer.lead(end, &mut patience).inspect_err(|_| commit::pass_on(words))?
+                }
+                Step::Replace => writer.replace(until)?,
+                Step::Wait(word, seen) => {
+                    let since = Instant::now();
+                    primitive::wait(word, seen, nap);
+                    if since.elapsed() >= nap {
+                        commit::note_wait(words);
+                        nap = writer.look_for_the_dead(nap, until)?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stores the user's mark with the log, durably.
+    pub(crate) fn set_checkpoint(&self, lsn: Lsn) -> Result<()> {
+        let writer = self.writer()?;
+        if self.geometry.layout != Layout::Framed {
+            let message = "a text log has no room for a checkpoint; use a framed one";
+            return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.dir));
+        }
+        let words = self.words();
+        let (begin, tail) = (words.begin.load(Ordering::Acquire), tail_word::tail(words));
+        if lsn.get() < begin || lsn > tail {
+            let message = format!("checkpoint {lsn} lies outside of the log, {begin} to {tail}");
+            return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&self.dir).at_lsn(lsn));
+        }
+        let mark = &words.commits.ends.checkpoint;
+        let before = mark.swap(lsn.get(), Ordering::AcqRel);
+        writer.seal_and_sync().inspect_err(|_| {
+            // Later seals carry what holds, unless somebody has stored another since.
+            let (new, old) = (lsn.get(), before);
+            let _ = mark.compare_exchange(new, old, Ordering::AcqRel, Ordering::Relaxed);
+        })
+    }
+
+    /// Refuses to go on with a log of which a write or sync has failed.
+    #[inline]
+    pub(crate) fn check_poison(&self) -> Result<()> {
+        match commit::is_poisoned(&self.words().commits) {
+            true => Err(self.poisoned()),
+            false => Ok(()),
+        }
+    }
+
+    /// The error that everybody gets after a write or sync has failed.
+    #[cold]
+    pub(crate) fn poisoned(&self) -> Error {
+        if self.region.is_lost() {
+            return self.lost();
+        }
+        let failure = commit::failure(&self.words().commits);
+        let Some(failure) = failure else { return self.nonsense("the poison is gone".into()) };
+        let (operation, path) = match failure.operation {
+            Operation::Write => ("write records to", self.segment_path(failure.segment)),
+            Operation::Sync => ("sync", self.segment_path(failure.segment)),
+            Operation::Name => ("sync the names in", self.dir.path().to_path_buf()),
+            Operation::Beside => ("sync a file of", self.dir.path().to_path_buf()),
+            Operation::Control => ("store into the control file of", self.dir.path().to_path_buf()),
+            Operation::Cut => ("finish truncating", self.dir.path().to_path_buf()),
+            Operation::Stage => {
+                let first = self.segment_of(failure.segment);
+                let path = self.stage.as_ref().map(|stage| stage.path(first));
+                let path = path.unwrap_or_else(|| self.segment_path(first));
+                ("keep records in the stage", path)
+            }
+        };
+        let errno = Errno::from_raw_os_error(failure.errno);
+        Error::poisoned(errno, operation, &path)
+    }
+
+    /// Poisons the log if `answer` says that a sync beside the commits has failed: the kernel tells
+    /// nobody else, and what the device may have lost with it, a commit may be about to promise.
+    /// A log in which nothing is committed promises nothing, and goes on.
+    pub(crate) fn heed_sync<T>(&self, answer: Result<T>) -> Result<T> {
+        let words = &self.words().commits;
+        let Some(errno) = answer.as_ref().err().and_then(Error::failed_sync) else { return answer };
+        if words.ends.named_end.load(Ordering::Acquire) != 0 {
+            let (errno, operation) = (errno.raw_os_error(), Operation::Beside);
+            commit::poison_beside(words, Failure { errno, segment: Lsn::ZERO, operation });
+            self.notify_durable();
+        }
+        answer
+    }
+
+    pub(crate) fn lanes(&self) -> usize {
+        if self.stage.is_some() { self.commit_path.lanes as usize } else { 1 }
+    }
+
+    /// Whether everything before `end` is in a batch.
+    pub(crate) fn is_sealed(&self, end: Lsn) -> bool {
+        self.words().commits.ends.sealed.load(Ordering::Acquire) >= end.get()
+    }
+
+    pub(crate) fn count(&self, batch: Batch, time: Duration) {
+        let counts = &self.words().commits.counts;
+        counts.syncs.fetch_add(1, Ordering::Relaxed);
+        counts.synced_bytes.fetch_add(batch.end.get() - batch.start.get(), Ordering::Relaxed);
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        counts.sync_micros_sum.fetch_add(micros, Ordering::Relaxed);
+        let bucket = (u64::BITS - micros.leading_zeros()) as usize;
+        let last = counts.sync_micros.len() - 1;
+        counts.sync_micros[bucket.min(last)].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Writer<'_> {
+    /// Waits until everything before `wanted` is published: somebody is in the middle of an
+    /// append, or died there.
+    pub(crate) fn wait_for_writers(self, end: Lsn, wanted: Lsn, until: Until) -> Result<()> {
+        let words = self.words();
+        let (rings, _) = event_count::prepare_wait(&words.event_count);
+        // Nobody rings for what others have sealed meanwhile.
+        if self.is_sealed(end) || tail_word::published(words) >= wanted {
+            return Ok(());
+        }
+        let since = Instant::now();
+        event_count::wait(&words.event_count, rings, LOOK_FOR_THE_DEAD);
+        if since.elapsed() < LOOK_FOR_THE_DEAD {
+            return Ok(());
+        }
+        self.repair_what_holds_back(until)
+    }
+
+    /// Pads what a dead writer left in front of everything; notes that a living one is waited for.
+    pub(crate) fn repair_what_holds_back(self, until: Until) -> Result<()> {
+        tail_word::note_wait(self.words());
+        if pad::is_held_back_by_the_dead(self) {
+            pad::repair_until(self, until)?;
+        }
+        Ok(())
+    }
+
+    /// Has one of all who wait look for the dead; returns how long to sleep now. The others sleep
+    /// longer: where the device is slow nobody is dead.
+    fn look_for_the_dead(self, nap: Duration, until: Until) -> Result<Duration> {
+        let every = LOOK_FOR_THE_DEAD.as_micros() as u64;
+        if !commit::claim_look(&self.words().commits, sys::clock::micros(), every) {
+            // Who has a deadline must not oversleep it.
+            return Ok(if until.is_some() { nap } else { (nap * 2).min(NAP_MAX) });
+        }
+        self.replace(until)?;
+        Ok(LOOK_FOR_THE_DEAD)
+    }
+
+    /// Does what others were about to do and will not: they died, or have handed it back.
+    fn replace(self, until: Until) -> Result<()> {
+        let liveness = self.liveness();
+        let Ok(sealer) = self.sealer(until) else { return Ok(()) };
+        let (left, is_stuck) = (sealer.take_over(&liveness), sealer.is_stuck());
+        let kept = left.and_then(|batch| self.kept_while_writing(sealer, batch.end));
+        if is_stuck {
+            let what = "batches are sealed that nobody writes, behind what is durable";
+            return Err(self.nonsense(what.into()));
+        }
+        match left {
+            Some(batch) => self.write_left_batch(batch, kept, until),
+            None => {
+                commit::advance(&self.words().commits, self.attachment.me(), &liveness, until);
+                self.notify_durable();
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Up to where records may be removed: not in front of a cursor that holds them back.
+//!
+//! A cursor may hold no more than so many bytes, and nothing older than so long. What is more is
+//! counted in whole files, because files are what is removed.
+
+use crate::Result;
+use crate::format::cursor::Entry;
+use crate::log::read::time_index;
+use crate::log::state::core::Core;
+use crate::segment::listing::{Listing, SegmentFile};
+use crate::shared::tail_word;
+use crate::sys::clock;
+use crate::{Layout, Lsn};
+
+/// The files with something in them, oldest first, and what is known of each.
+struct Files {
+    all: Vec<SegmentFile>,
+    lens: Vec<u64>,
+    /// When the last record of each was written, at the latest, in seconds since 1970.
+    ends: Vec<u64>,
+    now: u64,
+}
+
+impl Core {
+    /// The oldest position that has to stay: for cursors that were `synced` as they are now, and
+    /// for those that hold at this moment. [`Lsn::MAX`] where none does.
+    ///
+    /// Whoever then raises `begin` holds the prepare lock, as who sets a cursor does.
+    pub(crate) fn held_from(&self, synced: Vec<Entry>) -> Result<Lsn> {
+        let holding = [self.holding_cursors()?, synced].concat();
+        let has_limit =
+            |entry: &Entry| entry.held_bytes_max.is_some() || entry.held_age_max.is_some();
+        if !holding.iter().any(has_limit) {
+            return Ok(holding.iter().map(|entry| entry.lsn).min().unwrap_or(Lsn::MAX));
+        }
+        let files = Files::of(self, holding.iter().any(|entry| entry.held_age_max.is_some()))?;
+        Ok(holding.iter().map(|entry| files.held_by(entry)).min().unwrap_or(Lsn::MAX))
+    }
+
+    /// Bytes from `lsn` to the end of what readers see; of a text log, bytes of text.
+    pub(crate) fn bytes_behind(&self, lsn: Lsn) -> Result<u64> {
+        let published = tail_word::published(self.words()).get();
+        if self.geometry.layout == Layout::Framed {
+            return Ok(published.saturating_sub(lsn.get()));
+        }
+        let files = Listing::read(&self.dir)?.files;
+        let newest = self.segment_of(Lsn::new(published));
+        let behind = |file: &SegmentFile| {
+            let end = match file.first < newest {
+                true => file.first.get() + file.text_len(&self.dir).unwrap_or(0),
+                false => published,
+            };
+            end.saturating_sub(file.first.max(lsn).get())
+        };
+        Ok(files.iter().map(behind).sum())
+    }
+}
+
+impl Files {
+    fn of(core: &Core, has_ages: bool) -> Result<Files> {
+        let mut all = Listing::read(&core.dir)?.files;
+        let closed = Listing::count_before(&all, tail_word::published(core.words()));
+        all.truncate(closed + 1);
+        if has_ages && core.geometry.layout == Layout::Framed {
+            time_index::date(core, &mut all)?;
+        }
+        let now = clock::seconds();
+        let (lens, ends) = (core.lens_of(&all)?, core.ends_of(&all, now));
+        Ok(Files { all, lens, ends, now })
+    }
+
+    /// The oldest position that the cursor keeps.
+    fn held_by(&self, entry: &Entry) -> Lsn {
+        let of_lsn = self.all.iter().rposition(|file| file.first <= entry.lsn).unwrap_or(0);
+        let (mut start, mut index) = (entry.lsn, of_lsn);
+        while index + 1 < self.all.len() && self.is_too_much(entry, start, index) {
+            index += 1;
+            start = self.all[index].first.max(start);
+        }
+        start
+    }
+
+    /// Whether to keep everything from `start` on, in the file at `index`, is more than the cursor
+    /// may.
+    fn is_too_much(&self, entry: &Entry, start: Lsn, index: usize) -> bool {
+        let done = start.get().saturating_sub(self.all[index].first.get()).min(self.lens[index]);
+        let bytes = self.lens[index..].iter().sum::<u64>() - done;
+        let is_old = entry
+            .held_age_max
+            .is_some_and(|age| self.ends[index].saturating_add(age.as_secs()) <= self.now);
+        is_old || entry.held_bytes_max.is_some_and(|most| bytes > most)
+    }
+}

@@ -1,0 +1,5 @@
+//! What is kept and what goes: trimming, truncating, cursors.
+
+pub(crate) mod cursors;
+pub(crate) mod trim;
+pub(crate) mod truncate;

@@ -1,0 +1,173 @@
+//! Dropping the newest part of a log, as a Raft follower does whose leader disagrees.
+//!
+//! Positions that are dropped are given out again, in the next epoch, so nobody else may have the
+//! log open.
+//!
+//! A truncation that fails before it has removed anything takes its note back, and the log is as it
+//! was. One that fails later cannot: the log then refuses appends and commits until it is closed
+//! and opened again, which finishes it.
+//!
+//! **If the process dies here**: where the log is cut is noted in the geometry file before
+//! anything is wiped, and then the next epoch is begun, in which positions are given out again; the
+//! next opener wipes to the end.
+
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use crate::format::control::Geometry;
+use crate::log::open::wipe;
+use crate::log::read::reader::not_a_start;
+use crate::log::read::reader::start::starts_record;
+use crate::log::read::window::Window;
+use crate::log::state::control::{overwrite_geometry, stored_geometry};
+use crate::log::state::core::Core;
+use crate::log::state::writer::Writer;
+use crate::segment::listing::Listing;
+use crate::shared::commit::{self, Failure, Operation};
+use crate::shared::primitive::Ordering;
+use crate::shared::tail_word::{self, TailWord};
+use crate::{Error, ErrorKind, Lsn, Result};
+
+/// Drops the record at `from` and everything behind it.
+pub(crate) fn truncate(core: &Arc<Core>, from: Lsn) -> Result<()> {
+    let writer = core.writer()?;
+    core.check_poison()?;
+    core.sync()?;
+    check(core, from)?;
+    // Before the gate and the other locks, as who changes a cursor takes it.
+    let _cursors = writer.lock_cursors()?;
+    let answer = writer.alone(|| {
+        let mut is_half_done = false;
+        let answer = cut(writer, from, &mut is_half_done);
+        if let Err(error) = &answer
+            && is_half_done
+        {
+            refuse_more(writer, from, error);
+        }
+        answer.map(Some)
+    });
+    answer?.ok_or_else(|| busy(core))
+}
+
+/// Cuts the log at `from`; says whether it is neither as it was nor as it will be.
+fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
+    let core = writer.core;
+    // In this order: who seals has the lock first and takes a slot then.
+    let sealer = writer.sealer(core.deadline())?;
+    let words = core.words();
+    let prepare = writer.lock_prepare()?;
+    let before = tail_word::load(words);
+    let tail = before.tail();
+    let mut slots = writer.attachment.take_all_slots().ok_or_else(|| busy(core))?;
+    if tail_word::published(words) != tail || !sealer.is_idle() {
+        return Err(busy(core));
+    }
+    check_plain(core, from)?;
+    let geometry = stored_geometry(&core.dir)?;
+    let note = |cut| overwrite_geometry(&core.dir, &Geometry { cut, ..geometry });
+    let end_at = |tail: TailWord| words.tail.store(tail.to_word(), Ordering::SeqCst);
+    let begin_next_epoch = || {
+        // The new end first: who begins to read in the next epoch must find nothing of what goes.
+        end_at(TailWord::new(from, 0));
+        core.rewind(from)
+    };
+    let wiped = note(from.get())
+        .and_then(|()| begin_next_epoch())
+        .and_then(|()| wipe::wipe(&core.dir, &core.geometry, from, is_half_done));
+    let wiped = core.heed_sync(wiped);
+    if wiped.is_err() {
+        if !*is_half_done {
+            end_at(before);
+        }
+        // Nothing is gone yet: without the note the log is as it was.
+        *is_half_done = *is_half_done || note(0).is_err();
+        return wiped;
+    }
+    *is_half_done = true;
+    writer.attachment.forget_all_segments(&mut slots);
+    let active = core.segment_of(from);
+    let is_there = Listing::read(&core.dir)?.get(active).is_some();
+    set_tail(core, from, if is_there { core.segment_end(from) } else { active });
+    prepare.point_to_newest();
+    core.join_stage_anew()?;
+    core.clamp_cursors(from)?;
+    note(0)?;
+    *is_half_done = false;
+    Ok(())
+}
+
+/// Has the log refuse appends and commits, which would be cut off by the next opener.
+fn refuse_more(writer: Writer<'_>, from: Lsn, error: &Error) {
+    let core = writer.core;
+    let failure = Failure {
+        errno: error.raw_os_error().unwrap_or(Errno::IO.raw_os_error()),
+        segment: core.segment_of(from),
+        operation: Operation::Cut,
+    };
+    commit::poison(&core.words().commits, writer.attachment.me(), &writer.liveness(), failure);
+    core.notify_durable();
+}
+
+/// Refuses to cut a file that has been compressed.
+fn check_plain(core: &Core, from: Lsn) -> Result<()> {
+    let listing = Listing::read(&core.dir)?;
+    let Some(file) = listing.get(core.segment_of(from)).filter(|file| file.is_compressed) else {
+        return Ok(());
+    };
+    let message = "cannot truncate the log inside of a compressed file; decompress it first";
+    Err(Error::new(ErrorKind::Unsupported, message).at_path(&file.path).at_lsn(from))
+}
+
+fn check(core: &Arc<Core>, from: Lsn) -> Result<()> {
+    let begin = core.begin();
+    let published = tail_word::published(core.words());
+    if from < begin || from > published {
+        let message = format!("cannot truncate at {from}: the log holds {begin} to {published}");
+        return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(from));
+    }
+    if starts_record(core, &mut Window::new(Arc::clone(core)), from)? {
+        return Ok(());
+    }
+    Err(not_a_start(core, from))
+}
+
+/// Lets the log end at `from`, and its segments at `allocated_end`. Nothing is in flight, and
+/// nobody else uses the log.
+fn set_tail(core: &Core, from: Lsn, allocated_end: Lsn) {
+    let words = core.words();
+    for slot in &words.slots {
+        slot.start.store(0, Ordering::Relaxed);
+        // What was granted beyond the new end must not vouch for what will be.
+        slot.confirmed.store(0, Ordering::Relaxed);
+    }
+    words.files.names.forget();
+    words.files.rule.closed_before.store(0, Ordering::Release);
+    words.files.rule.edge.store(0, Ordering::Release);
+    words.tail.store(TailWord::new(from, 0).to_word(), Ordering::Release);
+    words.ready_end.store(from.get(), Ordering::Release);
+    words.allocated_end.store(allocated_end.get(), Ordering::Release);
+    let commits = &words.commits;
+    let checkpoint = commits.ends.checkpoint.load(Ordering::Acquire).min(from.get());
+    commits.ends.checkpoint.store(checkpoint, Ordering::Release);
+    // Files that are made behind here have the names of files that are gone.
+    commits.ends.named_end.fetch_min(allocated_end.get(), Ordering::AcqRel);
+    commit::reset(commits, from);
+    words.ship.cut(from);
+}
+
+fn busy(core: &Core) -> Error {
+    let message = "cannot truncate the log while others use it, or an append is in progress; \
+                   let them end first";
+    Error::new(ErrorKind::Busy, message).at_path(&core.dir)
+}
+
+impl Writer<'_> {
+    /// Runs `act` while no other process is attached, nor can be; `None` where one is.
+    pub(crate) fn alone<T>(self, act: impl FnOnce() -> Result<Option<T>>) -> Result<Option<T>> {
+        let Some(gate) = self.enter_gate_alone()? else { return Ok(None) };
+        let answer = act();
+        self.leave_gate(gate)?;
+        answer
+    }
+}

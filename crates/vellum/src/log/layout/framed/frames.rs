@@ -1,0 +1,164 @@
+//! Walking over the frames of a framed log.
+
+use std::sync::Arc;
+
+use crate::format::frame::{ALIGNMENT, HEADER_LEN, Header, Kind, frame_len};
+use crate::log::read::window::Window;
+use crate::log::state::core::Core;
+use crate::shared::tail_word::Range;
+use crate::{ErrorKind, Lsn, Result};
+
+/// What stands at a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// A whole frame; `next` is where the following one stands. A batch is stepped into. An
+    /// envelope is part of the payload.
+    Frame { kind: Kind, payload_len: u64, next: Lsn },
+    /// Eight zero bytes: nothing was ever written here.
+    Unwritten,
+    /// Bytes that are no frame of this log at this position.
+    Invalid(&'static str),
+}
+
+/// Looks at the frame at `lsn`, which must end by `limit`. The payload is then in the window.
+pub(crate) fn look(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<Found> {
+    let head = window.fetch(lsn, HEADER_LEN as u64, limit)?;
+    let Ok(head) = <[u8; HEADER_LEN]>::try_from(head) else {
+        return Ok(Found::Unwritten);
+    };
+    let header = Header::from_bytes(head);
+    if header.is_unwritten() {
+        return Ok(Found::Unwritten);
+    }
+    let payload_len = u64::from(header.length);
+    if lsn.get() + header.frame_len() > limit.get() {
+        return Ok(Found::Invalid("the frame reaches beyond the end of the log"));
+    }
+    let mut kind = core.codec.kind_by_header(lsn, header);
+    if kind.is_none() {
+        let frame = window.fetch(lsn, HEADER_LEN as u64 + payload_len, limit)?;
+        let Some(payload) = frame.get(HEADER_LEN..).filter(|p| p.len() as u64 == payload_len)
+        else {
+            return Ok(Found::Invalid("the file ends in the middle of the record"));
+        };
+        kind = core.codec.kind_by_payload(lsn, header, payload);
+    }
+    let Some(kind) = kind else {
+        return Ok(Found::Invalid("the record does not match its checksum"));
+    };
+    let is_record = matches!(kind, Kind::Record | Kind::Member);
+    if is_record && payload_len < core.geometry.envelope_len() as u64 {
+        return Ok(Found::Invalid("the record is shorter than its envelope"));
+    }
+    let step = if kind == Kind::Batch { HEADER_LEN as u64 } else { frame_len(payload_len) };
+    Ok(Found::Frame { kind, payload_len, next: Lsn::new(lsn.get() + step) })
+}
+
+/// Looks at what stands at `lsn` without believing in any process: a batch is whole or nothing,
+/// and its records count only inside of it. Used where there are no shared words.
+pub(crate) fn look_whole(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<Found> {
+    match look(core, window, lsn, limit)? {
+        Found::Frame { kind: Kind::Member, .. } => {
+            Ok(Found::Invalid("the record belongs to a batch whose start is missing"))
+        }
+        Found::Frame { kind: Kind::Batch, payload_len, next } => {
+            let end = Lsn::new(next.get() + payload_len);
+            let mut member = next;
+            while member < end {
+                match look(core, window, member, end)? {
+                    Found::Frame { kind: Kind::Member, next, .. } => member = next,
+                    _ => return Ok(Found::Invalid("the batch is not whole")),
+                }
+            }
+            Ok(Found::Frame { kind: Kind::Batch, payload_len, next: end })
+        }
+        found => Ok(found),
+    }
+}
+
+/// Where the unbroken row of whole frames from `from` on ends. What the dead had `reserved` counts
+/// as one of them.
+pub(crate) fn end_of_row(
+    core: &Core,
+    window: &mut Window,
+    from: Lsn,
+    limit: Lsn,
+    reserved: &[Range],
+) -> Result<Lsn> {
+    let mut lsn = from;
+    while lsn < limit {
+        let next = match end_of_reserved(reserved, lsn) {
+            Some(end) => end,
+            None => match look_whole(core, window, lsn, limit)? {
+                Found::Frame { next, .. } => next,
+                _ => break,
+            },
+        };
+        lsn = next;
+    }
+    Ok(lsn)
+}
+
+/// The end of the range among `reserved` in which `lsn` lies.
+pub(crate) fn end_of_reserved(reserved: &[Range], lsn: Lsn) -> Option<Lsn> {
+    let holds = |range: &&Range| range.start <= lsn && lsn < range.end();
+    reserved.iter().find(holds).map(|range| range.end())
+}
+
+/// Payload bytes that a search may checksum before it looks at short records only. What looks like
+/// a long record in the middle of garbage costs as much to refute as a real one to confirm.
+const SEARCH_BUDGET_BYTES: u64 = 16 << 30;
+/// A record that the search looks at even then.
+const SHORT_LEN: u64 = 64 << 10;
+
+/// How far no frame can start, because everything is zero.
+fn unwritten_len(bytes: &[u8]) -> u64 {
+    let (words, _) = bytes.as_chunks::<{ ALIGNMENT as usize }>();
+    words.iter().take_while(|word| **word == [0; 8]).count() as u64 * ALIGNMENT
+}
+
+/// The first position behind `lsn` at which a whole frame of this log stands, before `limit`.
+pub(crate) fn find_next(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Option<Lsn> {
+    let mut headers = Window::new(Arc::clone(core));
+    let mut payloads = Window::new(Arc::clone(core));
+    let mut budget = SEARCH_BUDGET_BYTES;
+    let mut next = lsn.get() + ALIGNMENT;
+    while next < limit.get() {
+        let at = Lsn::new(next);
+        let header = match headers.fetch(at, HEADER_LEN as u64, limit) {
+            Ok(header) => header.try_into().ok(),
+            Err(error) if core.is_told_missing(&error) => {
+                next = core.behind_missing(core.segment_of(at), limit).get();
+                continue;
+            }
+            Err(error) if error.kind() == ErrorKind::Corrupt => None,
+            Err(_) => return None,
+        };
+        let Some(header) = header else {
+            // The file is gone, or ends before the segment does: go on with the next.
+            next = core.segment_end(at).get();
+            continue;
+        };
+        let header = Header::from_bytes(header);
+        if header.is_unwritten() {
+            // Mostly nothing else comes in this segment.
+            next += unwritten_len(headers.held(at, limit)).max(ALIGNMENT);
+            continue;
+        }
+        next += ALIGNMENT;
+        if at.get() + header.frame_len() > limit.get() {
+            continue;
+        }
+        let len = u64::from(header.length);
+        if core.codec.kind_by_header(at, header).is_none() {
+            if len > SHORT_LEN && budget < len {
+                continue;
+            }
+            budget = budget.saturating_sub(len);
+        }
+        if let Ok(Found::Frame { .. }) = look_whole(core, &mut payloads, at, limit) {
+            return Some(at);
+        }
+    }
+    None
+}

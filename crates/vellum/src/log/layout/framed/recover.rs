@@ -1,0 +1,262 @@
+//! Finding the end of a framed log after a power cut.
+//!
+//! A power cut tears what was on its way to the device. The newest seal tells up to where
+//! everything had arrived before: damage behind it is a torn tail, which is cut; damage before it
+//! is no crash's doing, and the log is not opened. Nothing before that needs to be read.
+//!
+//! What is not torn may go on in the stage (`framed::staged`): nobody may have turned off the
+//! machine, and only the words are not to be believed. Who was killed then loses nothing.
+//!
+//! Only the newest segments are looked through for seals, from the newest one back to the first
+//! that has one. Recycled segments that wait beyond the tail hold none that are valid there.
+//!
+//! **If the process dies here**: see `wipe`.
+
+use std::sync::Arc;
+
+use crate::error::OsResult;
+use crate::format::frame::Kind;
+use crate::format::seal::{SEAL_LEN, Seal};
+use crate::format::segment::{HEADER_LEN, path};
+use crate::log::layout::framed::frames::{self, Found};
+use crate::log::layout::framed::staged;
+use crate::log::open::wipe;
+use crate::log::read::window::Window;
+use crate::log::repair::pad::{self, Reason};
+use crate::log::state::core::Core;
+use crate::log::state::positions::{Access, Evidence, Found as Changed, Loss, Positions};
+use crate::log::state::segments;
+use crate::shared::tail_word::Range;
+use crate::{Error, ErrorKind, Lsn, Result};
+
+/// Bytes of a segment read at a time in search of seals.
+const STEP: usize = 1 << 20;
+
+/// Where a framed log begins and ends.
+pub(crate) fn find_end(
+    core: &Arc<Core>,
+    firsts: &[Lsn],
+    evidence: Evidence<'_>,
+    access: Access,
+) -> Result<Positions> {
+    let Evidence { loss, reserved, .. } = evidence;
+    let seal = newest_seal(core, firsts)?.unwrap_or_default();
+    let noted = noted_begin(core, firsts)?.max(seal.begin);
+    let firsts = without_trimmed(core, firsts, noted, access)?;
+    let (oldest, newest) = (firsts[0], firsts[firsts.len() - 1]);
+    segments::check_contiguous(core, &firsts)?;
+    segments::header(core, oldest)?;
+    if noted != Lsn::ZERO && core.segment_of(noted) < oldest {
+        // The segment in which the log begins is gone: opening it gives the error.
+        core.open_to_read(core.segment_of(noted))?;
+    }
+    let begin = noted.max(oldest);
+    let durable = seal.durable.max(begin);
+    let limit = core.segment_end(newest);
+    if begin > limit {
+        return Err(begins_beyond(core, oldest, begin, limit));
+    }
+    let mut window = Window::new(Arc::clone(core));
+    let from = start_of_scan(core, &mut window, begin, durable, limit)?;
+    let end_in_segments = frames::end_of_row(core, &mut window, from, limit, reserved)?;
+    if end_in_segments < durable {
+        return Err(damage(core, end_in_segments, durable));
+    }
+    let mut end = staged::end_behind(core, evidence, end_in_segments, limit)?;
+    let (mut cut_bytes, mut padded_bytes) = (0, 0);
+    let holes = reserved.iter().filter(|range| range.end() <= end);
+    let from = holes.clone().map(|hole| hole.start).min().unwrap_or(end);
+    if access == Access::Change {
+        staged::write_behind(core, end_in_segments, end)?;
+        for hole in holes {
+            padded_bytes += hole.len;
+            pad::write(core, *hole, Reason::Died)?;
+        }
+        window.forget();
+    }
+    match loss {
+        Loss::Words => {
+            (end, padded_bytes) = behind_holes(core, &mut window, end, limit, access)?;
+        }
+        Loss::Power => {
+            cut_bytes = torn_len(core, end, limit)?;
+            if access == Access::Change {
+                wipe::wipe(&core.dir, &core.geometry, end, &mut false)?;
+            }
+        }
+    }
+    let found = Changed { durable, cut_bytes, padded_bytes, from };
+    let durable = if loss == Loss::Power { end } else { durable };
+    let newest = if loss == Loss::Power { Lsn::new(end.get().max(1) - 1) } else { newest };
+    let allocated_end = core.segment_end(newest).max(core.segment_end(oldest));
+    let checkpoint = seal.checkpoint;
+    let staged_from = if access == Access::Change { end } else { end_in_segments };
+    Ok(Positions { begin, durable, tail: end, staged_from, allocated_end, checkpoint, found })
+}
+
+/// The seal that knows of most, in the newest segment that has any.
+fn newest_seal(core: &Core, firsts: &[Lsn]) -> Result<Option<Seal>> {
+    if !core.geometry.is_sealed {
+        return Ok(None);
+    }
+    for first in firsts.iter().rev() {
+        let seals = seals_in(core, *first)?;
+        if let Some(seal) = seals {
+            return Ok(Some(seal));
+        }
+    }
+    Ok(None)
+}
+
+/// The newest seal of a segment: that with the furthest `durable`.
+fn seals_in(core: &Core, first: Lsn) -> Result<Option<Seal>> {
+    let segment = core.open_to_read(first)?;
+    let mut bytes = vec![0; STEP];
+    let mut newest: Option<Seal> = None;
+    let mut start = first;
+    let end = core.segment_end(first);
+    // Pieces overlap, so that a seal lies whole in one of them.
+    while start.get() + SEAL_LEN <= end.get() {
+        let wanted = STEP.min((end.get() - start.get()) as usize);
+        let count = segment.read(start, &mut bytes[..wanted])?;
+        let words = bytes[..count].chunks_exact(8);
+        for (index, word) in words.enumerate() {
+            if u64::from(word[0]) != SEAL_LEN - 8 || word[1..4] != [0; 3] {
+                continue;
+            }
+            let at = Lsn::new(start.get() + index as u64 * 8);
+            let seal = Seal::parse(core.codec, at, &bytes[index * 8..count]);
+            newest = match (seal, newest) {
+                (Some(seal), Some(newest)) if seal.durable < newest.durable => Some(newest),
+                (Some(seal), _) => Some(seal),
+                (None, newest) => newest,
+            };
+        }
+        if count < wanted {
+            break;
+        }
+        start = Lsn::new(start.get() + (count as u64 - SEAL_LEN + 8) / 8 * 8);
+    }
+    Ok(newest)
+}
+
+/// Where the newest trim lets the log begin, or zero: noted in the segment that will be the oldest,
+/// before the older ones go.
+fn noted_begin(core: &Core, firsts: &[Lsn]) -> Result<Lsn> {
+    let mut begin = Lsn::ZERO;
+    for first in firsts {
+        // The headers of segments that were made last may be torn.
+        if let Some(header) = segments::whole_header(core, *first)? {
+            begin = begin.max(Lsn::new(header.begin.get()));
+        }
+    }
+    Ok(begin)
+}
+
+/// Drops segments that a trim was about to remove when the power went.
+fn without_trimmed(core: &Core, firsts: &[Lsn], begin: Lsn, access: Access) -> Result<Vec<Lsn>> {
+    let is_kept = |first: &Lsn| core.segment_end(*first) > begin;
+    let (mut kept, gone): (Vec<Lsn>, Vec<Lsn>) = firsts.iter().partition(|first| is_kept(first));
+    if kept.is_empty() {
+        kept.extend(firsts.last());
+        return Ok(kept);
+    }
+    if access == Access::Change {
+        for first in gone {
+            let path = path(&core.dir, first);
+            core.dir.unlink(&path).or_os("remove the trimmed segment", &path)?;
+        }
+    }
+    Ok(kept)
+}
+
+/// Where to begin walking over frames: at the start of the segment in which `durable` lies, so
+/// that damage in the newest segment is noticed, or further back if a long record starts there.
+fn start_of_scan(
+    core: &Core,
+    window: &mut Window,
+    begin: Lsn,
+    durable: Lsn,
+    limit: Lsn,
+) -> Result<Lsn> {
+    let mut first = core.segment_of(durable);
+    if first == durable && first > begin {
+        return Ok(durable);
+    }
+    while first > begin {
+        if let Found::Frame { .. } = frames::look_whole(core, window, first, limit)? {
+            return Ok(first);
+        }
+        first = Lsn::new(first.get() - core.capacity());
+    }
+    behind_trimmed_batch(core, window, begin, limit)
+}
+
+/// A trim may have left the later records of a batch, which are whole without their batch's start.
+pub(crate) fn behind_trimmed_batch(
+    core: &Core,
+    window: &mut Window,
+    begin: Lsn,
+    limit: Lsn,
+) -> Result<Lsn> {
+    let mut lsn = begin;
+    while lsn < limit
+        && let Found::Frame { kind: Kind::Member, next, .. } =
+            frames::look(core, window, lsn, limit)?
+    {
+        lsn = next;
+    }
+    Ok(lsn)
+}
+
+/// Where the frames end if there may be holes between them: those of dead writers, which are
+/// padded. Reads all that is left of the log, because nothing else knows of them.
+fn behind_holes(
+    core: &Arc<Core>,
+    window: &mut Window,
+    mut end: Lsn,
+    limit: Lsn,
+    access: Access,
+) -> Result<(Lsn, u64)> {
+    let mut padded_bytes = 0;
+    while let Some(next) = frames::find_next(core, end, limit) {
+        let range = Range { start: end, len: next.get() - end.get() };
+        padded_bytes += range.len;
+        if access == Access::Change {
+            pad::write(core, range, Reason::Died)?;
+            window.forget();
+        }
+        end = frames::end_of_row(core, window, next, limit, &[])?;
+    }
+    Ok((end, padded_bytes))
+}
+
+/// Bytes from `end` to the end of the last whole frame that stands behind it.
+fn torn_len(core: &Arc<Core>, end: Lsn, limit: Lsn) -> Result<u64> {
+    let mut window = Window::new(Arc::clone(core));
+    let mut behind = end;
+    while let Some(next) = frames::find_next(core, behind, limit) {
+        behind = frames::end_of_row(core, &mut window, next, limit, &[])?;
+    }
+    Ok(behind.get() - end.get())
+}
+
+fn begins_beyond(core: &Core, oldest: Lsn, begin: Lsn, limit: Lsn) -> Error {
+    let message = format!(
+        "the log is said to begin at {begin}, but its segments end at {limit}; restore the files \
+         that are missing"
+    );
+    Error::new(ErrorKind::Corrupt, message).at_path(&path(&core.dir, oldest)).at_lsn(begin)
+}
+
+fn damage(core: &Core, lsn: Lsn, durable: Lsn) -> Error {
+    let first = core.segment_of(lsn);
+    let offset = HEADER_LEN + (lsn.get() - first.get());
+    let message = format!(
+        "the record at position {lsn}, byte {offset} of the file, is damaged although everything \
+         up to {durable} had been committed, which no crash explains (a copy that was made while \
+         records were committed may be like this); `vellum repair` saves what is readable into a \
+         new log"
+    );
+    Error::new(ErrorKind::Corrupt, message).at_path(&path(&core.dir, first)).at_lsn(lsn)
+}

@@ -1,0 +1,145 @@
+//! Removing the oldest segments of a framed log, as its policy says.
+//!
+//! Done by the process that made a new segment, and by one that opens the log. Only whole segments
+//! go, never the one that is written, and nothing from the checkpoint on, nor what a cursor holds.
+//!
+//! **How old a segment is**: each time, the segment that is written gets a note of the time, if it
+//! has none. All records before that segment are older than the note. The time of a file would not
+//! do: it may have been preallocated, used before, or copied.
+//!
+//! **If the process dies here**: as for `trim`. A note that is missing is made later, and only
+//! makes records look younger.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use zerocopy::IntoBytes;
+
+use crate::format::segment::{SegmentTime, TIME_OFFSET};
+use crate::log::keep::trim;
+use crate::log::layout::framed::frames::{self, Found};
+use crate::log::read::window::Window;
+use crate::log::state::core::{Core, bare_core};
+use crate::log::state::writer::Writer;
+use crate::shared::files::RemovalRule;
+use crate::shared::primitive::Ordering;
+use crate::shared::{commit, tail_word};
+use crate::sys::clock;
+use crate::{Lsn, Policy, Result};
+
+impl Core {
+    /// The first position of the segments that may take so many bytes.
+    fn first_by_bytes(&self, limit: u64) -> Lsn {
+        let tail = tail_word::tail(self.words()).get();
+        Lsn::new(tail.saturating_sub(limit).next_multiple_of(self.capacity()))
+    }
+
+    /// The first position of the segments that are not too old, up to `written`, the one that
+    /// records go to.
+    fn first_by_age(&self, age: Duration, written: Lsn) -> Result<Lsn> {
+        self.note_time(written)?;
+        let now = clock::seconds();
+        let mut first = self.segment_of(self.begin());
+        let mut next = first;
+        while next < written {
+            next = self.segment_end(next);
+            // Where it is not noted, that of a later one is late enough.
+            let noted = self.noted_time(next)?;
+            let Some(time) = noted.filter(|time| clock::may_be_right(*time, now)) else { continue };
+            if time.saturating_add(age.as_secs()) > now {
+                break;
+            }
+            first = next;
+        }
+        Ok(first)
+    }
+
+    /// The time that is noted in a segment.
+    pub(crate) fn noted_time(&self, first: Lsn) -> Result<Option<u64>> {
+        let mut bytes = [0; TIME_OFFSET + size_of::<SegmentTime>()];
+        let count = self.open_to_read(first)?.read_header(&mut bytes)?;
+        let noted = bytes[..count].get(TIME_OFFSET..).unwrap_or_default();
+        Ok(SegmentTime::parse(noted, self.geometry.secret, first))
+    }
+
+    /// Notes the time in the segment that records go to, if it has none, or one from before the
+    /// clock was set.
+    fn note_time(&self, written: Lsn) -> Result<()> {
+        let (noted, now) = (self.noted_time(written)?, clock::seconds());
+        if noted.is_some_and(|time| time > now || clock::may_be_right(time, now)) {
+            return Ok(());
+        }
+        let time = SegmentTime::new(self.geometry.secret, written, now);
+        self.open_unmapped(written)?.write(time.as_bytes(), TIME_OFFSET as u64)
+    }
+
+    /// Up to where records may go whatever their size and age: they are published, have arrived in
+    /// their file, and their user does not recover from them.
+    fn last_to_remove(&self) -> Lsn {
+        let words = self.words();
+        let published = tail_word::published(words).get();
+        let durable = || commit::durable(&words.commits).get();
+        let arrived = self.stage.as_ref().map_or(published, |_| durable());
+        match words.commits.ends.checkpoint.load(Ordering::Acquire) {
+            0 => Lsn::new(published.min(arrived)),
+            checkpoint => Lsn::new(published.min(arrived).min(checkpoint)),
+        }
+    }
+
+    /// Where a record starts: at the start of the segment of `lsn`, or of one before it; `begin` if
+    /// that comes first. A record that is longer than a segment goes with its last one.
+    fn start_at_or_before(&self, lsn: Lsn, begin: Lsn) -> Result<Lsn> {
+        let bare = Arc::new(bare_core(&self.dir, &self.geometry));
+        let mut window = Window::new(Arc::clone(&bare));
+        let end = tail_word::published(self.words());
+        let mut lsn = self.segment_of(lsn);
+        while lsn > begin {
+            let is_start = |found| matches!(found, Found::Frame { .. });
+            if lsn == end || is_start(frames::look(&bare, &mut window, lsn, end)?) {
+                return Ok(lsn);
+            }
+            lsn = Lsn::new(lsn.get() - self.capacity());
+        }
+        Ok(begin)
+    }
+}
+
+impl Writer<'_> {
+    /// Removes the segments that are not to be kept; returns how many.
+    pub(crate) fn remove_old_segments(self, policy: &Policy) -> Result<u64> {
+        let last = self.last_to_remove();
+        let by_bytes = policy.retain_bytes.map_or(Lsn::ZERO, |limit| self.first_by_bytes(limit));
+        let by_age = match policy.retain_age {
+            Some(age) => self.first_by_age(age, self.segment_of(last))?,
+            None => Lsn::ZERO,
+        };
+        let first = by_bytes.max(by_age).min(last);
+        if self.segment_of(first) <= self.begin() {
+            return Ok(0);
+        }
+        self.check_words()?;
+        // Another log may have taken the place.
+        self.require_place()?;
+        // Before the lock, which writers need.
+        let holding = self.sync_holding_cursors()?;
+        let prepare = self.lock_prepare()?;
+        let first = first.min(self.held_from(holding)?);
+        let (before, begin) = (self.begin(), self.start_at_or_before(first, self.begin())?);
+        if begin <= before {
+            return Ok(0);
+        }
+        let removed = trim::drop_before(self, prepare, begin)?;
+        self.count_removed(removed, before, by_bytes);
+        Ok(removed)
+    }
+
+    /// Counts removed segments, from `before` on, by the rule that each went by.
+    fn count_removed(self, removed: u64, before: Lsn, by_bytes: Lsn) {
+        let first = self.segment_of(before).get();
+        for index in 0..removed {
+            let is_too_much = first + index * self.capacity() < by_bytes.get();
+            let rule = if is_too_much { RemovalRule::Bytes } else { RemovalRule::Age };
+            self.words().removed.count(rule, self.capacity());
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Finding a place from which to walk over frames, without walking over all of them.
+//!
+//! Frames have no pointers back, so a walk starts where a frame is known to start: behind a seal,
+//! which is known by its check, or at the start of a segment.
+
+use crate::format::seal::{SEAL_LEN, Seal};
+use crate::log::layout::framed::frames::{self, Found};
+use crate::log::read::window::Window;
+use crate::log::state::core::Core;
+use crate::shared::commit;
+use crate::{ErrorKind, Lsn, Result};
+
+/// How far back seals are looked for first; then eight times as far, and so on.
+const FIRST_STEP: u64 = 64 << 10;
+/// Bytes looked through at a time.
+const PIECE: u64 = 256 << 10;
+
+/// A position before `end` at which a frame starts, or where the log begins. Everything before
+/// `end` is published.
+pub(crate) fn start_before(core: &Core, window: &mut Window, end: Lsn) -> Result<Lsn> {
+    let begin = core.begin();
+    let mut first = core.segment_of(Lsn::new(end.get() - 1));
+    // What cannot be read is no start; whoever walks over it gets the error.
+    if let Some(start) = readable(behind_seal(core, window, first.max(begin), end))?.flatten() {
+        return Ok(start);
+    }
+    // A record that is longer than a segment starts in none of its segments but the first.
+    while first > begin {
+        let found = is_start(core, window, first, end);
+        let before = match &found {
+            Err(error) if core.is_told_missing(error) => core.before_missing(first),
+            _ => Lsn::new(first.get() - core.capacity()),
+        };
+        if readable(found)? == Some(true) {
+            break;
+        }
+        first = before;
+    }
+    Ok(first.max(begin))
+}
+
+/// The end of a seal behind `first` and before `end`, not far from `end`.
+fn behind_seal(core: &Core, window: &mut Window, first: Lsn, end: Lsn) -> Result<Option<Lsn>> {
+    // Where nothing was committed there is none.
+    let has_seals = commit::durable(&core.words().commits) > first;
+    let mut step = FIRST_STEP;
+    while has_seals && end.get().saturating_sub(first.get()) > step {
+        let mut from = Lsn::new((end.get() - step).next_multiple_of(8));
+        while let Some(start) = next_seal_end(core, window, from, end)? {
+            if is_start(core, window, start, end)? {
+                return Ok(Some(start));
+            }
+            from = start;
+        }
+        step = step.saturating_mul(8);
+    }
+    Ok(None)
+}
+
+/// Where the first seal from `from` on ends, before `end`.
+fn next_seal_end(core: &Core, window: &mut Window, from: Lsn, end: Lsn) -> Result<Option<Lsn>> {
+    let mut at = from.get();
+    while at + SEAL_LEN < end.get() {
+        let bytes = window.fetch(Lsn::new(at), PIECE.min(end.get() - at), end)?;
+        let seal = (0..bytes.len().saturating_sub(SEAL_LEN as usize)).step_by(8).find(|offset| {
+            let bytes = &bytes[*offset..];
+            let has_length = u64::from(bytes[0]) == SEAL_LEN - 8 && bytes[1..4] == [0; 3];
+            has_length && Seal::parse(core.codec, Lsn::new(at + *offset as u64), bytes).is_some()
+        });
+        if let Some(offset) = seal {
+            return Ok(Some(Lsn::new(at + offset as u64 + SEAL_LEN)));
+        }
+        if (bytes.len() as u64) < SEAL_LEN + 8 {
+            return Ok(None);
+        }
+        // Pieces overlap, so that a seal is whole in one of them.
+        at += (bytes.len() as u64 - SEAL_LEN) / 8 * 8;
+    }
+    Ok(None)
+}
+
+fn readable<T>(found: Result<T>) -> Result<Option<T>> {
+    match found {
+        Err(error) if error.kind() == ErrorKind::Corrupt => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+fn is_start(core: &Core, window: &mut Window, lsn: Lsn, end: Lsn) -> Result<bool> {
+    Ok(lsn < end && matches!(frames::look(core, window, lsn, end)?, Found::Frame { .. }))
+}

@@ -1,0 +1,130 @@
+//! Compressing the closed files of a text log with zstd.
+//!
+//! Done by who went on in a new file, outside of the prepare lock: the others go on meanwhile. A
+//! lock on a byte of the `lock` file, which the kernel releases with its holder, sees to it that
+//! only one does it.
+//!
+//! **If the process dies here**: a compressed file gets its name when it is whole and on the
+//! device, and the one it was made of goes after that. While both are there the compressed one
+//! counts, and the next one removes the other.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::io::Errno;
+use zstd::stream::write::Encoder;
+use zstd::zstd_safe::{CCtx, CParameter};
+
+use crate::error::OsResult;
+use crate::log::state::core::Core;
+use crate::log::state::names::{LOCK_NAME, UNFINISHED_COMPRESSED_NAME};
+use crate::log::state::writer::Writer;
+use crate::segment::listing::{self, Listing, SegmentFile, compressed_path};
+use crate::segment::sync_names;
+use crate::shared::participants::COMPRESS_BYTE;
+use crate::shared::tail_word;
+use crate::sys::inherited::Brief;
+use crate::sys::lock::Kind;
+use crate::{ErrorKind, Result, sys};
+
+/// What zstd itself takes where nobody chooses.
+const LEVEL: i32 = 3;
+
+impl Core {
+    /// Removes what was left of a compression that was not finished, unless somebody is at it.
+    pub(crate) fn remove_unfinished_compression(&self) {
+        let unfinished = self.dir.join(UNFINISHED_COMPRESSED_NAME);
+        if !self.dir.holds(&unfinished) {
+            return;
+        }
+        let file = Brief::open(&self.dir, &self.dir.join(LOCK_NAME));
+        let is_mine = |file: &Brief| sys::lock::try_lock(file, COMPRESS_BYTE, Kind::Exclusive);
+        if file.is_ok_and(|file| is_mine(&file) == Ok(true)) {
+            let _ = listing::remove(&self.dir, &unfinished);
+        }
+    }
+
+    /// Writes the compressed form of a file, with the length of what it was.
+    fn encode(&self, mut source: File, target: &OwnedFd) -> io::Result<()> {
+        // What creates a context by itself panics where there is no memory for one.
+        let mut context = CCtx::try_create().ok_or(Errno::NOMEM)?;
+        let mut encoder = Encoder::with_context(sys::file::Stream::new(target), &mut context);
+        encoder.set_parameter(CParameter::CompressionLevel(LEVEL))?;
+        encoder.set_pledged_src_size(Some(source.metadata()?.len()))?;
+        encoder.include_contentsize(true)?;
+        encoder.include_checksum(true)?;
+        io::copy(&mut source, &mut encoder)?;
+        encoder.finish()?;
+        Ok(())
+    }
+}
+
+impl Writer<'_> {
+    /// Compresses what is closed, wholly published and not compressed yet, unless somebody is at
+    /// it.
+    pub(crate) fn compress_closed(self) -> Result<()> {
+        let path = self.dir.join(LOCK_NAME);
+        let file = Brief::open(&self.dir, &path).or_os("open", &path)?;
+        let locked = sys::lock::try_lock(&file, COMPRESS_BYTE, Kind::Exclusive);
+        if !locked.or_os("lock", &path)? {
+            return Ok(());
+        }
+        let files = Listing::read(&self.dir)?.files;
+        // What a cursor holds back is left as its reader knows it.
+        let holding = self.holding_cursors()?;
+        let end = tail_word::published(self.words()).min(self.held_from(holding)?);
+        let closed = Listing::count_before(&files, end);
+        let mut refused = Ok(());
+        for file in &files[..closed] {
+            let done = match file.is_compressed {
+                true => file.remove_plain(&self.dir),
+                false => self.compress(file),
+            };
+            match done {
+                // That is no reason to leave the others as they are.
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => refused = Err(error),
+                answer => answer?,
+            }
+        }
+        refused
+    }
+
+    fn compress(self, plain: &SegmentFile) -> Result<()> {
+        let unfinished = self.dir.join(UNFINISHED_COMPRESSED_NAME);
+        let source = self.dir.open_shared(&plain.path).or_os("compress", &plain.path)?;
+        let rights = self.rights.within(&source).or_os("look at", &plain.path)?;
+        let target = rights.create(&self.dir, &unfinished, "create the compressed file")?;
+        let named = self
+            .encode(File::from(source), &target)
+            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+            .or_os("compress", &plain.path)
+            .and_then(|()| self.sync_compressed(&target, &unfinished))
+            .and_then(|()| self.name_compressed(plain, &unfinished));
+        if !matches!(named, Ok(true)) {
+            // On a full disk above all nothing may stay that nobody needs.
+            let removed = listing::remove(&self.dir, &unfinished);
+            return named.map(drop).and(removed);
+        }
+        self.heed_sync(sync_names(&self.dir))?;
+        listing::remove(&self.dir, &plain.path)
+    }
+
+    fn sync_compressed(self, target: &OwnedFd, path: &Path) -> Result<()> {
+        self.heed_sync(sys::file::sync(target).or_unsynced("sync the compressed file", path))
+    }
+
+    /// Gives the compressed file its name, unless the other was removed meanwhile.
+    fn name_compressed(self, plain: &SegmentFile, unfinished: &Path) -> Result<bool> {
+        // Who removes files holds it too.
+        let _held = self.lock_prepare()?;
+        let is_there = self.dir.holds(&plain.path);
+        if !is_there || self.segment_end(plain.first) <= self.begin() {
+            return Ok(false);
+        }
+        let target = compressed_path(&plain.path);
+        self.dir.rename(unfinished, &target).or_os("name the compressed file", &target)?;
+        Ok(true)
+    }
+}

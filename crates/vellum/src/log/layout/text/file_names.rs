@@ -1,0 +1,184 @@
+//! The files of a text log: which is which, what the next is called, and the link to the newest.
+//!
+//! A text segment gets its name when a record needs it, so that the name can tell the time of its
+//! first record and whoever follows the directory sees no empty files. What takes long, the blocks
+//! of the next file, is made ready before, under the unfinished name.
+//!
+//! **If the process dies here**: the name is stored in shared words before the file gets it; so
+//! the next holder of the prepare lock, who does all of it again, gives the same name and not a
+//! second one. A link that was not moved is moved by the next who goes on in a new file, or opens
+//! the log.
+
+use std::path::{Path, PathBuf};
+
+use crate::log::state::core::Core;
+use crate::log::state::names::{CURRENT_NAME, UNFINISHED_CURRENT_NAME};
+use crate::log::state::prepare_lock::Prepare;
+use crate::log::state::writer::Writer;
+use crate::segment::listing::{Listing, SegmentFile};
+use crate::shared::files::Newest;
+use crate::shared::primitive::Ordering;
+use crate::shared::tail_word;
+use crate::sys::clock;
+use crate::{ErrorKind, Layout, Lsn, Result};
+
+impl Core {
+    /// Bytes of text up to the tail in the newest file and those that it continues.
+    fn group_bytes_at(&self, newest: Newest) -> u64 {
+        let tail = tail_word::tail(self.words());
+        newest.group_bytes.saturating_add(tail.get().saturating_sub(newest.first.get()))
+    }
+
+    /// The time of the newest file before `first`, and the bytes of text in it and in those that it
+    /// continues: as the directory tells.
+    fn listed_newest(&self, first: Lsn) -> Result<(u64, u64)> {
+        let mut listing = Listing::read(&self.dir)?;
+        let time = listing.newest_time().unwrap_or(0).max(self.words().files.names.time());
+        listing.files.retain(|file| file.first < first);
+        Ok((time, self.text_len_of(listing.newest_group())?))
+    }
+
+    /// Bytes of text in `files`, of which the last may be the one that is written.
+    pub(crate) fn text_len_of(&self, files: &[SegmentFile]) -> Result<u64> {
+        let tail = tail_word::tail(self.words());
+        let mut sum = 0;
+        for file in files {
+            sum += match self.segment_of(tail) == file.first {
+                true => tail.get() - file.first.get(),
+                false => file.text_len(&self.dir)?,
+            };
+        }
+        Ok(sum)
+    }
+
+    /// Name of the newest file that is there: who stored a name may have died before a file got it.
+    fn newest_name(&self) -> Result<Option<PathBuf>> {
+        let told = self.newest_path().map(|(_, path)| path).filter(|path| self.dir.holds(path));
+        let newest = match told {
+            Some(path) => Some(path),
+            None => Listing::read(&self.dir)?.files.pop().map(|file| file.path),
+        };
+        Ok(newest.and_then(|path| path.file_name().map(PathBuf::from)))
+    }
+
+    fn links_to(&self, link: &Path, name: &Path) -> bool {
+        self.dir.readlink(link).is_ok_and(|target| target == name)
+    }
+}
+
+impl Prepare<'_> {
+    /// What the segment at `allocated` is to be called, which is about to be made for a record of
+    /// `len` bytes.
+    pub(crate) fn next_name(&self, allocated: u64, len: u64) -> Result<Newest> {
+        let names = &self.words().files.names;
+        let first = Lsn::new(allocated);
+        let newest = names.newest();
+        if let Some(named) = newest.filter(|newest| newest.first >= first) {
+            // Who had the lock before died between naming and saying so.
+            if named.first == first {
+                return Ok(named);
+            }
+            // For a record longer than a segment: what is there keeps its name.
+            let listing = Listing::read(&self.dir)?;
+            let is_continuation = listing.get(first).is_some_and(|file| file.is_continuation);
+            return Ok(Newest { first, is_continuation, ..named });
+        }
+        let (previous, group_bytes) = match newest {
+            Some(newest) => (newest.time, self.group_bytes_at(newest)),
+            None => self.listed_newest(first)?,
+        };
+        let time = clock::seconds().max(previous);
+        let is_continuation = group_bytes > 0 && !self.is_over(first, group_bytes, len);
+        let group_bytes = if is_continuation { group_bytes } else { 0 };
+        Ok(Newest { first, time, is_continuation, group_bytes })
+    }
+
+    /// Makes the file of the text segment that is to be called so, if it is not made yet, and names
+    /// it.
+    pub(crate) fn name_next(&self, next: Newest) -> Result<()> {
+        let first = next.first;
+        let names = &self.words().files.names;
+        let preparer = self.preparer();
+        if names.is_next_made.load(Ordering::SeqCst) == 0 {
+            self.heed_sync(preparer.make(first))?;
+        }
+        names.is_next_made.store(0, Ordering::SeqCst);
+        names.store(next);
+        let path = self.path_of(next);
+        match preparer.name(&path) {
+            // Somebody has tidied the directory.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.heed_sync(preparer.make(first))?;
+                preparer.name(&path)
+            }
+            answer => answer,
+        }
+    }
+
+    /// Makes the file of the next text segment ahead of need.
+    pub(crate) fn make_next(&self) -> Result<bool> {
+        let words = self.words();
+        let is_made = &words.files.names.is_next_made;
+        let is_new = is_made.load(Ordering::SeqCst) == 0;
+        if is_new {
+            self.require_place()?;
+            let first = Lsn::new(words.allocated_end.load(Ordering::Acquire));
+            self.heed_sync(self.preparer().make(first))?;
+            is_made.store(1, Ordering::SeqCst);
+        }
+        words.files.rule.edge.store(u64::MAX, Ordering::Relaxed);
+        Ok(is_new)
+    }
+
+    /// Removes what [`make_next`](Prepare::make_next) has made. Nobody else has the log open.
+    pub(crate) fn unmake_next(&self) -> Result<()> {
+        let files = &self.words().files;
+        files.names.is_next_made.store(0, Ordering::SeqCst);
+        files.rule.edge.store(0, Ordering::Relaxed);
+        self.preparer().unmake()
+    }
+
+    /// Has the link lead to the newest file.
+    ///
+    /// A link that cannot be made, or of a filesystem without links, is not missed by the log.
+    pub(crate) fn point_to_newest(&self) {
+        if self.geometry.layout == Layout::Framed {
+            return;
+        }
+        let link = self.dir.join(CURRENT_NAME);
+        let name = match self.newest_name() {
+            Ok(Some(name)) => name,
+            Ok(None) => {
+                if self.dir.readlink(&link).is_ok() {
+                    let _ = self.dir.unlink(&link);
+                }
+                return;
+            }
+            Err(_) => return,
+        };
+        if self.links_to(&link, &name) {
+            return;
+        }
+        let unfinished = self.dir.join(UNFINISHED_CURRENT_NAME);
+        let _ = self.dir.unlink(&unfinished);
+        if self.dir.symlink(&name, &unfinished).is_ok() {
+            let _ = self.dir.rename(&unfinished, &link);
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// Puts the link right where somebody died before moving it, or removed it.
+    pub(crate) fn check_link(self) {
+        let link = self.dir.join(CURRENT_NAME);
+        let is_right =
+            || matches!(self.newest_name(), Ok(Some(name)) if self.links_to(&link, &name));
+        // A framed log has none, and is not listed for it.
+        if self.geometry.layout == Layout::Text
+            && !is_right()
+            && let Ok(prepare) = self.lock_prepare()
+        {
+            prepare.point_to_newest();
+        }
+    }
+}

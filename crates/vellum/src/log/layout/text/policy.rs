@@ -1,0 +1,120 @@
+//! The policy of a text log: stored with the log, and followed by whoever appends.
+//!
+//! The geometry file holds it for ever; shared words hold it for the processes that have the log
+//! open, who look at them at every append. Who opens the log with another policy changes both.
+//!
+//! **If the process dies here**: the words say first that they do not hold; who opens the log next
+//! takes the policy from the file, old or new, which lies within one sector.
+
+use crate::error::OsResult;
+use crate::format::control::GEOMETRY_LEN;
+use crate::log::state::control::{open_geometry, stored_geometry};
+use crate::log::state::core::Core;
+use crate::log::state::names::{GEOMETRY_NAME, SMALL_LEN_MAX};
+use crate::log::state::prepare_lock::Prepare;
+use crate::log::state::writer::Writer;
+use crate::options::policy::PolicyUpdate;
+use crate::segment::listing::Listing;
+use crate::shared::files::Newest;
+use crate::shared::primitive::Ordering;
+use crate::sys::{self, clock};
+use crate::{Error, ErrorKind, Layout, Policy, Result};
+
+impl Core {
+    /// The policy that is followed.
+    pub(crate) fn policy(&self) -> Policy {
+        let followed = self.words().files.policy.load();
+        followed.unwrap_or_else(|| self.stored_policy())
+    }
+
+    /// The policy in the geometry file.
+    fn stored_policy(&self) -> Policy {
+        let bytes = self.dir.read(&self.dir.join(GEOMETRY_NAME), SMALL_LEN_MAX).unwrap_or_default();
+        bytes.get(GEOMETRY_LEN..).and_then(Policy::parse).unwrap_or_default()
+    }
+
+    /// Refuses to read a log with a wish to change its policy.
+    pub(crate) fn check_policy(&self, update: &PolicyUpdate) -> Result<()> {
+        let policy = self.policy();
+        if update.applied_to(policy) == policy {
+            return Ok(());
+        }
+        let message = "a policy cannot be changed by who opens the log for reading only";
+        Err(Error::new(ErrorKind::InvalidOption, message).at_path(&self.dir))
+    }
+
+    /// Writes the policy into the geometry file, durably.
+    fn store_policy(&self, policy: &Policy) -> Result<()> {
+        let geometry = stored_geometry(&self.dir).unwrap_or(self.geometry);
+        let bytes = [geometry.to_bytes(), policy.to_bytes()].concat();
+        let path = self.dir.join(GEOMETRY_NAME);
+        let fd = open_geometry(&self.dir)?;
+        sys::file::write_all_at(&fd, &bytes, 0).or_os("store the policy in", &path)?;
+        let synced = sys::file::sync_data(&fd);
+        self.heed_sync(synced.or_unsynced("store the policy in", &path))
+    }
+}
+
+impl Prepare<'_> {
+    /// Has every process follow the policy.
+    fn follow(&self, policy: &Policy) -> Result<()> {
+        let files = &self.words().files;
+        if files.names.newest().is_none() {
+            self.recall_name()?;
+        }
+        self.set_limit(policy);
+        // The file that is written must not hold records from both sides of a moment.
+        let now = clock::seconds();
+        let since = files.names.newest().map_or(now, |newest| newest.time.min(now));
+        self.set_moment(policy, since);
+        files.rule.edge.store(0, Ordering::SeqCst);
+        files.policy.store(policy);
+        Ok(())
+    }
+
+    /// Takes the name of the newest segment from the directory.
+    fn recall_name(&self) -> Result<()> {
+        let listing = Listing::read(&self.dir)?;
+        let allocated = self.words().allocated_end.load(Ordering::Acquire);
+        if let Some(file) = listing.files.last()
+            && let Some(time) = file.time
+            && !file.is_compressed
+            && self.segment_end(file.first).get() == allocated
+        {
+            let (before, is_continuation) =
+                (listing.newest_group().len() - 1, file.is_continuation);
+            let group_bytes = self.text_len_of(&listing.newest_group()[..before])?;
+            let newest = Newest { first: file.first, time, is_continuation, group_bytes };
+            self.words().files.names.store(newest);
+        }
+        Ok(())
+    }
+}
+
+impl Writer<'_> {
+    /// Changes the policy as `wish` says, for everybody, and sees to it that the words tell it.
+    pub(crate) fn join_policy(self, update: &PolicyUpdate) -> Result<()> {
+        let words = self.words();
+        let followed = words.files.policy.load();
+        let is_settled = followed.is_some_and(|policy| update.applied_to(policy) == policy);
+        let is_text = self.geometry.layout == Layout::Text;
+        // Most framed logs have no policy, and need no lock to know that.
+        let has_none =
+            || !is_text && update.is_empty() && self.stored_policy() == Policy::default();
+        if is_settled || followed.is_none() && has_none() {
+            return Ok(());
+        }
+        let prepare = self.lock_prepare()?;
+        let stored = self.stored_policy();
+        let policy = update.applied_to(stored);
+        words.files.policy.unload();
+        if policy != stored {
+            self.store_policy(&policy)?;
+        }
+        if is_text {
+            return prepare.follow(&policy);
+        }
+        words.files.policy.store(&policy);
+        Ok(())
+    }
+}

@@ -1,0 +1,200 @@
+//! Removing the oldest files of a text log, as its policy says.
+//!
+//! Done by who went on in a new file, who opens the log, and who finds the disk full. Only files
+//! that are closed and wholly published go; the one that is written never does.
+//!
+//! **If the process dies here**: `begin` is raised before files go, the oldest first; the next one
+//! removes what lies wholly before it.
+
+use std::time::Duration;
+use std::{mem, thread};
+
+use crate::error::OsResult;
+use crate::log::state::attachment::{Later, LocalSlot};
+use crate::log::state::core::Core;
+use crate::log::state::writer::Writer;
+use crate::segment::listing::{Listing, SegmentFile, remove_all};
+use crate::shared::files::RemovalRule;
+use crate::shared::primitive::Ordering;
+use crate::shared::tail_word;
+use crate::sys::clock;
+use crate::{Layout, Policy, Result};
+
+impl Policy {
+    /// Whether files are ever removed.
+    pub(crate) fn removes(&self) -> bool {
+        self.retain_bytes.is_some() || self.retain_age.is_some() || self.retain_files.is_some()
+    }
+}
+
+impl Core {
+    /// The rules by which files are to go, oldest first, one for each that is more than the policy
+    /// allows.
+    fn excess(&self, policy: &Policy, files: &[SegmentFile]) -> Result<Vec<RemovalRule>> {
+        let closed = Listing::count_before(files, tail_word::published(self.words()));
+        let lens = match policy.retain_bytes {
+            Some(_) => self.lens_of(files)?,
+            None => vec![0; files.len()],
+        };
+        let mut kept_bytes: u64 = lens.iter().sum();
+        let now = clock::seconds();
+        let ends = match policy.retain_age {
+            Some(_) => self.ends_of(files, now),
+            None => vec![now; files.len()],
+        };
+        let excess_groups = policy.retain_files.map_or(0, |kept| excess_by_files(files, kept));
+        let mut rules = Vec::new();
+        for index in 0..closed {
+            let is_old = |age: Duration| ends[index].saturating_add(age.as_secs()) <= now;
+            let rule = if index < excess_groups {
+                RemovalRule::Files
+            } else if policy.retain_bytes.is_some_and(|limit| kept_bytes > limit) {
+                RemovalRule::Bytes
+            } else if policy.retain_age.is_some_and(is_old) {
+                RemovalRule::Age
+            } else {
+                break;
+            };
+            rules.push(rule);
+            kept_bytes -= lens[index];
+        }
+        Ok(rules)
+    }
+
+    /// When the last record of each file was written, at the latest. What tells of the future, or
+    /// of a time before the clock was set, is not believed; and no file is younger than one behind
+    /// it.
+    pub(crate) fn ends_of(&self, files: &[SegmentFile], now: u64) -> Vec<u64> {
+        let is_right = |time: &u64| clock::may_be_right(*time, now);
+        // A framed segment is made, and perhaps was used, long before its last record.
+        let is_text = self.geometry.layout == Layout::Text;
+        let changed = |file: &SegmentFile| {
+            let stat = self.dir.stat(&file.path).ok()?;
+            u64::try_from(stat.st_mtime).ok().filter(is_right)
+        };
+        let mut ends = vec![now; files.len()];
+        let mut latest = now;
+        for (index, file) in files.iter().enumerate().rev() {
+            // The first record of the next file came after the last of this one.
+            let followed = files.get(index + 1).and_then(|next| next.time).filter(is_right);
+            latest =
+                latest.min(followed.or_else(|| changed(file).filter(|_| is_text)).unwrap_or(now));
+            ends[index] = latest;
+        }
+        ends
+    }
+
+    /// Bytes of text in a file, for the count of what was removed.
+    fn len_of(&self, file: &SegmentFile) -> u64 {
+        file.text_len(&self.dir).unwrap_or(0)
+    }
+
+    /// Lengths of files; of the one that is written, that of its text.
+    pub(crate) fn lens_of(&self, files: &[SegmentFile]) -> Result<Vec<u64>> {
+        let tail = tail_word::tail(self.words());
+        let len = |file: &SegmentFile| {
+            if self.segment_of(tail) == file.first {
+                return Ok(tail.get() - file.first.get());
+            }
+            Ok(self.dir.stat(&file.path).or_os("look at", &file.path)?.st_size as u64)
+        };
+        files.iter().map(len).collect()
+    }
+}
+
+impl Writer<'_> {
+    /// Does what `slot` has to do once its record is published: nobody waits for that.
+    #[inline]
+    pub(crate) fn tidy_after(self, slot: &mut LocalSlot) {
+        if slot.later.is_anything() {
+            self.do_later(&mut slot.later);
+        }
+    }
+
+    #[cold]
+    fn do_later(self, later: &mut Later) {
+        let mut later = mem::take(later);
+        self.prepare_ahead(&mut later);
+        if later.has_rotated {
+            self.tidy();
+        }
+        if !later.pause.is_zero() {
+            thread::sleep(later.pause);
+        }
+    }
+
+    /// Does to closed files what the policy says. What fails is tried again by the next.
+    #[cold]
+    pub(crate) fn tidy(self) {
+        self.make_space();
+        #[cfg(feature = "zstd")]
+        if self.words().files.policy.load().unwrap_or_default().compresses {
+            let _ = self.compress_closed();
+        }
+    }
+
+    /// Removes the files that the policy does not keep. What fails is tried again by the next.
+    #[cold]
+    pub(crate) fn make_space(self) {
+        let words = self.words();
+        let policy = words.files.policy.load().unwrap_or_default();
+        let has_removed = policy.removes()
+            && match self.geometry.layout {
+                Layout::Text => self.remove_old(&policy).is_ok_and(|count| count > 0),
+                Layout::Framed => self.remove_old_segments(&policy).is_ok_and(|count| count > 0),
+            };
+        if has_removed {
+            words.full.made_space();
+        }
+        self.forget_gone();
+    }
+
+    /// Removes the files that are not to be kept; returns how many.
+    ///
+    /// Looks and removes without the prepare lock, which writers need: what lies before `begin` is
+    /// nobody's, and files only come behind those that were listed.
+    fn remove_old(self, policy: &Policy) -> Result<usize> {
+        let words = self.words();
+        self.check_words()?;
+        // Another log may have taken the place.
+        self.require_place()?;
+        let files = Listing::read(&self.dir)?.files;
+        let left_over = Listing::count_before(&files, self.begin());
+        let (files_left, excess) = (&files[left_over..], self.excess(policy, &files[left_over..])?);
+        let mut gone = left_over + excess.len();
+        if gone > left_over {
+            // Before the lock, which writers need.
+            let holding = self.sync_holding_cursors()?;
+            let lens: Vec<u64> =
+                files_left[..excess.len()].iter().map(|file| self.len_of(file)).collect();
+            let _held = self.lock_prepare()?;
+            let kept = self.held_from(holding)?;
+            gone = left_over + Listing::count_before(files_left, kept).min(excess.len());
+            let begin = words.begin.fetch_max(files[gone].first.get(), Ordering::SeqCst);
+            self.check_region()?;
+            // Others may have come first with some of them.
+            let removed = files_left[..gone - left_over].iter();
+            for ((file, rule), len) in removed.zip(&excess).zip(lens) {
+                if file.first.get() >= begin {
+                    words.removed.count(*rule, len);
+                }
+            }
+        }
+        // Those that stay `Stat::left_over` tells.
+        Ok(remove_all(&self.dir, &files[..gone]).0)
+    }
+}
+
+/// How many of `files`, oldest first, are more than `kept` beside the newest. What continues
+/// another counts as one with it, and goes with it: else a rule would remove what was written a
+/// moment ago because there was much of it.
+fn excess_by_files(files: &[SegmentFile], kept: u64) -> usize {
+    let mut starts: Vec<usize> =
+        (0..files.len()).filter(|index| !files[*index].is_continuation).collect();
+    if starts.first() != Some(&0) && !files.is_empty() {
+        // Its beginning has gone before.
+        starts.insert(0, 0);
+    }
+    let excess = (starts.len() as u64).saturating_sub(1).saturating_sub(kept) as usize;
+    starts.get(excess).copied().unwrap_or(0)
+}

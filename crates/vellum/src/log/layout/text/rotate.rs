@@ -1,0 +1,322 @@
+//! Going on in a new file: by length, by time, or because somebody asked.
+//!
+//! A reservation that would end behind the limit of its segment, or start before `closed_before`,
+//! starts at the next segment, exactly as one that does not fit: whoever makes it skips the rest,
+//! makes and names the next file, and cuts the old one to its text. No writer waits for another,
+//! nothing is moved, and a file is not touched any more once what was reserved in it is published.
+//!
+//! Zeros are written ahead of the tail of a text log only as far as its pace asks for: whoever
+//! reads the newest file with other tools sees them.
+//!
+//! A clock that is put back, or on and back again, costs a rotation or makes one too many: the next
+//! moment is found anew as soon as it lies more than a period ahead.
+//!
+//! **If the process dies here**: between `closed_before` and `rotate_at`, the next one finds the
+//! moment still past, and a newer file than that, and only sets the next moment.
+
+use std::time::Duration;
+
+use crate::log::state::attachment::{Later, Space};
+use crate::log::state::core::Core;
+use crate::log::state::prepare_lock::Prepare;
+use crate::log::state::writer::Writer;
+use crate::shared::files::Newest;
+use crate::shared::primitive::Ordering;
+use crate::shared::tail_word;
+use crate::sys::clock;
+use crate::{Error, ErrorKind, Layout, Lsn, Policy, Result};
+
+/// Zeros written ahead of the tail of a text log that is written slowly.
+const WINDOW_BYTES_MIN: u64 = 16 << 10;
+/// A window that is used up within this time is followed by one of twice the length.
+const FAST_MICROS: u64 = 1_000;
+/// One that lasts longer than this is followed by one of the least.
+const SLOW_MICROS: u64 = 8_000;
+
+impl Core {
+    /// Up to which offset records go that start at `start`, in a text log; 0 where its segment has
+    /// been left.
+    #[inline]
+    pub(crate) fn limit_at(&self, start: Lsn) -> u64 {
+        let rule = &self.words().files.rule;
+        if start.get() < rule.closed_before.load(Ordering::Relaxed) {
+            return 0;
+        }
+        match rule.limit.load(Ordering::Relaxed) {
+            0 => self.capacity(),
+            limit => limit.min(self.capacity()),
+        }
+    }
+
+    /// Bytes that a segment gets blocks for.
+    pub(crate) fn room(&self) -> u64 {
+        let policy = self.words().files.policy.load().unwrap_or_default();
+        policy.rotate_bytes.map_or(self.capacity(), |limit| limit.min(self.capacity()))
+    }
+
+    /// Bytes of the newest segment of a text log that records go to.
+    pub(crate) fn newest_room(&self) -> u64 {
+        match self.words().files.rule.limit.load(Ordering::Relaxed) {
+            0 => self.capacity(),
+            limit => limit.min(self.capacity()),
+        }
+    }
+
+    /// Has a text log go on in a new file at the next append.
+    pub(crate) fn rotate(&self) -> Result<()> {
+        if self.geometry.layout == Layout::Framed {
+            let message = "a framed log does not rotate; `trim` drops what is not needed any more";
+            return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.dir));
+        }
+        let writer = self.writer()?;
+        let prepare = writer.lock_prepare()?;
+        self.check_words()?;
+        prepare.leave_segment();
+        Ok(())
+    }
+
+    /// Whether the policy, or somebody who asked for it, has a record of `len` bytes start a file
+    /// of its own at `first`, behind files with `group_bytes`. Otherwise the one before is only
+    /// full, and goes on there.
+    pub(crate) fn is_over(&self, first: Lsn, group_bytes: u64, len: u64) -> bool {
+        let words = self.words();
+        let policy = words.files.policy.load().unwrap_or_default();
+        let is_left = words.files.rule.closed_before.load(Ordering::SeqCst) >= first.get();
+        is_left || policy.rotate_bytes.is_some_and(|limit| group_bytes.saturating_add(len) > limit)
+    }
+
+    /// Position beyond which the next file is to be made; found out where it is not known.
+    fn edge(&self) -> u64 {
+        let words = self.words();
+        let edge = words.files.rule.edge.load(Ordering::Relaxed);
+        let tail = tail_word::tail(words);
+        if edge != 0 || words.allocated_end.load(Ordering::Acquire) <= tail.get() {
+            return edge;
+        }
+        let edge =
+            self.segment_of(tail).get() + self.newest_room().saturating_sub(self.prefault_bytes);
+        words.files.rule.edge.store(edge, Ordering::Relaxed);
+        edge
+    }
+
+    /// Up to where zeros are to be written: a window ahead of the tail, within what records go to.
+    fn zeros_end(&self) -> u64 {
+        if !self.needs_zeros() {
+            return 0;
+        }
+        let words = self.words();
+        let tail = tail_word::tail(words);
+        let limit = self.segment_of(tail).get() + self.limit_at(tail);
+        let allocated = words.allocated_end.load(Ordering::Acquire);
+        (tail.get() + self.window()).min(limit).min(allocated)
+    }
+
+    /// Bytes of zeros to keep ahead of the tail.
+    #[inline]
+    pub(crate) fn window(&self) -> u64 {
+        let window = self.words().files.rule.window.load(Ordering::Relaxed);
+        window.clamp(WINDOW_BYTES_MIN.min(self.prefault_bytes), self.prefault_bytes)
+    }
+}
+
+impl Prepare<'_> {
+    /// Stores the first moment behind `time`, and the one before.
+    pub(crate) fn set_moment(&self, policy: &Policy, time: u64) {
+        let rule = &self.words().files.rule;
+        let moment = next_moment(policy, time);
+        let every = policy.rotate_every.map_or(0, |every| every.as_secs());
+        rule.rotated_at.store(moment.saturating_sub(every), Ordering::SeqCst);
+        rule.rotate_at.store(moment, Ordering::SeqCst);
+    }
+
+    /// Has the next record go to a new segment, unless this one is empty.
+    fn leave_segment(&self) {
+        let words = self.words();
+        let tail = tail_word::tail(words);
+        let is_full = tail.get() == words.allocated_end.load(Ordering::Acquire);
+        if is_full || !tail.get().is_multiple_of(self.capacity()) {
+            let end = if is_full { tail } else { self.segment_end(tail) };
+            words.files.rule.closed_before.fetch_max(end.get(), Ordering::SeqCst);
+        }
+    }
+
+    /// Stores how much of the newest segment records go to: what the files that it continues leave
+    /// of the policy's limit.
+    pub(crate) fn set_limit(&self, policy: &Policy) {
+        let files = &self.words().files;
+        let before = files.names.newest().map_or(0, |newest| newest.group_bytes);
+        // At least something, because 0 stands for no limit.
+        let left = |limit: u64| limit.saturating_sub(before).max(1).min(self.capacity());
+        files.rule.limit.store(policy.rotate_bytes.map_or(0, left), Ordering::SeqCst);
+    }
+
+    /// Creates text segments from `allocated` until `end` is allocated, for a record of `len` bytes
+    /// that ends there; all or none.
+    #[cold]
+    pub(crate) fn allocate_text(&self, allocated: u64, end: Lsn, len: u64) -> Result<()> {
+        let words = self.words();
+        let left_over = words.files.names.newest().map_or(Lsn::ZERO, |newest| newest.first);
+        let mut next = self.next_name(allocated, len)?;
+        let is_continuation = next.is_continuation;
+        loop {
+            if let Err(error) = self.name_next(next) {
+                // What is left keeps its name, so that the next one gets no second file there.
+                if self.unallocate(allocated, next.first.get()) {
+                    words.files.names.forget();
+                }
+                return Err(error);
+            }
+            words.counts.segments_made.fetch_add(1, Ordering::Relaxed);
+            let segment_end = self.segment_end(next.first);
+            if segment_end >= end {
+                break;
+            }
+            // What does not fit goes on in the next.
+            let group_bytes = next.group_bytes.saturating_add(self.capacity());
+            next = Newest { first: segment_end, is_continuation: true, group_bytes, ..next };
+        }
+        // Somebody made them for a longer record and died: they would get a second name later.
+        self.unallocate(self.segment_end(next.first).get(), self.segment_end(left_over).get());
+        if !is_continuation {
+            // The limit will be that of the new file, where the one before may have room.
+            words.files.rule.closed_before.fetch_max(allocated, Ordering::SeqCst);
+        }
+        self.set_limit(&words.files.policy.load().unwrap_or_default());
+        let newest = next.first.get();
+        let next = newest + self.capacity();
+        let edge = newest + self.newest_room().saturating_sub(self.prefault_bytes);
+        words.files.rule.edge.store(edge, Ordering::Relaxed);
+        words.allocated_end.store(next, Ordering::Release);
+        self.point_to_newest();
+        Ok(())
+    }
+
+    /// Chooses how much to write now, by how long it has lasted last time.
+    pub(crate) fn adapt_window(&self) {
+        if self.geometry.layout == Layout::Framed {
+            return;
+        }
+        let files = &self.words().files;
+        let now = clock::micros();
+        let lasted = now.saturating_sub(files.names.zeroed_at.swap(now, Ordering::Relaxed));
+        let window = match lasted {
+            ..FAST_MICROS => (self.window() * 2).min(self.prefault_bytes),
+            SLOW_MICROS.. => WINDOW_BYTES_MIN.min(self.prefault_bytes),
+            _ => self.window(),
+        };
+        if files.rule.window.load(Ordering::Relaxed) != window {
+            files.rule.window.store(window, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// Leaves the file that is being written if its time is over.
+    #[inline]
+    pub(crate) fn look_at_clock(self) {
+        let rule = &self.words().files.rule;
+        let rotate_at = rule.rotate_at.load(Ordering::Relaxed);
+        if rotate_at != 0 {
+            let period = rule.rotated_at.load(Ordering::Relaxed)..rotate_at;
+            if !period.contains(&clock::seconds()) {
+                self.leave_by_time();
+            }
+        }
+    }
+
+    #[cold]
+    fn leave_by_time(self) {
+        let words = self.words();
+        let Ok(prepare) = self.lock_prepare() else { return };
+        let rule = &words.files.rule;
+        let (rotate_at, now) = (rule.rotate_at.load(Ordering::SeqCst), clock::seconds());
+        if rotate_at == 0 {
+            return;
+        }
+        // A file that got its first record since then is the new one already. A name from the
+        // future tells nothing.
+        let is_new = |time| (rotate_at..=now).contains(&time);
+        let newest = words.files.names.newest();
+        let newest = newest.filter(|newest| !newest.is_continuation && is_new(newest.time));
+        if now >= rotate_at && newest.is_none() {
+            prepare.leave_segment();
+        }
+        prepare.set_moment(&words.files.policy.load().unwrap_or_default(), now);
+    }
+
+    /// Notes what is to be prepared before it is needed: a window of zeros, or the file that comes
+    /// next.
+    #[inline]
+    pub(crate) fn look_ahead_in_text(self, end: Lsn, is_ready: bool, later: &mut Later) {
+        let words = self.words();
+        let rule = &words.files.rule;
+        let ahead = words.ready_end.load(Ordering::Relaxed).saturating_sub(end.get());
+        let wants_zeros = is_ready && ahead < self.window() && self.needs_zeros();
+        let wants_file = end.get() > rule.edge.load(Ordering::Relaxed);
+        if (wants_zeros || wants_file) && words.prepare.holder.load(Ordering::Relaxed) == 0 {
+            later.space = Some(Space { end, ahead: 0, is_ready });
+        }
+    }
+
+    /// Prepares what was noted.
+    pub(crate) fn prepare_text(self, space: Space, later: &mut Later) {
+        let Space { end, is_ready, .. } = space;
+        let edge = self.edge();
+        let wants_zeros = is_ready && self.zeros_end() > self.ready_end().get();
+        if self.attachment.is_discouraged(end) || !(end.get() > edge || wants_zeros) {
+            return;
+        }
+        let Some(prepare) = self.try_lock_prepare() else { return };
+        let mut prepared = self.check_words();
+        if is_ready {
+            // Others may have gone on meanwhile.
+            prepared = prepared.and_then(|()| prepare.make_ready_to(Lsn::new(self.zeros_end())));
+        }
+        if end.get() > edge {
+            prepared = prepared.and_then(|()| prepare.make_next().map(drop));
+        }
+        if prepared.is_err() {
+            // A full disk is not asked again for every record.
+            self.attachment.discourage(Lsn::new(end.get() + self.prefault_bytes / 8));
+        }
+        later.pause = later.pause.max(prepare.pace.due());
+    }
+}
+
+/// The first moment behind `time` at which the log goes on in a new file, in seconds since 1970; 0
+/// for never.
+fn next_moment(policy: &Policy, time: u64) -> u64 {
+    let Some(every) = policy.rotate_every.as_ref().map(Duration::as_secs).filter(|s| *s > 0) else {
+        return 0;
+    };
+    let phase = policy.rotate_offset.as_secs() % every;
+    let since = (time % every + every - phase) % every;
+    time.saturating_add(every - since)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_multiples_of_the_period_moved_by_the_offset() {
+        let day = 86_400;
+        let moment = |every, offset, time| {
+            let (every, offset) = (Duration::from_secs(every), Duration::from_secs(offset));
+            let policy =
+                Policy { rotate_every: Some(every), rotate_offset: offset, ..Policy::default() };
+            next_moment(&policy, time)
+        };
+        assert_eq!(moment(day, 0, 0), day, "what begins at a moment lasts until the next");
+        assert_eq!(moment(day, 0, day - 1), day);
+        assert_eq!(moment(day, 0, day), 2 * day);
+        assert_eq!(moment(day, 22 * 3600, day), day + 22 * 3600, "midnight two hours east");
+        assert_eq!(moment(day, 22 * 3600, day + 22 * 3600), 2 * day + 22 * 3600);
+        // 1970-01-01 was a Thursday, 1970-01-05 a Monday.
+        assert_eq!(moment(7 * day, 4 * day, 0), 4 * day);
+        assert_eq!(moment(7 * day, 4 * day, 4 * day), 11 * day);
+        assert_eq!(moment(day, 3 * day + 5, 10), day + 5, "an offset longer than the period");
+        assert_eq!(moment(3600, 0, u64::MAX), u64::MAX);
+        assert_eq!(next_moment(&Policy::default(), 5), 0);
+    }
+}

@@ -1,0 +1,116 @@
+//! Taking turns at writing text.
+//!
+//! Where text is written by system calls, one at a time reserves and writes. Otherwise a line that
+//! is complete could stand behind a hole for an instant, and a program that follows the file would
+//! take the hole for NULs, and never come back for the line that belongs there. A filesystem lets
+//! one write at a time into a file anyway.
+//!
+//! Who does not get a turn within a few microseconds sleeps for a moment, and nobody wakes it: a
+//! processor that writes one line after the other does more than two that pass the file back and
+//! forth, and waking costs as much as writing a line.
+//!
+//! Nobody is waited for forever: after a tenth of a second of one and the same turn, a process goes
+//! on without turns until it gets one again. Then there can be holes, which Vellum's own readers do
+//! not see.
+//!
+//! **If the process dies here**: the next one to have its turn pads what the dead had reserved,
+//! before it writes behind that.
+
+use std::time::Duration;
+
+use crate::log::repair::pad;
+use crate::log::state::attachment::Attachment;
+use crate::log::state::writer::Writer;
+use crate::shared::lock::{self, Held, Patience};
+use crate::shared::primitive::{self, Ordering};
+use crate::shared::tail_word::{self, Grant};
+use crate::shared::words::{Alone, LockWords, WatchedLockWords};
+
+/// Looks at the turn before sleeping.
+const LOOKS: u32 = 4;
+/// How long between them: about as long as a write takes, so that who writes line after line is
+/// rarely met between two.
+const SPINS: u32 = 96;
+/// How long to sleep then.
+const PAUSE: Duration = Duration::from_micros(50);
+/// So many pauses within one turn, and its holder may be dead or stopped.
+const PAUSES_MAX: u32 = 20;
+/// Sleeps of `lock` after that, of 5 ms each; fewer where calls may not wait for so long.
+const SLEEPS_MAX: u32 = 20;
+const SLEEP_MILLIS: u128 = 5;
+
+/// A turn, until dropped.
+pub(crate) struct Turn<'a> {
+    words: &'a LockWords,
+    _held: Held<'a>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // Only the holder counts; others see from it that turns come and go.
+        let turns = self.words.releases.load(Ordering::Relaxed);
+        self.words.releases.store(turns.wrapping_add(1), Ordering::Relaxed);
+    }
+}
+
+impl<'a> Writer<'a> {
+    /// Takes a turn where writes are to be seen in their order; `None` where they are not, or where
+    /// there is none to be had.
+    #[inline]
+    pub(crate) fn take_turn(self) -> Option<Turn<'a>> {
+        if !self.writes_text() {
+            return None;
+        }
+        let words = &self.core.words().files.turn;
+        let held = match lock::try_acquire(words, self.attachment.me()) {
+            Some(held) => held,
+            None => self.wait_for_turn(words)?,
+        };
+        Some(Turn { words, _held: held })
+    }
+
+    #[cold]
+    fn wait_for_turn(self, words: &'a Alone<WatchedLockWords>) -> Option<Held<'a>> {
+        let given_up = self.attachment.given_up.load(Ordering::Relaxed);
+        let current =
+            || (words.holder.load(Ordering::Relaxed), words.releases.load(Ordering::Relaxed));
+        let (mut seen, mut pauses) = (current(), 0);
+        let held = loop {
+            if let Some(held) = look(self.attachment, words) {
+                break Some(held);
+            }
+            if given_up != 0 && seen.0 == given_up {
+                return None;
+            }
+            std::thread::sleep(PAUSE);
+            let now = current();
+            pauses = if now == seen { pauses + 1 } else { 0 };
+            seen = now;
+            if pauses == PAUSES_MAX {
+                let liveness = self.liveness();
+                let most = self.timeout.map_or(u128::MAX, |time| time.as_millis() / SLEEP_MILLIS);
+                let patience = Patience::Sleeps(most.min(SLEEPS_MAX.into()) as u32);
+                break lock::acquire_within(words, self.attachment.me(), &liveness, patience);
+            }
+        };
+        let given_up = if held.is_some() { 0 } else { seen.0 };
+        self.attachment.given_up.store(given_up, Ordering::Relaxed);
+        held
+    }
+
+    /// Has what the dead have reserved before `grant` padded. To be called in a turn.
+    #[inline]
+    pub(crate) fn pad_before(self, grant: Grant) {
+        if !tail_word::is_next(self.words(), grant) && pad::is_held_back_by_the_dead(self) {
+            // What goes wrong here is reported to who reads, or comes to that slot.
+            let _ = pad::repair(self);
+        }
+    }
+}
+
+fn look<'a>(attachment: &Attachment, words: &'a LockWords) -> Option<Held<'a>> {
+    (0..LOOKS).find_map(|_| {
+        (0..SPINS).for_each(|_| primitive::spin_loop());
+        lock::try_acquire(words, attachment.me())
+    })
+}

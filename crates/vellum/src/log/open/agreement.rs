@@ -1,0 +1,255 @@
+//! Whether the shared words agree with the files: with the segments, and with the stage.
+//!
+//! - Nothing may stand at the tail or behind: the words would be older than the segments, and what
+//!   stands there would be overwritten.
+//! - Everything between `durable` and the tail must be there, but for what the dead had reserved.
+//!   It is read whole, unless the page cache is known to be the same: a page of the words may be
+//!   newer than a page of any segment, and older than the page of the words beside it.
+//! - What the dead had reserved must not be there: whoever pads it would destroy a record that was
+//!   published, if the slot is older than that.
+//! - The files must be there that the words say were made.
+//!
+//! What is durable is not read: if it is damaged, readers are told, as they would be at any other
+//! time.
+
+use std::sync::Arc;
+
+use crate::format::segment::path;
+use crate::log::layout::framed::frames::{self, Found, end_of_reserved};
+use crate::log::layout::framed::recover;
+use crate::log::read::files::open_file;
+use crate::log::read::window::Window;
+use crate::log::repair::pad;
+use crate::log::state::core::{Core, bare_core};
+use crate::log::state::segments;
+use crate::segment::file::ReadSegment;
+use crate::segment::listing::Listing;
+use crate::shared::commit;
+use crate::shared::primitive::Ordering;
+use crate::shared::tail_word::{self, Range};
+use crate::shared::words::Words;
+use crate::{ErrorKind, Layout, Lsn, Result};
+
+/// What reaches the device at once, if anything does.
+const SECTOR_LEN: u64 = 512;
+/// Bytes of text looked at at a time.
+const STEP: usize = 256 << 10;
+
+/// Whether something stands at the tail or behind.
+pub(crate) fn is_older_than_segments(core: &Arc<Core>) -> Result<bool> {
+    let tail = tail_word::tail(core.words());
+    let allocated_end = allocated_end(core);
+    let listing = Listing::read(&core.dir)?;
+    // One more has got its name if its maker died then; that is rare, and recovery loses nothing.
+    if listing.files.last().is_some_and(|file| file.first >= allocated_end) {
+        return Ok(true);
+    }
+    let files = Arc::new(bare_core(&core.dir, &core.geometry));
+    let active = core.segment_of(tail);
+    for file in listing.files.iter().filter(|file| file.first >= active) {
+        let from = tail.max(file.first);
+        let is_used = match core.geometry.layout {
+            // Records follow one another, so the first tells of all.
+            Layout::Framed => is_frame(&files, from, core.segment_end(allocated_end))?,
+            Layout::Text => file.is_compressed || has_text(&files, file.first, from)?,
+        };
+        if is_used {
+            return Ok(true);
+        }
+        if core.geometry.layout == Layout::Framed && file.first != active {
+            break;
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a whole frame starts at `lsn`. What cannot be read is an error, for the words may be
+/// right.
+fn is_frame(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Result<bool> {
+    let mut window = Window::new(Arc::clone(core));
+    match frames::look_whole(core, &mut window, lsn, limit) {
+        Ok(found) => Ok(matches!(found, Found::Frame { .. })),
+        Err(error) if error.kind() == ErrorKind::Io => Err(error),
+        Err(_) => Ok(false),
+    }
+}
+
+/// Whether the text segment at `first` holds anything but NULs from `from` on.
+fn has_text(core: &Core, first: Lsn, from: Lsn) -> Result<bool> {
+    let segment = open_file(core, &mut Arc::default(), first)?;
+    let mut bytes = vec![0; STEP];
+    let (mut at, end) = (from, core.segment_end(first));
+    // A file may be long and hold nothing.
+    while let Some(data) = segment.next_data(at)?.filter(|data| *data < end) {
+        at = data;
+        let count = segment.read(at, &mut bytes)?;
+        if bytes[..count].iter().any(|byte| *byte != 0) {
+            return Ok(true);
+        }
+        if count < bytes.len() {
+            return Ok(false);
+        }
+        at = Lsn::new(at.get() + count as u64);
+    }
+    Ok(false)
+}
+
+/// What is known of the page cache that the words were stored in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cache {
+    /// It is the one there is: the control file has stayed in memory. So nothing of the segments is
+    /// older than it was.
+    Kept,
+    Unknown,
+}
+
+/// Whether everything from `durable` on is there, as the words say; with a page cache that was kept
+/// only the last segment is read, or what is staged. Nobody is attached.
+pub(crate) fn is_whole(core: &Arc<Core>, cache: Cache) -> Result<bool> {
+    let tail = tail_word::tail(core.words());
+    let durable = commit::durable(&core.words().commits).max(core.begin());
+    let base = match cache {
+        Cache::Kept => start_of_newest(core, durable, tail)?,
+        Cache::Unknown => durable,
+    };
+    let reserved = reserved(core.words());
+    if reserved.iter().any(|range| range.start < durable || range.end() > tail) {
+        return Ok(false);
+    }
+    match core.geometry.layout {
+        Layout::Framed => is_row_of_frames(core, base, tail, &reserved),
+        Layout::Text => is_text(core, base, tail, &reserved),
+    }
+}
+
+/// Where the last segment begins, or the one that the record begins in which goes on there; not
+/// before `base`, and there in a log that is staged.
+fn start_of_newest(core: &Arc<Core>, base: Lsn, tail: Lsn) -> Result<Lsn> {
+    let mut first = core.segment_of(Lsn::new(tail.get() - 1));
+    if core.stage.is_some() || first <= base {
+        return Ok(base);
+    }
+    while core.geometry.layout == Layout::Framed && !is_frame(core, first, tail)? {
+        // The row is not whole, and there may be no file for a long way.
+        if !core.dir.holds(&path(&core.dir, first)) {
+            return Ok(base);
+        }
+        first = Lsn::new(first.get() - core.capacity());
+        if first <= base {
+            return Ok(base);
+        }
+    }
+    Ok(first)
+}
+
+pub(crate) fn allocated_end(core: &Core) -> Lsn {
+    Lsn::new(core.words().allocated_end.load(Ordering::Acquire))
+}
+
+/// What the dead had reserved.
+pub(crate) fn reserved(words: &Words) -> Vec<Range> {
+    let seen = tail_word::load(words);
+    let slots = 0..tail_word::used_slots(words);
+    slots.filter_map(|slot| tail_word::granted(words, slot, seen)).collect()
+}
+
+/// Whether whole frames, and what was reserved, lead from `base` to exactly `tail`, nothing is
+/// there behind, and the segments are there that were made.
+fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) -> Result<bool> {
+    if !has_segments(core, base)? {
+        return Ok(false);
+    }
+    let limit = core.segment_end(tail.max(core.ready_end()).min(allocated_end(core)));
+    let mut views = vec![Arc::clone(core)];
+    if core.stage.is_some() {
+        // What should be in the stage may be in the segment already: then it counts.
+        views.push(Arc::new(bare_core(&core.dir, &core.geometry)));
+    }
+    for view in &views {
+        if is_frame(view, tail, limit)? || frames::find_next(view, tail, limit).is_some() {
+            return Ok(false);
+        }
+        for range in reserved {
+            if is_filled(view, *range)? {
+                return Ok(false);
+            }
+        }
+    }
+    let mut window = Window::new(Arc::clone(core));
+    let from = match base == core.begin() {
+        true => recover::behind_trimmed_batch(core, &mut window, base, tail)?,
+        false => base,
+    };
+    Ok(frames::end_of_row(core, &mut window, from, tail, reserved)? == tail)
+}
+
+/// Whether the files are there of all segments from `base` on that were made.
+fn has_segments(core: &Core, base: Lsn) -> Result<bool> {
+    let listing = Listing::read(&core.dir)?;
+    let firsts =
+        (core.segment_of(base).get()..allocated_end(core).get()).step_by(core.capacity() as usize);
+    for first in firsts.map(Lsn::new) {
+        if listing.get(first).is_none() || segments::whole_header(core, first)?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether whole frames stand in a range that was reserved and not published. What cannot be read
+/// is none.
+fn is_filled(core: &Arc<Core>, range: Range) -> Result<bool> {
+    let mut window = Window::new(Arc::clone(core));
+    match frames::end_of_row(core, &mut window, range.start, range.end(), &[]) {
+        Err(error) if error.kind() == ErrorKind::Corrupt => Ok(false),
+        end => Ok(end? == range.end()),
+    }
+}
+
+/// Whether text leads to `tail`. Of a file that is closed the length is not known; one that is gone
+/// is a gap, of which readers tell.
+fn is_text(core: &Core, base: Lsn, tail: Lsn, reserved: &[Range]) -> Result<bool> {
+    for range in reserved {
+        if !core.writes_text() && pad::is_whole_line(core, *range)? {
+            return Ok(false);
+        }
+    }
+    let listing = Arc::new(Listing::read(&core.dir)?);
+    let last = core.segment_of(Lsn::new(tail.get() - 1));
+    let is_asked = |first: Lsn| core.segment_end(first) > base && first <= last;
+    for file in listing.files.iter().filter(|file| is_asked(file.first) && !file.is_compressed) {
+        let segment = open_file(core, &mut Arc::clone(&listing), file.first)?;
+        let end = match file.first == last {
+            true => tail,
+            false => Lsn::new(file.first.get() + segment.data_len()?.min(core.capacity())),
+        };
+        if !is_text_to(&segment, base.max(file.first), end, reserved)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether a file holds text from `start` to `end`: what was never written back reads as NULs up to
+/// the end of a sector, or as a file that is too short.
+fn is_text_to(segment: &ReadSegment, start: Lsn, end: Lsn, reserved: &[Range]) -> Result<bool> {
+    let next_after = |at: u64, step: u64| (at + 1).next_multiple_of(step).min(end.get());
+    let mut bytes = vec![0; STEP];
+    let mut at = start.get();
+    while at < end.get() {
+        let piece_end = next_after(at, STEP as u64);
+        let piece = &mut bytes[..(piece_end - at) as usize];
+        let count = segment.read(Lsn::new(at), piece)?;
+        piece[count..].fill(0);
+        let piece_start = at;
+        while at < piece_end {
+            at = next_after(at, SECTOR_LEN);
+            let last = Lsn::new(at - 1);
+            let is_nul = piece[(last.get() - piece_start) as usize] == 0;
+            if is_nul && end_of_reserved(reserved, last).is_none() {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,243 @@
+//! Making what a log is made of before its first segment: the directory, the `lock` file, the
+//! geometry and the control file.
+//!
+//! **If the process dies here**: what is half made is told by the names of its files, and the next
+//! creator starts over.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, Mode};
+use rustix::io::Errno;
+
+use crate::error::OsResult;
+use crate::format::control::Geometry;
+use crate::format::segment::parse_file_name;
+use crate::log::open::recover;
+use crate::log::state::control::{
+    self, overwrite_geometry, stored_geometry, sync_log_names, this_boot, write_control,
+    write_geometry,
+};
+use crate::log::state::identity::{self, Stored};
+use crate::log::state::names::{
+    CONTROL_NAME, CURRENT_NAME, CURSORS_NAME, GEOMETRY_NAME, LOCK_NAME, LOST_AND_FOUND_NAME,
+    RESTORING_NAME, UNFINISHED_COMPRESSED_NAME, UNFINISHED_CONTROL_NAME, UNFINISHED_CURRENT_NAME,
+    UNFINISHED_CURSORS_NAME,
+};
+use crate::log::state::positions::{Access, Evidence, Loss, Positions};
+use crate::log::state::rewrite;
+use crate::segment::rights::Rights;
+use crate::segment::{SPARE_SUFFIX, STAGE_SUFFIX, UNFINISHED_NAME, list, listing, names};
+use crate::sys::Dir;
+use crate::sys::filesystem::Filesystem;
+use crate::{Error, ErrorKind, Fill, Options, Recovery, RecoveryReason, Result, knowledge, sys};
+
+/// A control file whose words hold.
+pub(crate) struct Opened {
+    pub(crate) control: OwnedFd,
+    pub(crate) geometry: Geometry,
+    pub(crate) identity: Stored,
+    pub(crate) recovery: Option<Recovery>,
+    /// How far ahead to make pages ready, where a file advised it.
+    pub(crate) prefault_bytes: Option<u64>,
+    /// The file that was followed.
+    pub(crate) advice: Option<PathBuf>,
+}
+
+impl Opened {
+    pub(crate) fn new(
+        control: OwnedFd,
+        geometry: Geometry,
+        identity: Stored,
+        recovery: Option<Recovery>,
+    ) -> Opened {
+        Opened { control, geometry, identity, recovery, prefault_bytes: None, advice: None }
+    }
+}
+
+/// Refuses options for a new log in `path` before anything is made for it. Whoever is faster than
+/// the log is created has them refused once more.
+pub(crate) fn check_new(path: &Path, options: &Options) -> Result<()> {
+    let parts = [CONTROL_NAME, GEOMETRY_NAME];
+    if parts.iter().any(|name| std::fs::symlink_metadata(path.join(name)).is_ok()) {
+        return Ok(());
+    }
+    // Segments that have lost both are refused as such.
+    options.check_layout(options.layout.unwrap_or_default(), path)?;
+    options.check_advice(path)
+}
+
+/// Makes the directory of a log, where a link leads to if that is nothing; says which it made.
+pub(crate) fn make_directory(dir: &Path, mode: u32) -> Result<Option<PathBuf>> {
+    // Who may read or write files may also search the directory.
+    let search = (mode & 0o444) >> 2 | (mode & 0o222) >> 1;
+    match fs::mkdir(dir, Mode::from_raw_mode(mode | search)) {
+        Ok(()) => Ok(Some(dir.to_path_buf())),
+        Err(Errno::EXIST) => match dangling(dir) {
+            Some(target) => make_directory(&target, mode),
+            None => Ok(None),
+        },
+        Err(errno) => Err(Error::os(errno, "create the log's directory", dir)),
+    }
+}
+
+/// Where a link leads, one step of the way, if there is nothing at the end of it.
+fn dangling(link: &Path) -> Option<PathBuf> {
+    if fs::stat(link).err() != Some(Errno::NOENT) {
+        return None;
+    }
+    let target = std::fs::read_link(link).ok()?;
+    Some(sys::file::directory_of(link).join(target))
+}
+
+/// Refuses a directory in which a restore has not finished.
+pub(crate) fn check_not_restoring(dir: &Dir) -> Result<()> {
+    if !dir.holds(&dir.join(RESTORING_NAME)) || dir.holds(&dir.join(GEOMETRY_NAME)) {
+        return Ok(());
+    }
+    let message = "a log is being restored here, or that was broken off; let it finish, resume it \
+                   with `vellum restore --resume`, or remove the directory";
+    Err(Error::new(ErrorKind::Busy, message).at_path(dir))
+}
+
+/// Whether anything of a log is there that its creator does not make anew; what cannot be seen may
+/// be there.
+pub(crate) fn has_parts(dir: &Dir) -> bool {
+    let files = [CONTROL_NAME, GEOMETRY_NAME, CURSORS_NAME];
+    files.iter().any(|name| dir.holds(&dir.join(name)))
+        || !list(dir).is_ok_and(|segments| segments.is_empty())
+}
+
+/// Refuses a directory with other things in it, which somebody named by mistake.
+pub(crate) fn check_is_ours(dir: &Dir, may_create: bool) -> Result<()> {
+    let makes_a_log = [CONTROL_NAME, GEOMETRY_NAME];
+    // Nearly always; and there may be thousands of names.
+    if makes_a_log.iter().any(|name| dir.holds(&dir.join(name))) {
+        return Ok(());
+    }
+    let names = names(dir)?;
+    // Another process has made the log since.
+    if names.iter().any(|name| makes_a_log.contains(&name.as_str())) {
+        return Ok(());
+    }
+    let is_ours = |name: &String| {
+        let others = [
+            LOCK_NAME,
+            UNFINISHED_CONTROL_NAME,
+            UNFINISHED_NAME,
+            CURRENT_NAME,
+            UNFINISHED_CURRENT_NAME,
+            UNFINISHED_COMPRESSED_NAME,
+            CURSORS_NAME,
+            UNFINISHED_CURSORS_NAME,
+            RESTORING_NAME,
+            LOST_AND_FOUND_NAME,
+        ];
+        others.contains(&name.as_str())
+            || name.ends_with(SPARE_SUFFIX)
+            || name.ends_with(STAGE_SUFFIX)
+            || parse_file_name(name).is_some()
+    };
+    if let Some(stranger) = names.iter().find(|name| !is_ours(name)) {
+        let message = format!(
+            "not a log: the directory holds {stranger:?} and no control file; name a new or empty \
+             directory"
+        );
+        return Err(Error::new(ErrorKind::Incompatible, message).at_path(dir));
+    }
+    if !may_create && !names.iter().any(|name| parse_file_name(name).is_some()) {
+        return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
+    }
+    Ok(())
+}
+
+/// Makes the control file: of a new log, or again from the segments.
+pub(crate) fn make_control(
+    dir: &Dir,
+    options: &Options,
+    filesystem: Filesystem,
+    is_first: bool,
+    mode: u32,
+) -> Result<Opened> {
+    require_alone(is_first, dir)?;
+    if !list(dir)?.is_empty() {
+        return make_control_again(dir, options);
+    }
+    if options.never_create && !options.create_new {
+        return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
+    }
+    options.check_layout(options.layout.unwrap_or_default(), dir.path())?;
+    let (options, advice) = options.with_room_to_rotate().advised(dir.path(), filesystem)?;
+    let geometry = new_geometry(&options, filesystem, this_boot()?);
+    let rights = &Rights::of_new_log(dir, mode).or_os("look at", dir)?;
+    // Cursors of the log that was here before mean nothing in this one.
+    listing::remove(dir, &dir.join(CURSORS_NAME))?;
+    let identity = options.new_identity();
+    write_geometry(dir, &geometry, &identity, rights)?;
+    let positions = Positions::of_new_log(&geometry);
+    let control = write_control(dir, &geometry, Some(&identity), positions, rights)?;
+    if geometry.fill == Fill::Staged {
+        // Others do this when something is committed first.
+        sync_log_names(dir)?;
+    }
+    let prefault_bytes = options.prefault_bytes;
+    let identity = Stored::both(identity);
+    Ok(Opened { prefault_bytes, advice, ..Opened::new(control, geometry, identity, None) })
+}
+
+/// Makes the control file of a log that has lost it.
+fn make_control_again(dir: &Dir, options: &Options) -> Result<Opened> {
+    if options.create_new {
+        let message = "there are segments of a log already";
+        return Err(Error::new(ErrorKind::AlreadyExists, message).at_path(dir));
+    }
+    let stored = stored_geometry(dir)?;
+    options.check_against(&stored, dir)?;
+    let identity = identity::load(dir, None)?;
+    options.check_tag(identity.identity.as_ref(), dir)?;
+    control::take_as_model(dir, &dir.join(GEOMETRY_NAME))?;
+    let geometry = Geometry { boot_id: this_boot()?, ..stored };
+    let loss = Loss::of(&stored, geometry.boot_id);
+    let evidence = Evidence::without_words(loss, identity.identity.as_ref());
+    let positions = recover::scan(dir, &geometry, evidence, Access::Change)?;
+    if loss == Loss::Power {
+        // All of it counts as durable from now on, and may have been copied here a moment ago.
+        rewrite::sync_all(dir, &geometry)?;
+    }
+    let geometry = Geometry { cut: 0, ..geometry };
+    let lost = RecoveryReason::ControlLost;
+    let (identity, recovery) =
+        identity::after_recovery(dir, None, &geometry, identity, &positions, lost)?;
+    overwrite_geometry(dir, &geometry)?;
+    let rights = control::rights(dir, 0o600).or_os("look at", dir)?;
+    let stored = identity.identity.as_ref();
+    let control = write_control(dir, &geometry, stored, positions, &rights)?;
+    Ok(Opened::new(control, geometry, identity, Some(recovery)))
+}
+
+fn new_geometry(options: &Options, filesystem: Filesystem, boot_id: [u8; 16]) -> Geometry {
+    let preallocate = options.preallocate.unwrap_or_default();
+    let fill = options.wanted_fill();
+    let fill = fill.unwrap_or_else(|| knowledge::fill(filesystem, preallocate));
+    let capacity = options.segment_capacity_bytes;
+    Geometry {
+        layout: options.layout.unwrap_or_default(),
+        segment_capacity: capacity.unwrap_or_else(|| knowledge::segment_capacity_bytes(fill)),
+        preallocate,
+        fill,
+        is_sealed: fill == Fill::Staged,
+        cut: 0,
+        has_envelope: options.envelope.unwrap_or_default(),
+        secret: sys::process::random_u64(),
+        boot_id,
+    }
+}
+
+fn require_alone(is_first: bool, dir: &Dir) -> Result<()> {
+    if is_first {
+        return Ok(());
+    }
+    let message = "the control file is missing although processes use the log; restore it, or end \
+                   those processes";
+    Err(Error::new(ErrorKind::Busy, message).at_path(&dir.join(CONTROL_NAME)))
+}

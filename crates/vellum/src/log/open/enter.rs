@@ -1,0 +1,318 @@
+//! Opening and joining a log; `create` makes a new one.
+//!
+//! All of it happens under an exclusive lock on the gate byte of the `lock` file, which the kernel
+//! releases when its holder dies; so two creators make one log, and a creator killed half-way is
+//! followed by another who starts over. The control file gets its name when it is complete.
+//!
+//! Readers without write permission cannot open the `lock` file, so they cannot hold the gate, nor
+//! a participant's byte, against anybody. They read the control file and the segments alone.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{OFlags, rmdir};
+use rustix::io::Errno;
+
+use crate::error::OsResult;
+use crate::format::control::Geometry;
+use crate::log::layout::text;
+use crate::log::open::agreement::Cache;
+use crate::log::open::create::{
+    Opened, check_is_ours, check_new, check_not_restoring, has_parts, make_control, make_directory,
+};
+use crate::log::open::parts::{core, is_being_cut, open_directory, rights_like};
+use crate::log::open::reading::open_read_only;
+use crate::log::open::recover;
+use crate::log::open::trust;
+use crate::log::ready::stage;
+use crate::log::repair::pad;
+use crate::log::state::attachment::Attachment;
+use crate::log::state::control::{
+    self, overwrite_control, overwrite_geometry, read_geometry, stored_geometry, this_boot,
+};
+use crate::log::state::core::{Core, core_with};
+use crate::log::state::gate::Gate;
+use crate::log::state::identity;
+use crate::log::state::identity::Stored;
+use crate::log::state::names::{CONTROL_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_CONTROL_NAME};
+use crate::log::state::positions::{Access, Evidence, Loss, epoch_of};
+use crate::log::state::rewrite;
+use crate::log::state::watch::Watch;
+use crate::options::policy::PolicyUpdate;
+use crate::shared::commit;
+use crate::shared::region::Region;
+use crate::shared::tail_word;
+use crate::sys::filesystem::Filesystem;
+use crate::sys::fork::PerProcess;
+use crate::sys::{Dir, residence};
+use crate::{Error, ErrorKind, Fill, Options, RecoveryReason, Result, knowledge};
+
+/// Opens the log in `dir` as `options` say.
+pub(crate) fn open(dir: &Path, options: &Options) -> Result<Core> {
+    options.check()?;
+    if options.read_only { open_read_only(dir, options) } else { open_for_writing(dir, options) }
+}
+
+fn open_for_writing(path: &Path, options: &Options) -> Result<Core> {
+    let entered = Entered::enter(path, options)?;
+    let opened = entered.take_up_or_make(options).map_err(|error| entered.leave_nothing(error))?;
+    let mut core = entered.core(options, opened)?;
+    entered.attach(&mut core)?;
+    settle(&core, &options.policy)?;
+    Ok(core)
+}
+
+/// The directory of a log, and the gate, in which nobody else is.
+struct Entered {
+    dir: Dir,
+    filesystem: Filesystem,
+    /// For new files.
+    mode: u32,
+    lock_file: OwnedFd,
+    gate: Gate,
+    /// Whether no process has the log open.
+    is_first: bool,
+    /// What was made before the log itself.
+    made: Made,
+}
+
+/// What this process has made of a log that may not come to be.
+#[derive(Default)]
+struct Made {
+    directory: Option<PathBuf>,
+    lock: bool,
+    /// Whether nothing else of a log was there.
+    is_all: bool,
+}
+
+impl Entered {
+    fn enter(path: &Path, options: &Options) -> Result<Entered> {
+        let mode = options.mode.unwrap_or(0o666);
+        let may_create = options.may_create();
+        let mut made = Made::default();
+        if may_create {
+            check_new(path, options)?;
+            made.directory = make_directory(path, mode)?;
+        }
+        let dir = open_directory(path)?;
+        let filesystem = dir.filesystem().or_os("tell the filesystem of", &dir)?;
+        if let Some(reason) = knowledge::refusal(filesystem) {
+            return Err(Error::new(ErrorKind::Unsupported, reason).at_path(&dir));
+        }
+        check_not_restoring(&dir)?;
+        check_is_ours(&dir, may_create)?;
+        let rights = control::rights(&dir, mode).or_os("look at", &dir)?;
+        let lock_path = dir.join(LOCK_NAME);
+        let (lock_file, gate) = loop {
+            made.lock = !dir.holds(&lock_path);
+            let lock_file = rights.open_lock(&dir, &lock_path, !options.needs_lock);
+            let lock_file = lock_file.or_os("open", &lock_path)?;
+            let gate = Gate::enter(&dir)?;
+            if gate.is_of(&lock_file, &dir).or_os("look at", &lock_path)? {
+                break (lock_file, gate);
+            }
+        };
+        let is_first = gate.is_alone().or_os("lock", &lock_path)?;
+        made.is_all = is_first && !has_parts(&dir);
+        Ok(Entered { dir, filesystem, mode, lock_file, gate, is_first, made })
+    }
+
+    /// A control file whose words hold: the one that is there, or a new one.
+    fn take_up_or_make(&self, options: &Options) -> Result<Opened> {
+        let (dir, control_path) = (&self.dir, self.dir.join(CONTROL_NAME));
+        match dir.open_file(&control_path, OFlags::RDWR) {
+            Ok(_) if options.create_new => {
+                let message = "there is a log already";
+                Err(Error::new(ErrorKind::AlreadyExists, message).at_path(dir))
+            }
+            Ok(control) => take_up(dir, options, control, self.is_first),
+            Err(Errno::NOENT) => {
+                make_control(dir, options, self.filesystem, self.is_first, self.mode)
+            }
+            Err(errno) => Err(Error::os(errno, "open the control file", &control_path)),
+        }
+    }
+
+    /// Removes what was made of a new log that could not be made, and tells why it could not.
+    fn leave_nothing(&self, error: Error) -> Error {
+        if !self.made.is_all {
+            return error;
+        }
+        let made = [UNFINISHED_CONTROL_NAME, CONTROL_NAME, GEOMETRY_NAME];
+        let lock = self.made.lock.then_some(LOCK_NAME);
+        for name in made.into_iter().chain(lock) {
+            let _ = self.dir.unlink(&self.dir.join(name));
+        }
+        if let Some(directory) = &self.made.directory {
+            let _ = rmdir(directory);
+        }
+        if self.filesystem == Filesystem::Fuse { error.on_fuse() } else { error }
+    }
+
+    /// The log, with its words mapped.
+    fn core(&self, options: &Options, opened: Opened) -> Result<Core> {
+        let Opened { control, geometry, identity, recovery, prefault_bytes, advice } = opened;
+        let (dir, control_path) = (&self.dir, self.dir.join(CONTROL_NAME));
+        dir.set_model(&control_path, &control).or_os("look at", &control_path)?;
+        let identity = identity::settle(dir, &control, &geometry, identity)?;
+        let rights = rights_like(&control, dir).or_os("look at", &control_path)?;
+        let region = Region::map(&control, true).or_unmapped("map", &control_path)?;
+        let prefault_bytes = options.prefault_bytes.or(prefault_bytes);
+        let options = Options { prefault_bytes, ..options.clone() };
+        let mut core = core(dir, &options, geometry, self.filesystem, rights, region);
+        (core.recovery, core.advice) = (recovery, advice);
+        core.take_identity(identity);
+        core.watch = Watch::new(&control, &self.lock_file).or_os("look at", &control_path)?;
+        core.check_words()?;
+        core.check_begin()?;
+        core.join_stage(self.is_first)?;
+        if self.is_first {
+            residence::mark(&control);
+        }
+        Ok(core)
+    }
+
+    /// Makes this process a participant, and lets others through the gate.
+    fn attach(self, core: &mut Core) -> Result<()> {
+        if self.is_first {
+            // A truncation may not have come that far, or older segments were restored. A file
+            // that cannot be read is told to who uses the cursors.
+            let _ = core.clamp_cursors(tail_word::tail(core.words()));
+            core.region.origin().iter().for_each(|origin| origin.reopen());
+            self.gate.let_in().or_os("unlock", &self.dir.join(LOCK_NAME))?;
+        }
+        let attachment = Attachment::attach(&self.dir, core.words(), self.lock_file)?;
+        drop(self.gate);
+        let attached = PerProcess::new(attachment).or_os("notice forks from", &self.dir)?;
+        core.writer = Some(attached);
+        Ok(())
+    }
+}
+
+/// What a participant does first: it joins the policy, tidies up and makes space ready.
+fn settle(core: &Core, policy: &PolicyUpdate) -> Result<()> {
+    core.writer()?.join_policy(policy)?;
+    core.writer()?.check_link();
+    pad::repair_with_space(core.writer()?)?;
+    core.check_poison()?;
+    #[cfg(feature = "zstd")]
+    core.remove_unfinished_compression();
+    core.writer()?.tidy();
+    // Perhaps somebody has made space, and that is why this process was started.
+    core.words().full.open_way();
+    core.writer()?.prepare_first();
+    Ok(())
+}
+
+/// Takes up a log that has a control file, recovering it where its words do not hold.
+fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Result<Opened> {
+    let path = dir.join(CONTROL_NAME);
+    let geometry = read_geometry(&control, &path)?;
+    dir.set_model(&path, &control).or_os("look at", &path)?;
+    options.check_against(&geometry, dir)?;
+    let identity = identity::load(dir, Some(&control))?;
+    options.check_tag(identity.identity.as_ref(), dir)?;
+    if !is_first {
+        return Ok(Opened::new(control, geometry, identity, None));
+    }
+    let region = Region::map(&control, true).or_unmapped("map", &path)?;
+    let boot_id = this_boot()?;
+    let loss = trust::loss(&control, &geometry, boot_id, &region).or_os("look at", &path)?;
+    let is_poisoned = commit::is_poisoned(&region.words().commits);
+    if is_poisoned {
+        // Before anything is removed or given out because of what is noted.
+        rewrite::notes(dir, &geometry)?;
+    }
+    let core = Arc::new(core_with(dir, &geometry, region));
+    let loss = match loss {
+        None => loss_of_words(&core, &control)?,
+        loss => loss,
+    };
+    match loss {
+        None => go_on(&core, control, identity),
+        Some(reason) => take_up_again(&core, control, identity, Lost { reason, is_poisoned }),
+    }
+}
+
+/// Goes on from words that hold.
+fn go_on(core: &Arc<Core>, control: OwnedFd, identity: Stored) -> Result<Opened> {
+    let (geometry, commits) = (core.geometry, &core.words().commits);
+    if text::recover::lacks_newest(core)? {
+        let positions = recover::find_end_behind_newest(core)?;
+        let path = core.dir.join(CONTROL_NAME);
+        overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
+    } else if core.stage.is_some() {
+        // What was on its way to the device is in the stage still, and is written again. Nobody
+        // takes over the lanes of the dead: their words may be older than `durable`.
+        commit::reset(commits, commit::durable(commits));
+    }
+    Ok(Opened::new(control, geometry, identity, None))
+}
+
+/// Why words do not hold, and whether the log had failed.
+struct Lost {
+    reason: RecoveryReason,
+    is_poisoned: bool,
+}
+
+/// Recovers a log from its files.
+fn take_up_again(
+    core: &Arc<Core>,
+    control: OwnedFd,
+    identity: Stored,
+    lost: Lost,
+) -> Result<Opened> {
+    let (dir, path) = (&core.dir, core.dir.join(CONTROL_NAME));
+    let reserved = match lost.reason {
+        RecoveryReason::Reboot | RecoveryReason::Moved => trust::reserved(core)?,
+        _ => Vec::new(),
+    };
+    // What was noted later than the header of the control file, if the file is there.
+    let noted = stored_geometry(dir).unwrap_or(Geometry { is_sealed: true, ..core.geometry });
+    let geometry = Geometry { boot_id: this_boot()?, ..noted };
+    let epoch = epoch_of(identity.identity.as_ref());
+    let evidence = Evidence { loss: Loss::Power, epoch, reserved: &reserved };
+    let positions = recover::scan(dir, &geometry, evidence, Access::Change)?;
+    if lost.is_poisoned {
+        // After a failed sync. What a staged log has sealed had been written directly.
+        let is_staged = geometry.fill == Fill::Staged;
+        let from = if is_staged { positions.found.durable } else { positions.begin };
+        rewrite::records(dir, &geometry, from, positions.tail)?;
+    }
+    // All of it counts as durable from now on, and may have been copied here a moment ago.
+    rewrite::sync_all(dir, &geometry)?;
+    let geometry = Geometry { cut: 0, ..geometry };
+    // Before the words count, and positions are given out by them.
+    let (identity, recovery) = identity::after_recovery(
+        dir,
+        Some(&control),
+        &geometry,
+        identity,
+        &positions,
+        lost.reason,
+    )?;
+    overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
+    overwrite_geometry(dir, &geometry)?;
+    Ok(Opened::new(control, geometry, identity, Some(recovery)))
+}
+
+/// Why words of this boot and file do not hold, if they do not: a truncation was not finished, the
+/// stage is gone, the page cache cannot be believed after a failed sync, or the segments say
+/// something else.
+fn loss_of_words(core: &Arc<Core>, control: &OwnedFd) -> Result<Option<RecoveryReason>> {
+    let (dir, geometry, words) = (&core.dir, &core.geometry, core.words());
+    // Nobody is here, so who truncated has died.
+    if is_being_cut(dir) {
+        return Ok(Some(RecoveryReason::Truncation));
+    }
+    let is_staged = geometry.fill == Fill::Staged;
+    if is_staged && stage::is_lost(dir, geometry, words)? {
+        return Ok(Some(RecoveryReason::StageLost));
+    }
+    if !is_staged && commit::is_poisoned(&words.commits) {
+        return Ok(Some(RecoveryReason::Poisoned));
+    }
+    let cache = if residence::is_marked(control) { Cache::Kept } else { Cache::Unknown };
+    Ok((!trust::agree(core, cache)?).then_some(RecoveryReason::Disagreement))
+}

@@ -1,0 +1,12 @@
+//! Opening a log: creating, joining, recovering it.
+
+pub(crate) mod agreement;
+pub(crate) mod contradiction;
+pub(crate) mod create;
+pub(crate) mod enter;
+pub(crate) mod parts;
+pub(crate) mod reading;
+pub(crate) mod recover;
+pub(crate) mod reopen;
+pub(crate) mod trust;
+pub(crate) mod wipe;

@@ -1,0 +1,157 @@
+//! Opening a log again that was removed or moved.
+//!
+//! This joins what is at the path, or makes a log like the old one. A directory that is still at
+//! the path but has lost `lock`, as in the middle of `rm -rf`, is renamed first: so those who have
+//! not noticed yet write to files that the new log does not have. Whoever renames it holds a lock
+//! on that very directory, so nobody renames what another process has made in its place.
+//!
+//! **If the process dies here**: what was renamed stays so, and the next one finds no log at the
+//! path and makes it.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+use rustix::fs::{self, FileType};
+
+use crate::log::open::enter;
+use crate::log::state::core::Core;
+use crate::log::state::names::LOCK_NAME;
+use crate::log::state::removal::Found;
+use crate::log::state::watch::Files;
+use crate::options::policy::PolicyUpdate;
+use crate::sys::clock;
+use crate::{Error, ErrorKind, Layout, Options, Result};
+
+/// How often to open again what others remove or make meanwhile, and how long to wait in between
+/// once that has failed a few times.
+const TRIES: usize = 200;
+const QUICK_TRIES: usize = 10;
+const PAUSE: Duration = Duration::from_millis(5);
+/// Bytes of the longest name that Linux takes.
+const NAME_LEN_MAX: usize = 255;
+
+impl Core {
+    /// Whether the directory is at its path, and `lock` is gone.
+    fn is_half_removed(&self) -> bool {
+        let is_gone = |files: Files| self.found(LOCK_NAME, files.lock) == Found::Nothing;
+        self.watch.files.is_some_and(is_gone) && self.dir.is_at_path()
+    }
+
+    /// Gives what is left of this log at its path another name. What cannot be renamed stays: then
+    /// opening tells what is wrong.
+    fn make_way(&self) {
+        if !self.is_half_removed() {
+            return;
+        }
+        let Ok(_lock) = self.dir.lock() else { return };
+        if !self.is_half_removed() {
+            return;
+        }
+        let path = self.dir.absolute_path();
+        let is_directory = fs::lstat(path)
+            .is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::Directory);
+        let Some(name) = path.file_name().filter(|_| is_directory) else { return };
+        let mark = format!(".removed-{}-{}", clock::seconds(), std::process::id());
+        let kept = name.as_bytes().len().min(NAME_LEN_MAX - mark.len());
+        let mut aside = OsStr::from_bytes(&name.as_bytes()[..kept]).to_os_string();
+        aside.push(mark);
+        let aside = path.with_file_name(aside);
+        if fs::rename(path, &aside).is_ok() {
+            // Goes if there is nothing in it.
+            let _ = fs::rmdir(&aside);
+        }
+    }
+}
+
+/// Opens the log at the path of `core` again; where there is none and it `makes` one, that is like
+/// it.
+pub(crate) fn reopen(core: &Core, makes: bool) -> Result<Core> {
+    let makes = makes && !core.options.read_only;
+    let mut failure = None;
+    for turn in 0..TRIES {
+        if turn >= QUICK_TRIES {
+            std::thread::sleep(PAUSE);
+        }
+        match open_once(core, makes, turn + 1 == TRIES) {
+            // Others may have removed or renamed what was being opened.
+            Ok(mut opened) => match opened.require_place() {
+                Ok(()) => {
+                    opened.options.clone_from(&core.options);
+                    return Ok(opened);
+                }
+                Err(error) => failure = Some(error),
+            },
+            Err(error) if makes && is_passing(&error) => failure = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(failure.unwrap_or_else(|| Error::new(ErrorKind::NotFound, "there is no log")))
+}
+
+fn open_once(core: &Core, makes: bool, is_last: bool) -> Result<Core> {
+    if makes {
+        core.make_way();
+    }
+    let path = core.dir.absolute_path();
+    match enter::open(path, &joining(core)) {
+        // No log is made in a directory that somebody may be emptying, unless it stays as it is.
+        Err(error)
+            if makes
+                && error.kind() == ErrorKind::NotFound
+                && (is_last || !core.dir.is_at_path()) =>
+        {
+            enter::open(path, &making(core))
+        }
+        answer => answer,
+    }
+}
+
+/// Whether it may go better when it is tried again: somebody else removes or makes the log.
+fn is_passing(error: &Error) -> bool {
+    use ErrorKind::{AlreadyExists, Busy, Corrupt, NotFound, Removed};
+    matches!(error.kind(), AlreadyExists | Busy | Corrupt | NotFound | Removed)
+}
+
+/// Takes a log as it is.
+fn joining(core: &Core) -> Options {
+    Options {
+        layout: Some(core.geometry.layout),
+        segment_capacity_bytes: None,
+        preallocate: None,
+        fill: None,
+        envelope: None,
+        is_wal: false,
+        never_create: true,
+        create_new: false,
+        needs_lock: true,
+        policy: PolicyUpdate::default(),
+        ..(*core.options).clone()
+    }
+}
+
+/// Makes a log like the one that is gone.
+fn making(core: &Core) -> Options {
+    let geometry = &core.geometry;
+    let is_text = geometry.layout == Layout::Text;
+    Options {
+        segment_capacity_bytes: Some(geometry.segment_capacity),
+        preallocate: Some(geometry.preallocate),
+        fill: Some(geometry.fill),
+        envelope: Some(geometry.has_envelope),
+        mode: core.options.mode.or(Some(core.rights.mode)),
+        never_create: false,
+        create_new: true,
+        needs_lock: false,
+        application_tag: core.identity().map(|identity| identity.tag).filter(|tag| *tag != 0),
+        policy: match is_text {
+            true => PolicyUpdate::of(core.policy()),
+            false => PolicyUpdate {
+                retain_bytes: core.policy().retain_bytes,
+                retain_age: core.policy().retain_age,
+                ..PolicyUpdate::default()
+            },
+        },
+        ..joining(core)
+    }
+}

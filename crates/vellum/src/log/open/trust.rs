@@ -1,0 +1,173 @@
+//! Whether the shared words hold, before the first process that opens a log goes on from them.
+//!
+//! Who joins others believes them: those hold locks of the kernel that runs now. With nobody there,
+//! the words are a hint that has to be proven. They must be of this boot, because only its page
+//! cache held what they tell of, and of this control file: a copy tells of other segments. And they
+//! must agree with the files (`log::open::agreement`), because a filesystem can be mounted again,
+//! or an image put back, in the same boot: then each page is as old as when it was last
+//! written back.
+//!
+//! Of a log that was closed in order only the last page is read, whose checksum was noted then.
+//!
+//! Neither the boot nor the file proves that something was lost: some containers have a boot id of
+//! their own, and some filesystems change the numbers of files. So words that are not believed are
+//! still asked for what the dead had reserved, if they agree with the files in everything.
+//!
+//! **If the process dies here**: nothing was changed. That the log is closed is noted last, and
+//! taken back before anybody attaches.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::{fs, io};
+
+use crate::format::control::Geometry;
+use crate::log::open::agreement;
+use crate::log::open::agreement::Cache;
+use crate::log::read::files::open_file;
+use crate::log::ready::stage;
+use crate::log::state::core::Core;
+use crate::shared::commit;
+use crate::shared::primitive::Ordering;
+use crate::shared::region::{Origin, Region};
+use crate::shared::tail_word::{self, Range};
+use crate::{ErrorKind, Lsn, RecoveryReason, Result};
+
+/// Bytes before the tail by which a closed log is known again.
+const CLOSING_LEN: u64 = 4096;
+
+/// Why the words cannot be of this boot and this file, if they cannot.
+pub(crate) fn loss(
+    control: &OwnedFd,
+    geometry: &Geometry,
+    boot_id: [u8; 16],
+    region: &Region,
+) -> io::Result<Option<RecoveryReason>> {
+    if !is_same_file(control, region)? {
+        return Ok(Some(RecoveryReason::Moved));
+    }
+    Ok((!geometry.is_of_boot(boot_id)).then_some(RecoveryReason::Reboot))
+}
+
+/// Whether the words were stored in this boot, into this file.
+pub(crate) fn is_same_instance(
+    control: &OwnedFd,
+    geometry: &Geometry,
+    boot_id: [u8; 16],
+    region: &Region,
+) -> io::Result<bool> {
+    Ok(loss(control, geometry, boot_id, region)?.is_none())
+}
+
+fn is_same_file(control: &OwnedFd, region: &Region) -> io::Result<bool> {
+    let status = fs::fstat(control)?;
+    Ok(region.origin().is_some_and(|origin| {
+        origin.device.load(Ordering::Relaxed) == status.st_dev
+            && origin.inode.load(Ordering::Relaxed) == status.st_ino
+    }))
+}
+
+impl Origin {
+    /// Notes which file the words are in; nobody uses it yet.
+    pub(crate) fn settle(&self, control: &OwnedFd) -> io::Result<()> {
+        let status = fs::fstat(control)?;
+        self.closed_at.store(0, Ordering::Relaxed);
+        self.device.store(status.st_dev, Ordering::Relaxed);
+        self.inode.store(status.st_ino, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Takes back that the log is closed; the caller is the first to open it.
+    pub(crate) fn reopen(&self) {
+        self.closed_at.store(0, Ordering::SeqCst);
+    }
+}
+
+/// Whether the words agree with the files. Nobody is attached.
+pub(crate) fn agree(core: &Arc<Core>, cache: Cache) -> Result<bool> {
+    let durable = commit::durable(&core.words().commits);
+    if core.check_words().is_err() || durable > tail_word::tail(core.words()) {
+        return Ok(false);
+    }
+    if agreement::is_older_than_segments(core)? {
+        return Ok(false);
+    }
+    if is_as_closed(core)? {
+        return Ok(true);
+    }
+    match agreement::is_whole(core, cache) {
+        // A file that is gone, or another's.
+        Err(error) if error.kind() == ErrorKind::Corrupt => Ok(false),
+        answer => answer,
+    }
+}
+
+/// What the dead had reserved, if the words agree with the files in everything. For who does not
+/// believe them otherwise.
+pub(crate) fn reserved(core: &Arc<Core>) -> Result<Vec<Range>> {
+    let reserved = agreement::reserved(core.words());
+    let is_proven = !reserved.is_empty()
+        && !stage::is_lost(&core.dir, &core.geometry, core.words())?
+        && agree(core, Cache::Unknown)?;
+    Ok(if is_proven { reserved } else { Vec::new() })
+}
+
+/// Whether a reader without write permission, who cannot tell whether others are attached, may
+/// believe words that are of this boot and file. What is staged is little, and is read whole:
+/// without it, nothing behind can be read.
+pub(crate) fn agree_for_reading(core: &Arc<Core>) -> Result<bool> {
+    if core.stage.is_some() {
+        return agree(core, Cache::Unknown);
+    }
+    let ends = || (tail_word::tail(core.words()), agreement::allocated_end(core));
+    let before = ends();
+    if core.check_words().is_err() || !agreement::is_older_than_segments(core)? {
+        return Ok(true);
+    }
+    // Somebody has just appended: what was found there was reserved or made after the words were
+    // read.
+    Ok(ends() != before)
+}
+
+/// Notes that the log is closed, and what it ends with. The caller is the only participant, holds
+/// the gate, and goes.
+pub(crate) fn note_closed(core: &Core) -> Result<()> {
+    let (words, Some(origin)) = (core.words(), core.region.origin()) else { return Ok(()) };
+    let tail = tail_word::tail(words);
+    let is_staged = words.commits.stage.id.load(Ordering::Acquire) != 0;
+    if is_staged || commit::is_poisoned(&words.commits) || tail_word::published(words) != tail {
+        return Ok(());
+    }
+    if let Some(check) = closing_check(core, tail)? {
+        origin.closed_check.store(check, Ordering::SeqCst);
+        origin.closed_at.store(tail.get(), Ordering::SeqCst);
+    }
+    Ok(())
+}
+
+/// Whether the log was closed in order, and ends as it did then.
+fn is_as_closed(core: &Core) -> Result<bool> {
+    let tail = tail_word::tail(core.words());
+    let Some(origin) = core.region.origin() else { return Ok(false) };
+    if origin.closed_at.load(Ordering::Acquire) != tail.get() {
+        return Ok(false);
+    }
+    let check = origin.closed_check.load(Ordering::Acquire);
+    Ok(closing_check(core, tail)? == Some(check))
+}
+
+/// A checksum of what stands before `tail`; `None` where that is not all there.
+fn closing_check(core: &Core, tail: Lsn) -> Result<Option<u64>> {
+    let first = core.segment_of(Lsn::new(tail.get().saturating_sub(1)));
+    let from = Lsn::new(tail.get().saturating_sub(CLOSING_LEN)).max(first);
+    let mut bytes = vec![0; (tail.get() - from.get()) as usize];
+    if tail <= core.begin() {
+        return Ok(Some(0));
+    }
+    let count = match open_file(core, &mut Arc::default(), first) {
+        Ok(segment) => segment.read(from, &mut bytes)?,
+        Err(error) if error.kind() == ErrorKind::Corrupt => 0,
+        Err(error) => return Err(error),
+    };
+    Ok((count == bytes.len()).then(|| u64::from(crc32c::crc32c(&bytes))))
+}

@@ -1,0 +1,124 @@
+//! Waiting at the end of the log: how a reader sleeps, and what it waits for.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::Result;
+use crate::log::commit::durable;
+use crate::log::open::reading;
+use crate::log::read::reader::Reader;
+use crate::log::read::record::Record;
+use crate::log::read::window::Window;
+use crate::log::repair::sight::Sight;
+use crate::log::state::holds::{self, Hold, ProcessState};
+use crate::shared::participants::Standing;
+use crate::shared::{event_count, tail_word};
+
+/// How often to ask whether the writer in the way still lives: nobody rings for the dead.
+const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
+/// How long to sleep when nothing is in flight, in case a writer died between publishing and
+/// ringing.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// The same for a reader that may not note that it waits.
+const LOOK_AGAIN_UNARMED: Duration = Duration::from_millis(20);
+
+impl Reader {
+    /// The next record, waiting for one at the published end; `None` only after `timeout`.
+    ///
+    /// Sleeps on a futex in the control file and is woken by the writer. A reader without write
+    /// permission on the control file looks again every 20 ms instead.
+    ///
+    /// # Errors
+    ///
+    /// As for [`next`](Reader::next), and [`Poisoned`](crate::ErrorKind::Poisoned) for a
+    /// [durable](Reader::durable) reader.
+    pub fn follow(&mut self, timeout: Option<Duration>) -> Result<Option<Record<'_>>> {
+        // A time-out beyond the clock's end is none.
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        loop {
+            // Looked at first: what was durable before the failure comes before the error.
+            let poison = self.poison();
+            if let Some(place) = self.locate()? {
+                return self.lend(place).map(Some);
+            }
+            poison?;
+            let remaining = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            if remaining == Some(Duration::ZERO) {
+                return Ok(None);
+            }
+            match self.is_durable {
+                true => durable::sleep(&self.core, self.position, remaining),
+                false => self.wait(remaining),
+            }
+            self.take_up_words();
+        }
+    }
+
+    /// Goes on with the words of the control file where they had to be worked out, once there are
+    /// any, or where the file is another by now. Returns whether it does.
+    pub(crate) fn take_up_words(&mut self) -> bool {
+        let Some(core) = reading::taken_up(&self.core) else { return false };
+        self.core = core;
+        self.window = Window::new(Arc::clone(&self.core));
+        self.sight = Sight::default();
+        true
+    }
+
+    /// What keeps this reader from records that may stand behind, and may stay as it is: a
+    /// reservation of a process that is stopped, or of one of which this process cannot tell
+    /// whether it lives. `None` for a [durable](Reader::durable) reader, which waits for commits.
+    pub fn obstacle(&self) -> Option<Hold> {
+        if self.is_durable {
+            return None;
+        }
+        let core = &self.core;
+        let (slot, standing) = Sight::of(core).held_back_by?;
+        let hold = holds::append_in(core, slot)?;
+        let is_stuck = standing == Standing::Unknown || hold.state == ProcessState::Stopped;
+        is_stuck.then_some(hold)
+    }
+
+    /// Sleeps until something may have been published.
+    fn wait(&self, remaining: Option<Duration>) {
+        let core = &self.core;
+        let words = core.words();
+        let (rings, is_armed) = match core.writer {
+            Some(_) => event_count::prepare_wait(&words.event_count),
+            None => (event_count::listen(&words.event_count), false),
+        };
+        let end = Sight::of(core).end;
+        if end > self.position {
+            return;
+        }
+        let pause = self.pause(is_armed);
+        event_count::wait(&words.event_count, rings, remaining.map_or(pause, |r| r.min(pause)));
+        if core.writer.is_some() && tail_word::published(words) == end {
+            tail_word::note_wait(words);
+        }
+    }
+
+    /// How long to sleep before looking again by itself.
+    pub(crate) fn pause(&self, is_armed: bool) -> Duration {
+        let is_in_flight = || self.sight.end < tail_word::tail(self.core.words());
+        match is_armed {
+            _ if !self.is_durable && is_in_flight() => LOOK_FOR_THE_DEAD,
+            true => LOOK_AGAIN,
+            false => LOOK_AGAIN_UNARMED,
+        }
+    }
+
+    /// Says that this reader is about to poll; returns whether it will be woken.
+    pub(crate) fn prepare_poll(&self) -> bool {
+        let words = self.core.words();
+        match self.core.writer {
+            None => false,
+            Some(_) if self.is_durable => durable::prepare_poll(&self.core),
+            Some(_) => event_count::prepare_poll(&words.event_count),
+        }
+    }
+
+    /// The error of a log that will have nothing more for a durable reader.
+    pub(crate) fn poison(&self) -> Result<()> {
+        if self.is_durable { self.core.check_poison() } else { Ok(()) }
+    }
+}

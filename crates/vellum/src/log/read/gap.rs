@@ -1,0 +1,252 @@
+//! What is missing of a log: files that somebody removed, moved away, emptied, cut short or packed
+//! with a program of his own, and stretches that are damaged.
+//!
+//! Nothing notes how long a text file was when it was closed. So one that was cut at the end of a
+//! line is not told from a shorter one; one that ends in the middle of a line is taken for cut if
+//! it was changed after the next one was begun.
+
+use std::fmt;
+use std::io::SeekFrom;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::OFlags;
+
+use crate::escape::escaped;
+use crate::format::segment::header_len;
+use crate::format::utc;
+use crate::log::repair::sight::Sight;
+use crate::log::state::core::Core;
+use crate::segment::listing::{Listing, SegmentFile};
+use crate::segment::names;
+use crate::shared::tail_word;
+use crate::{Layout, Lsn, Result};
+
+/// A change of a file later than this after the next one was begun is not that of its writers. The
+/// names of files tell whole seconds.
+const LATE: Duration = Duration::from_secs(2);
+
+/// A stretch of a log that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Gap {
+    /// The file; of a text log's that is gone, what its name looked like.
+    pub path: PathBuf,
+    /// What is wrong with it, and what would help.
+    pub reason: String,
+    /// Where it begins.
+    pub from: Lsn,
+    /// Where the log goes on.
+    pub to: Lsn,
+    /// How many bytes are missing, at most.
+    pub bytes_max: u64,
+    /// When the records that are missing were appended, at the earliest; `None` where no name and
+    /// no file tells.
+    pub after: Option<SystemTime>,
+    /// The same, at the latest.
+    pub before: Option<SystemTime>,
+}
+
+impl Gap {
+    /// What is wrong, what would help, how much is missing and from when it is: a sentence without
+    /// its end.
+    pub fn what(&self) -> String {
+        let time = |time: SystemTime| {
+            let since = time.duration_since(SystemTime::UNIX_EPOCH);
+            utc::readable(since.map_or(0, |since| since.as_secs()))
+        };
+        let mut text = format!("{}: up to {} bytes are missing", self.reason, self.bytes_max);
+        match (self.after, self.before) {
+            (Some(after), Some(before)) => {
+                text += &format!(", from between {} and {}", time(after), time(before));
+            }
+            (Some(after), None) => text += &format!(", from after {}", time(after)),
+            (None, Some(before)) => text += &format!(", from before {}", time(before)),
+            (None, None) => {}
+        }
+        text
+    }
+}
+
+impl fmt::Display for Gap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", escaped(self.path.display()), self.what())
+    }
+}
+
+/// Every closed file that is missing, empty or cut short. Looks at names and times, and at the last
+/// byte of few files.
+pub(crate) fn gaps(core: &Core) -> Result<Vec<Gap>> {
+    let begin = core.begin();
+    // What the dead had reserved may be all that a file was to hold.
+    let (end, filled_end) = (Sight::of(core).end, tail_word::published(core.words()));
+    // After that: files are there before anything is reserved in them.
+    let listing = Listing::read(&core.dir)?;
+    let mut gaps = Vec::new();
+    let mut first = core.segment_of(begin);
+    while first < end {
+        let found = listing.get(first);
+        let next = match found {
+            Some(_) => core.segment_end(first),
+            None => behind_missing(&listing, first, end),
+        };
+        let fault = match found {
+            None => Some((begin.max(first), missing(core, first, next))),
+            Some(file) if next <= filled_end => cut_short(core, file, &listing),
+            Some(_) => None,
+        };
+        if let Some((from, reason)) = fault {
+            gaps.push(gap(core, &listing, from, next.min(end), reason));
+        }
+        first = next;
+    }
+    // What was removed while it was looked at is not missing.
+    gaps.retain(|gap| gap.to > core.begin());
+    Ok(gaps)
+}
+
+/// Where the log goes on behind the missing file of `first`: at the next that is there.
+fn behind_missing(listing: &Listing, first: Lsn, end: Lsn) -> Lsn {
+    let next = listing.files.iter().map(|file| file.first).find(|next| *next > first);
+    next.map_or(end, |next| next.min(end))
+}
+
+/// What cannot be read of a text log from `from` on, for `reason` if the file is there.
+pub(crate) fn gap_at(core: &Core, from: Lsn, end: Lsn, reason: String) -> Gap {
+    let listing = Listing::read(&core.dir).unwrap_or_default();
+    let first = core.segment_of(from);
+    if listing.get(first).is_some() {
+        return gap(core, &listing, from, core.segment_end(from).min(end), reason);
+    }
+    let to = behind_missing(&listing, from, end);
+    gap(core, &listing, from, to, missing(core, first, to))
+}
+
+/// What cannot be read of a framed log from `from` to `to`, for `reason` if the file is there.
+pub(crate) fn gap_between(core: &Core, from: Lsn, to: Lsn, reason: String) -> Gap {
+    let listing = Listing::read(&core.dir).unwrap_or_default();
+    let first = core.segment_of(from);
+    let reason = match listing.get(first) {
+        Some(_) => reason,
+        None => missing(core, first, first),
+    };
+    gap(core, &listing, from, to, reason)
+}
+
+/// What is missing from `lsn` to `to`, the end of its segment, if the file was emptied or cut and
+/// ends there.
+pub(crate) fn gap_behind(core: &Core, lsn: Lsn, to: Lsn) -> Option<Gap> {
+    let listing = Listing::read(&core.dir).ok()?;
+    // At the very start of a segment nothing was read of it.
+    let file = listing.get(core.segment_of(lsn))?;
+    let (_, reason) = cut_short(core, file, &listing)?;
+    Some(gap(core, &listing, lsn, to, reason))
+}
+
+/// What was removed in front of a cursor before its reader had finished it.
+pub(crate) fn removed(core: &Core, from: Lsn, to: Lsn, cursor: &str) -> Gap {
+    let listing = Listing::read(&core.dir).unwrap_or_default();
+    let reason = format!("removed before the reader of cursor {cursor} had finished it");
+    gap(core, &listing, from, to, reason)
+}
+
+fn gap(core: &Core, listing: &Listing, from: Lsn, to: Lsn, reason: String) -> Gap {
+    let first = core.segment_of(from);
+    let path = core.segment_path(first);
+    let (after, before) = times(core, listing, from, to);
+    let bytes_max = bytes_max(core, from, to);
+    Gap { path, reason, from, to, bytes_max, after, before }
+}
+
+/// How much can be missing: no file of a text log is longer than its limit, and positions go on at
+/// the next segment.
+fn bytes_max(core: &Core, from: Lsn, to: Lsn) -> u64 {
+    let len = to.get().saturating_sub(from.get());
+    match core.policy().rotate_bytes.filter(|_| core.geometry.layout == Layout::Text) {
+        Some(limit) => {
+            let files = len.div_ceil(core.capacity());
+            let before = from.get() - core.segment_of(from).get();
+            len.min(files.saturating_mul(limit).saturating_sub(before))
+        }
+        None => len,
+    }
+}
+
+/// Between which times the records from `from` to `to` were appended.
+fn times(
+    core: &Core,
+    listing: &Listing,
+    from: Lsn,
+    to: Lsn,
+) -> (Option<SystemTime>, Option<SystemTime>) {
+    let at = |seconds: u64| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+    let next = listing.files.iter().find(|file| file.first >= to && file.first > from);
+    let before = next.and_then(|file| file.time).map(at);
+    let first = core.segment_of(from);
+    let own = listing.get(first).filter(|_| core.geometry.layout == Layout::Text);
+    let after = match own {
+        // What is there of the file itself was first.
+        Some(own) => own.time.map(at),
+        None => listing.files.iter().rfind(|file| file.first < first).and_then(|file| {
+            let changed = changed(core, file).filter(|_| file.time.is_some());
+            changed.filter(|_| !file.is_compressed).or_else(|| file.time.map(at))
+        }),
+    };
+    (after.map(|after| before.map_or(after, |before| after.min(before))), before)
+}
+
+fn changed(core: &Core, file: &SegmentFile) -> Option<SystemTime> {
+    let status = core.dir.stat(&file.path).ok()?;
+    let seconds = u64::try_from(status.st_mtime).ok()?;
+    Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+}
+
+/// Where a closed text file ends too early, and how that shows.
+fn cut_short(core: &Core, file: &SegmentFile, listing: &Listing) -> Option<(Lsn, String)> {
+    if core.geometry.layout != Layout::Text || file.is_compressed {
+        return None;
+    }
+    let len = u64::try_from(core.dir.stat(&file.path).ok()?.st_size).ok()?;
+    let text_len = len.saturating_sub(header_len(Layout::Text));
+    if text_len == 0 {
+        return Some((file.first.max(core.begin()), "the file is empty; restore it".into()));
+    }
+    let next = listing.files.iter().find(|other| other.first > file.first)?;
+    let begun = SystemTime::UNIX_EPOCH + Duration::from_secs(next.time?);
+    if text_len >= core.capacity() || changed(core, file)? <= begun + LATE {
+        return None;
+    }
+    if last_byte(core, &file.path)? == b'\n' {
+        return None;
+    }
+    let reason = "the file ends in the middle of a line, and was changed after the next one was \
+                  begun; restore it";
+    Some((Lsn::new(file.first.get() + text_len), reason.into()))
+}
+
+fn last_byte(core: &Core, path: &Path) -> Option<u8> {
+    use std::io::{Read, Seek};
+    let mut file = std::fs::File::from(core.dir.open_file(path, OFlags::RDONLY).ok()?);
+    let mut byte = [0];
+    file.seek(SeekFrom::End(-1)).ok()?;
+    file.read_exact(&mut byte).ok()?;
+    Some(byte[0])
+}
+
+/// What to say of the files from `first` to `to`, which are not there.
+fn missing(core: &Core, first: Lsn, to: Lsn) -> String {
+    let count = to.get().saturating_sub(first.get()).div_ceil(core.capacity());
+    if count > 1 {
+        return format!("{count} files are missing from here on; restore them");
+    }
+    let number = format!("{:016x}", first.get());
+    let packed =
+        names(&core.dir).unwrap_or_default().into_iter().find(|name| name.contains(&number));
+    match packed {
+        Some(name) => {
+            let name = escaped(name);
+            format!("the file is missing; {name} may be it: unpack it, or give it its name back")
+        }
+        None => "the file is missing; restore it".into(),
+    }
+}

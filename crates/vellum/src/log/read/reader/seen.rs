@@ -1,0 +1,105 @@
+//! What there is to read behind a position: the published end as this reader sees it, and what
+//! keeps it back.
+
+use crate::Result;
+use crate::log::read::reader::{Reader, truncated};
+use crate::log::repair::pad;
+use crate::log::repair::sight::Sight;
+use crate::shared::tail_word;
+use crate::sys::clock;
+
+/// How often to look whether a writer is done before checking whether it lives.
+const GLANCES: u32 = 64;
+/// How long a writer that was alive is believed to be, in microseconds.
+const BELIEVED_MICROS: u64 = 100;
+
+impl Reader {
+    /// Whether something is published beyond the position, which moves past what the dead had
+    /// reserved.
+    pub(crate) fn has_more(&mut self) -> Result<bool> {
+        loop {
+            if self.position >= self.sight.end && !self.sees_more()? {
+                return Ok(false);
+            }
+            let Some(hole) = self.sight.hole_at(self.position) else { return Ok(true) };
+            if hole.is_there(&self.core) {
+                self.position = hole.range.end();
+            } else {
+                // Padded meanwhile: what stands there now counts.
+                self.sight.holes.retain(|other| *other != hole);
+                self.window.forget();
+            }
+        }
+    }
+
+    /// Looks for more beyond the position; a reader that may write pads what the dead left.
+    fn sees_more(&mut self) -> Result<bool> {
+        let is_at_tail = tail_word::tail(self.core.words()) == self.position;
+        if is_at_tail && self.sight.end == self.position {
+            // Who polls at the end reads one word, which only a reservation changes.
+            return self.check_epoch().map(|()| false);
+        }
+        let is_held_back = self.is_held_back();
+        if is_held_back && self.is_believed_alive() {
+            return Ok(false);
+        }
+        self.look();
+        self.check_epoch()?;
+        if self.position < self.sight.end {
+            return Ok(true);
+        }
+        let core = &self.core;
+        let tail = tail_word::tail(core.words());
+        if tail < self.position {
+            return Err(truncated(&self.core, self.position, tail));
+        }
+        // Whoever commits pads for a durable reader.
+        if is_held_back
+            && self.sight.end < tail_word::tail(core.words())
+            && core.writer.is_some()
+            && !self.is_durable
+            && pad::is_held_back_by_the_dead(core.writer()?)
+        {
+            pad::repair_with_space(core.writer()?)?;
+            self.look();
+        }
+        if is_held_back {
+            self.held_back = (self.position, clock::micros() + BELIEVED_MICROS);
+        }
+        Ok(self.position < self.sight.end)
+    }
+
+    /// Whether a reservation keeps records from this reader for longer than most appends take: what
+    /// began a moment ago is not held against anybody, for checking liveness costs a few system
+    /// calls.
+    fn is_held_back(&self) -> bool {
+        let words = self.core.words();
+        (0..GLANCES).all(|_| {
+            let (end, tail) = (tail_word::published(words), tail_word::tail(words));
+            let is_in_flight = end <= self.position && end < tail;
+            if is_in_flight {
+                std::hint::spin_loop();
+            }
+            is_in_flight
+        })
+    }
+
+    /// Whether a moment ago the writer was alive that holds back what starts at the position.
+    fn is_believed_alive(&self) -> bool {
+        self.held_back.0 == self.position && clock::micros() < self.held_back.1
+    }
+
+    /// Sees what there is now; what was read before may have changed.
+    fn look(&mut self) {
+        let end = self.sight.end;
+        self.sight = match self.is_durable {
+            true => Sight::of_durable(&self.core),
+            false => Sight::of(&self.core),
+        };
+        if self.sight.end > end {
+            self.window.forget_until(self.sight.end);
+        }
+        // The published end never goes back, but for a truncation, which shows in the tail.
+        self.sight.end = self.sight.end.max(end);
+    }
+}

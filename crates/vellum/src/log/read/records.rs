@@ -1,0 +1,74 @@
+//! Records as an iterator, and one by its position.
+
+use std::sync::Arc;
+
+use crate::log::read::reader::{Reader, beyond_the_end, not_a_start};
+use crate::log::read::record::{OwnedRecord, Record};
+use crate::log::state::core::Core;
+use crate::shared::tail_word;
+use crate::{Lsn, Result};
+
+/// Records with bytes of their own, one after the other. Made of a [`Reader`] by `into_iter`.
+///
+/// It ends at the published end, or at the durable one for a [durable](Reader::durable) reader.
+/// Later calls continue from there. After an error it is over.
+#[derive(Debug)]
+pub struct Records {
+    reader: Reader,
+    has_failed: bool,
+}
+
+impl Records {
+    /// The reader, at the position that was reached.
+    pub fn into_reader(self) -> Reader {
+        self.reader
+    }
+}
+
+impl Iterator for Records {
+    type Item = Result<OwnedRecord>;
+
+    fn next(&mut self) -> Option<Result<OwnedRecord>> {
+        if self.has_failed {
+            return None;
+        }
+        let found = self.reader.next();
+        self.has_failed = found.is_err();
+        found.map(|record| record.map(OwnedRecord::from)).transpose()
+    }
+}
+
+impl IntoIterator for Reader {
+    type Item = Result<OwnedRecord>;
+    type IntoIter = Records;
+
+    fn into_iter(self) -> Records {
+        Records { reader: self, has_failed: false }
+    }
+}
+
+/// Reads the record at `lsn` into `payload`; returns where the next one starts.
+pub(crate) fn read_into(core: &Arc<Core>, lsn: Lsn, payload: &mut Vec<u8>) -> Result<Lsn> {
+    with_record(core, lsn, |record| {
+        payload.clear();
+        payload.extend_from_slice(record.payload);
+        record.next_lsn
+    })
+}
+
+/// The record at `lsn`.
+pub(crate) fn read_at(core: &Arc<Core>, lsn: Lsn) -> Result<OwnedRecord> {
+    with_record(core, lsn, |record| record.into_owned())
+}
+
+/// Does something with the record at `lsn`.
+fn with_record<T>(core: &Arc<Core>, lsn: Lsn, then: impl FnOnce(Record<'_>) -> T) -> Result<T> {
+    let mut reader = Reader::new(Arc::clone(core), lsn)?;
+    let Some(record) = reader.next()? else {
+        return Err(beyond_the_end(core, lsn, tail_word::published(core.words())));
+    };
+    if record.lsn != lsn {
+        return Err(not_a_start(core, lsn));
+    }
+    Ok(then(record))
+}

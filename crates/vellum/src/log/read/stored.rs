@@ -1,0 +1,164 @@
+//! Positions that are stored outside of the log: giving them out, and readers that start there,
+//! which make sure that a position is the record it was taken for.
+
+use std::sync::Arc;
+
+use crate::format::frame::Kind;
+use crate::format::identity::Meaning;
+use crate::log::layout::framed::frames::{self, Found};
+use crate::log::read::reader::{Reader, not_a_start, truncated};
+use crate::log::read::window::Window;
+use crate::log::repair::sight::Sight;
+use crate::log::state::core::Core;
+use crate::shared::primitive::Ordering;
+use crate::{Layout, Log, LogId, Lsn, Position, Result};
+
+impl Log {
+    /// Which log this is. `None` where an earlier version made it: the first opening for writing
+    /// gives it an id, unless the disk is full.
+    pub fn id(&self) -> Option<LogId> {
+        self.core.identity.as_ref().map(|identity| identity.id)
+    }
+
+    /// The epoch in which this handle was opened, or which its own [`truncate`](Log::truncate)
+    /// began. [`Stat::epoch`](crate::Stat::epoch) is the one that the log is in. 0 without an
+    /// [id](Log::id).
+    ///
+    /// An epoch ends whenever positions may be given out again that were visible: when the log is
+    /// recovered (after a power cut, in a copy, without its control file), and when it is
+    /// truncated. The next one is a larger number, in a copy a much larger one.
+    pub fn epoch(&self) -> u64 {
+        self.core.epoch.load(Ordering::Relaxed)
+    }
+
+    /// The position `lsn` in a form to be stored outside of the log.
+    ///
+    /// For a position that this handle returned: from an append, a reader, or
+    /// [`published`](Log::published). A process that reads while others truncate takes
+    /// [`Reader::position_of`], because this handle's [`epoch`](Log::epoch) is the one in which it
+    /// was opened, and positions that were given out later may be refused. Costs a read of memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) in a log without an [id](Log::id).
+    pub fn position(&self, lsn: Lsn) -> Result<Position> {
+        self.core.position(self.epoch(), lsn)
+    }
+
+    /// The LSN of the record that `position` was taken for, which is the same record still.
+    ///
+    /// # Errors
+    ///
+    /// [`OtherLog`](crate::ErrorKind::OtherLog) for a position of another log;
+    /// [`Rewound`](crate::ErrorKind::Rewound) where the record may be gone, or another one may
+    /// stand there: [`Error::lsn`](crate::Error::lsn) says from where on the log may differ;
+    /// [`Trimmed`](crate::ErrorKind::Trimmed) and [`OutOfRange`](crate::ErrorKind::OutOfRange) as
+    /// for [`reader`](Log::reader).
+    ///
+    /// # Cost
+    ///
+    /// As for making a [`reader`](Log::reader).
+    pub fn resolve(&self, position: Position) -> Result<Lsn> {
+        self.reader_at(position).map(|reader| reader.position())
+    }
+
+    /// As [`resolve`](Log::resolve), for a position behind what was handled: a record's
+    /// [`next_lsn`](crate::Record::next_lsn), or the end of the log.
+    ///
+    /// It holds as long as everything *before* it is what it was. So who had read everything goes
+    /// on after a power cut that took nothing away before.
+    ///
+    /// # Errors, Cost
+    ///
+    /// As for [`resolve`](Log::resolve).
+    pub fn resolve_next(&self, position: Position) -> Result<Lsn> {
+        self.reader_at_next(position).map(|reader| reader.position())
+    }
+
+    /// A reader that starts with the record that `position` was taken for.
+    ///
+    /// # Errors
+    ///
+    /// As for [`resolve`](Log::resolve).
+    pub fn reader_at(&self, position: Position) -> Result<Reader> {
+        Reader::at(Arc::clone(&self.core), position, Meaning::Record)
+    }
+
+    /// A reader that goes on behind what was handled: [`resolve_next`](Log::resolve_next).
+    ///
+    /// # Errors
+    ///
+    /// As for [`resolve`](Log::resolve).
+    pub fn reader_at_next(&self, position: Position) -> Result<Reader> {
+        Reader::at(Arc::clone(&self.core), position, Meaning::Next)
+    }
+}
+
+impl Reader {
+    /// A reader at a stored position.
+    pub(crate) fn at(core: Arc<Core>, position: Position, meaning: Meaning) -> Result<Reader> {
+        let (lsn, epoch) = core.resolve(position, meaning)?;
+        let mut reader = Reader::new(core, lsn)?;
+        // What is rewound from now on is noticed as by any reader.
+        reader.epoch = epoch;
+        reader.check_epoch()?;
+        if reader.has_lost(meaning)? {
+            return Err(not_a_start(&reader.core, lsn));
+        }
+        Ok(reader)
+    }
+
+    /// Whether the record that was to be at the position is not there: there is a pad or a seal, or
+    /// the text of a closed segment has ended before.
+    fn has_lost(&mut self, meaning: Meaning) -> Result<bool> {
+        let (core, lsn, end) = (&self.core, self.position, Sight::of(&self.core).end);
+        if core.geometry.layout == Layout::Framed {
+            let is_record = meaning == Meaning::Record && lsn < end;
+            return Ok(is_record && !starts_payload(core, &mut self.window, lsn, end)?);
+        }
+        if core.segment_end(lsn) > end {
+            return Ok(false);
+        }
+        let first = self.core.segment_of(lsn);
+        let end = Lsn::new(first.get() + self.window.segment_data_len(first)?);
+        Ok(lsn > end || lsn == end && meaning == Meaning::Record)
+    }
+
+    /// The position `lsn`, which this reader has come to or passed, in a form to be stored.
+    ///
+    /// In the [epoch](crate::Log::epoch) in which this reader last looked at the log. So it is
+    /// right while others truncate: what it was taken for is resolved or refused. Costs a read of
+    /// memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) in a log without an [id](crate::Log::id).
+    pub fn position_of(&self, lsn: Lsn) -> Result<Position> {
+        self.core.position(self.epoch, lsn)
+    }
+
+    /// Notices that the log was truncated since it was last looked at, although it may have grown
+    /// beyond the position again.
+    pub(crate) fn check_epoch(&mut self) -> Result<()> {
+        let core = &self.core;
+        core.check_region()?;
+        if core.live_epoch() == self.epoch {
+            return Ok(());
+        }
+        let (id, lsn) = (core.identity.as_ref().map(|identity| identity.id), self.position);
+        let Some((log, now)) = id.zip(core.identity()) else { return Ok(()) };
+        let position = Position { log, epoch: self.epoch, lsn };
+        if let Err(error) = now.resolve(position, Meaning::Next) {
+            return Err(truncated(core, lsn, error.lsn().unwrap_or(lsn)));
+        }
+        self.epoch = now.epoch;
+        Ok(())
+    }
+}
+
+/// Whether a frame starts at `lsn` in which the caller's bytes are.
+fn starts_payload(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<bool> {
+    let found = frames::look(core, window, lsn, limit)?;
+    let is_skipped = matches!(found, Found::Frame { kind: Kind::Pad | Kind::Seal, .. });
+    Ok(!is_skipped)
+}

@@ -1,0 +1,169 @@
+//! A stretch of the log in memory, read ahead by `pread`.
+//!
+//! Reading by system call costs a copy, and in return a file that shrinks under the reader is a
+//! short read and not a signal. Only what was published a moment ago is read through a mapping, and
+//! only by a process that may store records through one: the same signal can meet it there.
+
+use std::sync::Arc;
+
+use crate::log::read::files::ReadFiles;
+use crate::log::state::core::Core;
+use crate::segment::file::ReadSegment;
+use crate::{Fill, Lsn, Result};
+
+/// Bytes read at a time; more only where a record is longer.
+const READ_AHEAD_BYTES: u64 = 256 << 10;
+/// What a reader may be behind the writers to read through a mapping. For more, one system call
+/// costs less than the page faults.
+const MAPPED_BYTES_MAX: u64 = 32 << 10;
+/// Bytes read at first, because it may be for one record: a page with what stands before it.
+const FIRST_BYTES: u64 = (4 << 10) + 64;
+/// Somewhere else, so many bytes or a multiple of them are read at first.
+const JUMP_BYTES: u64 = 512;
+
+/// Bytes of the log from `start` on.
+pub(crate) struct Window {
+    core: Arc<Core>,
+    files: ReadFiles,
+    start: Lsn,
+    bytes: Vec<u8>,
+    /// How many of them hold something.
+    filled: usize,
+    /// Bytes to read the next time: twice as many each time, up to a limit.
+    ahead: u64,
+    ahead_max: u64,
+    /// Where the log ended a moment ago, for a reader that may map the bytes before.
+    end: Option<Lsn>,
+}
+
+impl Window {
+    pub(crate) fn new(core: Arc<Core>) -> Window {
+        Window::reading(core, READ_AHEAD_BYTES)
+    }
+
+    /// For who wants single records.
+    pub(crate) fn of_one(core: Arc<Core>) -> Window {
+        Window::reading(core, FIRST_BYTES)
+    }
+
+    fn reading(core: Arc<Core>, ahead_max: u64) -> Window {
+        let (files, bytes) = (ReadFiles::new(&core), Vec::new());
+        let (start, ahead) = (Lsn::ZERO, FIRST_BYTES);
+        Window { core, files, start, bytes, filled: 0, ahead, ahead_max, end: None }
+    }
+
+    /// Goes on somewhere else, perhaps for one record, of about `len` bytes.
+    pub(crate) fn jump(&mut self, len: u64) {
+        self.ahead = len.next_multiple_of(JUMP_BYTES).min(self.ahead_max);
+        self.files.keep_more(&self.core);
+    }
+
+    /// What is held of the log from `lsn` on, up to `limit`.
+    pub(crate) fn held(&self, lsn: Lsn, limit: Lsn) -> &[u8] {
+        let offset = lsn.get().saturating_sub(self.start.get()).min(self.filled as u64) as usize;
+        let held = if lsn < self.start { &[][..] } else { &self.bytes[offset..self.filled] };
+        let wanted = limit.get().saturating_sub(lsn.get());
+        &held[..held.len().min(wanted as usize)]
+    }
+
+    /// Forgets what was read, and the files that it was read from: they may be others by now.
+    pub(crate) fn close(&mut self) {
+        self.forget();
+        self.files.close();
+    }
+
+    /// The `len` bytes at `lsn`, fewer only where the files end; reads ahead up to `limit`.
+    pub(crate) fn fetch(&mut self, lsn: Lsn, len: u64, limit: Lsn) -> Result<&[u8]> {
+        let end = lsn.get() + len;
+        if lsn < self.start || end > self.start.get() + self.filled as u64 {
+            let ahead = len.max(self.ahead).min(limit.get().saturating_sub(lsn.get()));
+            self.ahead = (2 * self.ahead).min(self.ahead_max);
+            self.refill(lsn, len, ahead.max(len))?;
+        }
+        let offset = (lsn.get() - self.start.get()) as usize;
+        let available = self.filled - offset;
+        Ok(&self.bytes[offset..offset + available.min(len as usize)])
+    }
+
+    /// Forgets what was read: the bytes may have changed.
+    pub(crate) fn forget(&mut self) {
+        self.filled = 0;
+    }
+
+    /// Forgets what was read, because the log now ends at `end`.
+    pub(crate) fn forget_until(&mut self, end: Lsn) {
+        self.forget();
+        let maps = self.core.writer.is_some() && self.core.geometry.fill == Fill::Mapped;
+        self.end = maps.then_some(end);
+    }
+
+    /// Whether the bytes from `lsn` to `limit` are at the open end of the log. No process of the
+    /// log cuts the file before that: a text file ends where the next segment is begun.
+    #[inline]
+    fn is_end(&self, lsn: Lsn, limit: u64) -> bool {
+        self.end.is_some_and(|end| {
+            limit <= end.get()
+                && end.get() - lsn.get() <= MAPPED_BYTES_MAX
+                && end < self.core.segment_end(lsn)
+        })
+    }
+
+    /// Bytes of log that the segment at `first` holds, by the length of its file.
+    pub(crate) fn segment_data_len(&mut self, first: Lsn) -> Result<u64> {
+        let segment = self.files.open(&self.core, first, false)?;
+        Ok(segment.data_len()?.min(self.core.capacity()))
+    }
+
+    /// Reads `len` bytes at `lsn`, and up to `ahead` if they are there.
+    fn refill(&mut self, lsn: Lsn, len: u64, ahead: u64) -> Result<()> {
+        if self.bytes.len() as u64 > 4 * READ_AHEAD_BYTES && ahead <= READ_AHEAD_BYTES {
+            // One long record must not hold its memory for ever.
+            self.bytes = Vec::new();
+        }
+        self.filled = 0;
+        self.start = lsn;
+        let mut next = lsn;
+        let end = lsn.get() + ahead;
+        let is_end = self.is_end(lsn, end);
+        while next.get() < end {
+            let first = self.core.segment_of(next);
+            let segment_end = first.get() + self.core.capacity();
+            let staged_from = self.core.stage_begin();
+            let is_staged = staged_from.is_some_and(|begin| begin <= next);
+            let limit = match staged_from {
+                Some(begin) if !is_staged => segment_end.min(begin.get()),
+                _ => segment_end,
+            };
+            let filled = self.filled;
+            // No more at a time than was there so far: a length may be nonsense.
+            let piece = READ_AHEAD_BYTES.max(filled as u64);
+            let wanted = (end.min(limit) - next.get()).min(piece) as usize;
+            if self.bytes.len() < filled + wanted {
+                self.bytes.resize(filled + wanted, 0);
+            }
+            let target = &mut self.bytes[filled..filled + wanted];
+            let read = |segment: &mut ReadSegment| match is_end {
+                true => segment.read_end(next, target),
+                false => segment.read(next, target),
+            };
+            let read = self.files.open(&self.core, first, is_staged).and_then(read);
+            if is_staged && self.core.stage_begin() > Some(next) {
+                // It has left the stage meanwhile, whose pages may hold something else by now.
+                continue;
+            }
+            let count = match read {
+                Ok(count) => count,
+                Err(error) => {
+                    // What is missing further on is for those who ask for it.
+                    return if filled as u64 >= len { Ok(()) } else { Err(error) };
+                }
+            };
+            self.filled = filled + count;
+            if count < wanted {
+                break;
+            }
+            next = Lsn::new(next.get() + wanted as u64);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! Segments that are asked for ahead of need, and given back.
+//!
+//! A segment that is given back may have been opened by whoever was about to write there, and its
+//! positions come again in another file. So nobody else may have the log open.
+//!
+//! **If the process dies here**: the end of what is allocated is lowered before a file goes, the
+//! newest first. A file that is left beyond is replaced by the next who prepares.
+
+use crate::error::OsResult;
+use crate::log::state::core::Core;
+use crate::log::state::writer::Writer;
+use crate::shared::primitive::Ordering;
+use crate::shared::tail_word;
+use crate::{Error, ErrorKind, Layout, Result};
+
+/// Makes `segments` ready, as [`Core::prepare`] does, and gives back what it has made if it fails
+/// and nobody else has the log open.
+pub(crate) fn prepare_all(core: &Core, segments: u64) -> Result<u64> {
+    check_space(core, segments)?;
+    let mut made = 0;
+    core.prepare_counting(segments, &mut made).map(|()| made).inspect_err(|_| {
+        // What failed is told; that something is left is seen.
+        let _ = release(core, made);
+    })
+}
+
+/// Refuses more than there is space for before anything is made: a disk that is full meanwhile
+/// fails others.
+pub(crate) fn check_space(core: &Core, segments: u64) -> Result<()> {
+    if core.geometry.layout == Layout::Text {
+        return Ok(());
+    }
+    let words = core.words();
+    let end = core.segment_end(tail_word::tail(words)).get();
+    let made = words.allocated_end.load(Ordering::Acquire).saturating_sub(end) / core.capacity();
+    let bytes = core.preparer().bytes_taken(segments.saturating_sub(made));
+    match core.dir.space_left().or_os("ask for space at", &core.dir)? {
+        Some(left) if bytes > left => {
+            let message = format!(
+                "cannot prepare {segments} segments: that takes {bytes} bytes more, and {left} are \
+                 left; ask for fewer"
+            );
+            Err(Error::new(ErrorKind::NoSpace, message).at_path(&core.dir))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Gives back as many of the newest prepared segments as there are, `most` of them at most; returns
+/// how many.
+pub(crate) fn release(core: &Core, most: u64) -> Result<u64> {
+    let writer = core.writer()?;
+    // The one file that a text log makes ahead goes with its last process.
+    if most == 0 || core.geometry.layout == Layout::Text {
+        return Ok(0);
+    }
+    core.check_poison()?;
+    writer.alone(|| release_alone(writer, most))?.ok_or_else(|| busy(core))
+}
+
+/// The same, where nobody else has the log open; `None` where a thread of this process is in the
+/// middle of something.
+fn release_alone(writer: Writer<'_>, most: u64) -> Result<Option<u64>> {
+    let core = writer.core;
+    // In this order: who seals has the lock first and takes a slot then.
+    let sealer = writer.sealer(core.deadline())?;
+    let words = core.words();
+    let prepare = writer.lock_prepare()?;
+    let Some(mut slots) = writer.attachment.take_all_slots() else { return Ok(None) };
+    if !sealer.is_idle() {
+        return Ok(None);
+    }
+    core.check_words()?;
+    writer.attachment.forget_all_segments(&mut slots);
+    let used = tail_word::ready_end(words).max(tail_word::tail(words)).get();
+    let kept = used.next_multiple_of(core.capacity());
+    let mut end = words.allocated_end.load(Ordering::Acquire);
+    let mut released = 0;
+    while end > kept && released < most {
+        end -= core.capacity();
+        words.commits.ends.named_end.fetch_min(end, Ordering::AcqRel);
+        words.allocated_end.store(end, Ordering::Release);
+        prepare.unallocate(end, end + core.capacity());
+        released += 1;
+    }
+    Ok(Some(released))
+}
+
+fn busy(core: &Core) -> Error {
+    let message = "cannot give prepared segments back while others use the log, or an append is in \
+                   progress; let them end first";
+    Error::new(ErrorKind::Busy, message).at_path(&core.dir)
+}

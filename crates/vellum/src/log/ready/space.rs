@@ -1,0 +1,266 @@
+//! Making space ready before it may be reserved: segments, blocks, zeros. All of it happens under
+//! the prepare lock.
+//!
+//! **Ready**: space below `ready_end` lies in segments that exist and, where the log fills by
+//! mapping, holds written zeros, or is that of a long record. Space between there and
+//! `allocated_end` lies in segments that exist.
+//!
+//! **If the process dies here**: see `segment::prepare`.
+
+use crate::format::control::Geometry;
+use crate::format::segment::header_len;
+use crate::knowledge;
+use crate::log::state::core::Core;
+use crate::log::state::prepare_lock::Prepare;
+use crate::options::limits::CAPACITY_UNIT_BYTES;
+use crate::segment::prepare::{STEP_BYTES_MAX, STEP_BYTES_MIN};
+use crate::shared::primitive::Ordering;
+use crate::shared::tail_word;
+use crate::{Layout, Lsn, Preallocate, Result};
+
+/// Where a reservation may lie that had to have room made for it.
+pub(crate) struct Room {
+    /// It starts there at the latest.
+    pub(crate) starts_by: Lsn,
+    /// It ends there at the latest.
+    pub(crate) limit: Lsn,
+    /// How far it takes `ready_end` along, if that is beyond its own end.
+    pub(crate) ready: u64,
+}
+
+impl Room {
+    /// Room up to `limit`.
+    fn to(limit: u64) -> Room {
+        Room { starts_by: Lsn::MAX, limit: Lsn::new(limit), ready: 0 }
+    }
+}
+
+impl Core {
+    /// Up to where blocks are made ready in one go from `at` on: the more, the longer the file is.
+    fn step_end(&self, at: u64) -> u64 {
+        let step = (at % self.capacity() / 4).clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
+        let segment_end = self.segment_end(Lsn::new(at)).get();
+        (at + step).next_multiple_of(CAPACITY_UNIT_BYTES).min(segment_end)
+    }
+
+    /// How far to make ready in one go from `ready` on: a window, within a segment.
+    fn ready_limit(&self, ready: u64) -> u64 {
+        let segment_end = self.segment_end(Lsn::new(ready)).get();
+        if !self.needs_zeros() {
+            return segment_end;
+        }
+        let window = match self.geometry.layout {
+            Layout::Framed => self.prefault_bytes.min(self.capacity()),
+            Layout::Text => self.window(),
+        };
+        let window = window.min(self.pieces.window_max());
+        // Windows are counted in the file, so that the page cache can take them in large folios.
+        let header_len = header_len(self.geometry.layout);
+        let offset = header_len + ready % self.capacity();
+        let window_end = ready + window - offset % window;
+        window_end.min(segment_end)
+    }
+
+    /// Whether a file that grows and goes on at `start` will have no record behind `end`.
+    fn ends_file(&self, start: Lsn, end: Lsn) -> bool {
+        let limit = match self.geometry.layout {
+            Layout::Framed if self.stage.is_some() => return false,
+            Layout::Framed => self.capacity(),
+            Layout::Text => self.limit_at(start),
+        };
+        end.get() >= self.segment_of(start).get() + limit
+    }
+
+    /// Whether segments get their blocks in steps.
+    pub(crate) fn goes_in_steps(&self) -> bool {
+        let Geometry { layout, preallocate, fill, .. } = self.geometry;
+        knowledge::goes_in_steps(layout, preallocate, fill)
+    }
+
+    pub(crate) fn needs_zeros(&self) -> bool {
+        // A stage has no blocks before it is written, whatever its segment has.
+        self.has_mapping()
+            && (self.stage.is_some() || self.geometry.preallocate != Preallocate::Zeros)
+    }
+}
+
+impl Prepare<'_> {
+    /// Makes what was allocated ready for a reservation of `len` bytes that ends at `end`.
+    pub(crate) fn make_room(&self, tail: Lsn, end: Lsn, len: u64, is_ready: bool) -> Result<Room> {
+        let words = self.core.words();
+        let at = end.get() - len;
+        let needs_zeros = self.needs_zeros();
+        if self.geometry.layout == Layout::Text && at > tail.get() {
+            // What is skipped needs no zeros, and nobody may store there: it is cut off.
+            let ready = match (is_ready, needs_zeros) {
+                (true, true) => self.write_zeros(at, end.get())?,
+                (_, false) => self.allocate_from(at, end.get())?,
+                // What follows may be stored, and needs zeros.
+                (false, true) => self.allocate_from(at, end.get()).map(|_| end.get())?,
+            };
+            return Ok(Room { ready, ..Room::to(words.allocated_end.load(Ordering::Acquire)) });
+        }
+        if let Some(stage) = &self.stage
+            && !is_ready
+            && needs_zeros
+            && !self.attachment.is_discouraged(tail)
+        {
+            self.check_stage_room(end)?;
+            return self.make_unzeroed_room(stage, len);
+        }
+        // Where nothing needs zeros, what is allocated is ready, and the lock is for segments. A
+        // stage has blocks only where it is ready.
+        if is_ready || !needs_zeros || self.stage.is_some() {
+            self.check_stage_room(end)?;
+            self.make_ready_to(end)?;
+            return Ok(Room::to(self.ready_end().get()));
+        }
+        if self.goes_in_steps() {
+            self.allocate_from(self.ready_end().max(tail).get(), end.get())?;
+        }
+        Ok(Room::to(words.allocated_end.load(Ordering::Acquire)))
+    }
+
+    /// Gives blocks from `at` to `end` at least; returns up to where.
+    fn allocate_from(&self, mut at: u64, end: u64) -> Result<u64> {
+        while at < end {
+            at = self.allocate_step(at)?;
+        }
+        Ok(at)
+    }
+
+    /// Gives blocks for a step from `at` on; returns its end.
+    fn allocate_step(&self, at: u64) -> Result<u64> {
+        let path = self.find_segment(self.segment_of(Lsn::new(at)))?;
+        let allocate = |limit: u64| {
+            self.preparer().allocate(&path, Lsn::new(at), Lsn::new(limit))?;
+            Ok(limit)
+        };
+        let limit = self.step_end(at);
+        // Where the disk is full, or the process at its limit, there may be room for less.
+        allocate(limit)
+            .or_else(|_| allocate((at + 1).next_multiple_of(CAPACITY_UNIT_BYTES).min(limit)))
+    }
+
+    /// Creates segments until `end` is allocated, in a text log for a record of `len` bytes; all or
+    /// none. Returns whether there is a new file.
+    pub(crate) fn allocate_to(&self, end: Lsn, len: u64) -> Result<bool> {
+        let words = self.words();
+        let allocated = words.allocated_end.load(Ordering::Acquire);
+        let mut next = allocated;
+        if next < end.get() {
+            // No files for a log that is gone: another one may have taken its place.
+            self.require_place()?;
+        }
+        if next < end.get() && self.geometry.layout == Layout::Text {
+            return self.allocate_text(allocated, end, len).map(|()| true);
+        }
+        while next < end.get() {
+            if let Err(error) = self.heed_sync(self.preparer().create(Lsn::new(next))) {
+                // A record longer than the disk has room for must not eat the room there is.
+                self.unallocate(allocated, next);
+                return Err(error);
+            }
+            next += self.capacity();
+            words.counts.segments_made.fetch_add(1, Ordering::Relaxed);
+        }
+        if self.stage.is_some() {
+            words.commits.ends.named_end.fetch_max(next, Ordering::AcqRel);
+        }
+        words.allocated_end.store(next, Ordering::Release);
+        Ok(next > allocated)
+    }
+
+    /// Gets on with the file of the segment behind the one in which `wanted` lies, by a part for
+    /// each part of that one: whoever made all of it at once would be as late as hundreds of
+    /// commits. Logs that never come far have no such file.
+    pub(crate) fn begin_next_segment(&self, wanted: Lsn) -> Result<()> {
+        let (capacity, end) = (self.capacity(), self.segment_end(wanted));
+        let share = (wanted.get() % capacity).saturating_sub(capacity / 4);
+        let is_there = self.words().allocated_end.load(Ordering::Acquire) > end.get();
+        if share == 0 || is_there {
+            return Ok(());
+        }
+        // It is whole when three quarters of the other one are in use.
+        self.heed_sync(self.preparer().begin(2 * share))
+    }
+
+    /// Removes the segments from `allocated` to `end` again, the newest first: what is left of a
+    /// log without its control file has no gap. Returns whether all are gone.
+    pub(crate) fn unallocate(&self, allocated: u64, mut end: u64) -> bool {
+        let mut is_gone = true;
+        while end > allocated {
+            end -= self.capacity();
+            is_gone &= self.preparer().remove(Lsn::new(end)).is_ok();
+        }
+        is_gone
+    }
+
+    /// Makes allocated space ready up to `end` at least.
+    pub(crate) fn make_ready_to(&self, end: Lsn) -> Result<()> {
+        let words = self.words();
+        // A dead owner may have reserved beyond `ready_end` without taking it along; nothing
+        // that is reserved may be zeroed.
+        let mut ready = self.ready_end().max(tail_word::tail(words)).get();
+        if ready < end.get() {
+            self.adapt_window();
+        }
+        while ready < end.get() {
+            if let Some(stage) = &self.stage {
+                self.make_stage_at(stage, ready)?;
+            }
+            let begin = ready;
+            ready = match self.needs_zeros() {
+                true => self.write_window(ready)?,
+                false if self.goes_in_steps() => self.allocate_step(ready)?,
+                false => self.ready_limit(ready),
+            };
+            words.ready_end.fetch_max(ready, Ordering::Release);
+            self.wake_waiters();
+            // What is staged is to be dropped, not written.
+            if self.needs_zeros() && self.stage.is_none() {
+                self.pace.spend(ready - begin);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes zeros from `ready` to `end` at least; returns up to where.
+    fn write_zeros(&self, mut ready: u64, end: u64) -> Result<u64> {
+        self.adapt_window();
+        while ready < end {
+            ready = self.write_window(ready)?;
+        }
+        Ok(ready)
+    }
+
+    /// Writes a window of zeros at `ready`; returns its end.
+    fn write_window(&self, ready: u64) -> Result<u64> {
+        self.write_zeros_to(ready, self.ready_limit(ready))
+    }
+
+    /// Writes zeros from `ready` to `limit` in the same segment, or to less where there is no room
+    /// for all; returns their end.
+    pub(crate) fn write_zeros_to(&self, ready: u64, limit: u64) -> Result<u64> {
+        let first = self.segment_of(Lsn::new(ready));
+        let path = match &self.stage {
+            Some(stage) => stage.path(first),
+            None => self.find_segment(first)?,
+        };
+        let write = |limit: u64| {
+            let (begin, end) = (Lsn::new(ready), Lsn::new(limit));
+            self.preparer().write_zeros(&path, begin, end)?;
+            if self.ends_file(begin, end) {
+                self.preparer().free_behind(&path, end);
+            }
+            Ok(limit)
+        };
+        match write(limit) {
+            // Where the disk is full, or the process at its limit, there may be room for less.
+            Err(_) if self.goes_in_steps() => {
+                write((ready + 1).next_multiple_of(CAPACITY_UNIT_BYTES).min(limit))
+            }
+            answer => answer,
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The stage of a log from its first opener to its last closer.
+
+use crate::format::control::Geometry;
+use crate::format::frame::HEADER_LEN;
+use crate::format::segment::header_len;
+use crate::log::ready::space::Room;
+use crate::log::state::core::Core;
+use crate::log::state::prepare_lock::Prepare;
+use crate::log::state::writer::Writer;
+use crate::segment::stage::{Stage, Twin};
+use crate::shared::commit::{self, Operation};
+use crate::shared::primitive::Ordering;
+use crate::shared::tail_word;
+use crate::shared::words::Words;
+use crate::sys::Dir;
+use crate::sys::filesystem::Filesystem;
+use crate::{Error, ErrorKind, Fill, Lsn, Result, sys};
+
+/// Bytes before the tail that are brought back into the stage: the block that will be written
+/// again with what follows, for any block size.
+const BLOCK_LEN_MAX: u64 = 4096;
+/// What is made ready where a frame may start; a page of any machine is as long, or longer.
+const PAGE_BYTES: u64 = 4096;
+
+/// Whether the words tell of a stage that is not there, or that cannot be believed because the
+/// kernel failed to keep it.
+pub(crate) fn is_lost(dir: &Dir, geometry: &Geometry, words: &Words) -> Result<bool> {
+    let id = words.commits.stage.id.load(Ordering::Acquire);
+    if geometry.fill != Fill::Staged || id == 0 {
+        return Ok(false);
+    }
+    let failure = commit::failure(&words.commits);
+    if failure.is_some_and(|failure| failure.operation == Operation::Stage) {
+        return Ok(true);
+    }
+    let stage = Stage::of(dir, Filesystem::Other(0));
+    Ok(!is_whole(&stage, geometry, words, id)?)
+}
+
+/// Whether there is a stage for each segment that has records in it.
+fn is_whole(stage: &Stage, geometry: &Geometry, words: &Words, id: u64) -> Result<bool> {
+    let capacity = geometry.segment_capacity;
+    let begin = || words.commits.stage.begin.load(Ordering::SeqCst);
+    // Read in this order: both only grow, and what was made ready is there.
+    let first = begin() / capacity * capacity;
+    let ready_end = tail_word::ready_end(words).get();
+    if begin() == ready_end {
+        return Ok(true);
+    }
+    for first in (first..ready_end).step_by(capacity as usize) {
+        let is_over = || begin() >= first + capacity;
+        if !stage.is_there(id, Lsn::new(first))? && !is_over() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+impl Core {
+    /// Makes the stage ready for the calling process; `is_first` that nobody else has the log
+    /// open. The gate is held.
+    pub(crate) fn join_stage(&self, is_first: bool) -> Result<()> {
+        let Some(stage) = &self.stage else { return Ok(()) };
+        let words = &self.words().commits;
+        let id = words.stage.id.load(Ordering::Acquire);
+        if id == 0 && is_first {
+            return self.begin_stage();
+        }
+        if id == 0 || !is_whole(stage, &self.geometry, self.words(), id)? {
+            let message = "a stage of the log, a file NAME.stage with what is not committed, is \
+                           missing although processes use the log; let them commit and close it, \
+                           and open it again";
+            return Err(Error::new(ErrorKind::Corrupt, message).at_path(&self.dir));
+        }
+        Ok(())
+    }
+
+    /// Starts with an empty stage at the tail again, for the only participant.
+    pub(crate) fn join_stage_anew(&self) -> Result<()> {
+        self.words().commits.stage.id.store(0, Ordering::SeqCst);
+        self.join_stage(true)
+    }
+
+    /// Starts with an empty stage at the tail. It has no file before there is something to store:
+    /// a full disk keeps nobody from opening the log.
+    fn begin_stage(&self) -> Result<()> {
+        let Some(stage) = &self.stage else { return Ok(()) };
+        let words = self.words();
+        stage.retire_all();
+        let tail = tail_word::tail(words).get();
+        words.ready_end.store(tail, Ordering::Release);
+        words.commits.stage.begin.store(tail, Ordering::SeqCst);
+        let id = sys::process::random_u64().max(1);
+        words.commits.stage.id.store(id, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Refuses an append up to `end` that needs the stage of one more segment than this process may
+    /// fill, while a commit would make room.
+    pub(crate) fn check_stage_room(&self, end: Lsn) -> Result<()> {
+        let Some(begin) = self.stage_begin() else { return Ok(()) };
+        let words = self.words();
+        let last = self.segment_of(Lsn::new(end.get() - 1));
+        let is_made = last < self.ready_end();
+        let segments = last.get().saturating_sub(self.segment_of(begin).get()) / self.capacity();
+        let may_grow = segments < self.staged_segments_max;
+        if is_made || may_grow || commit::durable(&words.commits) >= tail_word::published(words) {
+            return Ok(());
+        }
+        let message = format!(
+            "{segments} segments hold records that are not committed, as many as this process may \
+             fill (staged_segments_max); commit some"
+        );
+        Err(Error::new(ErrorKind::NoSpace, message).at_path(&self.dir))
+    }
+
+    /// Lets go of the stages of segments of which everything is durable.
+    pub(crate) fn retire_stages(&self) {
+        let Some(stage) = &self.stage else { return };
+        let words = &self.words().commits;
+        let durable = commit::durable(words);
+        while let Some(begin) = self.stage_begin() {
+            let end = self.segment_end(begin);
+            if end > durable {
+                return;
+            }
+            let (from, to) = (begin.get(), end.get());
+            // Before the file: who reads a stage looks afterwards whether it was one. Whoever
+            // succeeds removes the file, and nobody makes it again.
+            let moved =
+                words.stage.begin.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst);
+            if moved.is_ok() {
+                stage.retire(self.segment_of(begin));
+            }
+        }
+    }
+}
+
+impl Prepare<'_> {
+    /// Makes room in the stage for a long record of `len` bytes, which is written by system call:
+    /// that gives it its pages, so zeros before it would cost as much again.
+    ///
+    /// Only where a frame may start is there a page before: who cannot write the record pads it.
+    pub(crate) fn make_unzeroed_room(&self, stage: &Stage, len: u64) -> Result<Room> {
+        let words = self.words();
+        let begin = self.ready_end().max(tail_word::tail(words)).get();
+        let ready = self.make_page(stage, begin)?;
+        // Others may go on in what is ready, up to where it ends.
+        let limit = ready + self.len_at(Lsn::new(ready), len);
+        let limit = Lsn::new(limit.min(words.allocated_end.load(Ordering::Acquire)));
+        let mut next = self.segment_end(Lsn::new(ready - 1));
+        while next < limit {
+            self.make_page(stage, next.get())?;
+            next = self.segment_end(next);
+        }
+        words.ready_end.fetch_max(ready, Ordering::Release);
+        Ok(Room { starts_by: Lsn::new(ready - HEADER_LEN as u64), limit, ready: 0 })
+    }
+
+    /// Makes ready up to `end`, where a seal is to stand: only a little behind a long record, which
+    /// may be followed by another.
+    pub(crate) fn make_ready_for_seal(&self, end: Lsn) -> Result<()> {
+        let words = self.words();
+        let tail = tail_word::tail(words).get();
+        let is_behind_long = self.needs_zeros() && self.ready_end().get() <= tail;
+        let Some(stage) = self.stage.as_ref().filter(|_| is_behind_long) else {
+            return self.make_ready_to(end);
+        };
+        let mut ready = tail;
+        while ready < end.get() {
+            ready = self.make_page(stage, ready)?;
+            words.ready_end.fetch_max(ready, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Makes the page in which `ready` lies, from there on; returns its end.
+    fn make_page(&self, stage: &Stage, ready: u64) -> Result<u64> {
+        self.make_stage_at(stage, ready)?;
+        // The header of a segment takes whole pages, so positions are as far into theirs as bytes.
+        self.write_zeros_to(ready, (ready + 1).next_multiple_of(PAGE_BYTES))
+    }
+
+    /// Makes the stage of the segment that begins at `ready`, or of the first one.
+    pub(crate) fn make_stage_at(&self, stage: &Stage, ready: u64) -> Result<()> {
+        let is_first = self.stage_begin() == Some(Lsn::new(ready));
+        match ready.is_multiple_of(self.capacity()) || is_first {
+            true => self.make_stage(stage, Lsn::new(ready)),
+            false => Ok(()),
+        }
+    }
+
+    /// Makes the stage of the segment that holds `ready`, where what is ready ends, if it is not
+    /// there.
+    pub(crate) fn make_stage(&self, stage: &Stage, ready: Lsn) -> Result<()> {
+        let id = self.words().commits.stage.id.load(Ordering::Acquire);
+        let first = self.segment_of(ready);
+        // One that is there may be open already.
+        if stage.is_there(id, first)? {
+            return Ok(());
+        }
+        let block_at = Lsn::new(ready.get() / BLOCK_LEN_MAX * BLOCK_LEN_MAX);
+        let mut bytes = vec![0; (ready.get() - block_at.get()) as usize];
+        if !bytes.is_empty() {
+            self.open_to_read(first)?.read(block_at, &mut bytes)?;
+        }
+        let header_len = header_len(self.geometry.layout);
+        let twin = Twin {
+            id,
+            epoch: self.live_epoch(),
+            first,
+            len: header_len + self.capacity(),
+            begin: (header_len + (block_at.get() - first.get()), &bytes),
+        };
+        stage.make(twin, &self.rights)
+    }
+}
+
+impl Writer<'_> {
+    /// Makes everything durable that a log that commits holds, with a seal at its end, and lets the
+    /// stage go. The caller is the only participant, and holds the gate.
+    pub(crate) fn end_commits(self) -> Result<()> {
+        let words = self.words();
+        let has_commits =
+            self.stage.is_some() || words.commits.ends.named_end.load(Ordering::Acquire) != 0;
+        if !has_commits || commit::is_poisoned(&words.commits) {
+            return Ok(());
+        }
+        crate::log::repair::pad::repair(self)?;
+        let tail = tail_word::tail(words);
+        if tail_word::published(words) != tail {
+            return Ok(());
+        }
+        // What is durable first, so that the seal at the end vouches for all of it.
+        self.sync()?;
+        self.seal_and_sync()?;
+        if let Some(stage) = &self.stage {
+            let tail = tail_word::tail(words);
+            words.commits.stage.begin.store(tail.get(), Ordering::SeqCst);
+            words.commits.stage.id.store(0, Ordering::SeqCst);
+            stage.retire_all();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,6 @@
+//! What the dead left: padding it, reading up to it, noticing who is there.
+
+pub(crate) mod pad;
+pub(crate) mod presence;
+pub(crate) mod shrink;
+pub(crate) mod sight;

@@ -1,0 +1,232 @@
+//! Filling what was reserved and will never be written, and finding it after a death.
+//!
+//! A framed log gets a pad frame for each segment touched; a text log gets a visible marker line,
+//! and what was skipped at the end of a segment is cut off its file, exactly as the writer would
+//! have done. Padding twice gives the same bytes, so a repairer that dies is replaced by the next.
+//!
+//! A line that was written by a system call and is whole stays: who follows the file may have read
+//! it.
+
+use std::sync::Arc;
+
+use crate::error::OsResult;
+use crate::format::text;
+use crate::log::state::core::Core;
+use crate::log::state::holds::HoldKind;
+use crate::log::state::writer::Writer;
+use crate::segment::file::Segment;
+use crate::shared::event_count;
+use crate::shared::lock::Until;
+use crate::shared::participants::{self, CachedLiveness, Owner};
+use crate::shared::primitive::Ordering;
+use crate::shared::tail_word::{self, Range};
+use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
+
+/// Markers are written this much at a time.
+const MARKER_LEN_MAX: u64 = 1 << 20;
+
+/// Why space was reserved and not used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reason {
+    Died,
+    Failed,
+    Abandoned,
+}
+
+impl Reason {
+    fn words(self) -> &'static str {
+        match self {
+            Reason::Died => "their writer died",
+            Reason::Failed => "they could not be written",
+            Reason::Abandoned => "their writer abandoned them",
+        }
+    }
+}
+
+/// Pads a reservation that nobody else can touch.
+pub(crate) fn write(core: &Core, range: Range, reason: Reason) -> Result<()> {
+    write_to(core, range, reason, |first| core.open_segment_briefly(first).map(Arc::new))
+}
+
+/// As [`write()`], to segments that `open` gives.
+pub(crate) fn write_to(
+    core: &Core,
+    range: Range,
+    reason: Reason,
+    open: impl Fn(Lsn) -> Result<Arc<Segment>>,
+) -> Result<()> {
+    let (end, skips) = (range.end(), is_skipped(core, range));
+    let mut lsn = range.start;
+    while lsn < end {
+        let segment = open(core.segment_of(lsn))?;
+        let segment_end = core.segment_end(lsn);
+        let limit = end.min(segment_end);
+        match core.geometry.layout {
+            Layout::Framed => write_pad_frame(core, &segment, lsn, limit)?,
+            Layout::Text if skips && lsn == range.start => cut_off(&segment, lsn)?,
+            Layout::Text => write_marker(&segment, lsn, limit, reason)?,
+        }
+        lsn = limit;
+    }
+    Ok(())
+}
+
+/// One pad frame from `lsn` to `limit`, in one segment.
+fn write_pad_frame(core: &Core, segment: &Segment, lsn: Lsn, limit: Lsn) -> Result<()> {
+    let header = core.codec.pad(lsn, limit.get() - lsn.get());
+    segment.write(&header.to_bytes(), segment.offset_of(lsn))
+}
+
+/// Ends a text segment at `lsn`: everything behind is skipped.
+pub(crate) fn cut_off(segment: &Segment, lsn: Lsn) -> Result<()> {
+    sys::file::set_len(segment.fd(), segment.offset_of(lsn)).or_os("end the segment", &segment.path)
+}
+
+fn write_marker(segment: &Segment, mut lsn: Lsn, limit: Lsn, reason: Reason) -> Result<()> {
+    while lsn < limit {
+        let len = (limit.get() - lsn.get()).min(MARKER_LEN_MAX);
+        let marker = text::marker(len as usize, reason.words());
+        segment.write(&marker, segment.offset_of(lsn))?;
+        lsn = Lsn::new(lsn.get() + len);
+    }
+    Ok(())
+}
+
+/// Pads what dead participants left and living ones gave up, and gives the slots back. Returns how
+/// many reservations.
+///
+/// What cannot be padded keeps nothing else from being padded; the first error is returned.
+pub(crate) fn repair(writer: Writer<'_>) -> Result<u64> {
+    let core = writer.core;
+    repair_until(writer, core.deadline())
+}
+
+/// As [`repair`], waiting for another who repairs no longer than `until`.
+pub(crate) fn repair_until(writer: Writer<'_>, until: Until) -> Result<u64> {
+    let core = writer.core;
+    let words = core.words();
+    let liveness = writer.liveness();
+    let who = CachedLiveness::new(&liveness);
+    if participants::orphaned_slots(words, &who).is_empty() {
+        return Ok(0);
+    }
+    let _held = writer.hold_until(HoldKind::Repair, until)?;
+    let mut answer = Ok(0);
+    // Under the lock: who was gone is still gone, and nobody else pads.
+    for slot in participants::orphaned_slots(words, &who) {
+        match repair_slot(core, slot) {
+            Ok(count) => answer = answer.map(|sum| sum + count),
+            Err(error) => answer = answer.and(Err(error)),
+        }
+    }
+    if event_count::notify(&words.event_count, false) {
+        core.wake_pollers();
+    }
+    answer
+}
+
+/// As [`repair`] for who can do without: what there is no space to pad stays in flight until there
+/// is.
+pub(crate) fn repair_with_space(writer: Writer<'_>) -> Result<()> {
+    match repair(writer) {
+        Err(error) if error.kind() != ErrorKind::NoSpace => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Pads what is in flight in a slot whose owner is gone, and gives it back. The repair lock is
+/// held.
+fn repair_slot(core: &Core, slot: usize) -> Result<u64> {
+    let words = core.words();
+    let granted = tail_word::granted(words, slot, tail_word::load(words));
+    if let Some(range) = granted {
+        let is_given_up = participants::owner_of(words, slot) == Some(Owner::GIVEN_UP);
+        check_range(core, range)?;
+        if !is_given_up && stands_whole(core, range)? {
+            end_skipped(core, range)?;
+        } else {
+            write(core, range, if is_given_up { Reason::Failed } else { Reason::Died })?;
+            words.counts.repairs.fetch_add(1, Ordering::Relaxed);
+            words.counts.repaired_bytes.fetch_add(range.len, Ordering::Relaxed);
+        }
+    }
+    tail_word::publish(words, slot);
+    participants::release_slot(words, slot);
+    Ok(u64::from(granted.is_some()))
+}
+
+/// Cuts off what `range` skips, as its writer would have done.
+fn end_skipped(core: &Core, range: Range) -> Result<()> {
+    if !is_skipped(core, range) {
+        return Ok(());
+    }
+    cut_off(&core.open_segment_briefly(core.segment_of(range.start))?, range.start)
+}
+
+/// Whether a line that its dead writer did not publish is there to its last byte. The repair lock
+/// is held, or the caller only reads.
+///
+/// Where text is written by system calls, what was not written is beyond the end of the file, or
+/// reads as NULs. The last byte of a [`Reservation`](crate::Reservation) is written when it is
+/// published. A line that begins as a marker may be half a marker, of a repairer that died.
+pub(crate) fn stands_whole(core: &Core, range: Range) -> Result<bool> {
+    Ok(core.writes_text() && is_whole_line(core, range)?)
+}
+
+/// Whether a whole line of text stands in `range`, behind what it skips.
+pub(crate) fn is_whole_line(core: &Core, range: Range) -> Result<bool> {
+    let start = if is_skipped(core, range) { core.segment_end(range.start) } else { range.start };
+    let mut bytes = vec![0; range.len.min(MARKER_LEN_MAX) as usize];
+    let (mut lsn, mut ends_line) = (start, false);
+    while lsn < range.end() {
+        let limit = range.end().min(core.segment_end(lsn));
+        let wanted = bytes.len().min((limit.get() - lsn.get()) as usize);
+        let found = &mut bytes[..wanted];
+        let is_there = read(core, lsn, found)? == wanted && !found.contains(&0);
+        if !is_there || (lsn == start && text::may_start_marker(found)) {
+            return Ok(false);
+        }
+        ends_line = found.ends_with(b"\n");
+        lsn = Lsn::new(lsn.get() + wanted as u64);
+    }
+    Ok(ends_line)
+}
+
+/// Reads what stands at `lsn`, which is nothing where there is no file.
+fn read(core: &Core, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
+    match core.open_to_read(core.segment_of(lsn)) {
+        Ok(segment) => segment.read(lsn, bytes),
+        Err(error) if error.kind() == ErrorKind::Corrupt => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether `range` begins with the end of a segment that is skipped: nothing else starts inside a
+/// segment and goes on in the next.
+fn is_skipped(core: &Core, range: Range) -> bool {
+    range.start > core.segment_of(range.start) && range.end() > core.segment_end(range.start)
+}
+
+/// Whether the oldest reservation in flight, the one that holds `published` back, is a dead
+/// participant's, or has been given up.
+pub(crate) fn is_held_back_by_the_dead(writer: Writer<'_>) -> bool {
+    let core = writer.core;
+    let words = core.words();
+    tail_word::oldest_in_flight(words, tail_word::load(words))
+        .and_then(|(slot, _)| participants::owner_of(words, slot))
+        .is_some_and(|owner| owner.is_gone(&writer.liveness()))
+}
+
+/// Refuses to pad what cannot have been reserved.
+fn check_range(core: &Core, range: Range) -> Result<(), Error> {
+    let tail = tail_word::tail(core.words());
+    let begin = core.words().begin.load(Ordering::Acquire);
+    if range.start.get() < begin || range.end() > tail {
+        return Err(core.nonsense(format!(
+            "an abandoned reservation from {} to {} lies outside of {begin} to {tail}",
+            range.start,
+            range.end()
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! How far a reader sees that changes nothing, and what it passes over on its way.
+//!
+//! What a dead writer had reserved is known exactly, and stays as it is until somebody pads it. So
+//! a reader without a place among the participants goes past it as if it were padded: what stands
+//! there is never shown, though it be a whole record that was not published; but for a line that
+//! whoever pads would leave (`pad::stands_whole`).
+//!
+//! A range is passed over only while its slot still says the same. Once somebody has padded it, the
+//! pad or the marker counts as anything else that is published.
+
+use crate::Lsn;
+use crate::log::repair::pad;
+use crate::log::state::core::Core;
+use crate::shared::commit;
+use crate::shared::participants::{self, Owner, Standing};
+use crate::shared::tail_word::{self, Range};
+
+/// What a reader sees of a log at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sight {
+    /// Everything before is published, or in one of the holes.
+    pub(crate) end: Lsn,
+    /// What the dead had reserved before the end, oldest first.
+    pub(crate) holes: Vec<Hole>,
+    /// The slot of who holds the end back, if somebody does, and what can be told of that one.
+    pub(crate) held_back_by: Option<(usize, Standing)>,
+}
+
+/// What a dead writer had reserved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hole {
+    pub(crate) range: Range,
+    slot: usize,
+    owner: Owner,
+}
+
+impl Hole {
+    /// Whether nobody has padded it yet.
+    ///
+    /// Its owner is gone for good. So as long as the slot is that owner's, only a repairer changes
+    /// it.
+    pub(crate) fn is_there(&self, core: &Core) -> bool {
+        let words = core.words();
+        let granted = tail_word::granted(words, self.slot, tail_word::load(words));
+        granted == Some(self.range) && participants::owner_of(words, self.slot) == Some(self.owner)
+    }
+
+    /// Whether a repairer will leave what stands there.
+    fn stays(&self, core: &Core) -> bool {
+        self.owner != Owner::GIVEN_UP && pad::stands_whole(core, self.range).unwrap_or(false)
+    }
+
+    pub(crate) fn holds(&self, lsn: Lsn) -> bool {
+        self.range.start <= lsn && lsn < self.range.end()
+    }
+}
+
+impl Sight {
+    /// What a reader of this handle sees now. Who may write sees what is published, and pads what
+    /// is in its way.
+    pub(crate) fn of(core: &Core) -> Sight {
+        match core.writer {
+            Some(_) => Sight { end: tail_word::published(core.words()), ..Sight::default() },
+            None => past_the_dead(core),
+        }
+    }
+
+    /// What a reader sees that wants no more than what survives a power cut. No hole is before that
+    /// end: what was committed was published.
+    pub(crate) fn of_durable(core: &Core) -> Sight {
+        let words = core.words();
+        let end = commit::durable(&words.commits).min(tail_word::tail(words));
+        Sight { end, ..Sight::default() }
+    }
+
+    /// The hole in which `lsn` lies.
+    pub(crate) fn hole_at(&self, lsn: Lsn) -> Option<Hole> {
+        self.holes.iter().copied().find(|hole| hole.holds(lsn))
+    }
+}
+
+fn past_the_dead(core: &Core) -> Sight {
+    let words = core.words();
+    // The tail word first: a reservation that moves it later starts at or beyond what is read here.
+    let seen = tail_word::load(words);
+    let in_flight = |slot| {
+        // The owner first, because a slot in flight stays with its owner.
+        let owner = participants::owner_of(words, slot);
+        Some((slot, owner, tail_word::granted(words, slot, seen)?))
+    };
+    let mut in_flight: Vec<_> = (0..tail_word::used_slots(words)).filter_map(in_flight).collect();
+    in_flight.sort_unstable_by_key(|(_, _, range)| range.start);
+    let mut holes = Vec::new();
+    let outsider = (!in_flight.is_empty()).then(|| core.outsider());
+    for (slot, owner, range) in in_flight {
+        let standing = match (&outsider, owner) {
+            (Some(outsider), Some(owner)) => outsider.standing(owner),
+            _ => Standing::Lives,
+        };
+        let hole = owner.map(|owner| Hole { range, slot, owner });
+        match hole.filter(|hole| standing == Standing::Gone && hole.range.end() <= seen.tail()) {
+            // After that verdict nobody but a repairer changes the slot.
+            Some(hole) if hole.is_there(core) && !hole.stays(core) => holes.push(hole),
+            Some(_) => {}
+            None => return Sight { end: range.start, holes, held_back_by: Some((slot, standing)) },
+        }
+    }
+    Sight { end: seen.tail(), holes, held_back_by: None }
+}

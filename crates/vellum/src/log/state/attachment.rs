@@ -1,0 +1,265 @@
+//! One process's place in a log: its life, its slots, its open segments.
+//!
+//! **Who may call**: any thread of the process that attached. A forked child attaches for itself
+//! before its first append (`sys::fork`), with a life and slots of its own.
+//!
+//! A child that has not attached yet counts as present: it holds on to its copy of the open file
+//! through which its parent was, whatever the parent closes.
+//!
+//! **If the process dies here**: attaching claims a place by a lock that the kernel releases, so
+//! half an attachment is no attachment. Detaching gives back slot by slot; the rest is found
+//! orphaned.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use rustix::fs::OFlags;
+use rustix::io;
+
+use crate::error::OsResult;
+use crate::log::state::gate::Gate;
+use crate::log::state::names::LOCK_NAME;
+use crate::log::state::watch::Glance;
+use crate::segment::file::Segment;
+use crate::shared::exclusive::{Exclusive, Taken};
+use crate::shared::participants::{self, Owner, PRESENCE_BYTE};
+use crate::shared::tail_word::Range;
+use crate::shared::words::{PARTICIPANT_COUNT, Words};
+use crate::sys::Dir;
+use crate::sys::fork::Inherit;
+use crate::sys::inherited::Marked;
+use crate::sys::lock::{self, Kind};
+use crate::{Error, ErrorKind, Lsn, Result, WriterId, sys};
+
+/// Appends that one process can have in progress at the same moment; more wait their turn.
+pub(crate) const LOCAL_SLOT_COUNT: usize = 128;
+/// A process's place in a log.
+pub(crate) struct Attachment {
+    /// Holds the lock of this life's place; nothing else uses this open file.
+    lock_file: Marked,
+    /// Holds the lock by which this process, and who was forked from it, is present. Given up by
+    /// closing it, and not by unlocking, which would unlock for a child as well. `None` at the end.
+    pub(crate) presence: Mutex<Option<Marked>>,
+    /// Whether this process could not be present again after it was alone. Others may have gone on
+    /// without it since, so it has to join again before it reserves anything.
+    pub(crate) is_adrift: AtomicBool,
+    me: Owner,
+    /// Its name in envelopes, once it has written one.
+    writer_id: OnceLock<WriterId>,
+    /// Whether this process passes the barriers of who waits (`sys::barrier`).
+    pub(crate) is_registered: bool,
+    pub(crate) slots: Box<[Exclusive<LocalSlot>]>,
+    /// How many of them have a shared slot.
+    pub(crate) claimed_count: AtomicUsize,
+    /// Position up to which nothing more is prepared ahead, after that failed.
+    discouraged_until: AtomicU64,
+    /// Who was waited for in vain to end its turn (`text::write_lock`), or 0.
+    pub(crate) given_up: AtomicU64,
+    /// Segments that were used last, newest at the end.
+    pub(crate) segments: Mutex<Vec<Arc<Segment>>>,
+}
+
+/// What a thread needs to append, taken for the length of one append.
+#[derive(Default)]
+pub(crate) struct LocalSlot {
+    /// The shared slot, once claimed.
+    pub(crate) index: usize,
+    pub(crate) is_claimed: bool,
+    /// Whether it is to be given back after one append.
+    pub(crate) is_lent: bool,
+    /// The segment written last, and its first position, which is 0 where there is none.
+    pub(crate) segment: Option<Arc<Segment>>,
+    pub(crate) segment_first: Lsn,
+    /// Segments that were opened for one reservation because it may lie in several.
+    pub(crate) more: Vec<Arc<Segment>>,
+    /// Positions that may be reserved: of the segments above.
+    pub(crate) in_hand: (Lsn, Lsn),
+    /// How soon the next look is due whether the log is at its path.
+    pub(crate) glance: Glance,
+    pub(crate) later: Later,
+}
+
+/// What a writer has to do once its record is published.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Later {
+    /// Its reservation made a new file, whose predecessors are to be looked after.
+    pub(crate) has_rotated: bool,
+    /// It made space ready while memory is full of dirty pages, and sleeps for so long.
+    pub(crate) pause: Duration,
+    /// Its record has come near the end of what is ready.
+    pub(crate) space: Option<Space>,
+}
+
+impl Later {
+    #[inline]
+    pub(crate) fn is_anything(&self) -> bool {
+        self.has_rotated | self.space.is_some() | !self.pause.is_zero()
+    }
+}
+
+/// Space to make ready ahead of need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Space {
+    /// Where the record ends that came near.
+    pub(crate) end: Lsn,
+    /// Bytes to be ready behind it.
+    pub(crate) ahead: u64,
+    /// Whether they are to be stored to.
+    pub(crate) is_ready: bool,
+}
+
+impl LocalSlot {
+    /// Whether the segment written last is the one that holds `lsn`.
+    #[inline]
+    pub(crate) fn was_in_segment_of(&self, capacity: u64, lsn: Lsn) -> bool {
+        lsn.get().wrapping_sub(self.segment_first.get()) < capacity
+    }
+
+    /// Whether everything is open that filling `range` needs.
+    pub(crate) fn has_in_hand(&self, range: Range) -> bool {
+        self.in_hand.0 <= range.start && range.end() <= self.in_hand.1
+    }
+
+    /// The segment at `first`, if it is open here.
+    pub(crate) fn held(&self, first: Lsn) -> Option<&Arc<Segment>> {
+        self.segment.iter().chain(&self.more).find(|segment| segment.first == first)
+    }
+
+    /// Lets go of what only the last reservation needed.
+    #[inline]
+    pub(crate) fn let_go(&mut self) {
+        if !self.more.is_empty() {
+            self.let_go_of_more();
+        }
+    }
+
+    #[cold]
+    fn let_go_of_more(&mut self) {
+        self.more.clear();
+        self.in_hand = (Lsn::ZERO, Lsn::ZERO);
+    }
+
+    pub(crate) fn forget_segment(&mut self) {
+        (self.segment, self.segment_first) = (None, Lsn::ZERO);
+        self.let_go_of_more();
+    }
+}
+
+impl Inherit for Attachment {
+    fn disown(&self) {
+        self.lock_file.close_inherited();
+        // Held only by who detaches or truncates; then the copy goes with the process.
+        if let Ok(presence) = self.presence.try_lock() {
+            presence.iter().for_each(Marked::close_inherited);
+        }
+    }
+}
+
+impl Attachment {
+    /// Attaches the calling process. `lock_file` is its own; the caller is in the gate.
+    pub(crate) fn attach(dir: &Dir, words: &Words, lock_file: OwnedFd) -> Result<Attachment> {
+        let path = dir.join(LOCK_NAME);
+        let claim = || -> io::Result<(Marked, Marked, Option<Owner>)> {
+            let (lock_file, presence) = (Marked::new(lock_file)?, Marked::open(dir, &path)?);
+            // Exclusive is held only within the gate, which is ours; so this is never refused.
+            if !lock::try_lock(presence.fd(), PRESENCE_BYTE, Kind::Shared)? {
+                return Err(io::Errno::BUSY);
+            }
+            let place = participants::attach(words, lock_file.fd())?;
+            Ok((lock_file, presence, place))
+        };
+        let (lock_file, presence, place) = claim().or_os("take a participant's lock on", &path)?;
+        let me = place.ok_or_else(|| {
+            let message =
+                format!("{PARTICIPANT_COUNT} processes are attached already, as many as can be");
+            Error::new(ErrorKind::TooManyParticipants, message).at_path(&path)
+        })?;
+        let slots = (0..LOCAL_SLOT_COUNT).map(|_| Exclusive::default()).collect();
+        let is_registered = sys::barrier::register();
+        Ok(Attachment {
+            lock_file,
+            presence: Mutex::new(Some(presence)),
+            is_adrift: AtomicBool::new(false),
+            me,
+            writer_id: OnceLock::new(),
+            is_registered,
+            slots,
+            claimed_count: AtomicUsize::new(0),
+            discouraged_until: AtomicU64::new(0),
+            given_up: AtomicU64::new(0),
+            segments: Mutex::default(),
+        })
+    }
+
+    /// Attaches a forked child, whose parent's attachment is not its own.
+    pub(crate) fn attach_again(dir: &Dir, words: &Words) -> Result<Attachment> {
+        let path = dir.join(LOCK_NAME);
+        let _gate = Gate::enter(dir)?;
+        let lock_file = dir.open_file(&path, OFlags::RDWR).or_os("open", &path)?;
+        Attachment::attach(dir, words, lock_file)
+    }
+
+    pub(crate) fn presence(&self) -> MutexGuard<'_, Option<Marked>> {
+        self.presence.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives back every slot that is not in use, with what it has open.
+    pub(crate) fn empty_slots(&self, words: &Words) {
+        for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
+            slot.forget_segment();
+            if slot.is_claimed {
+                self.give_back(words, &mut slot);
+            }
+        }
+    }
+
+    /// Gives a slot back that was lent for one append, which is over.
+    #[cold]
+    pub(crate) fn give_back(&self, words: &Words, slot: &mut LocalSlot) {
+        (slot.is_claimed, slot.is_lent) = (false, false);
+        participants::release_slot(words, slot.index);
+        self.claimed_count.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Every slot of this process, if none is in use.
+    pub(crate) fn take_all_slots(&self) -> Option<Vec<Taken<'_, LocalSlot>>> {
+        self.slots.iter().map(Exclusive::try_take).collect()
+    }
+
+    /// Lets go of every open segment; the caller has taken all slots.
+    pub(crate) fn forget_all_segments(&self, slots: &mut [Taken<'_, LocalSlot>]) {
+        for slot in slots {
+            slot.forget_segment();
+        }
+        self.segments.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    pub(crate) fn lock_file(&self) -> &OwnedFd {
+        self.lock_file.fd()
+    }
+
+    pub(crate) fn me(&self) -> Owner {
+        self.me
+    }
+
+    /// Who this process is in envelopes.
+    #[inline]
+    pub(crate) fn writer_id(&self) -> WriterId {
+        *self.writer_id.get_or_init(|| {
+            let random = sys::process::random_u64() & !u64::from(u32::MAX);
+            WriterId::new(random | u64::from(std::process::id()))
+        })
+    }
+
+    /// Whether preparing ahead has failed a short while before `tail`.
+    pub(crate) fn is_discouraged(&self, tail: Lsn) -> bool {
+        tail.get() < self.discouraged_until.load(Ordering::Relaxed)
+    }
+
+    /// Remembers that preparing ahead failed, up to position `until`.
+    pub(crate) fn discourage(&self, until: Lsn) {
+        self.discouraged_until.store(until.get(), Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,267 @@
+//! What every handle of one log in one process shares.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::format::control::Geometry;
+use crate::format::frame::Codec;
+use crate::format::identity::Identity;
+use crate::knowledge;
+use crate::log::commit::trigger::Trigger;
+use crate::log::state::attachment::Attachment;
+use crate::log::state::names::{CONTROL_NAME, LOCK_NAME};
+use crate::log::state::watch::Watch;
+use crate::segment::listing::LastListing;
+use crate::segment::pace::Pace;
+use crate::segment::pieces::Pieces;
+use crate::segment::prepare::Preparer;
+use crate::segment::rights::Rights;
+use crate::segment::stage::Stage;
+use crate::shared::participants::Outsider;
+use crate::shared::primitive::Ordering;
+use crate::shared::region::Region;
+use crate::shared::tail_word;
+use crate::shared::words::Words;
+use crate::sys::Dir;
+use crate::sys::filesystem::Filesystem;
+use crate::sys::fork::PerProcess;
+use crate::{
+    CommitPath, Error, ErrorKind, Fill, Layout, Lsn, OnFull, OnStageFull, Options, Recovery, Result,
+};
+
+/// An open log.
+pub(crate) struct Core {
+    pub(crate) dir: Dir,
+    pub(crate) geometry: Geometry,
+    pub(crate) codec: Codec,
+    pub(crate) filesystem: Filesystem,
+    /// Where records wait until they are committed, in a log that stages them.
+    pub(crate) stage: Option<Stage>,
+    /// How batches get to the device, in a log that stages them.
+    pub(crate) commit_path: CommitPath,
+    /// Batches are written in blocks of this many bytes.
+    pub(crate) block: u64,
+    /// What opening had to recover.
+    pub(crate) recovery: Option<Recovery>,
+    /// The log's identity when it was opened.
+    pub(crate) identity: Option<Identity>,
+    /// The epoch of the positions that this process was given: the one in which it has opened the
+    /// log, or began itself since.
+    pub(crate) epoch: AtomicU64,
+    /// The file that advised what the log is made of, where this process created it.
+    pub(crate) advice: Option<PathBuf>,
+    /// Whose the files are that this process makes.
+    pub(crate) rights: Rights,
+    /// How large the pieces are in which this process writes zeros.
+    pub(crate) pieces: Pieces,
+    /// How this process slows down where memory is full of what the device has not got yet.
+    pub(crate) pace: Pace,
+    /// How far ahead of the tail this process makes pages ready.
+    pub(crate) prefault_bytes: u64,
+    pub(crate) mapped_bytes_max: u64,
+    /// How long this process's calls wait for others.
+    pub(crate) timeout: Option<Duration>,
+    /// What this process's appends do when there is no space.
+    pub(crate) on_full: OnFull,
+    /// Segments that the stage may hold when this process makes it longer.
+    pub(crate) staged_segments_max: u64,
+    /// What this process's appends do when it holds them.
+    pub(crate) on_stage_full: OnStageFull,
+    /// When a checkpoint is due, and who is told.
+    pub(crate) trigger: Trigger,
+    /// How this process has opened the log.
+    pub(crate) options: Box<Options>,
+    /// By what it notices that the log was removed.
+    pub(crate) watch: Watch,
+    /// Where this process has found the closed files of a text log.
+    pub(crate) last_listing: LastListing,
+    /// The attachment goes before the words it points into.
+    pub(crate) writer: Option<PerProcess<Attachment>>,
+    /// What leaving the log takes: for the last handle of this process.
+    pub(crate) leave: fn(&Core, &Attachment) -> Result<()>,
+    pub(crate) region: Region,
+}
+
+impl Core {
+    #[inline]
+    pub(crate) fn words(&self) -> &Words {
+        self.region.words()
+    }
+
+    /// Refuses to go on with words that storage has failed under: others do not see what this
+    /// process stores into them.
+    ///
+    /// Whoever changes files because of what it has stored asks in between.
+    #[inline]
+    pub(crate) fn check_region(&self) -> Result<()> {
+        if self.region.is_lost() { Err(self.lost()) } else { Ok(()) }
+    }
+
+    /// The error of who has lost the control file.
+    #[cold]
+    pub(crate) fn lost(&self) -> Error {
+        let errno = match self.dir.try_for_space() {
+            Err(errno @ (Errno::NOSPC | Errno::DQUOT)) => errno,
+            _ => Errno::IO,
+        };
+        let operation = "store into the control file, so this process cannot use the log until it \
+                         has closed and opened it again";
+        Error::os(errno, operation, &self.dir.join(CONTROL_NAME))
+    }
+
+    /// This process's place among the participants; attaches anew after a fork.
+    #[inline]
+    pub(crate) fn attachment(&self) -> Result<&Attachment> {
+        let attach = || {
+            self.check_region()?;
+            Attachment::attach_again(&self.dir, self.words())
+        };
+        match &self.writer {
+            Some(writer) => writer.get(|_| attach()),
+            None => Err(read_only(self)),
+        }
+    }
+
+    /// What this process can find out about the participants, though it be none.
+    ///
+    /// The lock file is opened each time, because a program may close any descriptor. Who may not
+    /// open it goes by `/proc` alone.
+    pub(crate) fn outsider(&self) -> Outsider<'_> {
+        let path = self.dir.join(LOCK_NAME);
+        let lock_file = self.dir.open_file(&path, OFlags::RDONLY).ok();
+        Outsider { words: self.words(), lock_file }
+    }
+
+    pub(crate) fn preparer(&self) -> Preparer<'_> {
+        let Core { dir, geometry, filesystem, rights, pieces, .. } = self;
+        let (filesystem, room) = (*filesystem, self.room());
+        Preparer { dir, geometry, filesystem, rights, pieces, room }
+    }
+
+    /// End of what is ready to be stored to.
+    pub(crate) fn ready_end(&self) -> Lsn {
+        tail_word::ready_end(self.words())
+    }
+
+    /// Oldest position still kept.
+    pub(crate) fn begin(&self) -> Lsn {
+        Lsn::new(self.words().begin.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn capacity(&self) -> u64 {
+        self.geometry.segment_capacity
+    }
+
+    /// First position of the segment that holds `lsn`.
+    pub(crate) fn segment_of(&self, lsn: Lsn) -> Lsn {
+        Lsn::new(lsn.get() - lsn.get() % self.capacity())
+    }
+
+    /// End of the segment that holds `lsn`.
+    pub(crate) fn segment_end(&self, lsn: Lsn) -> Lsn {
+        Lsn::new(self.segment_of(lsn).get() + self.capacity())
+    }
+
+    /// From where on records are in the stage, and not yet in the segments.
+    pub(crate) fn stage_begin(&self) -> Option<Lsn> {
+        let begin = || Lsn::new(self.words().commits.stage.begin.load(Ordering::SeqCst));
+        self.stage.as_ref().map(|_| begin())
+    }
+
+    /// Whether lines are written by system calls, so that a file is its text and others may follow
+    /// it.
+    #[inline]
+    pub(crate) fn writes_text(&self) -> bool {
+        self.geometry.layout == Layout::Text && self.geometry.fill == Fill::Pwrite
+    }
+
+    /// Whether records are stored through a mapping.
+    #[inline]
+    pub(crate) fn has_mapping(&self) -> bool {
+        match &self.stage {
+            Some(stage) => stage.is_mapped,
+            None => self.geometry.fill == Fill::Mapped,
+        }
+    }
+
+    /// An error for shared words that cannot be.
+    pub(crate) fn nonsense(&self, what: String) -> Error {
+        if self.region.is_lost() {
+            return self.lost();
+        }
+        let message = format!(
+            "the control file's shared words make no sense: {what}; when no process uses the log, \
+             remove the control file to have it rebuilt from the segments"
+        );
+        Error::new(ErrorKind::Corrupt, message).at_path(&self.dir.join(CONTROL_NAME))
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log").field("dir", &self.dir.path()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        if let Some(writer) = &self.writer
+            && writer.is_own()
+            && !self.region.is_lost()
+        {
+            // Nobody is left to tell; what could not be tidied is tidied by the next opener.
+            let _ = (self.leave)(self, writer.newest());
+        }
+    }
+}
+
+fn read_only(core: &Core) -> Error {
+    Error::new(ErrorKind::ReadOnly, "the log was opened for reading only").at_path(&core.dir)
+}
+
+/// A log without shared words, good for reading files.
+pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
+    Core {
+        dir: dir.clone(),
+        geometry: *geometry,
+        codec: Codec::new(geometry.secret),
+        filesystem: Filesystem::Other(0),
+        stage: None,
+        commit_path: knowledge::commit_path(1),
+        block: 1,
+        recovery: None,
+        identity: None,
+        epoch: AtomicU64::new(0),
+        advice: None,
+        // Makes no files.
+        rights: Rights::default(),
+        pieces: Pieces::default(),
+        pace: Pace::default(),
+        prefault_bytes: geometry.segment_capacity,
+        mapped_bytes_max: 0,
+        timeout: None,
+        on_full: OnFull::Error,
+        staged_segments_max: 0,
+        on_stage_full: OnStageFull::Error,
+        trigger: Trigger::default(),
+        options: Box::default(),
+        watch: Watch::default(),
+        last_listing: LastListing::default(),
+        writer: None,
+        leave: |_, _| Ok(()),
+        region: Region::on_heap(),
+    }
+}
+
+/// The same with the words of a control file, and the stage that they tell of.
+pub(crate) fn core_with(dir: &Dir, geometry: &Geometry, region: Region) -> Core {
+    let mut core = bare_core(dir, geometry);
+    core.stage = (geometry.fill == Fill::Staged).then(|| Stage::of(dir, Filesystem::Other(0)));
+    core.region = region;
+    core
+}

@@ -1,0 +1,307 @@
+//! Who holds what others may wait for: locks, batches on their way, reservations, the gate.
+//!
+//! Nothing here is part of the protocol: it is for people who want to know why a log stands still.
+//! What the dead hold is taken over by who needs it; what a stopped process holds is not, because
+//! it may go on at any moment (`docs/protocol.md`, "Why there is no fencing").
+
+use std::fmt;
+use std::time::Duration;
+
+use rustix::fs::OFlags;
+
+use crate::Lsn;
+use crate::log::state::core::Core;
+use crate::log::state::names::LOCK_NAME;
+use crate::log::state::writer::Writer;
+use crate::shared::lock::Watched;
+use crate::shared::participants::{
+    self, COMPRESS_BYTE, CURSORS_BYTE, GATE_BYTE, Liveness, Owner, Standing,
+};
+use crate::shared::tail_word::Range;
+use crate::shared::{commit, tail_word};
+use crate::sys::process::{Incarnation, Life};
+use crate::sys::{clock, lock};
+
+/// Something that others may wait for, and who holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Hold {
+    /// What is held.
+    pub what: HoldKind,
+    /// Which part of the log it is about: of a batch or an append.
+    pub range: Option<InFlight>,
+    /// The process that holds it, by the number in its own PID namespace; `None` where it cannot be
+    /// told.
+    pub pid: Option<u32>,
+    /// Whether that is another PID namespace than the caller's, so that the number means another
+    /// process here, or none.
+    pub other_namespace: bool,
+    /// What that process does.
+    pub state: ProcessState,
+    /// For how long others have waited for this, since the first of them noticed, which takes about
+    /// 10 ms; `None` where nobody has had to, or cannot say.
+    pub waited: Option<Duration>,
+}
+
+/// A reservation that has not been published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InFlight {
+    /// Where it starts.
+    pub first_lsn: Lsn,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// What can be held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HoldKind {
+    /// The lock under which space is made ready and files are named and removed. Who needs more
+    /// space waits for it, and so does who trims or rotates.
+    Prepare,
+    /// The lock under which reservations of the dead are padded.
+    Repair,
+    /// The lock under which batches begin and end. Who commits waits for it.
+    Commit,
+    /// A batch of records on its way to the device. Who commits one of them, or one behind, waits
+    /// for it.
+    Batch,
+    /// The turn at writing text. Who appends waits for it for a tenth of a second.
+    Turn,
+    /// The lock of the line that tells of dropped records.
+    DropLine,
+    /// A reservation that is being filled. Readers and commits do not get past it.
+    Append,
+    /// The gate. Who opens or closes the log waits for it.
+    Gate,
+    /// The right to compress closed files. Nobody waits for it.
+    Compression,
+    /// The right to change named cursors. Who commits or sets one waits for it.
+    Cursors,
+}
+
+/// What a process does that holds something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProcessState {
+    /// It runs.
+    Running,
+    /// It waits for something, as far as its first thread goes.
+    Sleeping,
+    /// It does not go on until somebody has it go on: stopped by a signal or a debugger, or its
+    /// control group is frozen, as by `docker pause`.
+    Stopped,
+    /// It is dead: who needs what it held takes it over.
+    Dead,
+    /// It cannot be seen from here: in another PID namespace, or behind the caller's rights.
+    Unknown,
+}
+
+/// Everything that is held at this moment.
+pub(crate) fn holds(core: &Core) -> Vec<Hold> {
+    const LOCKS: [HoldKind; 5] =
+        [HoldKind::Prepare, HoldKind::Repair, HoldKind::Commit, HoldKind::Turn, HoldKind::DropLine];
+    let mut all: Vec<Hold> = LOCKS.iter().filter_map(|what| of_lock(core, *what)).collect();
+    all.extend(batches(core));
+    all.extend(appends(core));
+    all.extend(of_lock_file(core, HoldKind::Gate, GATE_BYTE));
+    all.extend(of_lock_file(core, HoldKind::Compression, COMPRESS_BYTE));
+    all.extend(of_lock_file(core, HoldKind::Cursors, CURSORS_BYTE));
+    all
+}
+
+/// Who holds a lock in the shared words.
+pub(crate) fn of_lock(core: &Core, what: HoldKind) -> Option<Hold> {
+    let (owner, since) = core.lock_of(what)?.holder()?;
+    Some(hold(core, what, owner, None, since))
+}
+
+/// The batches on their way to the device.
+pub(crate) fn batches(core: &Core) -> impl Iterator<Item = Hold> {
+    commit::on_their_way(&core.words().commits).map(|(owner, batch, since)| {
+        let bytes = batch.end.get().saturating_sub(batch.start.get());
+        let range = InFlight { first_lsn: batch.start, bytes };
+        hold(core, HoldKind::Batch, owner, Some(range), since)
+    })
+}
+
+fn appends(core: &Core) -> impl Iterator<Item = Hold> {
+    let words = core.words();
+    let seen = tail_word::load(words);
+    let granted = move |slot| Some((slot, tail_word::granted(words, slot, seen)?));
+    let granted = (0..tail_word::used_slots(words)).filter_map(granted);
+    granted.filter_map(|(slot, range)| append(core, slot, range))
+}
+
+/// The reservation that holds the published end back.
+pub(crate) fn oldest_append(core: &Core) -> Option<Hold> {
+    let words = core.words();
+    let (slot, range) = tail_word::oldest_in_flight(words, tail_word::load(words))?;
+    append(core, slot, range)
+}
+
+/// The reservation in flight in a slot.
+pub(crate) fn append_in(core: &Core, slot: usize) -> Option<Hold> {
+    let range = tail_word::granted(core.words(), slot, tail_word::load(core.words()))?;
+    append(core, slot, range)
+}
+
+fn append(core: &Core, slot: usize, range: Range) -> Option<Hold> {
+    let owner = participants::owner_of(core.words(), slot)?;
+    let since = tail_word::waited_since(core.words(), slot, range);
+    let range = InFlight { first_lsn: range.start, bytes: range.len };
+    Some(hold(core, HoldKind::Append, owner, Some(range), since))
+}
+
+/// Who holds a byte of the lock file for a moment.
+pub(crate) fn of_lock_file(core: &Core, what: HoldKind, byte: u64) -> Vec<Hold> {
+    let path = core.dir.join(LOCK_NAME);
+    let Ok(file) = core.dir.open_file(&path, OFlags::RDONLY) else { return Vec::new() };
+    if lock::is_held_by_another(&file, byte) != Ok(true) {
+        return Vec::new();
+    }
+    let nobody = Hold {
+        what,
+        range: None,
+        pid: None,
+        other_namespace: false,
+        state: ProcessState::Unknown,
+        waited: None,
+    };
+    let holders = lock::holders(&file, byte).into_iter().map(|pid| {
+        let incarnation = Incarnation::of(pid);
+        Hold { pid: Some(pid), state: state(&incarnation), ..nobody }
+    });
+    let known: Vec<Hold> = holders.collect();
+    if known.is_empty() { vec![nobody] } else { known }
+}
+
+fn hold(
+    core: &Core,
+    what: HoldKind,
+    owner: Owner,
+    range: Option<InFlight>,
+    since: Option<u64>,
+) -> Hold {
+    let waited = since.map(|since| Duration::from_micros(clock::micros().saturating_sub(since)));
+    let place = participants::place_of(core.words(), owner);
+    let who = place.map(participants::incarnation);
+    Hold {
+        what,
+        range,
+        pid: who.map(|who| who.pid),
+        other_namespace: who.is_some_and(|who| who.is_elsewhere()),
+        state: who.map_or(ProcessState::Dead, |who| state_of(core, owner, &who)),
+        waited,
+    }
+}
+
+/// What a participant does.
+pub(crate) fn state_of(core: &Core, owner: Owner, who: &Incarnation) -> ProcessState {
+    let attachment = core.writer.as_ref().filter(|writer| writer.is_own());
+    let is_alive = match attachment {
+        Some(writer) => Writer { core, attachment: writer.newest() }.liveness().is_alive(owner),
+        None => core.outsider().standing(owner) != Standing::Gone,
+    };
+    if is_alive { state(who) } else { ProcessState::Dead }
+}
+
+fn state(who: &Incarnation) -> ProcessState {
+    match who.life() {
+        Life::Gone => ProcessState::Dead,
+        Life::Unknown => ProcessState::Unknown,
+        _ if who.is_halted() => ProcessState::Stopped,
+        Life::Running => ProcessState::Running,
+        Life::Asleep | Life::Stopped => ProcessState::Sleeping,
+    }
+}
+
+impl Core {
+    /// The lock in the shared words that `what` is about.
+    pub(crate) fn lock_of(&self, what: HoldKind) -> Option<Watched<'_>> {
+        let words = self.words();
+        match what {
+            HoldKind::Prepare => Some((&words.prepare).into()),
+            HoldKind::Repair => Some((&words.repair).into()),
+            HoldKind::Commit => Some((&words.commits.lock).into()),
+            HoldKind::Turn => Some((&words.files.turn).into()),
+            HoldKind::DropLine => Some((&words.full).into()),
+            HoldKind::Batch
+            | HoldKind::Append
+            | HoldKind::Gate
+            | HoldKind::Compression
+            | HoldKind::Cursors => None,
+        }
+    }
+}
+
+impl fmt::Display for HoldKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            HoldKind::Prepare => "prepare",
+            HoldKind::Repair => "repair",
+            HoldKind::Commit => "commit",
+            HoldKind::Batch => "batch",
+            HoldKind::Turn => "turn",
+            HoldKind::DropLine => "drop-line",
+            HoldKind::Append => "append",
+            HoldKind::Gate => "gate",
+            HoldKind::Compression => "compression",
+            HoldKind::Cursors => "cursors",
+        })
+    }
+}
+
+impl fmt::Display for ProcessState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            ProcessState::Running => "running",
+            ProcessState::Sleeping => "sleeping",
+            ProcessState::Stopped => "stopped",
+            ProcessState::Dead => "dead",
+            ProcessState::Unknown => "unknown",
+        })
+    }
+}
+
+/// What is held, by whom, what that one does, and since when others wait: a sentence without its
+/// end.
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.what {
+            HoldKind::Prepare => "the lock for making space ready",
+            HoldKind::Repair => "the lock for repairs",
+            HoldKind::Commit => "the lock for commits",
+            HoldKind::Batch => "the batch",
+            HoldKind::Turn => "the turn at writing",
+            HoldKind::DropLine => "the lock for telling of dropped records",
+            HoldKind::Append => "the reservation",
+            HoldKind::Gate => "the gate for opening and closing",
+            HoldKind::Compression => "the right to compress",
+            HoldKind::Cursors => "the right to change cursors",
+        })?;
+        if let Some(InFlight { first_lsn, bytes }) = self.range {
+            write!(f, " from {first_lsn} to {}", Lsn::new(first_lsn.get().saturating_add(bytes)))?;
+        }
+        f.write_str(" is held by ")?;
+        match self.pid {
+            Some(pid) if pid == std::process::id() && !self.other_namespace => {
+                write!(f, "this process, {pid}")?;
+            }
+            Some(pid) if self.other_namespace => {
+                write!(f, "process {pid} of another PID namespace")?;
+            }
+            Some(pid) => write!(f, "process {pid}")?,
+            None if self.state == ProcessState::Dead => f.write_str("nobody any more")?,
+            None => f.write_str("a process that cannot be seen from here")?,
+        }
+        if self.pid.is_some() && self.state != ProcessState::Unknown {
+            write!(f, ", which is {}", self.state)?;
+        }
+        if let Some(waited) = self.waited {
+            write!(f, "; others have waited for {:.1} s", waited.as_secs_f64())?;
+        }
+        Ok(())
+    }
+}

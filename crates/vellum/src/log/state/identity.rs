@@ -1,0 +1,291 @@
+//! The log's identity in its two files: reading it, making it, and beginning another epoch.
+//!
+//! The copy in the geometry file is synced before anybody may reserve a position again. The copy in
+//! the control file is what processes look at that have the log open, and what is left where
+//! somebody removes the geometry file.
+//!
+//! **If the process dies here**: of a change that did not reach the first copy nothing has
+//! happened. One that reached only the first copy counts, because it has the higher number; the
+//! next opener writes the other copy again.
+
+use std::os::fd::OwnedFd;
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::error::OsResult;
+use crate::format::control::Geometry;
+use crate::format::identity::{Copy, EPOCH_OFFSET, IDENTITY_LEN, IDENTITY_OFFSET};
+use crate::format::identity::{Identity, Meaning};
+use crate::log::state::control::{open_geometry, store_geometry};
+use crate::log::state::core::Core;
+use crate::log::state::names::{CONTROL_NAME, GEOMETRY_NAME, SMALL_LEN_MAX};
+use crate::log::state::positions::{Found, Positions};
+use crate::segment::sync_names;
+use crate::shared::primitive::{AtomicU64, Ordering};
+use crate::sys::{self, Dir, clock};
+use crate::{Error, ErrorKind, LogId, Lsn, Options, Position, Recovery, RecoveryReason, Result};
+
+/// By how many epochs a copy goes on behind the log that it was copied from, at least. The log
+/// itself goes on in steps of one, so the two do not meet.
+const FORK_STEP: u64 = 1 << 32;
+
+/// What the files say of a log's identity.
+pub(crate) struct Stored {
+    /// `None` in a log of an earlier version.
+    pub(crate) identity: Option<Identity>,
+    /// Whether both copies are as they should be.
+    is_whole: bool,
+}
+
+/// The identity of the log in `dir`: the newer of its two copies.
+pub(crate) fn load(dir: &Dir, control: Option<&OwnedFd>) -> Result<Stored> {
+    let path = dir.join(GEOMETRY_NAME);
+    let geometry = match dir.read(&path, SMALL_LEN_MAX) {
+        // Who may not read it has the other copy.
+        Err(Errno::NOENT | Errno::ACCESS) => Vec::new(),
+        answer => answer.or_os("read", &path)?,
+    };
+    let (first, second) = (Copy::in_file(&geometry), copy_in_control(dir, control)?);
+    let is_whole = first == second;
+    let identity = match (first, second) {
+        (Copy::Whole(first), Copy::Whole(second)) if first.id != second.id => {
+            return Err(two_logs(dir, first.id, second.id));
+        }
+        (Copy::Whole(first), Copy::Whole(second)) => Some(first.newer(second)),
+        (Copy::Whole(one), _) | (_, Copy::Whole(one)) => Some(one),
+        (Copy::Absent, Copy::Absent) => None,
+        _ => return Err(damaged(dir)),
+    };
+    Ok(Stored { identity, is_whole })
+}
+
+/// What the application said of the log in `dir`, if that can be told.
+pub(crate) fn tag(dir: &Dir) -> Option<u64> {
+    let control = dir.open_file(&dir.join(CONTROL_NAME), OFlags::RDONLY).ok();
+    let tag = load(dir, control.as_ref()).ok()?.identity?.tag;
+    (tag != 0).then_some(tag)
+}
+
+fn copy_in_control(dir: &Dir, control: Option<&OwnedFd>) -> Result<Copy> {
+    let Some(control) = control else { return Ok(Copy::Absent) };
+    let mut bytes = [0; IDENTITY_LEN];
+    let count = sys::file::read_up_to_at(control, &mut bytes, IDENTITY_OFFSET as u64)
+        .or_os("read", &dir.join(CONTROL_NAME))?;
+    Ok(Copy::parse(&bytes[..count]))
+}
+
+impl Stored {
+    /// The identity of a log whose files were both just written.
+    pub(crate) fn both(identity: Identity) -> Stored {
+        Stored { identity: Some(identity), is_whole: true }
+    }
+}
+
+impl Options {
+    /// Refuses a log of another application.
+    pub(crate) fn check_tag(&self, identity: Option<&Identity>, dir: &Dir) -> Result<()> {
+        let stored = identity.map_or(0, |identity| identity.tag);
+        let Some(asked) = self.application_tag.filter(|asked| *asked != stored) else {
+            return Ok(());
+        };
+        let stored = match stored {
+            0 => "without an application tag".into(),
+            stored => format!("with application tag {stored:#018x}"),
+        };
+        let message = format!("the log was created {stored}, and {asked:#018x} was asked for");
+        Err(Error::new(ErrorKind::InvalidOption, message).at_path(dir))
+    }
+
+    /// The identity of a log that is created.
+    pub(crate) fn new_identity(&self) -> Identity {
+        Identity::new(new_id(), self.application_tag.unwrap_or(0))
+    }
+}
+
+fn new_id() -> LogId {
+    let halves = [sys::process::random_u64(), sys::process::random_u64()];
+    let mut bytes = [0; 16];
+    bytes.chunks_exact_mut(8).zip(halves).for_each(|(to, half)| {
+        to.copy_from_slice(&half.to_le_bytes());
+    });
+    LogId::from_bytes(bytes)
+}
+
+/// The identity with which a log goes on that was opened: an earlier version's log gets one, and a
+/// copy that is missing or older is written again. The caller is in the gate.
+pub(crate) fn settle(
+    dir: &Dir,
+    control: &OwnedFd,
+    geometry: &Geometry,
+    stored: Stored,
+) -> Result<Option<Identity>> {
+    let Stored { identity, is_whole } = stored;
+    let is_new = identity.is_none();
+    let identity = identity.unwrap_or_else(|| Identity::new(new_id(), 0));
+    if is_whole && !is_new {
+        return Ok(Some(identity));
+    }
+    match store(dir, control, geometry, &identity) {
+        // One copy is enough; and without space a log of an earlier version goes on as it is.
+        Err(error) if !is_new || error.kind() == ErrorKind::NoSpace => {
+            Ok((!is_new).then_some(identity))
+        }
+        answer => answer.map(|()| Some(identity)),
+    }
+}
+
+/// The identity of a log that was recovered, in its next epoch, durably. Without a control file the
+/// caller writes the second copy.
+pub(crate) fn after_recovery(
+    dir: &Dir,
+    control: Option<&OwnedFd>,
+    geometry: &Geometry,
+    stored: Stored,
+    positions: &Positions,
+    reason: RecoveryReason,
+) -> Result<(Stored, Recovery)> {
+    let recovery = recovery(positions, reason);
+    let Some(mut identity) = stored.identity else {
+        // It gets one that knows of no positions yet.
+        return Ok((stored, recovery));
+    };
+    let may_be_another = matches!(reason, RecoveryReason::Moved | RecoveryReason::ControlLost);
+    identity.rewind(recovery.from, if may_be_another { fork_step() } else { 1 });
+    identity.recovery = Some(recovery);
+    store_first(dir, geometry, &identity)?;
+    if let Some(control) = control {
+        store_second(dir, control, &identity)?;
+    }
+    Ok((Stored::both(identity), recovery))
+}
+
+/// By how many epochs another copy of a log goes on.
+pub(crate) fn fork_step() -> u64 {
+    FORK_STEP + (sys::process::random_u64() >> 32)
+}
+
+fn recovery(positions: &Positions, reason: RecoveryReason) -> Recovery {
+    let Found { durable, cut_bytes, padded_bytes, from } = positions.found;
+    let (end, from) = (positions.tail, from.min(positions.tail));
+    let time = clock::time_of(clock::seconds());
+    Recovery { end, durable, cut_bytes, padded_bytes, from, reason, time }
+}
+
+fn store(dir: &Dir, control: &OwnedFd, geometry: &Geometry, identity: &Identity) -> Result<()> {
+    store_first(dir, geometry, identity)?;
+    store_second(dir, control, identity)
+}
+
+/// Writes the copy in the geometry file, durably.
+fn store_first(dir: &Dir, geometry: &Geometry, identity: &Identity) -> Result<()> {
+    let (fd, path) = (open_geometry(dir)?, dir.join(GEOMETRY_NAME));
+    let store = || {
+        let was_gone = sys::file::len(&fd)? == 0;
+        if was_gone {
+            // Whether there are seals was noted in it alone.
+            store_geometry(&fd, &Geometry { is_sealed: true, ..*geometry })?;
+        }
+        sys::file::write_all_at(&fd, &identity.to_bytes(), IDENTITY_OFFSET as u64)?;
+        Ok(was_gone)
+    };
+    let what = "store the log's identity in";
+    let was_gone = store().or_os(what, &path)?;
+    sys::file::sync_data(&fd).or_unsynced(what, &path)?;
+    if was_gone { sync_names(dir) } else { Ok(()) }
+}
+
+/// Writes the copy in the control file, which has the space. No sync: it is the second.
+fn store_second(dir: &Dir, control: &OwnedFd, identity: &Identity) -> Result<()> {
+    sys::file::write_all_at(control, &identity.to_bytes(), IDENTITY_OFFSET as u64)
+        .or_os("store the log's identity in", &dir.join(CONTROL_NAME))
+}
+
+impl Core {
+    /// Notes with which identity the log was opened.
+    pub(crate) fn take_identity(&mut self, identity: Option<Identity>) {
+        let epoch = identity.as_ref().map_or(0, |identity| identity.epoch);
+        (self.identity, self.epoch) = (identity, epoch.into());
+    }
+
+    /// The identity as it is now. `None` in a log of an earlier version that nobody has opened for
+    /// writing since.
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        let words = self.region.identity_words();
+        if let Some(Copy::Whole(identity)) = words.map(|words| Copy::parse(&bytes_of(words))) {
+            return Some(identity);
+        }
+        // It is being changed, or there are no words: the first copy counts then.
+        let file =
+            words.and_then(|_| self.dir.read(&self.dir.join(GEOMETRY_NAME), SMALL_LEN_MAX).ok());
+        match file.map(|file| Copy::in_file(&file)) {
+            Some(Copy::Whole(identity)) => Some(identity),
+            _ => self.identity.clone(),
+        }
+    }
+
+    /// The epoch as it is now: a read of memory. 0 where there is no identity.
+    pub(crate) fn live_epoch(&self) -> u64 {
+        match (&self.identity, self.region.identity_words()) {
+            (Some(_), Some(words)) => words[EPOCH_OFFSET / 8].load(Ordering::SeqCst),
+            (identity, _) => identity.as_ref().map_or(0, |identity| identity.epoch),
+        }
+    }
+
+    /// What the log says of a position, and the epoch in which it says so.
+    pub(crate) fn resolve(&self, position: Position, meaning: Meaning) -> Result<(Lsn, u64)> {
+        let identity = self.identity().ok_or_else(|| no_identity(self))?;
+        let lsn = identity.resolve(position, meaning).map_err(|error| error.at_path(&self.dir))?;
+        Ok((lsn, identity.epoch))
+    }
+
+    /// The position `lsn` of this log, seen in `epoch`.
+    pub(crate) fn position(&self, epoch: u64, lsn: Lsn) -> Result<Position> {
+        match &self.identity {
+            Some(identity) => Ok(Position { log: identity.id, epoch, lsn }),
+            None => Err(no_identity(self)),
+        }
+    }
+
+    /// Begins the next epoch, in which positions from `lsn` on are given out again, durably. The
+    /// caller is alone in the log.
+    pub(crate) fn rewind(&self, lsn: Lsn) -> Result<()> {
+        let Some(mut identity) = self.identity() else { return Ok(()) };
+        identity.rewind(lsn, 1);
+        store_first(&self.dir, &self.geometry, &identity)?;
+        if let Some(words) = self.region.identity_words() {
+            let bytes = identity.to_bytes();
+            for (word, bytes) in words.iter().zip(bytes.chunks_exact(8)) {
+                let bytes = bytes.try_into().expect("chunks have eight bytes");
+                word.store(u64::from_ne_bytes(bytes), Ordering::SeqCst);
+            }
+        }
+        self.epoch.store(identity.epoch, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+fn bytes_of(words: &[AtomicU64; IDENTITY_LEN / 8]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.load(Ordering::SeqCst).to_ne_bytes()).collect()
+}
+
+fn no_identity(core: &Core) -> Error {
+    let message = "the log has no id yet, because an earlier version made it; open it once for \
+                   writing, with some space on the disk";
+    Error::new(ErrorKind::Unsupported, message).at_path(&core.dir)
+}
+
+fn two_logs(dir: &Dir, geometry: LogId, control: LogId) -> Error {
+    let message = format!(
+        "the geometry file is of log {geometry} and the control file of log {control}; restore the \
+         one that belongs here"
+    );
+    Error::new(ErrorKind::Corrupt, message).at_path(&dir.join(GEOMETRY_NAME))
+}
+
+fn damaged(dir: &Dir) -> Error {
+    let message = "the log's id is damaged in the geometry file, and the control file has no other \
+                   copy; restore one of the two files, or save the records into a new log with \
+                   `vellum repair`";
+    Error::new(ErrorKind::Corrupt, message).at_path(&dir.join(GEOMETRY_NAME))
+}

@@ -1,0 +1,18 @@
+//! What every part of an open log rests on: its files, its words, its locks, and their checks.
+
+pub(crate) mod attachment;
+pub(crate) mod control;
+pub(crate) mod core;
+pub(crate) mod gate;
+pub(crate) mod holds;
+pub(crate) mod identity;
+pub(crate) mod names;
+pub(crate) mod positions;
+pub(crate) mod prepare_lock;
+pub(crate) mod removal;
+pub(crate) mod rewrite;
+pub(crate) mod segments;
+pub(crate) mod wait;
+pub(crate) mod wakeup;
+pub(crate) mod watch;
+pub(crate) mod writer;

@@ -1,0 +1,143 @@
+//! Writing once more what the page cache holds and the device may not.
+//!
+//! The kernel takes the pages of a failed sync for clean: the next sync finds nothing to write, and
+//! succeeds. So what such a sync was for is written over itself, and is dirty again.
+//!
+//! **If the process dies here**: the log is poisoned still, and the next opener does it again. An
+//! opening that fails to sync has nothing to poison: it leaves dirty pages to the next one.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+use rustix::io::{self, Errno};
+
+use crate::error::OsResult;
+use crate::format::control::Geometry;
+use crate::format::cursor;
+use crate::format::segment::{HEADER_LEN, header_len};
+use crate::log::state::names::{CURSORS_NAME, GEOMETRY_NAME, SMALL_LEN_MAX};
+use crate::segment::listing::{Listing, find};
+use crate::segment::sync_names;
+use crate::sys::{self, Dir};
+use crate::{Layout, Lsn, Result};
+
+/// Bytes copied at a time.
+const STEP: usize = 256 << 10;
+
+/// Writes what is noted beside the records, and syncs it: where the log begins, in the headers of
+/// segments; where it was being cut, in the geometry file; and the cursors.
+pub(crate) fn notes(dir: &Dir, geometry: &Geometry) -> Result<()> {
+    if geometry.layout == Layout::Framed {
+        for file in Listing::read(dir)?.files {
+            note(dir, &file.path, HEADER_LEN)?;
+        }
+    }
+    for (name, len_max) in [(GEOMETRY_NAME, SMALL_LEN_MAX), (CURSORS_NAME, cursor::FILE_LEN)] {
+        note(dir, &dir.join(name), len_max as u64)?;
+    }
+    Ok(())
+}
+
+/// The first `len` bytes of a file, if it is there.
+fn note(dir: &Dir, path: &Path, len: u64) -> Result<()> {
+    let fd = match dir.open_file(path, OFlags::RDWR) {
+        Err(Errno::NOENT) => return Ok(()),
+        answer => answer.or_os("open", path)?,
+    };
+    write_over_itself(&fd, 0, len)
+        .and_then(|()| sys::file::sync_data(&fd))
+        .or_os("write again", path)
+}
+
+/// Writes the bytes of the log from `from` to `to`, and syncs them.
+pub(crate) fn records(dir: &Dir, geometry: &Geometry, from: Lsn, to: Lsn) -> Result<()> {
+    again(dir, geometry, from, to, |fd, path| sys::file::sync(fd).or_os("sync the segment", path))
+}
+
+/// As [`records`], for who syncs them afterwards.
+pub(crate) fn records_unsynced(dir: &Dir, geometry: &Geometry, from: Lsn, to: Lsn) -> Result<()> {
+    again(dir, geometry, from, to, |_, _| Ok(()))
+}
+
+fn again(
+    dir: &Dir,
+    geometry: &Geometry,
+    from: Lsn,
+    to: Lsn,
+    finish: impl Fn(&OwnedFd, &Path) -> Result<()>,
+) -> Result<()> {
+    let capacity = geometry.segment_capacity;
+    let listing = Listing::read(dir)?;
+    let mut first = from.get() / capacity * capacity;
+    while first < to.get() {
+        let listed = listing.get(Lsn::new(first)).map(|file| file.path.clone());
+        let path = listed.map_or_else(|| find(dir, geometry.layout, Lsn::new(first)), Ok)?;
+        let fd = dir.open_file(&path, OFlags::RDWR).or_os("open the segment", &path)?;
+        let header_len = header_len(geometry.layout);
+        let begin = header_len + from.get().max(first) - first;
+        let end = header_len + to.get().min(first + capacity) - first;
+        write_over_itself(&fd, begin, end).or_os("write again", &path)?;
+        finish(&fd, &path)?;
+        first += capacity;
+    }
+    Ok(())
+}
+
+/// Writes what a file holds from `begin` to `end`, or to where it ends, over itself. Holes stay.
+pub(crate) fn write_over_itself(fd: &OwnedFd, begin: u64, end: u64) -> io::Result<()> {
+    let mut bytes = vec![0; STEP];
+    let mut offset = begin;
+    while offset < end {
+        let wanted = STEP.min(usize::try_from(end - offset).unwrap_or(STEP));
+        let count = sys::file::read_up_to_at(fd, &mut bytes[..wanted], offset)?;
+        if count == 0 {
+            break;
+        }
+        let piece = &bytes[..count];
+        let is_zero = piece.iter().all(|byte| *byte == 0);
+        if !is_zero || !sys::file::is_hole(fd, offset, count as u64) {
+            sys::file::write_all_at(fd, piece, offset)?;
+        }
+        offset += count as u64;
+    }
+    Ok(())
+}
+
+/// Syncs every segment; those that are clean cost little. Those that cannot be synced are dirty
+/// afterwards.
+pub(crate) fn sync_all(dir: &Dir, geometry: &Geometry) -> Result<()> {
+    let len_max = header_len(geometry.layout) + geometry.segment_capacity;
+    for file in Listing::read(dir)?.files {
+        let fd = dir.open_file(&file.path, OFlags::RDONLY).or_os("open", &file.path)?;
+        let synced = sys::file::sync(&fd);
+        if synced.is_err()
+            && let Ok(fd) = dir.open_file(&file.path, OFlags::RDWR)
+        {
+            let _ = write_over_itself(&fd, 0, len_max);
+        }
+        synced.or_os("sync the segment", &file.path)?;
+    }
+    sync_names(dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{FileExt, MetadataExt};
+
+    use super::*;
+
+    #[test]
+    fn a_sparse_file_stays_sparse() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(8 << 20).unwrap();
+        file.write_all_at(b"data", 4 << 20).unwrap();
+        let fd = OwnedFd::from(file.try_clone().unwrap());
+        write_over_itself(&fd, 0, u64::MAX).unwrap();
+        file.sync_all().unwrap();
+        assert!(file.metadata().unwrap().blocks() * 512 <= STEP as u64);
+        let mut bytes = vec![1; 8 << 20];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        assert_eq!(bytes.iter().filter(|byte| **byte != 0).count(), 4);
+    }
+}
