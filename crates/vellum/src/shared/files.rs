@@ -8,9 +8,94 @@
 //! the log next reads it from the geometry file; a name that is half stored names nothing, and the
 //! directory is listed instead.
 
+use std::ops::Range;
+
 use super::primitive::{AtomicU64, Ordering};
-use super::words::{NameWords, PolicyWords, RemovedWords};
+use super::words::{NameWords, PolicyWords, RemovedWords, RuleWords};
 use crate::{Lsn, Policy};
+
+impl RuleWords {
+    /// Bytes of a segment that records go to; `None` for all of them.
+    #[inline]
+    pub(crate) fn limit(&self) -> Option<u64> {
+        let limit = self.limit.load(Ordering::Relaxed);
+        (limit != 0).then_some(limit)
+    }
+
+    pub(crate) fn set_limit(&self, limit: Option<u64>) {
+        self.limit.store(limit.unwrap_or(0), Ordering::SeqCst);
+    }
+
+    /// A hint whether records go behind the segment in which `lsn` lies.
+    #[inline]
+    pub(crate) fn is_left(&self, lsn: Lsn) -> bool {
+        lsn.get() < self.closed_before.load(Ordering::Relaxed)
+    }
+
+    /// End of the segment that was left early.
+    pub(crate) fn left_end(&self) -> Lsn {
+        Lsn::new(self.closed_before.load(Ordering::SeqCst))
+    }
+
+    /// Has records go behind `end`, where a segment ends.
+    pub(crate) fn leave(&self, end: Lsn) {
+        self.closed_before.fetch_max(end.get(), Ordering::SeqCst);
+    }
+
+    /// When to go on in a new file, and from when on that moment holds: a clock that tells less has
+    /// been put back. Hints.
+    #[inline]
+    pub(crate) fn period(&self) -> Option<Range<u64>> {
+        let rotate_at = self.rotate_at.load(Ordering::Relaxed);
+        (rotate_at != 0).then(|| self.rotated_at.load(Ordering::Relaxed)..rotate_at)
+    }
+
+    /// When to go on in a new file, in seconds since 1970; `None` for never.
+    pub(crate) fn rotate_at(&self) -> Option<u64> {
+        let rotate_at = self.rotate_at.load(Ordering::SeqCst);
+        (rotate_at != 0).then_some(rotate_at)
+    }
+
+    /// Stores the period of the file that is written; one that ends at 0 never ends.
+    pub(crate) fn set_period(&self, period: Range<u64>) {
+        self.rotated_at.store(period.start, Ordering::SeqCst);
+        self.rotate_at.store(period.end, Ordering::SeqCst);
+    }
+
+    /// Position beyond which the next file has to be made ready; `None` where it is not known.
+    #[inline]
+    pub(crate) fn edge(&self) -> Option<u64> {
+        let edge = self.edge.load(Ordering::Relaxed);
+        (edge != 0).then_some(edge)
+    }
+
+    pub(crate) fn set_edge(&self, edge: u64) {
+        self.edge.store(edge, Ordering::Relaxed);
+    }
+
+    /// Has the next append find out anew where the edge is.
+    pub(crate) fn forget_edge(&self) {
+        self.edge.store(0, Ordering::SeqCst);
+    }
+
+    /// Bytes of zeros to write at a time, as they were chosen last.
+    #[inline]
+    pub(crate) fn window(&self) -> u64 {
+        self.window.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_window(&self, window: u64) {
+        if self.window() != window {
+            self.window.store(window, Ordering::Relaxed);
+        }
+    }
+
+    /// Forgets which segment was left, and where the edge is. The caller is alone.
+    pub(super) fn forget(&self) {
+        self.closed_before.store(0, Ordering::Release);
+        self.edge.store(0, Ordering::Release);
+    }
+}
 
 impl PolicyWords {
     /// The policy, if it has been stored since the control file was made, and nobody stores another
@@ -75,6 +160,21 @@ impl NameWords {
         self.is_continuation.store(newest.is_continuation.into(), Ordering::SeqCst);
         self.group_bytes.store(newest.group_bytes, Ordering::SeqCst);
         self.first.store(newest.first.get(), Ordering::SeqCst);
+    }
+
+    /// Whether the file under the unfinished name is whole and waits for its own.
+    pub(crate) fn is_next_made(&self) -> bool {
+        self.is_next_made.load(Ordering::SeqCst) != 0
+    }
+
+    pub(crate) fn set_next_made(&self, is_made: bool) {
+        self.is_next_made.store(is_made.into(), Ordering::SeqCst);
+    }
+
+    /// When zeros were written last, and from now on `now`, in microseconds of the machine's own
+    /// clock.
+    pub(crate) fn zeroed_at(&self, now: u64) -> u64 {
+        self.zeroed_at.swap(now, Ordering::Relaxed)
     }
 
     /// Forgets which segment is the newest; what comes next is not named earlier all the same.

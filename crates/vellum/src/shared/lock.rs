@@ -201,6 +201,27 @@ impl Held<'_> {
     }
 }
 
+impl LockWords {
+    /// A hint whether somebody holds the lock.
+    #[inline]
+    pub(crate) fn is_held(&self) -> bool {
+        self.holder.load(Ordering::Relaxed) != 0
+    }
+
+    /// Counts an end of a hold that nobody needs to be woken for; only the holder does.
+    #[inline]
+    pub(crate) fn count_release(&self) {
+        let releases = self.releases.load(Ordering::Relaxed);
+        self.releases.store(releases.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// The holder, and how often the lock was released: who sees the same twice, and holds nothing,
+    /// waits for one hold.
+    pub(crate) fn hold(&self) -> (u64, u32) {
+        (self.holder.load(Ordering::Relaxed), self.releases.load(Ordering::Relaxed))
+    }
+}
+
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         let me = self.me.to_word();

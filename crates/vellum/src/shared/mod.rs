@@ -11,10 +11,12 @@
 //! [`words::Words`], and [`exclusive`] lends a value to one thread at a time.
 
 pub(crate) mod commit;
+pub(crate) mod ends;
 pub(crate) mod event_count;
 #[allow(unsafe_code)]
 pub(crate) mod exclusive;
 pub(crate) mod files;
+pub(crate) mod full;
 pub(crate) mod lock;
 mod lost;
 #[cfg(all(test, shuttle))]
@@ -27,6 +29,7 @@ pub(crate) mod primitive;
 #[allow(unsafe_code)]
 pub(crate) mod region;
 pub(crate) mod ship;
+mod space;
 pub(crate) mod tail_word;
 #[cfg(all(loom, test))]
 mod weak;

@@ -8,7 +8,8 @@
 //! sleepers that look again by themselves. Who waits holds nothing.
 
 use super::event_count;
-use super::primitive::Ordering;
+use super::participants::Owner;
+use super::primitive::{HintU64, Ordering};
 use super::words::ShipWords;
 use crate::Lsn;
 
@@ -56,5 +57,75 @@ impl ShipWords {
             word.fetch_min(end.get(), Ordering::AcqRel);
         }
         self.wanted.store(0, Ordering::Release);
+    }
+}
+
+/// What shipping has done: requests that made something, all others, bytes of log, bytes that were
+/// sent, and requests that were made once more.
+pub(crate) type Counters = [u64; 5];
+
+impl ShipWords {
+    /// The shipper that was noted last; who holds the lock is what counts.
+    pub(crate) fn holder(&self) -> Option<Owner> {
+        let word = self.holder.load(Ordering::Acquire);
+        (word != 0).then(|| Owner::from_word(word))
+    }
+
+    pub(crate) fn set_holder(&self, holder: Option<Owner>) {
+        self.holder.store(holder.map_or(0, Owner::to_word), Ordering::SeqCst);
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_generation(&self, generation: u64) {
+        self.generation.store(generation, Ordering::Relaxed);
+    }
+
+    /// When something was shipped last, in seconds since 1970.
+    pub(crate) fn shipped_at(&self) -> u64 {
+        self.shipped_at.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_shipped_at(&self, seconds: u64) {
+        self.shipped_at.store(seconds, Ordering::Relaxed);
+    }
+
+    /// How shipping goes, and what has failed, as `log::ship::state` packs them.
+    pub(crate) fn status_word(&self) -> u64 {
+        self.status.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn set_status_word(&self, word: u64) {
+        self.status.store(word, Ordering::SeqCst);
+    }
+
+    /// The newest gap; `None` while it is being stored.
+    pub(crate) fn gap(&self) -> Option<(Lsn, Lsn)> {
+        let end = self.gap_end.load(Ordering::Acquire);
+        let start = self.gap_start.load(Ordering::Acquire);
+        let is_settled = end != 0 && self.gap_end.load(Ordering::Acquire) == end;
+        is_settled.then(|| (Lsn::new(start), Lsn::new(end)))
+    }
+
+    pub(crate) fn set_gap(&self, start: Lsn, end: Lsn) {
+        self.gap_end.store(0, Ordering::SeqCst);
+        self.gap_start.store(start.get(), Ordering::SeqCst);
+        self.gap_end.store(end.get(), Ordering::SeqCst);
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        self.counter_words().map(|word| word.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn add(&self, more: Counters) {
+        for (word, more) in self.counter_words().into_iter().zip(more) {
+            word.fetch_add(more, Ordering::Relaxed);
+        }
+    }
+
+    fn counter_words(&self) -> [&HintU64; 5] {
+        [&self.puts, &self.gets, &self.log_bytes, &self.sent_bytes, &self.retries]
     }
 }

@@ -175,6 +175,28 @@ pub(crate) fn publish(words: &Words, slot: usize) {
     words.slots[slot].start.store(0, Ordering::Release);
 }
 
+/// Moves the tail. Nothing is in flight, and nobody else uses the log.
+pub(crate) fn set(words: &Words, tail: TailWord) {
+    words.tail.store(tail.to_word(), Ordering::SeqCst);
+}
+
+/// The tail word as it is, for a reader that looks whether it has changed.
+pub(crate) fn raw(words: &Words) -> u64 {
+    words.tail.load(Ordering::SeqCst)
+}
+
+/// Counts a reservation of a dead participant that was padded.
+pub(crate) fn count_repair(words: &Words, bytes: u64) {
+    words.counts.repairs.fetch_add(1, Ordering::Relaxed);
+    words.counts.repaired_bytes.fetch_add(bytes, Ordering::Relaxed);
+}
+
+/// Reservations of dead participants that were padded, and their bytes.
+pub(crate) fn repairs(words: &Words) -> (u64, u64) {
+    let counts = &words.counts;
+    (counts.repairs.load(Ordering::Relaxed), counts.repaired_bytes.load(Ordering::Relaxed))
+}
+
 /// Counts what the owner of `slot` has appended. A load and a store of a line that the owner has
 /// written a moment ago.
 #[inline]

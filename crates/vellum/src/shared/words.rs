@@ -65,13 +65,13 @@ impl<T> std::ops::Deref for Alone<T> {
 #[repr(C)]
 pub(crate) struct Words {
     /// The tail and the slot of its last winner, packed (`tail_word::TailWord`).
-    pub(crate) tail: Alone<AtomicU64>,
+    pub(super) tail: Alone<AtomicU64>,
     /// Reservations that end here or before need nothing made ready.
-    pub(crate) ready_end: Alone<AtomicU64>,
+    pub(super) ready_end: Alone<AtomicU64>,
     /// End of the last segment that exists.
-    pub(crate) allocated_end: Alone<AtomicU64>,
+    pub(super) allocated_end: Alone<AtomicU64>,
     /// Oldest position still kept.
-    pub(crate) begin: Alone<AtomicU64>,
+    pub(super) begin: Alone<AtomicU64>,
     /// Held by who makes segments ready, reserves beyond `ready_end`, or removes segments.
     pub(crate) prepare: Alone<WatchedLockWords>,
     /// Held by who pads what dead participants left.
@@ -104,18 +104,18 @@ pub(crate) struct FileWords {
 #[repr(C)]
 pub(crate) struct RuleWords {
     /// Bytes of a segment that records go to, or 0 for all of them.
-    pub(crate) limit: AtomicU64,
+    pub(super) limit: AtomicU64,
     /// End of the segment that was left early; records go behind it. Only grows while the log is
     /// open.
-    pub(crate) closed_before: AtomicU64,
+    pub(super) closed_before: AtomicU64,
     /// When to go on in a new file, in seconds since 1970, or 0 for never.
-    pub(crate) rotate_at: AtomicU64,
+    pub(super) rotate_at: AtomicU64,
     /// Position beyond which the next file has to be made ready; `u64::MAX` once it is.
-    pub(crate) edge: AtomicU64,
+    pub(super) edge: AtomicU64,
     /// Bytes of zeros to write at a time, or 0 for the least.
-    pub(crate) window: AtomicU64,
+    pub(super) window: AtomicU64,
     /// The moment before `rotate_at`: a clock that tells less has been put back.
-    pub(crate) rotated_at: AtomicU64,
+    pub(super) rotated_at: AtomicU64,
 }
 
 /// The log's `Policy`.
@@ -124,9 +124,9 @@ pub(crate) struct RuleWords {
 pub(crate) struct PolicyWords {
     /// Odd while the others hold what the geometry file says. Grows with each change: to the next
     /// even number before it, to the next odd one after it.
-    pub(crate) version: AtomicU64,
+    pub(super) version: AtomicU64,
     /// As `Policy::to_numbers` has them.
-    pub(crate) numbers: [AtomicU64; NUMBER_COUNT],
+    pub(super) numbers: [AtomicU64; NUMBER_COUNT],
 }
 
 /// The newest segment's name, and the next file.
@@ -135,17 +135,17 @@ pub(crate) struct PolicyWords {
 pub(crate) struct NameWords {
     /// First position of the newest segment, or 0 where the directory has to be listed. Stored
     /// last, taken back first.
-    pub(crate) first: AtomicU64,
+    pub(super) first: AtomicU64,
     /// Its time, in seconds since 1970.
-    pub(crate) time: AtomicU64,
+    pub(super) time: AtomicU64,
     /// 1 if the file under the unfinished name is whole and waits for its own.
-    pub(crate) is_next_made: AtomicU64,
+    pub(super) is_next_made: AtomicU64,
     /// When zeros were written last, in microseconds of the machine's own clock.
-    pub(crate) zeroed_at: AtomicU64,
+    pub(super) zeroed_at: AtomicU64,
     /// 1 if the newest segment continues the one before it. Stored with `time`.
-    pub(crate) is_continuation: AtomicU64,
+    pub(super) is_continuation: AtomicU64,
     /// Bytes of text in the files that it continues.
-    pub(crate) group_bytes: AtomicU64,
+    pub(super) group_bytes: AtomicU64,
 }
 
 /// How records are made durable (`commit`).
@@ -159,7 +159,7 @@ pub(crate) struct CommitWords {
     pub(crate) ends: Alone<CommitEndWords>,
     pub(crate) lanes: [LaneWords; LANE_COUNT],
     /// The batch with number `n` is waited for on word `n % 16`; they only count up.
-    pub(crate) batches: [Line<AtomicU32>; BATCH_WORD_COUNT],
+    pub(super) batches: [Line<AtomicU32>; BATCH_WORD_COUNT],
     pub(crate) stage: Alone<StageWords>,
     pub(crate) counts: CommitCountWords,
 }
@@ -169,11 +169,11 @@ pub(crate) struct CommitWords {
 #[repr(C)]
 pub(crate) struct PoisonWords {
     /// The error number, or 0 while all is well. Stored last.
-    pub(crate) errno: AtomicU64,
+    pub(super) errno: AtomicU64,
     /// First position of the segment it was about.
-    pub(crate) segment: AtomicU64,
+    pub(super) segment: AtomicU64,
     /// What was tried (`commit::Failed`).
-    pub(crate) operation: AtomicU64,
+    pub(super) operation: AtomicU64,
 }
 
 /// Positions of the commit protocol. Written under its lock.
@@ -181,22 +181,22 @@ pub(crate) struct PoisonWords {
 #[repr(C)]
 pub(crate) struct CommitEndWords {
     /// End of what survives a power cut.
-    pub(crate) durable: AtomicU64,
+    pub(super) durable: AtomicU64,
     /// End of what batches have taken.
-    pub(crate) sealed: AtomicU64,
+    pub(super) sealed: AtomicU64,
     /// Number of the batch that will be sealed next.
-    pub(crate) next_batch: AtomicU64,
+    pub(super) next_batch: AtomicU64,
     /// Batches before this number end on a block boundary, so that the next need not wait.
-    pub(crate) pad_until_batch: AtomicU64,
+    pub(super) pad_until_batch: AtomicU64,
     /// Positions below this lie in segments whose names survive a power cut.
-    pub(crate) named_end: AtomicU64,
+    pub(super) named_end: AtomicU64,
     /// The user's own mark.
-    pub(crate) checkpoint: AtomicU64,
+    pub(super) checkpoint: AtomicU64,
     /// End of the newest seal that stands in the log, which the next batch ends with.
-    pub(crate) seal_end: AtomicU64,
+    pub(super) seal_end: AtomicU64,
     /// When somebody who waits has looked for the dead last, in microseconds of the machine's own
     /// clock.
-    pub(crate) looked_at: AtomicU64,
+    pub(super) looked_at: AtomicU64,
     /// Rung when `durable` was raised, or nothing more will be durable, and somebody waits for it.
     pub(crate) durable_count: EventCountWords,
 }
@@ -206,12 +206,12 @@ pub(crate) struct CommitEndWords {
 #[repr(C, align(64))]
 pub(crate) struct LaneWords {
     /// `participants::Owner` of who writes it, or 0 while the lane is free. Stored last.
-    pub(crate) owner: AtomicU64,
-    pub(crate) start: AtomicU64,
-    pub(crate) end: AtomicU64,
-    pub(crate) number: AtomicU64,
+    pub(super) owner: AtomicU64,
+    pub(super) start: AtomicU64,
+    pub(super) end: AtomicU64,
+    pub(super) number: AtomicU64,
     /// 1 once it has been written.
-    pub(crate) is_written: AtomicU64,
+    pub(super) is_written: AtomicU64,
     /// Of this batch: its owner and `number`.
     pub(crate) noticed: NoticeWords,
 }
@@ -221,22 +221,22 @@ pub(crate) struct LaneWords {
 #[repr(C)]
 pub(crate) struct StageWords {
     /// From here on records are in the stage; those before are durable, in the segments.
-    pub(crate) begin: AtomicU64,
+    pub(super) begin: AtomicU64,
     /// The identity of the stages, or 0 where there are none.
-    pub(crate) id: AtomicU64,
+    pub(super) id: AtomicU64,
 }
 
 /// What commits did.
 #[derive(Default)]
 #[repr(C, align(128))]
 pub(crate) struct CommitCountWords {
-    pub(crate) commits: AtomicU64,
-    pub(crate) syncs: AtomicU64,
-    pub(crate) synced_bytes: AtomicU64,
+    pub(super) commits: AtomicU64,
+    pub(super) syncs: AtomicU64,
+    pub(super) synced_bytes: AtomicU64,
     /// Syncs by the logarithm of their time in microseconds.
-    pub(crate) sync_micros: [AtomicU64; 24],
+    pub(super) sync_micros: [AtomicU64; 24],
     /// Time of all syncs together, in microseconds.
-    pub(crate) sync_micros_sum: AtomicU64,
+    pub(super) sync_micros_sum: AtomicU64,
 }
 
 /// What a full disk has cost (`log::append::full`).
@@ -244,35 +244,35 @@ pub(crate) struct CommitCountWords {
 #[repr(C)]
 pub(crate) struct FullWords {
     /// Records that were dropped.
-    pub(crate) dropped: AtomicU64,
+    pub(super) dropped: AtomicU64,
     /// How many of them the log itself tells of; looked at by every append of a text log.
-    pub(crate) told: AtomicU64,
+    pub(super) told: AtomicU64,
     /// Where the line stands that will tell of more, or 0.
-    pub(crate) line_at: AtomicU64,
+    pub(super) line_at: AtomicU64,
     /// What `told` will be when that line is there. Stored before `line_at`.
-    pub(crate) line_told: AtomicU64,
+    pub(super) line_told: AtomicU64,
     /// Held by who writes such a line.
     pub(crate) lock: LockWords,
     /// Counts removals of files; slept on by who waits for space.
-    pub(crate) removals: AtomicU32,
+    pub(super) removals: AtomicU32,
     /// Of `lock`.
     pub(crate) noticed: NoticeWords,
     /// Until when records are dropped without looking for space, in microseconds of the machine's
     /// own clock; 0 while there may be some (`log::append::backoff`).
-    pub(crate) shut_until: AtomicU64,
+    pub(super) shut_until: AtomicU64,
     /// The shortest record that there was no space for since then.
-    pub(crate) refused_len: AtomicU64,
+    pub(super) refused_len: AtomicU64,
     /// How often those who drop have looked for space in vain.
-    pub(crate) tries: AtomicU64,
+    pub(super) tries: AtomicU64,
 }
 
 /// What the policy of a text log has removed, by `files::RemovalRule`.
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct RemovedWords {
-    pub(crate) files: [AtomicU64; 3],
+    pub(super) files: [AtomicU64; 3],
     /// Bytes of text in them.
-    pub(crate) bytes: [AtomicU64; 3],
+    pub(super) bytes: [AtomicU64; 3],
 }
 
 /// What of the log is beyond this machine (`ship`). Written by the shipper, but for `wanted` and
@@ -281,33 +281,33 @@ pub(crate) struct RemovedWords {
 #[repr(C)]
 pub(crate) struct ShipWords {
     /// End of what is shipped.
-    pub(crate) shipped: AtomicU64,
+    pub(super) shipped: AtomicU64,
     /// The same, as far as it is known to end where a record does. What those who wait look at.
-    pub(crate) whole: AtomicU64,
+    pub(super) whole: AtomicU64,
     /// Somebody waits until everything before this is shipped.
-    pub(crate) wanted: AtomicU64,
+    pub(super) wanted: AtomicU64,
     /// Rung when `whole` was raised, or will not be.
     pub(crate) shipped_count: EventCountWords,
     /// Rung when `wanted` was raised.
     pub(crate) wanted_count: EventCountWords,
     /// `participants::Owner` of the shipper, or 0. Who holds the lock is what counts.
-    pub(crate) holder: HintU64,
-    pub(crate) generation: HintU64,
+    pub(super) holder: HintU64,
+    pub(super) generation: HintU64,
     /// How shipping goes, and what has failed (`log::ship::state`).
-    pub(crate) status: HintU64,
+    pub(super) status: HintU64,
     /// When `shipped` was stored last, in seconds since 1970.
-    pub(crate) shipped_at: HintU64,
+    pub(super) shipped_at: HintU64,
     /// The newest stretch that was removed before it was shipped. `gap_end` is stored last.
-    pub(crate) gap_start: HintU64,
-    pub(crate) gap_end: HintU64,
+    pub(super) gap_start: HintU64,
+    pub(super) gap_end: HintU64,
     /// Requests that made something, and all others.
-    pub(crate) puts: HintU64,
-    pub(crate) gets: HintU64,
+    pub(super) puts: HintU64,
+    pub(super) gets: HintU64,
     /// Bytes of log that were shipped, and what was sent for them.
-    pub(crate) log_bytes: HintU64,
-    pub(crate) sent_bytes: HintU64,
+    pub(super) log_bytes: HintU64,
+    pub(super) sent_bytes: HintU64,
     /// Requests that were made once more.
-    pub(crate) retries: HintU64,
+    pub(super) retries: HintU64,
 }
 
 /// A lock between processes (`lock`).
@@ -315,12 +315,12 @@ pub(crate) struct ShipWords {
 #[repr(C)]
 pub(crate) struct LockWords {
     /// `participants::Owner` of the holder, or 0.
-    pub(crate) holder: AtomicU64,
+    pub(super) holder: AtomicU64,
     /// Counts releases that somebody waited for, wake-ups before a release, and every release of a
     /// turn (`log::layout::text::write_lock`); slept on.
-    pub(crate) releases: AtomicU32,
+    pub(super) releases: AtomicU32,
     /// 1 if somebody may be asleep.
-    pub(crate) contended: AtomicU32,
+    pub(super) contended: AtomicU32,
 }
 
 /// A lock, and who was noticed to hold it: `holder` and `releases`.
@@ -346,11 +346,11 @@ impl std::ops::Deref for WatchedLockWords {
 #[repr(C)]
 pub(crate) struct NoticeWords {
     /// Who holds it, or 0. Stored last, taken back first.
-    pub(crate) holder: HintU64,
+    pub(super) holder: HintU64,
     /// Which of the holder's holds it is.
-    pub(crate) number: HintU64,
+    pub(super) number: HintU64,
     /// In microseconds of the machine's own clock.
-    pub(crate) since: HintU64,
+    pub(super) since: HintU64,
 }
 
 /// How writers wake readers (`event_count`).
@@ -358,9 +358,9 @@ pub(crate) struct NoticeWords {
 #[repr(C)]
 pub(crate) struct EventCountWords {
     /// Counts rings; slept on.
-    pub(crate) rings: AtomicU32,
+    pub(super) rings: AtomicU32,
     /// Who may be waiting: `event_count::SLEEPER`, `POLLER`.
-    pub(crate) armed: AtomicU32,
+    pub(super) armed: AtomicU32,
 }
 
 /// Numbers that say how far arrays are in use, and what has happened.
@@ -368,15 +368,15 @@ pub(crate) struct EventCountWords {
 #[repr(C)]
 pub(crate) struct CountWords {
     /// Slots with this index and above have never been claimed.
-    pub(crate) slots_used: AtomicU64,
+    pub(super) slots_used: AtomicU64,
     /// Participants with this index and above have never been attached.
-    pub(crate) participants_used: AtomicU64,
+    pub(super) participants_used: AtomicU64,
     /// Reservations of dead participants that were padded.
-    pub(crate) repairs: AtomicU64,
+    pub(super) repairs: AtomicU64,
     /// Bytes of those.
-    pub(crate) repaired_bytes: AtomicU64,
+    pub(super) repaired_bytes: AtomicU64,
     /// Segments that were made and named.
-    pub(crate) segments_made: AtomicU64,
+    pub(super) segments_made: AtomicU64,
 }
 
 /// A participant: one life of one process, attached to the log.
@@ -384,10 +384,10 @@ pub(crate) struct CountWords {
 #[repr(C, align(64))]
 pub(crate) struct ParticipantWords {
     /// Grows with each life that takes this place: odd while attached, even while free.
-    pub(crate) generation: AtomicU64,
-    pub(crate) pid: AtomicU64,
-    pub(crate) start_ticks: AtomicU64,
-    pub(crate) namespace: AtomicU64,
+    pub(super) generation: AtomicU64,
+    pub(super) pid: AtomicU64,
+    pub(super) start_ticks: AtomicU64,
+    pub(super) namespace: AtomicU64,
 }
 
 /// An append in flight.
@@ -395,12 +395,12 @@ pub(crate) struct ParticipantWords {
 #[repr(C, align(64))]
 pub(crate) struct SlotWords {
     /// Where the reservation starts, or would; 0 when nothing is in flight.
-    pub(crate) start: AtomicU64,
+    pub(super) start: AtomicU64,
     /// Its length in bytes.
-    pub(crate) len: AtomicU64,
+    pub(super) len: AtomicU64,
     /// `participants::Owner` of the process that uses this slot, 0 if it is free, or
     /// `Owner::GIVEN_UP`.
-    pub(crate) owner: AtomicU64,
+    pub(super) owner: AtomicU64,
     /// Of what is in flight: `owner` and `start`. Written by others, who have waited for long.
     pub(crate) noticed: NoticeWords,
     /// What was appended with this slot by all who have used it. On the owner's line, so that
@@ -408,7 +408,7 @@ pub(crate) struct SlotWords {
     pub(crate) appended: AppendedWords,
     /// Proof of a reservation that others have built upon: all of this slot's up to here were
     /// granted. On a line of its own, because others write it while the owner writes `start`.
-    pub(crate) confirmed: Line<AtomicU64>,
+    pub(super) confirmed: Line<AtomicU64>,
 }
 
 /// What was appended with a slot. Counts for people: the protocol does not depend on them, so they
@@ -416,9 +416,9 @@ pub(crate) struct SlotWords {
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct AppendedWords {
-    pub(crate) records: HintU64,
+    pub(super) records: HintU64,
     /// Bytes of log that they take.
-    pub(crate) bytes: HintU64,
+    pub(super) bytes: HintU64,
 }
 
 /// A word with a cache line to itself.

@@ -17,14 +17,13 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use crate::format::text;
-use crate::log::append::backoff::Way;
 use crate::log::append::steps::{Text, check_len};
 use crate::log::repair::pad;
 use crate::log::state::core::Core;
 use crate::log::state::holds::HoldKind;
 use crate::log::state::wait;
 use crate::log::state::writer::Writer;
-use crate::shared::primitive::{self, Ordering};
+use crate::shared::full::Way;
 use crate::shared::tail_word;
 use crate::sys::clock;
 use crate::{Error, ErrorKind, Layout, Lsn, OnFull, OnStageFull, Result};
@@ -120,24 +119,24 @@ impl Core {
 
     /// Counts a record that is dropped.
     fn drop_record(&self) -> Lsn {
-        self.words().full.dropped.fetch_add(1, Ordering::Relaxed);
+        self.words().full.count_drop();
         Lsn::ZERO
     }
 
     /// Repeats an attempt that finds the disk full, if this process chose to wait, or the stage, if
     /// it chose to commit.
     pub(crate) fn with_space<T>(&self, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
-        let removals = &self.words().full.removals;
+        let words = &self.words().full;
         let until = self.deadline();
         loop {
-            let seen = removals.load(Ordering::SeqCst);
+            let seen = words.removals();
             match attempt() {
                 Err(error)
                     if self.on_full == OnFull::Block
                         && is_full(&error)
                         && !wait::is_over(until) =>
                 {
-                    primitive::wait(removals, seen, LOOK_AGAIN);
+                    words.wait_for_removal(seen, LOOK_AGAIN);
                     self.writer()?.make_space();
                 }
                 Err(error) if self.may_commit_first(&error) => drop(self.sync()?),
@@ -168,8 +167,7 @@ impl Core {
         let words = &self.words().full;
         let _held = writer.hold(HoldKind::DropLine)?;
         writer.finish_telling()?;
-        let told = words.told.load(Ordering::Acquire);
-        let dropped = words.dropped.load(Ordering::Acquire);
+        let (told, dropped) = (words.told(), words.dropped());
         if dropped <= told {
             return if len == 0 { Ok(self.tail()) } else { self.append_bytes(text) };
         }
@@ -194,14 +192,10 @@ impl Core {
         let Text { parts, len, records } = text;
         let is_mapped = self.is_mapped(len);
         let at = self.append_with(records, len, is_mapped, |filler, at| {
-            words.line_told.store(dropped, Ordering::Relaxed);
-            words.line_at.store(at.get(), Ordering::Release);
+            words.begin_line(at, dropped);
             filler.bytes(at, parts, is_mapped)
         });
-        if at.is_ok() {
-            words.told.store(dropped, Ordering::Release);
-        }
-        words.line_at.store(0, Ordering::Release);
+        words.end_line(at.is_ok().then_some(dropped));
         at
     }
 
@@ -227,18 +221,12 @@ impl Writer<'_> {
     /// is held.
     fn finish_telling(self) -> Result<()> {
         let words = &self.words().full;
-        let at = words.line_at.load(Ordering::Acquire);
-        if at == 0 {
-            return Ok(());
-        }
+        let Some((at, line_told)) = words.line() else { return Ok(()) };
         // Afterwards the line is published, or padded over.
         pad::repair(self)?;
-        let told = words.told.load(Ordering::Acquire);
-        let line_told = words.line_told.load(Ordering::Relaxed);
-        if line_told > told && self.has_line(Lsn::new(at), &text::dropped(line_told - told)) {
-            words.told.store(line_told, Ordering::Release);
-        }
-        words.line_at.store(0, Ordering::Release);
+        let told = words.told();
+        let is_there = line_told > told && self.has_line(at, &text::dropped(line_told - told));
+        words.end_line(is_there.then_some(line_told));
         Ok(())
     }
 }
@@ -256,9 +244,8 @@ mod tests {
         let text = Text { parts: &[line.as_bytes()], len: line.len() as u64, records: 1 };
         let at = log.append_bytes(text).unwrap();
         let words = &log.words().full;
-        words.dropped.store(3, Ordering::Relaxed);
-        words.line_told.store(3, Ordering::Relaxed);
-        words.line_at.store(at.get(), Ordering::Relaxed);
+        (0..3).for_each(|_| words.count_drop());
+        words.begin_line(at, 3);
         log
     }
 
@@ -267,7 +254,7 @@ mod tests {
         let log = left_by_the_dead(&dir, line);
         log.append(&[b"more\n"]).unwrap();
         let words = &log.words().full;
-        assert!(!words.has_untold() && words.line_at.load(Ordering::Relaxed) == 0);
+        assert!(!words.has_untold() && words.line().is_none());
         let text = std::fs::read(log.segment_path(Lsn::new(4096))).unwrap();
         let text = String::from_utf8(text).unwrap();
         assert!(text.contains("more\n"));

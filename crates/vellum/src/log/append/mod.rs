@@ -1,6 +1,5 @@
 //! An append: a slot, a reservation, its bytes, and what happens on a full disk.
 
-pub(crate) mod backoff;
 pub(crate) mod batch;
 pub(crate) mod fill;
 pub(crate) mod full;

@@ -26,7 +26,6 @@ use crate::format::frame::ALIGNMENT;
 use crate::log::state::attachment::{Later, LocalSlot, Space};
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
-use crate::shared::primitive::Ordering;
 use crate::shared::tail_word::{self, Grant, Range, Refused};
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
@@ -106,7 +105,7 @@ impl Core {
             self.check_words()?;
             let wanted = segments.saturating_mul(self.capacity());
             let wanted = self.segment_end(tail_word::tail(words)).get().saturating_add(wanted);
-            let allocated = words.allocated_end.load(Ordering::Acquire);
+            let allocated = words.allocated_end();
             if allocated >= wanted.min(Lsn::MAX.get() - self.capacity()) {
                 return Ok(());
             }
@@ -130,7 +129,7 @@ impl Core {
         let words = self.words();
         while self.stage.is_some() && has_spare() {
             let tail = tail_word::tail(words);
-            let allocated = words.allocated_end.load(Ordering::Acquire);
+            let allocated = words.allocated_end();
             let ahead = allocated.saturating_sub(self.segment_end(tail).get()) / self.capacity();
             if ahead >= SEGMENTS_AHEAD || self.prepare(ahead + 1).is_err() {
                 return;
@@ -142,9 +141,9 @@ impl Core {
     pub(crate) fn check_words(&self) -> Result<()> {
         let words = self.words();
         // Read in this order, because each may grow meanwhile, the later ones first.
-        let begin = words.begin.load(Ordering::Acquire);
+        let begin = words.begin().get();
         let tail = tail_word::tail(words).get();
-        let allocated = words.allocated_end.load(Ordering::Acquire);
+        let allocated = words.allocated_end();
         let order_holds = begin != 0 && begin <= tail && tail <= allocated;
         if !order_holds || !allocated.is_multiple_of(self.capacity()) {
             return Err(self.nonsense(format!(
@@ -248,7 +247,7 @@ impl Writer<'_> {
             let opened = self.take_in_hand(slot, range);
             if let Ok(grant) = self.reserve_in_hand(slot, || room.limit, room.starts_by, len) {
                 let ready = room.ready.max(grant.range.end().get());
-                words.ready_end.fetch_max(ready, Ordering::Release);
+                words.raise_ready_end(ready);
                 slot.later.pause = slot.later.pause.max(prepare.pace.due());
                 return Ok(Some(grant));
             }
@@ -268,11 +267,10 @@ impl Writer<'_> {
         }
         let words = self.words();
         let is_ready = is_ready || (self.stage.is_some() && !self.has_mapping());
-        let prepared = if is_ready { &words.ready_end } else { &words.allocated_end };
-        let ahead = prepared.load(Ordering::Relaxed).saturating_sub(end.get());
+        let ahead = words.ahead_of(end, is_ready);
         // Long records use a window up before the next one is ready: stay further ahead of them.
         let wanted = self.prefault_bytes.max((len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX));
-        if ahead < wanted && words.prepare.holder.load(Ordering::Relaxed) == 0 {
+        if ahead < wanted && !words.prepare.is_held() {
             later.space = Some(Space { end, ahead: wanted, is_ready });
         }
     }
@@ -302,7 +300,7 @@ impl Writer<'_> {
         let Space { end, ahead, is_ready } = space;
         let words = self.words();
         let Some(prepare) = self.try_lock_prepare() else { return };
-        let allocated = words.allocated_end.load(Ordering::Acquire);
+        let allocated = words.allocated_end();
         // Others may have gone on meanwhile: what is wanted follows the tail, not `end`.
         let tail = tail_word::tail(words).max(end);
         let wanted = Lsn::new(tail.get() + ahead.min(self.capacity()));
@@ -323,7 +321,7 @@ impl Writer<'_> {
             // A full disk is not asked again for every record.
             self.attachment.discourage(Lsn::new(tail.get() + self.prefault_bytes / 8));
         }
-        later.has_rotated |= words.allocated_end.load(Ordering::Acquire) > allocated;
+        later.has_rotated |= words.allocated_end() > allocated;
         later.pause = later.pause.max(prepare.pace.due());
     }
 }

@@ -30,7 +30,6 @@ use crate::segment::file::Segment;
 use crate::segment::list;
 use crate::shared::commit::{self, Batch, Failure, Operation, Sealer};
 use crate::shared::lock::Until;
-use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::sys::dir::NamesToSync;
 use crate::sys::file::is_unsupported;
@@ -91,16 +90,16 @@ impl Core {
 
     /// Whether nothing of the segment at `first` is kept.
     fn is_trimmed(&self, first: Lsn) -> bool {
-        self.segment_end(first).get() <= self.words().begin.load(Ordering::SeqCst)
+        self.segment_end(first) <= self.begin()
     }
 
     fn gather_names(&self, end: Lsn) -> Result<Option<Names>> {
         let words = self.words();
-        let named_end = words.commits.ends.named_end.load(Ordering::Acquire);
+        let named_end = words.commits.named_end();
         if self.stage.is_some() || named_end >= end.get() {
             return Ok(None);
         }
-        let end = words.allocated_end.load(Ordering::Acquire);
+        let end = words.allocated_end();
         let log = (named_end == 0).then(|| LogItself::open(&self.dir)).transpose()?;
         Ok(Some(Names { end, log }))
     }
@@ -117,7 +116,7 @@ impl Core {
         if self.stage.is_some() {
             return Ok(());
         }
-        let begin = Lsn::new(self.words().begin.load(Ordering::SeqCst)).max(batch.start);
+        let begin = self.begin().max(batch.start);
         let written = rewrite::records_unsynced(&self.dir, &self.geometry, begin, batch.end);
         written.map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(errno) if !is_own(errno) => {
@@ -149,7 +148,7 @@ impl Core {
             None => dir.sync(),
         }
         .map_err(failed)?;
-        self.words().commits.ends.named_end.fetch_max(names.end, Ordering::AcqRel);
+        self.words().commits.raise_named_end(names.end);
         Ok(())
     }
 }
@@ -210,7 +209,7 @@ impl Writer<'_> {
         if let Err(fault) = written {
             return self.fail(batch, fault);
         }
-        self.count(batch, since.elapsed());
+        self.words().commits.counts.count_sync(batch, since.elapsed());
         let liveness = self.liveness();
         commit::finish(&self.words().commits, self.attachment.me(), &liveness, batch, until);
         self.notify_durable();

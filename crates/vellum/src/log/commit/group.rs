@@ -15,9 +15,9 @@ use crate::log::repair::pad;
 use crate::log::state::core::Core;
 use crate::log::state::wait;
 use crate::log::state::writer::Writer;
-use crate::shared::commit::{self, Batch, Failure, Operation, Step};
+use crate::shared::commit::{self, Failure, Operation, Step};
 use crate::shared::lock::Until;
-use crate::shared::primitive::{self, Ordering};
+use crate::shared::primitive::{self};
 use crate::shared::{event_count, tail_word};
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
@@ -69,7 +69,7 @@ impl Core {
             return Ok(());
         }
         let writer = self.writer()?;
-        words.counts.commits.fetch_add(1, Ordering::Relaxed);
+        words.counts.count_commit();
         let (mut patience, mut nap) = (Patience::new(until), LOOK_FOR_THE_DEAD);
         loop {
             match commit::next_step(words, end, self.block, self.lanes()) {
@@ -100,18 +100,15 @@ impl Core {
             return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.dir));
         }
         let words = self.words();
-        let (begin, tail) = (words.begin.load(Ordering::Acquire), tail_word::tail(words));
-        if lsn.get() < begin || lsn > tail {
+        let (begin, tail) = (words.begin(), tail_word::tail(words));
+        if lsn < begin || lsn > tail {
             let message = format!("checkpoint {lsn} lies outside of the log, {begin} to {tail}");
             return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&self.dir).at_lsn(lsn));
         }
-        let mark = &words.commits.ends.checkpoint;
-        let before = mark.swap(lsn.get(), Ordering::AcqRel);
-        writer.seal_and_sync().inspect_err(|_| {
-            // Later seals carry what holds, unless somebody has stored another since.
-            let (new, old) = (lsn.get(), before);
-            let _ = mark.compare_exchange(new, old, Ordering::AcqRel, Ordering::Relaxed);
-        })
+        let before = words.commits.set_checkpoint(lsn);
+        // Later seals carry what holds.
+        let sealed = writer.seal_and_sync();
+        sealed.inspect_err(|_| words.commits.take_back_checkpoint(lsn, before))
     }
 
     /// Refuses to go on with a log of which a write or sync has failed.
@@ -155,7 +152,7 @@ impl Core {
     pub(crate) fn heed_sync<T>(&self, answer: Result<T>) -> Result<T> {
         let words = &self.words().commits;
         let Some(errno) = answer.as_ref().err().and_then(Error::failed_sync) else { return answer };
-        if words.ends.named_end.load(Ordering::Acquire) != 0 {
+        if words.named_end() != 0 {
             let (errno, operation) = (errno.raw_os_error(), Operation::Beside);
             commit::poison_beside(words, Failure { errno, segment: Lsn::ZERO, operation });
             self.notify_durable();
@@ -169,18 +166,7 @@ impl Core {
 
     /// Whether everything before `end` is in a batch.
     pub(crate) fn is_sealed(&self, end: Lsn) -> bool {
-        self.words().commits.ends.sealed.load(Ordering::Acquire) >= end.get()
-    }
-
-    pub(crate) fn count(&self, batch: Batch, time: Duration) {
-        let counts = &self.words().commits.counts;
-        counts.syncs.fetch_add(1, Ordering::Relaxed);
-        counts.synced_bytes.fetch_add(batch.end.get() - batch.start.get(), Ordering::Relaxed);
-        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        counts.sync_micros_sum.fetch_add(micros, Ordering::Relaxed);
-        let bucket = (u64::BITS - micros.leading_zeros()) as usize;
-        let last = counts.sync_micros.len() - 1;
-        counts.sync_micros[bucket.min(last)].fetch_add(1, Ordering::Relaxed);
+        self.words().commits.sealed() >= end
     }
 }
 

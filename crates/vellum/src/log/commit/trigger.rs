@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io;
 
-use crate::Lsn;
+use crate::shared::commit;
 use crate::shared::primitive::Ordering;
 use crate::shared::words::Words;
 use crate::sys::descriptor::above_standard;
@@ -97,9 +97,6 @@ impl Drop for Event {
 
 /// Bytes of log that a user of the log has to read to recover, all of them durable.
 fn bytes_to_recover(words: &Words) -> u64 {
-    let ends = &words.commits.ends;
-    let checkpoint = Lsn::new(ends.checkpoint.load(Ordering::Acquire));
-    let begin = Lsn::new(words.begin.load(Ordering::Acquire));
-    let durable = ends.durable.load(Ordering::Acquire);
-    durable.saturating_sub(checkpoint.max(begin).get())
+    let from = words.commits.checkpoint().max(words.begin());
+    commit::durable(&words.commits).get().saturating_sub(from.get())
 }

@@ -7,7 +7,6 @@ use crate::log::commit::commit_path;
 use crate::log::commit::durable;
 use crate::log::state::wait;
 use crate::log::{CheckpointEvent, CommitPathStat, Committer, Log};
-use crate::shared::primitive::Ordering;
 use crate::{CommitPath, Lsn, PathOrigin, Result};
 
 impl Log {
@@ -120,8 +119,7 @@ impl Log {
 
     /// The position stored last by [`set_checkpoint`](Log::set_checkpoint), or [`Lsn::ZERO`].
     pub fn checkpoint(&self) -> Lsn {
-        let words = &self.core.words().commits;
-        Lsn::new(words.ends.checkpoint.load(Ordering::Acquire))
+        self.core.words().commits.checkpoint()
     }
 
     /// Whether [`checkpoint_after_bytes`](crate::Options::checkpoint_after_bytes) are durable

@@ -18,7 +18,6 @@ use crate::log::state::prepare_lock::Prepare;
 use crate::log::state::writer::Writer;
 use crate::segment::file::Segment;
 use crate::segment::listing::{Listing, SegmentFile, remove_all};
-use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
@@ -54,9 +53,7 @@ pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
     let held = writer.lock_prepare()?;
     core.check_words()?;
     let mut window = Window::new(Arc::clone(core));
-    if before.get() > words.begin.load(Ordering::Acquire)
-        && !starts_record(core, &mut window, before)?
-    {
+    if before > words.begin() && !starts_record(core, &mut window, before)? {
         return Err(not_a_start(core, before));
     }
     let kept = core.held_from(holding)?;
@@ -65,7 +62,7 @@ pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
         Some(kept) => record_start(core, &mut window, kept)?,
         None => before,
     };
-    let begin = Lsn::new(words.begin.load(Ordering::Acquire).max(before.get()));
+    let begin = words.begin().max(before);
     Ok(TrimReport { begin, segments_removed: drop_before(writer, held, begin)?, held_at })
 }
 
@@ -73,12 +70,12 @@ pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
 pub(crate) fn drop_before(writer: Writer<'_>, held: Prepare<'_>, begin: Lsn) -> Result<u64> {
     let (core, words) = (writer.core, writer.core.words());
     let noted = remember(core, begin)?;
-    words.begin.store(begin.get(), Ordering::SeqCst);
+    words.raise_begin(begin);
     core.check_region()?;
     drop(held);
     // Without the lock, which writers need: nobody uses what lies before the beginning.
     if let Some(segment) = noted
-        && words.commits.ends.named_end.load(Ordering::Acquire) != 0
+        && words.commits.named_end() != 0
     {
         // Before files go that a power cut would otherwise be missed for.
         let synced = sys::file::sync_data(segment.fd());
@@ -122,7 +119,7 @@ fn remember(core: &Core, begin: Lsn) -> Result<Option<Segment>> {
     if core.geometry.layout != Layout::Framed {
         return Ok(None);
     }
-    let allocated_end = core.words().allocated_end.load(Ordering::Acquire);
+    let allocated_end = core.words().allocated_end();
     let is_there = core.segment_of(begin).get() < allocated_end;
     // At the very end of the last segment, that one stays, with nothing left in it.
     let first = if is_there { begin } else { Lsn::new(begin.get() - 1) };

@@ -25,7 +25,6 @@ use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
 use crate::segment::listing::Listing;
 use crate::shared::commit::{self, Failure, Operation};
-use crate::shared::primitive::Ordering;
 use crate::shared::tail_word::{self, TailWord};
 use crate::{Error, ErrorKind, Lsn, Result};
 
@@ -66,7 +65,7 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     check_plain(core, from)?;
     let geometry = stored_geometry(&core.dir)?;
     let note = |cut| overwrite_geometry(&core.dir, &Geometry { cut, ..geometry });
-    let end_at = |tail: TailWord| words.tail.store(tail.to_word(), Ordering::SeqCst);
+    let end_at = |tail: TailWord| tail_word::set(words, tail);
     let begin_next_epoch = || {
         // The new end first: who begins to read in the next epoch must find nothing of what goes.
         end_at(TailWord::new(from, 0));
@@ -88,7 +87,7 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     writer.attachment.forget_all_segments(&mut slots);
     let active = core.segment_of(from);
     let is_there = Listing::read(&core.dir)?.get(active).is_some();
-    set_tail(core, from, if is_there { core.segment_end(from) } else { active });
+    words.cut(from, if is_there { core.segment_end(from) } else { active });
     prepare.point_to_newest();
     core.join_stage_anew()?;
     core.clamp_cursors(from)?;
@@ -130,30 +129,6 @@ fn check(core: &Arc<Core>, from: Lsn) -> Result<()> {
         return Ok(());
     }
     Err(not_a_start(core, from))
-}
-
-/// Lets the log end at `from`, and its segments at `allocated_end`. Nothing is in flight, and
-/// nobody else uses the log.
-fn set_tail(core: &Core, from: Lsn, allocated_end: Lsn) {
-    let words = core.words();
-    for slot in &words.slots {
-        slot.start.store(0, Ordering::Relaxed);
-        // What was granted beyond the new end must not vouch for what will be.
-        slot.confirmed.store(0, Ordering::Relaxed);
-    }
-    words.files.names.forget();
-    words.files.rule.closed_before.store(0, Ordering::Release);
-    words.files.rule.edge.store(0, Ordering::Release);
-    words.tail.store(TailWord::new(from, 0).to_word(), Ordering::Release);
-    words.ready_end.store(from.get(), Ordering::Release);
-    words.allocated_end.store(allocated_end.get(), Ordering::Release);
-    let commits = &words.commits;
-    let checkpoint = commits.ends.checkpoint.load(Ordering::Acquire).min(from.get());
-    commits.ends.checkpoint.store(checkpoint, Ordering::Release);
-    // Files that are made behind here have the names of files that are gone.
-    commits.ends.named_end.fetch_min(allocated_end.get(), Ordering::AcqRel);
-    commit::reset(commits, from);
-    words.ship.cut(from);
 }
 
 fn busy(core: &Core) -> Error {

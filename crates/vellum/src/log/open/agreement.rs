@@ -25,7 +25,6 @@ use crate::log::state::segments;
 use crate::segment::file::ReadSegment;
 use crate::segment::listing::Listing;
 use crate::shared::commit;
-use crate::shared::primitive::Ordering;
 use crate::shared::tail_word::{self, Range};
 use crate::shared::words::Words;
 use crate::{ErrorKind, Layout, Lsn, Result};
@@ -143,7 +142,7 @@ fn start_of_newest(core: &Arc<Core>, base: Lsn, tail: Lsn) -> Result<Lsn> {
 }
 
 pub(crate) fn allocated_end(core: &Core) -> Lsn {
-    Lsn::new(core.words().allocated_end.load(Ordering::Acquire))
+    Lsn::new(core.words().allocated_end())
 }
 
 /// What the dead had reserved.

@@ -23,8 +23,8 @@ use crate::log::state::names::CONTROL_NAME;
 use crate::log::state::positions::{Access, Evidence, Loss, Positions};
 use crate::segment::list;
 use crate::segment::rights::Rights;
-use crate::shared::primitive::Ordering;
 use crate::shared::region::Region;
+use crate::shared::tail_word;
 use crate::sys::{self, Dir};
 use crate::{Error, ErrorKind, Layout, Options, Result};
 
@@ -86,8 +86,8 @@ fn with_words(before: &Core) -> Option<Core> {
     let geometry = read_geometry(&control, &control_path).ok()?;
     let region = Region::map(&control, false).ok()?;
     // Whoever has changed it since this process looked runs now, whatever its boot is called.
-    let is_written = region.words().tail.load(Ordering::SeqCst) != before.watch.tail_word
-        && geometry.boot_id != [0; 16];
+    let is_written =
+        tail_word::raw(region.words()) != before.watch.tail_word && geometry.boot_id != [0; 16];
     if !is_written && !may_be_read(dir, &control, &geometry).ok()? {
         return None;
     }
@@ -119,7 +119,7 @@ fn has_another_file(core: &Core) -> bool {
         return false;
     };
     // Read afterwards: the tail of one file only grows, or another epoch begins.
-    named > core.words().tail.load(Ordering::SeqCst)
+    named > tail_word::raw(core.words())
 }
 
 /// The tail word in a control file, which is the first of its words.

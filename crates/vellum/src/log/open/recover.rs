@@ -17,7 +17,6 @@ use crate::log::state::core::{Core, bare_core};
 use crate::log::state::positions::{Access, Evidence, Loss, Positions};
 use crate::segment::list;
 use crate::shared::commit;
-use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::sys::Dir;
 use crate::{Layout, Lsn, Result};
@@ -55,8 +54,7 @@ pub(crate) fn find_end_behind_newest(core: &Core) -> Result<Positions> {
         durable: commit::durable(&words.commits),
         tail: tail_word::tail(words).max(found.tail),
         staged_from: tail_word::tail(words).max(found.tail),
-        allocated_end: Lsn::new(words.allocated_end.load(Ordering::Acquire))
-            .max(found.allocated_end),
+        allocated_end: Lsn::new(words.allocated_end()).max(found.allocated_end),
         ..found
     };
     Ok(text::recover::behind_missing(core, positions, &list(&core.dir)?))

@@ -134,7 +134,7 @@ pub(crate) fn agree_for_reading(core: &Arc<Core>) -> Result<bool> {
 pub(crate) fn note_closed(core: &Core) -> Result<()> {
     let (words, Some(origin)) = (core.words(), core.region.origin()) else { return Ok(()) };
     let tail = tail_word::tail(words);
-    let is_staged = words.commits.stage.id.load(Ordering::Acquire) != 0;
+    let is_staged = words.commits.stage.id() != 0;
     if is_staged || commit::is_poisoned(&words.commits) || tail_word::published(words) != tail {
         return Ok(());
     }

@@ -9,7 +9,6 @@
 use crate::error::OsResult;
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
-use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::{Error, ErrorKind, Layout, Result};
 
@@ -32,7 +31,7 @@ pub(crate) fn check_space(core: &Core, segments: u64) -> Result<()> {
     }
     let words = core.words();
     let end = core.segment_end(tail_word::tail(words)).get();
-    let made = words.allocated_end.load(Ordering::Acquire).saturating_sub(end) / core.capacity();
+    let made = words.allocated_end().saturating_sub(end) / core.capacity();
     let bytes = core.preparer().bytes_taken(segments.saturating_sub(made));
     match core.dir.space_left().or_os("ask for space at", &core.dir)? {
         Some(left) if bytes > left => {
@@ -74,12 +73,12 @@ fn release_alone(writer: Writer<'_>, most: u64) -> Result<Option<u64>> {
     writer.attachment.forget_all_segments(&mut slots);
     let used = tail_word::ready_end(words).max(tail_word::tail(words)).get();
     let kept = used.next_multiple_of(core.capacity());
-    let mut end = words.allocated_end.load(Ordering::Acquire);
+    let mut end = words.allocated_end();
     let mut released = 0;
     while end > kept && released < most {
         end -= core.capacity();
-        words.commits.ends.named_end.fetch_min(end, Ordering::AcqRel);
-        words.allocated_end.store(end, Ordering::Release);
+        words.commits.lower_named_end(end);
+        words.set_allocated_end(end);
         prepare.unallocate(end, end + core.capacity());
         released += 1;
     }

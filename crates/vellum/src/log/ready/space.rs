@@ -14,7 +14,6 @@ use crate::log::state::core::Core;
 use crate::log::state::prepare_lock::Prepare;
 use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::prepare::{STEP_BYTES_MAX, STEP_BYTES_MIN};
-use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::{Layout, Lsn, Preallocate, Result};
 
@@ -98,7 +97,7 @@ impl Prepare<'_> {
                 // What follows may be stored, and needs zeros.
                 (false, true) => self.allocate_from(at, end.get()).map(|_| end.get())?,
             };
-            return Ok(Room { ready, ..Room::to(words.allocated_end.load(Ordering::Acquire)) });
+            return Ok(Room { ready, ..Room::to(words.allocated_end()) });
         }
         if let Some(stage) = &self.stage
             && !is_ready
@@ -118,7 +117,7 @@ impl Prepare<'_> {
         if self.goes_in_steps() {
             self.allocate_from(self.ready_end().max(tail).get(), end.get())?;
         }
-        Ok(Room::to(words.allocated_end.load(Ordering::Acquire)))
+        Ok(Room::to(words.allocated_end()))
     }
 
     /// Gives blocks from `at` to `end` at least; returns up to where.
@@ -146,7 +145,7 @@ impl Prepare<'_> {
     /// none. Returns whether there is a new file.
     pub(crate) fn allocate_to(&self, end: Lsn, len: u64) -> Result<bool> {
         let words = self.words();
-        let allocated = words.allocated_end.load(Ordering::Acquire);
+        let allocated = words.allocated_end();
         let mut next = allocated;
         if next < end.get() {
             // No files for a log that is gone: another one may have taken its place.
@@ -162,12 +161,12 @@ impl Prepare<'_> {
                 return Err(error);
             }
             next += self.capacity();
-            words.counts.segments_made.fetch_add(1, Ordering::Relaxed);
+            words.count_segment();
         }
         if self.stage.is_some() {
-            words.commits.ends.named_end.fetch_max(next, Ordering::AcqRel);
+            words.commits.raise_named_end(next);
         }
-        words.allocated_end.store(next, Ordering::Release);
+        words.set_allocated_end(next);
         Ok(next > allocated)
     }
 
@@ -177,7 +176,7 @@ impl Prepare<'_> {
     pub(crate) fn begin_next_segment(&self, wanted: Lsn) -> Result<()> {
         let (capacity, end) = (self.capacity(), self.segment_end(wanted));
         let share = (wanted.get() % capacity).saturating_sub(capacity / 4);
-        let is_there = self.words().allocated_end.load(Ordering::Acquire) > end.get();
+        let is_there = self.words().allocated_end() > end.get();
         if share == 0 || is_there {
             return Ok(());
         }
@@ -215,7 +214,7 @@ impl Prepare<'_> {
                 false if self.goes_in_steps() => self.allocate_step(ready)?,
                 false => self.ready_limit(ready),
             };
-            words.ready_end.fetch_max(ready, Ordering::Release);
+            words.raise_ready_end(ready);
             self.wake_waiters();
             // What is staged is to be dropped, not written.
             if self.needs_zeros() && self.stage.is_none() {

@@ -9,7 +9,6 @@ use crate::log::state::prepare_lock::Prepare;
 use crate::log::state::writer::Writer;
 use crate::segment::stage::{Stage, Twin};
 use crate::shared::commit::{self, Operation};
-use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::shared::words::Words;
 use crate::sys::Dir;
@@ -25,7 +24,7 @@ const PAGE_BYTES: u64 = 4096;
 /// Whether the words tell of a stage that is not there, or that cannot be believed because the
 /// kernel failed to keep it.
 pub(crate) fn is_lost(dir: &Dir, geometry: &Geometry, words: &Words) -> Result<bool> {
-    let id = words.commits.stage.id.load(Ordering::Acquire);
+    let id = words.commits.stage.id();
     if geometry.fill != Fill::Staged || id == 0 {
         return Ok(false);
     }
@@ -40,7 +39,7 @@ pub(crate) fn is_lost(dir: &Dir, geometry: &Geometry, words: &Words) -> Result<b
 /// Whether there is a stage for each segment that has records in it.
 fn is_whole(stage: &Stage, geometry: &Geometry, words: &Words, id: u64) -> Result<bool> {
     let capacity = geometry.segment_capacity;
-    let begin = || words.commits.stage.begin.load(Ordering::SeqCst);
+    let begin = || words.commits.stage.begin().get();
     // Read in this order: both only grow, and what was made ready is there.
     let first = begin() / capacity * capacity;
     let ready_end = tail_word::ready_end(words).get();
@@ -62,7 +61,7 @@ impl Core {
     pub(crate) fn join_stage(&self, is_first: bool) -> Result<()> {
         let Some(stage) = &self.stage else { return Ok(()) };
         let words = &self.words().commits;
-        let id = words.stage.id.load(Ordering::Acquire);
+        let id = words.stage.id();
         if id == 0 && is_first {
             return self.begin_stage();
         }
@@ -77,7 +76,7 @@ impl Core {
 
     /// Starts with an empty stage at the tail again, for the only participant.
     pub(crate) fn join_stage_anew(&self) -> Result<()> {
-        self.words().commits.stage.id.store(0, Ordering::SeqCst);
+        self.words().commits.stage.forget();
         self.join_stage(true)
     }
 
@@ -87,11 +86,9 @@ impl Core {
         let Some(stage) = &self.stage else { return Ok(()) };
         let words = self.words();
         stage.retire_all();
-        let tail = tail_word::tail(words).get();
-        words.ready_end.store(tail, Ordering::Release);
-        words.commits.stage.begin.store(tail, Ordering::SeqCst);
-        let id = sys::process::random_u64().max(1);
-        words.commits.stage.id.store(id, Ordering::SeqCst);
+        let tail = tail_word::tail(words);
+        words.take_back_ready(tail);
+        words.commits.stage.start(tail, sys::process::random_u64().max(1));
         Ok(())
     }
 
@@ -124,12 +121,9 @@ impl Core {
             if end > durable {
                 return;
             }
-            let (from, to) = (begin.get(), end.get());
             // Before the file: who reads a stage looks afterwards whether it was one. Whoever
             // succeeds removes the file, and nobody makes it again.
-            let moved =
-                words.stage.begin.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst);
-            if moved.is_ok() {
+            if words.stage.retire(begin, end) {
                 stage.retire(self.segment_of(begin));
             }
         }
@@ -147,13 +141,13 @@ impl Prepare<'_> {
         let ready = self.make_page(stage, begin)?;
         // Others may go on in what is ready, up to where it ends.
         let limit = ready + self.len_at(Lsn::new(ready), len);
-        let limit = Lsn::new(limit.min(words.allocated_end.load(Ordering::Acquire)));
+        let limit = Lsn::new(limit.min(words.allocated_end()));
         let mut next = self.segment_end(Lsn::new(ready - 1));
         while next < limit {
             self.make_page(stage, next.get())?;
             next = self.segment_end(next);
         }
-        words.ready_end.fetch_max(ready, Ordering::Release);
+        words.raise_ready_end(ready);
         Ok(Room { starts_by: Lsn::new(ready - HEADER_LEN as u64), limit, ready: 0 })
     }
 
@@ -169,7 +163,7 @@ impl Prepare<'_> {
         let mut ready = tail;
         while ready < end.get() {
             ready = self.make_page(stage, ready)?;
-            words.ready_end.fetch_max(ready, Ordering::Release);
+            words.raise_ready_end(ready);
         }
         Ok(())
     }
@@ -193,7 +187,7 @@ impl Prepare<'_> {
     /// Makes the stage of the segment that holds `ready`, where what is ready ends, if it is not
     /// there.
     pub(crate) fn make_stage(&self, stage: &Stage, ready: Lsn) -> Result<()> {
-        let id = self.words().commits.stage.id.load(Ordering::Acquire);
+        let id = self.words().commits.stage.id();
         let first = self.segment_of(ready);
         // One that is there may be open already.
         if stage.is_there(id, first)? {
@@ -221,8 +215,7 @@ impl Writer<'_> {
     /// stage go. The caller is the only participant, and holds the gate.
     pub(crate) fn end_commits(self) -> Result<()> {
         let words = self.words();
-        let has_commits =
-            self.stage.is_some() || words.commits.ends.named_end.load(Ordering::Acquire) != 0;
+        let has_commits = self.stage.is_some() || words.commits.named_end() != 0;
         if !has_commits || commit::is_poisoned(&words.commits) {
             return Ok(());
         }
@@ -235,9 +228,7 @@ impl Writer<'_> {
         self.sync()?;
         self.seal_and_sync()?;
         if let Some(stage) = &self.stage {
-            let tail = tail_word::tail(words);
-            words.commits.stage.begin.store(tail.get(), Ordering::SeqCst);
-            words.commits.stage.id.store(0, Ordering::SeqCst);
+            words.commits.stage.start(tail_word::tail(words), 0);
             stage.retire_all();
         }
         Ok(())

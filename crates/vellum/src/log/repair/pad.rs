@@ -18,7 +18,6 @@ use crate::segment::file::Segment;
 use crate::shared::event_count;
 use crate::shared::lock::Until;
 use crate::shared::participants::{self, CachedLiveness, Owner};
-use crate::shared::primitive::Ordering;
 use crate::shared::tail_word::{self, Range};
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 
@@ -146,8 +145,7 @@ fn repair_slot(core: &Core, slot: usize) -> Result<u64> {
             end_skipped(core, range)?;
         } else {
             write(core, range, if is_given_up { Reason::Failed } else { Reason::Died })?;
-            words.counts.repairs.fetch_add(1, Ordering::Relaxed);
-            words.counts.repaired_bytes.fetch_add(range.len, Ordering::Relaxed);
+            tail_word::count_repair(words, range.len);
         }
     }
     tail_word::publish(words, slot);
@@ -220,7 +218,7 @@ pub(crate) fn is_held_back_by_the_dead(writer: Writer<'_>) -> bool {
 /// Refuses to pad what cannot have been reserved.
 fn check_range(core: &Core, range: Range) -> Result<(), Error> {
     let tail = tail_word::tail(core.words());
-    let begin = core.words().begin.load(Ordering::Acquire);
+    let begin = core.begin().get();
     if range.start.get() < begin || range.end() > tail {
         return Err(core.nonsense(format!(
             "an abandoned reservation from {} to {} lies outside of {begin} to {tail}",

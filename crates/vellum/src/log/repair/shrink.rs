@@ -12,7 +12,6 @@ use crate::log::state::prepare_lock::Prepare;
 use crate::log::state::writer::Writer;
 use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::list;
-use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::{Layout, Lsn, Result, knowledge, sys};
 
@@ -37,15 +36,15 @@ pub(crate) fn to_data(writer: Writer<'_>) -> Result<()> {
         return free_behind(core, active, tail);
     }
     let prepare = Prepare::without_lock(writer);
-    words.ready_end.store(tail.get(), Ordering::SeqCst);
-    if words.allocated_end.load(Ordering::SeqCst) > active.get() {
+    words.take_back_ready(tail);
+    if words.allocated_end() > active.get() {
         let segment = core.open_unmapped(active)?;
         let len = segment.offset_of(tail);
         sys::file::set_len(segment.fd(), len).or_os("end the segment", &segment.path)?;
     }
     let beyond: Vec<Lsn> = list(&core.dir)?.into_iter().filter(|first| *first > active).collect();
     if !beyond.is_empty() {
-        words.allocated_end.store(active.get() + core.capacity(), Ordering::SeqCst);
+        words.set_allocated_end(active.get() + core.capacity());
         for first in beyond {
             core.preparer().remove(first)?;
         }
@@ -59,7 +58,7 @@ pub(crate) fn to_data(writer: Writer<'_>) -> Result<()> {
 /// on purpose. A file that grows is cut there.
 fn free_behind(core: &Core, active: Lsn, tail: Lsn) -> Result<()> {
     let words = core.words();
-    if words.allocated_end.load(Ordering::SeqCst) <= active.get() {
+    if words.allocated_end() <= active.get() {
         return Ok(());
     }
     let segment = core.open_unmapped(active)?;
@@ -69,7 +68,7 @@ fn free_behind(core: &Core, active: Lsn, tail: Lsn) -> Result<()> {
     if taken >= segment.offset_of(core.segment_end(tail)) {
         return Ok(());
     }
-    words.ready_end.store(tail.get(), Ordering::SeqCst);
+    words.take_back_ready(tail);
     let Geometry { layout, preallocate, fill, .. } = core.geometry;
     if knowledge::grows_when_ready(layout, preallocate, fill) {
         // Also where it ends there already: that gives back what it has behind its end.

@@ -3,9 +3,9 @@
 use crate::Lsn;
 use crate::log::state::core::Core;
 use crate::log::state::holds::{self, Hold};
+use crate::shared::ends::CommitCounts;
 use crate::shared::files::RemovalRule;
 use crate::shared::participants;
-use crate::shared::primitive::{AtomicU64, Ordering};
 use crate::shared::words::{CommitCountWords, RemovedWords};
 use crate::shared::{commit, tail_word};
 
@@ -98,31 +98,28 @@ pub struct CommitStat {
 pub(crate) fn metrics(core: &Core) -> Metrics {
     let words = core.words();
     let (records, record_bytes) = tail_word::appended(words);
+    let (repairs, repaired_bytes) = tail_word::repairs(words);
     let tail = tail_word::tail(words);
     Metrics {
         begin: core.begin(),
         durable: commit::durable(&words.commits),
         published: tail_word::published(words),
         tail,
-        checkpoint: Lsn::new(load(&words.commits.ends.checkpoint)),
+        checkpoint: words.commits.checkpoint(),
         records,
         record_bytes,
-        segments_made: load(&words.counts.segments_made),
+        segments_made: words.segments_made(),
         staged_bytes: staged_bytes(core, tail),
-        repairs: load(&words.counts.repairs),
-        repaired_bytes: load(&words.counts.repaired_bytes),
-        dropped: load(&words.full.dropped),
-        full_tries: load(&words.full.tries),
+        repairs,
+        repaired_bytes,
+        dropped: words.full.dropped(),
+        full_tries: words.full.tries(),
         removed: removed_stat(&words.removed),
         commits: commit_stat(&words.commits.counts),
         participants: participants::attached(words).count() as u64,
         is_poisoned: commit::is_poisoned(&words.commits),
         holds: holds::holds(core),
     }
-}
-
-fn load(word: &AtomicU64) -> u64 {
-    word.load(Ordering::Acquire)
 }
 
 fn staged_bytes(core: &Core, tail: Lsn) -> u64 {
@@ -143,11 +140,7 @@ fn removed_stat(words: &RemovedWords) -> RemovedStat {
 }
 
 fn commit_stat(counts: &CommitCountWords) -> CommitStat {
-    CommitStat {
-        commits: load(&counts.commits),
-        syncs: load(&counts.syncs),
-        synced_bytes: load(&counts.synced_bytes),
-        sync_micros: std::array::from_fn(|index| load(&counts.sync_micros[index])),
-        sync_micros_sum: load(&counts.sync_micros_sum),
-    }
+    let CommitCounts { commits, syncs, synced_bytes, sync_micros, sync_micros_sum } =
+        counts.counts();
+    CommitStat { commits, syncs, synced_bytes, sync_micros, sync_micros_sum }
 }

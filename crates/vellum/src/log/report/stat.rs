@@ -18,7 +18,6 @@ use crate::log::state::holds::{self, Hold, InFlight, ProcessState};
 use crate::segment::listing::Listing;
 use crate::segment::{SPARE_SUFFIX, names};
 use crate::shared::participants::{self, Owner};
-use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::sys::filesystem::Filesystem;
 use crate::{Fill, Layout, LogId, Lsn, Policy, Preallocate, Recovery, Result};
@@ -191,7 +190,7 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
     let metrics = metrics::metrics(core);
-    let prepared_end = core.words().allocated_end.load(Ordering::Acquire);
+    let prepared_end = core.words().allocated_end();
     let identity = core.identity();
     let identity = identity.as_ref();
     Ok(Stat {

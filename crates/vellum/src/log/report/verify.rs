@@ -12,7 +12,6 @@ use crate::log::read::window::Window;
 use crate::log::repair::sight::Sight;
 use crate::log::state::core::Core;
 use crate::segment::file::ReadSegment;
-use crate::shared::primitive::Ordering;
 use crate::shared::tail_word::Range;
 use crate::{ErrorKind, Layout, Lsn, Result};
 
@@ -68,7 +67,7 @@ pub(crate) fn verify(core: &Arc<Core>) -> Result<VerifyReport> {
         Layout::Text => walk_lines(core, &mut report)?,
     }
     // What was trimmed away while it was looked at is not damage.
-    let begin = core.words().begin.load(Ordering::SeqCst);
+    let begin = core.begin().get();
     report.damage.retain(|damage| core.segment_end(damage.lsn).get() > begin);
     Ok(report)
 }
@@ -179,7 +178,7 @@ fn walk_lines(core: &Arc<Core>, report: &mut VerifyReport) -> Result<()> {
         match walk_lines_from(core, from, report) {
             // Trimmed away meanwhile: go on with what is left.
             Err(error) if error.kind() == ErrorKind::Trimmed => {
-                from = Lsn::new(core.words().begin.load(Ordering::SeqCst));
+                from = core.begin();
             }
             answer => return answer,
         }

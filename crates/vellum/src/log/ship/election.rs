@@ -12,7 +12,6 @@ use crate::error::OsResult;
 use crate::log::state::core::Core;
 use crate::log::state::names::LOCK_NAME;
 use crate::shared::participants::{self, Owner, SHIPPER_BYTE, Standing};
-use crate::shared::primitive::Ordering;
 use crate::sys::inherited::Kept;
 use crate::sys::lock::{self, Kind};
 
@@ -70,8 +69,7 @@ impl Core {
     }
 
     fn noted_shipper(&self) -> Option<Owner> {
-        let word = self.words().ship.holder.load(Ordering::Acquire);
-        (word != 0).then(|| Owner::from_word(word))
+        self.words().ship.holder()
     }
 
     fn shipper_lock_file(&self) -> Option<OwnedFd> {

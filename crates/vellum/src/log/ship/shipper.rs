@@ -12,11 +12,11 @@ use crate::log::ship::election::Elected;
 use crate::log::ship::hold;
 use crate::log::ship::raw::{Piece, Raw};
 use crate::log::ship::saved;
+use crate::log::ship::state;
 use crate::log::ship::state::{ShipCounters, ShipFault, ShipStatus};
 use crate::log::state::core::Core;
 use crate::shared::commit;
 use crate::shared::event_count;
-use crate::shared::primitive::Ordering;
 use crate::shared::words::ShipWords;
 use crate::sys::clock;
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
@@ -45,9 +45,9 @@ impl Shipper {
         let me = core.writer()?.attachment.me();
         let Some(elected) = Elected::take(core)? else { return Ok(None) };
         let words = &core.words().ship;
-        words.holder.store(me.to_word(), Ordering::SeqCst);
+        words.set_holder(Some(me));
         // What the one before has said is true, but not how it is doing.
-        words.set_status(ShipStatus::Running, None);
+        state::set_status(words, ShipStatus::Running, None);
         let core = Arc::clone(core);
         let (raw, ends) = (Mutex::new(Raw::new(Arc::clone(&core))), Mutex::default());
         Ok(Some(Shipper { core, elected, raw, ends, hold: Mutex::default() }))
@@ -188,7 +188,7 @@ impl Shipper {
         let behind = ends.split_off(&Lsn::new(end.get().saturating_add(1)));
         let known = std::mem::replace(&mut *ends, behind).pop_last();
         let whole = known.unwrap_or_else(|| self.words().whole().min(end));
-        self.words().shipped_at.store(clock::seconds(), Ordering::Relaxed);
+        self.words().set_shipped_at(clock::seconds());
         self.words().store(end, whole);
         Ok(())
     }
@@ -221,7 +221,7 @@ impl Shipper {
     /// [`Busy`](crate::ErrorKind::Busy) in a forked child.
     pub fn set_status(&self, status: ShipStatus, fault: Option<(ShipFault, u16)>) -> Result<()> {
         self.check_mine()?;
-        self.words().set_status(status, fault);
+        state::set_status(self.words(), status, fault);
         self.words().notify();
         Ok(())
     }
@@ -259,12 +259,12 @@ impl Shipper {
 
     /// Says to which generation is shipped.
     pub fn set_generation(&self, generation: u64) {
-        self.words().generation.store(generation, Ordering::Relaxed);
+        self.words().set_generation(generation);
     }
 
     /// Counts what was done since the last call.
     pub fn add_counters(&self, more: ShipCounters) {
-        self.words().add(more);
+        self.words().add(more.to_numbers());
     }
 
     /// Keeps the records from `from` on from being removed, but no more than `max_bytes`, also
@@ -337,11 +337,11 @@ impl Drop for Shipper {
             return;
         }
         let words = self.words();
-        words.holder.store(0, Ordering::SeqCst);
-        let (status, fault) = words.status();
+        words.set_holder(None);
+        let (status, fault) = state::status(words);
         if !matches!(status, ShipStatus::Fenced | ShipStatus::Diverged) {
             // What failed last may be why it ends.
-            words.set_status(ShipStatus::None, fault);
+            state::set_status(words, ShipStatus::None, fault);
         }
         // They look at the lock, which is free a moment later, once more after a nap.
         words.notify();

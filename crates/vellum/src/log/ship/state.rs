@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use crate::log::state::core::Core;
-use crate::shared::primitive::Ordering;
+use crate::shared::ship::Counters;
 use crate::shared::words::ShipWords;
 use crate::{Lsn, Result};
 
@@ -98,17 +98,17 @@ impl ShipState {
 /// Reads shared words, the locks and the file of the cursors. Changes nothing.
 pub(crate) fn state(core: &Core) -> Result<ShipState> {
     let words = &core.words().ship;
-    let (status, fault) = words.status();
+    let (status, fault) = self::status(words);
     let is_running = core.is_shipped_by_somebody();
     let stops = matches!(status, ShipStatus::Fenced | ShipStatus::Diverged);
     let shipped = words.shipped();
     let durable = crate::shared::commit::durable(&core.words().commits);
-    let seconds = words.shipped_at.load(Ordering::Relaxed);
+    let seconds = words.shipped_at();
     Ok(ShipState {
         status: if is_running || stops { status } else { ShipStatus::None },
         fault,
         pid: is_running.then(|| core.shipper_pid()).flatten(),
-        generation: words.generation.load(Ordering::Relaxed),
+        generation: words.generation(),
         shipped,
         shipped_at: SystemTime::UNIX_EPOCH
             .checked_add(Duration::from_secs(seconds))
@@ -120,7 +120,7 @@ pub(crate) fn state(core: &Core) -> Result<ShipState> {
         },
         held_from: core.held_for_shipper()?,
         gap: words.gap(),
-        counters: words.counters(),
+        counters: ShipCounters::from_numbers(words.counters()),
     })
 }
 
@@ -170,58 +170,32 @@ impl ShipFault {
     }
 }
 
-impl ShipWords {
-    /// One word, so that the two are never seen apart.
-    pub(crate) fn set_status(&self, status: ShipStatus, fault: Option<(ShipFault, u16)>) {
-        let (kind, number) = fault.map_or((0, 0), |(kind, number)| (kind as u64, number));
-        let word = status as u64 | kind << 32 | u64::from(number) << 48;
-        self.status.store(word, Ordering::SeqCst);
-    }
+/// Says how shipping goes. One word, so that the two are never seen apart.
+pub(crate) fn set_status(words: &ShipWords, status: ShipStatus, fault: Option<(ShipFault, u16)>) {
+    let (kind, number) = fault.map_or((0, 0), |(kind, number)| (kind as u64, number));
+    words.set_status_word(status as u64 | kind << 32 | u64::from(number) << 48);
+}
 
-    pub(crate) fn status(&self) -> (ShipStatus, Option<(ShipFault, u16)>) {
-        let word = self.status.load(Ordering::SeqCst);
-        let status = ShipStatus::ALL.get(word as u32 as usize).copied().unwrap_or_default();
-        let kind = usize::from((word >> 32) as u16).checked_sub(1);
-        let fault = kind.and_then(|index| ShipFault::ALL.get(index).copied());
-        (status, fault.map(|fault| (fault, (word >> 48) as u16)))
-    }
-
-    /// The newest gap; `None` while it is being stored.
-    pub(crate) fn gap(&self) -> Option<(Lsn, Lsn)> {
-        let end = self.gap_end.load(Ordering::Acquire);
-        let start = self.gap_start.load(Ordering::Acquire);
-        let is_settled = end != 0 && self.gap_end.load(Ordering::Acquire) == end;
-        is_settled.then(|| (Lsn::new(start), Lsn::new(end)))
-    }
-
-    pub(crate) fn set_gap(&self, start: Lsn, end: Lsn) {
-        self.gap_end.store(0, Ordering::SeqCst);
-        self.gap_start.store(start.get(), Ordering::SeqCst);
-        self.gap_end.store(end.get(), Ordering::SeqCst);
-    }
-
-    fn counters(&self) -> ShipCounters {
-        ShipCounters {
-            puts: self.puts.load(Ordering::Relaxed),
-            gets: self.gets.load(Ordering::Relaxed),
-            log_bytes: self.log_bytes.load(Ordering::Relaxed),
-            sent_bytes: self.sent_bytes.load(Ordering::Relaxed),
-            retries: self.retries.load(Ordering::Relaxed),
-        }
-    }
-
-    pub(crate) fn add(&self, more: ShipCounters) {
-        self.puts.fetch_add(more.puts, Ordering::Relaxed);
-        self.gets.fetch_add(more.gets, Ordering::Relaxed);
-        self.log_bytes.fetch_add(more.log_bytes, Ordering::Relaxed);
-        self.sent_bytes.fetch_add(more.sent_bytes, Ordering::Relaxed);
-        self.retries.fetch_add(more.retries, Ordering::Relaxed);
-    }
+/// How shipping goes, as was said last.
+pub(crate) fn status(words: &ShipWords) -> (ShipStatus, Option<(ShipFault, u16)>) {
+    let word = words.status_word();
+    let status = ShipStatus::ALL.get(word as u32 as usize).copied().unwrap_or_default();
+    let kind = usize::from((word >> 32) as u16).checked_sub(1);
+    let fault = kind.and_then(|index| ShipFault::ALL.get(index).copied());
+    (status, fault.map(|fault| (fault, (word >> 48) as u16)))
 }
 
 impl ShipCounters {
     /// Nothing.
     pub fn new() -> ShipCounters {
         ShipCounters::default()
+    }
+
+    fn from_numbers([puts, gets, log_bytes, sent_bytes, retries]: Counters) -> ShipCounters {
+        ShipCounters { puts, gets, log_bytes, sent_bytes, retries }
+    }
+
+    pub(crate) fn to_numbers(self) -> Counters {
+        [self.puts, self.gets, self.log_bytes, self.sent_bytes, self.retries]
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::log::open::reading;
+use crate::log::ship::state;
 use crate::log::ship::state::ShipStatus;
 use crate::log::state::core::Core;
 use crate::log::state::wait;
@@ -76,7 +77,7 @@ fn sleep(core: &Core, lsn: Lsn, remaining: Option<Duration>) {
         }
         None => (event_count::listen(event_count), LOOK_AGAIN_UNARMED),
     };
-    if words.whole() > lsn || words.status().0 == ShipStatus::Fenced {
+    if words.whole() > lsn || state::status(words).0 == ShipStatus::Fenced {
         return;
     }
     event_count::wait(event_count, rings, remaining.map_or(pause, |left| left.min(pause)));
@@ -94,7 +95,7 @@ impl Core {
             // It never will be, and what is not durable is not shipped.
             self.check_poison()?;
         }
-        let status = self.words().ship.status().0;
+        let status = state::status(&self.words().ship).0;
         if status == ShipStatus::Fenced {
             let what = format!(
                 "position {lsn} is not shipped: another machine or copy has taken over what this \
@@ -130,7 +131,7 @@ impl Core {
     #[cold]
     fn not_shipped_yet(&self, lsn: Lsn) -> Error {
         let words = &self.words().ship;
-        let fault = words.status().1.map(|(fault, _)| fault.as_str());
+        let fault = state::status(words).1.map(|(fault, _)| fault.as_str());
         let why = fault.map_or_else(String::new, |fault| format!("; the store: {fault}"));
         let what = format!(
             "gave up waiting: position {lsn} is not shipped yet, {} is{why}; what was committed \

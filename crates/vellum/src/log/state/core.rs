@@ -23,7 +23,6 @@ use crate::segment::prepare::Preparer;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::shared::participants::Outsider;
-use crate::shared::primitive::Ordering;
 use crate::shared::region::Region;
 use crate::shared::tail_word;
 use crate::shared::words::Words;
@@ -150,7 +149,7 @@ impl Core {
 
     /// Oldest position still kept.
     pub(crate) fn begin(&self) -> Lsn {
-        Lsn::new(self.words().begin.load(Ordering::Acquire))
+        self.words().begin()
     }
 
     pub(crate) fn capacity(&self) -> u64 {
@@ -169,8 +168,7 @@ impl Core {
 
     /// From where on records are in the stage, and not yet in the segments.
     pub(crate) fn stage_begin(&self) -> Option<Lsn> {
-        let begin = || Lsn::new(self.words().commits.stage.begin.load(Ordering::SeqCst));
-        self.stage.as_ref().map(|_| begin())
+        self.stage.as_ref().map(|_| self.words().commits.stage.begin())
     }
 
     /// Whether lines are written by system calls, so that a file is its text and others may follow

@@ -2,8 +2,7 @@
 
 use crate::format::control::Geometry;
 use crate::format::identity::Identity;
-use crate::shared::primitive::Ordering;
-use crate::shared::tail_word::{Range, TailWord};
+use crate::shared::tail_word::Range;
 use crate::shared::words::Words;
 use crate::{Fill, Lsn};
 
@@ -47,15 +46,8 @@ impl Positions {
     }
 
     pub(crate) fn store(self, words: &Words) {
-        words.tail.store(TailWord::new(self.tail, 0).to_word(), Ordering::Relaxed);
-        words.ready_end.store(self.tail.get(), Ordering::Relaxed);
-        words.allocated_end.store(self.allocated_end.get(), Ordering::Relaxed);
-        words.begin.store(self.begin.get(), Ordering::Relaxed);
-        let commits = &words.commits;
-        commits.ends.durable.store(self.durable.get(), Ordering::Relaxed);
-        commits.ends.sealed.store(self.durable.get(), Ordering::Relaxed);
-        commits.ends.checkpoint.store(self.checkpoint.get(), Ordering::Relaxed);
-        commits.stage.begin.store(self.staged_from.get(), Ordering::Relaxed);
+        words.set_space(self.begin, self.tail, self.allocated_end);
+        words.commits.set_ends(self.durable, self.checkpoint, self.staged_from);
     }
 }
 

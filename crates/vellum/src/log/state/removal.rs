@@ -46,7 +46,7 @@ impl Core {
     #[inline]
     pub(crate) fn check_place(&self) -> Result<()> {
         let now = clock::uptime();
-        match self.watch.looked_at.load(Ordering::Relaxed) == now {
+        match self.watch.checked_at.load(Ordering::Relaxed) == now {
             true => Ok(()),
             false => self.look_for_place(now),
         }
@@ -65,7 +65,7 @@ impl Core {
 
     #[inline(never)]
     fn glance_now(&self, glance: &mut Glance) -> Result<()> {
-        let is_same_second = self.watch.looked_at.load(Ordering::Relaxed) == clock::uptime();
+        let is_same_second = self.watch.checked_at.load(Ordering::Relaxed) == clock::uptime();
         glance.step = if is_same_second { (2 * glance.step + 1).min(LEFT_OUT_MAX) } else { 0 };
         glance.left = glance.step;
         self.check_place()
@@ -74,7 +74,7 @@ impl Core {
     #[cold]
     fn look_for_place(&self, now: u64) -> Result<()> {
         // Other threads go on meanwhile.
-        self.watch.looked_at.store(now, Ordering::Relaxed);
+        self.watch.checked_at.store(now, Ordering::Relaxed);
         self.require_place()
     }
 
@@ -94,7 +94,7 @@ impl Core {
             return Ok(());
         };
         // It may be put back.
-        self.watch.looked_at.store(NEVER, Ordering::Relaxed);
+        self.watch.checked_at.store(NEVER, Ordering::Relaxed);
         Err(Error::new(ErrorKind::Removed, message).at_path(&self.dir))
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct Watch {
     /// `None` where nobody looks.
     pub(crate) files: Option<Files>,
     /// The second in which somebody looked last.
-    pub(crate) looked_at: AtomicU64,
+    pub(crate) checked_at: AtomicU64,
     /// What the tail word of the control file was when a reader could not believe it.
     pub(crate) tail_word: u64,
     /// Until when nobody waits for a removal to be completed, after it was waited for once.
@@ -38,7 +38,7 @@ impl Watch {
         let files = Some(Files { control: identity(control)?, lock: identity(lock)? });
         Ok(Watch {
             files,
-            looked_at: AtomicU64::new(clock::uptime()),
+            checked_at: AtomicU64::new(clock::uptime()),
             tail_word: 0,
             waits_again_at: AtomicU64::new(0),
         })
@@ -47,7 +47,7 @@ impl Watch {
     /// Whether this is the first look in this second.
     pub(crate) fn is_due(&self) -> bool {
         let now = clock::uptime();
-        self.looked_at.swap(now, Ordering::Relaxed) != now
+        self.checked_at.swap(now, Ordering::Relaxed) != now
     }
 
     /// Whether to wait for a removal to be completed: calls of the same moment do, and then none

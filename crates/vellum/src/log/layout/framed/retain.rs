@@ -22,7 +22,6 @@ use crate::log::read::window::Window;
 use crate::log::state::core::{Core, bare_core};
 use crate::log::state::writer::Writer;
 use crate::shared::files::RemovalRule;
-use crate::shared::primitive::Ordering;
 use crate::shared::{commit, tail_word};
 use crate::sys::clock;
 use crate::{Lsn, Policy, Result};
@@ -80,9 +79,9 @@ impl Core {
         let published = tail_word::published(words).get();
         let durable = || commit::durable(&words.commits).get();
         let arrived = self.stage.as_ref().map_or(published, |_| durable());
-        match words.commits.ends.checkpoint.load(Ordering::Acquire) {
-            0 => Lsn::new(published.min(arrived)),
-            checkpoint => Lsn::new(published.min(arrived).min(checkpoint)),
+        match words.commits.checkpoint() {
+            Lsn::ZERO => Lsn::new(published.min(arrived)),
+            checkpoint => checkpoint.min(Lsn::new(published.min(arrived))),
         }
     }
 

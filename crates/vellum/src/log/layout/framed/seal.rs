@@ -23,7 +23,7 @@ use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
 use crate::shared::commit::{self, Sealer};
 use crate::shared::lock::Until;
-use crate::shared::primitive::{self, Ordering};
+use crate::shared::primitive::{self};
 use crate::shared::tail_word::Range;
 use crate::shared::{event_count, tail_word};
 use crate::{Layout, Lsn, Result};
@@ -76,7 +76,7 @@ impl Core {
         let seal = Seal {
             durable: commit::durable(commits),
             begin: self.begin(),
-            checkpoint: Lsn::new(commits.ends.checkpoint.load(Ordering::Acquire)),
+            checkpoint: commits.checkpoint(),
         };
         let seal = seal.to_frame(self.codec, at);
         let pad_at = Lsn::new(at.get() + SEAL_LEN);

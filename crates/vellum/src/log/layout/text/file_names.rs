@@ -17,7 +17,6 @@ use crate::log::state::prepare_lock::Prepare;
 use crate::log::state::writer::Writer;
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::files::Newest;
-use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::sys::clock;
 use crate::{ErrorKind, Layout, Lsn, Result};
@@ -99,10 +98,10 @@ impl Prepare<'_> {
         let first = next.first;
         let names = &self.words().files.names;
         let preparer = self.preparer();
-        if names.is_next_made.load(Ordering::SeqCst) == 0 {
+        if !names.is_next_made() {
             self.heed_sync(preparer.make(first))?;
         }
-        names.is_next_made.store(0, Ordering::SeqCst);
+        names.set_next_made(false);
         names.store(next);
         let path = self.path_of(next);
         match preparer.name(&path) {
@@ -118,23 +117,23 @@ impl Prepare<'_> {
     /// Makes the file of the next text segment ahead of need.
     pub(crate) fn make_next(&self) -> Result<bool> {
         let words = self.words();
-        let is_made = &words.files.names.is_next_made;
-        let is_new = is_made.load(Ordering::SeqCst) == 0;
+        let names = &words.files.names;
+        let is_new = !names.is_next_made();
         if is_new {
             self.require_place()?;
-            let first = Lsn::new(words.allocated_end.load(Ordering::Acquire));
+            let first = Lsn::new(words.allocated_end());
             self.heed_sync(self.preparer().make(first))?;
-            is_made.store(1, Ordering::SeqCst);
+            names.set_next_made(true);
         }
-        words.files.rule.edge.store(u64::MAX, Ordering::Relaxed);
+        words.files.rule.set_edge(u64::MAX);
         Ok(is_new)
     }
 
     /// Removes what [`make_next`](Prepare::make_next) has made. Nobody else has the log open.
     pub(crate) fn unmake_next(&self) -> Result<()> {
         let files = &self.words().files;
-        files.names.is_next_made.store(0, Ordering::SeqCst);
-        files.rule.edge.store(0, Ordering::Relaxed);
+        files.names.set_next_made(false);
+        files.rule.forget_edge();
         self.preparer().unmake()
     }
 

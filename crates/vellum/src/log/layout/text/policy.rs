@@ -16,7 +16,6 @@ use crate::log::state::writer::Writer;
 use crate::options::policy::PolicyUpdate;
 use crate::segment::listing::Listing;
 use crate::shared::files::Newest;
-use crate::shared::primitive::Ordering;
 use crate::sys::{self, clock};
 use crate::{Error, ErrorKind, Layout, Policy, Result};
 
@@ -67,7 +66,7 @@ impl Prepare<'_> {
         let now = clock::seconds();
         let since = files.names.newest().map_or(now, |newest| newest.time.min(now));
         self.set_moment(policy, since);
-        files.rule.edge.store(0, Ordering::SeqCst);
+        files.rule.forget_edge();
         files.policy.store(policy);
         Ok(())
     }
@@ -75,7 +74,7 @@ impl Prepare<'_> {
     /// Takes the name of the newest segment from the directory.
     fn recall_name(&self) -> Result<()> {
         let listing = Listing::read(&self.dir)?;
-        let allocated = self.words().allocated_end.load(Ordering::Acquire);
+        let allocated = self.words().allocated_end();
         if let Some(file) = listing.files.last()
             && let Some(time) = file.time
             && !file.is_compressed

@@ -22,7 +22,6 @@ use crate::segment::file::Segment;
 use crate::segment::list;
 use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;
-use crate::shared::primitive::Ordering;
 use crate::shared::tail_word::{self, Range};
 use crate::sys::clock;
 use crate::{Layout, Lsn, Result};
@@ -119,7 +118,7 @@ fn last_newline(core: &Core, first: Lsn, mut end: Lsn) -> Result<Option<Lsn>> {
 /// Nobody is attached.
 pub(crate) fn lacks_newest(core: &Core) -> Result<bool> {
     let active = core.segment_of(tail_word::tail(core.words()));
-    let is_made = core.words().allocated_end.load(Ordering::Acquire) > active.get();
+    let is_made = core.words().allocated_end() > active.get();
     Ok(core.geometry.layout == Layout::Text && is_made && !list(&core.dir)?.contains(&active))
 }
 

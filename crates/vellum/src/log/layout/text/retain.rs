@@ -15,7 +15,6 @@ use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
 use crate::segment::listing::{Listing, SegmentFile, remove_all};
 use crate::shared::files::RemovalRule;
-use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::sys::clock;
 use crate::{Layout, Policy, Result};
@@ -170,12 +169,12 @@ impl Writer<'_> {
             let _held = self.lock_prepare()?;
             let kept = self.held_from(holding)?;
             gone = left_over + Listing::count_before(files_left, kept).min(excess.len());
-            let begin = words.begin.fetch_max(files[gone].first.get(), Ordering::SeqCst);
+            let begin = words.raise_begin(files[gone].first);
             self.check_region()?;
             // Others may have come first with some of them.
             let removed = files_left[..gone - left_over].iter();
             for ((file, rule), len) in removed.zip(&excess).zip(lens) {
-                if file.first.get() >= begin {
+                if file.first >= begin {
                     words.removed.count(*rule, len);
                 }
             }

@@ -21,7 +21,6 @@ use crate::log::state::core::Core;
 use crate::log::state::prepare_lock::Prepare;
 use crate::log::state::writer::Writer;
 use crate::shared::files::Newest;
-use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::sys::clock;
 use crate::{Error, ErrorKind, Layout, Lsn, Policy, Result};
@@ -39,13 +38,10 @@ impl Core {
     #[inline]
     pub(crate) fn limit_at(&self, start: Lsn) -> u64 {
         let rule = &self.words().files.rule;
-        if start.get() < rule.closed_before.load(Ordering::Relaxed) {
+        if rule.is_left(start) {
             return 0;
         }
-        match rule.limit.load(Ordering::Relaxed) {
-            0 => self.capacity(),
-            limit => limit.min(self.capacity()),
-        }
+        rule.limit().map_or(self.capacity(), |limit| limit.min(self.capacity()))
     }
 
     /// Bytes that a segment gets blocks for.
@@ -56,10 +52,8 @@ impl Core {
 
     /// Bytes of the newest segment of a text log that records go to.
     pub(crate) fn newest_room(&self) -> u64 {
-        match self.words().files.rule.limit.load(Ordering::Relaxed) {
-            0 => self.capacity(),
-            limit => limit.min(self.capacity()),
-        }
+        let limit = self.words().files.rule.limit();
+        limit.map_or(self.capacity(), |limit| limit.min(self.capacity()))
     }
 
     /// Has a text log go on in a new file at the next append.
@@ -81,21 +75,21 @@ impl Core {
     pub(crate) fn is_over(&self, first: Lsn, group_bytes: u64, len: u64) -> bool {
         let words = self.words();
         let policy = words.files.policy.load().unwrap_or_default();
-        let is_left = words.files.rule.closed_before.load(Ordering::SeqCst) >= first.get();
+        let is_left = words.files.rule.left_end() >= first;
         is_left || policy.rotate_bytes.is_some_and(|limit| group_bytes.saturating_add(len) > limit)
     }
 
     /// Position beyond which the next file is to be made; found out where it is not known.
     fn edge(&self) -> u64 {
         let words = self.words();
-        let edge = words.files.rule.edge.load(Ordering::Relaxed);
+        let edge = words.files.rule.edge().unwrap_or(0);
         let tail = tail_word::tail(words);
-        if edge != 0 || words.allocated_end.load(Ordering::Acquire) <= tail.get() {
+        if edge != 0 || words.allocated_end() <= tail.get() {
             return edge;
         }
         let edge =
             self.segment_of(tail).get() + self.newest_room().saturating_sub(self.prefault_bytes);
-        words.files.rule.edge.store(edge, Ordering::Relaxed);
+        words.files.rule.set_edge(edge);
         edge
     }
 
@@ -107,14 +101,14 @@ impl Core {
         let words = self.words();
         let tail = tail_word::tail(words);
         let limit = self.segment_of(tail).get() + self.limit_at(tail);
-        let allocated = words.allocated_end.load(Ordering::Acquire);
+        let allocated = words.allocated_end();
         (tail.get() + self.window()).min(limit).min(allocated)
     }
 
     /// Bytes of zeros to keep ahead of the tail.
     #[inline]
     pub(crate) fn window(&self) -> u64 {
-        let window = self.words().files.rule.window.load(Ordering::Relaxed);
+        let window = self.words().files.rule.window();
         window.clamp(WINDOW_BYTES_MIN.min(self.prefault_bytes), self.prefault_bytes)
     }
 }
@@ -125,18 +119,17 @@ impl Prepare<'_> {
         let rule = &self.words().files.rule;
         let moment = next_moment(policy, time);
         let every = policy.rotate_every.map_or(0, |every| every.as_secs());
-        rule.rotated_at.store(moment.saturating_sub(every), Ordering::SeqCst);
-        rule.rotate_at.store(moment, Ordering::SeqCst);
+        rule.set_period(moment.saturating_sub(every)..moment);
     }
 
     /// Has the next record go to a new segment, unless this one is empty.
     fn leave_segment(&self) {
         let words = self.words();
         let tail = tail_word::tail(words);
-        let is_full = tail.get() == words.allocated_end.load(Ordering::Acquire);
+        let is_full = tail.get() == words.allocated_end();
         if is_full || !tail.get().is_multiple_of(self.capacity()) {
             let end = if is_full { tail } else { self.segment_end(tail) };
-            words.files.rule.closed_before.fetch_max(end.get(), Ordering::SeqCst);
+            words.files.rule.leave(end);
         }
     }
 
@@ -147,7 +140,7 @@ impl Prepare<'_> {
         let before = files.names.newest().map_or(0, |newest| newest.group_bytes);
         // At least something, because 0 stands for no limit.
         let left = |limit: u64| limit.saturating_sub(before).max(1).min(self.capacity());
-        files.rule.limit.store(policy.rotate_bytes.map_or(0, left), Ordering::SeqCst);
+        files.rule.set_limit(policy.rotate_bytes.map(left));
     }
 
     /// Creates text segments from `allocated` until `end` is allocated, for a record of `len` bytes
@@ -166,7 +159,7 @@ impl Prepare<'_> {
                 }
                 return Err(error);
             }
-            words.counts.segments_made.fetch_add(1, Ordering::Relaxed);
+            words.count_segment();
             let segment_end = self.segment_end(next.first);
             if segment_end >= end {
                 break;
@@ -179,14 +172,14 @@ impl Prepare<'_> {
         self.unallocate(self.segment_end(next.first).get(), self.segment_end(left_over).get());
         if !is_continuation {
             // The limit will be that of the new file, where the one before may have room.
-            words.files.rule.closed_before.fetch_max(allocated, Ordering::SeqCst);
+            words.files.rule.leave(Lsn::new(allocated));
         }
         self.set_limit(&words.files.policy.load().unwrap_or_default());
         let newest = next.first.get();
         let next = newest + self.capacity();
         let edge = newest + self.newest_room().saturating_sub(self.prefault_bytes);
-        words.files.rule.edge.store(edge, Ordering::Relaxed);
-        words.allocated_end.store(next, Ordering::Release);
+        words.files.rule.set_edge(edge);
+        words.set_allocated_end(next);
         self.point_to_newest();
         Ok(())
     }
@@ -198,15 +191,13 @@ impl Prepare<'_> {
         }
         let files = &self.words().files;
         let now = clock::micros();
-        let lasted = now.saturating_sub(files.names.zeroed_at.swap(now, Ordering::Relaxed));
+        let lasted = now.saturating_sub(files.names.zeroed_at(now));
         let window = match lasted {
             ..FAST_MICROS => (self.window() * 2).min(self.prefault_bytes),
             SLOW_MICROS.. => WINDOW_BYTES_MIN.min(self.prefault_bytes),
             _ => self.window(),
         };
-        if files.rule.window.load(Ordering::Relaxed) != window {
-            files.rule.window.store(window, Ordering::Relaxed);
-        }
+        files.rule.set_window(window);
     }
 }
 
@@ -214,13 +205,10 @@ impl Writer<'_> {
     /// Leaves the file that is being written if its time is over.
     #[inline]
     pub(crate) fn look_at_clock(self) {
-        let rule = &self.words().files.rule;
-        let rotate_at = rule.rotate_at.load(Ordering::Relaxed);
-        if rotate_at != 0 {
-            let period = rule.rotated_at.load(Ordering::Relaxed)..rotate_at;
-            if !period.contains(&clock::seconds()) {
-                self.leave_by_time();
-            }
+        if let Some(period) = self.words().files.rule.period()
+            && !period.contains(&clock::seconds())
+        {
+            self.leave_by_time();
         }
     }
 
@@ -228,11 +216,8 @@ impl Writer<'_> {
     fn leave_by_time(self) {
         let words = self.words();
         let Ok(prepare) = self.lock_prepare() else { return };
-        let rule = &words.files.rule;
-        let (rotate_at, now) = (rule.rotate_at.load(Ordering::SeqCst), clock::seconds());
-        if rotate_at == 0 {
-            return;
-        }
+        let Some(rotate_at) = words.files.rule.rotate_at() else { return };
+        let now = clock::seconds();
         // A file that got its first record since then is the new one already. A name from the
         // future tells nothing.
         let is_new = |time| (rotate_at..=now).contains(&time);
@@ -250,10 +235,10 @@ impl Writer<'_> {
     pub(crate) fn look_ahead_in_text(self, end: Lsn, is_ready: bool, later: &mut Later) {
         let words = self.words();
         let rule = &words.files.rule;
-        let ahead = words.ready_end.load(Ordering::Relaxed).saturating_sub(end.get());
+        let ahead = words.ahead_of(end, true);
         let wants_zeros = is_ready && ahead < self.window() && self.needs_zeros();
-        let wants_file = end.get() > rule.edge.load(Ordering::Relaxed);
-        if (wants_zeros || wants_file) && words.prepare.holder.load(Ordering::Relaxed) == 0 {
+        let wants_file = end.get() > rule.edge().unwrap_or(0);
+        if (wants_zeros || wants_file) && !words.prepare.is_held() {
             later.space = Some(Space { end, ahead: 0, is_ready });
         }
     }

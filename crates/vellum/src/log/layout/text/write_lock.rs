@@ -48,8 +48,7 @@ pub(crate) struct Turn<'a> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         // Only the holder counts; others see from it that turns come and go.
-        let turns = self.words.releases.load(Ordering::Relaxed);
-        self.words.releases.store(turns.wrapping_add(1), Ordering::Relaxed);
+        self.words.count_release();
     }
 }
 
@@ -72,9 +71,7 @@ impl<'a> Writer<'a> {
     #[cold]
     fn wait_for_turn(self, words: &'a Alone<WatchedLockWords>) -> Option<Held<'a>> {
         let given_up = self.attachment.given_up.load(Ordering::Relaxed);
-        let current =
-            || (words.holder.load(Ordering::Relaxed), words.releases.load(Ordering::Relaxed));
-        let (mut seen, mut pauses) = (current(), 0);
+        let (mut seen, mut pauses) = (words.hold(), 0);
         let held = loop {
             if let Some(held) = look(self.attachment, words) {
                 break Some(held);
@@ -83,7 +80,7 @@ impl<'a> Writer<'a> {
                 return None;
             }
             std::thread::sleep(PAUSE);
-            let now = current();
+            let now = words.hold();
             pauses = if now == seen { pauses + 1 } else { 0 };
             seen = now;
             if pauses == PAUSES_MAX {

@@ -2,7 +2,6 @@
 
 use crate::log::read::gap;
 use crate::log::read::reader::{Place, Reader, trimmed};
-use crate::shared::primitive::Ordering;
 use crate::{Error, ErrorKind, Lsn, Result};
 
 /// How far a newline is looked for at first.
@@ -14,7 +13,7 @@ impl Reader {
             let lsn = self.position;
             match self.find_line() {
                 Ok(Some((len, next))) => {
-                    let begin = self.core.words().begin.load(Ordering::Acquire);
+                    let begin = self.core.begin().get();
                     if lsn.get() < begin {
                         return Err(trimmed(&self.core, lsn, Lsn::new(begin)));
                     }

@@ -23,7 +23,6 @@ use crate::log::read::window::Window;
 use crate::log::repair::sight::Sight;
 use crate::log::state::core::Core;
 use crate::log::state::names::CONTROL_NAME;
-use crate::shared::primitive::Ordering;
 use crate::shared::tail_word;
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
@@ -309,7 +308,7 @@ impl Reader {
     /// The error, unless the explanation is that the position has been trimmed or cut away.
     fn unless_trimmed(&self, error: Error) -> Error {
         let words = self.core.words();
-        let begin = Lsn::new(words.begin.load(Ordering::SeqCst));
+        let begin = words.begin();
         let tail = tail_word::tail(words);
         if self.position < begin {
             trimmed(&self.core, self.position, begin)

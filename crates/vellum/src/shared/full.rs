@@ -1,4 +1,5 @@
-//! How often a full disk is tried again by appends that drop what finds no space.
+//! What a full disk has cost, and how often it is tried again by appends that drop what finds no
+//! space.
 //!
 //! Looking for space costs hundreds of microseconds, dropping a record less than one. So a refusal
 //! shuts the way for records of that length and longer, in all processes together. After a pause
@@ -13,8 +14,11 @@
 //! **If the process dies here**: who was to try again and does not come back is followed by another
 //! one pause later.
 
-use crate::shared::primitive::{self, Ordering};
-use crate::shared::words::FullWords;
+use std::time::Duration;
+
+use super::primitive::{self, Ordering};
+use super::words::FullWords;
+use crate::Lsn;
 
 /// From one try to the next, in microseconds.
 pub(crate) const PAUSE_MICROS: u64 = 50_000;
@@ -63,6 +67,56 @@ impl FullWords {
     /// Has the next record of every process look for space.
     pub(crate) fn open_way(&self) {
         self.shut_until.store(0, Ordering::Relaxed);
+    }
+
+    /// Counts a record that is dropped.
+    pub(crate) fn count_drop(&self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Records that were dropped.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Acquire)
+    }
+
+    /// How often those who drop have looked for space in vain.
+    pub(crate) fn tries(&self) -> u64 {
+        self.tries.load(Ordering::Relaxed)
+    }
+
+    /// How many dropped records the log itself tells of.
+    pub(crate) fn told(&self) -> u64 {
+        self.told.load(Ordering::Acquire)
+    }
+
+    /// The line that is being written: where it stands, and what will be told with it.
+    pub(crate) fn line(&self) -> Option<(Lsn, u64)> {
+        let at = self.line_at.load(Ordering::Acquire);
+        (at != 0).then(|| (Lsn::new(at), self.line_told.load(Ordering::Relaxed)))
+    }
+
+    /// Notes a line that is about to be written. The lock is held.
+    pub(crate) fn begin_line(&self, at: Lsn, told: u64) {
+        self.line_told.store(told, Ordering::Relaxed);
+        self.line_at.store(at.get(), Ordering::Release);
+    }
+
+    /// Ends the line: it is there, and so many records are told of; or it is not. The lock is held.
+    pub(crate) fn end_line(&self, told: Option<u64>) {
+        if let Some(told) = told {
+            self.told.store(told, Ordering::Release);
+        }
+        self.line_at.store(0, Ordering::Release);
+    }
+
+    /// How often files were removed.
+    pub(crate) fn removals(&self) -> u32 {
+        self.removals.load(Ordering::SeqCst)
+    }
+
+    /// Sleeps until files are removed that were not when `seen` was taken, at most for `timeout`.
+    pub(crate) fn wait_for_removal(&self, seen: u32, timeout: Duration) {
+        primitive::wait(&self.removals, seen, timeout);
     }
 
     /// Whether records were dropped that no line tells of yet.
