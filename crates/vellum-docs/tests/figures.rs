@@ -10,15 +10,23 @@
 //!
 //! `where` picks cases by keys (`table` is the heading), `show` names keys and metrics; what has a
 //! comma in it stands in double quotes. `METRIC median` leaves the range of the rounds out. Without
-//! `where` all cases that have figures are shown. A figure in a sentence stands alone, and says
-//! which sample it is; it may have fewer digits than the result:
+//! `where` all cases that have figures are shown.
+//!
+//! A figure in a sentence follows a comment with its name. It may have fewer digits than the result:
 //!
 //! ```text
-//! <!-- figure: sync.json; where case = growing; show time median -->240<!-- end -->
+//! Growing takes <!--=sync-growing-->240 ms.
+//! ```
+//!
+//! `docs/results/figures.txt` says which sample of which case has that name:
+//!
+//! ```text
+//! sync-growing: sync.json; where case = growing; show time median
 //! ```
 //!
 //! `VELLUM_BLESS=1` writes the tables anew. Single figures are for a person to correct.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,8 +34,7 @@ use vellum_bench::{Case, Metric, Report, Spread, number};
 
 const TABLE: &str = "<!-- figures: ";
 const TABLE_END: &str = "<!-- end of figures -->";
-const FIGURE: &str = "<!-- figure: ";
-const FIGURE_END: &str = "<!-- end -->";
+const FIGURE: &str = "<!--=";
 
 /// What a comment asks for.
 #[derive(Debug)]
@@ -164,11 +171,14 @@ fn is_figure(text: &str, figure: f64) -> bool {
     (written - figure).abs() <= step / 2.0 * (1.0 + 1e-9)
 }
 
+/// What the names of single figures stand for.
+type Names = BTreeMap<String, String>;
+
+/// Finds the reports of a file of results.
+type Reading<'a> = &'a dyn Fn(&str) -> Result<Vec<Report>, String>;
+
 /// The text with its tables as the results have them, and what is wrong with single figures.
-fn corrected(
-    text: &str,
-    read: &dyn Fn(&str) -> Result<Vec<Report>, String>,
-) -> (String, Vec<String>) {
+fn corrected(text: &str, names: &Names, read: Reading) -> (String, Vec<String>) {
     let (mut kept, mut rest, mut wrong) = (String::new(), text, Vec::new());
     while let Some(at) = rest.find(TABLE) {
         let (before, from) = rest.split_at(at);
@@ -187,18 +197,29 @@ fn corrected(
         rest = after;
     }
     kept += rest;
-    wrong.extend(kept.split(FIGURE).skip(1).filter_map(|figure| wrong_figure(figure, read)));
+    let written = figures(&kept);
+    wrong.extend(written.filter_map(|(name, figure)| wrong_figure(name, figure, names, read)));
     (kept, wrong)
 }
 
-fn wrong_figure(text: &str, read: &dyn Fn(&str) -> Result<Vec<Report>, String>) -> Option<String> {
-    let (comment, behind) = text.split_once(" -->")?;
-    let written = behind.split_once(FIGURE_END).map_or("", |(written, _)| written);
-    let figure = Query::parse(comment).and_then(|query| query.figure(&read(&query.file)?));
+/// The names of the single figures in a text, each with the number behind it.
+fn figures(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.split(FIGURE).skip(1).filter_map(|from| {
+        let (name, behind) = from.split_once("-->")?;
+        let end = behind.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(behind.len());
+        Some((name, behind[..end].trim_end_matches('.')))
+    })
+}
+
+fn wrong_figure(name: &str, written: &str, names: &Names, read: Reading) -> Option<String> {
+    let query = names.get(name).ok_or("no figure has this name".to_string());
+    let figure = query
+        .and_then(|query| Query::parse(query))
+        .and_then(|query| query.figure(&read(&query.file)?));
     match figure {
         Ok(figure) if is_figure(written, figure) => None,
-        Ok(figure) => Some(format!("{comment}: it is {figure}, not \"{written}\"")),
-        Err(error) => Some(format!("{comment}: {error}")),
+        Ok(figure) => Some(format!("{name}: it is {figure}, not \"{written}\"")),
+        Err(error) => Some(format!("{name}: {error}")),
     }
 }
 
@@ -212,6 +233,13 @@ fn read(file: &str) -> Result<Vec<Report>, String> {
     Report::from_json(&text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
+/// The names in `docs/results/figures.txt`.
+fn names() -> Names {
+    let text = fs::read_to_string(root().join("docs/results/figures.txt")).unwrap();
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|line| line.split_once(": ").unwrap()).map(|(a, b)| (a.into(), b.into())).collect()
+}
+
 fn pages() -> Vec<PathBuf> {
     let entries = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
     let pages = entries.filter(|path| path.extension().is_some_and(|end| end == "md"));
@@ -220,10 +248,12 @@ fn pages() -> Vec<PathBuf> {
 
 #[test]
 fn the_figures_of_the_pages_are_those_of_the_results() {
-    let mut wrong = Vec::new();
+    let names = names();
+    let (mut wrong, mut used) = (Vec::new(), BTreeSet::new());
     for page in pages() {
         let text = fs::read_to_string(&page).unwrap();
-        let (right, problems) = corrected(&text, &read);
+        let (right, problems) = corrected(&text, &names, &read);
+        used.extend(figures(&text).map(|(name, _)| name.to_string()));
         wrong.extend(problems.into_iter().map(|problem| format!("{}: {problem}", page.display())));
         if right != text && std::env::var_os("VELLUM_BLESS").is_some() {
             fs::write(&page, right).unwrap();
@@ -231,6 +261,8 @@ fn the_figures_of_the_pages_are_those_of_the_results() {
             wrong.push(format!("{}: a table is not that of its results", page.display()));
         }
     }
+    let unused = names.keys().filter(|name| !used.contains(*name));
+    wrong.extend(unused.map(|name| format!("figures.txt: no page has {name}")));
     assert!(wrong.is_empty(), "VELLUM_BLESS=1 writes the tables anew:\n{}", wrong.join("\n"));
 }
 
@@ -256,15 +288,19 @@ fn a_figure_that_was_changed_is_found() {
                  | case | bytes | time, ms | time, ms |\n| --- | --: | --: | --: |\n\
                  | a | 8 | 2.46 (2.10–3.00) | 2.46 |\n\
                  <!-- end of figures -->\n";
-    let figure = |written: &str| {
-        format!("<!-- figure: f.json; where case = a; show time median -->{written}<!-- end -->")
-    };
-    let page = format!("{table}{} and {} ms", figure("2.5"), figure("2"));
-    assert_eq!(corrected(&page, &read), (page.clone(), vec![]));
+    let names = [("a", "a"), ("none", "c")].map(|(name, case)| {
+        (name.to_string(), format!("f.json; where case = {case}; show time median"))
+    });
+    let names = Names::from(names);
+    let check = |page: &str| corrected(page, &names, &read);
+    let page = format!("{table}<!--=a-->2.5 and <!--=a-->2 ms; in the end <!--=a-->2.46.");
+    assert_eq!(check(&page), (page.clone(), vec![]));
     let changed = page.replace("2.46 (", "2.45 (");
-    assert_eq!(corrected(&changed, &read).0, page);
-    let wrong = |page: &str| corrected(page, &read).1.len();
-    assert_eq!((wrong(&figure("2.4")), wrong(&figure("3")), wrong(&figure("2.46"))), (1, 1, 0));
+    assert_eq!(check(&changed).0, page);
+    let wrong = |page: &str| check(page).1.len();
+    let numbers = ["2.4", "3", "2.46", ""].map(|number| wrong(&format!("<!--=a-->{number} ms")));
+    assert_eq!(numbers, [1, 1, 0, 1]);
+    assert_eq!(["none", "unknown"].map(|name| wrong(&format!("<!--={name}-->2.5"))), [1, 1]);
     assert_eq!(wrong(&table.replace("show case", "show nothing")), 1);
     assert_eq!(wrong(&table.replace("= a, c", "= b")), 1, "a case without figures");
 }
