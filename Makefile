@@ -75,10 +75,10 @@ bench-python: wheel $(VENV)/installed ## handlers for Python's `logging` in many
 	  --force-reinstall --no-deps vellum-log
 	$(VENV)/bin/python $(PYTHON_CRATE)/bench/handlers.py $(PYTHON_FLAGS)
 
-# What docs/results has: a file for each suite, the page of all, and the tables of the pages that quote
-# them. SUITES names those that are measured anew. Behind each is about how many minutes it takes. A run
-# that was stopped continues with the suite in which it was stopped: what is done waits in
-# target/measured. The disk needs 30 GiB free.
+# What docs/results has, a file for each suite, and the tables of the pages that quote them. SUITES names
+# those that are measured anew. Behind each is about how many minutes it takes. A run that was stopped
+# continues with the suite in which it was stopped: what is done waits in target/measured. The disk needs
+# 30 GiB free. `make site` has the page of all suites; the same page is left as target/results.html.
 SUITES_ALL = append append-sizes saturate latency commit commit-memory sync big-sync \
   write write-tmpfs write-xfs write-btrfs write-btrfs-raid0 write-striping image image-memory image-long image-filled \
   read scale peers-append peers-latency peers-commit peers-loggers
@@ -126,7 +126,7 @@ program = $(if $(is-peers),$(PEERS),$(BUILT)/vellum bench)
 # `vellum bench` warns above the same load.
 idle = for turn in $$(seq 60); do awk '{ exit $$1 >= 0.5 }' /proc/loadavg && break; \
   [ $$turn != 1 ] || echo "make: waiting until the load average is below 0.5, ten minutes at most"; sleep 10; done
-# A line for each suite, so that one that fails is the last. Where this directory lies is nobody's matter.
+# Each suite has a line of its own, so that make stops at the first one that fails. The results do not name this directory.
 define measure
 @[ -s $(MEASURED)/$(1).json ] || { $(if $(QUICK),,$(idle);) echo "make: $(if $(is-peers),vellum-bench-peers,vellum bench) $(arguments)" && \
   $(program) $(arguments) --json $(MEASURED)/$(1).part && \
@@ -138,7 +138,7 @@ results: build $(if $(call is-peers,$(SUITES)),peers) ## measure what docs/resul
 	mkdir -p $(MEASURED) $(RESULTS)
 	$(foreach suite,$(SUITES),$(call measure,$(suite)))
 	mv $(SUITES:%=$(MEASURED)/%.json) $(RESULTS)
-	$(BUILT)/vellum bench report $(RESULTS)/*.json --html $(RESULTS)/index.html
+	$(BUILT)/vellum bench report $(RESULTS)/*.json --html $(TARGET)/results.html
 	$(if $(QUICK),,VELLUM_BLESS=1 $(CARGO) test --quiet -p vellum-docs --test figures)
 
 ##@ Test
@@ -329,11 +329,13 @@ uninstall: uninstall-c ## take away what `make install` installed, with the same
 wheel: tools $(VENV)/bin/maturin ## the Python package, into target/wheels; needs a compiler, Cargo and Python
 	CARGO=$(CARGO) $(VENV)/bin/maturin build --release --manifest-path $(PYTHON_CRATE)/Cargo.toml --out $(TARGET)/wheels
 
-# The site fetches nothing, so it can be read from the disk as well as from a server.
+# The site fetches nothing, so it can be read from the disk as well as from a server. The page of all results
+# is made here and nowhere else: it is large, and all of it follows from the files in docs/results.
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(or $(shell command -v mdbook),$(TARGET)/tools/bin/mdbook)
-site: $(MDBOOK) ## the documentation as a web site, into target/site
+site: build $(MDBOOK) ## the documentation as a web site, with the page of all results, into target/site
 	$(MDBOOK) build docs --dest-dir $(TARGET)/site
+	$(BUILT)/vellum bench report docs/results/*.json --html $(TARGET)/site/results/index.html
 	@echo "make: the site starts at $(TARGET)/site/index.html"
 
 $(TARGET)/tools/bin/mdbook: | tools
