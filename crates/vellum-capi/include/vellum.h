@@ -236,7 +236,7 @@ typedef enum {
     VELLUM_PREALLOCATE_RECYCLE = 6,
 } vellum_preallocate;
 
-// Which way records take into the file. For vellum_options.fill.
+// How records are written to the segment files. For vellum_options.fill.
 typedef enum {
     // As the log has it; in a new log MAPPED where that is safe, PWRITE elsewhere.
     VELLUM_FILL_DEFAULT = 0,

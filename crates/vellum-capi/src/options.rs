@@ -65,7 +65,7 @@ pub enum vellum_preallocate {
     VELLUM_PREALLOCATE_RECYCLE = 6,
 }
 
-/// Which way records take into the file. For vellum_options.fill.
+/// How records are written to the segment files. For vellum_options.fill.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum vellum_fill {

@@ -227,8 +227,8 @@ pub(crate) struct CatArgs {
     pub(crate) until: Option<SystemTime>,
     /// At the end, wait for more, until killed
     ///
-    /// The log is looked at 50 times a second. Nothing is written, and nobody waits for who
-    /// follows.
+    /// The log is checked 50 times a second. Nothing is written, and no writer waits for a
+    /// follower.
     #[arg(short, long)]
     pub(crate) follow: bool,
     /// Print records only after some process has committed them: they survive a power cut

@@ -186,7 +186,7 @@ fn poisoned(reason: &str) -> String {
 fn held_back(stat: &Stat, holder: &ParticipantStat) -> String {
     let pid = holder.pid;
     let (is, then) = match (holder.alive, holder.stopped) {
-        (false, _) => ("died", "readers go past it, and the next who writes pads it"),
+        (false, _) => ("died", "readers skip it, and the next process that writes pads it"),
         (true, true) => ("is stopped", "until it goes on or is killed"),
         (true, false) => ("is busy", "until it has filled it"),
     };

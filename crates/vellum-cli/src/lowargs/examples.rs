@@ -6,8 +6,8 @@ Exit codes:
   1  failed
   2  usage: the command line is wrong, or contradicts the log
   3  damage found
-  4  records may be missing: one is in the way whose writer is stopped, or of which one cannot tell
-     whether its writer lives
+  4  records may be missing: an unfinished record is in the way, and its writer is stopped or cannot
+     be checked
 
 Examples:
   vellum demo                           see it work

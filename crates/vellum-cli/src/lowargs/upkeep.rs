@@ -129,9 +129,9 @@ pub(crate) enum MeasureWhen {
 
 /// Print or set the position from which the log's user recovers
 ///
-/// It is kept with the log and means nothing to it: whoever applies records elsewhere notes here
-/// how far that has come. A record starts there, or the log ends there. 0 is printed where there is
-/// none.
+/// It is kept with the log and means nothing to it: a program that applies records elsewhere
+/// stores here how far it has come. A record starts at the position, or the log ends there. 0 is
+/// printed where there is none.
 #[derive(Args, Debug)]
 #[command(after_help = examples::CHECKPOINT)]
 pub(crate) struct CheckpointArgs {

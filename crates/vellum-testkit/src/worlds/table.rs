@@ -88,19 +88,19 @@ pub(crate) const WORLDS: &[World] = &[
     world(
         "open-then-fork-parent-closes-first",
         Kind::ForkAfter(First::Parent),
-        "the child counts as a participant until it exits, and goes on appending",
+        "the child counts as a participant until it exits, and continues to append",
     ),
     world(
         "open-then-fork-child-closes-first",
         Kind::ForkAfter(First::Child),
-        "the parent goes on as if nothing had been",
+        "the parent continues as before",
     ),
     world(
         "fork-while-another-thread-opens",
         Kind::ForkOften,
-        "children that live on hold nobody up: others open, commit and close",
+        "children that stay alive delay no process: others open, commit and close",
     ),
-    world("exec", Kind::Exec, "the program before counts as dead; the one after opens anew"),
+    world("exec", Kind::Exec, "the old program counts as dead; the new one opens the log again"),
     world(
         "relative-path-then-chdir",
         Kind::Relative,
@@ -109,17 +109,17 @@ pub(crate) const WORLDS: &[World] = &[
     world(
         "parent-renamed",
         Kind::Renamed,
-        "who has the log open goes on; who opens it under its new name joins them",
+        "processes with the log open continue; one that opens it by its new name joins them",
     ),
     world(
         "few-descriptors",
         Kind::Descriptors,
-        "who has none left gets errors; nobody else is held up, nothing is poisoned",
+        "a process without descriptors gets errors; others are not delayed, nothing is poisoned",
     ),
     world(
         "small-file-size-limit",
         Kind::FileSize,
-        "who may not write gets errors and is not killed; nobody else is held up",
+        "a process at its limit gets errors and is not killed; no other process is delayed",
     ),
     world(
         "small-file-size-limit-ignored",
@@ -129,19 +129,19 @@ pub(crate) const WORLDS: &[World] = &[
     world(
         "little-address-space",
         Kind::Memory,
-        "who cannot map gets errors; nobody else is held up, nothing is poisoned",
+        "a process that cannot map gets errors; no other process is delayed, nothing is poisoned",
     ),
     world(
         "root-beside-service-user",
         Kind::Root,
-        "whatever root does to the log of a service, the service goes on",
+        "root may do anything to the log of a service, and the service continues",
     ),
     world(
         "users-of-one-group",
         Kind::Group,
-        "two users share a log that their group may write, whoever makes its files",
+        "two users share a log that their group may write; either may make its files",
     ),
-    world("umask-077", Kind::Umask, "the umask of whoever makes files shuts nobody out"),
+    world("umask-077", Kind::Umask, "the umask of the process that makes a file shuts no process out"),
     world(
         "parent-0700",
         Kind::Closed,
@@ -169,7 +169,7 @@ pub(crate) const WORLDS: &[World] = &[
     world(
         "no-boot-id-for-some",
         Kind::SomeBoot,
-        "who does not know the boot joins who does; what was committed is there",
+        "a process that does not know the boot joins one that does; committed records are there",
     ),
     world(
         "other-pid-namespace",
@@ -200,17 +200,17 @@ pub(crate) const WORLDS: &[World] = &[
     world(
         "names-ahead-of-the-clock",
         Kind::Ahead,
-        "a log whose newest file was named ten years ahead goes on, and on in new files",
+        "a log whose newest file was named ten years ahead continues, in new files too",
     ),
     world(
         "stopped",
         Kind::Stopped,
-        "who is stopped goes on later as if nothing had been; nothing is lost",
+        "a stopped process continues later as before; nothing is lost",
     ),
     world(
         "planted-links",
         Kind::Links,
-        "links planted in the log's directory have nothing written, cut or chmodded elsewhere",
+        "links planted in the log's directory change no file elsewhere, nor its mode",
     ),
 ];
 

@@ -29,7 +29,7 @@ pub struct Advice {
 pub struct LogAdvice {
     /// How file space is made ready.
     pub preallocate: Option<Preallocate>,
-    /// Which way records take into the file.
+    /// How records are written to the segment files.
     pub fill: Option<Fill>,
     /// Bytes of log a segment holds, as in
     /// [`Options::segment_capacity_bytes`](crate::Options::segment_capacity_bytes).

@@ -42,7 +42,7 @@ pub enum Preallocate {
     Recycle,
 }
 
-/// Which way records take into the file.
+/// How records are written to the segment files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fill {

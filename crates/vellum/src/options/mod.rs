@@ -103,8 +103,8 @@ impl Options {
         self
     }
 
-    /// Which way records take into the file. Default for a new log: [`Fill::Mapped`] where mapping
-    /// is safe, [`Fill::Pwrite`] on filesystems where it is not.
+    /// How records are written to the segment files. Default for a new log: [`Fill::Mapped`] where
+    /// mapping is safe, [`Fill::Pwrite`] on filesystems where it is not.
     pub fn fill(mut self, fill: Fill) -> Options {
         self.fill = Some(fill);
         self

@@ -168,9 +168,9 @@ impl Rights {
         }
         let Rights { uid, gid, mode, .. } = self;
         let message = format!(
-            "cannot {what}: the log's files are of user {uid}, group {gid} and mode {mode:o}, and \
-             this process may not make such; run it as that user, or as one of a group that may \
-             write to the log, or as root"
+            "cannot {what}: the log's files belong to user {uid} and group {gid}, with mode {mode:o}, \
+             and this process cannot create files like that; run it as user {uid}, as a member of a \
+             group that may write to the log, or as root"
         );
         Error::new(ErrorKind::PermissionDenied, message).at_path(path)
     }

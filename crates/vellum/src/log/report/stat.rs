@@ -59,7 +59,7 @@ pub struct Stat {
     pub preallocate: Preallocate,
     /// Why that.
     pub preallocate_reason: String,
-    /// Which way records take into the file.
+    /// How records are written to the segment files.
     pub fill: Fill,
     /// Why that.
     pub fill_reason: String,

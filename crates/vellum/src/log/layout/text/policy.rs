@@ -38,7 +38,7 @@ impl Core {
         if update.applied_to(policy) == policy {
             return Ok(());
         }
-        let message = "a policy cannot be changed by who opens the log for reading only";
+        let message = "cannot change the policy of a log that is opened for reading only";
         Err(Error::new(ErrorKind::InvalidOption, message).at_path(&self.dir))
     }
 
