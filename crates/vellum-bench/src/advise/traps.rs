@@ -69,7 +69,9 @@ fn of_filesystem(around: &Surroundings, traps: &mut Vec<Trap>) {
     if around.is_kind(&NETWORK) {
         traps.push(trap(
             Severity::Danger,
-            format!("{kind} is shared with other machines, and they do not see the memory of this one"),
+            format!(
+                "{kind} is shared with other machines, and they do not see the memory of this one"
+            ),
             "keep logs on a local filesystem; the library refuses most of these",
         ));
     } else if kind == "fuseblk" || kind == "fuse" || kind.starts_with("fuse.") {

@@ -141,7 +141,11 @@ pub(crate) const WORLDS: &[World] = &[
         Kind::Group,
         "two users share a log that their group may write; either may make its files",
     ),
-    world("umask-077", Kind::Umask, "the umask of the process that makes a file shuts no process out"),
+    world(
+        "umask-077",
+        Kind::Umask,
+        "the umask of the process that makes a file shuts no process out",
+    ),
     world(
         "parent-0700",
         Kind::Closed,
@@ -202,11 +206,7 @@ pub(crate) const WORLDS: &[World] = &[
         Kind::Ahead,
         "a log whose newest file was named ten years ahead continues, in new files too",
     ),
-    world(
-        "stopped",
-        Kind::Stopped,
-        "a stopped process continues later as before; nothing is lost",
-    ),
+    world("stopped", Kind::Stopped, "a stopped process continues later as before; nothing is lost"),
     world(
         "planted-links",
         Kind::Links,
