@@ -12,7 +12,8 @@
 //! comma in it stands in double quotes. `METRIC median` leaves the range of the rounds out. Without
 //! `where` all cases that have figures are shown.
 //!
-//! A figure in a sentence follows a comment with its name. It may have fewer digits than the result:
+//! A figure in a sentence follows a comment with its name. It may have fewer digits than the
+//! result:
 //!
 //! ```text
 //! Growing takes <!--=sync-growing-->240 ms.

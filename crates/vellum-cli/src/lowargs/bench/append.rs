@@ -14,10 +14,10 @@ use crate::lowargs::{examples, values};
 /// write(2) with O_APPEND in the same round.
 ///
 /// With --saturate the question is another: what happens when the processes append for longer than
-/// memory and device can absorb? Each way appends for --seconds, and the kernel stops a process that
-/// makes too many pages dirty. Shown are the latencies of single records, how long a writer stood still,
-/// and how much memory and disk it took. Every way keeps the same amount of its log; what was
-/// acknowledged and not cut off is looked for.
+/// memory and device can absorb? Each way appends for --seconds, and the kernel stops a process
+/// that makes too many pages dirty. Shown are the latencies of single records, how long a writer
+/// stood still, and how much memory and disk it took. Every way keeps the same amount of its log;
+/// what was acknowledged and not cut off is looked for.
 ///
 /// The full run takes minutes and writes twenty gigabytes, nearly all of it for the way `direct`;
 /// --quick takes seconds.
