@@ -25,7 +25,7 @@ const HISTORY: [&str; 2] = ["CHANGELOG.md", "docs/decisions/"];
 fn texts() -> Vec<Source> {
     let mut all = Source::all();
     all.extend(named("docs/", &["md"]));
-    for name in ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"] {
+    for name in ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"] {
         let text = std::fs::read_to_string(files::root().join(name)).unwrap();
         all.push(Source { name: name.to_string(), text });
     }
@@ -70,12 +70,13 @@ pub(crate) fn unlisted_orders() -> Vec<String> {
 }
 
 /// Pages name sources from the root, or as those who know the crate do.
-const BASES: [&str; 8] = [
+const BASES: [&str; 9] = [
     "",
     "crates/",
     "crates/vellum/src/",
     "crates/vellum/",
     "crates/vellum/tests/",
+    "crates/vellum-bench/src/suite/",
     "crates/vellum-cli/src/",
     "crates/vellum-parallel/",
     "crates/vellum-testkit/src/",
