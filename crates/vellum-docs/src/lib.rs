@@ -11,11 +11,6 @@ pub struct Readme;
 #[doc = include_str!("../../../docs/rust.md")]
 pub struct Guide;
 
-/// The write-ahead log, step by step.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/wal.md")]
-pub struct WriteAheadLog;
-
 /// The page of the crate `vellum`.
 #[cfg(doctest)]
 #[doc = include_str!("../../vellum/README.md")]
