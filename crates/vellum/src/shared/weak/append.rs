@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::{BEGIN, FILE_LEN, Place, explore, index, indices, join, make_log, start};
 use crate::Lsn;
 use crate::shared::primitive::Ordering;
-use crate::shared::tail_word::{self, Grant, Range};
+use crate::shared::tail_word::{self, Grant, Range, TailWord};
 use crate::shared::words::Words;
 
 /// The words, the file, and what only the model knows.
@@ -143,5 +143,28 @@ fn who_reserves_up_to_ready_end_finds_it_ready() {
             }
         });
         join([prepare, write]);
+    });
+}
+
+/// The first writer has lost to the second, and its attempt still stands in its slot.
+fn begin_with_a_lost_attempt() -> Rc<Log> {
+    let log = Log::begin(2);
+    let words = &log.words;
+    words.slots[0].len.store(2, Ordering::Relaxed);
+    words.slots[0].start.store(BEGIN, Ordering::Relaxed);
+    words.tail.store(TailWord::new(Lsn::new(BEGIN + 1), 1).to_word(), Ordering::Relaxed);
+    log
+}
+
+#[test]
+fn what_was_lost_is_not_taken_for_what_the_same_slot_is_granted_later() {
+    explore("append: 1 lost, 2 writers × 1, reader × 1", Some(2), || {
+        let log = begin_with_a_lost_attempt();
+        let read = start(&log, |log: &Log| {
+            assert!(log.read() > Lsn::new(BEGIN), "the published end went back");
+        });
+        let append = |slot| start(&log, move |log: &Log| _ = log.append(slot, 1));
+        join([append(0), append(1)]);
+        join([read]);
     });
 }

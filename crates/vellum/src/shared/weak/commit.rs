@@ -198,6 +198,22 @@ fn what_a_commit_promises_is_on_the_device_however_often_it_is_preempted() {
 }
 
 #[test]
+fn who_raises_durable_over_the_batch_of_another_has_what_that_one_wrote() {
+    explore("commit: 2 write the batches that they have sealed", Some(2), || {
+        let world = World::begin(2 * BLOCK, 2, Fault::None);
+        let sealer = Sealer::new(&world.words, owner(0), &world.kernel);
+        let [start_at, middle, end] = [0, 1, 2].map(|block| Lsn::new(BEGIN + block * BLOCK));
+        let batches = [(start_at, middle), (middle, end)];
+        let batches = batches.map(|(from, to)| sealer.seal(from, to).expect("a lane is free"));
+        drop(sealer);
+        let write = |number: usize| move |world: &World| world.write_batch(number, batches[number]);
+        // Only a process that has no part in the lock: its fences would order the rest as well.
+        let read = start(&world, |world: &World| world.read(commit::durable(&world.words)));
+        join([start(&world, write(0)), start(&world, write(1)), read]);
+    });
+}
+
+#[test]
 fn who_learns_of_a_failure_learns_all_of_it() {
     explore("commit: 2, the write fails", Some(2), || commit(&[3, 3], 1, Fault::Write(0)));
     explore("commit: 1, a sync beside it fails", Some(2), || commit(&[3], 1, Fault::Beside));
