@@ -200,7 +200,7 @@ model-long: ## the same with the models that take minutes
 orders: ## weaken each memory order of the protocol by one step, and see which model fails (docs/orders.md)
 	$(PYTHON) crates/vellum/tests/orders/weaken.py
 
-# MUTANTS='format --sample 50': which areas, and how many of each; all of them takes hours.
+# MUTANTS='format --sample 50': which areas, and how many of each. It goes on where it was stopped; all of them take hours.
 mutants: ## change the library in a thousand small ways, and count which the tests notice
 	$(CARGO) run -p vellum-mutants -- $(MUTANTS)
 

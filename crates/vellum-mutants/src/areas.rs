@@ -65,7 +65,7 @@ const AREAS: &[Area] = &[
             "log/layout/framed/frames.rs",
             "log/layout/text/recover.rs",
         ],
-        tests: &[unit(&[]), integration(&["damage::", "durable::", "golden::"])],
+        tests: &[unit(&[]), integration(&["damage::", "durable::", "golden::", "text::"])],
     },
     Area {
         name: "commit",
@@ -77,7 +77,7 @@ const AREAS: &[Area] = &[
             "log/commit/durable.rs",
             "log/layout/framed/seal.rs",
         ],
-        tests: &[unit(&[]), integration(&["durable::"])],
+        tests: &[unit(&[]), integration(&["api::", "durable::"])],
     },
 ];
 

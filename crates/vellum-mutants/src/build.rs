@@ -10,16 +10,9 @@ use serde_json::Value;
 use crate::areas::Tests;
 use crate::mutate::{self, Mutant};
 
-/// What is asked for the number that `VELLUM_MUTANT` has.
-const SWITCH: &str = r#"
-pub(crate) mod mutant_switch {
-    pub(crate) fn is(number: u32) -> bool {
-        static CHOSEN: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
-        let chosen = || std::env::var("VELLUM_MUTANT").ok()?.parse().ok();
-        *CHOSEN.get_or_init(|| chosen().unwrap_or(0)) == number
-    }
-}
-"#;
+/// What is asked at the place of each mutant: `VELLUM_MUTANT` has the number of the chosen one.
+/// `VELLUM_REACHED` names a file with a byte for each, which becomes 1 where a process asks.
+const SWITCH: &str = include_str!("switch.rs");
 
 /// Copies what git knows of the repository that this is called in.
 pub(crate) fn copy(work: &Path) -> Result<PathBuf> {

@@ -5,17 +5,27 @@
 //! chooses one of the changes when the tests run. So hundreds of mutants cost one build, and
 //! processes that a test starts have the same change.
 //!
+//! Each test runs once without a change and tells which of them it reaches. So a change is tried
+//! with those tests alone, the quickest first, until one fails.
+//!
 //! A mutant that no test notices is a test that is missing, or code that makes no difference.
+//! `results.tsv` in the working folder has what became of each. The next run goes on with it.
 
 mod areas;
 mod build;
 mod mutate;
+mod programs;
+mod results;
 mod run;
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Parser;
+
+use mutate::Mutant;
+use results::{Results, SURVIVES};
+use run::Trial;
 
 /// Change the library in small ways, and count which changes its tests notice.
 #[derive(Parser)]
@@ -35,6 +45,9 @@ pub(crate) struct Arguments {
     /// Where the copy of the repository and its builds are.
     #[arg(long, default_value = "target/mutants")]
     work: PathBuf,
+    /// Try those again that no test has noticed before.
+    #[arg(long)]
+    again: bool,
     /// Only list the mutants.
     #[arg(long)]
     list: bool,
@@ -49,6 +62,8 @@ fn main() -> Result<()> {
     let copy = build::copy(&arguments.work)?;
     let files = areas.iter().flat_map(|area| area.files(&copy)).collect();
     let mutants = build::mutate(&copy, files, &arguments.work)?;
+    let results = Results::open(&arguments.work, arguments.again)?;
+    let last = mutants.iter().map(|mutant| mutant.number).max().unwrap_or(0);
     for area in areas {
         let own = area.files(&copy);
         let mut mutants: Vec<_> =
@@ -60,9 +75,24 @@ fn main() -> Result<()> {
             mutants.iter().for_each(|mutant| println!("{mutant}"));
             continue;
         }
-        let all = mutants.len();
-        let tried = run::drawn(mutants, arguments.sample, arguments.seed);
-        run::area(area, &copy, &arguments, &tried, all)?;
+        let all = mutants.clone();
+        let mut chosen = run::drawn(mutants, arguments.sample, arguments.seed);
+        chosen.retain(|mutant| results.of(mutant).is_none());
+        if !chosen.is_empty() {
+            let trial = Trial::begin(area, &copy, &arguments, last)?;
+            run::area(&trial, arguments.jobs, &results, &chosen)?;
+        }
+        summary(area.name, &results, &all);
     }
     Ok(())
+}
+
+/// Prints what survives, and how many were tried in this run and in those before.
+fn summary(area: &str, results: &Results, all: &[&Mutant]) {
+    let tried: Vec<_> =
+        all.iter().filter_map(|mutant| Some((mutant, results.of(mutant)?))).collect();
+    let survivors: Vec<_> = tried.iter().filter(|(_, by)| by == SURVIVES).collect();
+    survivors.iter().for_each(|(mutant, _)| println!("survives\t{mutant}"));
+    let noticed = tried.len() - survivors.len();
+    println!("{area}: {noticed} of {} mutants were noticed, of {} in all", tried.len(), all.len());
 }

@@ -17,14 +17,28 @@ pub(crate) struct Mutant {
     line: usize,
     function: String,
     change: String,
+    /// How many of this function have the same change and come before.
+    same: usize,
+}
+
+impl Mutant {
+    /// What stays the same when other lines of its file change.
+    pub(crate) fn key(&self) -> String {
+        let Mutant { function, change, same, .. } = self;
+        format!("{}\t{function}\t{change}\t{same}", self.path())
+    }
+
+    /// Its file below the sources of the library.
+    fn path(&self) -> String {
+        let path = self.file.display().to_string();
+        path.rsplit_once("/src/").map_or(path.clone(), |(_, path)| path.to_owned())
+    }
 }
 
 impl fmt::Display for Mutant {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Mutant { number, file, line, function, change } = self;
-        let path = file.display().to_string();
-        let path = path.rsplit_once("/src/").map_or(path.as_str(), |(_, path)| path);
-        write!(out, "{number}\t{path}:{line}\t{function}\t{change}")
+        let Mutant { number, line, function, change, .. } = self;
+        write!(out, "{number}\t{}:{line}\t{function}\t{change}", self.path())
     }
 }
 
@@ -184,7 +198,9 @@ impl Finder<'_> {
         let number = self.next;
         self.next += 1;
         let (file, function) = (self.file.clone(), self.function.clone());
-        self.mutants.push(Mutant { number, file, line, function, change });
+        let is_same = |other: &&Mutant| other.function == function && other.change == change;
+        let same = self.mutants.iter().filter(is_same).count();
+        self.mutants.push(Mutant { number, file, line, function, change, same });
         number
     }
 

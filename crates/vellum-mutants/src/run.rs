@@ -1,20 +1,22 @@
 //! Runs the tests with one mutant after the other.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 
 use crate::Arguments;
-use crate::areas::{Area, Tests};
+use crate::areas::Area;
 use crate::build;
 use crate::mutate::Mutant;
+use crate::programs::{self, Test};
+use crate::results::{Results, SURVIVES};
 
-/// A test program that takes so many times as long as without a mutant has noticed it.
-const PATIENCE: u32 = 5;
+/// Tests that take as long together without a mutant are run before the others.
+const FIRST: Duration = Duration::from_secs(1);
+/// How many times as long the next ones take.
+const GROWTH: u32 = 4;
 
 /// Some of the mutants, drawn at random.
 pub(crate) fn drawn(mut mutants: Vec<&Mutant>, count: Option<usize>, seed: u64) -> Vec<&Mutant> {
@@ -29,81 +31,91 @@ pub(crate) fn drawn(mut mutants: Vec<&Mutant>, count: Option<usize>, seed: u64) 
     drawn
 }
 
-/// Tests of an area that were built, and how long they take.
-struct Program<'a> {
-    tests: &'a Tests,
-    path: PathBuf,
-    limit: Duration,
+/// The tests of an area that were built.
+pub(crate) struct Trial<'a> {
+    copy: &'a Path,
+    programs: Vec<PathBuf>,
+    /// The quickest first.
+    tests: Vec<Test>,
+}
+
+impl Trial<'_> {
+    pub(crate) fn begin<'a>(
+        area: &Area,
+        copy: &'a Path,
+        arguments: &Arguments,
+        mutants: usize,
+    ) -> Result<Trial<'a>> {
+        let mut programs = Vec::new();
+        for tests in area.tests {
+            programs.push((build::program(copy, &arguments.work, tests)?, tests.names));
+        }
+        let tests = programs::tests(&programs, copy, mutants, arguments.jobs)?;
+        let programs = programs.into_iter().map(|(path, _)| path).collect();
+        Ok(Trial { copy, programs, tests })
+    }
+
+    /// Runs the tests that come to the place of a mutant, and returns what noticed it.
+    fn notices(&self, mutant: &Mutant) -> Result<Option<String>> {
+        let reach: Vec<&Test> =
+            self.tests.iter().filter(|test| test.reaches(mutant.number)).collect();
+        for together in batches(&reach) {
+            for (number, program) in self.programs.iter().enumerate() {
+                let own: Vec<&Test> =
+                    together.iter().copied().filter(|test| test.program == number).collect();
+                if own.is_empty() {
+                    continue;
+                }
+                let noticed = programs::notices(program, self.copy, &own, mutant.number)?;
+                if noticed.is_some() {
+                    return Ok(noticed);
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Splits tests into those that are run together.
+fn batches<'a, 'b>(tests: &'a [&'b Test]) -> Vec<&'a [&'b Test]> {
+    let (mut batches, mut left, mut limit) = (Vec::new(), tests, FIRST);
+    while !left.is_empty() {
+        let mut sum = Duration::ZERO;
+        let is_beyond = |test: &&Test| {
+            sum += test.took;
+            sum > limit
+        };
+        let count = left.iter().position(is_beyond).unwrap_or(left.len()).max(1);
+        let (batch, rest) = left.split_at(count);
+        batches.push(batch);
+        left = rest;
+        limit *= GROWTH;
+    }
+    batches
 }
 
 /// Tries mutants of an area, and prints which of them no test noticed.
 pub(crate) fn area(
-    area: &Area,
-    copy: &Path,
-    arguments: &Arguments,
+    trial: &Trial<'_>,
+    jobs: usize,
+    results: &Results,
     mutants: &[&Mutant],
-    all: usize,
 ) -> Result<()> {
-    let mut programs = Vec::new();
-    for tests in area.tests {
-        let path = build::program(copy, &arguments.work, tests)?;
-        let begun = Instant::now();
-        let no_limit = Duration::from_secs(3600);
-        let program = Program { tests, path, limit: no_limit };
-        ensure!(passes(&program, copy, None)?, "the tests of {} fail without a mutant", area.name);
-        programs.push(Program {
-            limit: begun.elapsed() * PATIENCE + Duration::from_secs(20),
-            ..program
-        });
-    }
-    let (next, survivors) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let (next, done, begun) = (AtomicUsize::new(0), AtomicUsize::new(0), Instant::now());
+    let work = || -> Result<()> {
+        while let Some(mutant) = mutants.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let noticed = trial.notices(mutant)?;
+            let by = noticed.as_deref().unwrap_or(SURVIVES);
+            results.add(mutant, by)?;
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            let left = begun.elapsed() / done as u32 * (mutants.len() - done) as u32;
+            let minutes = left.as_secs().div_ceil(60);
+            println!("{done}/{}, {minutes} min left\t{by}\t{mutant}", mutants.len());
+        }
+        Ok(())
+    };
     std::thread::scope(|scope| {
-        let work = || {
-            while let Some(mutant) = mutants.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let is_noticed =
-                    |program: &Program<'_>| !passes(program, copy, Some(mutant)).unwrap_or(false);
-                let noticed = programs.iter().position(is_noticed);
-                println!(
-                    "{}\t{}\t{mutant}",
-                    area.name,
-                    noticed.map_or("SURVIVES".to_owned(), |by| by.to_string())
-                );
-                if noticed.is_none() {
-                    survivors.lock().expect("no thread panics").push(mutant.to_string());
-                }
-            }
-        };
-        (0..arguments.jobs).for_each(|_| drop(scope.spawn(work)));
-    });
-    let left = survivors.into_inner().expect("no thread panics").len();
-    println!(
-        "{}: {} of {} mutants were noticed, of {all} in all",
-        area.name,
-        mutants.len() - left,
-        mutants.len()
-    );
-    Ok(())
-}
-
-/// Runs the tests with a mutant; those that do not end have noticed it.
-fn passes(program: &Program<'_>, copy: &Path, mutant: Option<&Mutant>) -> Result<bool> {
-    let mut command = Command::new(&program.path);
-    command.args(program.tests.names).current_dir(copy.join("crates/vellum"));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    if let Some(mutant) = mutant {
-        command.env("VELLUM_MUTANT", mutant.number.to_string());
-    }
-    let mut child = command.spawn()?;
-    let begun = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status.success());
-        }
-        if begun.elapsed() > program.limit {
-            child.kill()?;
-            child.wait()?;
-            return Ok(false);
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
+    })
 }

@@ -1,0 +1,46 @@
+//! What became of the mutants, in a file that a later run goes on with.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use anyhow::Result;
+
+use crate::mutate::Mutant;
+
+/// What stands for a mutant that no test noticed.
+pub(crate) const SURVIVES: &str = "SURVIVES";
+
+/// One line for each mutant: its key, where it was, and what noticed it.
+pub(crate) struct Results {
+    path: PathBuf,
+    known: Mutex<BTreeMap<String, String>>,
+}
+
+impl Results {
+    /// Reads the file. What has survived is forgotten if it is to be tried `again`.
+    pub(crate) fn open(work: &Path, again: bool) -> Result<Results> {
+        let path = work.join("results.tsv");
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let parts = text.lines().filter_map(|line| line.split_once('\t'));
+        let mut known: BTreeMap<String, String> =
+            parts.map(|(by, key)| (key.to_owned(), by.to_owned())).collect();
+        known.retain(|_, by| !again || by != SURVIVES);
+        Ok(Results { path, known: Mutex::new(known) })
+    }
+
+    /// What noticed a mutant, if it was tried.
+    pub(crate) fn of(&self, mutant: &Mutant) -> Option<String> {
+        self.known.lock().expect("no thread panics").get(&mutant.key()).cloned()
+    }
+
+    pub(crate) fn add(&self, mutant: &Mutant, by: &str) -> Result<()> {
+        let mut known = self.known.lock().expect("no thread panics");
+        let mut file = File::options().append(true).create(true).open(&self.path)?;
+        writeln!(file, "{by}\t{}", mutant.key())?;
+        known.insert(mutant.key(), by.to_owned());
+        Ok(())
+    }
+}
