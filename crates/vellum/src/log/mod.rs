@@ -97,7 +97,7 @@ impl Log {
     /// reading, or not to be created, and there is none.
     pub fn reopen(&self) -> Result<Log> {
         let core = &self.core;
-        Ok(Log { core: Arc::new(reopen::reopen(core, core.options.may_create())?) })
+        Ok(Log { core: Arc::new(reopen::reopen(core, core.tuning.options.may_create())?) })
     }
 
     /// Whether the log is still at its path.
@@ -119,7 +119,7 @@ impl Log {
     /// What opening the log had to recover, if it was this process that had to.
     /// [`Stat::last_recovery`] has the newest one of any process.
     pub fn recovery(&self) -> Option<Recovery> {
-        self.core.recovery
+        self.core.opened.recovery
     }
 
     /// The state of the log, its files and its participants. Changes nothing.

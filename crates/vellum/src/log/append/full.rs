@@ -41,7 +41,7 @@ impl Core {
     /// Appends one record given in parts; on a full disk, does what this process chose.
     #[inline]
     pub(crate) fn append(&self, parts: &[&[u8]]) -> Result<Lsn> {
-        if self.on_full == OnFull::Drop {
+        if self.tuning.on_full == OnFull::Drop {
             return self.append_or_drop(parts);
         }
         match self.append_once(parts) {
@@ -82,7 +82,7 @@ impl Core {
             return Err(error);
         }
         self.writer()?.make_space();
-        match self.on_full {
+        match self.tuning.on_full {
             OnFull::Block => self.with_space(|| self.append_once(parts)),
             // Who drops does not come here.
             OnFull::Error | OnFull::Drop => Err(error),
@@ -132,7 +132,7 @@ impl Core {
             let seen = words.removals();
             match attempt() {
                 Err(error)
-                    if self.on_full == OnFull::Block
+                    if self.tuning.on_full == OnFull::Block
                         && is_full(&error)
                         && !wait::is_over(until) =>
                 {
@@ -148,7 +148,7 @@ impl Core {
     /// Whether a commit makes space for what was refused with `error`.
     fn may_commit_first(&self, error: &Error) -> bool {
         let is_stage_full = error.kind() == ErrorKind::NoSpace && error.raw_os_error().is_none();
-        is_stage_full && self.on_stage_full == OnStageFull::Commit
+        is_stage_full && self.tuning.on_stage_full == OnStageFull::Commit
     }
 
     /// Writes the line that tells of dropped records, if one is due.

@@ -86,8 +86,8 @@ impl Writer<'_> {
         self.forget_gone_of(&mut segments);
         // Closed text files are for others to remove or compress, which an open one resists.
         let most = if self.core.geometry.layout == Layout::Text { TEXT_SEGMENTS_MAX } else { 64 };
-        let budget =
-            (self.core.mapped_bytes_max / segment.mapped_len().max(1)).clamp(1, most) as usize;
+        let budget = (self.core.ready.mapped_bytes_max / segment.mapped_len().max(1)).clamp(1, most)
+            as usize;
         if segments.len() > budget {
             segments.sort_unstable_by_key(|segment| segment.first);
             let excess = segments.len() - budget;

@@ -183,7 +183,7 @@ impl<'a> Reservation<'a> {
         let mut bytes = vec![0; len.min(64 << 10) as usize];
         while lsn < end {
             let first = self.writer.segment_of(lsn);
-            let segment = match &self.writer.stage {
+            let segment = match &self.writer.commits.stage {
                 Some(stage) => ReadSegment::open_staged(stage, &self.writer.geometry, first)?,
                 None => self.writer.open_to_read(first)?,
             };

@@ -127,7 +127,7 @@ impl Core {
     pub(crate) fn use_spares_ahead(&self) {
         let has_spare = || self.preparer().spare().is_ok_and(|spare| spare.is_some());
         let words = self.words();
-        while self.stage.is_some() && has_spare() {
+        while self.commits.stage.is_some() && has_spare() {
             let tail = tail_word::tail(words);
             let allocated = words.allocated_end();
             let ahead = allocated.saturating_sub(self.segment_end(tail).get()) / self.capacity();
@@ -248,7 +248,7 @@ impl Writer<'_> {
             if let Ok(grant) = self.reserve_in_hand(slot, || room.limit, room.starts_by, len) {
                 let ready = room.ready.max(grant.range.end().get());
                 words.raise_ready_end(ready);
-                slot.later.pause = slot.later.pause.max(prepare.pace.due());
+                slot.later.pause = slot.later.pause.max(prepare.ready.pace.due());
                 return Ok(Some(grant));
             }
             // Unless others have reserved what was made ready.
@@ -266,10 +266,10 @@ impl Writer<'_> {
             return self.look_ahead_in_text(end, is_ready, later);
         }
         let words = self.words();
-        let is_ready = is_ready || (self.stage.is_some() && !self.has_mapping());
+        let is_ready = is_ready || (self.commits.stage.is_some() && !self.has_mapping());
         let ahead = words.ahead_of(end, is_ready);
         // Long records use a window up before the next one is ready: stay further ahead of them.
-        let wanted = self.prefault_bytes.max((len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX));
+        let wanted = self.ready.prefault_bytes.max((len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX));
         if ahead < wanted && !words.prepare.is_held() {
             later.space = Some(Space { end, ahead: wanted, is_ready });
         }
@@ -314,15 +314,15 @@ impl Writer<'_> {
             false => Ok(()),
         });
         // Long records use segments up as fast as they can be made: who needs one makes it.
-        if prepared.is_ok() && self.stage.is_some() && ahead == self.prefault_bytes {
+        if prepared.is_ok() && self.commits.stage.is_some() && ahead == self.ready.prefault_bytes {
             let _ = prepare.begin_next_segment(wanted);
         }
         if prepared.is_err() {
             // A full disk is not asked again for every record.
-            self.attachment.discourage(Lsn::new(tail.get() + self.prefault_bytes / 8));
+            self.attachment.discourage(Lsn::new(tail.get() + self.ready.prefault_bytes / 8));
         }
         later.has_rotated |= words.allocated_end() > allocated;
-        later.pause = later.pause.max(prepare.pace.due());
+        later.pause = later.pause.max(prepare.ready.pace.due());
     }
 }
 

@@ -23,7 +23,7 @@ pub struct CheckpointEvent {
 impl Core {
     /// Whether a checkpoint is due. A text log has none.
     pub(crate) fn is_checkpoint_due(&self) -> bool {
-        self.geometry.layout == Layout::Framed && self.trigger.is_due(self.words())
+        self.geometry.layout == Layout::Framed && self.commits.trigger.is_due(self.words())
     }
 }
 
@@ -34,10 +34,10 @@ impl CheckpointEvent {
             let message = "a text log has no checkpoint; use a framed one";
             return Err(Error::new(ErrorKind::Unsupported, message).at_path(&core.dir));
         }
-        let event = core.trigger.event().or_os("make an event for", &core.dir)?;
+        let event = core.commits.trigger.event().or_os("make an event for", &core.dir)?;
         let event = CheckpointEvent { core: Arc::clone(core), event: Arc::clone(event) };
         event.require_own()?;
-        core.trigger.notify_if_due(core.words());
+        core.commits.trigger.notify_if_due(core.words());
         Ok(event)
     }
 

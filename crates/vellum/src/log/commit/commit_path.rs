@@ -111,14 +111,14 @@ fn direct_block(dir: &Dir, filesystem: Filesystem) -> u64 {
 
 /// How the log commits, and why; `None` for one that is not staged.
 pub(crate) fn stat(core: &Core) -> Option<CommitPathStat> {
-    core.stage.as_ref()?;
-    let here = Surroundings::of(&core.dir, core.filesystem);
+    core.commits.stage.as_ref()?;
+    let here = Surroundings::of(&core.dir, core.ready.filesystem);
     let stored = stored(&core.dir);
-    let (_, origin) = decide(&here, core.options.commit_path, stored.as_ref());
+    let (_, origin) = decide(&here, core.tuning.options.commit_path, stored.as_ref());
     let is_stored = matches!(origin, PathOrigin::Measured | PathOrigin::Chosen);
     let stored_at = stored.as_ref().filter(|_| is_stored).map(|stored| moment(stored.at));
     Some(CommitPathStat {
-        path: core.commit_path,
+        path: core.commits.commit_path,
         origin,
         reason: reason(&here, origin, stored.is_some()),
         stored_at,
@@ -154,7 +154,7 @@ impl Core {
     /// in which a batch ends, at the same time. Two writes of one sector may come in any order, so
     /// such a batch is written under the commit lock.
     pub(crate) fn is_shared_sector(&self, end: u64) -> bool {
-        shares_sector(end, self.block)
+        shares_sector(end, self.commits.block)
     }
 }
 
@@ -182,7 +182,7 @@ fn write(core: &Core, stored: &StoredPath) -> Result<()> {
     let (unfinished, target) = (dir.join(UNFINISHED_COMMIT_PATH_NAME), dir.join(COMMIT_PATH_NAME));
     let text = stored.to_text();
     sys::file::check_size_limit(text.len() as u64).or_os("store the commit path in", dir)?;
-    let fd = core.rights.create(dir, &unfinished, "store the commit path in")?;
+    let fd = core.ready.rights.create(dir, &unfinished, "store the commit path in")?;
     sys::file::write_all_at(&fd, text.as_bytes(), 0)
         .and_then(|()| sys::file::sync(&fd))
         .and_then(|()| dir.rename(&unfinished, &target))

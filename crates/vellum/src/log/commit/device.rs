@@ -96,7 +96,7 @@ impl Core {
     fn gather_names(&self, end: Lsn) -> Result<Option<Names>> {
         let words = self.words();
         let named_end = words.commits.named_end();
-        if self.stage.is_some() || named_end >= end.get() {
+        if self.commits.stage.is_some() || named_end >= end.get() {
             return Ok(None);
         }
         let end = words.allocated_end();
@@ -113,7 +113,7 @@ impl Core {
     /// Writes a batch of others once more, where it was to be synced: if that failed just before
     /// they died, the kernel thinks its pages clean and would sync nothing.
     fn write_again(&self, batch: Batch) -> Result<(), Fault> {
-        if self.stage.is_some() {
+        if self.commits.stage.is_some() {
             return Ok(());
         }
         let begin = self.begin().max(batch.start);
@@ -171,7 +171,7 @@ impl Writer<'_> {
     fn segment_of_batch(self, first: Lsn, end: Lsn) -> Result<Option<Arc<Segment>>> {
         let segment = match self.open_segment(first) {
             // A trim removes files whether they are durable or not, and raises `begin` before.
-            Err(_) if self.stage.is_none() && self.is_trimmed(first) => return Ok(None),
+            Err(_) if self.commits.stage.is_none() && self.is_trimmed(first) => return Ok(None),
             // Nor does it keep the others from being durable that somebody removed a closed file of
             // text.
             Err(error) if self.is_closed_text(first) && self.is_told_missing(&error) => {
@@ -179,12 +179,12 @@ impl Writer<'_> {
             }
             segment => segment?,
         };
-        if self.stage.is_some() {
+        if self.commits.stage.is_some() {
             segment
-                .open_target(&self.dir, self.commit_path.write)
+                .open_target(&self.dir, self.commits.commit_path.write)
                 .or_os("open the segment", &segment.path)?;
             // A write beyond the limit would end this process.
-            let limit = end.min(self.segment_end(first)).get().next_multiple_of(self.block);
+            let limit = end.min(self.segment_end(first)).get().next_multiple_of(self.commits.block);
             let len = segment.offset_of(Lsn::new(limit));
             sys::file::check_size_limit(len).or_os("write records to", &segment.path)?;
         }
@@ -201,7 +201,7 @@ impl Writer<'_> {
         until: Until,
     ) -> Result<()> {
         let since = Instant::now();
-        let written = match &self.stage {
+        let written = match &self.commits.stage {
             Some(_) => self.write_blocks(batch, means),
             None => self.sync_segments(batch, means),
         };
@@ -259,7 +259,7 @@ impl Writer<'_> {
 
     /// Writes the blocks of a batch, segment by segment.
     fn write_blocks(self, batch: Batch, means: &Means) -> Result<(), Fault> {
-        let block = self.block;
+        let block = self.commits.block;
         let mut next = Lsn::new(batch.start.get() / block * block);
         while next < batch.end {
             let first = self.segment_of(next);
@@ -277,7 +277,7 @@ impl Writer<'_> {
 
     /// Writes blocks of one segment, which survive a power cut then.
     fn write_to_device(self, segment: &Segment, begin: Lsn, end: Lsn) -> Result<(), Fault> {
-        let by = self.commit_path.write;
+        let by = self.commits.commit_path.write;
         // What is refused in each way was not written, and nothing was thrown away.
         let is_own = |errno| is_own(errno) || is_unsupported(errno);
         segment.write_staged(&self.dir, by, begin, end).map_err(|errno| match is_own(errno) {

@@ -59,7 +59,7 @@ impl Core {
     pub(crate) fn commit_until(&self, end: Lsn, until: Until) -> Result<()> {
         self.check_region()?;
         let answer = self.wait_until_durable(end, until);
-        self.trigger.notify_if_due(self.words());
+        self.commits.trigger.notify_if_due(self.words());
         answer
     }
 
@@ -72,7 +72,7 @@ impl Core {
         words.counts.count_commit();
         let (mut patience, mut nap) = (Patience::new(until), LOOK_FOR_THE_DEAD);
         loop {
-            match commit::next_step(words, end, self.block, self.lanes()) {
+            match commit::next_step(words, end, self.commits.block, self.commits.lanes()) {
                 Step::Done => return Ok(()),
                 Step::Poisoned => return Err(self.poisoned()),
                 _ if wait::is_over(until) => return Err(self.commit_timed_out(end)),
@@ -137,7 +137,7 @@ impl Core {
             Operation::Cut => ("finish truncating", self.dir.path().to_path_buf()),
             Operation::Stage => {
                 let first = self.segment_of(failure.segment);
-                let path = self.stage.as_ref().map(|stage| stage.path(first));
+                let path = self.commits.stage.as_ref().map(|stage| stage.path(first));
                 let path = path.unwrap_or_else(|| self.segment_path(first));
                 ("keep records in the stage", path)
             }
@@ -158,10 +158,6 @@ impl Core {
             self.notify_durable();
         }
         answer
-    }
-
-    pub(crate) fn lanes(&self) -> usize {
-        if self.stage.is_some() { self.commit_path.lanes as usize } else { 1 }
     }
 
     /// Whether everything before `end` is in a batch.

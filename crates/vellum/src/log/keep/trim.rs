@@ -44,7 +44,7 @@ pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
         );
         return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(before));
     }
-    if core.stage.is_some() {
+    if core.commits.stage.is_some() {
         // What is on its way to a file must arrive before the file goes.
         core.commit_to(before)?;
     }

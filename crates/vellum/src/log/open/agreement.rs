@@ -125,7 +125,7 @@ pub(crate) fn is_whole(core: &Arc<Core>, cache: Cache) -> Result<bool> {
 /// before `base`, and there in a log that is staged.
 fn start_of_newest(core: &Arc<Core>, base: Lsn, tail: Lsn) -> Result<Lsn> {
     let mut first = core.segment_of(Lsn::new(tail.get() - 1));
-    if core.stage.is_some() || first <= base {
+    if core.commits.stage.is_some() || first <= base {
         return Ok(base);
     }
     while core.geometry.layout == Layout::Framed && !is_frame(core, first, tail)? {
@@ -160,7 +160,7 @@ fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) 
     }
     let limit = core.segment_end(tail.max(core.ready_end()).min(allocated_end(core)));
     let mut views = vec![Arc::clone(core)];
-    if core.stage.is_some() {
+    if core.commits.stage.is_some() {
         // What should be in the stage may be in the segment already: then it counts.
         views.push(Arc::new(bare_core(&core.dir, &core.geometry)));
     }

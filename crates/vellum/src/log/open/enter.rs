@@ -161,7 +161,7 @@ impl Entered {
         let prefault_bytes = options.prefault_bytes.or(prefault_bytes);
         let options = Options { prefault_bytes, ..options.clone() };
         let mut core = core(dir, &options, geometry, self.filesystem, rights, region);
-        (core.recovery, core.advice) = (recovery, advice);
+        (core.opened.recovery, core.opened.advice) = (recovery, advice);
         core.take_identity(identity);
         core.watch = Watch::new(&control, &self.lock_file).or_os("look at", &control_path)?;
         core.check_words()?;
@@ -242,7 +242,7 @@ fn go_on(core: &Arc<Core>, control: OwnedFd, identity: Stored) -> Result<Opened>
         let positions = recover::find_end_behind_newest(core)?;
         let path = core.dir.join(CONTROL_NAME);
         overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
-    } else if core.stage.is_some() {
+    } else if core.commits.stage.is_some() {
         // What was on its way to the device is in the stage still, and is written again. Nobody
         // takes over the lanes of the dead: their words may be older than `durable`.
         commit::reset(commits, commit::durable(commits));

@@ -2,7 +2,6 @@
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
 
 use rustix::fs::{self, FileType};
 use rustix::io::Errno;
@@ -10,23 +9,17 @@ use rustix::io::Errno;
 use crate::format::control::Geometry;
 use crate::format::frame::Codec;
 use crate::log::commit::commit_path;
-use crate::log::commit::trigger::Trigger;
 use crate::log::state::control::stored_geometry;
 use crate::log::state::core::Core;
+use crate::log::state::parts::{Commits, Opened, Ready, Tuning, is_staged};
 use crate::log::state::watch::Watch;
 use crate::log::state::writer::Writer;
-use crate::options::limits::{
-    MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, STAGED_SEGMENTS_MAX_DEFAULT,
-};
-use crate::segment::listing::LastListing;
-use crate::segment::pace::Pace;
-use crate::segment::pieces::Pieces;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::shared::region::Region;
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
-use crate::{Error, ErrorKind, Fill, Options, Result, knowledge};
+use crate::{Error, ErrorKind, Options, Result};
 
 /// A log of these parts, without a writer.
 pub(crate) fn core(
@@ -37,39 +30,16 @@ pub(crate) fn core(
     rights: Rights,
     region: Region,
 ) -> Core {
-    let is_staged = geometry.fill == Fill::Staged;
-    let commit_path = match is_staged {
-        true => commit_path::choose(dir, filesystem, options),
-        false => knowledge::commit_path(1),
-    };
+    let stage = is_staged(&geometry).then(|| Stage::of(dir, filesystem));
     Core {
         dir: dir.clone(),
-        codec: Codec::new(geometry.secret),
-        filesystem,
-        rights,
-        pieces: Pieces::default(),
-        pace: Pace::default(),
-        prefault_bytes: options
-            .prefault_bytes
-            .unwrap_or(PREFAULT_BYTES_DEFAULT)
-            .min(geometry.segment_capacity),
-        mapped_bytes_max: options.mapped_bytes_max.unwrap_or(MAPPED_BYTES_MAX_DEFAULT),
-        timeout: options.timeout,
-        on_full: options.on_full,
-        staged_segments_max: options.staged_segments_max.unwrap_or(STAGED_SEGMENTS_MAX_DEFAULT),
-        on_stage_full: options.on_stage_full,
-        trigger: Trigger::new(options.checkpoint_after_bytes),
-        stage: is_staged.then(|| Stage::of(dir, filesystem)),
-        block: if is_staged { commit_path.block_bytes } else { 1 },
-        commit_path,
-        recovery: None,
-        identity: None,
-        epoch: AtomicU64::new(0),
-        advice: None,
         geometry,
-        options: Box::new(options.clone()),
+        codec: Codec::new(geometry.secret),
+        ready: Ready::new(filesystem, rights, options, &geometry),
+        commits: Commits::new(stage, || commit_path::choose(dir, filesystem, options), options),
+        tuning: Tuning::new(options),
+        opened: Opened::default(),
         watch: Watch::default(),
-        last_listing: LastListing::default(),
         writer: None,
         leave: |core, attachment| Writer { core, attachment }.detach(),
         region,

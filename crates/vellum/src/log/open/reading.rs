@@ -92,10 +92,11 @@ fn with_words(before: &Core) -> Option<Core> {
         return None;
     }
     let options = Options::new().read_only(true);
-    let mut core = core(dir, &options, geometry, before.filesystem, before.rights, region);
+    let mut core =
+        core(dir, &options, geometry, before.ready.filesystem, before.ready.rights, region);
     core.take_identity(identity::load(dir, Some(&control)).ok()?.identity);
     core.check_words().ok()?;
-    let id = |core: &Core| core.identity.as_ref().map(|identity| identity.id);
+    let id = |core: &Core| core.opened.identity.as_ref().map(|identity| identity.id);
     (id(before).is_none() || id(before) == id(&core)).then_some(core)
 }
 

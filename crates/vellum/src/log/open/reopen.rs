@@ -67,7 +67,7 @@ impl Core {
 /// Opens the log at the path of `core` again; where there is none and it `makes` one, that is like
 /// it.
 pub(crate) fn reopen(core: &Core, makes: bool) -> Result<Core> {
-    let makes = makes && !core.options.read_only;
+    let makes = makes && !core.tuning.options.read_only;
     let mut failure = None;
     for turn in 0..TRIES {
         if turn >= QUICK_TRIES {
@@ -77,7 +77,7 @@ pub(crate) fn reopen(core: &Core, makes: bool) -> Result<Core> {
             // Others may have removed or renamed what was being opened.
             Ok(mut opened) => match opened.require_place() {
                 Ok(()) => {
-                    opened.options.clone_from(&core.options);
+                    opened.tuning.options.clone_from(&core.tuning.options);
                     return Ok(opened);
                 }
                 Err(error) => failure = Some(error),
@@ -126,7 +126,7 @@ fn joining(core: &Core) -> Options {
         create_new: false,
         needs_lock: true,
         policy: PolicyUpdate::default(),
-        ..(*core.options).clone()
+        ..(*core.tuning.options).clone()
     }
 }
 
@@ -139,7 +139,7 @@ fn making(core: &Core) -> Options {
         preallocate: Some(geometry.preallocate),
         fill: Some(geometry.fill),
         envelope: Some(geometry.has_envelope),
-        mode: core.options.mode.or(Some(core.rights.mode)),
+        mode: core.tuning.options.mode.or(Some(core.ready.rights.mode)),
         never_create: false,
         create_new: true,
         needs_lock: false,

@@ -116,7 +116,7 @@ pub(crate) fn reserved(core: &Arc<Core>) -> Result<Vec<Range>> {
 /// believe words that are of this boot and file. What is staged is little, and is read whole:
 /// without it, nothing behind can be read.
 pub(crate) fn agree_for_reading(core: &Arc<Core>) -> Result<bool> {
-    if core.stage.is_some() {
+    if core.commits.stage.is_some() {
         return agree(core, Cache::Unknown);
     }
     let ends = || (tail_word::tail(core.words()), agreement::allocated_end(core));

@@ -22,7 +22,7 @@ pub(crate) struct ReadFiles {
 
 impl ReadFiles {
     pub(crate) fn new(core: &Core) -> ReadFiles {
-        ReadFiles { listing: core.last_listing.get(), open: Vec::new(), most: 1 }
+        ReadFiles { listing: core.ready.last_listing.get(), open: Vec::new(), most: 1 }
     }
 
     /// Keeps more of them from now on, for who goes to and fro; none that are trimmed, because they
@@ -60,7 +60,7 @@ impl ReadFiles {
     fn open_anew(&mut self, core: &Core, first: Lsn, is_staged: bool) -> Result<ReadSegment> {
         let excess = (self.open.len() + 1).saturating_sub(self.most);
         self.open.drain(..excess);
-        match &core.stage {
+        match &core.commits.stage {
             Some(stage) if is_staged => ReadSegment::open_staged(stage, &core.geometry, first),
             _ => open_file(core, &mut self.listing, first),
         }
@@ -83,7 +83,7 @@ pub(crate) fn open_file(
     // It was not there when the directory was listed, or was removed or compressed since.
     *listing = Arc::new(Listing::read(&core.dir)?);
     if let Some(newest) = newest {
-        core.last_listing.keep(listing, newest);
+        core.ready.last_listing.keep(listing, newest);
     }
     open_listed(core, listing, first).map_or_else(|| core.open_to_read(first), Ok)
 }

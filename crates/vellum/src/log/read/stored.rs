@@ -17,7 +17,7 @@ impl Log {
     /// Which log this is. `None` where an earlier version made it: the first opening for writing
     /// gives it an id, unless the disk is full.
     pub fn id(&self) -> Option<LogId> {
-        self.core.identity.as_ref().map(|identity| identity.id)
+        self.core.opened.identity.as_ref().map(|identity| identity.id)
     }
 
     /// The epoch in which this handle was opened, or which its own [`truncate`](Log::truncate)
@@ -28,7 +28,7 @@ impl Log {
     /// recovered (after a power cut, in a copy, without its control file), and when it is
     /// truncated. The next one is a larger number, in a copy a much larger one.
     pub fn epoch(&self) -> u64 {
-        self.core.epoch.load(Ordering::Relaxed)
+        self.core.opened.epoch.load(Ordering::Relaxed)
     }
 
     /// The position `lsn` in a form to be stored outside of the log.
@@ -145,7 +145,7 @@ impl Reader {
         if core.live_epoch() == self.epoch {
             return Ok(());
         }
-        let (id, lsn) = (core.identity.as_ref().map(|identity| identity.id), self.position);
+        let (id, lsn) = (core.opened.identity.as_ref().map(|identity| identity.id), self.position);
         let Some((log, now)) = id.zip(core.identity()) else { return Ok(()) };
         let position = Position { log, epoch: self.epoch, lsn };
         if let Err(error) = now.resolve(position, Meaning::Next) {

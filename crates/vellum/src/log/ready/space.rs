@@ -49,10 +49,10 @@ impl Core {
             return segment_end;
         }
         let window = match self.geometry.layout {
-            Layout::Framed => self.prefault_bytes.min(self.capacity()),
+            Layout::Framed => self.ready.prefault_bytes.min(self.capacity()),
             Layout::Text => self.window(),
         };
-        let window = window.min(self.pieces.window_max());
+        let window = window.min(self.ready.pieces.window_max());
         // Windows are counted in the file, so that the page cache can take them in large folios.
         let header_len = header_len(self.geometry.layout);
         let offset = header_len + ready % self.capacity();
@@ -63,7 +63,7 @@ impl Core {
     /// Whether a file that grows and goes on at `start` will have no record behind `end`.
     fn ends_file(&self, start: Lsn, end: Lsn) -> bool {
         let limit = match self.geometry.layout {
-            Layout::Framed if self.stage.is_some() => return false,
+            Layout::Framed if self.commits.stage.is_some() => return false,
             Layout::Framed => self.capacity(),
             Layout::Text => self.limit_at(start),
         };
@@ -79,7 +79,7 @@ impl Core {
     pub(crate) fn needs_zeros(&self) -> bool {
         // A stage has no blocks before it is written, whatever its segment has.
         self.has_mapping()
-            && (self.stage.is_some() || self.geometry.preallocate != Preallocate::Zeros)
+            && (self.commits.stage.is_some() || self.geometry.preallocate != Preallocate::Zeros)
     }
 }
 
@@ -99,7 +99,7 @@ impl Prepare<'_> {
             };
             return Ok(Room { ready, ..Room::to(words.allocated_end()) });
         }
-        if let Some(stage) = &self.stage
+        if let Some(stage) = &self.commits.stage
             && !is_ready
             && needs_zeros
             && !self.attachment.is_discouraged(tail)
@@ -109,7 +109,7 @@ impl Prepare<'_> {
         }
         // Where nothing needs zeros, what is allocated is ready, and the lock is for segments. A
         // stage has blocks only where it is ready.
-        if is_ready || !needs_zeros || self.stage.is_some() {
+        if is_ready || !needs_zeros || self.commits.stage.is_some() {
             self.check_stage_room(end)?;
             self.make_ready_to(end)?;
             return Ok(Room::to(self.ready_end().get()));
@@ -163,7 +163,7 @@ impl Prepare<'_> {
             next += self.capacity();
             words.count_segment();
         }
-        if self.stage.is_some() {
+        if self.commits.stage.is_some() {
             words.commits.raise_named_end(next);
         }
         words.set_allocated_end(next);
@@ -205,7 +205,7 @@ impl Prepare<'_> {
             self.adapt_window();
         }
         while ready < end.get() {
-            if let Some(stage) = &self.stage {
+            if let Some(stage) = &self.commits.stage {
                 self.make_stage_at(stage, ready)?;
             }
             let begin = ready;
@@ -217,8 +217,8 @@ impl Prepare<'_> {
             words.raise_ready_end(ready);
             self.wake_waiters();
             // What is staged is to be dropped, not written.
-            if self.needs_zeros() && self.stage.is_none() {
-                self.pace.spend(ready - begin);
+            if self.needs_zeros() && self.commits.stage.is_none() {
+                self.ready.pace.spend(ready - begin);
             }
         }
         Ok(())
@@ -242,7 +242,7 @@ impl Prepare<'_> {
     /// for all; returns their end.
     pub(crate) fn write_zeros_to(&self, ready: u64, limit: u64) -> Result<u64> {
         let first = self.segment_of(Lsn::new(ready));
-        let path = match &self.stage {
+        let path = match &self.commits.stage {
             Some(stage) => stage.path(first),
             None => self.find_segment(first)?,
         };

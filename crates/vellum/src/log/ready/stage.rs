@@ -59,7 +59,7 @@ impl Core {
     /// Makes the stage ready for the calling process; `is_first` that nobody else has the log
     /// open. The gate is held.
     pub(crate) fn join_stage(&self, is_first: bool) -> Result<()> {
-        let Some(stage) = &self.stage else { return Ok(()) };
+        let Some(stage) = &self.commits.stage else { return Ok(()) };
         let words = &self.words().commits;
         let id = words.stage.id();
         if id == 0 && is_first {
@@ -83,7 +83,7 @@ impl Core {
     /// Starts with an empty stage at the tail. It has no file before there is something to store:
     /// a full disk keeps nobody from opening the log.
     fn begin_stage(&self) -> Result<()> {
-        let Some(stage) = &self.stage else { return Ok(()) };
+        let Some(stage) = &self.commits.stage else { return Ok(()) };
         let words = self.words();
         stage.retire_all();
         let tail = tail_word::tail(words);
@@ -100,7 +100,7 @@ impl Core {
         let last = self.segment_of(Lsn::new(end.get() - 1));
         let is_made = last < self.ready_end();
         let segments = last.get().saturating_sub(self.segment_of(begin).get()) / self.capacity();
-        let may_grow = segments < self.staged_segments_max;
+        let may_grow = segments < self.tuning.staged_segments_max;
         if is_made || may_grow || commit::durable(&words.commits) >= tail_word::published(words) {
             return Ok(());
         }
@@ -113,7 +113,7 @@ impl Core {
 
     /// Lets go of the stages of segments of which everything is durable.
     pub(crate) fn retire_stages(&self) {
-        let Some(stage) = &self.stage else { return };
+        let Some(stage) = &self.commits.stage else { return };
         let words = &self.words().commits;
         let durable = commit::durable(words);
         while let Some(begin) = self.stage_begin() {
@@ -157,7 +157,7 @@ impl Prepare<'_> {
         let words = self.words();
         let tail = tail_word::tail(words).get();
         let is_behind_long = self.needs_zeros() && self.ready_end().get() <= tail;
-        let Some(stage) = self.stage.as_ref().filter(|_| is_behind_long) else {
+        let Some(stage) = self.commits.stage.as_ref().filter(|_| is_behind_long) else {
             return self.make_ready_to(end);
         };
         let mut ready = tail;
@@ -206,7 +206,7 @@ impl Prepare<'_> {
             len: header_len + self.capacity(),
             begin: (header_len + (block_at.get() - first.get()), &bytes),
         };
-        stage.make(twin, &self.rights)
+        stage.make(twin, &self.ready.rights)
     }
 }
 
@@ -215,7 +215,7 @@ impl Writer<'_> {
     /// stage go. The caller is the only participant, and holds the gate.
     pub(crate) fn end_commits(self) -> Result<()> {
         let words = self.words();
-        let has_commits = self.stage.is_some() || words.commits.named_end() != 0;
+        let has_commits = self.commits.stage.is_some() || words.commits.named_end() != 0;
         if !has_commits || commit::is_poisoned(&words.commits) {
             return Ok(());
         }
@@ -227,7 +227,7 @@ impl Writer<'_> {
         // What is durable first, so that the seal at the end vouches for all of it.
         self.sync()?;
         self.seal_and_sync()?;
-        if let Some(stage) = &self.stage {
+        if let Some(stage) = &self.commits.stage {
             words.commits.stage.start(tail_word::tail(words), 0);
             stage.retire_all();
         }

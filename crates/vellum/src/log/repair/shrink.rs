@@ -24,7 +24,7 @@ pub(crate) fn to_data(writer: Writer<'_>) -> Result<()> {
     pad::repair(writer)?;
     let words = core.words();
     let tail = tail_word::tail(words);
-    if core.stage.is_some() {
+    if core.commits.stage.is_some() {
         core.preparer().unmake()?;
     }
     if !core.goes_in_steps() || tail_word::published(words) != tail {

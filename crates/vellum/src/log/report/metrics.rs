@@ -124,7 +124,7 @@ pub(crate) fn metrics(core: &Core) -> Metrics {
 
 fn staged_bytes(core: &Core, tail: Lsn) -> u64 {
     let durable = commit::durable(&core.words().commits);
-    core.stage.as_ref().map_or(0, |_| tail.get().saturating_sub(durable.get()))
+    core.commits.stage.as_ref().map_or(0, |_| tail.get().saturating_sub(durable.get()))
 }
 
 fn removed_stat(words: &RemovedWords) -> RemovedStat {

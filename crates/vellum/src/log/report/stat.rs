@@ -197,7 +197,7 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
         log_id: identity.map(|identity| identity.id),
         epoch: identity.map_or(0, |identity| identity.epoch),
         application_tag: identity.map(|identity| identity.tag).filter(|tag| *tag != 0),
-        last_recovery: identity.and_then(|identity| identity.recovery).or(core.recovery),
+        last_recovery: identity.and_then(|identity| identity.recovery).or(core.opened.recovery),
         layout: core.geometry.layout,
         has_envelope: core.geometry.has_envelope,
         policy: core.policy(),
@@ -211,8 +211,8 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
         preallocate_reason: preallocate_reason(core),
         fill: core.geometry.fill,
         fill_reason: fill_reason(core),
-        advice: core.advice.clone(),
-        filesystem: core.filesystem.name(),
+        advice: core.opened.advice.clone(),
+        filesystem: core.ready.filesystem.name(),
         can_sync_name: core.dir.can_sync_own_name(),
         records: metrics.records,
         record_bytes: metrics.record_bytes,
@@ -223,7 +223,7 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
         full_tries: metrics.full_tries,
         removed: metrics.removed,
         left_over: left_over(core)?,
-        stage: core.stage.as_ref().map(|stage| stage.path(core.segment_of(metrics.tail))),
+        stage: core.commits.stage.as_ref().map(|stage| stage.path(core.segment_of(metrics.tail))),
         staged_bytes: metrics.staged_bytes,
         checkpoint: metrics.checkpoint,
         commit_path: commit_path::stat(core),
@@ -240,14 +240,14 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
 }
 
 fn preallocate_reason(core: &Core) -> String {
-    let name = core.filesystem.name();
+    let name = core.ready.filesystem.name();
     match core.geometry.preallocate {
-        Preallocate::Auto if core.stage.is_some() => {
+        Preallocate::Auto if core.commits.stage.is_some() => {
             "written zeros, synced ahead of need, because overwriting written blocks is the \
              cheapest commit; trimmed segments are used again"
                 .into()
         }
-        Preallocate::Auto if core.filesystem == Filesystem::Btrfs => {
+        Preallocate::Auto if core.ready.filesystem == Filesystem::Btrfs => {
             "nothing ahead: btrfs writes a block that is written again to another place".into()
         }
         Preallocate::Auto => format!("fallocate where {name} supports it, zeros ahead of the tail"),
@@ -260,7 +260,7 @@ fn preallocate_reason(core: &Core) -> String {
 }
 
 fn fill_reason(core: &Core) -> String {
-    match (core.geometry.fill, core.filesystem.mapping_hazard()) {
+    match (core.geometry.fill, core.ready.filesystem.mapping_hazard()) {
         (Fill::Mapped, None) => "a full disk cannot make a store fail here".into(),
         (Fill::Mapped, Some(hazard)) => format!("chosen although {hazard}"),
         (Fill::Staged, _) => "chosen: staged beside the segments, written when committed".into(),

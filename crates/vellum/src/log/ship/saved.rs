@@ -33,7 +33,7 @@ pub(crate) fn save(core: &Core, bytes: &[u8]) -> Result<()> {
     // Another log may have taken the place.
     core.require_place()?;
     let (path, unfinished) = (core.dir.join(SHIP_NAME), core.dir.join(UNFINISHED_SHIP_NAME));
-    let file = core.rights.create(&core.dir, &unfinished, "write down what is shipped")?;
+    let file = core.ready.rights.create(&core.dir, &unfinished, "write down what is shipped")?;
     sys::file::write_all_at(&file, bytes, 0).or_os("write", &unfinished)?;
     sys::file::sync(&file).or_os("sync", &unfinished)?;
     core.dir.rename(&unfinished, &path).or_os("name", &path)?;

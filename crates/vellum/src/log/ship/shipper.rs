@@ -76,7 +76,7 @@ impl Shipper {
     /// A read of memory in a staged log; in others an `fdatasync`, if something was appended since.
     pub fn durable(&self) -> Result<Lsn> {
         self.check_mine()?;
-        if self.core.stage.is_none() {
+        if self.core.commits.stage.is_none() {
             match self.core.sync() {
                 Err(error) if error.kind() == ErrorKind::Poisoned => {}
                 answer => drop(answer.map_err(|error| self.core.explain(error))?),
@@ -122,7 +122,7 @@ impl Shipper {
         let left = || until.map_or(timeout, |end| end.saturating_duration_since(Instant::now()));
         let commits = &self.core.words().commits;
         let is_behind = || commit::durable(commits) > from;
-        let commits_itself = self.core.stage.is_none();
+        let commits_itself = self.core.commits.stage.is_none();
         // What cannot be shipped yet is waited for as if it was not wanted.
         let is_wanted = || self.wanted() > from && (commits_itself || is_behind());
         let was_behind = is_behind();

@@ -1,26 +1,17 @@
 //! What every handle of one log in one process shares.
 
 use std::fmt;
-use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
-use std::time::Duration;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::format::control::Geometry;
 use crate::format::frame::Codec;
-use crate::format::identity::Identity;
-use crate::knowledge;
-use crate::log::commit::trigger::Trigger;
 use crate::log::state::attachment::Attachment;
 use crate::log::state::names::{CONTROL_NAME, LOCK_NAME};
+use crate::log::state::parts::{Commits, Opened, Ready, Tuning, is_staged};
 use crate::log::state::watch::Watch;
-use crate::segment::listing::LastListing;
-use crate::segment::pace::Pace;
-use crate::segment::pieces::Pieces;
 use crate::segment::prepare::Preparer;
-use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::shared::participants::Outsider;
 use crate::shared::region::Region;
@@ -29,56 +20,19 @@ use crate::shared::words::Words;
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
-use crate::{
-    CommitPath, Error, ErrorKind, Fill, Layout, Lsn, OnFull, OnStageFull, Options, Recovery, Result,
-};
+use crate::{Error, ErrorKind, Fill, Layout, Lsn, Options, Result};
 
 /// An open log.
 pub(crate) struct Core {
     pub(crate) dir: Dir,
     pub(crate) geometry: Geometry,
     pub(crate) codec: Codec,
-    pub(crate) filesystem: Filesystem,
-    /// Where records wait until they are committed, in a log that stages them.
-    pub(crate) stage: Option<Stage>,
-    /// How batches get to the device, in a log that stages them.
-    pub(crate) commit_path: CommitPath,
-    /// Batches are written in blocks of this many bytes.
-    pub(crate) block: u64,
-    /// What opening had to recover.
-    pub(crate) recovery: Option<Recovery>,
-    /// The log's identity when it was opened.
-    pub(crate) identity: Option<Identity>,
-    /// The epoch of the positions that this process was given: the one in which it has opened the
-    /// log, or began itself since.
-    pub(crate) epoch: AtomicU64,
-    /// The file that advised what the log is made of, where this process created it.
-    pub(crate) advice: Option<PathBuf>,
-    /// Whose the files are that this process makes.
-    pub(crate) rights: Rights,
-    /// How large the pieces are in which this process writes zeros.
-    pub(crate) pieces: Pieces,
-    /// How this process slows down where memory is full of what the device has not got yet.
-    pub(crate) pace: Pace,
-    /// How far ahead of the tail this process makes pages ready.
-    pub(crate) prefault_bytes: u64,
-    pub(crate) mapped_bytes_max: u64,
-    /// How long this process's calls wait for others.
-    pub(crate) timeout: Option<Duration>,
-    /// What this process's appends do when there is no space.
-    pub(crate) on_full: OnFull,
-    /// Segments that the stage may hold when this process makes it longer.
-    pub(crate) staged_segments_max: u64,
-    /// What this process's appends do when it holds them.
-    pub(crate) on_stage_full: OnStageFull,
-    /// When a checkpoint is due, and who is told.
-    pub(crate) trigger: Trigger,
-    /// How this process has opened the log.
-    pub(crate) options: Box<Options>,
+    pub(crate) ready: Ready,
+    pub(crate) commits: Commits,
+    pub(crate) tuning: Tuning,
+    pub(crate) opened: Opened,
     /// By what it notices that the log was removed.
     pub(crate) watch: Watch,
-    /// Where this process has found the closed files of a text log.
-    pub(crate) last_listing: LastListing,
     /// The attachment goes before the words it points into.
     pub(crate) writer: Option<PerProcess<Attachment>>,
     /// What leaving the log takes: for the last handle of this process.
@@ -137,7 +91,7 @@ impl Core {
     }
 
     pub(crate) fn preparer(&self) -> Preparer<'_> {
-        let Core { dir, geometry, filesystem, rights, pieces, .. } = self;
+        let Core { dir, geometry, ready: Ready { filesystem, rights, pieces, .. }, .. } = self;
         let (filesystem, room) = (*filesystem, self.room());
         Preparer { dir, geometry, filesystem, rights, pieces, room }
     }
@@ -168,7 +122,7 @@ impl Core {
 
     /// From where on records are in the stage, and not yet in the segments.
     pub(crate) fn stage_begin(&self) -> Option<Lsn> {
-        self.stage.as_ref().map(|_| self.words().commits.stage.begin())
+        self.commits.stage.as_ref().map(|_| self.words().commits.stage.begin())
     }
 
     /// Whether lines are written by system calls, so that a file is its text and others may follow
@@ -181,7 +135,7 @@ impl Core {
     /// Whether records are stored through a mapping.
     #[inline]
     pub(crate) fn has_mapping(&self) -> bool {
-        match &self.stage {
+        match &self.commits.stage {
             Some(stage) => stage.is_mapped,
             None => self.geometry.fill == Fill::Mapped,
         }
@@ -228,28 +182,11 @@ pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
         dir: dir.clone(),
         geometry: *geometry,
         codec: Codec::new(geometry.secret),
-        filesystem: Filesystem::Other(0),
-        stage: None,
-        commit_path: knowledge::commit_path(1),
-        block: 1,
-        recovery: None,
-        identity: None,
-        epoch: AtomicU64::new(0),
-        advice: None,
-        // Makes no files.
-        rights: Rights::default(),
-        pieces: Pieces::default(),
-        pace: Pace::default(),
-        prefault_bytes: geometry.segment_capacity,
-        mapped_bytes_max: 0,
-        timeout: None,
-        on_full: OnFull::Error,
-        staged_segments_max: 0,
-        on_stage_full: OnStageFull::Error,
-        trigger: Trigger::default(),
-        options: Box::default(),
+        ready: Ready::none(geometry),
+        commits: Commits::none(None),
+        tuning: Tuning::new(&Options::default()),
+        opened: Opened::default(),
         watch: Watch::default(),
-        last_listing: LastListing::default(),
         writer: None,
         leave: |_, _| Ok(()),
         region: Region::on_heap(),
@@ -258,8 +195,9 @@ pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
 
 /// The same with the words of a control file, and the stage that they tell of.
 pub(crate) fn core_with(dir: &Dir, geometry: &Geometry, region: Region) -> Core {
+    let stage = is_staged(geometry).then(|| Stage::of(dir, Filesystem::Other(0)));
     let mut core = bare_core(dir, geometry);
-    core.stage = (geometry.fill == Fill::Staged).then(|| Stage::of(dir, Filesystem::Other(0)));
+    core.commits = Commits::none(stage);
     core.region = region;
     core
 }

@@ -205,7 +205,7 @@ impl Core {
     /// Notes with which identity the log was opened.
     pub(crate) fn take_identity(&mut self, identity: Option<Identity>) {
         let epoch = identity.as_ref().map_or(0, |identity| identity.epoch);
-        (self.identity, self.epoch) = (identity, epoch.into());
+        (self.opened.identity, self.opened.epoch) = (identity, epoch.into());
     }
 
     /// The identity as it is now. `None` in a log of an earlier version that nobody has opened for
@@ -220,13 +220,13 @@ impl Core {
             words.and_then(|_| self.dir.read(&self.dir.join(GEOMETRY_NAME), SMALL_LEN_MAX).ok());
         match file.map(|file| Copy::in_file(&file)) {
             Some(Copy::Whole(identity)) => Some(identity),
-            _ => self.identity.clone(),
+            _ => self.opened.identity.clone(),
         }
     }
 
     /// The epoch as it is now: a read of memory. 0 where there is no identity.
     pub(crate) fn live_epoch(&self) -> u64 {
-        match (&self.identity, self.region.identity_words()) {
+        match (&self.opened.identity, self.region.identity_words()) {
             (Some(_), Some(words)) => words[EPOCH_OFFSET / 8].load(Ordering::SeqCst),
             (identity, _) => identity.as_ref().map_or(0, |identity| identity.epoch),
         }
@@ -241,7 +241,7 @@ impl Core {
 
     /// The position `lsn` of this log, seen in `epoch`.
     pub(crate) fn position(&self, epoch: u64, lsn: Lsn) -> Result<Position> {
-        match &self.identity {
+        match &self.opened.identity {
             Some(identity) => Ok(Position { log: identity.id, epoch, lsn }),
             None => Err(no_identity(self)),
         }
@@ -260,7 +260,7 @@ impl Core {
                 word.store(u64::from_ne_bytes(bytes), Ordering::SeqCst);
             }
         }
-        self.epoch.store(identity.epoch, Ordering::SeqCst);
+        self.opened.epoch.store(identity.epoch, Ordering::SeqCst);
         Ok(())
     }
 }

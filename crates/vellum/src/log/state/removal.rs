@@ -137,6 +137,6 @@ impl Core {
 
     /// Whether a file keeps its inode as long as it is there.
     fn has_steady_inodes(&self) -> bool {
-        self.filesystem != Filesystem::Fuse
+        self.ready.filesystem != Filesystem::Fuse
     }
 }

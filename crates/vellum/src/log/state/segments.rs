@@ -40,7 +40,7 @@ impl Core {
 
     /// Opens the segment at `first` for storing records, mapped where the log fills by mapping.
     pub(crate) fn open_segment(&self, first: Lsn) -> Result<Segment> {
-        match &self.stage {
+        match &self.commits.stage {
             Some(stage) => Segment::open_staged(&self.dir, stage, &self.geometry, first),
             None => {
                 self.open_file(first, |path| Segment::open(&self.dir, path, &self.geometry, first))
@@ -50,7 +50,7 @@ impl Core {
 
     /// Opens the segment at `first` to store a few bytes.
     pub(crate) fn open_segment_briefly(&self, first: Lsn) -> Result<Segment> {
-        match &self.stage {
+        match &self.commits.stage {
             Some(_) => self.open_segment(first),
             None => self.open_unmapped(first),
         }

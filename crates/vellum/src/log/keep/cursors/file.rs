@@ -184,7 +184,8 @@ impl<'a> Writer<'a> {
         self.require_place()?;
         let bytes = cursor::new_file(self.geometry.secret);
         sys::file::check_size_limit(bytes.len() as u64).or_os("make the cursors", &unfinished)?;
-        let fd = self.rights.create(&self.dir, &unfinished, "make the file of the cursors")?;
+        let fd =
+            self.ready.rights.create(&self.dir, &unfinished, "make the file of the cursors")?;
         // Else a commit needed space on btrfs, which has none on a full disk.
         sys::file::overwrite_in_place(&fd);
         let what = "make the file of the cursors";

@@ -78,7 +78,7 @@ impl Core {
         let words = self.words();
         let published = tail_word::published(words).get();
         let durable = || commit::durable(&words.commits).get();
-        let arrived = self.stage.as_ref().map_or(published, |_| durable());
+        let arrived = self.commits.stage.as_ref().map_or(published, |_| durable());
         match words.commits.checkpoint() {
             Lsn::ZERO => Lsn::new(published.min(arrived)),
             checkpoint => checkpoint.min(Lsn::new(published.min(arrived))),

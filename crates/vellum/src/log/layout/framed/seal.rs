@@ -93,7 +93,9 @@ impl<'a> Writer<'a> {
         let until = patience.until;
         let sealer = self.sealer(until)?;
         // Somebody else may have been faster, which is as good.
-        let Some(start) = sealer.next_start(self.block, self.lanes()) else { return Ok(()) };
+        let Some(start) = sealer.next_start(self.commits.block, self.commits.lanes()) else {
+            return Ok(());
+        };
         let published = tail_word::published(self.words());
         if published <= start {
             drop(sealer);
@@ -159,7 +161,7 @@ impl<'a> Writer<'a> {
         let capacity = self.capacity();
         let is_crowded = sealer.is_crowded();
         let seal_len = |offset: u64| match is_crowded {
-            true => (offset + SEAL_LEN).next_multiple_of(self.block) - offset,
+            true => (offset + SEAL_LEN).next_multiple_of(self.commits.block) - offset,
             false => SEAL_LEN,
         };
         let len_at = |start: Lsn| match start.get() % capacity {
@@ -222,7 +224,9 @@ impl<'a> Writer<'a> {
         }
         let sealer = self.sealer(until)?;
         // Whoever is on the way now writes one.
-        let Some(start) = sealer.next_start(self.block, self.lanes()) else { return Ok(()) };
+        let Some(start) = sealer.next_start(self.commits.block, self.commits.lanes()) else {
+            return Ok(());
+        };
         if let Sealed::To(end) = self.write_seal(&sealer)?
             && end <= tail_word::published(self.words())
         {

@@ -70,7 +70,7 @@ fn staged(core: &Core) -> Arc<Core> {
 fn end_of_stages(core: &Core, epoch: u64, from: Lsn, limit: Lsn) -> Result<Lsn> {
     let mut end = from;
     while end < limit
-        && let Some(stage) = &core.stage
+        && let Some(stage) = &core.commits.stage
         && stage.is_of_epoch(epoch, core.segment_of(end))?
     {
         end = core.segment_end(end).min(limit);

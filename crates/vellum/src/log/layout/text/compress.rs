@@ -94,7 +94,7 @@ impl Writer<'_> {
     fn compress(self, plain: &SegmentFile) -> Result<()> {
         let unfinished = self.dir.join(UNFINISHED_COMPRESSED_NAME);
         let source = self.dir.open_shared(&plain.path).or_os("compress", &plain.path)?;
-        let rights = self.rights.within(&source).or_os("look at", &plain.path)?;
+        let rights = self.ready.rights.within(&source).or_os("look at", &plain.path)?;
         let target = rights.create(&self.dir, &unfinished, "create the compressed file")?;
         let named = self
             .encode(File::from(source), &target)

@@ -87,8 +87,8 @@ impl Core {
         if edge != 0 || words.allocated_end() <= tail.get() {
             return edge;
         }
-        let edge =
-            self.segment_of(tail).get() + self.newest_room().saturating_sub(self.prefault_bytes);
+        let edge = self.segment_of(tail).get()
+            + self.newest_room().saturating_sub(self.ready.prefault_bytes);
         words.files.rule.set_edge(edge);
         edge
     }
@@ -109,7 +109,7 @@ impl Core {
     #[inline]
     pub(crate) fn window(&self) -> u64 {
         let window = self.words().files.rule.window();
-        window.clamp(WINDOW_BYTES_MIN.min(self.prefault_bytes), self.prefault_bytes)
+        window.clamp(WINDOW_BYTES_MIN.min(self.ready.prefault_bytes), self.ready.prefault_bytes)
     }
 }
 
@@ -177,7 +177,7 @@ impl Prepare<'_> {
         self.set_limit(&words.files.policy.load().unwrap_or_default());
         let newest = next.first.get();
         let next = newest + self.capacity();
-        let edge = newest + self.newest_room().saturating_sub(self.prefault_bytes);
+        let edge = newest + self.newest_room().saturating_sub(self.ready.prefault_bytes);
         words.files.rule.set_edge(edge);
         words.set_allocated_end(next);
         self.point_to_newest();
@@ -193,8 +193,8 @@ impl Prepare<'_> {
         let now = clock::micros();
         let lasted = now.saturating_sub(files.names.zeroed_at(now));
         let window = match lasted {
-            ..FAST_MICROS => (self.window() * 2).min(self.prefault_bytes),
-            SLOW_MICROS.. => WINDOW_BYTES_MIN.min(self.prefault_bytes),
+            ..FAST_MICROS => (self.window() * 2).min(self.ready.prefault_bytes),
+            SLOW_MICROS.. => WINDOW_BYTES_MIN.min(self.ready.prefault_bytes),
             _ => self.window(),
         };
         files.rule.set_window(window);
@@ -262,9 +262,9 @@ impl Writer<'_> {
         }
         if prepared.is_err() {
             // A full disk is not asked again for every record.
-            self.attachment.discourage(Lsn::new(end.get() + self.prefault_bytes / 8));
+            self.attachment.discourage(Lsn::new(end.get() + self.ready.prefault_bytes / 8));
         }
-        later.pause = later.pause.max(prepare.pace.due());
+        later.pause = later.pause.max(prepare.ready.pace.due());
     }
 }
 

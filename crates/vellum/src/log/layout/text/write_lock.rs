@@ -85,7 +85,8 @@ impl<'a> Writer<'a> {
             seen = now;
             if pauses == PAUSES_MAX {
                 let liveness = self.liveness();
-                let most = self.timeout.map_or(u128::MAX, |time| time.as_millis() / SLEEP_MILLIS);
+                let most =
+                    self.tuning.timeout.map_or(u128::MAX, |time| time.as_millis() / SLEEP_MILLIS);
                 let patience = Patience::Sleeps(most.min(SLEEPS_MAX.into()) as u32);
                 break lock::acquire_within(words, self.attachment.me(), &liveness, patience);
             }

@@ -1,0 +1,143 @@
+//! What an open log is made of, by who needs it.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use crate::format::control::Geometry;
+use crate::format::identity::Identity;
+use crate::log::commit::trigger::Trigger;
+use crate::options::limits::{
+    MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, STAGED_SEGMENTS_MAX_DEFAULT,
+};
+use crate::segment::listing::LastListing;
+use crate::segment::pace::Pace;
+use crate::segment::pieces::Pieces;
+use crate::segment::rights::Rights;
+use crate::segment::stage::Stage;
+use crate::sys::filesystem::Filesystem;
+use crate::{CommitPath, Fill, OnFull, OnStageFull, Options, Recovery, knowledge};
+
+/// How this process makes room in the log.
+pub(crate) struct Ready {
+    pub(crate) filesystem: Filesystem,
+    /// Whose the files are that this process makes.
+    pub(crate) rights: Rights,
+    /// How large the pieces are in which this process writes zeros.
+    pub(crate) pieces: Pieces,
+    /// How this process slows down where memory is full of what the device has not got yet.
+    pub(crate) pace: Pace,
+    /// How far ahead of the tail this process makes pages ready.
+    pub(crate) prefault_bytes: u64,
+    pub(crate) mapped_bytes_max: u64,
+    /// Where this process has found the closed files of a text log.
+    pub(crate) last_listing: LastListing,
+}
+
+/// How commit groups get to the device.
+pub(crate) struct Commits {
+    /// Where records wait until they are committed, in a log that stages them.
+    pub(crate) stage: Option<Stage>,
+    /// The way of what is staged.
+    pub(crate) commit_path: CommitPath,
+    /// Groups are written in blocks of this many bytes.
+    pub(crate) block: u64,
+    /// When a checkpoint is due, and who is told.
+    pub(crate) trigger: Trigger,
+}
+
+/// What this process has chosen for its own calls.
+pub(crate) struct Tuning {
+    /// How long calls wait for others.
+    pub(crate) timeout: Option<Duration>,
+    /// What appends do when there is no space.
+    pub(crate) on_full: OnFull,
+    /// Segments that the stage may hold when this process makes it longer.
+    pub(crate) staged_segments_max: u64,
+    /// What appends do when it holds them.
+    pub(crate) on_stage_full: OnStageFull,
+    /// How this process has opened the log.
+    pub(crate) options: Box<Options>,
+}
+
+/// What opening the log has found.
+#[derive(Default)]
+pub(crate) struct Opened {
+    /// What it had to recover.
+    pub(crate) recovery: Option<Recovery>,
+    /// The log's identity then.
+    pub(crate) identity: Option<Identity>,
+    /// The epoch of the positions that this process was given: the one in which it has opened the
+    /// log, or began itself since.
+    pub(crate) epoch: AtomicU64,
+    /// The file that advised what the log is made of, where this process created it.
+    pub(crate) advice: Option<PathBuf>,
+}
+
+impl Ready {
+    pub(crate) fn new(
+        filesystem: Filesystem,
+        rights: Rights,
+        options: &Options,
+        geometry: &Geometry,
+    ) -> Ready {
+        let prefault_bytes = options.prefault_bytes.unwrap_or(PREFAULT_BYTES_DEFAULT);
+        Ready {
+            filesystem,
+            rights,
+            pieces: Pieces::default(),
+            pace: Pace::default(),
+            prefault_bytes: prefault_bytes.min(geometry.segment_capacity),
+            mapped_bytes_max: options.mapped_bytes_max.unwrap_or(MAPPED_BYTES_MAX_DEFAULT),
+            last_listing: LastListing::default(),
+        }
+    }
+
+    /// Of a process that only reads files.
+    pub(crate) fn none(geometry: &Geometry) -> Ready {
+        let options = Options { mapped_bytes_max: Some(0), ..Options::default() };
+        let ready = Ready::new(Filesystem::Other(0), Rights::default(), &options, geometry);
+        Ready { prefault_bytes: geometry.segment_capacity, ..ready }
+    }
+}
+
+impl Commits {
+    /// Of a log that is made so; `path` is for one that stages its records.
+    pub(crate) fn new(
+        stage: Option<Stage>,
+        path: impl FnOnce() -> CommitPath,
+        options: &Options,
+    ) -> Commits {
+        let commit_path = if stage.is_some() { path() } else { knowledge::commit_path(1) };
+        let block = if stage.is_some() { commit_path.block_bytes } else { 1 };
+        Commits { stage, commit_path, block, trigger: Trigger::new(options.checkpoint_after_bytes) }
+    }
+
+    /// Of a process that only reads files.
+    pub(crate) fn none(stage: Option<Stage>) -> Commits {
+        let (commit_path, trigger) = (knowledge::commit_path(1), Trigger::default());
+        Commits { stage, commit_path, block: 1, trigger }
+    }
+
+    /// Groups that may be on their way at the same time.
+    pub(crate) fn lanes(&self) -> usize {
+        if self.stage.is_some() { self.commit_path.lanes as usize } else { 1 }
+    }
+}
+
+impl Tuning {
+    pub(crate) fn new(options: &Options) -> Tuning {
+        Tuning {
+            timeout: options.timeout,
+            on_full: options.on_full,
+            staged_segments_max: options.staged_segments_max.unwrap_or(STAGED_SEGMENTS_MAX_DEFAULT),
+            on_stage_full: options.on_stage_full,
+            options: Box::new(options.clone()),
+        }
+    }
+}
+
+/// Whether records of a log wait in a stage.
+pub(crate) fn is_staged(geometry: &Geometry) -> bool {
+    geometry.fill == Fill::Staged
+}
