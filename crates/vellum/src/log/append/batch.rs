@@ -141,9 +141,9 @@ fn append_frames(core: &Core, count: u64, bytes: &mut [u8]) -> Result<Lsn> {
 /// Completes the headers, now that it is known where the batch stands, and the envelopes, which are
 /// all the same.
 fn write_headers(writer: Writer<'_>, bytes: &mut [u8], at: Lsn) {
-    let envelope = writer.geometry.has_envelope.then(|| writer.envelope().to_bytes());
+    let envelope = writer.core.geometry.has_envelope.then(|| writer.envelope().to_bytes());
     let inner_len = (bytes.len() - HEADER_LEN) as u32;
-    bytes[..HEADER_LEN].copy_from_slice(&writer.codec.batch(at, inner_len).to_bytes());
+    bytes[..HEADER_LEN].copy_from_slice(&writer.core.codec.batch(at, inner_len).to_bytes());
     let mut offset = HEADER_LEN;
     while offset < bytes.len() {
         let (head, rest) = bytes[offset..].split_at_mut(HEADER_LEN);
@@ -152,7 +152,7 @@ fn write_headers(writer: Writer<'_>, bytes: &mut [u8], at: Lsn) {
             rest[..ENVELOPE_LEN].copy_from_slice(&envelope);
         }
         let lsn = Lsn::new(at.get() + offset as u64);
-        let header = writer.codec.member(lsn, length, &rest[..length as usize]);
+        let header = writer.core.codec.member(lsn, length, &rest[..length as usize]);
         head.copy_from_slice(&header.to_bytes());
         offset += frame_len(u64::from(length)) as usize;
     }

@@ -49,15 +49,15 @@ impl Filler<'_> {
     #[cold]
     fn skip_to(&mut self, placement: Placement, is_mapped: bool) -> Result<()> {
         let Placement { grant: Grant { range, .. }, at } = placement;
-        if self.writer.geometry.layout == Layout::Text {
+        if self.writer.core.geometry.layout == Layout::Text {
             let segment = self.writer.segment(self.slot, range.start)?;
             return pad::cut_off(segment, range.start);
         }
         let len = at.get() - range.start.get();
         if len < HEADER_LEN as u64 {
-            return Err(self.writer.nonsense(format!("no frame ends at {}", range.start)));
+            return Err(self.writer.core.nonsense(format!("no frame ends at {}", range.start)));
         }
-        let header = self.writer.codec.pad(range.start, len).to_bytes();
+        let header = self.writer.core.codec.pad(range.start, len).to_bytes();
         self.bytes(range.start, &[&header], is_mapped)
     }
 
@@ -66,13 +66,14 @@ impl Filler<'_> {
     #[inline]
     pub(crate) fn record(&mut self, at: Lsn, parts: &[&[u8]], is_mapped: bool) -> Result<()> {
         let len: usize = parts.iter().map(|part| part.len()).sum();
-        let header = self.writer.codec.record(at, len as u32, parts).to_bytes();
+        let header = self.writer.core.codec.record(at, len as u32, parts).to_bytes();
         if !is_mapped {
             return self.write_record(at, &header, parts);
         }
         let segment = self.writer.segment(self.slot, at)?;
         let offset = segment.offset_of(at);
-        let Some(map) = segment.mapped(offset, HEADER_LEN + len, || self.writer.ready_end())?
+        let Some(map) =
+            segment.mapped(offset, HEADER_LEN + len, || self.writer.core.ready_end())?
         else {
             return self.write_record(at, &header, parts);
         };
@@ -98,7 +99,7 @@ impl Filler<'_> {
         let len = parts.iter().map(|part| part.len()).sum();
         let segment = self.writer.segment(self.slot, at)?;
         let offset = segment.offset_of(at);
-        let Some(map) = segment.mapped(offset, len, || self.writer.ready_end())? else {
+        let Some(map) = segment.mapped(offset, len, || self.writer.core.ready_end())? else {
             return self.write_parts(at, parts);
         };
         let mut next = offset as usize;
@@ -126,7 +127,7 @@ impl Filler<'_> {
     /// Writes parts by system call: one where they lie in one segment.
     fn write_parts(&mut self, at: Lsn, parts: &[&[u8]]) -> Result<()> {
         let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
-        let room = self.writer.segment_end(at).get() - at.get();
+        let room = self.writer.core.segment_end(at).get() - at.get();
         if len > room {
             return self.write_across(at, parts);
         }
@@ -151,7 +152,7 @@ impl Filler<'_> {
             let mut rest = *part;
             while !rest.is_empty() {
                 let segment = self.writer.segment(self.slot, at)?;
-                let room = segment.first.get() + self.writer.capacity() - at.get();
+                let room = segment.first.get() + self.writer.core.capacity() - at.get();
                 let (piece, further) = rest.split_at(rest.len().min(room as usize));
                 segment.write(piece, segment.offset_of(at))?;
                 at = Lsn::new(at.get() + piece.len() as u64);

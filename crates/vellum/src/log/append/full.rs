@@ -220,12 +220,12 @@ impl Writer<'_> {
     /// Finds out whether a line is in the log whose writer died before it could note that. The lock
     /// is held.
     fn finish_telling(self) -> Result<()> {
-        let words = &self.words().full;
+        let words = &self.core.words().full;
         let Some((at, line_told)) = words.line() else { return Ok(()) };
         // Afterwards the line is published, or padded over.
         pad::repair(self)?;
         let told = words.told();
-        let is_there = line_told > told && self.has_line(at, &text::dropped(line_told - told));
+        let is_there = line_told > told && self.core.has_line(at, &text::dropped(line_told - told));
         words.end_line(is_there.then_some(line_told));
         Ok(())
     }

@@ -103,7 +103,7 @@ impl<'a> Reservation<'a> {
 
     /// Where what the check covers begins: the envelope, or else the caller's bytes.
     fn body_at(&self) -> Lsn {
-        Lsn::new(self.payload_at.get() - self.writer.geometry.envelope_len() as u64)
+        Lsn::new(self.payload_at.get() - self.writer.core.geometry.envelope_len() as u64)
     }
 
     /// Where the record will stand.
@@ -154,7 +154,7 @@ impl<'a> Reservation<'a> {
             );
             return Err(Error::new(ErrorKind::Abandoned, message).at_lsn(self.lsn()));
         }
-        if self.writer.geometry.layout == Layout::Framed {
+        if self.writer.core.geometry.layout == Layout::Framed {
             let header = self.finish_check()?.finish().to_bytes();
             let (at, is_mapped) = (self.placement.at, self.is_mapped);
             self.fill(|filler| filler.bytes(at, &[&header], is_mapped))?;
@@ -165,7 +165,7 @@ impl<'a> Reservation<'a> {
         let mut slot = self.slot.take().expect("held until published");
         self.check_process()?;
         self.writer.publish_records(&mut slot, self.placement, 1);
-        self.writer.check_region()?;
+        self.writer.core.check_region()?;
         slot.let_go();
         self.writer.tidy_after(&mut slot);
         Ok(self.placement.at)
@@ -179,15 +179,15 @@ impl<'a> Reservation<'a> {
         let mut lsn = self.body_at();
         let end = Range { start: self.payload_at, len: self.len }.end();
         let len = end.get() - lsn.get();
-        let mut check = self.writer.codec.check(self.placement.at, len as u32);
+        let mut check = self.writer.core.codec.check(self.placement.at, len as u32);
         let mut bytes = vec![0; len.min(64 << 10) as usize];
         while lsn < end {
-            let first = self.writer.segment_of(lsn);
-            let segment = match &self.writer.commits.stage {
-                Some(stage) => ReadSegment::open_staged(stage, &self.writer.geometry, first)?,
-                None => self.writer.open_to_read(first)?,
+            let first = self.writer.core.segment_of(lsn);
+            let segment = match &self.writer.core.commits.stage {
+                Some(stage) => ReadSegment::open_staged(stage, &self.writer.core.geometry, first)?,
+                None => self.writer.core.open_to_read(first)?,
             };
-            let limit = end.get().min(first.get() + self.writer.capacity());
+            let limit = end.get().min(first.get() + self.writer.core.capacity());
             let count = bytes.len().min((limit - lsn.get()) as usize);
             segment.read(lsn, &mut bytes[..count])?;
             check.update(&bytes[..count]);
@@ -200,7 +200,7 @@ impl<'a> Reservation<'a> {
     fn put(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
         let is_last = offset + bytes.len() as u64 == self.len;
         if let Some((last, others)) =
-            bytes.split_last().filter(|_| is_last && self.writer.writes_text())
+            bytes.split_last().filter(|_| is_last && self.writer.core.writes_text())
         {
             self.last = Some(*last);
             return self.store(offset, others);

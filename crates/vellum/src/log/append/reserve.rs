@@ -169,23 +169,23 @@ impl Writer<'_> {
         len: u64,
         is_ready: bool,
     ) -> Result<Placement> {
-        let capacity = self.capacity();
-        let words = self.words();
+        let capacity = self.core.capacity();
+        let words = self.core.words();
         let segment_first = slot.segment_first.get();
-        let is_text = self.geometry.layout == Layout::Text;
+        let is_text = self.core.geometry.layout == Layout::Text;
         if is_text {
             self.look_at_clock();
         }
         let len_at = |start: Lsn| {
             // Most appends stay in the segment of the last, which is open.
             let offset = start.get().wrapping_sub(segment_first);
-            let limit = if is_text { self.limit_at(start) } else { capacity };
+            let limit = if is_text { self.core.limit_at(start) } else { capacity };
             if offset < capacity && len <= limit && offset <= limit - len {
                 return len;
             }
             NOT_IN_HAND
         };
-        let grant = match tail_word::reserve(words, slot.index, || self.ready_end(), len_at) {
+        let grant = match tail_word::reserve(words, slot.index, || self.core.ready_end(), len_at) {
             Ok(grant) => grant,
             Err(_) => self.reserve_further(slot, len, is_ready)?,
         };
@@ -197,22 +197,24 @@ impl Writer<'_> {
     /// Reserves where the segment written last is not enough: opens what is needed first.
     #[cold]
     fn reserve_further(self, slot: &mut LocalSlot, len: u64, is_ready: bool) -> Result<Grant> {
-        let words = self.words();
+        let words = self.core.words();
         loop {
             let start = tail_word::tail(words);
-            let range = Range { start, len: self.len_at(start, len) };
-            if range.end() > self.ready_end() {
+            let range = Range { start, len: self.core.len_at(start, len) };
+            if range.end() > self.core.ready_end() {
                 match self.reserve_beyond(slot, len, is_ready)? {
                     Some(grant) => return Ok(grant),
                     None => continue,
                 }
             }
             let opened = self.take_in_hand(slot, range);
-            if let Ok(grant) = self.reserve_in_hand(slot, || self.ready_end(), Lsn::MAX, len) {
+            if let Ok(grant) =
+                self.core.reserve_in_hand(slot, || self.core.ready_end(), Lsn::MAX, len)
+            {
                 return Ok(grant);
             }
             // Unless others went on meanwhile, and what was to be opened has gone.
-            if self.segment_of(start) == self.segment_of(tail_word::tail(words)) {
+            if self.core.segment_of(start) == self.core.segment_of(tail_word::tail(words)) {
                 opened?;
             }
         }
@@ -226,29 +228,29 @@ impl Writer<'_> {
         len: u64,
         is_ready: bool,
     ) -> Result<Option<Grant>> {
-        let words = self.words();
+        let words = self.core.words();
         let is_done = || {
             let start = tail_word::tail(words);
-            Range { start, len: self.len_at(start, len) }.end() <= self.ready_end()
+            Range { start, len: self.core.len_at(start, len) }.end() <= self.core.ready_end()
         };
         loop {
             let Some(prepare) = self.lock_prepare_unless(is_done)? else { return Ok(None) };
-            self.check_words()?;
+            self.core.check_words()?;
             // What decides where a record goes does not change under the lock.
             let tail = tail_word::tail(words);
-            let range = Range { start: tail, len: self.len_at(tail, len) };
+            let range = Range { start: tail, len: self.core.len_at(tail, len) };
             let end = range.end();
             if end > Lsn::MAX {
                 let message = "the log has used up its 16 PiB of positions; start a new one";
-                return Err(Error::new(ErrorKind::Exhausted, message).at_path(&self.dir));
+                return Err(Error::new(ErrorKind::Exhausted, message).at_path(&self.core.dir));
             }
             slot.later.has_rotated |= prepare.allocate_to(end, len)?;
             let room = prepare.make_room(tail, end, len, is_ready)?;
             let opened = self.take_in_hand(slot, range);
-            if let Ok(grant) = self.reserve_in_hand(slot, || room.limit, room.starts_by, len) {
+            if let Ok(grant) = self.core.reserve_in_hand(slot, || room.limit, room.starts_by, len) {
                 let ready = room.ready.max(grant.range.end().get());
                 words.raise_ready_end(ready);
-                slot.later.pause = slot.later.pause.max(prepare.ready.pace.due());
+                slot.later.pause = slot.later.pause.max(prepare.writer.core.ready.pace.due());
                 return Ok(Some(grant));
             }
             // Unless others have reserved what was made ready.
@@ -262,14 +264,14 @@ impl Writer<'_> {
     /// a window of zeros for records that are stored, the next segment for those that are written.
     #[inline]
     fn look_ahead(self, end: Lsn, len: u64, is_ready: bool, later: &mut Later) {
-        if self.geometry.layout == Layout::Text {
+        if self.core.geometry.layout == Layout::Text {
             return self.look_ahead_in_text(end, is_ready, later);
         }
-        let words = self.words();
-        let is_ready = is_ready || (self.commits.stage.is_some() && !self.has_mapping());
+        let words = self.core.words();
+        let is_ready = is_ready || (self.core.commits.stage.is_some() && !self.core.has_mapping());
         let ahead = words.ahead_of(end, is_ready);
         // Long records use a window up before the next one is ready: stay further ahead of them.
-        let wanted = self.ready.prefault_bytes.max((len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX));
+        let wanted = self.core.ready.prefault_bytes.max((len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX));
         if ahead < wanted && !words.prepare.is_held() {
             later.space = Some(Space { end, ahead: wanted, is_ready });
         }
@@ -281,7 +283,7 @@ impl Writer<'_> {
     #[cold]
     pub(crate) fn prepare_ahead(self, later: &mut Later) {
         let Some(space) = later.space.take() else { return };
-        match self.geometry.layout {
+        match self.core.geometry.layout {
             Layout::Text => self.prepare_text(space, later),
             Layout::Framed => self.prepare_next(space, later),
         }
@@ -289,40 +291,44 @@ impl Writer<'_> {
 
     /// Makes the first space ready, so that the first record does not pay for it.
     pub(crate) fn prepare_first(self) {
-        let tail = tail_word::tail(self.words());
+        let tail = tail_word::tail(self.core.words());
         // Who opens a log looks after its files itself.
         let mut later = Later::default();
-        self.look_ahead(tail, 0, self.has_mapping(), &mut later);
+        self.look_ahead(tail, 0, self.core.has_mapping(), &mut later);
         self.prepare_ahead(&mut later);
     }
 
     fn prepare_next(self, space: Space, later: &mut Later) {
         let Space { end, ahead, is_ready } = space;
-        let words = self.words();
+        let words = self.core.words();
         let Some(prepare) = self.try_lock_prepare() else { return };
         let allocated = words.allocated_end();
         // Others may have gone on meanwhile: what is wanted follows the tail, not `end`.
         let tail = tail_word::tail(words).max(end);
-        let wanted = Lsn::new(tail.get() + ahead.min(self.capacity()));
+        let wanted = Lsn::new(tail.get() + ahead.min(self.core.capacity()));
         if wanted > Lsn::MAX || self.attachment.is_discouraged(tail) {
             return;
         }
-        let prepared = self.check_words().and_then(|()| prepare.allocate_to(wanted, 0).map(drop));
-        let prepared = prepared.and_then(|()| self.check_stage_room(wanted));
+        let prepared =
+            self.core.check_words().and_then(|()| prepare.allocate_to(wanted, 0).map(drop));
+        let prepared = prepared.and_then(|()| self.core.check_stage_room(wanted));
         let prepared = prepared.and_then(|()| match is_ready {
             true => prepare.make_ready_to(wanted),
             false => Ok(()),
         });
         // Long records use segments up as fast as they can be made: who needs one makes it.
-        if prepared.is_ok() && self.commits.stage.is_some() && ahead == self.ready.prefault_bytes {
+        if prepared.is_ok()
+            && self.core.commits.stage.is_some()
+            && ahead == self.core.ready.prefault_bytes
+        {
             let _ = prepare.begin_next_segment(wanted);
         }
         if prepared.is_err() {
             // A full disk is not asked again for every record.
-            self.attachment.discourage(Lsn::new(tail.get() + self.ready.prefault_bytes / 8));
+            self.attachment.discourage(Lsn::new(tail.get() + self.core.ready.prefault_bytes / 8));
         }
         later.has_rotated |= words.allocated_end() > allocated;
-        later.pause = later.pause.max(prepare.ready.pace.due());
+        later.pause = later.pause.max(prepare.writer.core.ready.pace.due());
     }
 }
 

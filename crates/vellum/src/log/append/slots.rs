@@ -51,7 +51,7 @@ impl<'a> Writer<'a> {
 
     /// Claims a shared slot; false where this process has to do with those it has.
     fn claim(self, slot: &mut LocalSlot) -> Result<bool> {
-        let words = self.words();
+        let words = self.core.words();
         if self.attachment.is_adrift.load(Ordering::SeqCst) {
             self.come_back()?;
         }
@@ -74,7 +74,7 @@ impl<'a> Writer<'a> {
     /// Claims a slot for one append, where there are no more to keep.
     #[cold]
     fn borrow_slot(self) -> Result<usize> {
-        let words = self.words();
+        let words = self.core.words();
         for turn in 0..LENDING_TRIES {
             if turn > 0 {
                 std::thread::sleep(LENDING_NAP);
@@ -86,7 +86,7 @@ impl<'a> Writer<'a> {
             }
         }
         let message = format!("all {SLOT_COUNT} slots for appends are in use");
-        Err(Error::new(ErrorKind::TooManyParticipants, message).at_path(&self.dir))
+        Err(Error::new(ErrorKind::TooManyParticipants, message).at_path(&self.core.dir))
     }
 
     /// Gives a slot back if it was lent, which holds nothing in flight. After an error it may stay
@@ -94,7 +94,7 @@ impl<'a> Writer<'a> {
     #[inline]
     pub(crate) fn end_use(self, slot: &mut LocalSlot) {
         if slot.is_lent {
-            self.attachment.give_back(self.words(), slot);
+            self.attachment.give_back(self.core.words(), slot);
         }
     }
 
@@ -103,7 +103,7 @@ impl<'a> Writer<'a> {
     pub(crate) fn give_up_slot(self, slot: &mut LocalSlot) {
         (slot.is_claimed, slot.is_lent) = (false, false);
         self.attachment.claimed_count.fetch_sub(1, Ordering::Relaxed);
-        participants::give_up_slot(self.words(), slot.index);
+        participants::give_up_slot(self.core.words(), slot.index);
     }
 }
 

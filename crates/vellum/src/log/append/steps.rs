@@ -136,16 +136,16 @@ impl Writer<'_> {
     #[inline]
     pub(crate) fn publish_records(self, slot: &mut LocalSlot, placed: Placement, records: u64) {
         let bytes = placed.grant.range.end().get() - placed.at.get();
-        tail_word::count(self.words(), slot.index, records, bytes);
+        tail_word::count(self.core.words(), slot.index, records, bytes);
         self.publish(slot);
     }
 
     /// Makes a filled reservation visible and wakes who waits for it.
     #[inline]
     pub(crate) fn publish(self, slot: &mut LocalSlot) {
-        tail_word::publish(self.words(), slot.index);
-        if event_count::notify(&self.words().event_count, self.attachment.is_registered) {
-            self.wake_pollers();
+        tail_word::publish(self.core.words(), slot.index);
+        if event_count::notify(&self.core.words().event_count, self.attachment.is_registered) {
+            self.core.wake_pollers();
         }
         self.end_use(slot);
     }
@@ -154,16 +154,16 @@ impl Writer<'_> {
     #[cold]
     fn refused(self, slot: &mut LocalSlot, error: Error) -> Error {
         self.end_use(slot);
-        self.explain(error)
+        self.core.explain(error)
     }
 
     /// Pads a reservation that will not be filled; where even that fails, leaves it to whoever can.
     pub(crate) fn give_up(self, slot: &mut LocalSlot, range: Range, reason: Reason) {
         let open = |first| match slot.held(first) {
             Some(segment) => Ok(Arc::clone(segment)),
-            None => self.open_segment_briefly(first).map(Arc::new),
+            None => self.core.open_segment_briefly(first).map(Arc::new),
         };
-        match pad::write_to(&self, range, reason, open) {
+        match pad::write_to(self.core, range, reason, open) {
             Ok(()) => self.publish(slot),
             Err(_) => self.give_up_slot(slot),
         }

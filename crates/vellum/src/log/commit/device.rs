@@ -157,13 +157,13 @@ impl Writer<'_> {
     /// Opens what writing the batch from `start` to `end` takes.
     pub(crate) fn gather(self, start: Lsn, end: Lsn) -> Result<Means> {
         let mut segments = Vec::new();
-        let mut first = self.segment_of(start);
+        let mut first = self.core.segment_of(start);
         while first < end && segments.len() < SEGMENTS_IN_HAND {
             let segment = self.segment_of_batch(first, end)?;
-            first = self.next_of_batch(first, segment.is_some(), end)?;
+            first = self.core.next_of_batch(first, segment.is_some(), end)?;
             segments.extend(segment);
         }
-        Ok(Means { segments, names: self.gather_names(end)? })
+        Ok(Means { segments, names: self.core.gather_names(end)? })
     }
 
     /// The segment at `first`, ready for what a batch up to `end` has in it; `None` where it was
@@ -171,20 +171,25 @@ impl Writer<'_> {
     fn segment_of_batch(self, first: Lsn, end: Lsn) -> Result<Option<Arc<Segment>>> {
         let segment = match self.open_segment(first) {
             // A trim removes files whether they are durable or not, and raises `begin` before.
-            Err(_) if self.commits.stage.is_none() && self.is_trimmed(first) => return Ok(None),
+            Err(_) if self.core.commits.stage.is_none() && self.core.is_trimmed(first) => {
+                return Ok(None);
+            }
             // Nor does it keep the others from being durable that somebody removed a closed file of
             // text.
-            Err(error) if self.is_closed_text(first) && self.is_told_missing(&error) => {
+            Err(error) if self.core.is_closed_text(first) && self.core.is_told_missing(&error) => {
                 return Ok(None);
             }
             segment => segment?,
         };
-        if self.commits.stage.is_some() {
+        if self.core.commits.stage.is_some() {
             segment
-                .open_target(&self.dir, self.commits.commit_path.write)
+                .open_target(&self.core.dir, self.core.commits.commit_path.write)
                 .or_os("open the segment", &segment.path)?;
             // A write beyond the limit would end this process.
-            let limit = end.min(self.segment_end(first)).get().next_multiple_of(self.commits.block);
+            let limit = end
+                .min(self.core.segment_end(first))
+                .get()
+                .next_multiple_of(self.core.commits.block);
             let len = segment.offset_of(Lsn::new(limit));
             sys::file::check_size_limit(len).or_os("write records to", &segment.path)?;
         }
@@ -201,7 +206,7 @@ impl Writer<'_> {
         until: Until,
     ) -> Result<()> {
         let since = Instant::now();
-        let written = match &self.commits.stage {
+        let written = match &self.core.commits.stage {
             Some(_) => self.write_blocks(batch, means),
             None => self.sync_segments(batch, means),
         };
@@ -209,11 +214,11 @@ impl Writer<'_> {
         if let Err(fault) = written {
             return self.fail(batch, fault);
         }
-        self.words().commits.counts.count_sync(batch, since.elapsed());
+        self.core.words().commits.counts.count_sync(batch, since.elapsed());
         let liveness = self.liveness();
-        commit::finish(&self.words().commits, self.attachment.me(), &liveness, batch, until);
-        self.notify_durable();
-        self.retire_stages();
+        commit::finish(&self.core.words().commits, self.attachment.me(), &liveness, batch, until);
+        self.core.notify_durable();
+        self.core.retire_stages();
         Ok(())
     }
 
@@ -225,7 +230,7 @@ impl Writer<'_> {
         until: Until,
     ) -> Result<()> {
         let gathered = self.gather(batch.start, batch.end).map_err(Fault::Own);
-        let means = gathered.and_then(|means| self.write_again(batch).map(|()| means));
+        let means = gathered.and_then(|means| self.core.write_again(batch).map(|()| means));
         match means {
             Ok(means) => self.write_batch(batch, &means, sealer, until),
             Err(fault) => {
@@ -238,11 +243,11 @@ impl Writer<'_> {
     /// What of the right to seal is kept while a batch up to `end` is written: all of it where the
     /// rest of its last physical sector could be written at the same time.
     pub(crate) fn kept_while_writing<'a>(self, sealer: Sealer<'a>, end: Lsn) -> Option<Sealer<'a>> {
-        self.is_shared_sector(end.get()).then_some(sealer)
+        self.core.is_shared_sector(end.get()).then_some(sealer)
     }
 
     fn fail(self, batch: Batch, fault: Fault) -> Result<()> {
-        let words = &self.words().commits;
+        let words = &self.core.words().commits;
         match fault {
             Fault::Own(error) => {
                 commit::hand_back(words, batch);
@@ -251,7 +256,7 @@ impl Writer<'_> {
             Fault::Device(failure) => {
                 // Whoever waits for the batch finds that out, this process too.
                 commit::poison(words, self.attachment.me(), &self.liveness(), failure);
-                self.notify_durable();
+                self.core.notify_durable();
                 Ok(())
             }
         }
@@ -259,11 +264,11 @@ impl Writer<'_> {
 
     /// Writes the blocks of a batch, segment by segment.
     fn write_blocks(self, batch: Batch, means: &Means) -> Result<(), Fault> {
-        let block = self.commits.block;
+        let block = self.core.commits.block;
         let mut next = Lsn::new(batch.start.get() / block * block);
         while next < batch.end {
-            let first = self.segment_of(next);
-            let limit = batch.end.min(self.segment_end(next));
+            let first = self.core.segment_of(next);
+            let limit = batch.end.min(self.core.segment_end(next));
             let limit = Lsn::new(limit.get().next_multiple_of(block));
             if let Some(segment) = self.in_hand(means, first, batch.end)? {
                 self.write_to_device(&segment, next, limit)?;
@@ -277,12 +282,14 @@ impl Writer<'_> {
 
     /// Writes blocks of one segment, which survive a power cut then.
     fn write_to_device(self, segment: &Segment, begin: Lsn, end: Lsn) -> Result<(), Fault> {
-        let by = self.commits.commit_path.write;
+        let by = self.core.commits.commit_path.write;
         // What is refused in each way was not written, and nothing was thrown away.
         let is_own = |errno| is_own(errno) || is_unsupported(errno);
-        segment.write_staged(&self.dir, by, begin, end).map_err(|errno| match is_own(errno) {
-            true => Fault::Own(Error::os(errno, "write records to", &segment.path)),
-            false => Fault::Device(failure(errno, segment.first, Operation::Write)),
+        segment.write_staged(&self.core.dir, by, begin, end).map_err(|errno| {
+            match is_own(errno) {
+                true => Fault::Own(Error::os(errno, "write records to", &segment.path)),
+                false => Fault::Device(failure(errno, segment.first, Operation::Write)),
+            }
         })?;
         match by {
             DeviceWrite::Dsync => Ok(()),
@@ -294,20 +301,20 @@ impl Writer<'_> {
 
     /// Syncs the files that a batch lies in.
     fn sync_segments(self, batch: Batch, means: &Means) -> Result<(), Fault> {
-        let mut first = self.segment_of(batch.start);
+        let mut first = self.core.segment_of(batch.start);
         while first < batch.end {
             let segment = self.in_hand(means, first, batch.end)?;
             if let Some(segment) = &segment {
-                if self.is_time_left_alone() {
+                if self.core.is_time_left_alone() {
                     segment.touch(first.max(batch.start));
                 }
                 sys::file::sync_data(segment.fd()).map_err(|errno| unsynced(errno, segment))?;
             }
-            let next = self.next_of_batch(first, segment.is_some(), batch.end);
+            let next = self.core.next_of_batch(first, segment.is_some(), batch.end);
             first = next.map_err(Fault::Own)?;
         }
         match &means.names {
-            Some(names) => self.sync_names(names, batch.start),
+            Some(names) => self.core.sync_names(names, batch.start),
             None => Ok(()),
         }
     }

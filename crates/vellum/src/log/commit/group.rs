@@ -170,10 +170,10 @@ impl Writer<'_> {
     /// Waits until everything before `wanted` is published: somebody is in the middle of an
     /// append, or died there.
     pub(crate) fn wait_for_writers(self, end: Lsn, wanted: Lsn, until: Until) -> Result<()> {
-        let words = self.words();
+        let words = self.core.words();
         let (rings, _) = event_count::prepare_wait(&words.event_count);
         // Nobody rings for what others have sealed meanwhile.
-        if self.is_sealed(end) || tail_word::published(words) >= wanted {
+        if self.core.is_sealed(end) || tail_word::published(words) >= wanted {
             return Ok(());
         }
         let since = Instant::now();
@@ -186,7 +186,7 @@ impl Writer<'_> {
 
     /// Pads what a dead writer left in front of everything; notes that a living one is waited for.
     pub(crate) fn repair_what_holds_back(self, until: Until) -> Result<()> {
-        tail_word::note_wait(self.words());
+        tail_word::note_wait(self.core.words());
         if pad::is_held_back_by_the_dead(self) {
             pad::repair_until(self, until)?;
         }
@@ -197,7 +197,7 @@ impl Writer<'_> {
     /// longer: where the device is slow nobody is dead.
     fn look_for_the_dead(self, nap: Duration, until: Until) -> Result<Duration> {
         let every = LOOK_FOR_THE_DEAD.as_micros() as u64;
-        if !commit::claim_look(&self.words().commits, sys::clock::micros(), every) {
+        if !commit::claim_look(&self.core.words().commits, sys::clock::micros(), every) {
             // Who has a deadline must not oversleep it.
             return Ok(if until.is_some() { nap } else { (nap * 2).min(NAP_MAX) });
         }
@@ -213,13 +213,13 @@ impl Writer<'_> {
         let kept = left.and_then(|batch| self.kept_while_writing(sealer, batch.end));
         if is_stuck {
             let what = "batches are sealed that nobody writes, behind what is durable";
-            return Err(self.nonsense(what.into()));
+            return Err(self.core.nonsense(what.into()));
         }
         match left {
             Some(batch) => self.write_left_batch(batch, kept, until),
             None => {
-                commit::advance(&self.words().commits, self.attachment.me(), &liveness, until);
-                self.notify_durable();
+                commit::advance(&self.core.words().commits, self.attachment.me(), &liveness, until);
+                self.core.notify_durable();
                 Ok(())
             }
         }

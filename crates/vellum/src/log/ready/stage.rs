@@ -136,16 +136,16 @@ impl Prepare<'_> {
     ///
     /// Only where a frame may start is there a page before: who cannot write the record pads it.
     pub(crate) fn make_unzeroed_room(&self, stage: &Stage, len: u64) -> Result<Room> {
-        let words = self.words();
-        let begin = self.ready_end().max(tail_word::tail(words)).get();
+        let words = self.writer.core.words();
+        let begin = self.writer.core.ready_end().max(tail_word::tail(words)).get();
         let ready = self.make_page(stage, begin)?;
         // Others may go on in what is ready, up to where it ends.
-        let limit = ready + self.len_at(Lsn::new(ready), len);
+        let limit = ready + self.writer.core.len_at(Lsn::new(ready), len);
         let limit = Lsn::new(limit.min(words.allocated_end()));
-        let mut next = self.segment_end(Lsn::new(ready - 1));
+        let mut next = self.writer.core.segment_end(Lsn::new(ready - 1));
         while next < limit {
             self.make_page(stage, next.get())?;
-            next = self.segment_end(next);
+            next = self.writer.core.segment_end(next);
         }
         words.raise_ready_end(ready);
         Ok(Room { starts_by: Lsn::new(ready - HEADER_LEN as u64), limit, ready: 0 })
@@ -154,10 +154,11 @@ impl Prepare<'_> {
     /// Makes ready up to `end`, where a seal is to stand: only a little behind a long record, which
     /// may be followed by another.
     pub(crate) fn make_ready_for_seal(&self, end: Lsn) -> Result<()> {
-        let words = self.words();
+        let words = self.writer.core.words();
         let tail = tail_word::tail(words).get();
-        let is_behind_long = self.needs_zeros() && self.ready_end().get() <= tail;
-        let Some(stage) = self.commits.stage.as_ref().filter(|_| is_behind_long) else {
+        let is_behind_long =
+            self.writer.core.needs_zeros() && self.writer.core.ready_end().get() <= tail;
+        let Some(stage) = self.writer.core.commits.stage.as_ref().filter(|_| is_behind_long) else {
             return self.make_ready_to(end);
         };
         let mut ready = tail;
@@ -177,8 +178,8 @@ impl Prepare<'_> {
 
     /// Makes the stage of the segment that begins at `ready`, or of the first one.
     pub(crate) fn make_stage_at(&self, stage: &Stage, ready: u64) -> Result<()> {
-        let is_first = self.stage_begin() == Some(Lsn::new(ready));
-        match ready.is_multiple_of(self.capacity()) || is_first {
+        let is_first = self.writer.core.stage_begin() == Some(Lsn::new(ready));
+        match ready.is_multiple_of(self.writer.core.capacity()) || is_first {
             true => self.make_stage(stage, Lsn::new(ready)),
             false => Ok(()),
         }
@@ -187,8 +188,8 @@ impl Prepare<'_> {
     /// Makes the stage of the segment that holds `ready`, where what is ready ends, if it is not
     /// there.
     pub(crate) fn make_stage(&self, stage: &Stage, ready: Lsn) -> Result<()> {
-        let id = self.words().commits.stage.id();
-        let first = self.segment_of(ready);
+        let id = self.writer.core.words().commits.stage.id();
+        let first = self.writer.core.segment_of(ready);
         // One that is there may be open already.
         if stage.is_there(id, first)? {
             return Ok(());
@@ -196,17 +197,17 @@ impl Prepare<'_> {
         let block_at = Lsn::new(ready.get() / BLOCK_LEN_MAX * BLOCK_LEN_MAX);
         let mut bytes = vec![0; (ready.get() - block_at.get()) as usize];
         if !bytes.is_empty() {
-            self.open_to_read(first)?.read(block_at, &mut bytes)?;
+            self.writer.core.open_to_read(first)?.read(block_at, &mut bytes)?;
         }
-        let header_len = header_len(self.geometry.layout);
+        let header_len = header_len(self.writer.core.geometry.layout);
         let twin = Twin {
             id,
-            epoch: self.live_epoch(),
+            epoch: self.writer.core.live_epoch(),
             first,
-            len: header_len + self.capacity(),
+            len: header_len + self.writer.core.capacity(),
             begin: (header_len + (block_at.get() - first.get()), &bytes),
         };
-        stage.make(twin, &self.ready.rights)
+        stage.make(twin, &self.writer.core.ready.rights)
     }
 }
 
@@ -214,8 +215,8 @@ impl Writer<'_> {
     /// Makes everything durable that a log that commits holds, with a seal at its end, and lets the
     /// stage go. The caller is the only participant, and holds the gate.
     pub(crate) fn end_commits(self) -> Result<()> {
-        let words = self.words();
-        let has_commits = self.commits.stage.is_some() || words.commits.named_end() != 0;
+        let words = self.core.words();
+        let has_commits = self.core.commits.stage.is_some() || words.commits.named_end() != 0;
         if !has_commits || commit::is_poisoned(&words.commits) {
             return Ok(());
         }
@@ -225,9 +226,9 @@ impl Writer<'_> {
             return Ok(());
         }
         // What is durable first, so that the seal at the end vouches for all of it.
-        self.sync()?;
+        self.core.sync()?;
         self.seal_and_sync()?;
-        if let Some(stage) = &self.commits.stage {
+        if let Some(stage) = &self.core.commits.stage {
             words.commits.stage.start(tail_word::tail(words), 0);
             stage.retire_all();
         }

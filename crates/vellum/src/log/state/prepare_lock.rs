@@ -5,8 +5,6 @@
 //! **If the process dies here**: the next one takes the lock over, and does what was half done
 //! again.
 
-use std::ops::Deref;
-
 use crate::Result;
 use crate::log::state::holds::{self, HoldKind};
 use crate::log::state::writer::Writer;
@@ -14,7 +12,7 @@ use crate::shared::lock::{self, Held, Outcome, Patience, Until};
 
 /// The lock, held until dropped.
 pub(crate) struct Prepare<'a> {
-    writer: Writer<'a>,
+    pub(crate) writer: Writer<'a>,
     held: Option<Held<'a>>,
 }
 
@@ -35,7 +33,7 @@ impl<'a> Prepare<'a> {
 impl<'a> Writer<'a> {
     /// Waits for the lock.
     pub(crate) fn lock_prepare(self) -> Result<Prepare<'a>> {
-        self.lock_prepare_until(self.deadline())
+        self.lock_prepare_until(self.core.deadline())
     }
 
     /// Waits for the lock no longer than `until`.
@@ -50,27 +48,21 @@ impl<'a> Writer<'a> {
         is_ready: impl Fn() -> bool,
     ) -> Result<Option<Prepare<'a>>> {
         let (me, liveness) = (self.attachment.me(), self.liveness());
-        let (lock, patience) = (&self.core.words().prepare, Patience::from(self.deadline()));
+        let (lock, patience) = (&self.core.words().prepare, Patience::from(self.core.deadline()));
         let outcome = lock::acquire_unless(lock, me, &liveness, patience, is_ready);
-        self.check_region()?;
+        self.core.check_region()?;
         match outcome {
             Outcome::Held(held) => Ok(Some(Prepare { writer: self, held: Some(held) })),
             Outcome::Needless => Ok(None),
-            Outcome::TimedOut => Err(self.timed_out(holds::of_lock(&self, HoldKind::Prepare))),
+            Outcome::TimedOut => {
+                Err(self.core.timed_out(holds::of_lock(self.core, HoldKind::Prepare)))
+            }
         }
     }
 
     /// The lock, if nobody holds it.
     pub(crate) fn try_lock_prepare(self) -> Option<Prepare<'a>> {
         let held = lock::try_acquire(&self.core.words().prepare, self.attachment.me())?;
-        self.check_region().is_ok().then_some(Prepare { writer: self, held: Some(held) })
-    }
-}
-
-impl<'a> Deref for Prepare<'a> {
-    type Target = Writer<'a>;
-
-    fn deref(&self) -> &Writer<'a> {
-        &self.writer
+        self.core.check_region().is_ok().then_some(Prepare { writer: self, held: Some(held) })
     }
 }

@@ -72,7 +72,7 @@ impl Core {
 impl<'a> Writer<'a> {
     /// Takes the lock that `what` is about.
     pub(crate) fn hold(self, what: HoldKind) -> Result<Held<'a>> {
-        self.hold_until(what, self.deadline())
+        self.hold_until(what, self.core.deadline())
     }
 
     /// Takes the lock that `what` is about, by `until`.
@@ -80,16 +80,16 @@ impl<'a> Writer<'a> {
         let lock = self.core.lock_of(what).expect("a kind of lock");
         let (me, liveness) = (self.attachment.me(), self.liveness());
         let held = lock::acquire_within(lock, me, &liveness, Patience::from(until));
-        let held = held.ok_or_else(|| self.timed_out(holds::of_lock(&self, what)))?;
-        self.check_region().map(|()| held)
+        let held = held.ok_or_else(|| self.core.timed_out(holds::of_lock(self.core, what)))?;
+        self.core.check_region().map(|()| held)
     }
 
     /// Takes the right to seal, by `until`.
     pub(crate) fn sealer(self, until: Until) -> Result<Sealer<'a>> {
         let words = &self.core.words().commits;
         let sealer = Sealer::within(words, self.attachment.me(), &self.liveness(), until);
-        let sealer =
-            sealer.ok_or_else(|| self.timed_out(holds::of_lock(&self, HoldKind::Commit)))?;
-        self.check_region().map(|()| sealer)
+        let sealer = sealer
+            .ok_or_else(|| self.core.timed_out(holds::of_lock(self.core, HoldKind::Commit)))?;
+        self.core.check_region().map(|()| sealer)
     }
 }

@@ -3,8 +3,6 @@
 //! What only a participant may do takes a `Writer`. It is two references, made for the length of a
 //! call.
 
-use std::ops::Deref;
-
 use crate::Result;
 use crate::format::envelope::Envelope;
 use crate::log::state::attachment::Attachment;
@@ -41,14 +39,5 @@ impl<'a> Writer<'a> {
     #[inline]
     pub(crate) fn envelope(self) -> Envelope {
         Envelope { nanos: clock::nanos(), writer: self.attachment.writer_id() }
-    }
-}
-
-impl Deref for Writer<'_> {
-    type Target = Core;
-
-    #[inline]
-    fn deref(&self) -> &Core {
-        self.core
     }
 }

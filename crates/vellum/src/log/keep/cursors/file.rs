@@ -146,17 +146,17 @@ pub(crate) struct CursorLock {
 impl<'a> Writer<'a> {
     /// Waits until nobody else changes cursors. Taken before the prepare lock, never behind it.
     pub(crate) fn lock_cursors(self) -> Result<CursorLock> {
-        let path = self.dir.join(LOCK_NAME);
-        let file = Brief::open(&self.dir, &path).or_os("open", &path)?;
-        let until = self.deadline();
+        let path = self.core.dir.join(LOCK_NAME);
+        let file = Brief::open(&self.core.dir, &path).or_os("open", &path)?;
+        let until = self.core.deadline();
         if until.is_none() {
             lock::lock(&file, CURSORS_BYTE, Kind::Exclusive).or_os("lock", &path)?;
             return Ok(CursorLock { _file: file });
         }
         while !lock::try_lock(&file, CURSORS_BYTE, Kind::Exclusive).or_os("lock", &path)? {
             if is_over(until) {
-                let holds = holds::of_lock_file(&self, HoldKind::Cursors, CURSORS_BYTE);
-                return Err(self.timed_out(holds.into_iter().next()));
+                let holds = holds::of_lock_file(self.core, HoldKind::Cursors, CURSORS_BYTE);
+                return Err(self.core.timed_out(holds.into_iter().next()));
             }
             std::thread::sleep(PAUSE);
         }
@@ -166,38 +166,41 @@ impl<'a> Writer<'a> {
     /// Begins to change cursors.
     pub(crate) fn change_cursors(self) -> Result<Change<'a>> {
         let lock = self.lock_cursors()?;
-        let path = self.dir.join(CURSORS_NAME);
-        let file = match self.dir.open_file(&path, OFlags::RDWR) {
+        let path = self.core.dir.join(CURSORS_NAME);
+        let file = match self.core.dir.open_file(&path, OFlags::RDWR) {
             Ok(fd) => Some(fd),
             Err(Errno::NOENT) => None,
             Err(errno) => return Err(Error::os(errno, "open the cursors", &path)),
         };
-        let places = file.as_ref().map_or(Ok(Vec::new()), |fd| self.read_cursors(fd))?;
+        let places = file.as_ref().map_or(Ok(Vec::new()), |fd| self.core.read_cursors(fd))?;
         Ok(Change { writer: self, _lock: lock, file, places })
     }
 
     /// Makes the file, durably, with all its blocks: a commit needs no space later.
     fn make_cursors(self) -> Result<OwnedFd> {
         let (unfinished, path) =
-            (self.dir.join(UNFINISHED_CURSORS_NAME), self.dir.join(CURSORS_NAME));
+            (self.core.dir.join(UNFINISHED_CURSORS_NAME), self.core.dir.join(CURSORS_NAME));
         // Another log may have taken the place.
-        self.require_place()?;
-        let bytes = cursor::new_file(self.geometry.secret);
+        self.core.require_place()?;
+        let bytes = cursor::new_file(self.core.geometry.secret);
         sys::file::check_size_limit(bytes.len() as u64).or_os("make the cursors", &unfinished)?;
-        let fd =
-            self.ready.rights.create(&self.dir, &unfinished, "make the file of the cursors")?;
+        let fd = self.core.ready.rights.create(
+            &self.core.dir,
+            &unfinished,
+            "make the file of the cursors",
+        )?;
         // Else a commit needed space on btrfs, which has none on a full disk.
         sys::file::overwrite_in_place(&fd);
         let what = "make the file of the cursors";
         let made = sys::file::write_all_at(&fd, &bytes, 0)
             .or_os(what, &path)
-            .and_then(|()| self.heed_sync(sys::file::sync(&fd).or_unsynced(what, &path)))
-            .and_then(|()| self.dir.rename(&unfinished, &path).or_os(what, &path));
+            .and_then(|()| self.core.heed_sync(sys::file::sync(&fd).or_unsynced(what, &path)))
+            .and_then(|()| self.core.dir.rename(&unfinished, &path).or_os(what, &path));
         if made.is_err() {
-            let _ = listing::remove(&self.dir, &unfinished);
+            let _ = listing::remove(&self.core.dir, &unfinished);
         }
         made?;
-        self.heed_sync(sync_log_names(&self.dir))?;
+        self.core.heed_sync(sync_log_names(&self.core.dir))?;
         Ok(fd)
     }
 }
@@ -222,18 +225,18 @@ impl Change<'_> {
     pub(crate) fn free_place(&mut self) -> Result<usize> {
         if self.file.is_none() {
             let fd = self.writer.make_cursors()?;
-            self.places = self.writer.read_cursors(&fd)?;
+            self.places = self.writer.core.read_cursors(&fd)?;
             self.file = Some(fd);
         }
         self.places.iter().position(|place| place.entry.is_none()).ok_or_else(|| {
             let message = format!("the log has {} cursors, as many as it can have", cursor::COUNT);
-            Error::new(ErrorKind::Busy, message).at_path(&self.writer.dir.join(CURSORS_NAME))
+            Error::new(ErrorKind::Busy, message).at_path(&self.writer.core.dir.join(CURSORS_NAME))
         })
     }
 
     /// Stores a cursor, so that every process sees it.
     pub(crate) fn store(&mut self, index: usize, entry: Option<Entry>) -> Result<()> {
-        let path = self.writer.dir.join(CURSORS_NAME);
+        let path = self.writer.core.dir.join(CURSORS_NAME);
         let Some(fd) = &self.file else { return Ok(()) };
         let (offset, bytes, place) = self.places[index].next(index, entry);
         sys::file::write_all_at(fd, &bytes, offset).or_os("write", &path)?;
@@ -244,7 +247,7 @@ impl Change<'_> {
     /// Has what was stored survive a power cut.
     pub(crate) fn sync(&self) -> Result<()> {
         let Some(fd) = &self.file else { return Ok(()) };
-        self.writer.sync_cursors(fd).inspect_err(|_| {
+        self.writer.core.sync_cursors(fd).inspect_err(|_| {
             // A trim relies on what it reads, once it has synced it.
             let _ = rewrite::write_over_itself(fd, 0, cursor::FILE_LEN as u64);
         })

@@ -106,24 +106,26 @@ impl Core {
 impl Writer<'_> {
     /// Removes the segments that are not to be kept; returns how many.
     pub(crate) fn remove_old_segments(self, policy: &Policy) -> Result<u64> {
-        let last = self.last_to_remove();
-        let by_bytes = policy.retain_bytes.map_or(Lsn::ZERO, |limit| self.first_by_bytes(limit));
+        let last = self.core.last_to_remove();
+        let by_bytes =
+            policy.retain_bytes.map_or(Lsn::ZERO, |limit| self.core.first_by_bytes(limit));
         let by_age = match policy.retain_age {
-            Some(age) => self.first_by_age(age, self.segment_of(last))?,
+            Some(age) => self.core.first_by_age(age, self.core.segment_of(last))?,
             None => Lsn::ZERO,
         };
         let first = by_bytes.max(by_age).min(last);
-        if self.segment_of(first) <= self.begin() {
+        if self.core.segment_of(first) <= self.core.begin() {
             return Ok(0);
         }
-        self.check_words()?;
+        self.core.check_words()?;
         // Another log may have taken the place.
-        self.require_place()?;
+        self.core.require_place()?;
         // Before the lock, which writers need.
-        let holding = self.sync_holding_cursors()?;
+        let holding = self.core.sync_holding_cursors()?;
         let prepare = self.lock_prepare()?;
-        let first = first.min(self.held_from(holding)?);
-        let (before, begin) = (self.begin(), self.start_at_or_before(first, self.begin())?);
+        let first = first.min(self.core.held_from(holding)?);
+        let (before, begin) =
+            (self.core.begin(), self.core.start_at_or_before(first, self.core.begin())?);
         if begin <= before {
             return Ok(0);
         }
@@ -134,11 +136,11 @@ impl Writer<'_> {
 
     /// Counts removed segments, from `before` on, by the rule that each went by.
     fn count_removed(self, removed: u64, before: Lsn, by_bytes: Lsn) {
-        let first = self.segment_of(before).get();
+        let first = self.core.segment_of(before).get();
         for index in 0..removed {
-            let is_too_much = first + index * self.capacity() < by_bytes.get();
+            let is_too_much = first + index * self.core.capacity() < by_bytes.get();
             let rule = if is_too_much { RemovalRule::Bytes } else { RemovalRule::Age };
-            self.words().removed.count(rule, self.capacity());
+            self.core.words().removed.count(rule, self.core.capacity());
         }
     }
 }

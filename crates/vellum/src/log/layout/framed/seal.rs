@@ -93,10 +93,11 @@ impl<'a> Writer<'a> {
         let until = patience.until;
         let sealer = self.sealer(until)?;
         // Somebody else may have been faster, which is as good.
-        let Some(start) = sealer.next_start(self.commits.block, self.commits.lanes()) else {
+        let Some(start) = sealer.next_start(self.core.commits.block, self.core.commits.lanes())
+        else {
             return Ok(());
         };
-        let published = tail_word::published(self.words());
+        let published = tail_word::published(self.core.words());
         if published <= start {
             drop(sealer);
             return self.wait_for_writers(end, Lsn::new(start.get() + 1), until);
@@ -112,7 +113,7 @@ impl<'a> Writer<'a> {
                 return Ok(());
             }
         };
-        let published = tail_word::published(self.words());
+        let published = tail_word::published(self.core.words());
         // A batch that ends before what is to be committed helps nobody who waits.
         let is_too_short = published < end;
         if batch_end > published && (is_too_short || patience.is_left()) {
@@ -144,7 +145,7 @@ impl<'a> Writer<'a> {
         patience: &Patience,
     ) -> Result<Sealed> {
         let seal_end = sealer.seal_end();
-        if self.geometry.layout != Layout::Framed || !patience.is_sealing {
+        if self.core.geometry.layout != Layout::Framed || !patience.is_sealing {
             return Ok(Sealed::To(published));
         }
         if seal_end > published || (seal_end >= end && sealer.is_to_come(seal_end)) {
@@ -157,25 +158,25 @@ impl<'a> Writer<'a> {
     /// segment where the tail's has not enough left. Up to a block boundary if others are on their
     /// way.
     fn write_seal(self, sealer: &Sealer<'a>) -> Result<Sealed> {
-        let words = self.words();
-        let capacity = self.capacity();
+        let words = self.core.words();
+        let capacity = self.core.capacity();
         let is_crowded = sealer.is_crowded();
         let seal_len = |offset: u64| match is_crowded {
-            true => (offset + SEAL_LEN).next_multiple_of(self.commits.block) - offset,
+            true => (offset + SEAL_LEN).next_multiple_of(self.core.commits.block) - offset,
             false => SEAL_LEN,
         };
         let len_at = |start: Lsn| match start.get() % capacity {
             offset if offset + SEAL_LEN <= capacity => seal_len(offset),
             offset => capacity - offset + seal_len(0),
         };
-        if !self.has_mapping() {
-            self.check_size_limit()?;
+        if !self.core.has_mapping() {
+            self.core.check_size_limit()?;
         }
         let mut slot = self.take_slot()?;
         let range_at = |start| Range { start, len: len_at(start) };
         let grant = loop {
             let range = range_at(tail_word::tail(words));
-            if range.end() > self.ready_end() {
+            if range.end() > self.core.ready_end() {
                 self.end_use(&mut slot);
                 return Ok(Sealed::Beyond(range.end()));
             }
@@ -187,18 +188,18 @@ impl<'a> Writer<'a> {
                 _ => NOT_IN_HAND,
             };
             if let Ok(grant) =
-                tail_word::reserve(words, slot.index, || self.ready_end(), len_in_hand)
+                tail_word::reserve(words, slot.index, || self.core.ready_end(), len_in_hand)
             {
                 break grant;
             }
         };
         let range = grant.range;
-        let is_skipped = self.segment_end(range.start).get() < range.start.get() + SEAL_LEN;
-        let at = if is_skipped { self.segment_end(range.start) } else { range.start };
+        let is_skipped = self.core.segment_end(range.start).get() < range.start.get() + SEAL_LEN;
+        let at = if is_skipped { self.core.segment_end(range.start) } else { range.start };
         let mut filler = Filler { writer: self, slot: &mut slot };
         let filled = filler
-            .skip(Placement { grant, at }, self.has_mapping())
-            .and_then(|()| self.fill_seal(&mut filler, at, range.end()));
+            .skip(Placement { grant, at }, self.core.has_mapping())
+            .and_then(|()| self.core.fill_seal(&mut filler, at, range.end()));
         if let Err(error) = filled {
             self.give_up(&mut slot, range, Reason::Failed);
             return Err(error);
@@ -212,23 +213,24 @@ impl<'a> Writer<'a> {
     /// Makes space ready up to `end`, where a seal is to stand.
     fn make_room_for_seal(self, end: Lsn, until: Until) -> Result<()> {
         let prepare = self.lock_prepare_until(until)?;
-        self.check_words()?;
+        self.core.check_words()?;
         prepare.allocate_to(end, 0)?;
         prepare.make_ready_for_seal(end)
     }
 
     /// Writes a seal behind a long batch at once, so that recovery never has to trust so much.
     fn vouch(self, until: Until) -> Result<()> {
-        if self.geometry.layout != Layout::Framed {
+        if self.core.geometry.layout != Layout::Framed {
             return Ok(());
         }
         let sealer = self.sealer(until)?;
         // Whoever is on the way now writes one.
-        let Some(start) = sealer.next_start(self.commits.block, self.commits.lanes()) else {
+        let Some(start) = sealer.next_start(self.core.commits.block, self.core.commits.lanes())
+        else {
             return Ok(());
         };
         if let Sealed::To(end) = self.write_seal(&sealer)?
-            && end <= tail_word::published(self.words())
+            && end <= tail_word::published(self.core.words())
         {
             let means = self.gather(start, end)?;
             if let Some(batch) = sealer.seal(start, end) {
@@ -241,16 +243,16 @@ impl<'a> Writer<'a> {
 
     /// Makes everything durable, with a seal behind it that tells the newest state.
     pub(crate) fn seal_and_sync(self) -> Result<()> {
-        if self.geometry.layout != Layout::Framed {
-            return self.sync().map(drop);
+        if self.core.geometry.layout != Layout::Framed {
+            return self.core.sync().map(drop);
         }
-        let until = self.deadline();
+        let until = self.core.deadline();
         loop {
-            self.check_poison()?;
+            self.core.check_poison()?;
             // The lock goes before anything is waited for.
             let sealed = self.write_seal(&self.sealer(until)?)?;
             match sealed {
-                Sealed::To(end) => return self.commit_until(end, until),
+                Sealed::To(end) => return self.core.commit_until(end, until),
                 Sealed::Beyond(end) => self.make_room_for_seal(end, until)?,
             }
         }
@@ -261,8 +263,8 @@ impl<'a> Writer<'a> {
     /// The event count stays unarmed: those who append without a pause would ring it for every
     /// record.
     fn wait_for_seal(self, end: Lsn, seal_end: Lsn, until: Until) -> Result<()> {
-        let words = self.words();
-        let is_there = || self.is_sealed(end) || tail_word::published(words) >= seal_end;
+        let words = self.core.words();
+        let is_there = || self.core.is_sealed(end) || tail_word::published(words) >= seal_end;
         for _ in 0..SEAL_LOOKS {
             if is_there() {
                 return Ok(());

@@ -65,21 +65,21 @@ impl Writer<'_> {
     /// Compresses what is closed, wholly published and not compressed yet, unless somebody is at
     /// it.
     pub(crate) fn compress_closed(self) -> Result<()> {
-        let path = self.dir.join(LOCK_NAME);
-        let file = Brief::open(&self.dir, &path).or_os("open", &path)?;
+        let path = self.core.dir.join(LOCK_NAME);
+        let file = Brief::open(&self.core.dir, &path).or_os("open", &path)?;
         let locked = sys::lock::try_lock(&file, COMPRESS_BYTE, Kind::Exclusive);
         if !locked.or_os("lock", &path)? {
             return Ok(());
         }
-        let files = Listing::read(&self.dir)?.files;
+        let files = Listing::read(&self.core.dir)?.files;
         // What a cursor holds back is left as its reader knows it.
-        let holding = self.holding_cursors()?;
-        let end = tail_word::published(self.words()).min(self.held_from(holding)?);
+        let holding = self.core.holding_cursors()?;
+        let end = tail_word::published(self.core.words()).min(self.core.held_from(holding)?);
         let closed = Listing::count_before(&files, end);
         let mut refused = Ok(());
         for file in &files[..closed] {
             let done = match file.is_compressed {
-                true => file.remove_plain(&self.dir),
+                true => file.remove_plain(&self.core.dir),
                 false => self.compress(file),
             };
             match done {
@@ -92,11 +92,12 @@ impl Writer<'_> {
     }
 
     fn compress(self, plain: &SegmentFile) -> Result<()> {
-        let unfinished = self.dir.join(UNFINISHED_COMPRESSED_NAME);
-        let source = self.dir.open_shared(&plain.path).or_os("compress", &plain.path)?;
-        let rights = self.ready.rights.within(&source).or_os("look at", &plain.path)?;
-        let target = rights.create(&self.dir, &unfinished, "create the compressed file")?;
+        let unfinished = self.core.dir.join(UNFINISHED_COMPRESSED_NAME);
+        let source = self.core.dir.open_shared(&plain.path).or_os("compress", &plain.path)?;
+        let rights = self.core.ready.rights.within(&source).or_os("look at", &plain.path)?;
+        let target = rights.create(&self.core.dir, &unfinished, "create the compressed file")?;
         let named = self
+            .core
             .encode(File::from(source), &target)
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
             .or_os("compress", &plain.path)
@@ -104,27 +105,27 @@ impl Writer<'_> {
             .and_then(|()| self.name_compressed(plain, &unfinished));
         if !matches!(named, Ok(true)) {
             // On a full disk above all nothing may stay that nobody needs.
-            let removed = listing::remove(&self.dir, &unfinished);
+            let removed = listing::remove(&self.core.dir, &unfinished);
             return named.map(drop).and(removed);
         }
-        self.heed_sync(sync_names(&self.dir))?;
-        listing::remove(&self.dir, &plain.path)
+        self.core.heed_sync(sync_names(&self.core.dir))?;
+        listing::remove(&self.core.dir, &plain.path)
     }
 
     fn sync_compressed(self, target: &OwnedFd, path: &Path) -> Result<()> {
-        self.heed_sync(sys::file::sync(target).or_unsynced("sync the compressed file", path))
+        self.core.heed_sync(sys::file::sync(target).or_unsynced("sync the compressed file", path))
     }
 
     /// Gives the compressed file its name, unless the other was removed meanwhile.
     fn name_compressed(self, plain: &SegmentFile, unfinished: &Path) -> Result<bool> {
         // Who removes files holds it too.
         let _held = self.lock_prepare()?;
-        let is_there = self.dir.holds(&plain.path);
-        if !is_there || self.segment_end(plain.first) <= self.begin() {
+        let is_there = self.core.dir.holds(&plain.path);
+        if !is_there || self.core.segment_end(plain.first) <= self.core.begin() {
             return Ok(false);
         }
         let target = compressed_path(&plain.path);
-        self.dir.rename(unfinished, &target).or_os("name the compressed file", &target)?;
+        self.core.dir.rename(unfinished, &target).or_os("name the compressed file", &target)?;
         Ok(true)
     }
 }

@@ -69,7 +69,7 @@ impl Prepare<'_> {
     /// What the segment at `allocated` is to be called, which is about to be made for a record of
     /// `len` bytes.
     pub(crate) fn next_name(&self, allocated: u64, len: u64) -> Result<Newest> {
-        let names = &self.words().files.names;
+        let names = &self.writer.core.words().files.names;
         let first = Lsn::new(allocated);
         let newest = names.newest();
         if let Some(named) = newest.filter(|newest| newest.first >= first) {
@@ -78,16 +78,16 @@ impl Prepare<'_> {
                 return Ok(named);
             }
             // For a record longer than a segment: what is there keeps its name.
-            let listing = Listing::read(&self.dir)?;
+            let listing = Listing::read(&self.writer.core.dir)?;
             let is_continuation = listing.get(first).is_some_and(|file| file.is_continuation);
             return Ok(Newest { first, is_continuation, ..named });
         }
         let (previous, group_bytes) = match newest {
-            Some(newest) => (newest.time, self.group_bytes_at(newest)),
-            None => self.listed_newest(first)?,
+            Some(newest) => (newest.time, self.writer.core.group_bytes_at(newest)),
+            None => self.writer.core.listed_newest(first)?,
         };
         let time = clock::seconds().max(previous);
-        let is_continuation = group_bytes > 0 && !self.is_over(first, group_bytes, len);
+        let is_continuation = group_bytes > 0 && !self.writer.core.is_over(first, group_bytes, len);
         let group_bytes = if is_continuation { group_bytes } else { 0 };
         Ok(Newest { first, time, is_continuation, group_bytes })
     }
@@ -96,18 +96,18 @@ impl Prepare<'_> {
     /// it.
     pub(crate) fn name_next(&self, next: Newest) -> Result<()> {
         let first = next.first;
-        let names = &self.words().files.names;
-        let preparer = self.preparer();
+        let names = &self.writer.core.words().files.names;
+        let preparer = self.writer.core.preparer();
         if !names.is_next_made() {
-            self.heed_sync(preparer.make(first))?;
+            self.writer.core.heed_sync(preparer.make(first))?;
         }
         names.set_next_made(false);
         names.store(next);
-        let path = self.path_of(next);
+        let path = self.writer.core.path_of(next);
         match preparer.name(&path) {
             // Somebody has tidied the directory.
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.heed_sync(preparer.make(first))?;
+                self.writer.core.heed_sync(preparer.make(first))?;
                 preparer.name(&path)
             }
             answer => answer,
@@ -116,13 +116,13 @@ impl Prepare<'_> {
 
     /// Makes the file of the next text segment ahead of need.
     pub(crate) fn make_next(&self) -> Result<bool> {
-        let words = self.words();
+        let words = self.writer.core.words();
         let names = &words.files.names;
         let is_new = !names.is_next_made();
         if is_new {
-            self.require_place()?;
+            self.writer.core.require_place()?;
             let first = Lsn::new(words.allocated_end());
-            self.heed_sync(self.preparer().make(first))?;
+            self.writer.core.heed_sync(self.writer.core.preparer().make(first))?;
             names.set_next_made(true);
         }
         words.files.rule.set_edge(u64::MAX);
@@ -131,37 +131,37 @@ impl Prepare<'_> {
 
     /// Removes what [`make_next`](Prepare::make_next) has made. Nobody else has the log open.
     pub(crate) fn unmake_next(&self) -> Result<()> {
-        let files = &self.words().files;
+        let files = &self.writer.core.words().files;
         files.names.set_next_made(false);
         files.rule.forget_edge();
-        self.preparer().unmake()
+        self.writer.core.preparer().unmake()
     }
 
     /// Has the link lead to the newest file.
     ///
     /// A link that cannot be made, or of a filesystem without links, is not missed by the log.
     pub(crate) fn point_to_newest(&self) {
-        if self.geometry.layout == Layout::Framed {
+        if self.writer.core.geometry.layout == Layout::Framed {
             return;
         }
-        let link = self.dir.join(CURRENT_NAME);
-        let name = match self.newest_name() {
+        let link = self.writer.core.dir.join(CURRENT_NAME);
+        let name = match self.writer.core.newest_name() {
             Ok(Some(name)) => name,
             Ok(None) => {
-                if self.dir.readlink(&link).is_ok() {
-                    let _ = self.dir.unlink(&link);
+                if self.writer.core.dir.readlink(&link).is_ok() {
+                    let _ = self.writer.core.dir.unlink(&link);
                 }
                 return;
             }
             Err(_) => return,
         };
-        if self.links_to(&link, &name) {
+        if self.writer.core.links_to(&link, &name) {
             return;
         }
-        let unfinished = self.dir.join(UNFINISHED_CURRENT_NAME);
-        let _ = self.dir.unlink(&unfinished);
-        if self.dir.symlink(&name, &unfinished).is_ok() {
-            let _ = self.dir.rename(&unfinished, &link);
+        let unfinished = self.writer.core.dir.join(UNFINISHED_CURRENT_NAME);
+        let _ = self.writer.core.dir.unlink(&unfinished);
+        if self.writer.core.dir.symlink(&name, &unfinished).is_ok() {
+            let _ = self.writer.core.dir.rename(&unfinished, &link);
         }
     }
 }
@@ -169,11 +169,10 @@ impl Prepare<'_> {
 impl Writer<'_> {
     /// Puts the link right where somebody died before moving it, or removed it.
     pub(crate) fn check_link(self) {
-        let link = self.dir.join(CURRENT_NAME);
-        let is_right =
-            || matches!(self.newest_name(), Ok(Some(name)) if self.links_to(&link, &name));
+        let link = self.core.dir.join(CURRENT_NAME);
+        let is_right = || matches!(self.core.newest_name(), Ok(Some(name)) if self.core.links_to(&link, &name));
         // A framed log has none, and is not listed for it.
-        if self.geometry.layout == Layout::Text
+        if self.core.geometry.layout == Layout::Text
             && !is_right()
             && let Ok(prepare) = self.lock_prepare()
         {

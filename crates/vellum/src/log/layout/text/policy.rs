@@ -57,7 +57,7 @@ impl Core {
 impl Prepare<'_> {
     /// Has every process follow the policy.
     fn follow(&self, policy: &Policy) -> Result<()> {
-        let files = &self.words().files;
+        let files = &self.writer.core.words().files;
         if files.names.newest().is_none() {
             self.recall_name()?;
         }
@@ -73,18 +73,18 @@ impl Prepare<'_> {
 
     /// Takes the name of the newest segment from the directory.
     fn recall_name(&self) -> Result<()> {
-        let listing = Listing::read(&self.dir)?;
-        let allocated = self.words().allocated_end();
+        let listing = Listing::read(&self.writer.core.dir)?;
+        let allocated = self.writer.core.words().allocated_end();
         if let Some(file) = listing.files.last()
             && let Some(time) = file.time
             && !file.is_compressed
-            && self.segment_end(file.first).get() == allocated
+            && self.writer.core.segment_end(file.first).get() == allocated
         {
             let (before, is_continuation) =
                 (listing.newest_group().len() - 1, file.is_continuation);
-            let group_bytes = self.text_len_of(&listing.newest_group()[..before])?;
+            let group_bytes = self.writer.core.text_len_of(&listing.newest_group()[..before])?;
             let newest = Newest { first: file.first, time, is_continuation, group_bytes };
-            self.words().files.names.store(newest);
+            self.writer.core.words().files.names.store(newest);
         }
         Ok(())
     }
@@ -93,22 +93,22 @@ impl Prepare<'_> {
 impl Writer<'_> {
     /// Changes the policy as `wish` says, for everybody, and sees to it that the words tell it.
     pub(crate) fn join_policy(self, update: &PolicyUpdate) -> Result<()> {
-        let words = self.words();
+        let words = self.core.words();
         let followed = words.files.policy.load();
         let is_settled = followed.is_some_and(|policy| update.applied_to(policy) == policy);
-        let is_text = self.geometry.layout == Layout::Text;
+        let is_text = self.core.geometry.layout == Layout::Text;
         // Most framed logs have no policy, and need no lock to know that.
         let has_none =
-            || !is_text && update.is_empty() && self.stored_policy() == Policy::default();
+            || !is_text && update.is_empty() && self.core.stored_policy() == Policy::default();
         if is_settled || followed.is_none() && has_none() {
             return Ok(());
         }
         let prepare = self.lock_prepare()?;
-        let stored = self.stored_policy();
+        let stored = self.core.stored_policy();
         let policy = update.applied_to(stored);
         words.files.policy.unload();
         if policy != stored {
-            self.store_policy(&policy)?;
+            self.core.store_policy(&policy)?;
         }
         if is_text {
             return prepare.follow(&policy);

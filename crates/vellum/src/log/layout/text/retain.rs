@@ -127,7 +127,7 @@ impl Writer<'_> {
     pub(crate) fn tidy(self) {
         self.make_space();
         #[cfg(feature = "zstd")]
-        if self.words().files.policy.load().unwrap_or_default().compresses {
+        if self.core.words().files.policy.load().unwrap_or_default().compresses {
             let _ = self.compress_closed();
         }
     }
@@ -135,10 +135,10 @@ impl Writer<'_> {
     /// Removes the files that the policy does not keep. What fails is tried again by the next.
     #[cold]
     pub(crate) fn make_space(self) {
-        let words = self.words();
+        let words = self.core.words();
         let policy = words.files.policy.load().unwrap_or_default();
         let has_removed = policy.removes()
-            && match self.geometry.layout {
+            && match self.core.geometry.layout {
                 Layout::Text => self.remove_old(&policy).is_ok_and(|count| count > 0),
                 Layout::Framed => self.remove_old_segments(&policy).is_ok_and(|count| count > 0),
             };
@@ -153,24 +153,25 @@ impl Writer<'_> {
     /// Looks and removes without the prepare lock, which writers need: what lies before `begin` is
     /// nobody's, and files only come behind those that were listed.
     fn remove_old(self, policy: &Policy) -> Result<usize> {
-        let words = self.words();
-        self.check_words()?;
+        let words = self.core.words();
+        self.core.check_words()?;
         // Another log may have taken the place.
-        self.require_place()?;
-        let files = Listing::read(&self.dir)?.files;
-        let left_over = Listing::count_before(&files, self.begin());
-        let (files_left, excess) = (&files[left_over..], self.excess(policy, &files[left_over..])?);
+        self.core.require_place()?;
+        let files = Listing::read(&self.core.dir)?.files;
+        let left_over = Listing::count_before(&files, self.core.begin());
+        let (files_left, excess) =
+            (&files[left_over..], self.core.excess(policy, &files[left_over..])?);
         let mut gone = left_over + excess.len();
         if gone > left_over {
             // Before the lock, which writers need.
-            let holding = self.sync_holding_cursors()?;
+            let holding = self.core.sync_holding_cursors()?;
             let lens: Vec<u64> =
-                files_left[..excess.len()].iter().map(|file| self.len_of(file)).collect();
+                files_left[..excess.len()].iter().map(|file| self.core.len_of(file)).collect();
             let _held = self.lock_prepare()?;
-            let kept = self.held_from(holding)?;
+            let kept = self.core.held_from(holding)?;
             gone = left_over + Listing::count_before(files_left, kept).min(excess.len());
             let begin = words.raise_begin(files[gone].first);
-            self.check_region()?;
+            self.core.check_region()?;
             // Others may have come first with some of them.
             let removed = files_left[..gone - left_over].iter();
             for ((file, rule), len) in removed.zip(&excess).zip(lens) {
@@ -180,7 +181,7 @@ impl Writer<'_> {
             }
         }
         // Those that stay `Stat::left_over` tells.
-        Ok(remove_all(&self.dir, &files[..gone]).0)
+        Ok(remove_all(&self.core.dir, &files[..gone]).0)
     }
 }
 

@@ -116,7 +116,7 @@ impl Core {
 impl Prepare<'_> {
     /// Stores the first moment behind `time`, and the one before.
     pub(crate) fn set_moment(&self, policy: &Policy, time: u64) {
-        let rule = &self.words().files.rule;
+        let rule = &self.writer.core.words().files.rule;
         let moment = next_moment(policy, time);
         let every = policy.rotate_every.map_or(0, |every| every.as_secs());
         rule.set_period(moment.saturating_sub(every)..moment);
@@ -124,11 +124,11 @@ impl Prepare<'_> {
 
     /// Has the next record go to a new segment, unless this one is empty.
     fn leave_segment(&self) {
-        let words = self.words();
+        let words = self.writer.core.words();
         let tail = tail_word::tail(words);
         let is_full = tail.get() == words.allocated_end();
-        if is_full || !tail.get().is_multiple_of(self.capacity()) {
-            let end = if is_full { tail } else { self.segment_end(tail) };
+        if is_full || !tail.get().is_multiple_of(self.writer.core.capacity()) {
+            let end = if is_full { tail } else { self.writer.core.segment_end(tail) };
             words.files.rule.leave(end);
         }
     }
@@ -136,10 +136,11 @@ impl Prepare<'_> {
     /// Stores how much of the newest segment records go to: what the files that it continues leave
     /// of the policy's limit.
     pub(crate) fn set_limit(&self, policy: &Policy) {
-        let files = &self.words().files;
+        let files = &self.writer.core.words().files;
         let before = files.names.newest().map_or(0, |newest| newest.group_bytes);
         // At least something, because 0 stands for no limit.
-        let left = |limit: u64| limit.saturating_sub(before).max(1).min(self.capacity());
+        let left =
+            |limit: u64| limit.saturating_sub(before).max(1).min(self.writer.core.capacity());
         files.rule.set_limit(policy.rotate_bytes.map(left));
     }
 
@@ -147,7 +148,7 @@ impl Prepare<'_> {
     /// that ends there; all or none.
     #[cold]
     pub(crate) fn allocate_text(&self, allocated: u64, end: Lsn, len: u64) -> Result<()> {
-        let words = self.words();
+        let words = self.writer.core.words();
         let left_over = words.files.names.newest().map_or(Lsn::ZERO, |newest| newest.first);
         let mut next = self.next_name(allocated, len)?;
         let is_continuation = next.is_continuation;
@@ -160,24 +161,28 @@ impl Prepare<'_> {
                 return Err(error);
             }
             words.count_segment();
-            let segment_end = self.segment_end(next.first);
+            let segment_end = self.writer.core.segment_end(next.first);
             if segment_end >= end {
                 break;
             }
             // What does not fit goes on in the next.
-            let group_bytes = next.group_bytes.saturating_add(self.capacity());
+            let group_bytes = next.group_bytes.saturating_add(self.writer.core.capacity());
             next = Newest { first: segment_end, is_continuation: true, group_bytes, ..next };
         }
         // Somebody made them for a longer record and died: they would get a second name later.
-        self.unallocate(self.segment_end(next.first).get(), self.segment_end(left_over).get());
+        self.unallocate(
+            self.writer.core.segment_end(next.first).get(),
+            self.writer.core.segment_end(left_over).get(),
+        );
         if !is_continuation {
             // The limit will be that of the new file, where the one before may have room.
             words.files.rule.leave(Lsn::new(allocated));
         }
         self.set_limit(&words.files.policy.load().unwrap_or_default());
         let newest = next.first.get();
-        let next = newest + self.capacity();
-        let edge = newest + self.newest_room().saturating_sub(self.ready.prefault_bytes);
+        let next = newest + self.writer.core.capacity();
+        let edge = newest
+            + self.writer.core.newest_room().saturating_sub(self.writer.core.ready.prefault_bytes);
         words.files.rule.set_edge(edge);
         words.set_allocated_end(next);
         self.point_to_newest();
@@ -186,16 +191,18 @@ impl Prepare<'_> {
 
     /// Chooses how much to write now, by how long it has lasted last time.
     pub(crate) fn adapt_window(&self) {
-        if self.geometry.layout == Layout::Framed {
+        if self.writer.core.geometry.layout == Layout::Framed {
             return;
         }
-        let files = &self.words().files;
+        let files = &self.writer.core.words().files;
         let now = clock::micros();
         let lasted = now.saturating_sub(files.names.zeroed_at(now));
         let window = match lasted {
-            ..FAST_MICROS => (self.window() * 2).min(self.ready.prefault_bytes),
-            SLOW_MICROS.. => WINDOW_BYTES_MIN.min(self.ready.prefault_bytes),
-            _ => self.window(),
+            ..FAST_MICROS => {
+                (self.writer.core.window() * 2).min(self.writer.core.ready.prefault_bytes)
+            }
+            SLOW_MICROS.. => WINDOW_BYTES_MIN.min(self.writer.core.ready.prefault_bytes),
+            _ => self.writer.core.window(),
         };
         files.rule.set_window(window);
     }
@@ -205,7 +212,7 @@ impl Writer<'_> {
     /// Leaves the file that is being written if its time is over.
     #[inline]
     pub(crate) fn look_at_clock(self) {
-        if let Some(period) = self.words().files.rule.period()
+        if let Some(period) = self.core.words().files.rule.period()
             && !period.contains(&clock::seconds())
         {
             self.leave_by_time();
@@ -214,7 +221,7 @@ impl Writer<'_> {
 
     #[cold]
     fn leave_by_time(self) {
-        let words = self.words();
+        let words = self.core.words();
         let Ok(prepare) = self.lock_prepare() else { return };
         let Some(rotate_at) = words.files.rule.rotate_at() else { return };
         let now = clock::seconds();
@@ -233,10 +240,10 @@ impl Writer<'_> {
     /// next.
     #[inline]
     pub(crate) fn look_ahead_in_text(self, end: Lsn, is_ready: bool, later: &mut Later) {
-        let words = self.words();
+        let words = self.core.words();
         let rule = &words.files.rule;
         let ahead = words.ahead_of(end, true);
-        let wants_zeros = is_ready && ahead < self.window() && self.needs_zeros();
+        let wants_zeros = is_ready && ahead < self.core.window() && self.core.needs_zeros();
         let wants_file = end.get() > rule.edge().unwrap_or(0);
         if (wants_zeros || wants_file) && !words.prepare.is_held() {
             later.space = Some(Space { end, ahead: 0, is_ready });
@@ -246,25 +253,26 @@ impl Writer<'_> {
     /// Prepares what was noted.
     pub(crate) fn prepare_text(self, space: Space, later: &mut Later) {
         let Space { end, is_ready, .. } = space;
-        let edge = self.edge();
-        let wants_zeros = is_ready && self.zeros_end() > self.ready_end().get();
+        let edge = self.core.edge();
+        let wants_zeros = is_ready && self.core.zeros_end() > self.core.ready_end().get();
         if self.attachment.is_discouraged(end) || !(end.get() > edge || wants_zeros) {
             return;
         }
         let Some(prepare) = self.try_lock_prepare() else { return };
-        let mut prepared = self.check_words();
+        let mut prepared = self.core.check_words();
         if is_ready {
             // Others may have gone on meanwhile.
-            prepared = prepared.and_then(|()| prepare.make_ready_to(Lsn::new(self.zeros_end())));
+            prepared =
+                prepared.and_then(|()| prepare.make_ready_to(Lsn::new(self.core.zeros_end())));
         }
         if end.get() > edge {
             prepared = prepared.and_then(|()| prepare.make_next().map(drop));
         }
         if prepared.is_err() {
             // A full disk is not asked again for every record.
-            self.attachment.discourage(Lsn::new(end.get() + self.ready.prefault_bytes / 8));
+            self.attachment.discourage(Lsn::new(end.get() + self.core.ready.prefault_bytes / 8));
         }
-        later.pause = later.pause.max(prepare.ready.pace.due());
+        later.pause = later.pause.max(prepare.writer.core.ready.pace.due());
     }
 }
 

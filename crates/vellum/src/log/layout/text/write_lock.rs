@@ -57,7 +57,7 @@ impl<'a> Writer<'a> {
     /// there is none to be had.
     #[inline]
     pub(crate) fn take_turn(self) -> Option<Turn<'a>> {
-        if !self.writes_text() {
+        if !self.core.writes_text() {
             return None;
         }
         let words = &self.core.words().files.turn;
@@ -85,8 +85,11 @@ impl<'a> Writer<'a> {
             seen = now;
             if pauses == PAUSES_MAX {
                 let liveness = self.liveness();
-                let most =
-                    self.tuning.timeout.map_or(u128::MAX, |time| time.as_millis() / SLEEP_MILLIS);
+                let most = self
+                    .core
+                    .tuning
+                    .timeout
+                    .map_or(u128::MAX, |time| time.as_millis() / SLEEP_MILLIS);
                 let patience = Patience::Sleeps(most.min(SLEEPS_MAX.into()) as u32);
                 break lock::acquire_within(words, self.attachment.me(), &liveness, patience);
             }
@@ -99,7 +102,7 @@ impl<'a> Writer<'a> {
     /// Has what the dead have reserved before `grant` padded. To be called in a turn.
     #[inline]
     pub(crate) fn pad_before(self, grant: Grant) {
-        if !tail_word::is_next(self.words(), grant) && pad::is_held_back_by_the_dead(self) {
+        if !tail_word::is_next(self.core.words(), grant) && pad::is_held_back_by_the_dead(self) {
             // What goes wrong here is reported to who reads, or comes to that slot.
             let _ = pad::repair(self);
         }
