@@ -9,7 +9,6 @@ mod examples;
 mod internal;
 mod moment;
 mod policy;
-mod size;
 mod upkeep;
 mod values;
 
@@ -20,6 +19,7 @@ use std::time::{Duration, SystemTime};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use vellum::{Fill, Layout, Lsn, Preallocate};
+use vellum_command::records::Form;
 
 pub(crate) use advise::AdviseArgs;
 pub(crate) use bench::{
@@ -236,12 +236,8 @@ pub(crate) struct CatArgs {
     /// Where no process commits, nothing new is printed.
     #[arg(long)]
     pub(crate) durable: bool,
-    /// Print JSON Lines
-    #[arg(long, conflicts_with = "null")]
-    pub(crate) json: bool,
-    /// End each record with a NUL byte instead of a newline
-    #[arg(short = '0', long)]
-    pub(crate) null: bool,
+    #[command(flatten)]
+    pub(crate) form: Form,
     /// Go on behind what is damaged or missing of a framed log, and say what it is, instead of
     /// stopping there; readers of text logs always do. The exit code is 3 either way
     #[arg(long)]

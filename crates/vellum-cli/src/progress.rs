@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use vellum_bench::{Event, Progress};
-
-use crate::output;
+use vellum_command::output;
 
 /// A bar of `len` steps, drawn only when it is told to move: no thread runs behind it.
 pub(crate) fn bar(len: u64) -> ProgressBar {

@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use tempfile::TempDir;
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::stdio;
 
 use crate::lowargs::{INTERNAL, KeeperArgs};
-use crate::outcome::{Outcome, Result};
-use crate::stdio;
 
 /// What the keeper may remove: names that we gave.
 const NAME_PREFIX: &str = "vellum-";

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use crate::output;
+use vellum_command::output;
 
 const PROGRAM: &str = "vellum-ship";
 

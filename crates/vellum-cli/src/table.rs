@@ -1,6 +1,7 @@
 //! Text for people: columns, byte counts, plurals.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 
@@ -118,6 +119,15 @@ pub(crate) fn count(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
+/// A time that has passed, in the largest unit that does not make it nothing.
+pub(crate) fn age(ago: Duration) -> String {
+    let seconds = ago.as_secs();
+    let units = [(86_400, "d"), (3600, "h"), (60, "min")];
+    let unit = units.into_iter().find(|(unit, _)| seconds >= 2 * unit);
+    let (unit, name) = unit.unwrap_or((1, "s"));
+    format!("{} {name} ago", seconds / unit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,5 +157,18 @@ mod tests {
         assert_eq!(plain, "  a     long\n  wide     1\n");
         let plain = anstream::adapter::strip_str(&table.without(&["a"]).render()).to_string();
         assert_eq!(plain, "  long\n     1\n");
+    }
+
+    #[test]
+    fn ages_are_told_in_units_of_which_there_are_some() {
+        for (seconds, text) in [
+            (0, "0 s ago"),
+            (119, "119 s ago"),
+            (120, "2 min ago"),
+            (7200, "2 h ago"),
+            (200_000, "2 d ago"),
+        ] {
+            assert_eq!(age(Duration::from_secs(seconds)), text);
+        }
     }
 }

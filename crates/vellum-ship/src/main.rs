@@ -3,16 +3,18 @@
 #![forbid(unsafe_code)]
 
 mod commands;
-mod outcome;
 mod output;
-mod printer;
-#[path = "../../vellum-cli/src/signals.rs"]
-mod signals;
-#[path = "../../vellum-cli/src/stdio.rs"]
-mod stdio;
 
 use std::process::ExitCode;
 
+use vellum_command::outcome::{self, DAMAGED};
+use vellum_ship::read::ReadError;
+
 fn main() -> ExitCode {
-    outcome::exit_code(commands::run())
+    outcome::exit_code("vellum", commands::run(), code)
+}
+
+/// The exit code for errors of reading.
+fn code(error: &anyhow::Error) -> Option<u8> {
+    error.downcast_ref().is_some_and(ReadError::is_damage).then_some(DAMAGED)
 }

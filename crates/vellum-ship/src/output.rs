@@ -1,33 +1,26 @@
-//! The two ways out: data on standard output, talk on standard error.
+//! Text for people: lines, sizes, and how far a command has come.
 
 use std::fmt;
-use std::io::{self, IsTerminal};
+use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
 use vellum::internal::{escaped, escaped_lines};
-
-use crate::stdio;
+use vellum_command::outcome::Result;
+use vellum_command::{output, stdio};
 
 /// How often a line of progress changes.
 const RHYTHM: Duration = Duration::from_millis(200);
 
-/// Says something on standard error. If that is closed, nobody wants to hear it. Stores and others
-/// are quoted here, so no terminal obeys it.
+/// Says something on standard error. Stores and others are quoted here, so a line of theirs cannot
+/// pass for one of ours.
 pub(crate) fn say(text: impl fmt::Display) {
-    let _ = stdio::tell(&format!("vellum: {}\n", escaped(text)));
+    output::say(escaped(text));
 }
 
 /// Prints lines for people, which no terminal obeys either.
-pub(crate) fn print(text: impl fmt::Display) -> io::Result<()> {
-    stdio::print(&format!("{}\n", escaped_lines(text)))
-}
-
-/// Prints a line of JSON.
-pub(crate) fn print_json(value: &impl Serialize) -> io::Result<()> {
-    let line = serde_json::to_string(value).map_err(io::Error::from)?;
-    stdio::print(&(line + "\n"))
+pub(crate) fn print(text: impl fmt::Display) -> Result<()> {
+    output::print(&format!("{}\n", escaped_lines(text)))
 }
 
 /// Bytes for people.

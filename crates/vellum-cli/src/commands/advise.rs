@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::bail;
 use vellum_bench::advise::{self, Advised, Config, check_replaceable};
+use vellum_command::outcome::{Outcome, Result};
 
 use super::bench::{Form, Outputs};
 use crate::lowargs::AdviseArgs;
-use crate::outcome::{Outcome, Result};
 use crate::progress::BenchBar;
 use crate::scratch::Scratch;
 

@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 use vellum::{ErrorKind, Layout, Log, Lsn, Options};
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output::say;
 
 use super::{advised, open_to_commit, shaped, with_policy};
 use crate::lowargs::{AppendArgs, CommitWhen};
-use crate::outcome::{Outcome, Result};
-use crate::output::say;
 use committer::Committer;
 use ending::Ending;
 pub(super) use ending::TAKEN;

@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use vellum_bench::{Making, Report, Scope, ScratchKind, Suite};
+use vellum_command::outcome::{Outcome, Result};
 
 use crate::lowargs::{BenchOutputArgs, BenchPlaceArgs};
-use crate::outcome::{Outcome, Result};
 use crate::progress::BenchBar;
 use crate::scratch::Scratch;
 

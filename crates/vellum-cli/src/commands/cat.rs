@@ -2,17 +2,15 @@
 
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use serde::Serialize;
-use vellum::{ErrorKind, Layout, Log, Lsn, Reader, Record};
+use vellum::{ErrorKind, Layout, Log, Lsn, Reader};
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output;
+use vellum_command::records::Printer;
+use vellum_command::stdio::is_output_closed;
 
-use super::times::{self, Times};
+use super::times::Times;
 use super::{cursor, open_to_read};
 use crate::lowargs::CatArgs;
-use crate::outcome::{Outcome, Result};
-use crate::output::{self, Output};
-use crate::stdio::is_output_closed;
 
 /// How often a reader that waits for records looks whether somebody still reads what it prints.
 pub(super) const LOOK_AT_OUTPUT: Duration = Duration::from_secs(1);
@@ -79,7 +77,7 @@ impl<'a> Printing<'a> {
         let times = Times::of(log, args)?;
         let end = args.to.map_or(times.end, |to| to.min(times.end));
         let reader = reader(log, args, from)?;
-        let printer = Printer::new(args, log.layout());
+        let printer = Printer::new(args.form, log.layout());
         let (patience, has_gaps) = (None, false);
         Ok(Printing {
             log,
@@ -123,7 +121,7 @@ impl<'a> Printing<'a> {
 
     /// Nothing has come: returns whether it is worth waiting.
     fn wait_longer(&mut self) -> Result<bool> {
-        self.printer.output.flush()?;
+        self.printer.flush()?;
         let had_patience = self.patience.is_some();
         self.patience = Some(if self.args.follow { LOOK_AT_OUTPUT } else { LOOK_TWICE });
         Ok(match self.args.follow {
@@ -145,7 +143,7 @@ impl<'a> Printing<'a> {
 
     /// What is good before the damage is of use.
     fn fail(&mut self, error: vellum::Error) -> anyhow::Error {
-        if let Err(failure) = self.printer.output.flush() {
+        if let Err(failure) = self.printer.flush() {
             return failure;
         }
         say_gaps(&mut self.reader);
@@ -153,7 +151,7 @@ impl<'a> Printing<'a> {
     }
 
     fn finish(mut self) -> Result<Outcome> {
-        self.printer.output.flush()?;
+        self.printer.flush()?;
         if self.has_gaps | say_gaps(&mut self.reader) {
             return Ok(Outcome::Damaged);
         }
@@ -203,69 +201,4 @@ fn say_removed(from: Lsn, to: Lsn) {
     output::say(format_args!(
         "what was at positions {from} to {to} was removed before it was read"
     ));
-}
-
-/// Prints records in the form asked for.
-pub(super) struct Printer {
-    pub(super) output: Output,
-    is_json: bool,
-    is_text: bool,
-    end: u8,
-    /// Where the next line starts that belongs to the one printed last, which has no end.
-    open_until: Option<Lsn>,
-}
-
-#[derive(Serialize)]
-struct JsonRecord<'a> {
-    lsn: u64,
-    next_lsn: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    payload: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    payload_base64: Option<String>,
-    /// When it was appended and by whom, where an envelope tells.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    time: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    writer: Option<String>,
-}
-
-impl Printer {
-    pub(super) fn new(args: &CatArgs, layout: Layout) -> Printer {
-        let end = if args.null { 0 } else { b'\n' };
-        let is_text = layout == Layout::Text;
-        Printer { output: Output::new(), is_json: args.json, is_text, end, open_until: None }
-    }
-
-    pub(super) fn print(&mut self, record: Record<'_>) -> Result<()> {
-        if self.is_text && !self.is_json && self.end == b'\n' {
-            // What follows something that is missing does not go on the line before it.
-            if self.open_until.is_some_and(|next| next != record.lsn) {
-                self.output.bytes(b"\n")?;
-            }
-            self.open_until = (!record.payload.ends_with(b"\n")).then_some(record.next_lsn);
-            return self.output.bytes(record.payload);
-        }
-        let line = record.payload.strip_suffix(b"\n").filter(|_| self.is_text);
-        let payload = line.unwrap_or(record.payload);
-        if self.is_json {
-            return self.output.json(&JsonRecord::new(record, payload));
-        }
-        self.output.bytes(payload)?;
-        self.output.bytes(&[self.end])
-    }
-}
-
-impl<'a> JsonRecord<'a> {
-    fn new(record: Record<'_>, payload: &'a [u8]) -> JsonRecord<'a> {
-        let text = std::str::from_utf8(payload).ok();
-        JsonRecord {
-            lsn: record.lsn.get(),
-            next_lsn: record.next_lsn.get(),
-            payload: text,
-            payload_base64: text.is_none().then(|| STANDARD.encode(payload)),
-            time: record.time().and_then(times::text),
-            writer: record.writer().map(|writer| writer.to_string()),
-        }
-    }
 }

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 use vellum::{ErrorKind, Layout, Log, Lsn};
+use vellum_command::outcome::{BadValue, Outcome, Result};
+use vellum_command::output;
 
 use super::{open_to_read, open_to_write};
 use crate::lowargs::CheckpointArgs;
-use crate::outcome::{BadValue, Outcome, Result};
-use crate::output;
 
 #[derive(Serialize)]
 struct JsonCheckpoint {

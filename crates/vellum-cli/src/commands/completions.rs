@@ -1,16 +1,16 @@
 //! `vellum completions`: what a shell needs to complete our command lines.
 
 use clap::CommandFactory;
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output::Output;
 
 use crate::lowargs::{CompletionsArgs, LowArgs};
-use crate::outcome::{Outcome, Result};
-use crate::output::Output;
 
 pub(super) fn run(args: &CompletionsArgs) -> Result<Outcome> {
     // Into memory first: the generator panics when it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut LowArgs::command(), "vellum", &mut script);
-    let mut output = Output::new();
+    let mut output = Output::default();
     output.bytes(&script)?;
     output.flush()?;
     Ok(Outcome::Good)

@@ -4,13 +4,12 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use vellum::{Cursor, CursorHold, CursorStat, Log, LogId, Lsn};
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output;
 
-use super::stat::age;
 use super::{open_to_read, open_to_write};
 use crate::lowargs::{CursorArgs, Position};
-use crate::outcome::{Outcome, Result};
-use crate::output;
-use crate::table::{ALERT, Align, Table, bytes, lines};
+use crate::table::{ALERT, Align, Table, age, bytes, lines};
 
 /// Characters in a line.
 const LINE_WIDTH: usize = 100;

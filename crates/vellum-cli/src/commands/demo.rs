@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, ensure};
 use vellum::{Log, Lsn, Options, Stat};
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output;
 
 use crate::lowargs::{DemoArgs, DemoWriterArgs};
-use crate::outcome::{Outcome, Result};
-use crate::output;
 use crate::progress;
 use crate::scratch::Scratch;
 use crate::table::{Align, HEADING, Table, bytes, count};

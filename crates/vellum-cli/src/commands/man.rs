@@ -5,10 +5,10 @@ use std::fs;
 use anyhow::Context;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output::Output;
 
 use crate::lowargs::{LowArgs, ManArgs};
-use crate::outcome::{Outcome, Result};
-use crate::output::Output;
 
 pub(super) fn run(args: &ManArgs) -> Result<Outcome> {
     let mut command = without_help(LowArgs::command());
@@ -16,7 +16,7 @@ pub(super) fn run(args: &ManArgs) -> Result<Outcome> {
         command.build();
         let mut page = Vec::new();
         Man::new(command).render(&mut page)?;
-        let mut output = Output::new();
+        let mut output = Output::default();
         output.bytes(&page)?;
         output.flush()?;
         return Ok(Outcome::Good);

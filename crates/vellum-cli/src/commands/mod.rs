@@ -24,10 +24,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 use vellum::{ErrorKind, Layout, Log, Options};
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::signals;
 
 use crate::lowargs::{BenchSuite, Command, InternalCommand, PolicyArgs, ShapeArgs};
-use crate::outcome::{Outcome, Result};
-use crate::{scratch, signals};
+use crate::scratch;
 
 /// Does what the command line asks for.
 pub(crate) fn run(command: Command) -> Result<Outcome> {

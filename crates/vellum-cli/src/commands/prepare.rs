@@ -7,12 +7,13 @@ use rustix::fs::statvfs;
 use serde::Serialize;
 use vellum::{CommitPath, Layout, Log, PathOrigin};
 use vellum_bench::advise::commit_paths;
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output;
 
 use super::open_to_write;
 use super::stat::prepared_segments;
 use crate::lowargs::{MeasureWhen, PrepareArgs};
-use crate::outcome::{Outcome, Result};
-use crate::{output, table};
+use crate::table;
 
 #[derive(Serialize)]
 struct JsonPrepare {

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 use vellum::RepairReport;
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output::{self, Output};
 
 use super::verify::{self, JsonDamage};
 use crate::lowargs::RepairArgs;
-use crate::outcome::{Outcome, Result};
-use crate::output::{self, Output};
 use crate::table;
 
 #[derive(Serialize)]
@@ -25,7 +25,7 @@ pub(super) fn run(args: &RepairArgs) -> Result<Outcome> {
             damage: report.damage.iter().map(JsonDamage::from).collect(),
         })?;
     } else {
-        let mut output = Output::new();
+        let mut output = Output::default();
         for damage in &report.damage {
             output.bytes(verify::line(damage).as_bytes())?;
         }

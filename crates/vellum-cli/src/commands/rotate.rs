@@ -1,8 +1,9 @@
 //! `vellum rotate`: a text log goes on in a new file.
 
+use vellum_command::outcome::{Outcome, Result};
+
 use super::open_to_write;
 use crate::lowargs::RotateArgs;
-use crate::outcome::{Outcome, Result};
 
 pub(super) fn run(args: &RotateArgs) -> Result<Outcome> {
     open_to_write(&args.log)?.rotate()?;

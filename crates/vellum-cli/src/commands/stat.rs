@@ -14,14 +14,14 @@ use std::fs;
 use std::time::Duration;
 
 use vellum::{CommitPathStat, Gap, Log, Lsn, ParticipantStat, SegmentStat, SegmentState, Stat};
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output;
 
 pub(super) use commits::prepared_segments;
 
 use super::{cursor, open_to_read};
 use crate::lowargs::StatArgs;
-use crate::outcome::{Outcome, Result};
-use crate::output;
-use crate::table::{ALERT, Align, HEADING, Table, bytes, count, lines};
+use crate::table::{ALERT, Align, HEADING, Table, age, bytes, count, lines};
 use watch::Rates;
 
 /// What a line of 100 characters leaves to the values of facts.
@@ -231,15 +231,6 @@ fn written_ago(segment: &SegmentStat) -> Option<Duration> {
     Some(written.elapsed().unwrap_or_default())
 }
 
-/// A time that has passed, in the largest unit that does not make it nothing.
-pub(super) fn age(ago: Duration) -> String {
-    let seconds = ago.as_secs();
-    let units = [(86_400, "d"), (3600, "h"), (60, "min")];
-    let unit = units.into_iter().find(|(unit, _)| seconds >= 2 * unit);
-    let (unit, name) = unit.unwrap_or((1, "s"));
-    format!("{} {name} ago", seconds / unit)
-}
-
 fn participants(participants: &[ParticipantStat], has_positions: bool) -> String {
     let mut table = Table::new(&[
         ("pid", Align::Right),
@@ -267,23 +258,5 @@ fn liveness(participant: &ParticipantStat) -> &'static str {
         (false, _) => "dead",
         (true, true) => "stopped",
         (true, false) => "alive",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ages_are_told_in_units_of_which_there_are_some() {
-        for (seconds, text) in [
-            (0, "0 s ago"),
-            (119, "119 s ago"),
-            (120, "2 min ago"),
-            (7200, "2 h ago"),
-            (200_000, "2 d ago"),
-        ] {
-            assert_eq!(age(Duration::from_secs(seconds)), text);
-        }
     }
 }

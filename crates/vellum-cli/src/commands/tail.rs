@@ -4,19 +4,19 @@ mod again;
 mod cursor;
 
 use vellum::{Log, Lsn};
+use vellum_command::outcome::{Outcome, Result};
 
 use super::{cat, open_to_read};
 use crate::lowargs::{CatArgs, Position, TailArgs};
-use crate::outcome::{Outcome, Result};
 
 pub(super) fn run(args: &TailArgs) -> Result<Outcome> {
     if let Some(name) = &args.cursor {
         return cursor::run(args, name);
     }
-    let TailArgs { lines, follow, retry, durable, json, null, skip_damage, .. } = *args;
+    let TailArgs { lines, follow, retry, durable, form, skip_damage, .. } = *args;
     let (log, from, since) = (args.log.clone(), Position::Begin, args.since);
     let (to, until, follow) = (None, None, follow || retry);
-    let cat = CatArgs { log, from, to, since, until, follow, durable, json, null, skip_damage };
+    let cat = CatArgs { log, from, to, since, until, follow, durable, form, skip_damage };
     if retry {
         return again::run(cat, lines);
     }

@@ -2,7 +2,6 @@
 
 use std::time::SystemTime;
 
-use jiff::Timestamp;
 use vellum::{Log, Lsn, Record};
 
 use crate::lowargs::CatArgs;
@@ -33,10 +32,4 @@ impl Times {
                 && self.until.is_none_or(|until| time < until)
         })
     }
-}
-
-/// A time as it is in JSON, to the nanosecond. `None` where nobody could read it, beyond the year
-/// 9999.
-pub(super) fn text(time: SystemTime) -> Option<String> {
-    Timestamp::try_from(time).ok().map(|time| format!("{time:.9}"))
 }

@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 use vellum::Lsn;
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output;
 
 use super::open_to_write;
 use crate::lowargs::TrimArgs;
-use crate::outcome::{Outcome, Result};
-use crate::{output, table};
+use crate::table;
 
 #[derive(Serialize)]
 struct JsonTrim {

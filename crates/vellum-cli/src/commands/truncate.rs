@@ -3,11 +3,12 @@
 use anyhow::ensure;
 use serde::Serialize;
 use vellum::{Log, Lsn};
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output;
 
 use super::{open_to_read, open_to_write};
 use crate::lowargs::TruncateArgs;
-use crate::outcome::{Outcome, Result};
-use crate::{output, table};
+use crate::table;
 
 #[derive(Serialize)]
 struct JsonTruncate {

@@ -5,11 +5,11 @@ use std::fmt::Write;
 use serde::Serialize;
 use vellum::internal::escaped;
 use vellum::{Damage, VerifyReport};
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output::{self, Output};
 
 use super::open_to_read;
 use crate::lowargs::VerifyArgs;
-use crate::outcome::{Outcome, Result};
-use crate::output::{self, Output};
 use crate::table;
 
 pub(super) fn run(args: &VerifyArgs) -> Result<Outcome> {
@@ -19,7 +19,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Outcome> {
     if args.json {
         output::print_json(&JsonReport::from(&report))?;
     } else {
-        let mut output = Output::new();
+        let mut output = Output::default();
         for damage in &report.damage {
             output.bytes(line(damage).as_bytes())?;
         }

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::{Args, ValueHint};
 use vellum::OnFull;
+use vellum_command::records::Form;
 
 use super::{examples, moment, values};
 
@@ -75,12 +76,8 @@ pub(crate) struct TailArgs {
     /// Where no process commits, nothing new is printed.
     #[arg(long)]
     pub(crate) durable: bool,
-    /// Print JSON Lines, as `vellum cat` does
-    #[arg(long, conflicts_with = "null")]
-    pub(crate) json: bool,
-    /// End each record with a NUL byte instead of a newline
-    #[arg(short = '0', long)]
-    pub(crate) null: bool,
+    #[command(flatten)]
+    pub(crate) form: Form,
     /// Go on behind what is damaged or missing of a framed log, and say what it is, instead of
     /// stopping there; readers of text logs always do. The exit code is 3 either way
     #[arg(long)]

@@ -7,7 +7,7 @@
 use crate::files::Source;
 
 /// The crates that run where somebody else may have put files.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
     "crates/vellum/src/",
     "crates/vellum-sys/src/",
     "crates/vellum-advice/src/",
@@ -15,6 +15,7 @@ const CRATES: [&str; 8] = [
     "crates/vellum-capi/src/",
     "crates/vellum-python/src/",
     "crates/vellum-cli/src/",
+    "crates/vellum-command/src/",
     "crates/vellum-ship/src/",
 ];
 
@@ -56,7 +57,7 @@ const OPENERS: &[(&str, &str)] = &[
     ("crates/vellum-parallel/src/reorder.rs", "a new file, or one without a name"),
     ("crates/vellum-cli/src/commands/bench.rs", "the report that the user names"),
     ("crates/vellum-cli/src/commands/bench/outputs.rs", "the report that the user names"),
-    ("crates/vellum-cli/src/signals.rs", "the kernel's own files below /proc"),
+    ("crates/vellum-command/src/signals.rs", "the kernel's own files below /proc"),
 ];
 
 /// Each place that opens a file and is not listed.

@@ -18,11 +18,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use vellum::{Durability, Log, Lsn, Options};
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::values::short_span;
 
-use super::span;
-use crate::outcome::{Outcome, Result};
 use crate::output;
 
 /// What does shipping cost those who commit, and what does a commit cost that must be in the store?
@@ -39,7 +40,7 @@ pub(super) struct BenchArgs {
     #[arg(long, default_value_t = 5)]
     rounds: u32,
     /// How long a round commits
-    #[arg(long, default_value = "3s", value_parser = span)]
+    #[arg(long, default_value = "3s", value_parser = short_span)]
     slice: Duration,
     /// Bytes of a record
     #[arg(long, default_value_t = 256)]
@@ -51,10 +52,10 @@ pub(super) struct BenchArgs {
     #[arg(long, default_value_t = 64)]
     waiting: usize,
     /// How long a request takes at least, as 20ms,50ms: a row for each
-    #[arg(long, default_value = "20ms,50ms,100ms", value_delimiter = ',', value_parser = span)]
+    #[arg(long, default_value = "20ms,50ms,100ms", value_delimiter = ',', value_parser = short_span)]
     latency: Vec<Duration>,
     /// How often at most a chunk is made, where a commit waits for it
-    #[arg(long, default_value = "50ms", value_parser = span)]
+    #[arg(long, default_value = "50ms", value_parser = short_span)]
     min_interval: Duration,
 }
 
@@ -86,7 +87,7 @@ impl Round {
 
 pub(super) fn run(args: &BenchArgs) -> Result<Outcome> {
     if args.rounds == 0 || args.threads == 0 || args.waiting == 0 || args.bytes < 24 {
-        return Err("rounds, threads and waiting are at least 1, and bytes at least 24".into());
+        bail!("rounds, threads and waiting are at least 1, and bytes at least 24");
     }
     local(args)?;
     args.latency.iter().try_for_each(|latency| remote(args, *latency))?;
@@ -223,7 +224,7 @@ impl Place {
                 .collect();
             let watcher = scope.spawn(move || lag(log, is_over));
             let joined = committers.into_iter().map(|committer| {
-                committer.join().unwrap_or_else(|_| Err("a thread panicked".into()))
+                committer.join().unwrap_or_else(|_| Err(anyhow!("a thread panicked")))
             });
             let times: Result<Vec<Vec<u64>>> = joined.collect();
             is_over.store(true, Ordering::Relaxed);
@@ -280,7 +281,7 @@ impl Place {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("restore").arg(self.url()?).arg(&copy).stderr(Stdio::null());
         if !command.status()?.success() {
-            return Err("the log could not be restored".into());
+            bail!("the log could not be restored");
         }
         let log = Options::new().create(false).open(&copy)?;
         let mut reader = log.reader(Lsn::ZERO)?;
@@ -288,18 +289,18 @@ impl Place {
         while let Some(record) = reader.next()? {
             let number = |at: usize| {
                 let bytes = record.payload.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
-                bytes.map(u64::from_le_bytes).ok_or("a record is too short")
+                bytes.map(u64::from_le_bytes).context("a record is too short")
             };
             let next = next.entry(number(0)?).or_default();
             if number(8)? != *next {
-                return Err(format!("at {} is another record than was appended", record.lsn).into());
+                bail!("at {} is another record than was appended", record.lsn);
             }
             *next += 1;
         }
         let acknowledged = self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner);
         match *acknowledged == next {
             true => Ok(()),
-            false => Err("the restored log has not all that was acknowledged".into()),
+            false => bail!("the restored log has not all that was acknowledged"),
         }
     }
 }
@@ -321,7 +322,7 @@ fn until(missing: &str, is_so: impl Fn() -> Result<bool>) -> Result<()> {
     let begun = Instant::now();
     while !is_so()? {
         if begun.elapsed() > Duration::from_secs(30) {
-            return Err(format!("{missing} for 30 s").into());
+            bail!("{missing} for 30 s");
         }
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -352,7 +353,7 @@ impl Shipper {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
         if !self.child.wait()?.success() {
-            return Err("the shipper failed".into());
+            bail!("the shipper failed");
         }
         place.verify()
     }

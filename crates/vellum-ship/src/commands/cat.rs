@@ -6,14 +6,14 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use clap::Args;
 use vellum::{Layout, OwnedRecord};
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::records::{Form, Printer};
+use vellum_command::stdio::is_output_closed;
 use vellum_ship::decide::{Plan, Point};
 use vellum_ship::read::{Extent, Part, Parts, ReadError, Records, Remote, Until, find_logs};
 
 use super::ls::url_below;
-use crate::outcome::{Outcome, Result};
 use crate::output;
-use crate::printer::{Form, Printer};
-use crate::stdio::is_output_closed;
 
 /// Objects that are fetched at the same time.
 const JOBS: usize = 4;
@@ -43,6 +43,9 @@ pub(super) struct CatArgs {
     follow: bool,
     #[command(flatten)]
     form: Form,
+    /// Begin each record of many logs with the name of its log and a tab
+    #[arg(long)]
+    names: bool,
 }
 
 /// Print the last records of a shipped log
@@ -74,18 +77,18 @@ async fn cat_one(args: &CatArgs, url: &str) -> Result<Outcome> {
     let remote = super::remote(url).await?;
     let plan = remote.plan().await?;
     let extent = wanted(&plan, args, &remote).await?;
-    let mut printer = Printer::new(&args.form, remote.shape().layout());
+    let mut printer = Printer::new(args.form, remote.shape().layout());
     let is_whole = extent.gaps().is_empty();
     let mut records = Records::new(&remote);
     print_parts(&remote, &extent, &mut records, &mut |record| {
-        if record.lsn.get() < args.from { Ok(()) } else { printer.print(None, record) }
+        if record.lsn.get() < args.from { Ok(()) } else { printer.print(record) }
     })
     .await?;
     if args.follow {
         printer.flush()?;
         follow(&remote, &plan, &mut records, &mut printer).await?;
     }
-    records.finish(|record| printer.print(None, record))?;
+    records.finish(|record| printer.print(record))?;
     printer.flush()?;
     Ok(if is_whole { Outcome::Good } else { Outcome::Damaged })
 }
@@ -129,7 +132,7 @@ async fn follow(
         let plan = remote.plan_from(generation, at).await?;
         say_jump(&plan, at);
         let extent = Extent::of(&plan, Until::End, remote.store().as_ref()).await?;
-        print_parts(remote, &extent, records, &mut |record| printer.print(None, record)).await?;
+        print_parts(remote, &extent, records, &mut |record| printer.print(record)).await?;
         printer.flush()?;
         (generation, at) = (plan.generation, plan.end);
     }
@@ -168,10 +171,10 @@ fn say_jump(plan: &Plan, at: Point) {
 pub(super) async fn tail(args: TailArgs) -> Result<Outcome> {
     let remote = super::remote(&args.url).await?;
     let plan = remote.plan().await?;
-    let mut printer = Printer::new(&args.form, remote.shape().layout());
+    let mut printer = Printer::new(args.form, remote.shape().layout());
     let (mut records, last) = last_records(&remote, &plan, args.lines).await?;
     for record in &last {
-        printer.print_owned(None, record)?;
+        printer.print(record)?;
     }
     printer.flush()?;
     if args.follow {
@@ -238,7 +241,7 @@ async fn cat_many(args: &CatArgs, names: &[String]) -> Result<Outcome> {
     let first = |log: &Merging<'_>, index| log.head.is_some().then_some(Reverse((log.time, index)));
     let mut next: BinaryHeap<_> =
         logs.iter().enumerate().filter_map(|(index, log)| first(log, index)).collect();
-    let mut printer = Printer::new(&args.form, Layout::Framed);
+    let mut printer = Printer::new(args.form, Layout::Framed).with_names(args.names);
     while let Some(Reverse((_, index))) = next.pop() {
         logs[index].step(&mut printer).await?;
         next.extend(first(&logs[index], index));
@@ -274,8 +277,7 @@ impl<'a> Merging<'a> {
     /// Prints the next record, and finds the one after it.
     async fn step(&mut self, printer: &mut Printer) -> Result<()> {
         if let Some(record) = self.head.take() {
-            printer.set_layout(self.layout);
-            printer.print_owned(Some(self.name), &record)?;
+            printer.print_of(self.name, self.layout, &record)?;
         }
         self.advance().await
     }

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
 use vellum::Options;
+use vellum_command::outcome::{BadValue, Outcome, Result};
 use vellum_ship::kafka::{self, Config, Event, SendError, SendOptions, Target};
 
 use super::ship::ShipArgs;
-use crate::outcome::{BadValue, Outcome, Result};
 use crate::output;
 
 const MINUTE: Duration = Duration::from_secs(60);

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::json;
 use url::Url;
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output::print_json;
 use vellum_ship::decide::Plan;
 use vellum_ship::read::{Remote, find_logs};
 use vellum_ship::store::{self, Store};
 
-use crate::outcome::{Outcome, Result};
 use crate::output;
 
 /// List the logs below a URL: their ids, positions, and when they were shipped last
@@ -63,7 +64,7 @@ fn print(args: &LsArgs, url: &str, remote: &Remote, plan: &Plan) -> Result<()> {
     if args.json {
         let log_id = &remote.identity().log_id;
         let (begin, end) = (plan.begin, plan.end.lsn);
-        output::print_json(&json!({
+        print_json(&json!({
             "url": url, "log_id": log_id, "begin": begin, "end": end, "newest": newest
         }))?;
         return Ok(());

@@ -8,21 +8,18 @@ mod ls;
 mod put;
 mod restore;
 mod ship;
-#[path = "../../../vellum-cli/src/lowargs/size.rs"]
-mod size;
 mod stat;
 mod trim;
 mod verify;
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use anyhow::Context;
 use clap::{Parser, Subcommand};
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::{signals, stdio};
 use vellum_ship::read::Remote;
 use vellum_ship::store::{self, Store};
-
-use crate::outcome::{Outcome, Result};
-use crate::{signals, stdio};
 
 /// Ships a log to object storage, restores it, and reads it from afar
 ///
@@ -68,7 +65,7 @@ pub(crate) fn run() -> Result<Outcome> {
 fn find_thread() -> Result<()> {
     let thread = std::thread::Builder::new().spawn(|| ());
     let text = "cannot start a thread, which this needs; raise `ulimit -u`";
-    Ok(thread.map(drop).map_err(|error| format!("{text}: {error}"))?)
+    thread.map(drop).context(text)
 }
 
 async fn run_command(command: Command) -> Result<Outcome> {
@@ -94,20 +91,4 @@ fn open(url: &str) -> Result<Arc<dyn Store>> {
 /// The log at a URL.
 async fn remote(url: &str) -> Result<Remote> {
     Ok(Remote::open(open(url)?).await?)
-}
-
-/// A span of time as it is typed: `250ms`, `1s`, `10m`, `12h`, `30d`.
-fn span(text: &str) -> std::result::Result<Duration, String> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let number: u64 =
-        digits.parse().map_err(|_| "a number and a unit are wanted: 1s".to_string())?;
-    let unit_ms: u64 = match &text[digits.len()..] {
-        "ms" => 1,
-        "s" => 1000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => return Err("the units are ms, s, m, h and d".to_string()),
-    };
-    number.checked_mul(unit_ms).map(Duration::from_millis).ok_or_else(|| "too long".to_string())
 }

@@ -6,10 +6,9 @@ use std::time::Instant;
 use bytes::Bytes;
 use clap::Args;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output::print_json;
 use vellum_ship::store;
-
-use crate::outcome::{Outcome, Result};
-use crate::output;
 
 /// Create objects in a store, and say how fast that was
 #[derive(Args, Debug)]
@@ -43,7 +42,7 @@ pub(super) async fn run(args: PutArgs) -> Result<Outcome> {
         .await?;
     let seconds = begun.elapsed().as_secs_f64();
     let bytes = args.objects * args.bytes as u64;
-    output::print_json(&serde_json::json!({
+    print_json(&serde_json::json!({
         "objects": args.objects,
         "bytes": bytes,
         "seconds": seconds,

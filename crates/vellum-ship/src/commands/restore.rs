@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
+use vellum_command::outcome::{BadValue, Outcome, Result};
+use vellum_command::output::print_json;
 use vellum_ship::read::{self, Restore, Restored, Until};
 
 use super::remote;
-use crate::outcome::{BadValue, Outcome, Result};
 use crate::output::{self, Bar};
 
 /// Restore a log from what was shipped
@@ -49,7 +50,7 @@ pub(super) async fn run(args: RestoreArgs) -> Result<Outcome> {
     bar.finish();
     let restored = restored?;
     match args.json {
-        true => output::print_json(&Report::from(&restored))?,
+        true => print_json(&Report::from(&restored))?,
         false => tell(&restored),
     }
     let is_good = restored.damage.is_empty() && restored.gaps.is_empty();

@@ -9,15 +9,14 @@ use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tokio::signal::unix::{SignalKind, signal};
 use vellum::Options;
+use vellum_command::outcome::{BadValue, Outcome, Result};
+use vellum_command::stdio;
+use vellum_command::values::{bytes, short_span};
 use vellum_ship::decide::Retain;
 use vellum_ship::driver::{self, KeepOptions, Report, ShipOptions, start};
 use vellum_ship::store;
 
-use super::size::bytes;
-use super::span;
-use crate::outcome::{BadValue, Outcome, Result};
 use crate::output::{self, Bar};
-use crate::stdio;
 
 /// Ship what is durable in a log to object storage, as it comes
 ///
@@ -33,10 +32,10 @@ pub(super) struct ShipArgs {
     #[arg(long)]
     pub(super) once: bool,
     /// How often something new is shipped
-    #[arg(long, default_value = "1s", value_parser = span)]
+    #[arg(long, default_value = "1s", value_parser = short_span)]
     pub(super) interval: Duration,
     /// How often at most, where a commit waits for it
-    #[arg(long, default_value = "250ms", value_parser = span)]
+    #[arg(long, default_value = "250ms", value_parser = short_span)]
     min_interval: Duration,
     /// Ship to a URL that another shipper or another copy of the log has shipped to
     #[arg(long)]
@@ -46,7 +45,7 @@ pub(super) struct ShipArgs {
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(super) max_unshipped: Option<u64>,
     /// How long a generation lasts before the next one begins; 0s: for ever
-    #[arg(long, default_value = "1d", value_parser = span)]
+    #[arg(long, default_value = "1d", value_parser = short_span)]
     rotate: Duration,
     /// Delete generations that ended longer ago, as 30d, or that are older than the newest so many
     /// bytes in the store, as 100GiB
@@ -137,7 +136,7 @@ async fn to_kafka(_: ShipArgs) -> Result<Outcome> {
 /// A span of time, or a number of bytes; without a unit it is neither.
 fn retain(text: &str) -> std::result::Result<Retain, String> {
     let bytes = || bytes(text).ok().filter(|_| text.ends_with(char::is_alphabetic));
-    let retain = span(text).ok().map(Retain::Age).or_else(|| bytes().map(Retain::Bytes));
+    let retain = short_span(text).ok().map(Retain::Age).or_else(|| bytes().map(Retain::Bytes));
     retain.ok_or_else(|| "a time as 30d, or bytes as 100GiB, are wanted".to_string())
 }
 

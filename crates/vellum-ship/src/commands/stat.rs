@@ -2,12 +2,13 @@
 
 use clap::Args;
 use serde_json::json;
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output::print_json;
 use vellum_ship::decide::Plan;
 use vellum_ship::object::Kind;
 use vellum_ship::read::Remote;
 
 use super::remote;
-use crate::outcome::{Outcome, Result};
 use crate::output;
 
 /// Show what is stored of a log: positions, generations, gaps, and when it was shipped last
@@ -27,7 +28,7 @@ pub(super) async fn run(args: StatArgs) -> Result<Outcome> {
     let plan = remote.plan().await?;
     let value = describe(&remote, &plan);
     if args.json {
-        output::print_json(&value)?;
+        print_json(&value)?;
         return Ok(Outcome::Good);
     }
     for (name, value) in value.as_object().into_iter().flatten() {

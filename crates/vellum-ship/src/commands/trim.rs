@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use clap::Args;
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::values::short_span;
 use vellum_ship::driver;
 use vellum_ship::store;
 
-use super::span;
-use crate::outcome::{Outcome, Result};
 use crate::output;
 
 /// Delete what a store has of generations that ended long ago
@@ -19,7 +19,7 @@ pub(super) struct TrimArgs {
     /// Where the log is
     url: String,
     /// How long a generation is kept after its end
-    #[arg(long, value_parser = span)]
+    #[arg(long, value_parser = short_span)]
     retain: Duration,
     /// Say what would be deleted, and delete nothing
     #[arg(long)]

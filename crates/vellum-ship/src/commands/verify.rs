@@ -4,12 +4,13 @@ use clap::Args;
 use futures_util::StreamExt;
 use serde_json::json;
 use std::sync::Arc;
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output::print_json;
 use vellum_ship::decide::Plan;
 use vellum_ship::object::Kind;
 use vellum_ship::read::{Extent, ReadError, Remote, Until, fetch_all};
 
 use super::remote;
-use crate::outcome::{Outcome, Result};
 use crate::output::{self, Bar};
 
 /// Read everything that is stored of a log and report damage
@@ -42,7 +43,7 @@ pub(super) async fn run(args: VerifyArgs) -> Result<Outcome> {
     let plan = remote.plan().await?;
     let found = read_all(&remote, &plan, usize::from(args.jobs)).await?;
     if args.json {
-        output::print_json(&as_json(&plan, &found))?;
+        print_json(&as_json(&plan, &found))?;
     } else {
         found.damage.iter().try_for_each(output::print)?;
         tell(&plan, &found);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Parser;
+use vellum_command::output::say_as;
 
 use super::answer::{ERRORS, error_of};
 use super::campaign::FAULTS_MAX;
@@ -91,7 +92,7 @@ pub fn main() -> ExitCode {
     match run(&Arguments::parse()) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("vellum-killpoints: {error:#}");
+            say_as("vellum-killpoints", format_args!("{error:#}"));
             ExitCode::from(2)
         }
     }

@@ -1,18 +1,12 @@
 //! The command line of `vellum-stress`: words turned into values, nothing acted on.
 
-#[path = "../../../vellum-cli/src/lowargs/size.rs"]
-mod size;
-
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::Parser;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use vellum::{CommitPath, Fill, Layout, Preallocate};
-
-use size::bytes;
+use vellum_command::values::{self, bytes};
 
 const EXAMPLES: &str = "\
 Exit codes:
@@ -121,10 +115,10 @@ pub(super) struct Args {
     pub(super) rotate_bytes: Option<u64>,
     /// Have a text log keep so many files beside the current one: at least two more than there
     /// are writers
-    #[arg(long, value_name = "COUNT", value_parser = files)]
+    #[arg(long, value_name = "COUNT", value_parser = values::files)]
     pub(super) retain_files: Option<u64>,
     /// Have a text log compress its closed files
-    #[arg(long, value_name = "YES|NO", value_parser = yes_or_no())]
+    #[arg(long, value_name = "YES|NO", value_parser = values::yes_or_no())]
     #[arg(num_args = 0..=1, default_missing_value = "yes")]
     pub(super) compress: Option<bool>,
     /// In one of several processes: which of them this is, from 0
@@ -140,24 +134,21 @@ pub(super) struct Args {
 #[command(next_help_heading = "Options for a new log")]
 pub(super) struct ShapeArgs {
     /// How records lie in the files: in frames with checksums, or as plain text [new log: framed]
-    #[arg(long, value_parser = named::<Layout>(&["framed", "text"]))]
+    #[arg(long, value_parser = values::layout())]
     pub(super) layout: Option<Layout>,
     /// Bytes of log in each segment file, as 4096, 64KiB or 1GiB [new log: 64MiB]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(super) segment_bytes: Option<u64>,
     /// How file space is made ready ahead of need [new log: auto]
-    #[arg(long, value_name = "HOW", value_parser = named::<Preallocate>(PREALLOCATIONS))]
+    #[arg(long, value_name = "HOW", value_parser = values::preallocate())]
     pub(super) preallocate: Option<Preallocate>,
     /// How records get into the files [new log: mapped where that is safe]
-    #[arg(long, value_name = "HOW", value_parser = named::<Fill>(FILLS))]
+    #[arg(long, value_name = "HOW", value_parser = values::fill())]
     pub(super) fill: Option<Fill>,
     /// Give records of a framed log envelopes, with time and writer; --check looks at them
     #[arg(long)]
     pub(super) envelope: bool,
 }
-
-const PREALLOCATIONS: &[&str] = &["auto", "off", "sparse", "fallocate", "zeros", "recycle"];
-const FILLS: &[&str] = &["mapped", "pwrite", "staged"];
 
 impl Args {
     /// Reads the command line of this process; a wrong one ends it.
@@ -229,26 +220,6 @@ fn byte_range(text: &str) -> Result<ByteRange, String> {
     Ok(ByteRange(range))
 }
 
-/// Reads a number of files, or `all` of them.
-fn files(text: &str) -> Result<u64, String> {
-    match text {
-        "all" => Ok(u64::MAX),
-        _ => text.parse().map_err(|_| "write a number of files, or all".into()),
-    }
-}
-
-fn yes_or_no() -> impl TypedValueParser<Value = bool> {
-    PossibleValuesParser::new(["yes", "no"]).map(|word| word == "yes")
-}
-
-/// Reads a value that has one of `names`.
-fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
-where
-    T: FromStr<Err = vellum::Error> + Clone + Send + Sync + 'static,
-{
-    PossibleValuesParser::new(names).try_map(|name| name.parse())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,15 +255,5 @@ mod tests {
         assert_eq!(compress("--compress yes x"), Some(true));
         assert_eq!(compress("--compress no x"), Some(false));
         assert_eq!(compress("x"), None);
-    }
-
-    #[test]
-    fn every_name_that_help_offers_is_understood() {
-        for name in PREALLOCATIONS {
-            assert!(name.parse::<Preallocate>().is_ok(), "{name}");
-        }
-        for name in FILLS {
-            assert!(name.parse::<Fill>().is_ok(), "{name}");
-        }
     }
 }

@@ -1,33 +1,23 @@
 //! What `vellum-stress` does with its command line, and the exit code that says how it went.
 
 use std::fmt;
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use vellum::{ErrorKind, Log, Options};
+use vellum_command::outcome::{Outcome, exit_code};
+use vellum_command::output;
 
 use super::args::Args;
 use super::open::open;
 use super::survey::Survey;
 use super::{check, processes, retention, writer};
 
-const FAILED: u8 = 1;
-const USAGE: u8 = 2;
-
 /// What `vellum-stress` does.
 pub fn main() -> ExitCode {
-    match run(&Args::read()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(FAILED),
-        // Whoever reads has had enough: nothing went wrong.
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            say(as_typed(format!("{error:#}")));
-            let contradicts_the_log = error.is::<vellum::Error>();
-            ExitCode::from(if contradicts_the_log { USAGE } else { FAILED })
-        }
-    }
+    let is_well = run(&Args::read());
+    let outcome = is_well.map(|well| if well { Outcome::Good } else { Outcome::Failed });
+    exit_code(PROGRAM, outcome, |_| None)
 }
 
 /// Returns whether all is well; what is not has been printed.
@@ -81,31 +71,10 @@ pub(super) fn failure(error: vellum::Error) -> anyhow::Error {
     anyhow!("{error}")
 }
 
-/// Says something on standard error. If that is closed, nobody wants to hear it.
+/// Says something on standard error.
 pub(super) fn say(text: impl fmt::Display) {
-    let _ = writeln!(io::stderr(), "{PREFIX}{text}");
+    output::say_as(PROGRAM, text);
 }
 
-/// How a line on standard error begins.
-pub(super) const PREFIX: &str = "vellum-stress: ";
-
-/// What options are called in errors of the library, and on the command line.
-const NAMES: [(&str, &str); 7] = [
-    ("created with layout", "created with --layout"),
-    ("with the layout text", "with --layout text"),
-    ("created with preallocation", "created with --preallocate"),
-    ("created with fill", "created with --fill"),
-    ("segment capacity", "--segment-bytes"),
-    ("rotate_bytes", "--rotate-bytes"),
-    ("retain_files", "--retain-files"),
-];
-
-/// The text of an error with options as the user has typed them.
-fn as_typed(text: String) -> String {
-    NAMES.iter().fold(text, |text, (name, option)| text.replace(name, option))
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let io_errors = error.chain().filter_map(|cause| cause.downcast_ref());
-    io_errors.map(io::Error::kind).any(|kind| kind == io::ErrorKind::BrokenPipe)
-}
+/// In whose name a line on standard error is said.
+pub(super) const PROGRAM: &str = "vellum-stress";

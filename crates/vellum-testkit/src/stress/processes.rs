@@ -13,7 +13,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::args::Args;
-use super::cli::PREFIX;
+use super::cli::PROGRAM;
 
 /// In such a process: waits until all have been started.
 pub(super) fn wait_for_start() -> Result<()> {
@@ -69,7 +69,7 @@ impl Crew {
             let status = self.0[index].wait().context("cannot wait for a process")?;
             match status.code() {
                 Some(0) => {}
-                Some(_) => bail!("{}", words.strip_prefix(PREFIX).unwrap_or(&words)),
+                Some(_) => bail!("{}", own_words(&words)),
                 None => death = death.or(Some(died(index, status))),
             }
         }
@@ -86,6 +86,12 @@ impl Drop for Crew {
 
 fn died(index: usize, status: ExitStatus) -> anyhow::Error {
     anyhow!("process {index} died before it was done ({status})")
+}
+
+/// What was said, without the name of this program, which is said again.
+fn own_words(words: &str) -> &str {
+    let text = words.strip_prefix(PROGRAM).and_then(|text| text.strip_prefix(": "));
+    text.unwrap_or(words)
 }
 
 /// What a process said before it ended.

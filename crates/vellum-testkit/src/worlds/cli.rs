@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
+use vellum_command::output::say_as;
 
 use super::campaign::{Campaign, Tally};
 use super::shape::{SHAPES, Shape};
@@ -94,7 +95,7 @@ pub fn main() -> ExitCode {
         None => run(&arguments),
     };
     answer.unwrap_or_else(|error| {
-        eprintln!("vellum-worlds: {error:#}");
+        say_as("vellum-worlds", format_args!("{error:#}"));
         ExitCode::from(2)
     })
 }

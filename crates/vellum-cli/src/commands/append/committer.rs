@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use vellum::{ErrorKind, Log, Lsn};
+use vellum_command::outcome::Result;
+use vellum_command::output::{self, say};
 
 use crate::lowargs::CommitWhen;
-use crate::outcome::Result;
-use crate::output::{self, say};
 
 /// Commits records and acknowledges them.
 pub(super) struct Committer {

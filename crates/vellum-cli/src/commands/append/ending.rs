@@ -17,9 +17,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::pipe;
-
-use crate::outcome::{Result, end_by};
-use crate::signals;
+use vellum_command::outcome::{Result, end_by};
+use vellum_command::signals;
 
 /// The signals that ask to end.
 pub(in crate::commands) const TAKEN: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];

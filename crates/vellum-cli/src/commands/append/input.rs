@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionread};
+use vellum_command::stdio;
 
 use super::committer::Committer;
 use super::ending::Ending;
-use crate::stdio;
 
 /// What is read of the input when there is no more time: as much as a pipe holds.
 const REST_BYTES_MAX: u64 = 1 << 20;

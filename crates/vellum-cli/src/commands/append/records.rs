@@ -6,8 +6,7 @@
 use std::io::{ErrorKind, Read};
 
 use anyhow::{Context, bail};
-
-use crate::outcome::Result;
+use vellum_command::outcome::Result;
 
 /// Read at once: large enough that system calls don't count.
 const BUFFER_BYTES: usize = 1 << 20;

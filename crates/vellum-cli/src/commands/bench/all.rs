@@ -1,11 +1,11 @@
 //! `vellum bench all`: every suite with its usual settings.
 
 use vellum_bench::Suite;
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output;
 
 use super::{begin, deliver, judge};
 use crate::lowargs::BenchAllArgs;
-use crate::outcome::{Outcome, Result};
-use crate::output;
 use crate::progress::SuitesBar;
 
 /// How long a suite takes in one place, about, in seconds: quick, and in full. For the time left.

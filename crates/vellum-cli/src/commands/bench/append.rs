@@ -4,10 +4,10 @@ use std::path::Path;
 
 use vellum_bench::Setting;
 use vellum_bench::append::Config;
+use vellum_command::outcome::{Outcome, Result};
 
 use super::{measure, take};
 use crate::lowargs::BenchAppendArgs;
-use crate::outcome::{Outcome, Result};
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: &BenchAppendArgs) -> Result<Outcome> {

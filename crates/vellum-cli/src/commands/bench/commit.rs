@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use vellum_bench::commit::Config;
+use vellum_command::outcome::{Outcome, Result};
 
 use super::{measure, take};
 use crate::lowargs::BenchCommitArgs;
-use crate::outcome::{Outcome, Result};
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: &BenchCommitArgs) -> Result<Outcome> {

@@ -1,12 +1,12 @@
 //! `vellum bench compare`.
 
 use vellum_bench::{Comparison, Verdict};
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output;
 
 use super::outputs::{Form, Outputs};
 use super::saved;
 use crate::lowargs::BenchCompareArgs;
-use crate::outcome::{Outcome, Result};
-use crate::output;
 
 /// Compares two files.
 pub(in crate::commands) fn run(args: &BenchCompareArgs) -> Result<Outcome> {

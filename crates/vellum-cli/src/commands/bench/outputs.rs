@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use vellum_bench::Report;
+use vellum_command::outcome::Result;
+use vellum_command::output;
 
 use crate::lowargs::BenchOutputArgs;
-use crate::outcome::Result;
-use crate::output;
 
 /// The files that were asked for, open.
 pub(in crate::commands) struct Outputs<'a>(Vec<Output<'a>>);

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use vellum_bench::read::Config;
+use vellum_command::outcome::{Outcome, Result};
 
 use super::{measure, take};
 use crate::lowargs::BenchReadArgs;
-use crate::outcome::{Outcome, Result};
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: &BenchReadArgs) -> Result<Outcome> {

@@ -1,9 +1,10 @@
 //! `vellum bench report`.
 
+use vellum_command::outcome::{Outcome, Result};
+
 use super::outputs::{Form, Outputs, written};
 use super::saved;
 use crate::lowargs::BenchReportArgs;
-use crate::outcome::{Outcome, Result};
 
 /// Makes a report of results that are there already. Cases that failed are told in it, and are no
 /// failure of this.

@@ -6,10 +6,10 @@ use std::time::Duration;
 use anyhow::Context;
 use vellum_bench::Error;
 use vellum_bench::saturate::Config;
+use vellum_command::outcome::{Outcome, Result};
 
 use super::{measure, take};
 use crate::lowargs::BenchAppendArgs;
-use crate::outcome::{Outcome, Result};
 
 /// Runs the suite.
 pub(super) fn run(args: &BenchAppendArgs) -> Result<Outcome> {

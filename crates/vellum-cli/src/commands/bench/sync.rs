@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use vellum_bench::sync::Config;
+use vellum_command::outcome::{Outcome, Result};
 
 use super::{measure, take};
 use crate::lowargs::BenchSyncArgs;
-use crate::outcome::{Outcome, Result};
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: &BenchSyncArgs) -> Result<Outcome> {

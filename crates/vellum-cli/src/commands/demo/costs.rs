@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::bail;
 use vellum_bench::append::Config;
 use vellum_bench::{Case, Report, Setting, Suite, WayName};
+use vellum_command::outcome::Result;
 
-use crate::outcome::Result;
 use crate::progress::BenchBar;
 use crate::table::{Align, HEADING, Table};
 

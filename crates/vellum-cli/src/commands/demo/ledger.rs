@@ -2,9 +2,9 @@
 
 use anyhow::{bail, ensure};
 use vellum::{Log, Lsn};
+use vellum_command::outcome::Result;
 
 use super::corpus::{Corpus, parse};
-use crate::outcome::Result;
 
 /// Counts the records that were found, writer by writer.
 pub(super) struct Ledger<'a> {

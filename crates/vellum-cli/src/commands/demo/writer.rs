@@ -12,11 +12,11 @@ use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 use vellum::{Log, Lsn, Options};
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::stdio;
 
 use super::corpus::Corpus;
 use crate::lowargs::{DemoWriterArgs, INTERNAL};
-use crate::outcome::{Outcome, Result};
-use crate::stdio;
 
 /// No position is this: the child is ready.
 const READY: u64 = 0;

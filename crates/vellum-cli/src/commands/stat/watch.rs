@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use vellum::{Log, Stat};
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output;
+use vellum_command::stdio::{self, is_output_closed};
 
 use crate::lowargs::StatArgs;
-use crate::outcome::{Outcome, Result};
-use crate::output;
-use crate::stdio::{self, is_output_closed};
 use crate::table::bytes;
 
 /// How often to look.

@@ -9,13 +9,13 @@ use std::thread;
 use std::time::Duration;
 
 use vellum::{ErrorKind, Log, Lsn};
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output;
+use vellum_command::stdio::is_output_closed;
 
 use super::start;
 use crate::commands::{cat, open_to_read};
 use crate::lowargs::CatArgs;
-use crate::outcome::{Outcome, Result};
-use crate::output;
-use crate::stdio::is_output_closed;
 
 /// How often to look whether there is a log.
 const LOOK_FOR_LOG: Duration = Duration::from_millis(100);

@@ -8,13 +8,14 @@ use std::thread;
 
 use anyhow::{Context, bail};
 use vellum::{Cursor, ErrorKind, Log, Lsn, Reader, Record};
+use vellum_command::outcome::{Outcome, Result};
+use vellum_command::output;
+use vellum_command::records::Printer;
+use vellum_command::stdio::{self, is_output_closed};
 
-use crate::commands::cat::{self, LOOK_AT_OUTPUT, Printer};
+use crate::commands::cat::{self, LOOK_AT_OUTPUT};
 use crate::commands::open_to_write;
 use crate::lowargs::{CatArgs, Position, TailArgs};
-use crate::outcome::{Outcome, Result};
-use crate::output;
-use crate::stdio::{self, is_output_closed};
 
 /// Bytes of log after which the cursor moves although more is there to print.
 const MOVE_EVERY_BYTES: u64 = 1 << 20;
@@ -28,7 +29,7 @@ pub(super) fn run(args: &TailArgs, name: &str) -> Result<Outcome> {
     let acks = args.ack.then(|| Acks::listen(&cursor, position)).transpose()?;
     let cat = as_cat(args);
     let mut tail = Tail {
-        printer: Printer::new(&cat, log.layout()),
+        printer: Printer::new(cat.form, log.layout()),
         cat,
         has_positions: args.positions,
         moved_to: position,
@@ -39,7 +40,7 @@ pub(super) fn run(args: &TailArgs, name: &str) -> Result<Outcome> {
     };
     let printed = tail.print(&log, args.follow);
     // What is good before an error is of use.
-    tail.printer.output.flush()?;
+    tail.printer.flush()?;
     let is_acknowledged = printed.and_then(|()| tail.end())?;
     Ok(match (tail.has_gaps, is_acknowledged) {
         (_, false) => Outcome::Failed,
@@ -52,8 +53,8 @@ pub(super) fn run(args: &TailArgs, name: &str) -> Result<Outcome> {
 fn as_cat(args: &TailArgs) -> CatArgs {
     let (log, from) = (args.log.clone(), Position::Begin);
     let (to, since, until) = (None, None, None);
-    let TailArgs { follow, durable, json, null, skip_damage, .. } = *args;
-    CatArgs { log, from, to, since, until, follow, durable, json, null, skip_damage }
+    let TailArgs { follow, durable, form, skip_damage, .. } = *args;
+    CatArgs { log, from, to, since, until, follow, durable, form, skip_damage }
 }
 
 struct Tail {
@@ -109,7 +110,7 @@ impl Tail {
             acks.printed.store(next.get(), Ordering::Release);
         }
         if self.has_positions {
-            self.printer.output.bytes(format!("{next}\t").as_bytes())?;
+            self.printer.prefix(&format!("{next}\t"))?;
         }
         self.printer.print(record)?;
         self.printed = next;
@@ -140,7 +141,7 @@ impl Tail {
     /// Has standard output take what was printed, up to `position`, and moves the cursor there,
     /// unless that is to be acknowledged.
     fn take(&mut self, position: Lsn) -> Result<()> {
-        self.printer.output.flush()?;
+        self.printer.flush()?;
         if position <= self.moved_to {
             return Ok(());
         }

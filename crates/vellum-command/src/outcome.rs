@@ -1,21 +1,22 @@
-//! How a command went, and the exit code that says so.
+//! How a command went, and the exit code that says so. All programs have the same codes.
 
 use std::process::ExitCode;
 use std::{fmt, io};
 
 use signal_hook::low_level::{self, emulate_default_handler};
+use vellum::ErrorKind;
 
 use crate::{output, signals};
 
 /// What went wrong, for people.
-pub(crate) type Result<T, E = anyhow::Error> = std::result::Result<T, E>;
+pub type Result<T, E = anyhow::Error> = std::result::Result<T, E>;
 
 /// A command that came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// Everything as asked.
     Good,
-    /// It looked at everything it could, and something is damaged.
+    /// It looked at everything it could, and something is damaged or missing.
     Damaged,
     /// It printed what it could see, and more may be there that it could not.
     Incomplete,
@@ -25,9 +26,9 @@ pub(crate) enum Outcome {
     EndedBy(i32),
 }
 
-/// A value on the command line that does not go with the log.
+/// A value on the command line that does not fit, or does not go with the log.
 #[derive(Debug)]
-pub(crate) struct BadValue(pub(crate) String);
+pub struct BadValue(pub String);
 
 impl fmt::Display for BadValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -37,30 +38,39 @@ impl fmt::Display for BadValue {
 
 impl std::error::Error for BadValue {}
 
-const FAILED: u8 = 1;
-const USAGE: u8 = 2;
-const DAMAGED: u8 = 3;
-const INCOMPLETE: u8 = 4;
+/// It failed.
+pub const FAILED: u8 = 1;
+/// The command line is wrong, or contradicts the log.
+pub const USAGE: u8 = 2;
+/// Something is damaged.
+pub const DAMAGED: u8 = 3;
+/// More may be there.
+pub const INCOMPLETE: u8 = 4;
 
-/// The exit code for `result`; an error is told on standard error.
-pub(crate) fn exit_code(result: Result<Outcome>) -> ExitCode {
+/// The exit code of `program` for `result`. An error is told on standard error. `own_code` gives
+/// the code for errors that only this program has.
+pub fn exit_code(
+    program: &str,
+    result: Result<Outcome>,
+    own_code: impl FnOnce(&anyhow::Error) -> Option<u8>,
+) -> ExitCode {
     match result {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::Damaged) => ExitCode::from(DAMAGED),
         Ok(Outcome::Incomplete) => ExitCode::from(INCOMPLETE),
         Ok(Outcome::Failed) => ExitCode::from(FAILED),
         Ok(Outcome::EndedBy(signal)) => end_by(signal),
-        // Whoever reads has had enough: nothing went wrong.
+        // The reader has had enough: nothing went wrong.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            output::say(as_typed(format!("{error:#}")));
-            ExitCode::from(code(&error))
+            output::say_as(program, as_typed(format!("{error:#}")));
+            ExitCode::from(own_code(&error).unwrap_or_else(|| code(&error)))
         }
     }
 }
 
 /// Ends this process as `signal` does, so that its parent sees it.
-pub(crate) fn end_by(signal: i32) -> ! {
+pub fn end_by(signal: i32) -> ! {
     // The first process of a container cannot: what is tried after that is a crash.
     if !signals::is_first_process() {
         let _ = emulate_default_handler(signal);
@@ -97,15 +107,10 @@ fn code(error: &anyhow::Error) -> u8 {
     if error.is::<BadValue>() {
         return USAGE;
     }
-    if let Some(error) = error.chain().find_map(|cause| cause.downcast_ref::<vellum::Error>()) {
-        return match error.kind() {
-            vellum::ErrorKind::Corrupt => DAMAGED,
-            vellum::ErrorKind::InvalidOption => USAGE,
-            _ => FAILED,
-        };
-    }
-    match error.downcast_ref::<vellum_bench::Error>().map(vellum_bench::Error::kind) {
-        Some(vellum_bench::ErrorKind::InvalidOption) => USAGE,
+    let of_log = error.chain().find_map(|cause| cause.downcast_ref::<vellum::Error>());
+    match of_log.map(vellum::Error::kind) {
+        Some(ErrorKind::Corrupt) => DAMAGED,
+        Some(ErrorKind::InvalidOption) => USAGE,
         _ => FAILED,
     }
 }

@@ -16,7 +16,7 @@ const ASKING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
 /// Has signals end this process at once also where it is the first one of a container, but for
 /// those that the command takes itself.
-pub(crate) fn end_first_process(taken: &[i32]) -> io::Result<()> {
+pub fn end_first_process(taken: &[i32]) -> io::Result<()> {
     let always = Arc::new(AtomicBool::new(true));
     let mut signals = not_ignored(&ASKING).filter(|signal| !taken.contains(signal));
     match is_first_process() {
@@ -26,7 +26,7 @@ pub(crate) fn end_first_process(taken: &[i32]) -> io::Result<()> {
 }
 
 /// Has `signal` end this process at once, if `condition` holds by then.
-pub(crate) fn end_at_once_if(condition: &Arc<AtomicBool>, signal: i32) -> io::Result<()> {
+pub fn end_at_once_if(condition: &Arc<AtomicBool>, signal: i32) -> io::Result<()> {
     let condition = Arc::clone(condition);
     match is_first_process() {
         true => flag::register_conditional_shutdown(signal, code(signal), condition)?,
@@ -36,7 +36,7 @@ pub(crate) fn end_at_once_if(condition: &Arc<AtomicBool>, signal: i32) -> io::Re
 }
 
 /// Those of `signals` that this process does not ignore: `nohup` means it.
-pub(crate) fn not_ignored(signals: &[i32]) -> impl Iterator<Item = i32> {
+pub fn not_ignored(signals: &[i32]) -> impl Iterator<Item = i32> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     // The first signal is the lowest bit.
@@ -45,11 +45,11 @@ pub(crate) fn not_ignored(signals: &[i32]) -> impl Iterator<Item = i32> {
 }
 
 /// Whether the kernel treats this process as the first one of a container.
-pub(crate) fn is_first_process() -> bool {
+pub fn is_first_process() -> bool {
     process::id() == 1
 }
 
 /// The exit code that tells of `signal`.
-pub(crate) fn code(signal: i32) -> i32 {
+pub fn code(signal: i32) -> i32 {
     128 + signal
 }

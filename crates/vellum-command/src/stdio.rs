@@ -4,7 +4,6 @@
 //! hands its own pipe to this one (Node.js and Bun do) may have made it so, or may do so at any
 //! moment.
 
-// Two programs have this file, and each bans the streams of `std` elsewhere.
 #![expect(clippy::disallowed_methods, reason = "here they are made to wait")]
 
 use std::io::{self, Read, Stderr, Stdin, Stdout, Write};
@@ -18,18 +17,20 @@ use rustix::io::Errno;
 
 /// A stream whose calls wait until they can do something. It has no buffer.
 #[derive(Debug)]
-pub(crate) struct Waiting<F>(F);
+pub struct Waiting<F>(F);
 
-#[allow(dead_code, reason = "vellum-ship reads none")]
-pub(crate) fn stdin() -> Waiting<Stdin> {
+/// Standard input.
+pub fn stdin() -> Waiting<Stdin> {
     Waiting(io::stdin())
 }
 
-pub(crate) fn stdout() -> Waiting<Stdout> {
+/// Standard output.
+pub fn stdout() -> Waiting<Stdout> {
     Waiting(io::stdout())
 }
 
-pub(crate) fn stderr() -> Waiting<Stderr> {
+/// Standard error.
+pub fn stderr() -> Waiting<Stderr> {
     Waiting(io::stderr())
 }
 
@@ -76,12 +77,12 @@ impl<F: AsFd> Read for Waiting<F> {
 }
 
 /// Writes `text` to standard output. Styles in it are left out unless a terminal shows them.
-pub(crate) fn print(text: &str) -> io::Result<()> {
+pub fn print(text: &str) -> io::Result<()> {
     put(stdout(), text, AutoStream::choice(&io::stdout()))
 }
 
 /// The same to standard error.
-pub(crate) fn tell(text: &str) -> io::Result<()> {
+pub fn tell(text: &str) -> io::Result<()> {
     put(stderr(), text, AutoStream::choice(&io::stderr()))
 }
 
@@ -94,7 +95,7 @@ fn put(mut stream: impl Write, text: &str, choice: ColorChoice) -> io::Result<()
 }
 
 /// Prints the help that the command line asks for, or says what is wrong with it, and exits.
-pub(crate) fn answer(error: &clap::Error) -> ! {
+pub fn answer(error: &clap::Error) -> ! {
     let text = error.render().ansi().to_string();
     let _ = if error.use_stderr() { tell(&text) } else { print(&text) };
     process::exit(error.exit_code())
@@ -102,7 +103,7 @@ pub(crate) fn answer(error: &clap::Error) -> ! {
 
 /// Whether nobody can read what would be printed. Without this, `cat --follow | head -1` would
 /// stay until the next record.
-pub(crate) fn is_output_closed() -> bool {
+pub fn is_output_closed() -> bool {
     let stdout = io::stdout();
     let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
