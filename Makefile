@@ -225,7 +225,7 @@ worlds: tools filesystems ## logs among forks, limits, users, containers, copies
 	$(BUILT)/vellum-worlds storage $(if $(SECONDS_STORAGE),--seconds $(SECONDS_STORAGE))
 
 # Text logs that go on in new files often.
-POWERCUT_TEXT = --layout text --segment-bytes 16384 --rotate-bytes 4096 --compress yes
+POWERCUT_TEXT = --layout text --segment-bytes 16384 --rotate-bytes 4096 --compress=yes
 
 # Framed logs of several processes, whose oldest segments go and are used again.
 POWERCUT_CROWD = --segment-bytes 65536 --trim-every 40 --threads 3 --processes 2 --bytes 20-9000 --batch 3 --checkpoint-every 25 \

@@ -1,13 +1,13 @@
 //! The command `vellum`: append, read, inspect and measure logs.
 //!
-//! `lowargs` turns words of the command line into values, `commands` has a file for each command
+//! `args` turns words of the command line into values, `commands` has a file for each command
 //! that acts on them, and `table` shows what comes of it. The crate `vellum-command` has what
 //! other programs do in the same way: output, exit codes and signals.
 
 #![forbid(unsafe_code)]
 
+mod args;
 mod commands;
-mod lowargs;
 mod progress;
 mod scratch;
 mod shipping;
@@ -20,7 +20,7 @@ use vellum_command::{outcome, stdio};
 fn main() -> ExitCode {
     match shipping::run() {
         Some(code) => code,
-        None => match lowargs::parse() {
+        None => match args::parse() {
             Ok(command) => outcome::exit_code("vellum", commands::run(command), code),
             Err(error) => stdio::answer(&error),
         },

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::stdio;
 
-use crate::lowargs::{INTERNAL, KeeperArgs};
+use crate::args::{INTERNAL, KeeperArgs};
 
 /// What the keeper may remove: names that we gave.
 const NAME_PREFIX: &str = "vellum-";

@@ -8,7 +8,7 @@ use vellum_bench::advise::{self, Advised, Config, check_replaceable};
 use vellum_command::outcome::{Outcome, Result};
 
 use super::bench::{Form, Outputs};
-use crate::lowargs::AdviseArgs;
+use crate::args::AdviseArgs;
 use crate::progress::BenchBar;
 use crate::scratch::Scratch;
 

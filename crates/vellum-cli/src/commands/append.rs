@@ -15,7 +15,7 @@ use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::say;
 
 use super::{advised, open_to_commit, shaped, with_policy};
-use crate::lowargs::{AppendArgs, CommitWhen};
+use crate::args::{AppendArgs, CommitWhen};
 use committer::Committer;
 use ending::Ending;
 pub(super) use ending::TAKEN;

@@ -21,7 +21,7 @@ use anyhow::{Context, bail};
 use vellum_bench::{Making, Report, Scope, ScratchKind, Suite};
 use vellum_command::outcome::{Outcome, Result};
 
-use crate::lowargs::{BenchOutputArgs, BenchPlaceArgs};
+use crate::args::{BenchOutputArgs, BenchPlaceArgs};
 use crate::progress::BenchBar;
 use crate::scratch::Scratch;
 

@@ -10,7 +10,7 @@ use vellum_command::stdio::is_output_closed;
 
 use super::times::Times;
 use super::{cursor, open_to_read};
-use crate::lowargs::CatArgs;
+use crate::args::CatArgs;
 
 /// How often a reader that waits for records looks whether somebody still reads what it prints.
 pub(super) const LOOK_AT_OUTPUT: Duration = Duration::from_secs(1);
@@ -77,7 +77,7 @@ impl<'a> Printing<'a> {
         let times = Times::of(log, args)?;
         let end = args.to.map_or(times.end, |to| to.min(times.end));
         let reader = reader(log, args, from)?;
-        let printer = Printer::new(args.form, log.layout());
+        let printer = Printer::new(args.read.form, log.layout());
         let (patience, has_gaps) = (None, false);
         Ok(Printing {
             log,
@@ -180,14 +180,14 @@ pub(super) fn reader(log: &Log, args: &CatArgs, from: Lsn) -> vellum::Result<Rea
 
 /// The reader, as far as the user wants to see, and behind what is missing.
 pub(super) fn as_asked(reader: Reader, log: &Log, args: &CatArgs) -> Reader {
-    let mut reader = if args.durable { reader.durable() } else { reader };
+    let mut reader = if args.read.durable { reader.durable() } else { reader };
     reader.skip_damage(skips_damage(log, args));
     reader
 }
 
 /// Whether reading goes on behind what is missing.
 pub(super) fn skips_damage(log: &Log, args: &CatArgs) -> bool {
-    args.skip_damage || log.layout() == Layout::Text
+    args.read.skip_damage || log.layout() == Layout::Text
 }
 
 /// Says what was left out; returns whether anything was.

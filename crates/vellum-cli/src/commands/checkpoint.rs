@@ -6,7 +6,7 @@ use vellum_command::outcome::{BadValue, Outcome, Result};
 use vellum_command::output;
 
 use super::{open_to_read, open_to_write};
-use crate::lowargs::CheckpointArgs;
+use crate::args::CheckpointArgs;
 
 #[derive(Serialize)]
 struct JsonCheckpoint {

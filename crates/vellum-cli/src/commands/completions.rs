@@ -4,12 +4,12 @@ use clap::CommandFactory;
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::Output;
 
-use crate::lowargs::{CompletionsArgs, LowArgs};
+use crate::args::{CommandLine, CompletionsArgs};
 
 pub(super) fn run(args: &CompletionsArgs) -> Result<Outcome> {
     // Into memory first: the generator panics when it cannot write.
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut LowArgs::command(), "vellum", &mut script);
+    clap_complete::generate(args.shell, &mut CommandLine::command(), "vellum", &mut script);
     let mut output = Output::default();
     output.bytes(&script)?;
     output.flush()?;

@@ -8,7 +8,7 @@ use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
 use super::{open_to_read, open_to_write};
-use crate::lowargs::{CursorArgs, Position};
+use crate::args::{CursorArgs, Position};
 use crate::table::{ALERT, Align, Table, age, bytes, lines};
 
 /// Characters in a line.

@@ -21,7 +21,7 @@ use vellum::{Log, Lsn, Options, Stat};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
-use crate::lowargs::{DemoArgs, DemoWriterArgs};
+use crate::args::{DemoArgs, DemoWriterArgs};
 use crate::progress;
 use crate::scratch::Scratch;
 use crate::table::{Align, HEADING, Table, bytes, count};

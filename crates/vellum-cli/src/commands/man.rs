@@ -8,10 +8,10 @@ use clap_mangen::Man;
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::Output;
 
-use crate::lowargs::{LowArgs, ManArgs};
+use crate::args::{CommandLine, ManArgs};
 
 pub(super) fn run(args: &ManArgs) -> Result<Outcome> {
-    let mut command = without_help(LowArgs::command());
+    let mut command = without_help(CommandLine::command());
     let Some(dir) = &args.dir else {
         command.build();
         let mut page = Vec::new();

@@ -27,7 +27,7 @@ use vellum::{ErrorKind, Layout, Log, Options};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::signals;
 
-use crate::lowargs::{BenchSuite, Command, InternalCommand, PolicyArgs, ShapeArgs};
+use crate::args::{BenchSuite, Command, InternalCommand, PolicyArgs, ShapeArgs};
 use crate::scratch;
 
 /// Does what the command line asks for.

@@ -12,7 +12,7 @@ use vellum_command::output;
 
 use super::open_to_write;
 use super::stat::prepared_segments;
-use crate::lowargs::{MeasureWhen, PrepareArgs};
+use crate::args::{MeasureWhen, PrepareArgs};
 use crate::table;
 
 #[derive(Serialize)]

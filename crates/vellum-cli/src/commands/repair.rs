@@ -6,7 +6,7 @@ use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::{self, Output};
 
 use super::verify::{self, JsonDamage};
-use crate::lowargs::RepairArgs;
+use crate::args::RepairArgs;
 use crate::table;
 
 #[derive(Serialize)]

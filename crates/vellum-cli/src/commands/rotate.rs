@@ -3,7 +3,7 @@
 use vellum_command::outcome::{Outcome, Result};
 
 use super::open_to_write;
-use crate::lowargs::RotateArgs;
+use crate::args::RotateArgs;
 
 pub(super) fn run(args: &RotateArgs) -> Result<Outcome> {
     open_to_write(&args.log)?.rotate()?;

@@ -20,7 +20,7 @@ use vellum_command::output;
 pub(super) use commits::prepared_segments;
 
 use super::{cursor, open_to_read};
-use crate::lowargs::StatArgs;
+use crate::args::StatArgs;
 use crate::table::{ALERT, Align, HEADING, Table, age, bytes, count, lines};
 use watch::Rates;
 

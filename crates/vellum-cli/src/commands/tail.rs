@@ -7,16 +7,16 @@ use vellum::{Log, Lsn};
 use vellum_command::outcome::{Outcome, Result};
 
 use super::{cat, open_to_read};
-use crate::lowargs::{CatArgs, Position, TailArgs};
+use crate::args::{CatArgs, Position, TailArgs};
 
 pub(super) fn run(args: &TailArgs) -> Result<Outcome> {
     if let Some(name) = &args.cursor {
         return cursor::run(args, name);
     }
-    let TailArgs { lines, follow, retry, durable, form, skip_damage, .. } = *args;
+    let TailArgs { lines, follow, retry, read, .. } = *args;
     let (log, from, since) = (args.log.clone(), Position::Begin, args.since);
     let (to, until, follow) = (None, None, follow || retry);
-    let cat = CatArgs { log, from, to, since, until, follow, durable, form, skip_damage };
+    let cat = CatArgs { log, from, to, since, until, follow, read };
     if retry {
         return again::run(cat, lines);
     }
@@ -31,7 +31,8 @@ fn start(log: &Log, args: &CatArgs, count: usize) -> Result<Lsn> {
         return Ok(log.reader_at_time(since)?.position());
     }
     // Retention may have removed what was never committed.
-    let mut start = if args.durable { log.durable().max(log.begin()) } else { log.published() };
+    let mut start =
+        if args.read.durable { log.durable().max(log.begin()) } else { log.published() };
     let mut newest_first = log.backwards(start)?;
     newest_first.skip_damage(cat::skips_damage(log, args));
     for record in newest_first.take(count) {

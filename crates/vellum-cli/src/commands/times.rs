@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use vellum::{Log, Lsn, Record};
 
-use crate::lowargs::CatArgs;
+use crate::args::CatArgs;
 
 /// Which records are printed, by when they were appended.
 pub(super) struct Times {

@@ -6,7 +6,7 @@ use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
 use super::open_to_write;
-use crate::lowargs::TrimArgs;
+use crate::args::TrimArgs;
 use crate::table;
 
 #[derive(Serialize)]

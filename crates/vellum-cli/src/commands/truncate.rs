@@ -7,7 +7,7 @@ use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
 use super::{open_to_read, open_to_write};
-use crate::lowargs::TruncateArgs;
+use crate::args::TruncateArgs;
 use crate::table;
 
 #[derive(Serialize)]

@@ -9,7 +9,7 @@ use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::{self, Output};
 
 use super::open_to_read;
-use crate::lowargs::VerifyArgs;
+use crate::args::VerifyArgs;
 use crate::table;
 
 pub(super) fn run(args: &VerifyArgs) -> Result<Outcome> {

@@ -93,8 +93,8 @@ fn compress_is_a_flag_that_may_have_a_value() {
     };
     for (options, expected) in [
         (&["--compress"][..], true),
-        (&["--compress", "no"], false),
-        (&["--compress", "yes"], true),
+        (&["--compress=no"], false),
+        (&["--compress=yes"], true),
         (&["--compress=no"], false),
         (&["--compress", "--retain-files", "9"], true),
         (&["--compress=no", "--"], false),

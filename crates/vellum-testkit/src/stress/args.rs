@@ -1,6 +1,5 @@
 //! The command line of `vellum-stress`: words turned into values, nothing acted on.
 
-use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -18,7 +17,7 @@ Examples:
   vellum-stress --records 100000 --threads 4 --processes 2 stress.log > acknowledged
   vellum-stress --layout text --bytes 20-5000 --commit 16 --segment-bytes 64KiB stress.log
   vellum-stress --segment-bytes 64KiB --trim-every 1000 stress.log
-  vellum-stress --layout text --rotate-bytes 16KiB --retain-files 9 --compress yes stress.log
+  vellum-stress --layout text --rotate-bytes 16KiB --retain-files 9 --compress=yes stress.log
   vellum-stress --check stress.log    # after a crash: prints the numbers that are there
   vellum-stress --check --torn stress.log    # the same of a text log after a power cut";
 
@@ -119,7 +118,7 @@ pub(super) struct Args {
     pub(super) retain_files: Option<u64>,
     /// Have a text log compress its closed files
     #[arg(long, value_name = "YES|NO", value_parser = values::yes_or_no())]
-    #[arg(num_args = 0..=1, default_missing_value = "yes")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "yes")]
     pub(super) compress: Option<bool>,
     /// In one of several processes: which of them this is, from 0
     #[arg(long, hide = true, requires = "next")]
@@ -153,7 +152,7 @@ pub(super) struct ShapeArgs {
 impl Args {
     /// Reads the command line of this process; a wrong one ends it.
     pub(super) fn read() -> Args {
-        Args::parse_from(words(std::env::args_os()))
+        Args::parse()
     }
 
     /// How this process commits, if that is said.
@@ -167,20 +166,6 @@ impl Args {
     pub(super) fn writers(&self) -> u64 {
         u64::from(self.processes) * u64::from(self.threads)
     }
-}
-
-/// The words with `--compress` as it is meant: a flag, unless `yes` or `no` follows. The parser
-/// alone would take the log's name for its value.
-fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut words: Vec<OsString> = words.collect();
-    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
-    for index in 0..end {
-        let has_value = words.get(index + 1).is_some_and(|next| next == "yes" || next == "no");
-        if words[index] == "--compress" && !has_value {
-            words[index] = "--compress=yes".into();
-        }
-    }
-    words
 }
 
 /// After which of its records a writer commits.
@@ -244,16 +229,16 @@ mod tests {
     }
 
     #[test]
-    fn compress_is_a_flag_unless_yes_or_no_follows() {
+    fn compress_is_a_flag_that_may_have_a_value() {
         let compress = |line: &str| {
             let line = ["vellum-stress"].into_iter().chain(line.split(' '));
-            let args = Args::parse_from(words(line.map(OsString::from)));
+            let args = Args::parse_from(line);
             assert_eq!(args.log, PathBuf::from("x"));
             args.compress
         };
         assert_eq!(compress("--compress x"), Some(true));
-        assert_eq!(compress("--compress yes x"), Some(true));
-        assert_eq!(compress("--compress no x"), Some(false));
+        assert_eq!(compress("--compress=yes x"), Some(true));
+        assert_eq!(compress("--compress=no x"), Some(false));
         assert_eq!(compress("x"), None);
     }
 }

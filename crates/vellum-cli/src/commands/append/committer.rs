@@ -13,7 +13,7 @@ use vellum::{ErrorKind, Log, Lsn};
 use vellum_command::outcome::Result;
 use vellum_command::output::{self, say};
 
-use crate::lowargs::CommitWhen;
+use crate::args::CommitWhen;
 
 /// Commits records and acknowledges them.
 pub(super) struct Committer {

@@ -5,7 +5,7 @@ use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
 use super::{begin, deliver, judge};
-use crate::lowargs::BenchAllArgs;
+use crate::args::BenchAllArgs;
 use crate::progress::SuitesBar;
 
 /// How long a suite takes in one place, about, in seconds: quick, and in full. For the time left.

@@ -7,7 +7,7 @@ use vellum_bench::append::Config;
 use vellum_command::outcome::{Outcome, Result};
 
 use super::{measure, take};
-use crate::lowargs::BenchAppendArgs;
+use crate::args::BenchAppendArgs;
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: &BenchAppendArgs) -> Result<Outcome> {

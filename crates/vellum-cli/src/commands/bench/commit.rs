@@ -7,7 +7,7 @@ use vellum_bench::commit::Config;
 use vellum_command::outcome::{Outcome, Result};
 
 use super::{measure, take};
-use crate::lowargs::BenchCommitArgs;
+use crate::args::BenchCommitArgs;
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: &BenchCommitArgs) -> Result<Outcome> {

@@ -6,7 +6,7 @@ use vellum_command::output;
 
 use super::outputs::{Form, Outputs};
 use super::saved;
-use crate::lowargs::BenchCompareArgs;
+use crate::args::BenchCompareArgs;
 
 /// Compares two files.
 pub(in crate::commands) fn run(args: &BenchCompareArgs) -> Result<Outcome> {

@@ -6,7 +6,7 @@ use vellum_bench::image::Config;
 use vellum_command::outcome::{Outcome, Result};
 
 use super::{measure, take};
-use crate::lowargs::{BenchImageArgs, CheckWith};
+use crate::args::{BenchImageArgs, CheckWith};
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: &BenchImageArgs) -> Result<Outcome> {

@@ -6,7 +6,7 @@ use vellum_bench::latency::Config;
 use vellum_command::outcome::{Outcome, Result};
 
 use super::{measure, take};
-use crate::lowargs::BenchLatencyArgs;
+use crate::args::BenchLatencyArgs;
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: &BenchLatencyArgs) -> Result<Outcome> {

@@ -9,7 +9,7 @@ use vellum_bench::Report;
 use vellum_command::outcome::Result;
 use vellum_command::output;
 
-use crate::lowargs::BenchOutputArgs;
+use crate::args::BenchOutputArgs;
 
 /// The files that were asked for, open.
 pub(in crate::commands) struct Outputs<'a>(Vec<Output<'a>>);

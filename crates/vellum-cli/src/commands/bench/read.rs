@@ -6,7 +6,7 @@ use vellum_bench::read::Config;
 use vellum_command::outcome::{Outcome, Result};
 
 use super::{measure, take};
-use crate::lowargs::BenchReadArgs;
+use crate::args::BenchReadArgs;
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: &BenchReadArgs) -> Result<Outcome> {

@@ -4,7 +4,7 @@ use vellum_command::outcome::{Outcome, Result};
 
 use super::outputs::{Form, Outputs, written};
 use super::saved;
-use crate::lowargs::BenchReportArgs;
+use crate::args::BenchReportArgs;
 
 /// Makes a report of results that are there already. Cases that failed are told in it, and are no
 /// failure of this.

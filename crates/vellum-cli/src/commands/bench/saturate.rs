@@ -9,7 +9,7 @@ use vellum_bench::saturate::Config;
 use vellum_command::outcome::{Outcome, Result};
 
 use super::{measure, take};
-use crate::lowargs::BenchAppendArgs;
+use crate::args::BenchAppendArgs;
 
 /// Runs the suite.
 pub(super) fn run(args: &BenchAppendArgs) -> Result<Outcome> {

@@ -6,7 +6,7 @@ use vellum_bench::scale::Config;
 use vellum_command::outcome::{Outcome, Result};
 
 use super::{measure, take};
-use crate::lowargs::BenchScaleArgs;
+use crate::args::BenchScaleArgs;
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: &BenchScaleArgs) -> Result<Outcome> {

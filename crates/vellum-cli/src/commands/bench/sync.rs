@@ -6,7 +6,7 @@ use vellum_bench::sync::Config;
 use vellum_command::outcome::{Outcome, Result};
 
 use super::{measure, take};
-use crate::lowargs::BenchSyncArgs;
+use crate::args::BenchSyncArgs;
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: &BenchSyncArgs) -> Result<Outcome> {

@@ -6,7 +6,7 @@ use vellum_bench::write::Config;
 use vellum_command::outcome::{Outcome, Result};
 
 use super::{measure, take};
-use crate::lowargs::BenchWriteArgs;
+use crate::args::BenchWriteArgs;
 
 /// Runs the suite.
 pub(in crate::commands) fn run(args: &BenchWriteArgs) -> Result<Outcome> {

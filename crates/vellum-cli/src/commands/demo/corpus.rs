@@ -16,7 +16,7 @@ const SOURCES: [&str; 6] = [
     include_str!("../cursor.rs"),
     include_str!("../demo.rs"),
     include_str!("../stat.rs"),
-    include_str!("../../lowargs.rs"),
+    include_str!("../../args.rs"),
 ];
 
 /// What the parent appends when all writers are done.

@@ -16,7 +16,7 @@ use vellum_command::outcome::{Outcome, Result};
 use vellum_command::stdio;
 
 use super::corpus::Corpus;
-use crate::lowargs::{DemoWriterArgs, INTERNAL};
+use crate::args::{DemoWriterArgs, INTERNAL};
 
 /// No position is this: the child is ready.
 const READY: u64 = 0;

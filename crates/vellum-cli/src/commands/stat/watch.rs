@@ -12,7 +12,7 @@ use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 use vellum_command::stdio::{self, is_output_closed};
 
-use crate::lowargs::StatArgs;
+use crate::args::StatArgs;
 use crate::table::bytes;
 
 /// How often to look.

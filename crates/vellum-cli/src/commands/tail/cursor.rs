@@ -13,9 +13,9 @@ use vellum_command::output;
 use vellum_command::records::Printer;
 use vellum_command::stdio::{self, is_output_closed};
 
+use crate::args::{CatArgs, Position, TailArgs};
 use crate::commands::cat::{self, LOOK_AT_OUTPUT};
 use crate::commands::open_to_write;
-use crate::lowargs::{CatArgs, Position, TailArgs};
 
 /// Bytes of log after which the cursor moves although more is there to print.
 const MOVE_EVERY_BYTES: u64 = 1 << 20;
@@ -29,7 +29,7 @@ pub(super) fn run(args: &TailArgs, name: &str) -> Result<Outcome> {
     let acks = args.ack.then(|| Acks::listen(&cursor, position)).transpose()?;
     let cat = as_cat(args);
     let mut tail = Tail {
-        printer: Printer::new(cat.form, log.layout()),
+        printer: Printer::new(cat.read.form, log.layout()),
         cat,
         has_positions: args.positions,
         moved_to: position,
@@ -53,8 +53,8 @@ pub(super) fn run(args: &TailArgs, name: &str) -> Result<Outcome> {
 fn as_cat(args: &TailArgs) -> CatArgs {
     let (log, from) = (args.log.clone(), Position::Begin);
     let (to, since, until) = (None, None, None);
-    let TailArgs { follow, durable, form, skip_damage, .. } = *args;
-    CatArgs { log, from, to, since, until, follow, durable, form, skip_damage }
+    let TailArgs { follow, read, .. } = *args;
+    CatArgs { log, from, to, since, until, follow, read }
 }
 
 struct Tail {

@@ -4,7 +4,7 @@ use clap::Args;
 use vellum_bench::read::ReadWay;
 
 use super::{BenchOutputArgs, BenchPlaceArgs};
-use crate::lowargs::{examples, values};
+use crate::args::{examples, values};
 
 /// What does it cost to read a log: in order, at random, backwards, and to recover it?
 ///

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::BenchOutputArgs;
-use crate::lowargs::examples;
+use crate::args::examples;
 
 /// Make a page with charts, or Markdown, from saved results
 ///

@@ -4,7 +4,7 @@ use clap::Args;
 use vellum_bench::{Setting, WayName};
 
 use super::{BenchOutputArgs, BenchPlaceArgs};
-use crate::lowargs::{examples, values};
+use crate::args::{examples, values};
 
 /// Many processes append to one log: what does a record cost?
 ///

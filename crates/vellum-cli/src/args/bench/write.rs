@@ -4,7 +4,7 @@ use clap::Args;
 use vellum_bench::write::{State, Table};
 
 use super::{BenchOutputArgs, BenchPlaceArgs};
-use crate::lowargs::{examples, values};
+use crate::args::{examples, values};
 
 /// Every way to make a file and to fill it: how fast, with and without a sync?
 ///

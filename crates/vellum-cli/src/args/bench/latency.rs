@@ -6,7 +6,7 @@ use clap::Args;
 use vellum_bench::latency::{LatencyWay, ReaderKind};
 
 use super::{BenchOutputArgs, BenchPlaceArgs};
-use crate::lowargs::{examples, values};
+use crate::args::{examples, values};
 
 /// Records on a schedule: how long does one of them take?
 ///

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use crate::lowargs::examples;
+use crate::args::examples;
 
 /// What got faster or slower from one run to another?
 ///

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use vellum_bench::image::{ImageEngine, ImageState};
 
 use super::{BenchOutputArgs, BenchPlaceArgs};
-use crate::lowargs::{examples, values};
+use crate::args::{examples, values};
 
 /// Random writes into a disk image: what does it cost how its space was allocated?
 ///

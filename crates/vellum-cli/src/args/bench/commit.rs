@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{BenchOutputArgs, BenchPlaceArgs};
-use crate::lowargs::{examples, values};
+use crate::args::{examples, values};
 
 /// What does it cost to make a record survive a power cut?
 ///

@@ -9,17 +9,16 @@ mod examples;
 mod internal;
 mod moment;
 mod policy;
+mod read;
 mod upkeep;
 mod values;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
-use vellum::{Fill, Layout, Lsn, Preallocate};
-use vellum_command::records::Form;
+use vellum::{Fill, Layout, Preallocate};
 
 pub(crate) use advise::AdviseArgs;
 pub(crate) use bench::{
@@ -28,7 +27,8 @@ pub(crate) use bench::{
     BenchScaleArgs, BenchSuite, BenchSyncArgs, BenchWriteArgs, CheckWith,
 };
 pub(crate) use internal::{DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs};
-pub(crate) use policy::{PolicyArgs, TailArgs};
+pub(crate) use policy::PolicyArgs;
+pub(crate) use read::{CatArgs, TailArgs};
 pub(crate) use upkeep::{
     CheckpointArgs, CursorArgs, MeasureWhen, PrepareArgs, RepairArgs, RotateArgs, TrimArgs,
     TruncateArgs,
@@ -40,7 +40,7 @@ pub(crate) fn parse() -> Result<Command, clap::Error> {
     if std::env::args_os().nth(1).is_some_and(|word| word == INTERNAL) {
         return Ok(Command::Internal(internal::parse()));
     }
-    let command = LowArgs::try_parse_from(words(std::env::args_os()))?.command;
+    let command = CommandLine::try_parse()?.command;
     if let Command::Append(AppendArgs {
         commit: Some(CommitWhen::None),
         commit_interval: Some(_),
@@ -48,23 +48,9 @@ pub(crate) fn parse() -> Result<Command, clap::Error> {
     }) = command
     {
         let message = "--commit-interval commits and --commit none does not; leave out one of them";
-        return Err(LowArgs::command().error(ErrorKind::ArgumentConflict, message));
+        return Err(CommandLine::command().error(ErrorKind::ArgumentConflict, message));
     }
     Ok(command)
-}
-
-/// The words with `--compress` as it is meant: a flag, unless `yes` or `no` follows. The parser
-/// alone would take the log's name for its value.
-fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut words: Vec<OsString> = words.collect();
-    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
-    for index in 0..end {
-        let has_value = words.get(index + 1).is_some_and(|next| next == "yes" || next == "no");
-        if words[index] == "--compress" && !has_value {
-            words[index] = "--compress=yes".into();
-        }
-    }
-    words
 }
 
 /// Many processes append to one log, at the speed of memory.
@@ -74,7 +60,7 @@ fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
 /// is killed costs the others nothing.
 #[derive(Debug, Parser)]
 #[command(name = "vellum", version, after_help = examples::VELLUM, max_term_width = 100)]
-pub(crate) struct LowArgs {
+pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -187,61 +173,6 @@ pub(crate) struct ShapeArgs {
     /// prints them, and `cat --since` finds records by them
     #[arg(long)]
     pub(crate) envelope: bool,
-}
-
-/// Print the records of a log
-///
-/// Needs no more than read permission and changes nothing. Framed records are printed with a
-/// newline each, lines of a text log as they are. What a killed writer left unfinished is passed
-/// over.
-///
-/// With --json, each line is an object {"lsn", "next_lsn", "payload"}; a payload that is not
-/// UTF-8 comes as "payload_base64" instead. The newline that ends a text record is not part of
-/// its payload there. A record with an envelope (`append --envelope`) has "time" too, as
-/// 2026-11-23T12:00:00.000000000Z, and "writer", whose number behind the hyphen is the process.
-///
-/// --since and --until print records of a time: 2026-11-23T12:00:00Z, 2026-11-23 12:00, 2026-11-23
-/// (UTC where no offset follows), '10 min ago', '2h ago', @1795434123 (seconds since 1970), now. Of
-/// records with envelopes exactly those are printed, as long as no clock was set back by more than
-/// a minute. Otherwise whole files are: those of a text log that may have records of that time, by
-/// their names; those of a framed log if it removes records by age.
-#[derive(Args, Debug)]
-#[command(after_help = examples::CAT)]
-pub(crate) struct CatArgs {
-    /// The log's directory
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub(crate) log: PathBuf,
-    /// Start with the record at this position, instead of the oldest: an LSN, a stored position
-    /// (`position` of `cursor --json`), `begin` or `end`
-    #[arg(long, value_name = "POSITION", value_parser = values::position)]
-    #[arg(default_value = "begin", hide_default_value = true)]
-    pub(crate) from: Position,
-    /// Stop before the record at this position, or at the first one beyond it
-    #[arg(long, value_name = "LSN", value_parser = values::lsn)]
-    pub(crate) to: Option<Lsn>,
-    /// Print records that were appended at this time or later
-    #[arg(long, value_name = "TIME", value_parser = moment::moment, conflicts_with = "from")]
-    pub(crate) since: Option<SystemTime>,
-    /// Print records that were appended before this time
-    #[arg(long, value_name = "TIME", value_parser = moment::moment, conflicts_with = "follow")]
-    pub(crate) until: Option<SystemTime>,
-    /// At the end, wait for more, until killed
-    ///
-    /// The log is checked 50 times a second. Nothing is written, and no writer waits for a
-    /// follower.
-    #[arg(short, long)]
-    pub(crate) follow: bool,
-    /// Print records only after some process has committed them: they survive a power cut
-    ///
-    /// Where no process commits, nothing new is printed.
-    #[arg(long)]
-    pub(crate) durable: bool,
-    #[command(flatten)]
-    pub(crate) form: Form,
-    /// Go on behind what is damaged or missing of a framed log, and say what it is, instead of
-    /// stopping there; readers of text logs always do. The exit code is 3 either way
-    #[arg(long)]
-    pub(crate) skip_damage: bool,
 }
 
 /// Show the state of a log: sizes, commits, files, participants

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{BenchOutputArgs, BenchPlaceArgs};
-use crate::lowargs::examples;
+use crate::args::examples;
 
 /// All suites, one after the other, each with its usual settings
 ///

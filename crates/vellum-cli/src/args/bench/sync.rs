@@ -4,7 +4,7 @@ use clap::Args;
 use vellum_bench::sync::SyncWay;
 
 use super::{BenchOutputArgs, BenchPlaceArgs};
-use crate::lowargs::{examples, values};
+use crate::args::{examples, values};
 
 /// 5 MiB in pieces of 4 KiB, each synced: what does the state of the file cost?
 ///

@@ -5,7 +5,7 @@ use vellum_bench::WayName;
 use vellum_bench::scale::ScaleTable;
 
 use super::{BenchOutputArgs, BenchPlaceArgs};
-use crate::lowargs::examples;
+use crate::args::examples;
 
 /// What do many logs, many processes and many segments cost?
 ///

@@ -1,0 +1,121 @@
+//! Options of commands that print records.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use clap::{Args, ValueHint};
+use vellum::Lsn;
+use vellum_command::records::Form;
+
+use super::values::Position;
+use super::{examples, moment, values};
+
+/// Print the records of a log
+///
+/// Needs no more than read permission and changes nothing. Framed records are printed with a
+/// newline each, lines of a text log as they are. What a killed writer left unfinished is passed
+/// over.
+///
+/// With --json, each line is an object {"lsn", "next_lsn", "payload"}; a payload that is not
+/// UTF-8 comes as "payload_base64" instead. The newline that ends a text record is not part of
+/// its payload there. A record with an envelope (`append --envelope`) has "time" too, as
+/// 2026-11-23T12:00:00.000000000Z, and "writer", whose number behind the hyphen is the process.
+///
+/// --since and --until print records of a time: 2026-11-23T12:00:00Z, 2026-11-23 12:00, 2026-11-23
+/// (UTC where no offset follows), '10 min ago', '2h ago', @1795434123 (seconds since 1970), now. Of
+/// records with envelopes exactly those are printed, as long as no clock was set back by more than
+/// a minute. Otherwise whole files are: those of a text log that may have records of that time, by
+/// their names; those of a framed log if it removes records by age.
+#[derive(Args, Debug)]
+#[command(after_help = examples::CAT)]
+pub(crate) struct CatArgs {
+    /// The log's directory
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) log: PathBuf,
+    /// Start with the record at this position, instead of the oldest: an LSN, a stored position
+    /// (`position` of `cursor --json`), `begin` or `end`
+    #[arg(long, value_name = "POSITION", value_parser = values::position)]
+    #[arg(default_value = "begin", hide_default_value = true)]
+    pub(crate) from: Position,
+    /// Stop before the record at this position, or at the first one beyond it
+    #[arg(long, value_name = "LSN", value_parser = values::lsn)]
+    pub(crate) to: Option<Lsn>,
+    /// Print records that were appended at this time or later
+    #[arg(long, value_name = "TIME", value_parser = moment::moment, conflicts_with = "from")]
+    pub(crate) since: Option<SystemTime>,
+    /// Print records that were appended before this time
+    #[arg(long, value_name = "TIME", value_parser = moment::moment, conflicts_with = "follow")]
+    pub(crate) until: Option<SystemTime>,
+    /// At the end, wait for more, until killed
+    ///
+    /// The log is checked 50 times a second. Nothing is written, and no writer waits for a
+    /// follower.
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+}
+
+/// Print the newest records of a log, and new ones as they come
+///
+/// Needs no more than read permission and changes nothing. Like tail(1), for the log as a whole: it
+/// goes on over the log's files, and never shows what is not written yet. Where files are removed
+/// before they were printed, it says so and goes on with the oldest there is.
+#[derive(Args, Debug)]
+#[command(after_help = examples::TAIL)]
+pub(crate) struct TailArgs {
+    /// The log's directory
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) log: PathBuf,
+    /// How many records to begin with; in a text log, lines
+    #[arg(short = 'n', long, value_name = "COUNT", default_value = "10")]
+    pub(crate) lines: usize,
+    /// Begin with the records that were appended at this time or later, as `vellum cat --since`
+    #[arg(long, value_name = "TIME", value_parser = moment::moment)]
+    #[arg(conflicts_with_all = ["lines", "cursor"])]
+    pub(crate) since: Option<SystemTime>,
+    /// At the end, wait for more, until killed
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Follow whatever log is there: wait for it to appear, and go on with one that is made anew at
+    /// the same path, when nothing more comes from the one before
+    #[arg(short = 'F', long)]
+    pub(crate) retry: bool,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    /// Print what is new since the cursor of this name, and move the cursor when standard output
+    /// has taken it
+    ///
+    /// A new cursor starts at the oldest record. This process owns the cursor: a second one with
+    /// the same name fails. It needs permission to write. What was printed and not committed when
+    /// it was killed is printed again. Where records were removed in front of the cursor it says
+    /// how much that was, goes on, and exits with 3.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["lines", "retry"])]
+    pub(crate) cursor: Option<String>,
+    /// Move the cursor when a position comes on standard input, one a line: everything before it is
+    /// finished
+    ///
+    /// That is the "next_lsn" that --json or --positions prints with a record. The end of the input
+    /// ends the command; it exits with 1 if something printed was not acknowledged.
+    #[arg(long, requires = "cursor")]
+    pub(crate) ack: bool,
+    /// Print before each record the position behind it, and a tab
+    #[arg(long, conflicts_with = "json", requires = "cursor")]
+    pub(crate) positions: bool,
+}
+
+/// Which records are printed, and in which form.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct ReadArgs {
+    /// Print records only after some process has committed them: they survive a power cut
+    ///
+    /// Where no process commits, nothing new is printed.
+    #[arg(long)]
+    pub(crate) durable: bool,
+    #[command(flatten)]
+    pub(crate) form: Form,
+    /// Go on behind what is damaged or missing of a framed log, and say what it is, instead of
+    /// stopping there; readers of text logs always do. The exit code is 3 either way
+    #[arg(long)]
+    pub(crate) skip_damage: bool,
+}
