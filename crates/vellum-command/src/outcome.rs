@@ -63,7 +63,7 @@ pub fn exit_code(
         // The reader has had enough: nothing went wrong.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            output::say_as(program, as_typed(format!("{error:#}")));
+            output::say_as(program, as_typed(&error));
             ExitCode::from(own_code(&error).unwrap_or_else(|| code(&error)))
         }
     }
@@ -78,24 +78,19 @@ pub fn end_by(signal: i32) -> ! {
     low_level::exit(signals::code(signal))
 }
 
-/// What options are called in errors of the library, and on the command line.
-const NAMES: [(&str, &str); 11] = [
-    ("created with layout", "created with --layout"),
-    ("with the layout text", "with --layout text"),
-    ("created with preallocation", "created with --preallocate"),
-    ("created with fill", "created with --fill"),
-    ("segment capacity", "--segment-bytes"),
-    ("rotate_bytes", "--rotate-bytes"),
-    ("rotate_every", "--rotate-every"),
-    ("rotate_offset", "--rotate-offset"),
-    ("retain_bytes", "--retain-bytes"),
-    ("retain_age", "--retain-age"),
-    ("retain_files", "--retain-files"),
-];
-
 /// The text of an error with options as the user has typed them.
-fn as_typed(text: String) -> String {
-    NAMES.iter().fold(text, |text, (name, option)| text.replace(name, option))
+fn as_typed(error: &anyhow::Error) -> String {
+    let text = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref() {
+        Some(error) => vellum::Error::text_with(error, typed),
+        None => cause.to_string(),
+    };
+    error.chain().map(text).collect::<Vec<_>>().join(": ")
+}
+
+/// What an option of the library is called on a command line.
+fn typed(option: &str) -> String {
+    let name = if option == "segment_capacity_bytes" { "segment-bytes" } else { option };
+    format!("--{}", name.replace('_', "-"))
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

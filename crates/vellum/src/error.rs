@@ -14,6 +14,10 @@ use crate::sys::memory::lock_limit;
 const USE_THE_PAGE_CACHE: &str = "mount it with a page cache (mergerfs: `cache.files=auto-full`, \
                                   rclone: `--vfs-cache-mode writes`), or use another one";
 
+/// Stands before and behind the name of an option in a message, so that each program can spell it
+/// as its users write it.
+const MARK: char = '\0';
+
 /// A specialised `Result` for this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -106,6 +110,7 @@ pub struct Error(Box<Detail>);
 #[derive(Clone, Debug)]
 struct Detail {
     kind: ErrorKind,
+    /// Each name of an option stands between two [`MARK`]s.
     message: String,
     path: Option<PathBuf>,
     lsn: Option<Lsn>,
@@ -195,6 +200,38 @@ impl Error {
         self.0.kind
     }
 
+    /// The option that it is about, by the name of its method in [`Options`](crate::Options), where
+    /// there is one.
+    pub fn option(&self) -> Option<&str> {
+        self.0.message.split(MARK).nth(1)
+    }
+
+    /// The whole text, with each option in it as `spell` writes it: for programs whose users know
+    /// an option by another name.
+    ///
+    /// ```
+    /// let dir = tempfile::tempdir()?;
+    /// let error = vellum::Options::new().prefault_bytes(100).open(dir.path()).unwrap_err();
+    /// assert_eq!(error.option(), Some("prefault_bytes"));
+    /// let text = error.text_with(|option| format!("--{}", option.replace('_', "-")));
+    /// assert!(text.starts_with("--prefault-bytes 100 is not"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn text_with(&self, spell: impl Fn(&str) -> String) -> String {
+        let mut text = String::new();
+        for (number, piece) in self.0.message.split(MARK).enumerate() {
+            let is_option = number % 2 == 1;
+            text += &if is_option { spell(piece) } else { escaped(piece).to_string() };
+        }
+        if let Some(path) = &self.0.path {
+            text += &format!(" ({})", escaped(path.display()));
+        }
+        if let Some(errno) = self.0.errno {
+            text += &format!(": {errno}");
+        }
+        text
+    }
+
     /// The file or directory it is about, where there is one.
     pub fn path(&self) -> Option<&Path> {
         self.0.path.as_deref()
@@ -220,14 +257,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", escaped(&self.0.message))?;
-        if let Some(path) = &self.0.path {
-            write!(f, " ({})", escaped(path.display()))?;
-        }
-        if let Some(errno) = self.0.errno {
-            write!(f, ": {errno}")?;
-        }
-        Ok(())
+        f.write_str(&self.text_with(str::to_string))
     }
 }
 
@@ -315,6 +345,17 @@ mod tests {
     fn a_terminal_obeys_nothing_in_an_error() {
         let error = Error::new(ErrorKind::Corrupt, "what\u{1b}[2J").at_path("/x/\nvellum: good");
         assert_eq!(error.to_string(), "what\\u{1b}[2J (/x/\\nvellum: good)");
+    }
+
+    #[test]
+    fn each_option_is_spelled_where_it_is_named() {
+        let message = "leave out \0a_b\0 and \0c\0, or go";
+        let error = Error::new(ErrorKind::InvalidOption, message);
+        assert_eq!(error.option(), Some("a_b"));
+        assert_eq!(error.to_string(), "leave out a_b and c, or go");
+        let spell = |name: &str| format!("--{}", name.replace('_', "-"));
+        assert_eq!(error.text_with(spell), "leave out --a-b and --c, or go");
+        assert_eq!(Error::new(ErrorKind::Io, "no option").option(), None);
     }
 
     #[test]

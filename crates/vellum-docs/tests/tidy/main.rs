@@ -48,11 +48,11 @@ const UNSAFE_ROOMS: [(&str, &[&str]); 4] = [
 const CIRCLES: [(&str, usize); 9] = [
     ("vellum", 2),
     ("vellum-bench", 70),
-    ("vellum-cli", 42),
+    ("vellum-cli", 40),
     ("vellum-parallel", 2),
     ("vellum-peers", 3),
     ("vellum-python", 3),
-    ("vellum-ship", 18),
+    ("vellum-ship", 16),
     ("vellum-sys", 3),
     ("vellum-testkit", 25),
 ];
@@ -102,8 +102,8 @@ fn figures_of_the_structure_only_sink() {
         ("names at the root", 77, figures::root_names(&library)),
         ("methods of Log", 60, figures::public_methods(&library, "Log")),
         ("methods of Options", 29, figures::public_methods(&library, "Options")),
-        ("lines of code of the library", 18608, figures::code_lines()),
-        ("pronouns as subjects in comments", 234, figures::pronoun_subjects()),
+        ("lines of code of the library", 18620, figures::code_lines()),
+        ("pronouns as subjects in comments", 231, figures::pronoun_subjects()),
     ];
     for name in figures::crates() {
         let most = CIRCLES.iter().find(|(known, _)| *known == name).map_or(0, |(_, most)| *most);

@@ -84,7 +84,7 @@ impl FromStr for CommitPath {
 
 fn refusal(text: &str) -> Error {
     let message = format!(
-        "{text:?} is not a commit path; write it as dsync/4096/2: dsync or fdatasync, a block of \
+        "{text:?} is not a \0commit_path\0; write it as dsync/4096/2: dsync or fdatasync, a block of \
          512, 1024, 2048 or 4096 bytes, 1 to {LANES_MAX} lanes"
     );
     Error::new(ErrorKind::InvalidOption, message)

@@ -30,7 +30,7 @@ pub fn check_segment_capacity(bytes: u64) -> Result<()> {
         return Ok(());
     }
     Err(invalid(format!(
-        "segment capacity {bytes} is not a multiple of the page size ({page}) from \
+        "\0segment_capacity_bytes\0 {bytes} is not a multiple of the page size ({page}) from \
          {SEGMENT_CAPACITY_BYTES_MIN} to {SEGMENT_CAPACITY_BYTES_MAX} bytes"
     )))
 }
@@ -42,7 +42,7 @@ pub fn check_prefault(bytes: u64) -> Result<()> {
         return Ok(());
     }
     let message =
-        format!("prefault window {bytes} is not a positive multiple of the page size ({page})");
+        format!("\0prefault_bytes\0 {bytes} is not a positive multiple of the page size ({page})");
     Err(invalid(message))
 }
 
@@ -52,11 +52,12 @@ pub fn check_sparse(preallocate: Option<Preallocate>, fill: Option<Fill>) -> Res
         return Ok(());
     }
     Err(invalid(
-        "a sparse log cannot be filled through a mapping, because a full disk would kill the \
-         process; choose pwrite, or fallocate",
+        "a log cannot be sparse and filled through a mapping, because a full disk would kill the \
+         process; choose \0fill\0 pwrite, or \0preallocate\0 fallocate",
     ))
 }
 
+/// An error about options; each that it names stands between `\0` and `\0`.
 pub(crate) fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidOption, message)
 }

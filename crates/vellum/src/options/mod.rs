@@ -287,31 +287,31 @@ impl Options {
         }
         if let Some(segments) = self.staged_segments_max.filter(|segments| *segments < 2) {
             return Err(invalid(format!(
-                "staged_segments_max is {segments}, and must be at least 2: the next segment is \
+                "\0staged_segments_max\0 is {segments}, and must be at least 2: the next segment is \
                  made ready before the last one is full"
             )));
         }
         self.commit_path.map_or(Ok(()), |path| path.check())?;
         if self.application_tag == Some(0) {
-            return Err(invalid("application_tag is 0, which stands for none; choose another"));
+            return Err(invalid("\0application_tag\0 is 0, which stands for none; choose another"));
         }
         let shows = matches!(self.preallocate, Some(Preallocate::Recycle | Preallocate::Zeros));
         if self.layout == Some(Layout::Text) && shows {
             return Err(invalid(
                 "the files of a text log hold nothing but text, so they can be neither recycled \
-                 nor written with zeros; choose fallocate",
+                 nor written with zeros; choose \0preallocate\0 fallocate",
             ));
         }
         if self.layout == Some(Layout::Text) && self.wanted_fill() == Some(Fill::Staged) {
             return Err(invalid(
                 "the lines of a text log go straight to its files, so they cannot be staged; \
-                 choose mapped",
+                 choose \0fill\0 mapped",
             ));
         }
         if self.layout == Some(Layout::Text) && self.envelope == Some(true) {
             return Err(invalid(
                 "the files of a text log hold nothing but text, so its lines have no envelopes; \
-                 choose the layout framed, or leave out the envelope",
+                 choose \0layout\0 framed, or leave out \0envelope\0",
             ));
         }
         check_sparse(self.preallocate, self.fill)?;
@@ -320,7 +320,7 @@ impl Options {
             && (mode & !0o777 != 0 || mode & 0o600 != 0o600)
         {
             return Err(invalid(format!(
-                "mode {mode:o} is not made of permission bits that let the owner read and write"
+                "\0mode\0 {mode:o} is not made of permission bits that let the owner read and write"
             )));
         }
         Ok(())

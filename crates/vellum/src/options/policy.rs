@@ -169,12 +169,12 @@ impl PolicyUpdate {
     pub(crate) fn check(&self) -> Result<()> {
         for (what, span) in [("rotate_every", self.rotate_every), ("retain_age", self.retain_age)] {
             if let Some(span) = span.filter(|span| !span.is_zero() && span.as_secs() == 0) {
-                return Err(invalid(format!("{what} of {span:?} is less than a second")));
+                return Err(invalid(format!("\0{what}\0 of {span:?} is less than a second")));
             }
         }
         if self.compresses == Some(true) && !cfg!(feature = "zstd") {
             return Err(invalid(
-                "this build of Vellum cannot compress; build it with the feature `zstd`",
+                "this build of Vellum cannot \0compress\0; build it with the feature `zstd`",
             ));
         }
         Ok(())

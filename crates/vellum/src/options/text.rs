@@ -114,12 +114,12 @@ impl Options {
         } else if !self.policy.for_text_alone().is_empty() {
             format!(
                 "only text logs rotate, compress, and keep files by their number; this one is \
-                 framed: leave out {}, or create it with the layout text",
-                self.policy.for_text_alone().names().join(" and ")
+                 framed: leave out \0{}\0, or create it with \0layout\0 text",
+                self.policy.for_text_alone().names().join("\0 and \0")
             )
         } else if self.on_full == OnFull::Drop {
-            "a framed log drops no records, because nothing in it would tell of them; choose error \
-             or block"
+            "a framed log drops no records, because nothing in it would tell of them; choose \
+             \0on_full\0 error or block"
                 .into()
         } else {
             return Ok(());

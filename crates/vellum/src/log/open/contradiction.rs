@@ -8,15 +8,16 @@ impl Options {
     /// Refuses options that contradict what is stored in the log.
     pub(crate) fn check_against(&self, stored: &Geometry, dir: &Dir) -> Result<()> {
         self.check_layout(stored.layout, dir.path())?;
+        let capacity = self.segment_capacity_bytes;
         let contradiction = [
             contradict("layout", self.layout, stored.layout),
-            contradict("segment capacity", self.segment_capacity_bytes, stored.segment_capacity),
-            contradict("preallocation", self.preallocate, stored.preallocate),
+            contradict("segment_capacity_bytes", capacity, stored.segment_capacity),
+            contradict("preallocate", self.preallocate, stored.preallocate),
             // Earlier versions made such a log where there was no shared memory to stage in.
             ((self.fill, stored.fill) != (Some(Fill::Staged), Fill::Pwrite))
                 .then(|| contradict("fill", self.fill, stored.fill))
                 .flatten(),
-            contradict("envelopes", self.envelope.map(Presence), Presence(stored.has_envelope)),
+            contradict("envelope", self.envelope.map(Presence), Presence(stored.has_envelope)),
         ];
         match contradiction.into_iter().flatten().next() {
             Some(message) => Err(Error::new(ErrorKind::InvalidOption, message).at_path(dir)),
@@ -41,5 +42,5 @@ fn contradict<T: PartialEq + std::fmt::Display>(
     stored: T,
 ) -> Option<String> {
     let asked = asked.filter(|asked| *asked != stored)?;
-    Some(format!("the log was created with {what} {stored}, and {asked} was asked for"))
+    Some(format!("the log was created with \0{what}\0 {stored}, and {asked} was asked for"))
 }

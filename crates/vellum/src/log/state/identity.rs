@@ -90,8 +90,8 @@ impl Options {
             return Ok(());
         };
         let stored = match stored {
-            0 => "without an application tag".into(),
-            stored => format!("with application tag {stored:#018x}"),
+            0 => "without \0application_tag\0".into(),
+            stored => format!("with \0application_tag\0 {stored:#018x}"),
         };
         let message = format!("the log was created {stored}, and {asked:#018x} was asked for");
         Err(Error::new(ErrorKind::InvalidOption, message).at_path(dir))

@@ -376,7 +376,7 @@ fn an_application_tag_is_stored_and_another_is_refused() {
     let plain = dir.path().join("plain");
     drop(Options::new().open(&plain).unwrap());
     let error = tagged(1).open(&plain).unwrap_err();
-    assert!(error.to_string().contains("without an application tag"), "{error}");
+    assert!(error.to_string().contains("without application_tag"), "{error}");
     assert_eq!(tagged(0).open(&plain).unwrap_err().kind(), ErrorKind::InvalidOption);
 }
 
