@@ -59,6 +59,8 @@ pub mod map;
 #[cfg(target_os = "linux")]
 pub mod memory;
 #[cfg(target_os = "linux")]
+pub mod past_cache;
+#[cfg(target_os = "linux")]
 pub mod process;
 #[allow(unsafe_code)]
 #[cfg(target_os = "linux")]

@@ -202,6 +202,24 @@ impl Thin {
         self.disk.path().join("image")
     }
 
+    /// From now on, writes fail where nothing was written before.
+    pub fn fill(&self) {
+        // SAFETY: the call takes no memory.
+        unsafe { libc::sync() };
+        self.hog("hog");
+    }
+
+    /// Ends that.
+    pub fn make_room(&self) {
+        std::fs::remove_file(self.disk.path().join("hog")).unwrap();
+    }
+
+    /// Takes all the space there is.
+    fn hog(&self, name: &str) {
+        let mut hog = std::fs::File::create(self.disk.path().join(name)).unwrap();
+        while hog.write(&[1; 4096]).is_ok() {}
+    }
+
     /// From now on, writes to what `file` has stored in `range` fail and change nothing. It starts
     /// at a multiple of 4096: a loop device takes a write for whole that has found room for its
     /// first bytes.
@@ -209,11 +227,7 @@ impl Thin {
         assert_eq!(range.start % 4096, 0);
         // Until it is mended the device has zeros there: nobody shall see that.
         std::fs::read(file).unwrap();
-        let hog = |name: &str| {
-            let mut hog = std::fs::File::create(self.disk.path().join(name)).unwrap();
-            while hog.write(&[1; 4096]).is_ok() {}
-        };
-        hog("hog");
+        self.hog("hog");
         // What has no block on the disk needs one that is not there.
         let image = std::fs::File::options().read(true).write(true).open(self.image()).unwrap();
         let flags = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
@@ -227,7 +241,7 @@ impl Thin {
             let done = unsafe { libc::fallocate(image.as_raw_fd(), flags, start, len) };
             assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
         }
-        hog("rest");
+        self.hog("rest");
         Failing { thin: self, stored }
     }
 

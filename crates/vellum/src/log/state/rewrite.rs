@@ -3,6 +3,11 @@
 //! The kernel takes the pages of a failed sync for clean: the next sync finds nothing to write, and
 //! succeeds. So what such a sync was for is written over itself, and is dirty again.
 //!
+//! ext4 takes a block for written as soon as it has begun to write it for the first time. If that
+//! fails, the block counts as unwritten on the device, and as written in the page cache. Later
+//! writes of such a page reach the block, and the device goes on to say that it holds zeros. Only a
+//! write past the page cache asks the device. So blocks are written in this way too.
+//!
 //! **If the process dies here**: the log is poisoned still, and the next opener does it again. An
 //! opening that fails to sync has nothing to poison: it leaves dirty pages to the next one.
 
@@ -30,34 +35,36 @@ const STEP: usize = 256 << 10;
 pub(crate) fn notes(dir: &Dir, geometry: &Geometry) -> Result<()> {
     if geometry.layout == Layout::Framed {
         for file in Listing::read(dir)?.files {
-            note(dir, &file.path, HEADER_LEN)?;
+            note(dir, &file.path, HEADER_LEN, 0)?;
         }
     }
     for (name, len_max) in [(GEOMETRY_NAME, SMALL_LEN_MAX), (CURSORS_NAME, cursor::FILE_LEN)] {
-        note(dir, &dir.join(name), len_max as u64)?;
+        note(dir, &dir.join(name), len_max as u64, len_max as u64)?;
     }
     Ok(())
 }
 
-/// The first `len` bytes of a file, if it is there.
-fn note(dir: &Dir, path: &Path, len: u64) -> Result<()> {
+/// The first `len` bytes of a file, if it is there; `direct` of them past the page cache too.
+fn note(dir: &Dir, path: &Path, len: u64, direct: u64) -> Result<()> {
     let fd = match dir.open_file(path, OFlags::RDWR) {
         Err(Errno::NOENT) => return Ok(()),
         answer => answer.or_os("open", path)?,
     };
     write_over_itself(&fd, 0, len)
-        .and_then(|()| sys::file::sync_data(&fd))
+        .and_then(|()| sys::past_cache::sync(&fd, 0, direct))
         .or_os("write again", path)
 }
 
-/// Writes the bytes of the log from `from` to `to`, and syncs them.
-pub(crate) fn records(dir: &Dir, geometry: &Geometry, from: Lsn, to: Lsn) -> Result<()> {
-    again(dir, geometry, from, to, |fd, path| sys::file::sync(fd).or_os("sync the segment", path))
+/// Writes the bytes of the log from `from` to the tail, and syncs them. So too what was made ready
+/// behind the tail: records will be stored there.
+pub(crate) fn records(dir: &Dir, geometry: &Geometry, from: Lsn, tail: Lsn) -> Result<()> {
+    let end = Lsn::new(tail.get().next_multiple_of(geometry.segment_capacity));
+    again(dir, geometry, from, end, |fd, begin, end| sys::past_cache::sync(fd, begin, end))
 }
 
 /// As [`records`], for who syncs them afterwards.
 pub(crate) fn records_unsynced(dir: &Dir, geometry: &Geometry, from: Lsn, to: Lsn) -> Result<()> {
-    again(dir, geometry, from, to, |_, _| Ok(()))
+    again(dir, geometry, from, to, |_, _, _| Ok(()))
 }
 
 fn again(
@@ -65,7 +72,7 @@ fn again(
     geometry: &Geometry,
     from: Lsn,
     to: Lsn,
-    finish: impl Fn(&OwnedFd, &Path) -> Result<()>,
+    finish: impl Fn(&OwnedFd, u64, u64) -> io::Result<()>,
 ) -> Result<()> {
     let capacity = geometry.segment_capacity;
     let listing = Listing::read(dir)?;
@@ -77,8 +84,8 @@ fn again(
         let header_len = header_len(geometry.layout);
         let begin = header_len + from.get().max(first) - first;
         let end = header_len + to.get().min(first + capacity) - first;
-        write_over_itself(&fd, begin, end).or_os("write again", &path)?;
-        finish(&fd, &path)?;
+        let written = write_over_itself(&fd, begin, end).and_then(|()| finish(&fd, begin, end));
+        written.or_os("write again", &path)?;
         first += capacity;
     }
     Ok(())
@@ -95,8 +102,7 @@ pub(crate) fn write_over_itself(fd: &OwnedFd, begin: u64, end: u64) -> io::Resul
             break;
         }
         let piece = &bytes[..count];
-        let is_zero = piece.iter().all(|byte| *byte == 0);
-        if !is_zero || !sys::file::is_hole(fd, offset, count as u64) {
+        if piece.iter().any(|byte| *byte != 0) || !sys::file::is_hole(fd, offset, count as u64) {
             sys::file::write_all_at(fd, piece, offset)?;
         }
         offset += count as u64;
@@ -126,6 +132,26 @@ mod tests {
     use std::os::unix::fs::{FileExt, MetadataExt};
 
     use super::*;
+
+    #[test]
+    fn past_the_page_cache_a_file_keeps_its_bytes_its_length_and_its_holes() {
+        let file = tempfile::tempfile().unwrap();
+        let at = [(4000, 200), (5 << 20, 70_000), ((20 << 20) - 1, 4099)];
+        for (offset, len) in at {
+            file.write_all_at(&vec![7; len], offset).unwrap();
+        }
+        let fd = OwnedFd::from(file.try_clone().unwrap());
+        let mut before = vec![0; file.metadata().unwrap().len() as usize];
+        file.read_exact_at(&mut before, 0).unwrap();
+        for (begin, end) in [(4100, u64::MAX >> 1), (6 << 20, 6 << 20), (0, 5 << 20)] {
+            sys::past_cache::sync(&fd, begin, end).unwrap();
+            let mut bytes = vec![1; before.len()];
+            file.read_exact_at(&mut bytes, 0).unwrap();
+            assert!(bytes == before, "{begin} to {end}");
+            assert_eq!(file.metadata().unwrap().len(), before.len() as u64);
+        }
+        assert!(file.metadata().unwrap().blocks() * 512 < 200_000);
+    }
 
     #[test]
     fn a_sparse_file_stays_sparse() {

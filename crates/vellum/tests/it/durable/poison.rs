@@ -128,6 +128,47 @@ fn a_truncation_that_no_device_took_is_finished_by_the_next_opener() {
     }
 }
 
+/// Where the first write of a block fails, ext4 notes nowhere that it is written later: the page
+/// cache says that it was, and what is on the device says that it was not.
+#[test]
+fn commits_into_blocks_whose_first_write_failed_are_on_the_device() {
+    let test = "commits_into_blocks_whose_first_write_failed_are_on_the_device";
+    for (layout, fill) in [
+        (Layout::Text, Fill::Pwrite),
+        (Layout::Framed, Fill::Pwrite),
+        (Layout::Text, Fill::Mapped),
+        (Layout::Framed, Fill::Mapped),
+    ] {
+        let Some(mut thin) = Thin::new(test) else { return };
+        let path = thin.path().join("log");
+        let options = Options::new().layout(layout).fill(fill).segment_capacity_bytes(8 << 20);
+        let log = options.open(&path).unwrap();
+        // The next record begins a block: a loop device takes a write for whole that it began.
+        let line = |byte: u8, len: usize| [vec![byte; len - 1], vec![b'\n']].concat();
+        let header_len = if layout == Layout::Framed { 8 } else { 0 };
+        log.append_durable(&line(b'a', 4096 - header_len)).unwrap();
+        thin.fill();
+        // Of a mapped log more than what was made ready.
+        let failed = (0..4000).find_map(|_| {
+            let lsn = log.append(&line(b'b', 2000)).ok()?;
+            log.commit(lsn).err()
+        });
+        drop(log);
+        thin.make_room();
+        let log = Options::new().open(&path).unwrap();
+        let wanted = line(b'c', 500);
+        for _ in 0..8 {
+            log.append_durable(&wanted).unwrap();
+        }
+        drop(log);
+        thin.mount_again();
+        let log = Options::new().open(thin.path().join("log"));
+        let log = log.unwrap_or_else(|error| panic!("{layout} {fill}, {failed:?}: {error}"));
+        let found = read_all(&log).into_iter().filter(|(_, payload)| *payload == wanted).count();
+        assert_eq!(found, 8, "{layout} {fill}: after {failed:?}");
+    }
+}
+
 /// Has a file hold `on_device` from `offset` on, but what it holds now in the page cache: a write
 /// of that has failed. `sync` syncs it.
 fn lose(thin: &Thin, path: &Path, on_device: &[u8], offset: u64, sync: impl FnOnce(&File)) {
