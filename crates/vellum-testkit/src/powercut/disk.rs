@@ -62,12 +62,24 @@ impl fmt::Display for Failure {
     }
 }
 
+/// What a disk does not do any more. Each request that fails has changed nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outage {
+    /// Writes and flushes fail.
+    Writes,
+    /// Writes fail that need a block never written before, as where a thin pool is full.
+    NewBlocks,
+    /// All requests fail.
+    All,
+}
+
 /// A disk and its record.
 #[derive(Debug)]
 pub struct Disk {
     image: Image,
     recording: Option<Recording>,
     failure: Option<Failure>,
+    outage: Option<Outage>,
     writes: u64,
     flushes: u64,
     /// So many more flushes fail, for those whose writes are gone.
@@ -87,6 +99,7 @@ impl Disk {
             image,
             recording: None,
             failure: None,
+            outage: None,
             writes: 0,
             flushes: 0,
             untold: 0,
@@ -99,6 +112,11 @@ impl Disk {
     /// Exchanges the content.
     pub fn insert(&mut self, image: Image) {
         self.image = image;
+    }
+
+    /// From now on this fails, or nothing.
+    pub fn fail(&mut self, outage: Option<Outage>) {
+        self.outage = outage;
     }
 
     /// Bytes of the disk.
@@ -149,11 +167,14 @@ impl Disk {
     }
 
     /// Answers a read.
-    pub fn read(&self, offset: u64, len: usize) -> Vec<u8> {
+    pub fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>, Errno> {
+        if self.outage == Some(Outage::All) {
+            return Err(Errno::IO);
+        }
         let rest = self.image.len_bytes().saturating_sub(offset);
         let mut bytes = vec![0; len.min(usize::try_from(rest).unwrap_or(usize::MAX))];
         self.image.read(offset, &mut bytes);
-        bytes
+        Ok(bytes)
     }
 
     /// Answers a write.
@@ -162,6 +183,13 @@ impl Disk {
         self.writes += 1;
         if self.failure == Some(Failure::Write(self.writes)) {
             return Err(Errno::IO);
+        }
+        match self.outage {
+            Some(Outage::Writes | Outage::All) => return Err(Errno::IO),
+            Some(Outage::NewBlocks) if !self.image.has_all(offset, bytes.len()) => {
+                return Err(Errno::NOSPC);
+            }
+            _ => {}
         }
         self.record(Event::Write(offset, bytes.to_vec()));
         self.image.write(offset, bytes);
@@ -176,7 +204,8 @@ impl Disk {
             self.lose_cache();
             return Err(Errno::IO);
         }
-        if self.failure == Some(Failure::Flush(self.flushes)) {
+        let has_failed = self.failure == Some(Failure::Flush(self.flushes));
+        if has_failed || matches!(self.outage, Some(Outage::Writes | Outage::All)) {
             return Err(Errno::IO);
         }
         if self.untold > 0 {
@@ -240,10 +269,29 @@ mod tests {
         disk.flush().unwrap();
         disk.write(0, b"b").unwrap();
         assert_eq!(disk.flush(), Err(Errno::IO));
-        assert_eq!(disk.read(0, 1), b"a");
+        assert_eq!(disk.read(0, 1).unwrap(), b"a");
         assert_eq!(disk.flush(), Err(Errno::IO), "who has written what is gone is told");
         assert_eq!(disk.flush(), Ok(()));
         assert_eq!(disk.stop_recording().unwrap().events[3..], [Event::Lost, Event::Flush]);
+    }
+
+    #[test]
+    fn a_disk_that_is_out_changes_nothing_and_works_again() {
+        let (out, _say) = pipe_with(PipeFlags::NONBLOCK).unwrap();
+        let mut disk = Disk::new(Image::new(3 * 4096), out);
+        disk.write(0, &[1; 4096]).unwrap();
+        disk.fail(Some(Outage::NewBlocks));
+        assert_eq!(disk.write(0, &[2; 4097]), Err(Errno::NOSPC));
+        assert_eq!(disk.read(0, 1).unwrap(), [1], "a request fails whole");
+        assert_eq!((disk.write(0, &[3; 4096]), disk.flush()), (Ok(()), Ok(())));
+        disk.fail(Some(Outage::Writes));
+        assert_eq!((disk.write(0, &[4]), disk.flush()), (Err(Errno::IO), Err(Errno::IO)));
+        assert_eq!(disk.read(0, 1).unwrap(), [3]);
+        disk.fail(Some(Outage::All));
+        assert_eq!(disk.read(0, 1), Err(Errno::IO));
+        disk.fail(None);
+        assert_eq!((disk.write(8192, &[5]), disk.flush()), (Ok(()), Ok(())));
+        assert_eq!(disk.read(8192, 1).unwrap(), [5]);
     }
 
     #[test]

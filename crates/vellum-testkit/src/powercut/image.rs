@@ -57,6 +57,11 @@ impl Image {
         }
     }
 
+    /// Whether each block of these bytes was written before.
+    pub fn has_all(&self, offset: u64, len: usize) -> bool {
+        spans(offset, len).all(|(index, ..)| matches!(self.blocks.get(index), Some(Some(_))))
+    }
+
     /// The blocks that are not zeros, with their offsets.
     pub fn blocks(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let offsets = (0u64..).step_by(BLOCK_LEN);

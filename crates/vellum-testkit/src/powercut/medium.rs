@@ -47,6 +47,8 @@ pub struct Medium {
     device_path: PathBuf,
     file_path: PathBuf,
     server: Option<JoinHandle<()>>,
+    /// Where the kernel keeps how much the device asks for at once, and what it was before.
+    limit: Option<(PathBuf, String)>,
 }
 
 impl Medium {
@@ -60,7 +62,8 @@ impl Medium {
         File::create(&file_path)?;
         let server = Some(mount_file(&file_path, Arc::clone(&disk))?);
         let device_path = dir.join("device");
-        let mut medium = Medium { disk, speech, device: None, device_path, file_path, server };
+        let mut medium =
+            Medium { disk, speech, device: None, device_path, file_path, server, limit: None };
         medium
             .attach()
             .map_err(|error| missing_if_forbidden("a loop device cannot be set up", error))?;
@@ -88,6 +91,22 @@ impl Medium {
         if let Some(device) = &self.device {
             sys::forget_cached(device.as_fd()).context("cannot exchange the disk")?;
         }
+        Ok(())
+    }
+
+    /// Has the loop device ask for no more at once than this file takes in one request. A loop
+    /// device takes a write for whole whose first part has worked, so a disk that fails would lie.
+    pub fn ask_in_whole(&mut self) -> anyhow::Result<()> {
+        let Some(device) = self.device.as_ref().filter(|_| self.limit.is_none()) else {
+            return Ok(());
+        };
+        let number = rustix::fs::minor(rustix::fs::fstat(device)?.st_rdev);
+        let path = format!("/sys/dev/block/{LOOP_MAJOR}:{number}/queue/max_sectors_kb");
+        let kib = (fuse::WRITE_LEN_MAX / 2) >> 10;
+        let before = std::fs::read_to_string(&path)?;
+        std::fs::write(&path, kib.to_string())
+            .map_err(|error| missing_if_forbidden(&format!("{path} cannot be written"), error))?;
+        self.limit = Some((PathBuf::from(path), before));
         Ok(())
     }
 
@@ -120,6 +139,10 @@ impl Medium {
 
 impl Drop for Medium {
     fn drop(&mut self) {
+        if let Some((path, before)) = &self.limit {
+            // The next file behind the device would have it otherwise.
+            let _ = std::fs::write(path, before);
+        }
         self.device = None;
         if let Err(error) = unmount_patiently(&self.file_path) {
             eprintln!("vellum-powercut: cannot unmount {}: {error}", self.file_path.display());
@@ -237,7 +260,7 @@ fn serve_one(connection: &OwnedFd, message: &[u8], disk: &Mutex<Disk>) -> io::Re
         Request::Init { minor, readahead_max } => Ok(fuse::init(minor, readahead_max)),
         Request::Attributes => Ok(fuse::attributes(lock(disk).len_bytes())),
         Request::Open => Ok(fuse::open()),
-        Request::Read(offset, len) => Ok(lock(disk).read(offset, len)),
+        Request::Read(offset, len) => lock(disk).read(offset, len),
         Request::Write(offset, bytes) => {
             lock(disk).write(offset, bytes).map(|()| fuse::written(bytes.len()))
         }

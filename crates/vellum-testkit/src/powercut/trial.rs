@@ -46,6 +46,9 @@ impl Trial {
         work: &Template,
         failure: Option<Failure>,
     ) -> anyhow::Result<Recording> {
+        if failure.is_some() {
+            self.medium.ask_in_whole()?;
+        }
         self.medium.insert(empty.clone())?;
         let mounted = self.mount()?;
         let dir = self.mounted.join(WORK_DIR);

@@ -8,12 +8,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
+use crate::powercut::disk::Outage;
+use crate::powercut::image::Image;
+use crate::powercut::medium::Medium;
 use crate::worlds::sys;
 
 const MIB: u64 = 1 << 20;
-const VANISHES_MAX: u32 = 200;
 /// Pieces of a file that takes all space, down to less than any block.
 const PIECES: [usize; 4] = [1 << 20, 64 << 10, 4 << 10, 512];
 
@@ -111,26 +113,60 @@ pub(crate) struct Disk {
     work: PathBuf,
 }
 
-/// A loop device. It goes when nobody has it open any more.
-struct Device {
-    path: String,
-    _open: File,
+/// What the filesystem lies on.
+enum Device {
+    /// A loop device. It goes when nobody has it open any more.
+    Loop { path: PathBuf, _open: File },
+    /// A disk that this process serves, which can fail. Each request fails whole.
+    Served(Medium),
+}
+
+impl Device {
+    /// A loop device over a file.
+    fn new(image: &Path) -> anyhow::Result<Device> {
+        let mut find = Command::new("losetup");
+        let path = sys::output(find.args(["--find", "--show"]).arg(image))?;
+        let path = PathBuf::from(path.trim());
+        let _open = File::open(&path).with_context(|| format!("no loop device {path:?}"))?;
+        // It stays while it is in use.
+        sys::run(Command::new("losetup").arg("-d").arg(&path))?;
+        Ok(Device::Loop { path, _open })
+    }
+
+    /// A disk with the content of a file.
+    fn served(image: &Path) -> anyhow::Result<Device> {
+        let content = Image::from_file(image)?;
+        fs::remove_file(image)?;
+        let dir = image.with_file_name("served");
+        fs::create_dir(&dir)?;
+        let mut medium = Medium::new(&dir, content)?;
+        medium.ask_in_whole()?;
+        Ok(Device::Served(medium))
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Device::Loop { path, .. } => path,
+            Device::Served(medium) => medium.device_path(),
+        }
+    }
 }
 
 impl Disk {
-    /// A filesystem of `mib` MiB below `base`, a directory of its own, whose image finds room for
-    /// `room_mib` at most.
+    /// A filesystem of `mib` MiB below `base`, a directory of its own. Its device can fail if
+    /// `can_fail`.
     pub(crate) fn make(
         base: &Path,
         kind: &'static Kind,
         mib: u64,
-        room_mib: u64,
+        can_fail: bool,
     ) -> anyhow::Result<Disk> {
         let [media, at] = ["media", "disk"].map(|name| base.join(name));
         for place in [&media, &at] {
             fs::create_dir(place)?;
         }
-        sys::mount(Path::new("media"), &media, "tmpfs", 0, &format!("size={room_mib}m"))?;
+        let room = format!("size={}m", mib * 5 / 4 + 8);
+        sys::mount(Path::new("media"), &media, "tmpfs", 0, &room)?;
         let mut disk = Disk { kind, mib, media, device: None, work: at.join("work"), at };
         if let [program, arguments @ ..] = kind.make {
             let image = disk.image();
@@ -140,12 +176,8 @@ impl Disk {
                 command.args(["-q", "-F", "-m", "0", "-E", "nodiscard"]);
             }
             sys::run(command.args(arguments).arg(&image))?;
-            let mut find = Command::new("losetup");
-            let path = sys::output(find.args(["--find", "--show"]).arg(&image))?.trim().to_owned();
-            let open = File::open(&path).with_context(|| format!("no loop device {path}"))?;
-            // It stays while it is in use.
-            sys::run(Command::new("losetup").args(["-d", &path]))?;
-            disk.device = Some(Device { path, _open: open });
+            let make = if can_fail { Device::served } else { Device::new };
+            disk.device = Some(make(&image)?);
         }
         disk.mount()?;
         disk.prepare()?;
@@ -179,7 +211,7 @@ impl Disk {
         if !self.kind.options.is_empty() {
             command.args(["-o", self.kind.options]);
         }
-        sys::run(command.arg(&device.path).arg(self.below()))?;
+        sys::run(command.arg(device.path()).arg(self.below()))?;
         if !self.is_overlay() {
             return Ok(());
         }
@@ -286,14 +318,16 @@ impl Disk {
                 sys::words(&["btrfs", "-q", "filesystem", "resize", "max", &at])
             }
             (Family::Ext, Some(device)) if self.kind.name == "ext4" => {
-                sys::words(&["resize2fs", &device.path])
+                let mut command = Command::new("resize2fs");
+                command.arg(device.path());
+                command
             }
             _ => return Ok(false),
         };
         if let Some(device) = &self.device {
             self.give_room(mib * 5 / 4)?;
             File::options().write(true).open(self.image())?.set_len(mib * MIB)?;
-            sys::run(Command::new("losetup").args(["-c", &device.path]))?;
+            sys::run(Command::new("losetup").arg("-c").arg(device.path()))?;
         }
         // ext4 lets no process do it that lacks `CAP_SYS_RESOURCE`.
         let is_grown = sys::run(&mut command).is_ok();
@@ -314,29 +348,14 @@ impl Disk {
         Ok(sys::shut_down(&File::open(self.below())?, flush)?)
     }
 
-    /// Has the device take no more writes but where it was written before.
-    pub(crate) fn starve(&self) -> anyhow::Result<()> {
-        let mut hog = File::create(self.media.join("hog"))?;
-        while hog.write_all(&[1; 4096]).is_ok() {}
-        Ok(())
-    }
-
-    /// Takes the device away: nothing can be read from it any more, nor written to it.
-    pub(crate) fn vanish(&self) -> anyhow::Result<()> {
-        File::create(self.media.join("hog"))?.write_all(&vec![1; MIB as usize])?;
-        let image = File::options().write(true).open(self.image())?;
-        // What is written meanwhile makes it longer again, and then it does not fit.
-        for _ in 0..VANISHES_MAX {
-            image.set_len(0)?;
-            if self.give_room(1).is_ok() {
-                return Ok(());
-            }
+    /// Has the device fail in this way from now on, or in none.
+    pub(crate) fn fail(&self, outage: Option<Outage>) {
+        if let Some(Device::Served(medium)) = &self.device {
+            medium.disk().fail(outage);
         }
-        bail!("the device does not go")
     }
 
-    /// Unmounts it.
-    pub(crate) fn unmount(&self) {
+    fn unmount(&self) {
         sys::run(Command::new("umount").arg(&self.at)).unwrap_or_else(|_| sys::unmount(&self.at));
         if self.is_overlay() {
             let below = self.below();
@@ -347,6 +366,11 @@ impl Disk {
     /// Unmounts it and mounts it again: what was only in memory is gone.
     pub(crate) fn mount_again(&self) -> anyhow::Result<()> {
         self.unmount();
+        self.fail(None);
+        if let (true, Some(device)) = (self.kind.name == "ext2", &self.device) {
+            // It has no journal, so its own structures may contradict each other.
+            let _ = sys::run(Command::new("e2fsck").arg("-fy").arg(device.path()));
+        }
         self.mount().context("it cannot be mounted again")
     }
 }

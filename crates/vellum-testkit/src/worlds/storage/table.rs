@@ -55,11 +55,17 @@ pub(crate) const TROUBLES: &[Trouble] = &[
         Kind::ShutDown,
         "a filesystem stops under its writers: mounted again, it has what was committed",
     ),
-    trouble("failing-device", Kind::Failing, "a device takes no more writes: the calls get errors"),
+    trouble(
+        "failing-device",
+        Kind::Failing,
+        "a device takes no more writes: the calls get errors; when it works again, what was \
+         committed is there",
+    ),
     trouble(
         "vanished-device",
         Kind::Vanished,
-        "a device is taken away under its writers: the calls get errors",
+        "a device is taken away under its writers: the calls get errors; when it is back, what was \
+         committed is there",
     ),
     trouble(
         "cut-files",
@@ -100,11 +106,8 @@ impl Kind {
             Kind::FilledByItself | Kind::FilledByOthers | Kind::SizeLimit | Kind::Reflink => {
                 Keeps::Appended
             }
-            Kind::ShutDown => Keeps::Committed,
+            Kind::ShutDown | Kind::Failing | Kind::Vanished => Keeps::Committed,
             Kind::Cut | Kind::CopyTruncate => Keeps::Rest,
-            // A loop device takes a write for whole that has found room for its first bytes. What
-            // an honest one has kept is shown by `vellum-powercut`.
-            Kind::Failing | Kind::Vanished => Keeps::Nothing,
         }
     }
 }
@@ -118,8 +121,6 @@ pub(crate) enum Keeps {
     Committed,
     /// What others have left of it: it may say that it is damaged.
     Rest,
-    /// It is gone with its device.
-    Nothing,
 }
 
 /// The trouble with this name.

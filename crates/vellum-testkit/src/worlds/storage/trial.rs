@@ -10,6 +10,7 @@ use super::disk::{self, Disk};
 use super::reader::ReaderArgs;
 use super::table::{Keeps, Kind, Trouble};
 use super::writer::WriterArgs;
+use crate::powercut::disk::Outage;
 use crate::random::Random;
 use crate::worlds::shape::{Shape, Size};
 use crate::worlds::sys;
@@ -17,6 +18,7 @@ use crate::worlds::sys;
 /// Who writes at first: one that commits, and one with threads. Others come later.
 const FIRST: [&str; 2] = ["a", "bcd"];
 const LATER: &str = "ef";
+const AGAIN: &str = "h";
 const LAST: &str = "g";
 /// So many records are there, at least, before the trouble comes.
 const BEFORE: u64 = 60;
@@ -64,9 +66,8 @@ impl Trial {
     pub(crate) fn run(&self, base: &Path) -> anyhow::Result<Result<Tally, Vec<String>>> {
         fs::create_dir(base)?;
         let mut random = Random::new(self.seed);
-        let is_failing = self.trouble.kind == Kind::Failing;
-        let room = if is_failing { self.mib / 3 } else { self.mib * 5 / 4 };
-        let disk = Disk::make(base, self.disk, self.mib, room + 8)?;
+        let can_fail = matches!(self.trouble.kind, Kind::Failing | Kind::Vanished);
+        let disk = Disk::make(base, self.disk, self.mib, can_fail)?;
         let is_large = random.below(2) == 0 && self.trouble.kind.fills();
         let bytes_max = if is_large { 300 << 10 } else { SHORT };
         let is_usual = random.below(2) == 0 && (self.shape != Shape::Wal || self.mib >= 600);
@@ -89,12 +90,12 @@ impl Scene<'_> {
             Kind::FilledByOthers => self.fill_by_others(),
             Kind::SizeLimit => self.limit_size(),
             Kind::Reflink => self.share_blocks(),
-            Kind::ShutDown => self.lose_filesystem(|scene| {
-                let how = scene.random.below(3) as u32;
-                scene.disk.shut_down(how)
-            }),
-            Kind::Failing => self.lose_filesystem(|scene| scene.disk.starve()),
-            Kind::Vanished => self.lose_filesystem(|scene| scene.disk.vanish()),
+            Kind::ShutDown => self.shut_down(),
+            Kind::Failing => {
+                let outage = *self.random.pick(&[Outage::Writes, Outage::NewBlocks]);
+                self.fail_device(outage)
+            }
+            Kind::Vanished => self.fail_device(Outage::All),
             Kind::Cut => self.cut_files(),
             Kind::CopyTruncate => self.copy_and_truncate(),
         }
@@ -110,10 +111,22 @@ impl Scene<'_> {
             letters: letters.to_owned(),
             bytes_max: self.bytes_max,
             seed: self.trial.seed,
-            commit_every: if letters == FIRST[0] { 40 } else { 0 },
+            commit_every: self.commit_every(letters),
             records: u32::MAX,
             pause_us: 0,
             file_bytes_max: 0,
+        }
+    }
+
+    /// The first commits; where what is committed must be there, often, and so do those that come
+    /// later.
+    fn commit_every(&self, letters: &str) -> u32 {
+        let is_judged = self.trial.trouble.kind.keeps() == Keeps::Committed;
+        match (letters == FIRST[0], is_judged) {
+            (true, false) => 40,
+            (true, true) => 3,
+            (false, true) if letters != FIRST[1] => 7,
+            (false, _) => 0,
         }
     }
 
@@ -240,23 +253,53 @@ impl Scene<'_> {
         self.be_full()
     }
 
-    /// The filesystem goes under its writers, by `lose`. What can be mounted again is.
-    fn lose_filesystem(
+    /// The filesystem stops under its writers. It is mounted again when they are gone.
+    fn shut_down(&mut self) -> anyhow::Result<()> {
+        self.write_until_it_fails(|scene| {
+            let how = scene.random.below(3) as u32;
+            scene.disk.shut_down(how)
+        })?;
+        self.disk.mount_again()
+    }
+
+    /// The device fails under the writers, and works again when they are gone.
+    fn fail_device(&mut self, outage: Outage) -> anyhow::Result<()> {
+        self.write_until_it_fails(|scene| {
+            scene.disk.fail(Some(outage));
+            Ok(())
+        })?;
+        // It may work again before the filesystem is unmounted.
+        if self.random.below(2) == 0 {
+            self.disk.fail(None);
+            self.write_until_power_cut()?;
+        }
+        self.disk.mount_again()
+    }
+
+    /// One opens the log on a filesystem that may have given up. What it commits has to be on the
+    /// device.
+    fn write_until_power_cut(&mut self) -> anyhow::Result<()> {
+        let records = AFTER as u32;
+        self.start(&WriterArgs { records, ..self.writer(AGAIN) })?;
+        self.cast.settle()?;
+        self.cast.end()?;
+        self.disk.fail(Some(Outage::Writes));
+        Ok(())
+    }
+
+    /// All write, then it fails by `fail`, and one more comes.
+    fn write_until_it_fails(
         &mut self,
-        lose: impl FnOnce(&mut Self) -> anyhow::Result<()>,
+        fail: impl FnOnce(&mut Self) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         self.start_all(2000)?;
         let before = BEFORE + self.random.below(60);
         self.wait_for_more(before)?;
-        lose(self)?;
+        fail(self)?;
         self.wait_for_more(AFTER)?;
         self.start(&self.writer(LATER))?;
         self.wait_for_more(AFTER)?;
-        self.cast.end()?;
-        match self.trial.trouble.kind {
-            Kind::ShutDown => self.disk.mount_again(),
-            _ => Ok(()),
-        }
+        self.cast.end()
     }
 
     fn cut_files(&mut self) -> anyhow::Result<()> {
@@ -304,7 +347,7 @@ impl Scene<'_> {
     fn end(mut self, base: &Path) -> anyhow::Result<Result<Tally, Vec<String>>> {
         self.cast.end()?;
         let keeps = self.trial.trouble.kind.keeps();
-        if keeps != Keeps::Nothing && self.cast.faults.is_empty() {
+        if self.cast.faults.is_empty() {
             self.check(base, keeps)?;
         }
         let records = self.cast.appended()?;
