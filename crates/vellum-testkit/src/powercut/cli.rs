@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::{Args, Parser, Subcommand};
+use vellum_command::output::say_as;
 
 use super::campaign::{self, Plan, Source};
 use super::command::Template;
@@ -140,7 +141,7 @@ pub fn main() -> ExitCode {
 
 /// Tells an error and gives the exit status for it.
 fn tell(error: &anyhow::Error) -> u8 {
-    eprintln!("vellum-powercut: {error:#}");
+    say_as("vellum-powercut", format_args!("{error:#}"));
     let may_be_missing = !vellum_skip::is_all_required();
     if error.is::<Missing>() && may_be_missing { MACHINE_CANNOT } else { CANNOT_RUN }
 }
