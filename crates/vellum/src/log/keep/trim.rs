@@ -10,6 +10,7 @@ use zerocopy::IntoBytes;
 
 use crate::error::OsResult;
 use crate::format::segment::SegmentHeader;
+use crate::log::keep::cursors::file::CursorFile;
 use crate::log::read::reader::not_a_start;
 use crate::log::read::reader::start::starts_record;
 use crate::log::read::window::Window;
@@ -49,14 +50,14 @@ pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
         core.commit_to(before)?;
     }
     // Before the lock, which writers need.
-    let holding = core.sync_holding_cursors()?;
+    let holding = CursorFile::of(core).sync_holding_cursors()?;
     let held = writer.lock_prepare()?;
     core.check_words()?;
     let mut window = Window::new(Arc::clone(core));
     if before > words.begin() && !starts_record(core, &mut window, before)? {
         return Err(not_a_start(core, before));
     }
-    let kept = core.held_from(holding)?;
+    let kept = CursorFile::of(core).held_from(holding)?;
     let held_at = (kept < before && core.begin() < before).then_some(kept);
     let before = match held_at {
         Some(kept) => record_start(core, &mut window, kept)?,

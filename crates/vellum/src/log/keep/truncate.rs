@@ -16,6 +16,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use crate::format::control::Geometry;
+use crate::log::keep::cursors::file::CursorFile;
 use crate::log::open::wipe;
 use crate::log::read::reader::not_a_start;
 use crate::log::read::reader::start::starts_record;
@@ -90,7 +91,7 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     words.cut(from, if is_there { core.segment_end(from) } else { active });
     prepare.point_to_newest();
     core.join_stage_anew()?;
-    core.clamp_cursors(from)?;
+    CursorFile::of(core).clamp_cursors(from)?;
     note(0)?;
     *is_half_done = false;
     Ok(())

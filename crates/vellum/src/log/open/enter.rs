@@ -16,6 +16,7 @@ use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
+use crate::log::keep::cursors::file::CursorFile;
 use crate::log::layout::text;
 use crate::log::open::agreement::Cache;
 use crate::log::open::create::{
@@ -178,7 +179,7 @@ impl Entered {
         if self.is_first {
             // A truncation may not have come that far, or older segments were restored. A file
             // that cannot be read is told to who uses the cursors.
-            let _ = core.clamp_cursors(tail_word::tail(core.words()));
+            let _ = CursorFile::of(core).clamp_cursors(tail_word::tail(core.words()));
             core.region.origin().iter().for_each(|origin| origin.reopen());
             self.gate.let_in().or_os("unlock", &self.dir.join(LOCK_NAME))?;
         }

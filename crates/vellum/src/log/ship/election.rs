@@ -15,6 +15,19 @@ use crate::shared::participants::{self, Owner, SHIPPER_BYTE, Standing};
 use crate::sys::inherited::Kept;
 use crate::sys::lock::{self, Kind};
 
+/// How a log is shipped, for a process that may not be the shipper.
+#[derive(Clone, Copy)]
+pub(crate) struct Shipping<'a> {
+    pub(crate) core: &'a Core,
+}
+
+impl<'a> Shipping<'a> {
+    #[inline]
+    pub(crate) fn of(core: &'a Core) -> Shipping<'a> {
+        Shipping { core }
+    }
+}
+
 /// The right to ship, held until dropped.
 pub(crate) struct Elected {
     file: Kept,
@@ -39,10 +52,10 @@ impl Elected {
     }
 }
 
-impl Core {
+impl Shipping<'_> {
     /// Whether some process ships the log. Where that cannot be found out, one does.
     pub(crate) fn is_shipped_by_somebody(&self) -> bool {
-        if let Ok(writer) = self.writer() {
+        if let Ok(writer) = self.core.writer() {
             // Another open file than the one that holds the lock, in the shipper itself too.
             let held = lock::is_held_by_another(writer.attachment.lock_file(), SHIPPER_BYTE);
             return held != Ok(false);
@@ -57,22 +70,22 @@ impl Core {
     pub(crate) fn shipper_pid(&self) -> Option<u32> {
         let seen = |file: OwnedFd| lock::holders(file, SHIPPER_BYTE).into_iter().next();
         self.shipper_lock_file().and_then(seen).or_else(|| {
-            let place = participants::place_of(self.words(), self.noted_shipper()?)?;
+            let place = participants::place_of(self.core.words(), self.noted_shipper()?)?;
             Some(participants::incarnation(place).pid)
         })
     }
 
     /// For who may not open the file with the locks: what the words and `/proc` tell.
     fn is_holder_there(&self) -> bool {
-        let standing = |holder| self.outsider().standing(holder);
+        let standing = |holder| self.core.outsider().standing(holder);
         self.noted_shipper().is_some_and(|holder| standing(holder) != Standing::Gone)
     }
 
     fn noted_shipper(&self) -> Option<Owner> {
-        self.words().ship.holder()
+        self.core.words().ship.holder()
     }
 
     fn shipper_lock_file(&self) -> Option<OwnedFd> {
-        self.dir.open_file(&self.dir.join(LOCK_NAME), OFlags::RDONLY).ok()
+        self.core.dir.open_file(&self.core.dir.join(LOCK_NAME), OFlags::RDONLY).ok()
     }
 }

@@ -3,18 +3,21 @@
 use std::sync::Arc;
 
 use crate::log::keep::cursors::cursor::{Cursor, CursorHold};
+use crate::log::keep::cursors::file::CursorFile;
+use crate::log::ship::election::Shipping;
 use crate::log::state::core::Core;
 use crate::{ErrorKind, Lsn, Result};
 
 /// The cursor of the shipper. A user's own cursor may be called `shipper`.
 const NAME: &str = "vellum-ship";
 
-impl Core {
+impl Shipping<'_> {
     /// From where on records are kept for the shipper, if they are.
     pub(crate) fn held_for_shipper(&self) -> Result<Option<Lsn>> {
-        let entries = self.cursor_entries()?.into_iter().map(|(_, entry)| entry);
+        let entries =
+            CursorFile::of(self.core).cursor_entries()?.into_iter().map(|(_, entry)| entry);
         let mut ours = entries.filter(|entry| entry.name == NAME && entry.holds);
-        Ok(ours.next().map(|entry| self.within(entry).lsn))
+        Ok(ours.next().map(|entry| CursorFile::of(self.core).within(entry).lsn))
     }
 }
 
@@ -43,7 +46,7 @@ fn try_to_hold(core: &Arc<Core>, from: Lsn, max_bytes: Option<u64>) -> Result<Cu
 /// Keeps nothing for the shipper any more; false if nothing was kept.
 pub(crate) fn detach(core: &Arc<Core>) -> Result<bool> {
     core.writer()?;
-    if !core.cursor_entries()?.iter().any(|(_, entry)| entry.name == NAME) {
+    if !CursorFile::of(core).cursor_entries()?.iter().any(|(_, entry)| entry.name == NAME) {
         return Ok(false);
     }
     Cursor::open(Arc::clone(core), NAME, Lsn::ZERO)?.remove()?;

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use crate::log::ship::election::Shipping;
 use crate::log::state::core::Core;
 use crate::shared::ship::Counters;
 use crate::shared::words::ShipWords;
@@ -99,7 +100,7 @@ impl ShipState {
 pub(crate) fn state(core: &Core) -> Result<ShipState> {
     let words = &core.words().ship;
     let (status, fault) = self::status(words);
-    let is_running = core.is_shipped_by_somebody();
+    let is_running = Shipping::of(core).is_shipped_by_somebody();
     let stops = matches!(status, ShipStatus::Fenced | ShipStatus::Diverged);
     let shipped = words.shipped();
     let durable = crate::shared::commit::durable(&core.words().commits);
@@ -107,7 +108,7 @@ pub(crate) fn state(core: &Core) -> Result<ShipState> {
     Ok(ShipState {
         status: if is_running || stops { status } else { ShipStatus::None },
         fault,
-        pid: is_running.then(|| core.shipper_pid()).flatten(),
+        pid: is_running.then(|| Shipping::of(core).shipper_pid()).flatten(),
         generation: words.generation(),
         shipped,
         shipped_at: SystemTime::UNIX_EPOCH
@@ -118,7 +119,7 @@ pub(crate) fn state(core: &Core) -> Result<ShipState> {
         } else {
             durable.get().saturating_sub(shipped.get())
         },
-        held_from: core.held_for_shipper()?,
+        held_from: Shipping::of(core).held_for_shipper()?,
         gap: words.gap(),
         counters: ShipCounters::from_numbers(words.counters()),
     })

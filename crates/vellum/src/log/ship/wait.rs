@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::log::open::reading;
+use crate::log::ship::election::Shipping;
 use crate::log::ship::state;
 use crate::log::ship::state::ShipStatus;
 use crate::log::state::core::Core;
@@ -55,11 +56,11 @@ fn until_shipped(core: &Arc<Core>, lsn: Lsn, until: Until) -> Result<Lsn> {
         let words = &core.words().ship;
         // What is shipped ends where a record does, so one byte more is all of it.
         if words.whole() > lsn {
-            return core.refuse_lost(lsn).map(|()| words.shipped());
+            return Shipping::of(&core).refuse_lost(lsn).map(|()| words.shipped());
         }
-        core.check_can_be_shipped(lsn)?;
+        Shipping::of(&core).check_can_be_shipped(lsn)?;
         if wait::is_over(until) {
-            return Err(core.not_shipped_yet(lsn));
+            return Err(Shipping::of(&core).not_shipped_yet(lsn));
         }
         sleep(&core, lsn, until.map(|end| end.saturating_duration_since(Instant::now())));
         core = reading::taken_up(&core).unwrap_or(core);
@@ -83,19 +84,19 @@ fn sleep(core: &Core, lsn: Lsn, remaining: Option<Duration>) {
     event_count::wait(event_count, rings, remaining.map_or(pause, |left| left.min(pause)));
 }
 
-impl Core {
+impl Shipping<'_> {
     /// Refuses to wait where nothing will come.
     fn check_can_be_shipped(&self, lsn: Lsn) -> Result<()> {
-        let tail = tail_word::tail(self.words());
+        let tail = tail_word::tail(self.core.words());
         if lsn >= tail {
             let what = format!("cannot wait for {lsn} to be shipped: the log ends at {tail}");
             return Err(self.not_shipped(ErrorKind::OutOfRange, what, lsn));
         }
-        if commit::durable(&self.words().commits) <= lsn {
+        if commit::durable(&self.core.words().commits) <= lsn {
             // It never will be, and what is not durable is not shipped.
-            self.check_poison()?;
+            self.core.check_poison()?;
         }
-        let status = state::status(&self.words().ship).0;
+        let status = state::status(&self.core.words().ship).0;
         if status == ShipStatus::Fenced {
             let what = format!(
                 "position {lsn} is not shipped: another machine or copy has taken over what this \
@@ -119,7 +120,7 @@ impl Core {
 
     /// Refuses a position that was removed before it was shipped.
     fn refuse_lost(&self, lsn: Lsn) -> Result<()> {
-        match self.words().ship.gap() {
+        match self.core.words().ship.gap() {
             Some((start, end)) if (start..end).contains(&lsn) => {
                 let what = format!("position {lsn} was removed before it was shipped");
                 Err(self.not_shipped(ErrorKind::Trimmed, what, lsn))
@@ -130,7 +131,7 @@ impl Core {
 
     #[cold]
     fn not_shipped_yet(&self, lsn: Lsn) -> Error {
-        let words = &self.words().ship;
+        let words = &self.core.words().ship;
         let fault = state::status(words).1.map(|(fault, _)| fault.as_str());
         let why = fault.map_or_else(String::new, |fault| format!("; the store: {fault}"));
         let what = format!(
@@ -142,6 +143,6 @@ impl Core {
     }
 
     fn not_shipped(&self, kind: ErrorKind, what: String, lsn: Lsn) -> Error {
-        Error::new(kind, what).at_path(&self.dir).at_lsn(lsn)
+        Error::new(kind, what).at_path(&self.core.dir).at_lsn(lsn)
     }
 }

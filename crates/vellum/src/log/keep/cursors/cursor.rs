@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::format::cursor::{Entry, is_name};
 use crate::log::keep::cursors::file::Change;
+use crate::log::keep::cursors::file::CursorFile;
 use crate::log::keep::cursors::owner::Owned;
 use crate::log::read::gap::{self, Gap};
 use crate::log::read::reader::start::starts_record;
@@ -78,7 +79,8 @@ impl Cursor {
             );
             return Err(Error::new(ErrorKind::InvalidOption, message).at_path(&core.dir));
         }
-        let is_there = core.cursor_entries()?.iter().any(|(_, entry)| entry.name == name);
+        let is_there =
+            CursorFile::of(&core).cursor_entries()?.iter().any(|(_, entry)| entry.name == name);
         let cursor = Cursor { core, name: name.into(), owned: Mutex::default() };
         match is_there {
             true => Ok(cursor),
@@ -348,16 +350,20 @@ impl Cursor {
         if owned.as_ref().is_some_and(|owned| owned.is_of(index)) {
             return Ok((index, entry));
         }
-        match self.core.is_cursor_owned(index) {
+        match CursorFile::of(&self.core).is_cursor_owned(index) {
             true => Err(self.owned_by_another(index)),
             false => Ok((index, entry)),
         }
     }
 
     fn entry(&self) -> Result<Entry> {
-        let entries = self.core.cursor_entries()?.into_iter().map(|(_, entry)| entry);
+        let entries =
+            CursorFile::of(&self.core).cursor_entries()?.into_iter().map(|(_, entry)| entry);
         let mut found = entries.filter(|entry| entry.name == self.name);
-        found.next().map(|entry| self.core.within(entry)).ok_or_else(|| self.missing())
+        found
+            .next()
+            .map(|entry| CursorFile::of(&self.core).within(entry))
+            .ok_or_else(|| self.missing())
     }
 
     /// Refuses a position where no cursor can be.

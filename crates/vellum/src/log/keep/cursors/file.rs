@@ -36,11 +36,24 @@ const READS: usize = 50;
 /// How long to wait between two attempts to get the lock, for who may not wait for ever.
 const PAUSE: Duration = Duration::from_millis(1);
 
-impl Core {
+/// The file of the cursors of a log, and what it holds back.
+#[derive(Clone, Copy)]
+pub(crate) struct CursorFile<'a> {
+    pub(crate) core: &'a Core,
+}
+
+impl<'a> CursorFile<'a> {
+    #[inline]
+    pub(crate) fn of(core: &'a Core) -> CursorFile<'a> {
+        CursorFile { core }
+    }
+}
+
+impl CursorFile<'_> {
     /// The places of all cursors; none where the log never had one.
     pub(crate) fn cursor_places(&self) -> Result<Vec<Place>> {
-        let path = self.dir.join(CURSORS_NAME);
-        match self.dir.open_file(&path, OFlags::RDONLY) {
+        let path = self.core.dir.join(CURSORS_NAME);
+        match self.core.dir.open_file(&path, OFlags::RDONLY) {
             Ok(fd) => self.read_cursors(&fd),
             Err(Errno::NOENT) => Ok(Vec::new()),
             Err(errno) => Err(Error::os(errno, "open the cursors", &path)),
@@ -48,11 +61,11 @@ impl Core {
     }
 
     fn read_cursors(&self, fd: &OwnedFd) -> Result<Vec<Place>> {
-        let path = self.dir.join(CURSORS_NAME);
+        let path = self.core.dir.join(CURSORS_NAME);
         let mut bytes = vec![0; cursor::FILE_LEN + 1];
         for _ in 0..READS {
             let count = sys::file::read_up_to_at(fd, &mut bytes, 0).or_os("read", &path)?;
-            let places = cursor::parse_file(&bytes[..count], self.geometry.secret);
+            let places = cursor::parse_file(&bytes[..count], self.core.geometry.secret);
             let places = places.map_err(|fault| self.refuse_cursors(fault))?;
             if places.iter().all(|place| !place.is_damaged) {
                 return Ok(places);
@@ -78,7 +91,7 @@ impl Core {
                 format!("the file of the cursors has format version {version}, not 1"),
             ),
         };
-        Error::new(kind, message).at_path(&self.dir.join(CURSORS_NAME))
+        Error::new(kind, message).at_path(&self.core.dir.join(CURSORS_NAME))
     }
 
     /// The cursors, each with its index.
@@ -89,7 +102,7 @@ impl Core {
 
     /// A cursor as it is in the log that is there: not beyond its end.
     pub(crate) fn within(&self, entry: Entry) -> Entry {
-        let lsn = entry.lsn.min(tail_word::tail(self.words()));
+        let lsn = entry.lsn.min(tail_word::tail(self.core.words()));
         Entry { lsn, ..entry }
     }
 
@@ -104,8 +117,9 @@ impl Core {
     pub(crate) fn sync_holding_cursors(&self) -> Result<Vec<Entry>> {
         let holding = self.holding_cursors()?;
         if !holding.is_empty() {
-            let path = self.dir.join(CURSORS_NAME);
-            let fd = self.dir.open_file(&path, OFlags::RDONLY).or_os("open the cursors", &path)?;
+            let path = self.core.dir.join(CURSORS_NAME);
+            let fd =
+                self.core.dir.open_file(&path, OFlags::RDONLY).or_os("open the cursors", &path)?;
             self.sync_cursors(&fd)?;
         }
         Ok(holding)
@@ -114,8 +128,8 @@ impl Core {
     /// Moves cursors back that are beyond `end`, where the log ends now: after a truncation, or
     /// when older segments were restored. Nobody else uses the log.
     pub(crate) fn clamp_cursors(&self, end: Lsn) -> Result<()> {
-        let path = self.dir.join(CURSORS_NAME);
-        let fd = match self.dir.open_file(&path, OFlags::RDWR) {
+        let path = self.core.dir.join(CURSORS_NAME);
+        let fd = match self.core.dir.open_file(&path, OFlags::RDWR) {
             Err(Errno::NOENT) => return Ok(()),
             answer => answer.or_os("open the cursors", &path)?,
         };
@@ -134,7 +148,8 @@ impl Core {
 
     fn sync_cursors(&self, fd: &OwnedFd) -> Result<()> {
         let synced = sys::file::sync_data(fd);
-        self.heed_sync(synced.or_unsynced("sync the cursors", &self.dir.join(CURSORS_NAME)))
+        self.core
+            .heed_sync(synced.or_unsynced("sync the cursors", &self.core.dir.join(CURSORS_NAME)))
     }
 }
 
@@ -172,7 +187,9 @@ impl<'a> Writer<'a> {
             Err(Errno::NOENT) => None,
             Err(errno) => return Err(Error::os(errno, "open the cursors", &path)),
         };
-        let places = file.as_ref().map_or(Ok(Vec::new()), |fd| self.core.read_cursors(fd))?;
+        let places = file
+            .as_ref()
+            .map_or(Ok(Vec::new()), |fd| CursorFile::of(self.core).read_cursors(fd))?;
         Ok(Change { writer: self, _lock: lock, file, places })
     }
 
@@ -225,7 +242,7 @@ impl Change<'_> {
     pub(crate) fn free_place(&mut self) -> Result<usize> {
         if self.file.is_none() {
             let fd = self.writer.make_cursors()?;
-            self.places = self.writer.core.read_cursors(&fd)?;
+            self.places = CursorFile::of(self.writer.core).read_cursors(&fd)?;
             self.file = Some(fd);
         }
         self.places.iter().position(|place| place.entry.is_none()).ok_or_else(|| {
@@ -247,7 +264,7 @@ impl Change<'_> {
     /// Has what was stored survive a power cut.
     pub(crate) fn sync(&self) -> Result<()> {
         let Some(fd) = &self.file else { return Ok(()) };
-        self.writer.core.sync_cursors(fd).inspect_err(|_| {
+        CursorFile::of(self.writer.core).sync_cursors(fd).inspect_err(|_| {
             // A trim relies on what it reads, once it has synced it.
             let _ = rewrite::write_over_itself(fd, 0, cursor::FILE_LEN as u64);
         })

@@ -5,6 +5,7 @@
 
 use crate::Result;
 use crate::format::cursor::Entry;
+use crate::log::keep::cursors::file::CursorFile;
 use crate::log::read::time_index;
 use crate::log::state::core::Core;
 use crate::segment::listing::{Listing, SegmentFile};
@@ -21,7 +22,7 @@ struct Files {
     now: u64,
 }
 
-impl Core {
+impl CursorFile<'_> {
     /// The oldest position that has to stay: for cursors that were `synced` as they are now, and
     /// for those that hold at this moment. [`Lsn::MAX`] where none does.
     ///
@@ -33,21 +34,21 @@ impl Core {
         if !holding.iter().any(has_limit) {
             return Ok(holding.iter().map(|entry| entry.lsn).min().unwrap_or(Lsn::MAX));
         }
-        let files = Files::of(self, holding.iter().any(|entry| entry.held_age_max.is_some()))?;
+        let files = Files::of(self.core, holding.iter().any(|entry| entry.held_age_max.is_some()))?;
         Ok(holding.iter().map(|entry| files.held_by(entry)).min().unwrap_or(Lsn::MAX))
     }
 
     /// Bytes from `lsn` to the end of what readers see; of a text log, bytes of text.
     pub(crate) fn bytes_behind(&self, lsn: Lsn) -> Result<u64> {
-        let published = tail_word::published(self.words()).get();
-        if self.geometry.layout == Layout::Framed {
+        let published = tail_word::published(self.core.words()).get();
+        if self.core.geometry.layout == Layout::Framed {
             return Ok(published.saturating_sub(lsn.get()));
         }
-        let files = Listing::read(&self.dir)?.files;
-        let newest = self.segment_of(Lsn::new(published));
+        let files = Listing::read(&self.core.dir)?.files;
+        let newest = self.core.segment_of(Lsn::new(published));
         let behind = |file: &SegmentFile| {
             let end = match file.first < newest {
-                true => file.first.get() + file.text_len(&self.dir).unwrap_or(0),
+                true => file.first.get() + file.text_len(&self.core.dir).unwrap_or(0),
                 false => published,
             };
             end.saturating_sub(file.first.max(lsn).get())

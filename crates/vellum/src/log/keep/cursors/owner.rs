@@ -9,6 +9,7 @@ use rustix::io::{self, Errno};
 
 use crate::Result;
 use crate::error::OsResult;
+use crate::log::keep::cursors::file::CursorFile;
 use crate::log::state::core::Core;
 use crate::log::state::names::LOCK_NAME;
 use crate::shared::participants::CURSOR_OWNER_BYTE;
@@ -44,7 +45,7 @@ fn owner_byte(index: usize) -> u64 {
     CURSOR_OWNER_BYTE + index as u64
 }
 
-impl Core {
+impl CursorFile<'_> {
     /// Whether an open file holds the lock of the owner of the cursor at `index`; where that cannot
     /// be found out, none does.
     pub(crate) fn is_cursor_owned(&self, index: usize) -> bool {
@@ -58,6 +59,6 @@ impl Core {
     }
 
     fn lock_to_look_at(&self) -> Option<OwnedFd> {
-        self.dir.open_file(&self.dir.join(LOCK_NAME), OFlags::RDONLY).ok()
+        self.core.dir.open_file(&self.core.dir.join(LOCK_NAME), OFlags::RDONLY).ok()
     }
 }

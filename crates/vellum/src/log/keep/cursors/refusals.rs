@@ -1,6 +1,7 @@
 //! What is said when a cursor cannot be used.
 
 use crate::log::keep::cursors::cursor::Cursor;
+use crate::log::keep::cursors::file::CursorFile;
 use crate::log::state::names::CURSORS_NAME;
 use crate::{Error, ErrorKind, Lsn};
 
@@ -29,7 +30,7 @@ impl Cursor {
     }
 
     pub(crate) fn owned_by_another(&self, index: usize) -> Error {
-        let who = match self.core.cursor_owner(index) {
+        let who = match CursorFile::of(&self.core).cursor_owner(index) {
             Some(pid) if pid == std::process::id() => {
                 format!("another handle of this process, {pid}")
             }

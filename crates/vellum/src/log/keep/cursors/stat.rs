@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::format::cursor::Entry;
 use crate::log::keep::cursors::cursor::CursorHold;
+use crate::log::keep::cursors::file::CursorFile;
 use crate::log::read::gap;
 use crate::log::read::reader::Reader;
 use crate::log::state::core::Core;
@@ -53,9 +54,9 @@ const COUNTED_BYTES_MAX: u64 = 1 << 20;
 
 /// The state of every cursor, in the order of their names.
 pub(crate) fn stat(core: &Arc<Core>) -> Result<Vec<CursorStat>> {
-    let entries = core.cursor_entries()?.into_iter();
+    let entries = CursorFile::of(core).cursor_entries()?.into_iter();
     let mut all: Vec<CursorStat> = entries
-        .map(|(index, entry)| stat_of(core, index, core.within(entry)))
+        .map(|(index, entry)| stat_of(core, index, CursorFile::of(core).within(entry)))
         .collect::<Result<_>>()?;
     all.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(all)
@@ -64,12 +65,12 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Vec<CursorStat>> {
 fn stat_of(core: &Arc<Core>, index: usize, entry: Entry) -> Result<CursorStat> {
     let begin = core.begin();
     let from = entry.lsn.max(begin);
-    let bytes = core.bytes_behind(from)?;
+    let bytes = CursorFile::of(core).bytes_behind(from)?;
     let lag_records = lag_records(core, from, bytes);
     // A commit of the log leaves a frame behind that is no record.
     let lag_bytes = if lag_records == Some(0) { 0 } else { bytes };
     let missing = (entry.lsn < begin).then(|| gap::removed(core, entry.lsn, begin, &entry.name));
-    let is_owned = core.is_cursor_owned(index);
+    let is_owned = CursorFile::of(core).is_cursor_owned(index);
     let limits = CursorHold { max_bytes: entry.held_bytes_max, max_age: entry.held_age_max };
     Ok(CursorStat {
         lsn: entry.lsn,
@@ -79,7 +80,7 @@ fn stat_of(core: &Arc<Core>, index: usize, entry: Entry) -> Result<CursorStat> {
         lag_records,
         lag_time: lag_time(core, from, lag_bytes),
         is_owned,
-        owner: if is_owned { core.cursor_owner(index) } else { None },
+        owner: if is_owned { CursorFile::of(core).cursor_owner(index) } else { None },
         missing_bytes: missing.map_or(0, |gap| gap.bytes_max),
         overruns: entry.overruns,
         overrun_bytes: entry.overrun_bytes,

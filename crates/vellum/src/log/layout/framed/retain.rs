@@ -16,6 +16,7 @@ use std::time::Duration;
 use zerocopy::IntoBytes;
 
 use crate::format::segment::{SegmentTime, TIME_OFFSET};
+use crate::log::keep::cursors::file::CursorFile;
 use crate::log::keep::trim;
 use crate::log::layout::framed::frames::{self, Found};
 use crate::log::read::window::Window;
@@ -121,9 +122,9 @@ impl Writer<'_> {
         // Another log may have taken the place.
         self.core.require_place()?;
         // Before the lock, which writers need.
-        let holding = self.core.sync_holding_cursors()?;
+        let holding = CursorFile::of(self.core).sync_holding_cursors()?;
         let prepare = self.lock_prepare()?;
-        let first = first.min(self.core.held_from(holding)?);
+        let first = first.min(CursorFile::of(self.core).held_from(holding)?);
         let (before, begin) =
             (self.core.begin(), self.core.start_at_or_before(first, self.core.begin())?);
         if begin <= before {

@@ -18,6 +18,7 @@ use zstd::stream::write::Encoder;
 use zstd::zstd_safe::{CCtx, CParameter};
 
 use crate::error::OsResult;
+use crate::log::keep::cursors::file::CursorFile;
 use crate::log::state::core::Core;
 use crate::log::state::names::{LOCK_NAME, UNFINISHED_COMPRESSED_NAME};
 use crate::log::state::writer::Writer;
@@ -73,8 +74,9 @@ impl Writer<'_> {
         }
         let files = Listing::read(&self.core.dir)?.files;
         // What a cursor holds back is left as its reader knows it.
-        let holding = self.core.holding_cursors()?;
-        let end = tail_word::published(self.core.words()).min(self.core.held_from(holding)?);
+        let holding = CursorFile::of(self.core).holding_cursors()?;
+        let end = tail_word::published(self.core.words())
+            .min(CursorFile::of(self.core).held_from(holding)?);
         let closed = Listing::count_before(&files, end);
         let mut refused = Ok(());
         for file in &files[..closed] {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use std::{mem, thread};
 
 use crate::error::OsResult;
+use crate::log::keep::cursors::file::CursorFile;
 use crate::log::state::attachment::{Later, LocalSlot};
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
@@ -164,11 +165,11 @@ impl Writer<'_> {
         let mut gone = left_over + excess.len();
         if gone > left_over {
             // Before the lock, which writers need.
-            let holding = self.core.sync_holding_cursors()?;
+            let holding = CursorFile::of(self.core).sync_holding_cursors()?;
             let lens: Vec<u64> =
                 files_left[..excess.len()].iter().map(|file| self.core.len_of(file)).collect();
             let _held = self.lock_prepare()?;
-            let kept = self.core.held_from(holding)?;
+            let kept = CursorFile::of(self.core).held_from(holding)?;
             gone = left_over + Listing::count_before(files_left, kept).min(excess.len());
             let begin = words.raise_begin(files[gone].first);
             self.core.check_region()?;
