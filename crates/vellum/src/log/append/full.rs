@@ -17,6 +17,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use crate::format::text;
+use crate::log::keep::retention;
 use crate::log::append::steps::{Text, check_len};
 use crate::log::repair::pad;
 use crate::log::state::core::Core;
@@ -81,7 +82,7 @@ impl Core {
         if !is_full(&error) {
             return Err(error);
         }
-        self.writer()?.make_space();
+        retention::apply(self.writer()?);
         match self.tuning.on_full {
             OnFull::Block => self.with_space(|| self.append_once(parts)),
             // Who drops does not come here.
@@ -106,7 +107,7 @@ impl Core {
             Err(error) if is_full(&error) => {
                 words.shut_way(len, clock::micros());
                 // Opens the way if this log had files to remove.
-                self.writer()?.make_space();
+                retention::apply(self.writer()?);
                 Ok(self.drop_record())
             }
             Ok(at) if way == Way::Trying => {
@@ -137,7 +138,7 @@ impl Core {
                         && !wait::is_over(until) =>
                 {
                     words.wait_for_removal(seen, LOOK_AGAIN);
-                    self.writer()?.make_space();
+                    retention::apply(self.writer()?);
                 }
                 Err(error) if self.may_commit_first(&error) => drop(self.sync()?),
                 answer => return answer,

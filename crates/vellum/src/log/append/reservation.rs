@@ -167,7 +167,7 @@ impl<'a> Reservation<'a> {
         self.writer.publish_records(&mut slot, self.placement, 1);
         self.writer.core.check_region()?;
         slot.let_go();
-        self.writer.tidy_after(&mut slot);
+        self.writer.after_publish(&mut slot);
         Ok(self.placement.at)
     }
 

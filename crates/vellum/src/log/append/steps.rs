@@ -2,6 +2,7 @@
 
 use std::io::IoSlice;
 use std::sync::Arc;
+use std::{mem, thread};
 
 use crate::error::OsResult;
 use crate::format::envelope::ENVELOPE_LEN;
@@ -10,7 +11,8 @@ use crate::format::segment::header_len;
 use crate::log::append::fill::Filler;
 use crate::log::append::reserve::Placement;
 use crate::log::repair::pad::{self, Reason};
-use crate::log::state::attachment::LocalSlot;
+use crate::log::keep::retention;
+use crate::log::state::attachment::{Later, LocalSlot};
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
 use crate::shared::tail_word::Range;
@@ -116,7 +118,7 @@ impl Core {
         self.check_region()?;
         slot.let_go();
         drop(turn);
-        writer.tidy_after(&mut slot);
+        writer.after_publish(&mut slot);
         Ok(placement.at)
     }
 
@@ -148,6 +150,26 @@ impl Writer<'_> {
             self.core.wake_pollers();
         }
         self.end_use(slot);
+    }
+
+    /// Does what `slot` has to do once its record is published: nobody waits for that.
+    #[inline]
+    pub(crate) fn after_publish(self, slot: &mut LocalSlot) {
+        if slot.later.is_anything() {
+            self.do_later(&mut slot.later);
+        }
+    }
+
+    #[cold]
+    fn do_later(self, later: &mut Later) {
+        let mut later = mem::take(later);
+        self.prepare_ahead(&mut later);
+        if later.has_rotated {
+            retention::tidy(self);
+        }
+        if !later.pause.is_zero() {
+            thread::sleep(later.pause);
+        }
     }
 
     /// Ends the use of a slot that got no reservation; returns the error for the caller.

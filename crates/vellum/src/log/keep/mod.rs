@@ -1,5 +1,6 @@
 //! What is kept and what goes: trimming, truncating, cursors.
 
 pub(crate) mod cursors;
+pub(crate) mod retention;
 pub(crate) mod trim;
 pub(crate) mod truncate;

@@ -16,6 +16,7 @@ use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
+use crate::log::keep::retention;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::layout::text;
 use crate::log::open::agreement::Cache;
@@ -199,7 +200,7 @@ fn settle(core: &Core, policy: &PolicyUpdate) -> Result<()> {
     core.check_poison()?;
     #[cfg(feature = "zstd")]
     core.remove_unfinished_compression();
-    core.writer()?.tidy();
+    retention::tidy(core.writer()?);
     // Perhaps somebody has made space, and that is why this process was started.
     core.words().full.open_way();
     core.writer()?.prepare_first();

@@ -7,11 +7,9 @@
 //! removes what lies wholly before it.
 
 use std::time::Duration;
-use std::{mem, thread};
 
 use crate::error::OsResult;
 use crate::log::keep::cursors::file::CursorFile;
-use crate::log::state::attachment::{Later, LocalSlot};
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
 use crate::segment::listing::{Listing, SegmentFile, remove_all};
@@ -19,13 +17,6 @@ use crate::shared::files::RemovalRule;
 use crate::shared::tail_word;
 use crate::sys::clock;
 use crate::{Layout, Policy, Result};
-
-impl Policy {
-    /// Whether files are ever removed.
-    pub(crate) fn removes(&self) -> bool {
-        self.retain_bytes.is_some() || self.retain_age.is_some() || self.retain_files.is_some()
-    }
-}
 
 impl Core {
     /// The rules by which files are to go, oldest first, one for each that is more than the policy
@@ -103,57 +94,11 @@ impl Core {
 }
 
 impl Writer<'_> {
-    /// Does what `slot` has to do once its record is published: nobody waits for that.
-    #[inline]
-    pub(crate) fn tidy_after(self, slot: &mut LocalSlot) {
-        if slot.later.is_anything() {
-            self.do_later(&mut slot.later);
-        }
-    }
-
-    #[cold]
-    fn do_later(self, later: &mut Later) {
-        let mut later = mem::take(later);
-        self.prepare_ahead(&mut later);
-        if later.has_rotated {
-            self.tidy();
-        }
-        if !later.pause.is_zero() {
-            thread::sleep(later.pause);
-        }
-    }
-
-    /// Does to closed files what the policy says. What fails is tried again by the next.
-    #[cold]
-    pub(crate) fn tidy(self) {
-        self.make_space();
-        #[cfg(feature = "zstd")]
-        if self.core.words().files.policy.load().unwrap_or_default().compresses {
-            let _ = self.compress_closed();
-        }
-    }
-
-    /// Removes the files that the policy does not keep. What fails is tried again by the next.
-    #[cold]
-    pub(crate) fn make_space(self) {
-        let words = self.core.words();
-        let policy = words.files.policy.load().unwrap_or_default();
-        let has_removed = policy.removes()
-            && match self.core.geometry.layout {
-                Layout::Text => self.remove_old(&policy).is_ok_and(|count| count > 0),
-                Layout::Framed => self.remove_old_segments(&policy).is_ok_and(|count| count > 0),
-            };
-        if has_removed {
-            words.full.made_space();
-        }
-        self.forget_gone();
-    }
-
     /// Removes the files that are not to be kept; returns how many.
     ///
     /// Looks and removes without the prepare lock, which writers need: what lies before `begin` is
     /// nobody's, and files only come behind those that were listed.
-    fn remove_old(self, policy: &Policy) -> Result<usize> {
+    pub(crate) fn remove_old(self, policy: &Policy) -> Result<usize> {
         let words = self.core.words();
         self.core.check_words()?;
         // Another log may have taken the place.

@@ -1,0 +1,39 @@
+//! Doing to closed files what the policy of a log says.
+//!
+//! **If the process dies here**: the next one does it again.
+
+use crate::log::state::writer::Writer;
+use crate::{Layout, Policy};
+
+impl Policy {
+    /// Whether files are ever removed.
+    pub(crate) fn removes(&self) -> bool {
+        self.retain_bytes.is_some() || self.retain_age.is_some() || self.retain_files.is_some()
+    }
+}
+
+/// Removes and compresses closed files as the policy says. What fails is tried again by the next.
+#[cold]
+pub(crate) fn tidy(writer: Writer<'_>) {
+    apply(writer);
+    #[cfg(feature = "zstd")]
+    if writer.core.words().files.policy.load().unwrap_or_default().compresses {
+        let _ = writer.compress_closed();
+    }
+}
+
+/// Removes the files that the policy does not keep. What fails is tried again by the next.
+#[cold]
+pub(crate) fn apply(writer: Writer<'_>) {
+    let words = writer.core.words();
+    let policy = words.files.policy.load().unwrap_or_default();
+    let has_removed = policy.removes()
+        && match writer.core.geometry.layout {
+            Layout::Text => writer.remove_old(&policy).is_ok_and(|count| count > 0),
+            Layout::Framed => writer.remove_old_segments(&policy).is_ok_and(|count| count > 0),
+        };
+    if has_removed {
+        words.full.made_space();
+    }
+    writer.forget_gone();
+}
