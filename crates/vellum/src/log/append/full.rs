@@ -17,8 +17,8 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use crate::format::text;
-use crate::log::keep::retention;
 use crate::log::append::steps::{Text, check_len};
+use crate::log::keep::retention;
 use crate::log::repair::pad;
 use crate::log::state::core::Core;
 use crate::log::state::holds::HoldKind;

@@ -23,6 +23,9 @@
 //! records fill the one before, and gets its name and its stage a window before the first record.
 
 use crate::format::frame::ALIGNMENT;
+use crate::log::layout::text::TextLog;
+use crate::log::layout::text::TextSpace;
+use crate::log::layout::text::TextWriter;
 use crate::log::state::attachment::{Later, LocalSlot, Space};
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
@@ -75,7 +78,7 @@ impl Core {
     pub(crate) fn len_at(&self, start: Lsn, len: u64) -> u64 {
         let capacity = self.capacity();
         let is_text = self.geometry.layout == Layout::Text;
-        let limit = if is_text { self.limit_at(start) } else { capacity };
+        let limit = if is_text { TextLog::of(self).limit_at(start) } else { capacity };
         len_from(start.get() % capacity, len, capacity, limit)
     }
 
@@ -96,7 +99,7 @@ impl Core {
         if self.geometry.layout == Layout::Text {
             let prepare = writer.lock_prepare()?;
             self.check_words()?;
-            *made = u64::from(segments > 0 && prepare.make_next()?);
+            *made = u64::from(segments > 0 && TextSpace::of(&prepare).make_next()?);
             return Ok(());
         }
         loop {
@@ -174,12 +177,12 @@ impl Writer<'_> {
         let segment_first = slot.segment_first.get();
         let is_text = self.core.geometry.layout == Layout::Text;
         if is_text {
-            self.look_at_clock();
+            TextWriter::of(self).look_at_clock();
         }
         let len_at = |start: Lsn| {
             // Most appends stay in the segment of the last, which is open.
             let offset = start.get().wrapping_sub(segment_first);
-            let limit = if is_text { self.core.limit_at(start) } else { capacity };
+            let limit = if is_text { TextLog::of(self.core).limit_at(start) } else { capacity };
             if offset < capacity && len <= limit && offset <= limit - len {
                 return len;
             }
@@ -265,7 +268,7 @@ impl Writer<'_> {
     #[inline]
     fn look_ahead(self, end: Lsn, len: u64, is_ready: bool, later: &mut Later) {
         if self.core.geometry.layout == Layout::Text {
-            return self.look_ahead_in_text(end, is_ready, later);
+            return TextWriter::of(self).look_ahead_in_text(end, is_ready, later);
         }
         let words = self.core.words();
         let is_ready = is_ready || (self.core.commits.stage.is_some() && !self.core.has_mapping());
@@ -284,7 +287,7 @@ impl Writer<'_> {
     pub(crate) fn prepare_ahead(self, later: &mut Later) {
         let Some(space) = later.space.take() else { return };
         match self.core.geometry.layout {
-            Layout::Text => self.prepare_text(space, later),
+            Layout::Text => TextWriter::of(self).prepare_text(space, later),
             Layout::Framed => self.prepare_next(space, later),
         }
     }

@@ -10,8 +10,10 @@ use crate::format::frame::{PAYLOAD_LEN_MAX, frame_len};
 use crate::format::segment::header_len;
 use crate::log::append::fill::Filler;
 use crate::log::append::reserve::Placement;
-use crate::log::repair::pad::{self, Reason};
 use crate::log::keep::retention;
+use crate::log::layout::text::TextLog;
+use crate::log::layout::text::TextWriter;
+use crate::log::repair::pad::{self, Reason};
 use crate::log::state::attachment::{Later, LocalSlot};
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
@@ -90,7 +92,7 @@ impl Core {
         if !is_mapped && self.has_mapping() {
             self.check_size_limit()?;
         }
-        let turn = writer.take_turn();
+        let turn = TextWriter::of(writer).take_turn();
         let reserved = match self.glance(&mut slot.glance) {
             Ok(()) => writer.reserve(&mut slot, len, is_mapped),
             Err(error) => Err(error),
@@ -102,7 +104,7 @@ impl Core {
         // Before anything is put there: in words that are lost the place may be another's.
         self.check_region()?;
         if turn.is_some() {
-            writer.pad_before(placement.grant);
+            TextWriter::of(writer).pad_before(placement.grant);
         }
         let mut filler = Filler { writer, slot: &mut slot };
         let filled =
@@ -127,7 +129,7 @@ impl Core {
     pub(crate) fn check_size_limit(&self) -> Result<()> {
         let len = match self.geometry.layout {
             Layout::Framed => header_len(Layout::Framed) + self.capacity(),
-            Layout::Text => self.newest_room(),
+            Layout::Text => TextLog::of(self).newest_room(),
         };
         sys::file::check_size_limit(len).or_os("write to a segment of the log", &self.dir)
     }

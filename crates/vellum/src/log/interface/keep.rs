@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::log::keep::cursors;
 use crate::log::keep::trim;
 use crate::log::keep::truncate;
+use crate::log::layout::text::TextLog;
 use crate::log::ready::prepared;
 use crate::log::{Cursor, CursorStat, Log, SegmentKeeper, TrimReport};
 use crate::{Lsn, Result};
@@ -128,7 +129,7 @@ impl Log {
     /// [`Unsupported`](crate::ErrorKind::Unsupported) in a framed log,
     /// [`ReadOnly`](crate::ErrorKind::ReadOnly).
     pub fn rotate(&self) -> Result<()> {
-        self.core.rotate()
+        TextLog::of(&self.core).rotate()
     }
 
     /// Makes sure that `segments` segments are ready beyond the one being written; returns how

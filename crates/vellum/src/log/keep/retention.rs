@@ -2,6 +2,7 @@
 //!
 //! **If the process dies here**: the next one does it again.
 
+use crate::log::layout::text::TextWriter;
 use crate::log::state::writer::Writer;
 use crate::{Layout, Policy};
 
@@ -18,7 +19,7 @@ pub(crate) fn tidy(writer: Writer<'_>) {
     apply(writer);
     #[cfg(feature = "zstd")]
     if writer.core.words().files.policy.load().unwrap_or_default().compresses {
-        let _ = writer.compress_closed();
+        let _ = TextWriter::of(writer).compress_closed();
     }
 }
 
@@ -29,7 +30,7 @@ pub(crate) fn apply(writer: Writer<'_>) {
     let policy = words.files.policy.load().unwrap_or_default();
     let has_removed = policy.removes()
         && match writer.core.geometry.layout {
-            Layout::Text => writer.remove_old(&policy).is_ok_and(|count| count > 0),
+            Layout::Text => TextWriter::of(writer).remove_old(&policy).is_ok_and(|count| count > 0),
             Layout::Framed => writer.remove_old_segments(&policy).is_ok_and(|count| count > 0),
         };
     if has_removed {

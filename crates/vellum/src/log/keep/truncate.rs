@@ -17,6 +17,7 @@ use rustix::io::Errno;
 
 use crate::format::control::Geometry;
 use crate::log::keep::cursors::file::CursorFile;
+use crate::log::layout::text::TextSpace;
 use crate::log::open::wipe;
 use crate::log::read::reader::not_a_start;
 use crate::log::read::reader::start::starts_record;
@@ -89,7 +90,7 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     let active = core.segment_of(from);
     let is_there = Listing::read(&core.dir)?.get(active).is_some();
     words.cut(from, if is_there { core.segment_end(from) } else { active });
-    prepare.point_to_newest();
+    TextSpace::of(&prepare).point_to_newest();
     core.join_stage_anew()?;
     CursorFile::of(core).clamp_cursors(from)?;
     note(0)?;

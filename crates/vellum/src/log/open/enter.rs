@@ -16,9 +16,10 @@ use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
-use crate::log::keep::retention;
 use crate::log::keep::cursors::file::CursorFile;
+use crate::log::keep::retention;
 use crate::log::layout::text;
+use crate::log::layout::text::TextWriter;
 use crate::log::open::agreement::Cache;
 use crate::log::open::create::{
     Opened, check_is_ours, check_new, check_not_restoring, has_parts, make_control, make_directory,
@@ -195,11 +196,11 @@ impl Entered {
 /// What a participant does first: it joins the policy, tidies up and makes space ready.
 fn settle(core: &Core, policy: &PolicyUpdate) -> Result<()> {
     core.writer()?.join_policy(policy)?;
-    core.writer()?.check_link();
+    TextWriter::of(core.writer()?).check_link();
     pad::repair_with_space(core.writer()?)?;
     core.check_poison()?;
     #[cfg(feature = "zstd")]
-    core.remove_unfinished_compression();
+    text::TextLog::of(core).remove_unfinished_compression();
     retention::tidy(core.writer()?);
     // Perhaps somebody has made space, and that is why this process was started.
     core.words().full.open_way();

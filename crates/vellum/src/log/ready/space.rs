@@ -10,6 +10,8 @@
 use crate::format::control::Geometry;
 use crate::format::segment::header_len;
 use crate::knowledge;
+use crate::log::layout::text::TextLog;
+use crate::log::layout::text::TextSpace;
 use crate::log::state::core::Core;
 use crate::log::state::prepare_lock::Prepare;
 use crate::options::limits::CAPACITY_UNIT_BYTES;
@@ -50,7 +52,7 @@ impl Core {
         }
         let window = match self.geometry.layout {
             Layout::Framed => self.ready.prefault_bytes.min(self.capacity()),
-            Layout::Text => self.window(),
+            Layout::Text => TextLog::of(self).window(),
         };
         let window = window.min(self.ready.pieces.window_max());
         // Windows are counted in the file, so that the page cache can take them in large folios.
@@ -65,7 +67,7 @@ impl Core {
         let limit = match self.geometry.layout {
             Layout::Framed if self.commits.stage.is_some() => return false,
             Layout::Framed => self.capacity(),
-            Layout::Text => self.limit_at(start),
+            Layout::Text => TextLog::of(self).limit_at(start),
         };
         end.get() >= self.segment_of(start).get() + limit
     }
@@ -152,7 +154,7 @@ impl Prepare<'_> {
             self.writer.core.require_place()?;
         }
         if next < end.get() && self.writer.core.geometry.layout == Layout::Text {
-            return self.allocate_text(allocated, end, len).map(|()| true);
+            return TextSpace::of(self).allocate_text(allocated, end, len).map(|()| true);
         }
         while next < end.get() {
             if let Err(error) =
@@ -204,7 +206,7 @@ impl Prepare<'_> {
         // that is reserved may be zeroed.
         let mut ready = self.writer.core.ready_end().max(tail_word::tail(words)).get();
         if ready < end.get() {
-            self.adapt_window();
+            TextSpace::of(self).adapt_window();
         }
         while ready < end.get() {
             if let Some(stage) = &self.writer.core.commits.stage {
@@ -228,7 +230,7 @@ impl Prepare<'_> {
 
     /// Writes zeros from `ready` to `end` at least; returns up to where.
     fn write_zeros(&self, mut ready: u64, end: u64) -> Result<u64> {
-        self.adapt_window();
+        TextSpace::of(self).adapt_window();
         while ready < end {
             ready = self.write_window(ready)?;
         }

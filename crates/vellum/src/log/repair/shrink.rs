@@ -6,6 +6,7 @@
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
+use crate::log::layout::text::TextSpace;
 use crate::log::repair::pad;
 use crate::log::state::core::Core;
 use crate::log::state::prepare_lock::Prepare;
@@ -49,9 +50,9 @@ pub(crate) fn to_data(writer: Writer<'_>) -> Result<()> {
             core.preparer().remove(first)?;
         }
         words.files.names.forget();
-        prepare.point_to_newest();
+        TextSpace::of(&prepare).point_to_newest();
     }
-    prepare.unmake_next()
+    TextSpace::of(&prepare).unmake_next()
 }
 
 /// Gives the blocks behind `tail` back, unless the segment has all of its own: those were prepared

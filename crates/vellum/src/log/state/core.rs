@@ -7,6 +7,7 @@ use rustix::io::Errno;
 
 use crate::format::control::Geometry;
 use crate::format::frame::Codec;
+use crate::log::layout::text::TextLog;
 use crate::log::state::attachment::Attachment;
 use crate::log::state::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::state::parts::{Commits, Opened, Ready, Tuning, is_staged};
@@ -92,7 +93,7 @@ impl Core {
 
     pub(crate) fn preparer(&self) -> Preparer<'_> {
         let Core { dir, geometry, ready: Ready { filesystem, rights, pieces, .. }, .. } = self;
-        let (filesystem, room) = (*filesystem, self.room());
+        let (filesystem, room) = (*filesystem, TextLog::of(self).room());
         Preparer { dir, geometry, filesystem, rights, pieces, room }
     }
 

@@ -6,6 +6,7 @@
 use crate::Result;
 use crate::format::cursor::Entry;
 use crate::log::keep::cursors::file::CursorFile;
+use crate::log::layout::text::TextLog;
 use crate::log::read::time_index;
 use crate::log::state::core::Core;
 use crate::segment::listing::{Listing, SegmentFile};
@@ -66,7 +67,7 @@ impl Files {
             time_index::date(core, &mut all)?;
         }
         let now = clock::seconds();
-        let (lens, ends) = (core.lens_of(&all)?, core.ends_of(&all, now));
+        let (lens, ends) = (TextLog::of(core).lens_of(&all)?, TextLog::of(core).ends_of(&all, now));
         Ok(Files { all, lens, ends, now })
     }
 

@@ -19,9 +19,9 @@ use zstd::zstd_safe::{CCtx, CParameter};
 
 use crate::error::OsResult;
 use crate::log::keep::cursors::file::CursorFile;
-use crate::log::state::core::Core;
+use crate::log::layout::text::TextLog;
+use crate::log::layout::text::TextWriter;
 use crate::log::state::names::{LOCK_NAME, UNFINISHED_COMPRESSED_NAME};
-use crate::log::state::writer::Writer;
 use crate::segment::listing::{self, Listing, SegmentFile, compressed_path};
 use crate::segment::sync_names;
 use crate::shared::participants::COMPRESS_BYTE;
@@ -33,17 +33,17 @@ use crate::{ErrorKind, Result, sys};
 /// What zstd itself takes where nobody chooses.
 const LEVEL: i32 = 3;
 
-impl Core {
+impl TextLog<'_> {
     /// Removes what was left of a compression that was not finished, unless somebody is at it.
     pub(crate) fn remove_unfinished_compression(&self) {
-        let unfinished = self.dir.join(UNFINISHED_COMPRESSED_NAME);
-        if !self.dir.holds(&unfinished) {
+        let unfinished = self.core.dir.join(UNFINISHED_COMPRESSED_NAME);
+        if !self.core.dir.holds(&unfinished) {
             return;
         }
-        let file = Brief::open(&self.dir, &self.dir.join(LOCK_NAME));
+        let file = Brief::open(&self.core.dir, &self.core.dir.join(LOCK_NAME));
         let is_mine = |file: &Brief| sys::lock::try_lock(file, COMPRESS_BYTE, Kind::Exclusive);
         if file.is_ok_and(|file| is_mine(&file) == Ok(true)) {
-            let _ = listing::remove(&self.dir, &unfinished);
+            let _ = listing::remove(&self.core.dir, &unfinished);
         }
     }
 
@@ -62,26 +62,26 @@ impl Core {
     }
 }
 
-impl Writer<'_> {
+impl TextWriter<'_> {
     /// Compresses what is closed, wholly published and not compressed yet, unless somebody is at
     /// it.
     pub(crate) fn compress_closed(self) -> Result<()> {
-        let path = self.core.dir.join(LOCK_NAME);
-        let file = Brief::open(&self.core.dir, &path).or_os("open", &path)?;
+        let path = self.writer.core.dir.join(LOCK_NAME);
+        let file = Brief::open(&self.writer.core.dir, &path).or_os("open", &path)?;
         let locked = sys::lock::try_lock(&file, COMPRESS_BYTE, Kind::Exclusive);
         if !locked.or_os("lock", &path)? {
             return Ok(());
         }
-        let files = Listing::read(&self.core.dir)?.files;
+        let files = Listing::read(&self.writer.core.dir)?.files;
         // What a cursor holds back is left as its reader knows it.
-        let holding = CursorFile::of(self.core).holding_cursors()?;
-        let end = tail_word::published(self.core.words())
-            .min(CursorFile::of(self.core).held_from(holding)?);
+        let holding = CursorFile::of(self.writer.core).holding_cursors()?;
+        let end = tail_word::published(self.writer.core.words())
+            .min(CursorFile::of(self.writer.core).held_from(holding)?);
         let closed = Listing::count_before(&files, end);
         let mut refused = Ok(());
         for file in &files[..closed] {
             let done = match file.is_compressed {
-                true => file.remove_plain(&self.core.dir),
+                true => file.remove_plain(&self.writer.core.dir),
                 false => self.compress(file),
             };
             match done {
@@ -94,12 +94,13 @@ impl Writer<'_> {
     }
 
     fn compress(self, plain: &SegmentFile) -> Result<()> {
-        let unfinished = self.core.dir.join(UNFINISHED_COMPRESSED_NAME);
-        let source = self.core.dir.open_shared(&plain.path).or_os("compress", &plain.path)?;
-        let rights = self.core.ready.rights.within(&source).or_os("look at", &plain.path)?;
-        let target = rights.create(&self.core.dir, &unfinished, "create the compressed file")?;
-        let named = self
-            .core
+        let unfinished = self.writer.core.dir.join(UNFINISHED_COMPRESSED_NAME);
+        let source =
+            self.writer.core.dir.open_shared(&plain.path).or_os("compress", &plain.path)?;
+        let rights = self.writer.core.ready.rights.within(&source).or_os("look at", &plain.path)?;
+        let target =
+            rights.create(&self.writer.core.dir, &unfinished, "create the compressed file")?;
+        let named = TextLog::of(self.writer.core)
             .encode(File::from(source), &target)
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
             .or_os("compress", &plain.path)
@@ -107,27 +108,33 @@ impl Writer<'_> {
             .and_then(|()| self.name_compressed(plain, &unfinished));
         if !matches!(named, Ok(true)) {
             // On a full disk above all nothing may stay that nobody needs.
-            let removed = listing::remove(&self.core.dir, &unfinished);
+            let removed = listing::remove(&self.writer.core.dir, &unfinished);
             return named.map(drop).and(removed);
         }
-        self.core.heed_sync(sync_names(&self.core.dir))?;
-        listing::remove(&self.core.dir, &plain.path)
+        self.writer.core.heed_sync(sync_names(&self.writer.core.dir))?;
+        listing::remove(&self.writer.core.dir, &plain.path)
     }
 
     fn sync_compressed(self, target: &OwnedFd, path: &Path) -> Result<()> {
-        self.core.heed_sync(sys::file::sync(target).or_unsynced("sync the compressed file", path))
+        self.writer
+            .core
+            .heed_sync(sys::file::sync(target).or_unsynced("sync the compressed file", path))
     }
 
     /// Gives the compressed file its name, unless the other was removed meanwhile.
     fn name_compressed(self, plain: &SegmentFile, unfinished: &Path) -> Result<bool> {
         // Who removes files holds it too.
-        let _held = self.lock_prepare()?;
-        let is_there = self.core.dir.holds(&plain.path);
-        if !is_there || self.core.segment_end(plain.first) <= self.core.begin() {
+        let _held = self.writer.lock_prepare()?;
+        let is_there = self.writer.core.dir.holds(&plain.path);
+        if !is_there || self.writer.core.segment_end(plain.first) <= self.writer.core.begin() {
             return Ok(false);
         }
         let target = compressed_path(&plain.path);
-        self.core.dir.rename(unfinished, &target).or_os("name the compressed file", &target)?;
+        self.writer
+            .core
+            .dir
+            .rename(unfinished, &target)
+            .or_os("name the compressed file", &target)?;
         Ok(true)
     }
 }

@@ -11,40 +11,40 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::log::state::core::Core;
+use crate::log::layout::text::TextLog;
+use crate::log::layout::text::TextSpace;
+use crate::log::layout::text::TextWriter;
 use crate::log::state::names::{CURRENT_NAME, UNFINISHED_CURRENT_NAME};
-use crate::log::state::prepare_lock::Prepare;
-use crate::log::state::writer::Writer;
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::files::Newest;
 use crate::shared::tail_word;
 use crate::sys::clock;
 use crate::{ErrorKind, Layout, Lsn, Result};
 
-impl Core {
+impl TextLog<'_> {
     /// Bytes of text up to the tail in the newest file and those that it continues.
     fn group_bytes_at(&self, newest: Newest) -> u64 {
-        let tail = tail_word::tail(self.words());
+        let tail = tail_word::tail(self.core.words());
         newest.group_bytes.saturating_add(tail.get().saturating_sub(newest.first.get()))
     }
 
     /// The time of the newest file before `first`, and the bytes of text in it and in those that it
     /// continues: as the directory tells.
     fn listed_newest(&self, first: Lsn) -> Result<(u64, u64)> {
-        let mut listing = Listing::read(&self.dir)?;
-        let time = listing.newest_time().unwrap_or(0).max(self.words().files.names.time());
+        let mut listing = Listing::read(&self.core.dir)?;
+        let time = listing.newest_time().unwrap_or(0).max(self.core.words().files.names.time());
         listing.files.retain(|file| file.first < first);
         Ok((time, self.text_len_of(listing.newest_group())?))
     }
 
     /// Bytes of text in `files`, of which the last may be the one that is written.
     pub(crate) fn text_len_of(&self, files: &[SegmentFile]) -> Result<u64> {
-        let tail = tail_word::tail(self.words());
+        let tail = tail_word::tail(self.core.words());
         let mut sum = 0;
         for file in files {
-            sum += match self.segment_of(tail) == file.first {
+            sum += match self.core.segment_of(tail) == file.first {
                 true => tail.get() - file.first.get(),
-                false => file.text_len(&self.dir)?,
+                false => file.text_len(&self.core.dir)?,
             };
         }
         Ok(sum)
@@ -52,24 +52,25 @@ impl Core {
 
     /// Name of the newest file that is there: who stored a name may have died before a file got it.
     fn newest_name(&self) -> Result<Option<PathBuf>> {
-        let told = self.newest_path().map(|(_, path)| path).filter(|path| self.dir.holds(path));
+        let told =
+            self.core.newest_path().map(|(_, path)| path).filter(|path| self.core.dir.holds(path));
         let newest = match told {
             Some(path) => Some(path),
-            None => Listing::read(&self.dir)?.files.pop().map(|file| file.path),
+            None => Listing::read(&self.core.dir)?.files.pop().map(|file| file.path),
         };
         Ok(newest.and_then(|path| path.file_name().map(PathBuf::from)))
     }
 
     fn links_to(&self, link: &Path, name: &Path) -> bool {
-        self.dir.readlink(link).is_ok_and(|target| target == name)
+        self.core.dir.readlink(link).is_ok_and(|target| target == name)
     }
 }
 
-impl Prepare<'_> {
+impl TextSpace<'_> {
     /// What the segment at `allocated` is to be called, which is about to be made for a record of
     /// `len` bytes.
     pub(crate) fn next_name(&self, allocated: u64, len: u64) -> Result<Newest> {
-        let names = &self.writer.core.words().files.names;
+        let names = &self.prepare.writer.core.words().files.names;
         let first = Lsn::new(allocated);
         let newest = names.newest();
         if let Some(named) = newest.filter(|newest| newest.first >= first) {
@@ -78,16 +79,19 @@ impl Prepare<'_> {
                 return Ok(named);
             }
             // For a record longer than a segment: what is there keeps its name.
-            let listing = Listing::read(&self.writer.core.dir)?;
+            let listing = Listing::read(&self.prepare.writer.core.dir)?;
             let is_continuation = listing.get(first).is_some_and(|file| file.is_continuation);
             return Ok(Newest { first, is_continuation, ..named });
         }
         let (previous, group_bytes) = match newest {
-            Some(newest) => (newest.time, self.writer.core.group_bytes_at(newest)),
-            None => self.writer.core.listed_newest(first)?,
+            Some(newest) => {
+                (newest.time, TextLog::of(self.prepare.writer.core).group_bytes_at(newest))
+            }
+            None => TextLog::of(self.prepare.writer.core).listed_newest(first)?,
         };
         let time = clock::seconds().max(previous);
-        let is_continuation = group_bytes > 0 && !self.writer.core.is_over(first, group_bytes, len);
+        let is_continuation = group_bytes > 0
+            && !TextLog::of(self.prepare.writer.core).is_over(first, group_bytes, len);
         let group_bytes = if is_continuation { group_bytes } else { 0 };
         Ok(Newest { first, time, is_continuation, group_bytes })
     }
@@ -96,18 +100,18 @@ impl Prepare<'_> {
     /// it.
     pub(crate) fn name_next(&self, next: Newest) -> Result<()> {
         let first = next.first;
-        let names = &self.writer.core.words().files.names;
-        let preparer = self.writer.core.preparer();
+        let names = &self.prepare.writer.core.words().files.names;
+        let preparer = self.prepare.writer.core.preparer();
         if !names.is_next_made() {
-            self.writer.core.heed_sync(preparer.make(first))?;
+            self.prepare.writer.core.heed_sync(preparer.make(first))?;
         }
         names.set_next_made(false);
         names.store(next);
-        let path = self.writer.core.path_of(next);
+        let path = self.prepare.writer.core.path_of(next);
         match preparer.name(&path) {
             // Somebody has tidied the directory.
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.writer.core.heed_sync(preparer.make(first))?;
+                self.prepare.writer.core.heed_sync(preparer.make(first))?;
                 preparer.name(&path)
             }
             answer => answer,
@@ -116,13 +120,13 @@ impl Prepare<'_> {
 
     /// Makes the file of the next text segment ahead of need.
     pub(crate) fn make_next(&self) -> Result<bool> {
-        let words = self.writer.core.words();
+        let words = self.prepare.writer.core.words();
         let names = &words.files.names;
         let is_new = !names.is_next_made();
         if is_new {
-            self.writer.core.require_place()?;
+            self.prepare.writer.core.require_place()?;
             let first = Lsn::new(words.allocated_end());
-            self.writer.core.heed_sync(self.writer.core.preparer().make(first))?;
+            self.prepare.writer.core.heed_sync(self.prepare.writer.core.preparer().make(first))?;
             names.set_next_made(true);
         }
         words.files.rule.set_edge(u64::MAX);
@@ -131,52 +135,52 @@ impl Prepare<'_> {
 
     /// Removes what [`make_next`](Prepare::make_next) has made. Nobody else has the log open.
     pub(crate) fn unmake_next(&self) -> Result<()> {
-        let files = &self.writer.core.words().files;
+        let files = &self.prepare.writer.core.words().files;
         files.names.set_next_made(false);
         files.rule.forget_edge();
-        self.writer.core.preparer().unmake()
+        self.prepare.writer.core.preparer().unmake()
     }
 
     /// Has the link lead to the newest file.
     ///
     /// A link that cannot be made, or of a filesystem without links, is not missed by the log.
     pub(crate) fn point_to_newest(&self) {
-        if self.writer.core.geometry.layout == Layout::Framed {
+        if self.prepare.writer.core.geometry.layout == Layout::Framed {
             return;
         }
-        let link = self.writer.core.dir.join(CURRENT_NAME);
-        let name = match self.writer.core.newest_name() {
+        let link = self.prepare.writer.core.dir.join(CURRENT_NAME);
+        let name = match TextLog::of(self.prepare.writer.core).newest_name() {
             Ok(Some(name)) => name,
             Ok(None) => {
-                if self.writer.core.dir.readlink(&link).is_ok() {
-                    let _ = self.writer.core.dir.unlink(&link);
+                if self.prepare.writer.core.dir.readlink(&link).is_ok() {
+                    let _ = self.prepare.writer.core.dir.unlink(&link);
                 }
                 return;
             }
             Err(_) => return,
         };
-        if self.writer.core.links_to(&link, &name) {
+        if TextLog::of(self.prepare.writer.core).links_to(&link, &name) {
             return;
         }
-        let unfinished = self.writer.core.dir.join(UNFINISHED_CURRENT_NAME);
-        let _ = self.writer.core.dir.unlink(&unfinished);
-        if self.writer.core.dir.symlink(&name, &unfinished).is_ok() {
-            let _ = self.writer.core.dir.rename(&unfinished, &link);
+        let unfinished = self.prepare.writer.core.dir.join(UNFINISHED_CURRENT_NAME);
+        let _ = self.prepare.writer.core.dir.unlink(&unfinished);
+        if self.prepare.writer.core.dir.symlink(&name, &unfinished).is_ok() {
+            let _ = self.prepare.writer.core.dir.rename(&unfinished, &link);
         }
     }
 }
 
-impl Writer<'_> {
+impl TextWriter<'_> {
     /// Puts the link right where somebody died before moving it, or removed it.
     pub(crate) fn check_link(self) {
-        let link = self.core.dir.join(CURRENT_NAME);
-        let is_right = || matches!(self.core.newest_name(), Ok(Some(name)) if self.core.links_to(&link, &name));
+        let link = self.writer.core.dir.join(CURRENT_NAME);
+        let is_right = || matches!(TextLog::of(self.writer.core).newest_name(), Ok(Some(name)) if TextLog::of(self.writer.core).links_to(&link, &name));
         // A framed log has none, and is not listed for it.
-        if self.core.geometry.layout == Layout::Text
+        if self.writer.core.geometry.layout == Layout::Text
             && !is_right()
-            && let Ok(prepare) = self.lock_prepare()
+            && let Ok(prepare) = self.writer.lock_prepare()
         {
-            prepare.point_to_newest();
+            TextSpace::of(&prepare).point_to_newest();
         }
     }
 }

@@ -8,6 +8,8 @@
 
 use crate::error::OsResult;
 use crate::format::control::GEOMETRY_LEN;
+use crate::log::layout::text::TextLog;
+use crate::log::layout::text::TextSpace;
 use crate::log::state::control::{open_geometry, stored_geometry};
 use crate::log::state::core::Core;
 use crate::log::state::names::{GEOMETRY_NAME, SMALL_LEN_MAX};
@@ -61,11 +63,11 @@ impl Prepare<'_> {
         if files.names.newest().is_none() {
             self.recall_name()?;
         }
-        self.set_limit(policy);
+        TextSpace::of(self).set_limit(policy);
         // The file that is written must not hold records from both sides of a moment.
         let now = clock::seconds();
         let since = files.names.newest().map_or(now, |newest| newest.time.min(now));
-        self.set_moment(policy, since);
+        TextSpace::of(self).set_moment(policy, since);
         files.rule.forget_edge();
         files.policy.store(policy);
         Ok(())
@@ -82,7 +84,8 @@ impl Prepare<'_> {
         {
             let (before, is_continuation) =
                 (listing.newest_group().len() - 1, file.is_continuation);
-            let group_bytes = self.writer.core.text_len_of(&listing.newest_group()[..before])?;
+            let group_bytes =
+                TextLog::of(self.writer.core).text_len_of(&listing.newest_group()[..before])?;
             let newest = Newest { first: file.first, time, is_continuation, group_bytes };
             self.writer.core.words().files.names.store(newest);
         }

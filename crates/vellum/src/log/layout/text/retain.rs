@@ -10,19 +10,19 @@ use std::time::Duration;
 
 use crate::error::OsResult;
 use crate::log::keep::cursors::file::CursorFile;
-use crate::log::state::core::Core;
-use crate::log::state::writer::Writer;
+use crate::log::layout::text::TextLog;
+use crate::log::layout::text::TextWriter;
 use crate::segment::listing::{Listing, SegmentFile, remove_all};
 use crate::shared::files::RemovalRule;
 use crate::shared::tail_word;
 use crate::sys::clock;
 use crate::{Layout, Policy, Result};
 
-impl Core {
+impl TextLog<'_> {
     /// The rules by which files are to go, oldest first, one for each that is more than the policy
     /// allows.
     fn excess(&self, policy: &Policy, files: &[SegmentFile]) -> Result<Vec<RemovalRule>> {
-        let closed = Listing::count_before(files, tail_word::published(self.words()));
+        let closed = Listing::count_before(files, tail_word::published(self.core.words()));
         let lens = match policy.retain_bytes {
             Some(_) => self.lens_of(files)?,
             None => vec![0; files.len()],
@@ -58,9 +58,9 @@ impl Core {
     pub(crate) fn ends_of(&self, files: &[SegmentFile], now: u64) -> Vec<u64> {
         let is_right = |time: &u64| clock::may_be_right(*time, now);
         // A framed segment is made, and perhaps was used, long before its last record.
-        let is_text = self.geometry.layout == Layout::Text;
+        let is_text = self.core.geometry.layout == Layout::Text;
         let changed = |file: &SegmentFile| {
-            let stat = self.dir.stat(&file.path).ok()?;
+            let stat = self.core.dir.stat(&file.path).ok()?;
             u64::try_from(stat.st_mtime).ok().filter(is_right)
         };
         let mut ends = vec![now; files.len()];
@@ -77,47 +77,51 @@ impl Core {
 
     /// Bytes of text in a file, for the count of what was removed.
     fn len_of(&self, file: &SegmentFile) -> u64 {
-        file.text_len(&self.dir).unwrap_or(0)
+        file.text_len(&self.core.dir).unwrap_or(0)
     }
 
     /// Lengths of files; of the one that is written, that of its text.
     pub(crate) fn lens_of(&self, files: &[SegmentFile]) -> Result<Vec<u64>> {
-        let tail = tail_word::tail(self.words());
+        let tail = tail_word::tail(self.core.words());
         let len = |file: &SegmentFile| {
-            if self.segment_of(tail) == file.first {
+            if self.core.segment_of(tail) == file.first {
                 return Ok(tail.get() - file.first.get());
             }
-            Ok(self.dir.stat(&file.path).or_os("look at", &file.path)?.st_size as u64)
+            Ok(self.core.dir.stat(&file.path).or_os("look at", &file.path)?.st_size as u64)
         };
         files.iter().map(len).collect()
     }
 }
 
-impl Writer<'_> {
+impl TextWriter<'_> {
     /// Removes the files that are not to be kept; returns how many.
     ///
     /// Looks and removes without the prepare lock, which writers need: what lies before `begin` is
     /// nobody's, and files only come behind those that were listed.
     pub(crate) fn remove_old(self, policy: &Policy) -> Result<usize> {
-        let words = self.core.words();
-        self.core.check_words()?;
+        let words = self.writer.core.words();
+        self.writer.core.check_words()?;
         // Another log may have taken the place.
-        self.core.require_place()?;
-        let files = Listing::read(&self.core.dir)?.files;
-        let left_over = Listing::count_before(&files, self.core.begin());
-        let (files_left, excess) =
-            (&files[left_over..], self.core.excess(policy, &files[left_over..])?);
+        self.writer.core.require_place()?;
+        let files = Listing::read(&self.writer.core.dir)?.files;
+        let left_over = Listing::count_before(&files, self.writer.core.begin());
+        let (files_left, excess) = (
+            &files[left_over..],
+            TextLog::of(self.writer.core).excess(policy, &files[left_over..])?,
+        );
         let mut gone = left_over + excess.len();
         if gone > left_over {
             // Before the lock, which writers need.
-            let holding = CursorFile::of(self.core).sync_holding_cursors()?;
-            let lens: Vec<u64> =
-                files_left[..excess.len()].iter().map(|file| self.core.len_of(file)).collect();
-            let _held = self.lock_prepare()?;
-            let kept = CursorFile::of(self.core).held_from(holding)?;
+            let holding = CursorFile::of(self.writer.core).sync_holding_cursors()?;
+            let lens: Vec<u64> = files_left[..excess.len()]
+                .iter()
+                .map(|file| TextLog::of(self.writer.core).len_of(file))
+                .collect();
+            let _held = self.writer.lock_prepare()?;
+            let kept = CursorFile::of(self.writer.core).held_from(holding)?;
             gone = left_over + Listing::count_before(files_left, kept).min(excess.len());
             let begin = words.raise_begin(files[gone].first);
-            self.core.check_region()?;
+            self.writer.core.check_region()?;
             // Others may have come first with some of them.
             let removed = files_left[..gone - left_over].iter();
             for ((file, rule), len) in removed.zip(&excess).zip(lens) {
@@ -127,7 +131,7 @@ impl Writer<'_> {
             }
         }
         // Those that stay `Stat::left_over` tells.
-        Ok(remove_all(&self.core.dir, &files[..gone]).0)
+        Ok(remove_all(&self.writer.core.dir, &files[..gone]).0)
     }
 }
 

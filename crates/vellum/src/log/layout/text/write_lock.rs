@@ -18,9 +18,9 @@
 
 use std::time::Duration;
 
+use crate::log::layout::text::TextWriter;
 use crate::log::repair::pad;
 use crate::log::state::attachment::Attachment;
-use crate::log::state::writer::Writer;
 use crate::shared::lock::{self, Held, Patience};
 use crate::shared::primitive::{self, Ordering};
 use crate::shared::tail_word::{self, Grant};
@@ -52,16 +52,16 @@ impl Drop for Turn<'_> {
     }
 }
 
-impl<'a> Writer<'a> {
+impl<'a> TextWriter<'a> {
     /// Takes a turn where writes are to be seen in their order; `None` where they are not, or where
     /// there is none to be had.
     #[inline]
     pub(crate) fn take_turn(self) -> Option<Turn<'a>> {
-        if !self.core.writes_text() {
+        if !self.writer.core.writes_text() {
             return None;
         }
-        let words = &self.core.words().files.turn;
-        let held = match lock::try_acquire(words, self.attachment.me()) {
+        let words = &self.writer.core.words().files.turn;
+        let held = match lock::try_acquire(words, self.writer.attachment.me()) {
             Some(held) => held,
             None => self.wait_for_turn(words)?,
         };
@@ -70,10 +70,10 @@ impl<'a> Writer<'a> {
 
     #[cold]
     fn wait_for_turn(self, words: &'a Alone<WatchedLockWords>) -> Option<Held<'a>> {
-        let given_up = self.attachment.given_up.load(Ordering::Relaxed);
+        let given_up = self.writer.attachment.given_up.load(Ordering::Relaxed);
         let (mut seen, mut pauses) = (words.hold(), 0);
         let held = loop {
-            if let Some(held) = look(self.attachment, words) {
+            if let Some(held) = look(self.writer.attachment, words) {
                 break Some(held);
             }
             if given_up != 0 && seen.0 == given_up {
@@ -84,27 +84,35 @@ impl<'a> Writer<'a> {
             pauses = if now == seen { pauses + 1 } else { 0 };
             seen = now;
             if pauses == PAUSES_MAX {
-                let liveness = self.liveness();
+                let liveness = self.writer.liveness();
                 let most = self
+                    .writer
                     .core
                     .tuning
                     .timeout
                     .map_or(u128::MAX, |time| time.as_millis() / SLEEP_MILLIS);
                 let patience = Patience::Sleeps(most.min(SLEEPS_MAX.into()) as u32);
-                break lock::acquire_within(words, self.attachment.me(), &liveness, patience);
+                break lock::acquire_within(
+                    words,
+                    self.writer.attachment.me(),
+                    &liveness,
+                    patience,
+                );
             }
         };
         let given_up = if held.is_some() { 0 } else { seen.0 };
-        self.attachment.given_up.store(given_up, Ordering::Relaxed);
+        self.writer.attachment.given_up.store(given_up, Ordering::Relaxed);
         held
     }
 
     /// Has what the dead have reserved before `grant` padded. To be called in a turn.
     #[inline]
     pub(crate) fn pad_before(self, grant: Grant) {
-        if !tail_word::is_next(self.core.words(), grant) && pad::is_held_back_by_the_dead(self) {
+        if !tail_word::is_next(self.writer.core.words(), grant)
+            && pad::is_held_back_by_the_dead(self.writer)
+        {
             // What goes wrong here is reported to who reads, or comes to that slot.
-            let _ = pad::repair(self);
+            let _ = pad::repair(self.writer);
         }
     }
 }
