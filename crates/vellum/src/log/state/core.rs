@@ -7,7 +7,6 @@ use rustix::io::Errno;
 
 use crate::format::control::Geometry;
 use crate::format::frame::Codec;
-use crate::log::layout::text::TextLog;
 use crate::log::state::attachment::Attachment;
 use crate::log::state::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::state::parts::{Commits, Opened, Ready, Tuning, is_staged};
@@ -93,8 +92,14 @@ impl Core {
 
     pub(crate) fn preparer(&self) -> Preparer<'_> {
         let Core { dir, geometry, ready: Ready { filesystem, rights, pieces, .. }, .. } = self;
-        let (filesystem, room) = (*filesystem, TextLog::of(self).room());
+        let (filesystem, room) = (*filesystem, self.room());
         Preparer { dir, geometry, filesystem, rights, pieces, room }
+    }
+
+    /// Bytes that a segment gets blocks for.
+    fn room(&self) -> u64 {
+        let policy = self.words().files.policy.load().unwrap_or_default();
+        policy.rotate_bytes.map_or(self.capacity(), |limit| limit.min(self.capacity()))
     }
 
     /// End of what is ready to be stored to.

@@ -173,8 +173,9 @@ impl TextSpace<'_> {
 impl TextWriter<'_> {
     /// Puts the link right where somebody died before moving it, or removed it.
     pub(crate) fn check_link(self) {
+        let log = TextLog::of(self.writer.core);
         let link = self.writer.core.dir.join(CURRENT_NAME);
-        let is_right = || matches!(TextLog::of(self.writer.core).newest_name(), Ok(Some(name)) if TextLog::of(self.writer.core).links_to(&link, &name));
+        let is_right = || matches!(log.newest_name(), Ok(Some(name)) if log.links_to(&link, &name));
         // A framed log has none, and is not listed for it.
         if self.writer.core.geometry.layout == Layout::Text
             && !is_right()

@@ -44,12 +44,6 @@ impl TextLog<'_> {
         rule.limit().map_or(self.core.capacity(), |limit| limit.min(self.core.capacity()))
     }
 
-    /// Bytes that a segment gets blocks for.
-    pub(crate) fn room(&self) -> u64 {
-        let policy = self.core.words().files.policy.load().unwrap_or_default();
-        policy.rotate_bytes.map_or(self.core.capacity(), |limit| limit.min(self.core.capacity()))
-    }
-
     /// Bytes of the newest segment of a text log that records go to.
     pub(crate) fn newest_room(&self) -> u64 {
         let limit = self.core.words().files.rule.limit();
