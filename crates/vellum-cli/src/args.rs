@@ -23,8 +23,9 @@ use vellum::{Fill, Layout, Preallocate};
 pub(crate) use advise::AdviseArgs;
 pub(crate) use bench::{
     BenchAllArgs, BenchAppendArgs, BenchArgs, BenchCommitArgs, BenchCompareArgs, BenchImageArgs,
-    BenchLatencyArgs, BenchOutputArgs, BenchPlaceArgs, BenchReadArgs, BenchReportArgs,
-    BenchScaleArgs, BenchSuite, BenchSyncArgs, BenchWriteArgs, CheckWith,
+    BenchLatencyArgs, BenchOutputArgs, BenchPlaceArgs, BenchPublishArgs, BenchReadArgs,
+    BenchReportArgs, BenchScaleArgs, BenchSuite, BenchSyncArgs, BenchWriteArgs, CheckWith,
+    MEASUREMENTS, Measurement,
 };
 pub(crate) use internal::{DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs};
 pub(crate) use policy::PolicyArgs;

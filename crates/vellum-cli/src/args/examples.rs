@@ -114,6 +114,12 @@ Examples:
   vellum bench all --dir /mnt/data --json result.json --html result.html
   vellum bench all --quick --fs ext4,xfs,btrfs,btrfs-raid0";
 
+pub(super) const BENCH_PUBLISH: &str = "\
+Examples:
+  vellum bench publish --list    # what is measured, and how long it takes
+  vellum bench publish --only append,append-sizes
+  vellum bench publish --quick";
+
 pub(super) const BENCH_REPORT: &str = "\
 Examples:
   vellum bench report append.json sync.json --html report.html

@@ -7,6 +7,7 @@ pub(super) mod compare;
 pub(super) mod image;
 pub(super) mod latency;
 mod outputs;
+pub(super) mod publish;
 pub(super) mod read;
 pub(super) mod report;
 mod saturate;

@@ -59,6 +59,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
             BenchSuite::Write(args) => bench::write::run(&args),
             BenchSuite::Compare(args) => bench::compare::run(&args),
             BenchSuite::Report(args) => bench::report::run(&args),
+            BenchSuite::Publish(args) => bench::publish::run(&args),
         },
         Command::Advise(args) => advise::run(&args),
         Command::Demo(args) => demo::run(&args),

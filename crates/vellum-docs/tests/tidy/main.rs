@@ -48,7 +48,7 @@ const UNSAFE_ROOMS: [(&str, &[&str]); 4] = [
 const CIRCLES: [(&str, usize); 9] = [
     ("vellum", 2),
     ("vellum-bench", 70),
-    ("vellum-cli", 40),
+    ("vellum-cli", 22),
     ("vellum-parallel", 2),
     ("vellum-peers", 3),
     ("vellum-python", 3),

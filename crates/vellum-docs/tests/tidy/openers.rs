@@ -57,6 +57,10 @@ const OPENERS: &[(&str, &str)] = &[
     ("crates/vellum-parallel/src/reorder.rs", "a new file, or one without a name"),
     ("crates/vellum-cli/src/commands/bench.rs", "the report that the user names"),
     ("crates/vellum-cli/src/commands/bench/outputs.rs", "the report that the user names"),
+    (
+        "crates/vellum-cli/src/commands/bench/publish.rs",
+        "results in a directory that the user names",
+    ),
     ("crates/vellum-command/src/signals.rs", "the kernel's own files below /proc"),
 ];
 

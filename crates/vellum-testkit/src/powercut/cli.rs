@@ -1,7 +1,8 @@
 //! The command line of `vellum-powercut`, and its exit status.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -12,6 +13,7 @@ use super::campaign::{self, Plan, Source};
 use super::command::Template;
 use super::disk::Failure;
 use super::filesystem::Filesystem;
+use super::profile::Profile;
 use super::recording::Recording;
 use super::reference::{CheckMode, WorkMode, check, work};
 use super::report::TABLE_HEAD;
@@ -69,11 +71,19 @@ enum Reference {
 #[derive(Args, Debug)]
 struct CampaignArguments {
     /// The workload, a shell command with {dir} for its directory.
-    #[arg(long, required_unless_present = "replay", conflicts_with = "replay")]
+    #[arg(long, required_unless_present_any = ["replay", "profile"], conflicts_with = "replay")]
     work: Option<Template>,
     /// The check, a shell command with {dir} for the same directory.
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "profile")]
     check: Option<Template>,
+    /// Instead of one campaign: a list of them, with the `vellum-stress` beside this program. Of
+    /// the other options, --seconds alone goes with it.
+    #[arg(long, value_enum, conflicts_with_all = [
+        "work", "check", "fs", "size", "points", "at_least", "exhaustive", "seed",
+        "physical_sectors", "boots", "prefix", "nested", "fail", "save_log", "replay", "keep",
+        "timeout",
+    ])]
+    profile: Option<Profile>,
     /// The filesystems.
     #[arg(long, value_delimiter = ',', default_value = "ext4,xfs,btrfs")]
     fs: Vec<Filesystem>,
@@ -134,7 +144,10 @@ pub fn main() -> ExitCode {
     let result = match arguments.reference {
         Some(Reference::SelfWork { mode, dir, records }) => work(mode, &dir, records).map(|()| 0),
         Some(Reference::SelfCheck { mode, dir }) => check(mode, &dir).map(|()| 0),
-        None => run_apart(&arguments.campaign),
+        None => match arguments.campaign.profile {
+            Some(profile) => run_all(profile, arguments.campaign.seconds),
+            None => run_apart(&arguments.campaign),
+        },
     };
     ExitCode::from(result.unwrap_or_else(|error| tell(&error)))
 }
@@ -144,6 +157,38 @@ fn tell(error: &anyhow::Error) -> u8 {
     say_as("vellum-powercut", format_args!("{error:#}"));
     let may_be_missing = !vellum_skip::is_all_required();
     if error.is::<Missing>() && may_be_missing { MACHINE_CANNOT } else { CANNOT_RUN }
+}
+
+/// Runs the campaigns of a list. One that breaks a promise or cannot run is the last; what this
+/// machine cannot do is left out, and the status says so.
+fn run_all(profile: Profile, seconds: Option<u64>) -> anyhow::Result<u8> {
+    let mut status = 0;
+    for campaign in profile.campaigns() {
+        let words = campaign.words(profile.seconds(seconds))?;
+        let line: Vec<String> = words.iter().map(|word| shown(word)).collect();
+        println!("vellum-powercut {}", line.join(" "));
+        match run_another(&words)? {
+            0 => {}
+            MACHINE_CANNOT => status = MACHINE_CANNOT,
+            failed => return Ok(failed),
+        }
+    }
+    Ok(status)
+}
+
+/// Runs a campaign in a program of its own: a process that has made a namespace cannot make the
+/// next one.
+fn run_another(words: &[String]) -> anyhow::Result<u8> {
+    let own = std::env::current_exe().context("cannot find this program")?;
+    let status = Command::new(own).args(words).status().context("cannot start this program")?;
+    let by_signal = || status.signal().map(|signal| 128 + signal);
+    Ok(status.code().or_else(by_signal).map_or(CANNOT_RUN, |code| code as u8))
+}
+
+/// A word as one types it in a shell.
+fn shown(word: &str) -> String {
+    let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-:,".contains(&byte));
+    if is_plain { word.to_string() } else { format!("\"{word}\"") }
 }
 
 /// Runs the campaign in a process that takes everything with it when it ends.
@@ -223,4 +268,22 @@ fn run(
         bail!("{} cuts are too few; {at_least} are wanted", total.cuts);
     }
     Ok(u8::from(totals.iter().any(|total| total.violations > 0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_campaign_of_a_list_is_a_command_line() {
+        for profile in [Profile::Sample, Profile::Long] {
+            for campaign in profile.campaigns() {
+                let words = campaign.words(profile.seconds(None)).unwrap();
+                let words = [String::from("vellum-powercut")].into_iter().chain(words);
+                let arguments = Arguments::try_parse_from(words).unwrap();
+                assert!(arguments.campaign.work.is_some());
+                assert_eq!(arguments.campaign.seconds.is_some(), profile == Profile::Long);
+            }
+        }
+    }
 }

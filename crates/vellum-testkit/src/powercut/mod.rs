@@ -19,7 +19,7 @@
 //!   cut         moments, and what is on the disk then       recording, image, ranges
 //!   sandbox     namespaces, so that nothing remains         filesystem
 //!   reference   workloads with known faults                 sys (all of the unsafe code)
-//!   cli         the command line
+//!   profile     lists of campaigns             cli         the command line
 //! ```
 
 pub mod campaign;
@@ -31,6 +31,7 @@ pub mod filesystem;
 pub mod fuse;
 pub mod image;
 pub mod medium;
+mod profile;
 pub mod ranges;
 pub mod recording;
 pub mod reference;

@@ -6,6 +6,7 @@ mod commit;
 mod compare;
 mod image;
 mod latency;
+mod publish;
 mod read;
 mod report;
 mod scale;
@@ -23,6 +24,7 @@ pub(crate) use commit::BenchCommitArgs;
 pub(crate) use compare::BenchCompareArgs;
 pub(crate) use image::{BenchImageArgs, CheckWith};
 pub(crate) use latency::BenchLatencyArgs;
+pub(crate) use publish::{BenchPublishArgs, MEASUREMENTS, Measurement};
 pub(crate) use read::BenchReadArgs;
 pub(crate) use report::BenchReportArgs;
 pub(crate) use scale::BenchScaleArgs;
@@ -53,6 +55,7 @@ pub(crate) enum BenchSuite {
     Write(BenchWriteArgs),
     Compare(BenchCompareArgs),
     Report(BenchReportArgs),
+    Publish(BenchPublishArgs),
 }
 
 /// Where a suite runs.

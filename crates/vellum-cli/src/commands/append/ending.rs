@@ -21,7 +21,7 @@ use vellum_command::outcome::{Result, end_by};
 use vellum_command::signals;
 
 /// The signals that ask to end.
-pub(in crate::commands) const TAKEN: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
+pub(crate) const TAKEN: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 /// For how long an append may go on when the input is no longer read.
 const GRACE: Duration = Duration::from_secs(2);
 

@@ -25,7 +25,7 @@ fn seconds(suite: &dyn Suite, is_quick: bool) -> u64 {
 }
 
 /// Runs them.
-pub(in crate::commands) fn run(args: &BenchAllArgs) -> Result<Outcome> {
+pub(crate) fn run(args: &BenchAllArgs) -> Result<Outcome> {
     let (outputs, scratch) = begin(&args.place, &args.output)?;
     let seconds = |suite: &dyn Suite| seconds(suite, args.quick);
     let mut suites = vellum_bench::suites(scratch.path(), args.quick);

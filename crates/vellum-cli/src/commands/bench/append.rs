@@ -10,7 +10,7 @@ use super::{measure, take};
 use crate::args::BenchAppendArgs;
 
 /// Runs the suite.
-pub(in crate::commands) fn run(args: &BenchAppendArgs) -> Result<Outcome> {
+pub(crate) fn run(args: &BenchAppendArgs) -> Result<Outcome> {
     if args.saturate {
         return super::saturate::run(args);
     }

@@ -10,7 +10,7 @@ use super::{measure, take};
 use crate::args::BenchCommitArgs;
 
 /// Runs the suite.
-pub(in crate::commands) fn run(args: &BenchCommitArgs) -> Result<Outcome> {
+pub(crate) fn run(args: &BenchCommitArgs) -> Result<Outcome> {
     measure(&args.place, &args.output, args.rounds, |dir| Ok(config(args, dir)))
 }
 

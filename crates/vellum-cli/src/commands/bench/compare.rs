@@ -9,7 +9,7 @@ use super::saved;
 use crate::args::BenchCompareArgs;
 
 /// Compares two files.
-pub(in crate::commands) fn run(args: &BenchCompareArgs) -> Result<Outcome> {
+pub(crate) fn run(args: &BenchCompareArgs) -> Result<Outcome> {
     let (before, after) = (saved(&args.before)?, saved(&args.after)?);
     let outputs = Outputs::of(&[(Form::Json, &args.json), (Form::Markdown, &args.markdown)])?;
     let names = [&args.before, &args.after].map(|path| path.display().to_string());

@@ -12,7 +12,7 @@ use vellum_command::output;
 use crate::args::BenchOutputArgs;
 
 /// The files that were asked for, open.
-pub(in crate::commands) struct Outputs<'a>(Vec<Output<'a>>);
+pub(crate) struct Outputs<'a>(Vec<Output<'a>>);
 
 struct Output<'a> {
     form: Form,
@@ -21,7 +21,7 @@ struct Output<'a> {
 
 /// What a report is written as.
 #[derive(Clone, Copy)]
-pub(in crate::commands) enum Form {
+pub(crate) enum Form {
     Json,
     Markdown,
     Html,
@@ -51,7 +51,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// The same for a report.
-    pub(in crate::commands) fn open(args: &'a BenchOutputArgs) -> Result<Outputs<'a>> {
+    pub(crate) fn open(args: &'a BenchOutputArgs) -> Result<Outputs<'a>> {
         Outputs::of(&[
             (Form::Json, &args.json),
             (Form::Markdown, &args.markdown),
@@ -69,11 +69,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// Prints `text`, or what takes its place, then writes the files; `written` tells the content.
-    pub(in crate::commands) fn write(
-        self,
-        text: &str,
-        written: impl Fn(Form) -> Result<String>,
-    ) -> Result<()> {
+    pub(crate) fn write(self, text: &str, written: impl Fn(Form) -> Result<String>) -> Result<()> {
         // What is printed comes first: it is there whatever becomes of the files.
         match self.on_stdout().next() {
             Some(output) => output::print(&written(output.form)?)?,

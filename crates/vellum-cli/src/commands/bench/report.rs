@@ -8,7 +8,7 @@ use crate::args::BenchReportArgs;
 
 /// Makes a report of results that are there already. Cases that failed are told in it, and are no
 /// failure of this.
-pub(in crate::commands) fn run(args: &BenchReportArgs) -> Result<Outcome> {
+pub(crate) fn run(args: &BenchReportArgs) -> Result<Outcome> {
     // Before the files are opened for writing: one of them may be among those that are read.
     let mut reports = Vec::new();
     for path in &args.results {

@@ -9,7 +9,7 @@ use super::{measure, take};
 use crate::args::BenchScaleArgs;
 
 /// Runs the suite.
-pub(in crate::commands) fn run(args: &BenchScaleArgs) -> Result<Outcome> {
+pub(crate) fn run(args: &BenchScaleArgs) -> Result<Outcome> {
     measure(&args.place, &args.output, args.rounds, |dir| Ok(config(args, dir)))
 }
 

@@ -9,7 +9,7 @@ use super::{measure, take};
 use crate::args::BenchSyncArgs;
 
 /// Runs the suite.
-pub(in crate::commands) fn run(args: &BenchSyncArgs) -> Result<Outcome> {
+pub(crate) fn run(args: &BenchSyncArgs) -> Result<Outcome> {
     measure(&args.place, &args.output, args.rounds, |dir| Ok(config(args, dir)))
 }
 

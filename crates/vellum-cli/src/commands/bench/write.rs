@@ -9,7 +9,7 @@ use super::{measure, take};
 use crate::args::BenchWriteArgs;
 
 /// Runs the suite.
-pub(in crate::commands) fn run(args: &BenchWriteArgs) -> Result<Outcome> {
+pub(crate) fn run(args: &BenchWriteArgs) -> Result<Outcome> {
     measure(&args.place, &args.output, args.rounds, |dir| Ok(config(args, dir)))
 }
 
