@@ -12,7 +12,8 @@
 //! changes nothing on its way.
 //!
 //! **One order weaker**: `VELLUM_WEAKEN=file:line:column:which=order` weakens one order of one
-//! access, without another build. `which` is 1 for the order of a failed exchange and 0 otherwise.
+//! access, without another build; several are separated by commas. `which` is 1 for the order of a
+//! failed exchange and 0 otherwise.
 //! `VELLUM_ORDERS=file` appends each access that a model makes to that file (`make orders`).
 
 use std::cell::{Cell, RefCell};
@@ -102,7 +103,7 @@ fn step() -> bool {
     !PROCESS.with(|process| process.is_dead.get())
 }
 
-/// The order to weaken: where, which of an access's orders, and to what.
+/// An order to weaken: where, which of an access's orders, and to what.
 struct Weakened {
     place: String,
     line: u32,
@@ -110,31 +111,34 @@ struct Weakened {
     order: Ordering,
 }
 
-fn weakened() -> Option<&'static Weakened> {
-    static WEAKENED: OnceLock<Option<Weakened>> = OnceLock::new();
-    let parse = || {
-        let text = std::env::var("VELLUM_WEAKEN").ok()?;
-        let (access, order) = text.split_once('=').expect("access=order");
-        let (place, which) = access.rsplit_once(':').expect("file:line:column:which");
-        let line = place.rsplit(':').nth(1).expect("file:line:column");
-        let order = match order {
-            "Relaxed" => Ordering::Relaxed,
-            "Acquire" => Ordering::Acquire,
-            "Release" => Ordering::Release,
-            "AcqRel" => Ordering::AcqRel,
-            _ => panic!("no order: {order}"),
-        };
-        Some(Weakened {
-            place: place.to_owned(),
-            line: line.parse().expect("a line"),
-            which: which.parse().expect("0 or 1"),
-            order,
-        })
-    };
-    WEAKENED.get_or_init(parse).as_ref()
+fn weakened() -> &'static [Weakened] {
+    static WEAKENED: OnceLock<Vec<Weakened>> = OnceLock::new();
+    WEAKENED.get_or_init(|| {
+        let text = std::env::var("VELLUM_WEAKEN").unwrap_or_default();
+        text.split_terminator(',').map(parse).collect()
+    })
 }
 
-/// The order of an access, which may be the weakened one.
+fn parse(text: &str) -> Weakened {
+    let (access, order) = text.split_once('=').expect("access=order");
+    let (place, which) = access.rsplit_once(':').expect("file:line:column:which");
+    let line = place.rsplit(':').nth(1).expect("file:line:column");
+    let order = match order {
+        "Relaxed" => Ordering::Relaxed,
+        "Acquire" => Ordering::Acquire,
+        "Release" => Ordering::Release,
+        "AcqRel" => Ordering::AcqRel,
+        _ => panic!("no order: {order}"),
+    };
+    Weakened {
+        place: place.to_owned(),
+        line: line.parse().expect("a line"),
+        which: which.parse().expect("0 or 1"),
+        order,
+    }
+}
+
+/// The order of an access, which may be a weakened one.
 fn order_at(place: &Location<'_>, what: &str, which: u8, order: Ordering) -> Ordering {
     note(place, what, which, order);
     let is_it = |weakened: &&Weakened| {
@@ -142,7 +146,7 @@ fn order_at(place: &Location<'_>, what: &str, which: u8, order: Ordering) -> Ord
             && weakened.which == which
             && weakened.place == place.to_string()
     };
-    weakened().filter(is_it).map_or(order, |weakened| weakened.order)
+    weakened().iter().find(is_it).map_or(order, |weakened| weakened.order)
 }
 
 fn orders_file() -> Option<&'static str> {

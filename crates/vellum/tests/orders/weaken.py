@@ -91,15 +91,16 @@ def sites():
 
 def run(models, tests, **environment):
     """Runs tests one by one; returns the name of the first that fails."""
-    for test in tests:
-        command = [models, "--exact", test, "--test-threads", "1"]
-        try:
-            done = subprocess.run(command, env=os.environ | environment, capture_output=True, timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            continue
-        if done.returncode != 0:
-            return test
-    return None
+    return next((test for test in tests if ends(models, test, **environment) == "fails"), None)
+
+
+def ends(models, test, **environment):
+    command = [models, "--exact", test, "--test-threads", "1"]
+    try:
+        done = subprocess.run(command, env=os.environ | environment, capture_output=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return "has not ended"
+    return "fails" if done.returncode else "passes"
 
 
 def reach(models, found, skipped, pool):
@@ -133,16 +134,68 @@ def reasons():
     return {tuple(row.split("\t")[:4]): row.split("\t")[4] for row in rows if row and row[0] != "#"}
 
 
-def fates(models, found, pool):
-    """What becomes of each order, one step weaker: the test that fails."""
+def step_of(site, to):
+    return f"{site.access}={to}"
 
-    def fate(site, to):
-        test = run(models, site.tests, VELLUM_WEAKEN=f"{site.access}={to}")
+
+def alone(models, site, to, before):
+    """The test that fails with one order weakened; that of the page `before` is run first."""
+    tests = sorted(site.tests, key=lambda test: test != before.get(site.key(to)))
+    return run(models, tests, VELLUM_WEAKEN=step_of(site, to)) if site.access else None
+
+
+def together(models, steps, pool):
+    """Whether no test fails with all of these steps weakened. Then none does with one of them: it has
+    no execution that all of them do not have."""
+    weakened = ",".join(step_of(*step) for step in steps)
+    tests = sorted({test for site, _ in steps for test in site.tests})
+    return all(pool.map(lambda test: ends(models, test, VELLUM_WEAKEN=weakened) == "passes", tests))
+
+
+def groups(steps):
+    """Steps of one file, of which no two weaken the same order."""
+    made = defaultdict(list)
+    for site, to in steps:
+        turn = sum(other is site for number in range(2) for other, _ in made[site.file, number])
+        made[site.file, turn].append((site, to))
+    return [group for group in made.values() if group]
+
+
+def fates(models, found, pool):
+    """What becomes of each order, one step weaker: the test that fails. What stood when the page was
+    written is weakened together; half of it, where something fails then."""
+    before, known, fate = caught_before(), reasons(), {}
+
+    def note(site, to, test):
         print(f"{site.file}:{site.line} {site.function}: {site.order} → {to}: {test}", flush=True)
-        return site, to, test
+        fate[site, to] = test
 
     steps = [(site, to) for site in found for to in weaker(site.kind, site.order)]
-    return list(pool.map(lambda step: fate(*step), steps))
+    stood = [(site, to) for site, to in steps if site.access and site.key(to) in known]
+    left = groups(stood)
+    while left:
+        group = left.pop()
+        if len(group) > 1 and together(models, group, pool):
+            for site, to in group:
+                note(site, to, None)
+        elif len(group) > 1:
+            left += [group[: len(group) // 2], group[len(group) // 2 :]]
+    rest = [step for step in steps if step not in fate]
+    for (site, to), test in zip(rest, pool.map(lambda step: alone(models, *step, before), rest)):
+        note(site, to, test)
+    return [(site, to, fate[site, to]) for site, to in steps]
+
+
+def caught_before():
+    """The test that failed for each order when the page was written."""
+    found, file = {}, None
+    for line in PAGE.read_text().splitlines():
+        file = line.removeprefix("## `").rstrip("`") if line.startswith("## ") else file
+        row = re.fullmatch(r"\| `(\w+)` \| `(.*)` \| (\S+ → \S+) \| `([\w:]+)` fails \|", line)
+        if row:
+            code = row[2].replace("\\|", "|")
+            found[file, row[1], code, row[3]] = f"shared::weak::{row[4]}"
+    return found
 
 
 def page(rows, counts):
