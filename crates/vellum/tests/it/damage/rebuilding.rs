@@ -80,6 +80,18 @@ fn what_lies_behind_an_unfinished_record_is_kept_however_far_behind() {
     }
 }
 
+/// Text is searched in pieces of a mebibyte.
+#[test]
+fn an_unfinished_line_deep_in_a_long_file_hides_nothing() {
+    let dir = scratch();
+    let options = Options::new().layout(Layout::Text).segment_capacity_bytes(4 << 20);
+    let log = options.open(place(&dir)).unwrap();
+    let mut expected: Vec<Read> = (0..15).map(|seed| append(&log, seed, 100_000)).collect();
+    let _reservation = log.reserve(1000).unwrap();
+    expected.extend((15..25).map(|seed| append(&log, seed, 100_000)));
+    assert_recovers(&image(&dir), &expected, "2.5 MB");
+}
+
 #[test]
 fn an_unfinished_record_leaves_no_nul_in_a_text_log() {
     for fill in FILLS {

@@ -104,6 +104,26 @@ fn a_long_batch_is_vouched_for_at_once() {
     }
 }
 
+/// Recovery looks for seals in pieces of a mebibyte.
+#[test]
+fn a_seal_is_found_where_it_lies_across_two_pieces() {
+    let capacity = 4 << 20;
+    for options in kinds().into_iter().take(3) {
+        for before in (8..=24).step_by(8) {
+            let dir = scratch();
+            let log = options.clone().segment_capacity_bytes(capacity).open(place(&dir)).unwrap();
+            let first = log.append_durable(&[3; 100]).unwrap();
+            let start = capacity + (1 << 20) - before;
+            let len = start - log.published().get() - 8;
+            log.append_durable(&vec![3; len as usize]).unwrap();
+            assert!(log.published().get() > start + before, "a seal lies across");
+            let copy = after_power_cut(&place(&dir));
+            flip(&place(&copy), capacity, first);
+            assert_damage_is_told(&place(&copy), first);
+        }
+    }
+}
+
 #[test]
 fn what_a_power_cut_cost_is_told_to_the_byte() {
     let capacity = 16 << 20;

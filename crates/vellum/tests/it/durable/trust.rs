@@ -13,7 +13,9 @@ use vellum::{Layout, Log, Options, RecoveryReason};
 use super::{after_power_cut, in_another_boot, kinds, stages};
 use crate::support::child::{Child, hear, say};
 use crate::support::mount::Mount;
-use crate::support::{adopt_control_as, assert_sound, copy_log, payloads, place, scratch};
+use crate::support::{
+    adopt_control_as, assert_sound, copy_log, payloads, place, scratch, segment_files,
+};
 
 /// A record of the tests.
 fn line(index: usize) -> Vec<u8> {
@@ -288,6 +290,27 @@ fn other_files_lose_nothing_where_they_hold_the_same() {
         let copy = dir.path().join("copy");
         copy_log(&place(&dir), &copy);
         assert_holds_all(&copy, Some(RecoveryReason::Moved), &format!("{options:?}"));
+    }
+}
+
+/// What the dead had reserved is no proof where the words do not agree with the files.
+#[test]
+fn another_boot_id_and_a_damaged_record_are_a_power_cut() {
+    for options in kinds().into_iter().take(3).skip(1) {
+        let dir = scratch();
+        killed(&options, &place(&dir));
+        in_another_boot(&place(&dir));
+        let is_damaged = segment_files(&place(&dir)).iter().any(|file| {
+            let mut bytes = fs::read(file).unwrap();
+            let at = bytes.windows(line(140).len()).position(|bytes| bytes == line(140));
+            at.is_some_and(|at| {
+                bytes[at] ^= 4;
+                fs::write(file, bytes).is_ok()
+            })
+        });
+        assert!(is_damaged);
+        let log = Options::new().open(place(&dir)).unwrap();
+        assert_eq!(lines(&log).len(), 100, "{options:?}");
     }
 }
 
