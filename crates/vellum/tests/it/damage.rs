@@ -10,6 +10,7 @@ mod rebuilding;
 mod refusals;
 mod rights;
 mod scribbles;
+mod unreadable;
 
 use crate::support::child::Role;
 

@@ -165,7 +165,7 @@ fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) 
         views.push(Arc::new(bare_core(&core.dir, &core.geometry)));
     }
     for view in &views {
-        if is_frame(view, tail, limit)? || frames::find_next(view, tail, limit).is_some() {
+        if is_frame(view, tail, limit)? || frames::find_next(view, tail, limit)?.is_some() {
             return Ok(false);
         }
         for range in reserved {

@@ -120,7 +120,9 @@ impl Saver {
                         Ok(_) => "nothing was written here".to_string(),
                         Err(error) => error.to_string(),
                     };
-                    let next = frames::find_next(&self.source, lsn, end);
+                    // A file that cannot be read is passed over, as one that is missing is.
+                    let next = frames::find_next(&self.source, lsn, end)
+                        .unwrap_or_else(|_| Some(self.source.segment_end(lsn).min(end)));
                     if next.is_some() || self.has_more_behind(end)? {
                         self.note(lsn, &reason);
                     }

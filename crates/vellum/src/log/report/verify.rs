@@ -132,10 +132,8 @@ fn walk_frames(core: &Arc<Core>, sight: &Sight, report: &mut VerifyReport) -> Re
                 count(report, kind, len, next.get() - lsn.get());
                 lsn = next;
             }
-            Ok(Found::Unwritten) => {
-                lsn = resume(core, report, lsn, "nothing was written here");
-            }
-            Ok(Found::Invalid(reason)) => lsn = resume(core, report, lsn, reason),
+            Ok(Found::Unwritten) => lsn = resume(core, report, lsn, "nothing was written here")?,
+            Ok(Found::Invalid(reason)) => lsn = resume(core, report, lsn, reason)?,
             Err(error) if error.kind() == ErrorKind::Corrupt => {
                 // A missing segment, already reported.
                 lsn = Lsn::new(core.segment_of(lsn).get() + core.capacity());
@@ -166,10 +164,10 @@ fn count(report: &mut VerifyReport, kind: Kind, payload_len: u64, len: u64) {
 }
 
 /// Notes the damage at `lsn` and finds where frames go on.
-fn resume(core: &Arc<Core>, report: &mut VerifyReport, lsn: Lsn, reason: &str) -> Lsn {
+fn resume(core: &Arc<Core>, report: &mut VerifyReport, lsn: Lsn, reason: &str) -> Result<Lsn> {
     let first = core.segment_of(lsn);
     report.damage.push(damage(core, first, lsn, reason.into()));
-    frames::find_next(core, lsn, report.end).unwrap_or(report.end)
+    Ok(frames::find_next(core, lsn, report.end)?.unwrap_or(report.end))
 }
 
 fn walk_lines(core: &Arc<Core>, report: &mut VerifyReport) -> Result<()> {

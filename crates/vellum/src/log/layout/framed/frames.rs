@@ -117,10 +117,10 @@ fn unwritten_len(bytes: &[u8]) -> u64 {
     words.iter().take_while(|word| **word == [0; 8]).count() as u64 * ALIGNMENT
 }
 
-/// The first position behind `lsn` at which a whole frame of this log stands, before `limit`.
-pub(crate) fn find_next(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Option<Lsn> {
-    let mut headers = Window::new(Arc::clone(core));
-    let mut payloads = Window::new(Arc::clone(core));
+/// The first position behind `lsn` at which a whole frame of this log stands, before `limit`. Files
+/// that are missing or damaged are passed over. One that cannot be read may hold frames: an error.
+pub(crate) fn find_next(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Result<Option<Lsn>> {
+    let [mut headers, mut payloads] = [(), ()].map(|()| Window::new(Arc::clone(core)));
     let mut budget = SEARCH_BUDGET_BYTES;
     let mut next = lsn.get() + ALIGNMENT;
     while next < limit.get() {
@@ -132,7 +132,7 @@ pub(crate) fn find_next(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Option<Lsn> {
                 continue;
             }
             Err(error) if error.kind() == ErrorKind::Corrupt => None,
-            Err(_) => return None,
+            Err(error) => return Err(error),
         };
         let Some(header) = header else {
             // The file is gone, or ends before the segment does: go on with the next.
@@ -156,9 +156,11 @@ pub(crate) fn find_next(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Option<Lsn> {
             }
             budget = budget.saturating_sub(len);
         }
-        if let Ok(Found::Frame { .. }) = look_whole(core, &mut payloads, at, limit) {
-            return Some(at);
+        match look_whole(core, &mut payloads, at, limit) {
+            Ok(Found::Frame { .. }) => return Ok(Some(at)),
+            Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error),
+            _ => {}
         }
     }
-    None
+    Ok(None)
 }

@@ -219,7 +219,7 @@ fn behind_holes(
     access: Access,
 ) -> Result<(Lsn, u64)> {
     let mut padded_bytes = 0;
-    while let Some(next) = frames::find_next(core, end, limit) {
+    while let Some(next) = frames::find_next(core, end, limit)? {
         let range = Range { start: end, len: next.get() - end.get() };
         padded_bytes += range.len;
         if access == Access::Change {
@@ -235,7 +235,7 @@ fn behind_holes(
 fn torn_len(core: &Arc<Core>, end: Lsn, limit: Lsn) -> Result<u64> {
     let mut window = Window::new(Arc::clone(core));
     let mut behind = end;
-    while let Some(next) = frames::find_next(core, behind, limit) {
+    while let Some(next) = frames::find_next(core, behind, limit)? {
         behind = frames::end_of_row(core, &mut window, next, limit, &[])?;
     }
     Ok(behind.get() - end.get())

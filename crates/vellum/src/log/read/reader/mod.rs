@@ -286,7 +286,7 @@ impl Reader {
         let gap = match core.geometry.layout {
             Layout::Text => gap::gap_at(core, from, end, reason),
             Layout::Framed => {
-                let next = frames::find_next(&self.core, from, end).unwrap_or(end);
+                let next = frames::find_next(&self.core, from, end)?.unwrap_or(end);
                 gap::gap_between(core, from, next, reason)
             }
         };
