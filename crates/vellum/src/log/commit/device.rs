@@ -21,11 +21,11 @@ use rustix::io::{self, Errno};
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
+use crate::log::commit::group::Leader;
 use crate::log::state::control::{open_geometry, store_geometry};
 use crate::log::state::core::Core;
 use crate::log::state::names::{CONTROL_NAME, GEOMETRY_NAME};
 use crate::log::state::rewrite;
-use crate::log::state::writer::Writer;
 use crate::segment::file::Segment;
 use crate::segment::list;
 use crate::shared::commit::{self, Batch, Failure, Operation, Sealer};
@@ -38,6 +38,19 @@ use crate::{DeviceWrite, Error, Fill, Layout, Lsn, Preallocate, Result};
 
 /// Segments of a batch that are open before it is sealed.
 const SEGMENTS_IN_HAND: usize = 8;
+
+/// The files that a commit group lies in.
+#[derive(Clone, Copy)]
+pub(crate) struct GroupFiles<'a> {
+    pub(crate) core: &'a Core,
+}
+
+impl<'a> GroupFiles<'a> {
+    #[inline]
+    pub(crate) fn of(core: &'a Core) -> GroupFiles<'a> {
+        GroupFiles { core }
+    }
+}
 
 /// What writing a batch takes.
 pub(crate) struct Means {
@@ -69,55 +82,57 @@ enum Fault {
     Device(Failure),
 }
 
-impl Core {
+impl GroupFiles<'_> {
     /// Where a batch up to `end` goes on behind the segment at `first`: many files may be missing,
     /// of a framed log those that were trimmed.
     fn next_of_batch(&self, first: Lsn, is_there: bool, end: Lsn) -> Result<Lsn> {
         if is_there {
-            return Ok(self.segment_end(first));
+            return Ok(self.core.segment_end(first));
         }
-        if self.geometry.layout == Layout::Framed {
-            return Ok(self.segment_end(first).max(self.segment_of(self.begin())));
+        if self.core.geometry.layout == Layout::Framed {
+            return Ok(self.core.segment_end(first).max(self.core.segment_of(self.core.begin())));
         }
-        let files = list(&self.dir)?;
+        let files = list(&self.core.dir)?;
         Ok(files.into_iter().find(|next| *next > first).unwrap_or(end))
     }
 
     fn is_closed_text(&self, first: Lsn) -> bool {
-        self.geometry.layout == Layout::Text
-            && self.segment_end(first) <= tail_word::published(self.words())
+        self.core.geometry.layout == Layout::Text
+            && self.core.segment_end(first) <= tail_word::published(self.core.words())
     }
 
     /// Whether nothing of the segment at `first` is kept.
     fn is_trimmed(&self, first: Lsn) -> bool {
-        self.segment_end(first) <= self.begin()
+        self.core.segment_end(first) <= self.core.begin()
     }
 
     fn gather_names(&self, end: Lsn) -> Result<Option<Names>> {
-        let words = self.words();
+        let words = self.core.words();
         let named_end = words.commits.named_end();
-        if self.commits.stage.is_some() || named_end >= end.get() {
+        if self.core.commits.stage.is_some() || named_end >= end.get() {
             return Ok(None);
         }
         let end = words.allocated_end();
-        let log = (named_end == 0).then(|| LogItself::open(&self.dir)).transpose()?;
+        let log = (named_end == 0).then(|| LogItself::open(&self.core.dir)).transpose()?;
         Ok(Some(Names { end, log }))
     }
 
     /// Whether stores do not move the time of a file, and a published byte of it never changes: a
     /// segment that is recycled may be another's a moment after it was trimmed.
     fn is_time_left_alone(&self) -> bool {
-        self.geometry.fill == Fill::Mapped && self.geometry.preallocate != Preallocate::Recycle
+        self.core.geometry.fill == Fill::Mapped
+            && self.core.geometry.preallocate != Preallocate::Recycle
     }
 
     /// Writes a batch of others once more, where it was to be synced: if that failed just before
     /// they died, the kernel thinks its pages clean and would sync nothing.
     fn write_again(&self, batch: Batch) -> Result<(), Fault> {
-        if self.commits.stage.is_some() {
+        if self.core.commits.stage.is_some() {
             return Ok(());
         }
-        let begin = self.begin().max(batch.start);
-        let written = rewrite::records_unsynced(&self.dir, &self.geometry, begin, batch.end);
+        let begin = self.core.begin().max(batch.start);
+        let written =
+            rewrite::records_unsynced(&self.core.dir, &self.core.geometry, begin, batch.end);
         written.map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(errno) if !is_own(errno) => {
                 Fault::Device(failure(errno, batch.start, Operation::Sync))
@@ -128,68 +143,75 @@ impl Core {
 
     /// Makes the names of segments durable, and with the first ones the log's own.
     fn sync_names(&self, names: &Names, at: Lsn) -> Result<(), Fault> {
-        let own = |errno| Fault::Own(Error::os(errno, "sync the names in", &self.dir));
+        let own = |errno| Fault::Own(Error::os(errno, "sync the names in", &self.core.dir));
         let failed = |errno| match errno {
             Errno::NOSYS => own(errno),
             _ => Fault::Device(failure(errno, at, Operation::Name)),
         };
         if let Some(log) = &names.log {
             // There are seals to be looked for from now on.
-            let geometry = Geometry { is_sealed: true, ..self.geometry };
+            let geometry = Geometry { is_sealed: true, ..self.core.geometry };
             store_geometry(&log.geometry, &geometry).map_err(|errno| match is_own(errno) {
-                true => Fault::Own(Error::os(errno, "write", &self.dir.join(GEOMETRY_NAME))),
+                true => Fault::Own(Error::os(errno, "write", &self.core.dir.join(GEOMETRY_NAME))),
                 false => failed(errno),
             })?;
         }
         // The directory has to be opened for that where a daemon has closed it.
-        let dir = self.dir.names_to_sync().map_err(own)?;
+        let dir = self.core.dir.names_to_sync().map_err(own)?;
         match &names.log {
             Some(log) => log.sync(dir),
             None => dir.sync(),
         }
         .map_err(failed)?;
-        self.words().commits.raise_named_end(names.end);
+        self.core.words().commits.raise_named_end(names.end);
         Ok(())
     }
 }
 
-impl Writer<'_> {
+impl Leader<'_> {
     /// Opens what writing the batch from `start` to `end` takes.
     pub(crate) fn gather(self, start: Lsn, end: Lsn) -> Result<Means> {
         let mut segments = Vec::new();
-        let mut first = self.core.segment_of(start);
+        let mut first = self.writer.core.segment_of(start);
         while first < end && segments.len() < SEGMENTS_IN_HAND {
             let segment = self.segment_of_batch(first, end)?;
-            first = self.core.next_of_batch(first, segment.is_some(), end)?;
+            first =
+                GroupFiles::of(self.writer.core).next_of_batch(first, segment.is_some(), end)?;
             segments.extend(segment);
         }
-        Ok(Means { segments, names: self.core.gather_names(end)? })
+        Ok(Means { segments, names: GroupFiles::of(self.writer.core).gather_names(end)? })
     }
 
     /// The segment at `first`, ready for what a batch up to `end` has in it; `None` where it was
     /// trimmed or removed.
     fn segment_of_batch(self, first: Lsn, end: Lsn) -> Result<Option<Arc<Segment>>> {
-        let segment = match self.open_segment(first) {
+        let segment = match self.writer.open_segment(first) {
             // A trim removes files whether they are durable or not, and raises `begin` before.
-            Err(_) if self.core.commits.stage.is_none() && self.core.is_trimmed(first) => {
+            Err(_)
+                if self.writer.core.commits.stage.is_none()
+                    && GroupFiles::of(self.writer.core).is_trimmed(first) =>
+            {
                 return Ok(None);
             }
             // Nor does it keep the others from being durable that somebody removed a closed file of
             // text.
-            Err(error) if self.core.is_closed_text(first) && self.core.is_told_missing(&error) => {
+            Err(error)
+                if GroupFiles::of(self.writer.core).is_closed_text(first)
+                    && self.writer.core.is_told_missing(&error) =>
+            {
                 return Ok(None);
             }
             segment => segment?,
         };
-        if self.core.commits.stage.is_some() {
+        if self.writer.core.commits.stage.is_some() {
             segment
-                .open_target(&self.core.dir, self.core.commits.commit_path.write)
+                .open_target(&self.writer.core.dir, self.writer.core.commits.commit_path.write)
                 .or_os("open the segment", &segment.path)?;
             // A write beyond the limit would end this process.
             let limit = end
-                .min(self.core.segment_end(first))
+                .min(self.writer.core.segment_end(first))
                 .get()
-                .next_multiple_of(self.core.commits.block);
+                .next_multiple_of(self.writer.core.commits.block);
             let len = segment.offset_of(Lsn::new(limit));
             sys::file::check_size_limit(len).or_os("write records to", &segment.path)?;
         }
@@ -206,7 +228,7 @@ impl Writer<'_> {
         until: Until,
     ) -> Result<()> {
         let since = Instant::now();
-        let written = match &self.core.commits.stage {
+        let written = match &self.writer.core.commits.stage {
             Some(_) => self.write_blocks(batch, means),
             None => self.sync_segments(batch, means),
         };
@@ -214,11 +236,17 @@ impl Writer<'_> {
         if let Err(fault) = written {
             return self.fail(batch, fault);
         }
-        self.core.words().commits.counts.count_sync(batch, since.elapsed());
-        let liveness = self.liveness();
-        commit::finish(&self.core.words().commits, self.attachment.me(), &liveness, batch, until);
-        self.core.notify_durable();
-        self.core.retire_stages();
+        self.writer.core.words().commits.counts.count_sync(batch, since.elapsed());
+        let liveness = self.writer.liveness();
+        commit::finish(
+            &self.writer.core.words().commits,
+            self.writer.attachment.me(),
+            &liveness,
+            batch,
+            until,
+        );
+        self.writer.core.notify_durable();
+        self.writer.core.retire_stages();
         Ok(())
     }
 
@@ -230,7 +258,8 @@ impl Writer<'_> {
         until: Until,
     ) -> Result<()> {
         let gathered = self.gather(batch.start, batch.end).map_err(Fault::Own);
-        let means = gathered.and_then(|means| self.core.write_again(batch).map(|()| means));
+        let means = gathered
+            .and_then(|means| GroupFiles::of(self.writer.core).write_again(batch).map(|()| means));
         match means {
             Ok(means) => self.write_batch(batch, &means, sealer, until),
             Err(fault) => {
@@ -243,11 +272,11 @@ impl Writer<'_> {
     /// What of the right to seal is kept while a batch up to `end` is written: all of it where the
     /// rest of its last physical sector could be written at the same time.
     pub(crate) fn kept_while_writing<'a>(self, sealer: Sealer<'a>, end: Lsn) -> Option<Sealer<'a>> {
-        self.core.is_shared_sector(end.get()).then_some(sealer)
+        self.writer.core.is_shared_sector(end.get()).then_some(sealer)
     }
 
     fn fail(self, batch: Batch, fault: Fault) -> Result<()> {
-        let words = &self.core.words().commits;
+        let words = &self.writer.core.words().commits;
         match fault {
             Fault::Own(error) => {
                 commit::hand_back(words, batch);
@@ -255,8 +284,13 @@ impl Writer<'_> {
             }
             Fault::Device(failure) => {
                 // Whoever waits for the batch finds that out, this process too.
-                commit::poison(words, self.attachment.me(), &self.liveness(), failure);
-                self.core.notify_durable();
+                commit::poison(
+                    words,
+                    self.writer.attachment.me(),
+                    &self.writer.liveness(),
+                    failure,
+                );
+                self.writer.core.notify_durable();
                 Ok(())
             }
         }
@@ -264,11 +298,11 @@ impl Writer<'_> {
 
     /// Writes the blocks of a batch, segment by segment.
     fn write_blocks(self, batch: Batch, means: &Means) -> Result<(), Fault> {
-        let block = self.core.commits.block;
+        let block = self.writer.core.commits.block;
         let mut next = Lsn::new(batch.start.get() / block * block);
         while next < batch.end {
-            let first = self.core.segment_of(next);
-            let limit = batch.end.min(self.core.segment_end(next));
+            let first = self.writer.core.segment_of(next);
+            let limit = batch.end.min(self.writer.core.segment_end(next));
             let limit = Lsn::new(limit.get().next_multiple_of(block));
             if let Some(segment) = self.in_hand(means, first, batch.end)? {
                 self.write_to_device(&segment, next, limit)?;
@@ -282,15 +316,15 @@ impl Writer<'_> {
 
     /// Writes blocks of one segment, which survive a power cut then.
     fn write_to_device(self, segment: &Segment, begin: Lsn, end: Lsn) -> Result<(), Fault> {
-        let by = self.core.commits.commit_path.write;
+        let by = self.writer.core.commits.commit_path.write;
         // What is refused in each way was not written, and nothing was thrown away.
         let is_own = |errno| is_own(errno) || is_unsupported(errno);
-        segment.write_staged(&self.core.dir, by, begin, end).map_err(|errno| {
-            match is_own(errno) {
+        segment.write_staged(&self.writer.core.dir, by, begin, end).map_err(
+            |errno| match is_own(errno) {
                 true => Fault::Own(Error::os(errno, "write records to", &segment.path)),
                 false => Fault::Device(failure(errno, segment.first, Operation::Write)),
-            }
-        })?;
+            },
+        )?;
         match by {
             DeviceWrite::Dsync => Ok(()),
             DeviceWrite::Fdatasync => {
@@ -301,20 +335,21 @@ impl Writer<'_> {
 
     /// Syncs the files that a batch lies in.
     fn sync_segments(self, batch: Batch, means: &Means) -> Result<(), Fault> {
-        let mut first = self.core.segment_of(batch.start);
+        let mut first = self.writer.core.segment_of(batch.start);
         while first < batch.end {
             let segment = self.in_hand(means, first, batch.end)?;
             if let Some(segment) = &segment {
-                if self.core.is_time_left_alone() {
+                if GroupFiles::of(self.writer.core).is_time_left_alone() {
                     segment.touch(first.max(batch.start));
                 }
                 sys::file::sync_data(segment.fd()).map_err(|errno| unsynced(errno, segment))?;
             }
-            let next = self.core.next_of_batch(first, segment.is_some(), batch.end);
+            let next =
+                GroupFiles::of(self.writer.core).next_of_batch(first, segment.is_some(), batch.end);
             first = next.map_err(Fault::Own)?;
         }
         match &means.names {
-            Some(names) => self.core.sync_names(names, batch.start),
+            Some(names) => GroupFiles::of(self.writer.core).sync_names(names, batch.start),
             None => Ok(()),
         }
     }

@@ -24,6 +24,19 @@ use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
 /// How long those sleep at most who have found another one looking.
 const NAP_MAX: Duration = Duration::from_millis(80);
 
+/// A participant that leads a commit group, or waits for one.
+#[derive(Clone, Copy)]
+pub(crate) struct Leader<'a> {
+    pub(crate) writer: Writer<'a>,
+}
+
+impl<'a> Leader<'a> {
+    #[inline]
+    pub(crate) fn of(writer: Writer<'a>) -> Leader<'a> {
+        Leader { writer }
+    }
+}
+
 impl Core {
     /// Makes the record at `lsn`, and everything before it, durable.
     pub(crate) fn commit(&self, lsn: Lsn) -> Result<()> {
@@ -76,16 +89,16 @@ impl Core {
                 Step::Done => return Ok(()),
                 Step::Poisoned => return Err(self.poisoned()),
                 _ if wait::is_over(until) => return Err(self.commit_timed_out(end)),
-                Step::Lead => {
-                    writer.lead(end, &mut patience).inspect_err(|_| commit::pass_on(words))?
-                }
-                Step::Replace => writer.replace(until)?,
+                Step::Lead => Leader::of(writer)
+                    .lead(end, &mut patience)
+                    .inspect_err(|_| commit::pass_on(words))?,
+                Step::Replace => Leader::of(writer).replace(until)?,
                 Step::Wait(word, seen) => {
                     let since = Instant::now();
                     primitive::wait(word, seen, nap);
                     if since.elapsed() >= nap {
                         commit::note_wait(words);
-                        nap = writer.look_for_the_dead(nap, until)?;
+                        nap = Leader::of(writer).look_for_the_dead(nap, until)?;
                     }
                 }
             }
@@ -107,7 +120,7 @@ impl Core {
         }
         let before = words.commits.set_checkpoint(lsn);
         // Later seals carry what holds.
-        let sealed = writer.seal_and_sync();
+        let sealed = Leader::of(writer).seal_and_sync();
         sealed.inspect_err(|_| words.commits.take_back_checkpoint(lsn, before))
     }
 
@@ -166,14 +179,14 @@ impl Core {
     }
 }
 
-impl Writer<'_> {
+impl Leader<'_> {
     /// Waits until everything before `wanted` is published: somebody is in the middle of an
     /// append, or died there.
     pub(crate) fn wait_for_writers(self, end: Lsn, wanted: Lsn, until: Until) -> Result<()> {
-        let words = self.core.words();
+        let words = self.writer.core.words();
         let (rings, _) = event_count::prepare_wait(&words.event_count);
         // Nobody rings for what others have sealed meanwhile.
-        if self.core.is_sealed(end) || tail_word::published(words) >= wanted {
+        if self.writer.core.is_sealed(end) || tail_word::published(words) >= wanted {
             return Ok(());
         }
         let since = Instant::now();
@@ -186,9 +199,9 @@ impl Writer<'_> {
 
     /// Pads what a dead writer left in front of everything; notes that a living one is waited for.
     pub(crate) fn repair_what_holds_back(self, until: Until) -> Result<()> {
-        tail_word::note_wait(self.core.words());
-        if pad::is_held_back_by_the_dead(self) {
-            pad::repair_until(self, until)?;
+        tail_word::note_wait(self.writer.core.words());
+        if pad::is_held_back_by_the_dead(self.writer) {
+            pad::repair_until(self.writer, until)?;
         }
         Ok(())
     }
@@ -197,7 +210,7 @@ impl Writer<'_> {
     /// longer: where the device is slow nobody is dead.
     fn look_for_the_dead(self, nap: Duration, until: Until) -> Result<Duration> {
         let every = LOOK_FOR_THE_DEAD.as_micros() as u64;
-        if !commit::claim_look(&self.core.words().commits, sys::clock::micros(), every) {
+        if !commit::claim_look(&self.writer.core.words().commits, sys::clock::micros(), every) {
             // Who has a deadline must not oversleep it.
             return Ok(if until.is_some() { nap } else { (nap * 2).min(NAP_MAX) });
         }
@@ -207,19 +220,24 @@ impl Writer<'_> {
 
     /// Does what others were about to do and will not: they died, or have handed it back.
     fn replace(self, until: Until) -> Result<()> {
-        let liveness = self.liveness();
-        let Ok(sealer) = self.sealer(until) else { return Ok(()) };
+        let liveness = self.writer.liveness();
+        let Ok(sealer) = self.writer.sealer(until) else { return Ok(()) };
         let (left, is_stuck) = (sealer.take_over(&liveness), sealer.is_stuck());
         let kept = left.and_then(|batch| self.kept_while_writing(sealer, batch.end));
         if is_stuck {
             let what = "batches are sealed that nobody writes, behind what is durable";
-            return Err(self.core.nonsense(what.into()));
+            return Err(self.writer.core.nonsense(what.into()));
         }
         match left {
             Some(batch) => self.write_left_batch(batch, kept, until),
             None => {
-                commit::advance(&self.core.words().commits, self.attachment.me(), &liveness, until);
-                self.core.notify_durable();
+                commit::advance(
+                    &self.writer.core.words().commits,
+                    self.writer.attachment.me(),
+                    &liveness,
+                    until,
+                );
+                self.writer.core.notify_durable();
                 Ok(())
             }
         }

@@ -2,6 +2,7 @@
 //!
 //! **If the process dies here**: the next one does it again.
 
+use crate::log::layout::framed::FrameWriter;
 use crate::log::layout::text::TextWriter;
 use crate::log::state::writer::Writer;
 use crate::{Layout, Policy};
@@ -31,7 +32,9 @@ pub(crate) fn apply(writer: Writer<'_>) {
     let has_removed = policy.removes()
         && match writer.core.geometry.layout {
             Layout::Text => TextWriter::of(writer).remove_old(&policy).is_ok_and(|count| count > 0),
-            Layout::Framed => writer.remove_old_segments(&policy).is_ok_and(|count| count > 0),
+            Layout::Framed => {
+                FrameWriter::of(writer).remove_old_segments(&policy).is_ok_and(|count| count > 0)
+            }
         };
     if has_removed {
         words.full.made_space();

@@ -3,6 +3,7 @@
 use crate::format::control::Geometry;
 use crate::format::frame::HEADER_LEN;
 use crate::format::segment::header_len;
+use crate::log::commit::group::Leader;
 use crate::log::ready::space::Room;
 use crate::log::state::core::Core;
 use crate::log::state::prepare_lock::Prepare;
@@ -227,7 +228,7 @@ impl Writer<'_> {
         }
         // What is durable first, so that the seal at the end vouches for all of it.
         self.core.sync()?;
-        self.seal_and_sync()?;
+        Leader::of(self).seal_and_sync()?;
         if let Some(stage) = &self.core.commits.stage {
             words.commits.stage.start(tail_word::tail(words), 0);
             stage.retire_all();

@@ -7,3 +7,32 @@ pub(crate) mod retain;
 pub(crate) mod seal;
 pub(crate) mod staged;
 pub(crate) mod starts;
+
+use crate::log::state::core::Core;
+use crate::log::state::writer::Writer;
+
+/// A framed log, for every process that has it open.
+#[derive(Clone, Copy)]
+pub(crate) struct Frames<'a> {
+    pub(crate) core: &'a Core,
+}
+
+/// A framed log, for a participant.
+#[derive(Clone, Copy)]
+pub(crate) struct FrameWriter<'a> {
+    pub(crate) writer: Writer<'a>,
+}
+
+impl<'a> Frames<'a> {
+    #[inline]
+    pub(crate) fn of(core: &'a Core) -> Frames<'a> {
+        Frames { core }
+    }
+}
+
+impl<'a> FrameWriter<'a> {
+    #[inline]
+    pub(crate) fn of(writer: Writer<'a>) -> FrameWriter<'a> {
+        FrameWriter { writer }
+    }
+}

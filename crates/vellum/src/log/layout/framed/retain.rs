@@ -18,20 +18,21 @@ use zerocopy::IntoBytes;
 use crate::format::segment::{SegmentTime, TIME_OFFSET};
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::keep::trim;
+use crate::log::layout::framed::FrameWriter;
+use crate::log::layout::framed::Frames;
 use crate::log::layout::framed::frames::{self, Found};
 use crate::log::read::window::Window;
 use crate::log::state::core::{Core, bare_core};
-use crate::log::state::writer::Writer;
 use crate::shared::files::RemovalRule;
 use crate::shared::{commit, tail_word};
 use crate::sys::clock;
 use crate::{Lsn, Policy, Result};
 
-impl Core {
+impl Frames<'_> {
     /// The first position of the segments that may take so many bytes.
     fn first_by_bytes(&self, limit: u64) -> Lsn {
-        let tail = tail_word::tail(self.words()).get();
-        Lsn::new(tail.saturating_sub(limit).next_multiple_of(self.capacity()))
+        let tail = tail_word::tail(self.core.words()).get();
+        Lsn::new(tail.saturating_sub(limit).next_multiple_of(self.core.capacity()))
     }
 
     /// The first position of the segments that are not too old, up to `written`, the one that
@@ -39,10 +40,10 @@ impl Core {
     fn first_by_age(&self, age: Duration, written: Lsn) -> Result<Lsn> {
         self.note_time(written)?;
         let now = clock::seconds();
-        let mut first = self.segment_of(self.begin());
+        let mut first = self.core.segment_of(self.core.begin());
         let mut next = first;
         while next < written {
-            next = self.segment_end(next);
+            next = self.core.segment_end(next);
             // Where it is not noted, that of a later one is late enough.
             let noted = self.noted_time(next)?;
             let Some(time) = noted.filter(|time| clock::may_be_right(*time, now)) else { continue };
@@ -57,9 +58,9 @@ impl Core {
     /// The time that is noted in a segment.
     pub(crate) fn noted_time(&self, first: Lsn) -> Result<Option<u64>> {
         let mut bytes = [0; TIME_OFFSET + size_of::<SegmentTime>()];
-        let count = self.open_to_read(first)?.read_header(&mut bytes)?;
+        let count = self.core.open_to_read(first)?.read_header(&mut bytes)?;
         let noted = bytes[..count].get(TIME_OFFSET..).unwrap_or_default();
-        Ok(SegmentTime::parse(noted, self.geometry.secret, first))
+        Ok(SegmentTime::parse(noted, self.core.geometry.secret, first))
     }
 
     /// Notes the time in the segment that records go to, if it has none, or one from before the
@@ -69,17 +70,17 @@ impl Core {
         if noted.is_some_and(|time| time > now || clock::may_be_right(time, now)) {
             return Ok(());
         }
-        let time = SegmentTime::new(self.geometry.secret, written, now);
-        self.open_unmapped(written)?.write(time.as_bytes(), TIME_OFFSET as u64)
+        let time = SegmentTime::new(self.core.geometry.secret, written, now);
+        self.core.open_unmapped(written)?.write(time.as_bytes(), TIME_OFFSET as u64)
     }
 
     /// Up to where records may go whatever their size and age: they are published, have arrived in
     /// their file, and their user does not recover from them.
     fn last_to_remove(&self) -> Lsn {
-        let words = self.words();
+        let words = self.core.words();
         let published = tail_word::published(words).get();
         let durable = || commit::durable(&words.commits).get();
-        let arrived = self.commits.stage.as_ref().map_or(published, |_| durable());
+        let arrived = self.core.commits.stage.as_ref().map_or(published, |_| durable());
         match words.commits.checkpoint() {
             Lsn::ZERO => Lsn::new(published.min(arrived)),
             checkpoint => checkpoint.min(Lsn::new(published.min(arrived))),
@@ -89,59 +90,64 @@ impl Core {
     /// Where a record starts: at the start of the segment of `lsn`, or of one before it; `begin` if
     /// that comes first. A record that is longer than a segment goes with its last one.
     fn start_at_or_before(&self, lsn: Lsn, begin: Lsn) -> Result<Lsn> {
-        let bare = Arc::new(bare_core(&self.dir, &self.geometry));
+        let bare = Arc::new(bare_core(&self.core.dir, &self.core.geometry));
         let mut window = Window::new(Arc::clone(&bare));
-        let end = tail_word::published(self.words());
-        let mut lsn = self.segment_of(lsn);
+        let end = tail_word::published(self.core.words());
+        let mut lsn = self.core.segment_of(lsn);
         while lsn > begin {
             let is_start = |found| matches!(found, Found::Frame { .. });
             if lsn == end || is_start(frames::look(&bare, &mut window, lsn, end)?) {
                 return Ok(lsn);
             }
-            lsn = Lsn::new(lsn.get() - self.capacity());
+            lsn = Lsn::new(lsn.get() - self.core.capacity());
         }
         Ok(begin)
     }
 }
 
-impl Writer<'_> {
+impl FrameWriter<'_> {
     /// Removes the segments that are not to be kept; returns how many.
     pub(crate) fn remove_old_segments(self, policy: &Policy) -> Result<u64> {
-        let last = self.core.last_to_remove();
-        let by_bytes =
-            policy.retain_bytes.map_or(Lsn::ZERO, |limit| self.core.first_by_bytes(limit));
+        let last = Frames::of(self.writer.core).last_to_remove();
+        let by_bytes = policy
+            .retain_bytes
+            .map_or(Lsn::ZERO, |limit| Frames::of(self.writer.core).first_by_bytes(limit));
         let by_age = match policy.retain_age {
-            Some(age) => self.core.first_by_age(age, self.core.segment_of(last))?,
+            Some(age) => {
+                Frames::of(self.writer.core).first_by_age(age, self.writer.core.segment_of(last))?
+            }
             None => Lsn::ZERO,
         };
         let first = by_bytes.max(by_age).min(last);
-        if self.core.segment_of(first) <= self.core.begin() {
+        if self.writer.core.segment_of(first) <= self.writer.core.begin() {
             return Ok(0);
         }
-        self.core.check_words()?;
+        self.writer.core.check_words()?;
         // Another log may have taken the place.
-        self.core.require_place()?;
+        self.writer.core.require_place()?;
         // Before the lock, which writers need.
-        let holding = CursorFile::of(self.core).sync_holding_cursors()?;
-        let prepare = self.lock_prepare()?;
-        let first = first.min(CursorFile::of(self.core).held_from(holding)?);
-        let (before, begin) =
-            (self.core.begin(), self.core.start_at_or_before(first, self.core.begin())?);
+        let holding = CursorFile::of(self.writer.core).sync_holding_cursors()?;
+        let prepare = self.writer.lock_prepare()?;
+        let first = first.min(CursorFile::of(self.writer.core).held_from(holding)?);
+        let (before, begin) = (
+            self.writer.core.begin(),
+            Frames::of(self.writer.core).start_at_or_before(first, self.writer.core.begin())?,
+        );
         if begin <= before {
             return Ok(0);
         }
-        let removed = trim::drop_before(self, prepare, begin)?;
+        let removed = trim::drop_before(self.writer, prepare, begin)?;
         self.count_removed(removed, before, by_bytes);
         Ok(removed)
     }
 
     /// Counts removed segments, from `before` on, by the rule that each went by.
     fn count_removed(self, removed: u64, before: Lsn, by_bytes: Lsn) {
-        let first = self.core.segment_of(before).get();
+        let first = self.writer.core.segment_of(before).get();
         for index in 0..removed {
-            let is_too_much = first + index * self.core.capacity() < by_bytes.get();
+            let is_too_much = first + index * self.writer.core.capacity() < by_bytes.get();
             let rule = if is_too_much { RemovalRule::Bytes } else { RemovalRule::Age };
-            self.core.words().removed.count(rule, self.core.capacity());
+            self.writer.core.words().removed.count(rule, self.writer.core.capacity());
         }
     }
 }

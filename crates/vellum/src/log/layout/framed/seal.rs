@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 use crate::format::seal::{SEAL_LEN, Seal};
 use crate::log::append::fill::Filler;
 use crate::log::append::reserve::{NOT_IN_HAND, Placement};
+use crate::log::commit::group::Leader;
+use crate::log::layout::framed::Frames;
 use crate::log::repair::pad::Reason;
-use crate::log::state::core::Core;
-use crate::log::state::writer::Writer;
 use crate::shared::commit::{self, Sealer};
 use crate::shared::lock::Until;
 use crate::shared::primitive::{self};
@@ -69,35 +69,36 @@ enum Sealed {
     Beyond(Lsn),
 }
 
-impl Core {
+impl Frames<'_> {
     /// Puts a seal at `at`, and a pad from there to `end`.
     fn fill_seal(&self, filler: &mut Filler<'_>, at: Lsn, end: Lsn) -> Result<()> {
-        let commits = &self.words().commits;
+        let commits = &self.core.words().commits;
         let seal = Seal {
             durable: commit::durable(commits),
-            begin: self.begin(),
+            begin: self.core.begin(),
             checkpoint: commits.checkpoint(),
         };
-        let seal = seal.to_frame(self.codec, at);
+        let seal = seal.to_frame(self.core.codec, at);
         let pad_at = Lsn::new(at.get() + SEAL_LEN);
-        let pad =
-            (end > pad_at).then(|| self.codec.pad(pad_at, end.get() - pad_at.get()).to_bytes());
+        let pad = (end > pad_at)
+            .then(|| self.core.codec.pad(pad_at, end.get() - pad_at.get()).to_bytes());
         let pad = pad.as_ref().map_or(&[][..], |pad| &pad[..]);
-        filler.bytes(at, &[&seal, pad], self.has_mapping())
+        filler.bytes(at, &[&seal, pad], self.core.has_mapping())
     }
 }
 
-impl<'a> Writer<'a> {
+impl<'a> Leader<'a> {
     /// Writes the next batch if it can be sealed now; otherwise does what it waits for.
     pub(crate) fn lead(self, end: Lsn, patience: &mut Patience) -> Result<()> {
         let until = patience.until;
-        let sealer = self.sealer(until)?;
+        let sealer = self.writer.sealer(until)?;
         // Somebody else may have been faster, which is as good.
-        let Some(start) = sealer.next_start(self.core.commits.block, self.core.commits.lanes())
+        let Some(start) =
+            sealer.next_start(self.writer.core.commits.block, self.writer.core.commits.lanes())
         else {
             return Ok(());
         };
-        let published = tail_word::published(self.core.words());
+        let published = tail_word::published(self.writer.core.words());
         if published <= start {
             drop(sealer);
             return self.wait_for_writers(end, Lsn::new(start.get() + 1), until);
@@ -113,7 +114,7 @@ impl<'a> Writer<'a> {
                 return Ok(());
             }
         };
-        let published = tail_word::published(self.core.words());
+        let published = tail_word::published(self.writer.core.words());
         // A batch that ends before what is to be committed helps nobody who waits.
         let is_too_short = published < end;
         if batch_end > published && (is_too_short || patience.is_left()) {
@@ -145,7 +146,7 @@ impl<'a> Writer<'a> {
         patience: &Patience,
     ) -> Result<Sealed> {
         let seal_end = sealer.seal_end();
-        if self.core.geometry.layout != Layout::Framed || !patience.is_sealing {
+        if self.writer.core.geometry.layout != Layout::Framed || !patience.is_sealing {
             return Ok(Sealed::To(published));
         }
         if seal_end > published || (seal_end >= end && sealer.is_to_come(seal_end)) {
@@ -158,53 +159,54 @@ impl<'a> Writer<'a> {
     /// segment where the tail's has not enough left. Up to a block boundary if others are on their
     /// way.
     fn write_seal(self, sealer: &Sealer<'a>) -> Result<Sealed> {
-        let words = self.core.words();
-        let capacity = self.core.capacity();
+        let words = self.writer.core.words();
+        let capacity = self.writer.core.capacity();
         let is_crowded = sealer.is_crowded();
         let seal_len = |offset: u64| match is_crowded {
-            true => (offset + SEAL_LEN).next_multiple_of(self.core.commits.block) - offset,
+            true => (offset + SEAL_LEN).next_multiple_of(self.writer.core.commits.block) - offset,
             false => SEAL_LEN,
         };
         let len_at = |start: Lsn| match start.get() % capacity {
             offset if offset + SEAL_LEN <= capacity => seal_len(offset),
             offset => capacity - offset + seal_len(0),
         };
-        if !self.core.has_mapping() {
-            self.core.check_size_limit()?;
+        if !self.writer.core.has_mapping() {
+            self.writer.core.check_size_limit()?;
         }
-        let mut slot = self.take_slot()?;
+        let mut slot = self.writer.take_slot()?;
         let range_at = |start| Range { start, len: len_at(start) };
         let grant = loop {
             let range = range_at(tail_word::tail(words));
-            if range.end() > self.core.ready_end() {
-                self.end_use(&mut slot);
+            if range.end() > self.writer.core.ready_end() {
+                self.writer.end_use(&mut slot);
                 return Ok(Sealed::Beyond(range.end()));
             }
             if !slot.has_in_hand(range) {
-                self.take_in_hand(&mut slot, range)?;
+                self.writer.take_in_hand(&mut slot, range)?;
             }
             let len_in_hand = |start| match range_at(start) {
                 range if slot.has_in_hand(range) => range.len,
                 _ => NOT_IN_HAND,
             };
             if let Ok(grant) =
-                tail_word::reserve(words, slot.index, || self.core.ready_end(), len_in_hand)
+                tail_word::reserve(words, slot.index, || self.writer.core.ready_end(), len_in_hand)
             {
                 break grant;
             }
         };
         let range = grant.range;
-        let is_skipped = self.core.segment_end(range.start).get() < range.start.get() + SEAL_LEN;
-        let at = if is_skipped { self.core.segment_end(range.start) } else { range.start };
-        let mut filler = Filler { writer: self, slot: &mut slot };
+        let is_skipped =
+            self.writer.core.segment_end(range.start).get() < range.start.get() + SEAL_LEN;
+        let at = if is_skipped { self.writer.core.segment_end(range.start) } else { range.start };
+        let mut filler = Filler { writer: self.writer, slot: &mut slot };
         let filled = filler
-            .skip(Placement { grant, at }, self.core.has_mapping())
-            .and_then(|()| self.core.fill_seal(&mut filler, at, range.end()));
+            .skip(Placement { grant, at }, self.writer.core.has_mapping())
+            .and_then(|()| Frames::of(self.writer.core).fill_seal(&mut filler, at, range.end()));
         if let Err(error) = filled {
-            self.give_up(&mut slot, range, Reason::Failed);
+            self.writer.give_up(&mut slot, range, Reason::Failed);
             return Err(error);
         }
-        self.publish(&mut slot);
+        self.writer.publish(&mut slot);
         slot.let_go();
         sealer.note_seal(range.end());
         Ok(Sealed::To(range.end()))
@@ -212,25 +214,26 @@ impl<'a> Writer<'a> {
 
     /// Makes space ready up to `end`, where a seal is to stand.
     fn make_room_for_seal(self, end: Lsn, until: Until) -> Result<()> {
-        let prepare = self.lock_prepare_until(until)?;
-        self.core.check_words()?;
+        let prepare = self.writer.lock_prepare_until(until)?;
+        self.writer.core.check_words()?;
         prepare.allocate_to(end, 0)?;
         prepare.make_ready_for_seal(end)
     }
 
     /// Writes a seal behind a long batch at once, so that recovery never has to trust so much.
     fn vouch(self, until: Until) -> Result<()> {
-        if self.core.geometry.layout != Layout::Framed {
+        if self.writer.core.geometry.layout != Layout::Framed {
             return Ok(());
         }
-        let sealer = self.sealer(until)?;
+        let sealer = self.writer.sealer(until)?;
         // Whoever is on the way now writes one.
-        let Some(start) = sealer.next_start(self.core.commits.block, self.core.commits.lanes())
+        let Some(start) =
+            sealer.next_start(self.writer.core.commits.block, self.writer.core.commits.lanes())
         else {
             return Ok(());
         };
         if let Sealed::To(end) = self.write_seal(&sealer)?
-            && end <= tail_word::published(self.core.words())
+            && end <= tail_word::published(self.writer.core.words())
         {
             let means = self.gather(start, end)?;
             if let Some(batch) = sealer.seal(start, end) {
@@ -243,16 +246,16 @@ impl<'a> Writer<'a> {
 
     /// Makes everything durable, with a seal behind it that tells the newest state.
     pub(crate) fn seal_and_sync(self) -> Result<()> {
-        if self.core.geometry.layout != Layout::Framed {
-            return self.core.sync().map(drop);
+        if self.writer.core.geometry.layout != Layout::Framed {
+            return self.writer.core.sync().map(drop);
         }
-        let until = self.core.deadline();
+        let until = self.writer.core.deadline();
         loop {
-            self.core.check_poison()?;
+            self.writer.core.check_poison()?;
             // The lock goes before anything is waited for.
-            let sealed = self.write_seal(&self.sealer(until)?)?;
+            let sealed = self.write_seal(&self.writer.sealer(until)?)?;
             match sealed {
-                Sealed::To(end) => return self.core.commit_until(end, until),
+                Sealed::To(end) => return self.writer.core.commit_until(end, until),
                 Sealed::Beyond(end) => self.make_room_for_seal(end, until)?,
             }
         }
@@ -263,8 +266,9 @@ impl<'a> Writer<'a> {
     /// The event count stays unarmed: those who append without a pause would ring it for every
     /// record.
     fn wait_for_seal(self, end: Lsn, seal_end: Lsn, until: Until) -> Result<()> {
-        let words = self.core.words();
-        let is_there = || self.core.is_sealed(end) || tail_word::published(words) >= seal_end;
+        let words = self.writer.core.words();
+        let is_there =
+            || self.writer.core.is_sealed(end) || tail_word::published(words) >= seal_end;
         for _ in 0..SEAL_LOOKS {
             if is_there() {
                 return Ok(());

@@ -19,6 +19,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::format::envelope::Envelope;
 use crate::format::frame::{HEADER_LEN, Kind};
+use crate::log::layout::framed::Frames;
 use crate::log::layout::framed::frames::{self, Found};
 use crate::log::read::reader::Reader;
 use crate::log::read::reader::start::starts_record;
@@ -250,7 +251,7 @@ fn noted_times(core: &Core, end: Lsn) -> Result<Vec<(Lsn, u64)>> {
     let mut found = Vec::new();
     let mut first = core.segment_of(core.begin());
     while first < end {
-        match core.noted_time(first) {
+        match Frames::of(core).noted_time(first) {
             Ok(Some(seconds)) => found.push((first, seconds.saturating_mul(SECOND_NANOS))),
             Ok(None) => {}
             Err(error) if core.is_told_missing(&error) => {
@@ -288,7 +289,7 @@ pub(crate) fn date(core: &Core, files: &mut [SegmentFile]) -> Result<()> {
                 let time = first_time(&bare, &mut window, file.first.get() / core.capacity(), end)?;
                 time.map(|nanos| nanos / SECOND_NANOS)
             }
-            false => core.noted_time(file.first)?,
+            false => Frames::of(core).noted_time(file.first)?,
         };
     }
     Ok(())
