@@ -9,3 +9,32 @@ pub(crate) mod reservation;
 pub(crate) mod reserve;
 pub(crate) mod slots;
 pub(crate) mod steps;
+
+use crate::log::state::core::Core;
+use crate::log::state::writer::Writer;
+
+/// An append, before this process has looked for its place in the log.
+#[derive(Clone, Copy)]
+pub(crate) struct Append<'a> {
+    pub(crate) core: &'a Core,
+}
+
+impl<'a> Append<'a> {
+    #[inline]
+    pub(crate) fn of(core: &'a Core) -> Append<'a> {
+        Append { core }
+    }
+}
+
+/// A participant that appends.
+#[derive(Clone, Copy)]
+pub(crate) struct Appender<'a> {
+    pub(crate) writer: Writer<'a>,
+}
+
+impl<'a> Appender<'a> {
+    #[inline]
+    pub(crate) fn of(writer: Writer<'a>) -> Appender<'a> {
+        Appender { writer }
+    }
+}

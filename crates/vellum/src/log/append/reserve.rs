@@ -22,7 +22,6 @@
 //! **Staged** logs keep segments ready in steps: the file of the next one is made bit by bit while
 //! records fill the one before, and gets its name and its stage a window before the first record.
 
-use crate::format::frame::ALIGNMENT;
 use crate::log::layout::text::TextLog;
 use crate::log::layout::text::TextSpace;
 use crate::log::layout::text::TextWriter;
@@ -138,27 +137,6 @@ impl Core {
                 return;
             }
         }
-    }
-
-    /// Refuses shared words that contradict each other.
-    pub(crate) fn check_words(&self) -> Result<()> {
-        let words = self.words();
-        // Read in this order, because each may grow meanwhile, the later ones first.
-        let begin = words.begin().get();
-        let tail = tail_word::tail(words).get();
-        let allocated = words.allocated_end();
-        let order_holds = begin != 0 && begin <= tail && tail <= allocated;
-        if !order_holds || !allocated.is_multiple_of(self.capacity()) {
-            return Err(self.nonsense(format!(
-                "begin {begin} ≤ tail {tail} ≤ allocated {allocated} must hold, the last a \
-                 multiple of {}",
-                self.capacity()
-            )));
-        }
-        if self.geometry.layout == Layout::Framed && !tail.is_multiple_of(ALIGNMENT) {
-            return Err(self.nonsense(format!("no frame ends at the tail, {tail}")));
-        }
-        Ok(())
     }
 }
 

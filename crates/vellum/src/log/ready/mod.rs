@@ -4,3 +4,18 @@ pub(crate) mod prepared;
 pub(crate) mod preparing;
 pub(crate) mod space;
 pub(crate) mod stage;
+
+use crate::log::state::prepare_lock::Prepare;
+
+/// A participant that makes room, while it holds the prepare lock.
+#[derive(Clone, Copy)]
+pub(crate) struct RoomMaker<'a> {
+    pub(crate) prepare: &'a Prepare<'a>,
+}
+
+impl<'a> RoomMaker<'a> {
+    #[inline]
+    pub(crate) fn of(prepare: &'a Prepare<'a>) -> RoomMaker<'a> {
+        RoomMaker { prepare }
+    }
+}

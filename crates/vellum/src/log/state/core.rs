@@ -6,7 +6,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::format::control::Geometry;
-use crate::format::frame::Codec;
+use crate::format::frame::{ALIGNMENT, Codec};
 use crate::log::state::attachment::Attachment;
 use crate::log::state::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::state::parts::{Commits, Opened, Ready, Tuning, is_staged};
@@ -145,6 +145,27 @@ impl Core {
             Some(stage) => stage.is_mapped,
             None => self.geometry.fill == Fill::Mapped,
         }
+    }
+
+    /// Refuses shared words that contradict each other.
+    pub(crate) fn check_words(&self) -> Result<()> {
+        let words = self.words();
+        // Read in this order, because each may grow meanwhile, the later ones first.
+        let begin = words.begin().get();
+        let tail = tail_word::tail(words).get();
+        let allocated = words.allocated_end();
+        let order_holds = begin != 0 && begin <= tail && tail <= allocated;
+        if !order_holds || !allocated.is_multiple_of(self.capacity()) {
+            return Err(self.nonsense(format!(
+                "begin {begin} ≤ tail {tail} ≤ allocated {allocated} must hold, the last a \
+                 multiple of {}",
+                self.capacity()
+            )));
+        }
+        if self.geometry.layout == Layout::Framed && !tail.is_multiple_of(ALIGNMENT) {
+            return Err(self.nonsense(format!("no frame ends at the tail, {tail}")));
+        }
+        Ok(())
     }
 
     /// An error for shared words that cannot be.

@@ -22,7 +22,7 @@ use crate::log::layout::framed::FrameWriter;
 use crate::log::layout::framed::Frames;
 use crate::log::layout::framed::frames::{self, Found};
 use crate::log::read::window::Window;
-use crate::log::state::core::{Core, bare_core};
+use crate::log::state::core::bare_core;
 use crate::shared::files::RemovalRule;
 use crate::shared::{commit, tail_word};
 use crate::sys::clock;
