@@ -2,6 +2,7 @@
 
 use crate::format::envelope::ENVELOPE_LEN;
 use crate::format::frame::{HEADER_LEN, Header, PAYLOAD_LEN_MAX, frame_len};
+use crate::log::append::Append;
 use crate::log::append::steps::Text;
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
@@ -43,7 +44,7 @@ impl<'a> Batch<'a> {
     /// A copy of the record in memory.
     pub fn push(&mut self, record: &[u8]) -> Result<()> {
         let len = record.len() as u64;
-        self.core.check_record_len(len)?;
+        Append::of(self.core).check_record_len(len)?;
         let envelope_len = self.core.geometry.envelope_len();
         let len = len + envelope_len as u64;
         let total = self.bytes.len() as u64 + frame_len(len);
@@ -114,14 +115,14 @@ impl<'a> Batch<'a> {
         }
         if self.bytes.is_empty() {
             // Empty lines without newlines: nothing to write.
-            return core.append(&[]);
+            return Append::of(core).append(&[]);
         }
         let (count, bytes) = (self.len(), &mut self.bytes);
-        core.with_space(|| match core.geometry.layout {
+        Append::of(core).with_space(|| match core.geometry.layout {
             Layout::Framed => append_frames(core, count, bytes),
             Layout::Text => {
                 let len = bytes.len() as u64;
-                core.append_text(Text { parts: &[bytes], len, records: count })
+                Append::of(core).append_text(Text { parts: &[bytes], len, records: count })
             }
         })
     }
@@ -130,8 +131,8 @@ impl<'a> Batch<'a> {
 /// Appends a batch of so many frames; returns the position of the first record.
 fn append_frames(core: &Core, count: u64, bytes: &mut [u8]) -> Result<Lsn> {
     let len = bytes.len() as u64;
-    let is_mapped = core.is_mapped(len);
-    let at = core.append_with(count, len, is_mapped, |filler, at| {
+    let is_mapped = Append::of(core).is_mapped(len);
+    let at = Append::of(core).append_with(count, len, is_mapped, |filler, at| {
         write_headers(filler.writer, bytes, at);
         filler.bytes(at, &[bytes], is_mapped)
     })?;

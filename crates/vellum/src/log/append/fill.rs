@@ -9,10 +9,11 @@
 use std::io::IoSlice;
 
 use crate::format::frame::HEADER_LEN;
+use crate::log::append::Append;
+use crate::log::append::Appender;
 use crate::log::append::reserve::Placement;
 use crate::log::repair::pad;
 use crate::log::state::attachment::LocalSlot;
-use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
 use crate::shared::tail_word::Grant;
 use crate::{Layout, Lsn, Result};
@@ -28,11 +29,11 @@ pub(crate) struct Filler<'a> {
     pub(crate) slot: &'a mut LocalSlot,
 }
 
-impl Core {
+impl Append<'_> {
     /// Whether a record that takes `len` bytes goes through the mapping.
     #[inline]
     pub(crate) fn is_mapped(&self, len: u64) -> bool {
-        self.has_mapping() && len <= MAPPED_LEN_MAX.min(self.capacity())
+        self.core.has_mapping() && len <= MAPPED_LEN_MAX.min(self.core.capacity())
     }
 }
 
@@ -50,7 +51,7 @@ impl Filler<'_> {
     fn skip_to(&mut self, placement: Placement, is_mapped: bool) -> Result<()> {
         let Placement { grant: Grant { range, .. }, at } = placement;
         if self.writer.core.geometry.layout == Layout::Text {
-            let segment = self.writer.segment(self.slot, range.start)?;
+            let segment = Appender::of(self.writer).segment(self.slot, range.start)?;
             return pad::cut_off(segment, range.start);
         }
         let len = at.get() - range.start.get();
@@ -70,7 +71,7 @@ impl Filler<'_> {
         if !is_mapped {
             return self.write_record(at, &header, parts);
         }
-        let segment = self.writer.segment(self.slot, at)?;
+        let segment = Appender::of(self.writer).segment(self.slot, at)?;
         let offset = segment.offset_of(at);
         let Some(map) =
             segment.mapped(offset, HEADER_LEN + len, || self.writer.core.ready_end())?
@@ -97,7 +98,7 @@ impl Filler<'_> {
             return self.write_parts(at, parts);
         }
         let len = parts.iter().map(|part| part.len()).sum();
-        let segment = self.writer.segment(self.slot, at)?;
+        let segment = Appender::of(self.writer).segment(self.slot, at)?;
         let offset = segment.offset_of(at);
         let Some(map) = segment.mapped(offset, len, || self.writer.core.ready_end())? else {
             return self.write_parts(at, parts);
@@ -131,7 +132,7 @@ impl Filler<'_> {
         if len > room {
             return self.write_across(at, parts);
         }
-        let segment = self.writer.segment(self.slot, at)?;
+        let segment = Appender::of(self.writer).segment(self.slot, at)?;
         let offset = segment.offset_of(at);
         match parts {
             [line] => segment.write(line, offset),
@@ -151,7 +152,7 @@ impl Filler<'_> {
         for part in parts {
             let mut rest = *part;
             while !rest.is_empty() {
-                let segment = self.writer.segment(self.slot, at)?;
+                let segment = Appender::of(self.writer).segment(self.slot, at)?;
                 let room = segment.first.get() + self.writer.core.capacity() - at.get();
                 let (piece, further) = rest.split_at(rest.len().min(room as usize));
                 segment.write(piece, segment.offset_of(at))?;

@@ -17,13 +17,13 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use crate::format::text;
+use crate::log::append::Append;
+use crate::log::append::Appender;
 use crate::log::append::steps::{Text, check_len};
 use crate::log::keep::retention;
 use crate::log::repair::pad;
-use crate::log::state::core::Core;
 use crate::log::state::holds::HoldKind;
 use crate::log::state::wait;
-use crate::log::state::writer::Writer;
 use crate::shared::full::Way;
 use crate::shared::tail_word;
 use crate::sys::clock;
@@ -38,11 +38,11 @@ fn is_full(error: &Error) -> bool {
     full.contains(&error.raw_os_error())
 }
 
-impl Core {
+impl Append<'_> {
     /// Appends one record given in parts; on a full disk, does what this process chose.
     #[inline]
     pub(crate) fn append(&self, parts: &[&[u8]]) -> Result<Lsn> {
-        if self.tuning.on_full == OnFull::Drop {
+        if self.core.tuning.on_full == OnFull::Drop {
             return self.append_or_drop(parts);
         }
         match self.append_once(parts) {
@@ -56,10 +56,14 @@ impl Core {
     pub(crate) fn append_once(&self, parts: &[&[u8]]) -> Result<Lsn> {
         let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
         check_len(len)?;
-        match self.geometry.layout {
-            Layout::Framed if self.geometry.has_envelope => self.append_in_envelope(parts, len),
+        match self.core.geometry.layout {
+            Layout::Framed if self.core.geometry.has_envelope => {
+                self.append_in_envelope(parts, len)
+            }
             Layout::Framed => self.append_frame(parts, len),
-            Layout::Text if len == 0 => self.attachment().map(|_| tail_word::tail(self.words())),
+            Layout::Text if len == 0 => {
+                self.core.attachment().map(|_| tail_word::tail(self.core.words()))
+            }
             Layout::Text => self.append_text(Text { parts, len, records: 1 }),
         }
     }
@@ -67,7 +71,7 @@ impl Core {
     /// Appends text, behind a line that tells of what was dropped.
     #[inline]
     pub(crate) fn append_text(&self, text: Text<'_>) -> Result<Lsn> {
-        if self.words().full.has_untold() {
+        if self.core.words().full.has_untold() {
             return self.append_behind_line(text);
         }
         self.append_bytes(text)
@@ -82,8 +86,8 @@ impl Core {
         if !is_full(&error) {
             return Err(error);
         }
-        retention::apply(self.writer()?);
-        match self.tuning.on_full {
+        retention::apply(self.core.writer()?);
+        match self.core.tuning.on_full {
             OnFull::Block => self.with_space(|| self.append_once(parts)),
             // Who drops does not come here.
             OnFull::Error | OnFull::Drop => Err(error),
@@ -93,21 +97,21 @@ impl Core {
     /// Appends one record given in parts, or drops it where there is no space: at once where others
     /// have just looked for some in vain.
     pub(crate) fn append_or_drop(&self, parts: &[&[u8]]) -> Result<Lsn> {
-        let words = &self.words().full;
+        let words = &self.core.words().full;
         let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
         let way = if len == 0 { Way::Open } else { words.way(len, clock::micros) };
         if way == Way::Shut {
             check_len(len)?;
-            self.attachment()?;
-            self.check_poison()?;
-            self.check_place()?;
+            self.core.attachment()?;
+            self.core.check_poison()?;
+            self.core.check_place()?;
             return Ok(self.drop_record());
         }
         match self.append_once(parts) {
             Err(error) if is_full(&error) => {
                 words.shut_way(len, clock::micros());
                 // Opens the way if this log had files to remove.
-                retention::apply(self.writer()?);
+                retention::apply(self.core.writer()?);
                 Ok(self.drop_record())
             }
             Ok(at) if way == Way::Trying => {
@@ -120,27 +124,27 @@ impl Core {
 
     /// Counts a record that is dropped.
     fn drop_record(&self) -> Lsn {
-        self.words().full.count_drop();
+        self.core.words().full.count_drop();
         Lsn::ZERO
     }
 
     /// Repeats an attempt that finds the disk full, if this process chose to wait, or the stage, if
     /// it chose to commit.
     pub(crate) fn with_space<T>(&self, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
-        let words = &self.words().full;
-        let until = self.deadline();
+        let words = &self.core.words().full;
+        let until = self.core.deadline();
         loop {
             let seen = words.removals();
             match attempt() {
                 Err(error)
-                    if self.tuning.on_full == OnFull::Block
+                    if self.core.tuning.on_full == OnFull::Block
                         && is_full(&error)
                         && !wait::is_over(until) =>
                 {
                     words.wait_for_removal(seen, LOOK_AGAIN);
-                    retention::apply(self.writer()?);
+                    retention::apply(self.core.writer()?);
                 }
-                Err(error) if self.may_commit_first(&error) => drop(self.sync()?),
+                Err(error) if self.may_commit_first(&error) => drop(self.core.sync()?),
                 answer => return answer,
             }
         }
@@ -149,12 +153,12 @@ impl Core {
     /// Whether a commit makes space for what was refused with `error`.
     fn may_commit_first(&self, error: &Error) -> bool {
         let is_stage_full = error.kind() == ErrorKind::NoSpace && error.raw_os_error().is_none();
-        is_stage_full && self.tuning.on_stage_full == OnStageFull::Commit
+        is_stage_full && self.core.tuning.on_stage_full == OnStageFull::Commit
     }
 
     /// Writes the line that tells of dropped records, if one is due.
     pub(crate) fn tell_of_drops(&self) -> Result<()> {
-        if self.words().full.has_untold() {
+        if self.core.words().full.has_untold() {
             self.append_behind_line(Text { parts: &[], len: 0, records: 0 })?;
         }
         Ok(())
@@ -164,17 +168,17 @@ impl Core {
     #[cold]
     pub(crate) fn append_behind_line(&self, text: Text<'_>) -> Result<Lsn> {
         let len = text.len;
-        let writer = self.writer()?;
-        let words = &self.words().full;
+        let writer = self.core.writer()?;
+        let words = &self.core.words().full;
         let _held = writer.hold(HoldKind::DropLine)?;
-        writer.finish_telling()?;
+        Appender::of(writer).finish_telling()?;
         let (told, dropped) = (words.told(), words.dropped());
         if dropped <= told {
             return if len == 0 { Ok(self.tail()) } else { self.append_bytes(text) };
         }
         let line = text::dropped(dropped - told);
         let line_len = line.len() as u64;
-        if len > 0 && line_len + len > self.capacity() {
+        if len > 0 && line_len + len > self.core.capacity() {
             // Together they would be torn apart at the end of the segment.
             let alone = Text { parts: &[line.as_bytes()], len: line_len, records: 0 };
             self.append_line(alone, dropped)?;
@@ -189,7 +193,7 @@ impl Core {
 
     /// Appends text of which the first part is the line after which `dropped` records are told of.
     fn append_line(&self, text: Text<'_>, dropped: u64) -> Result<Lsn> {
-        let words = &self.words().full;
+        let words = &self.core.words().full;
         let Text { parts, len, records } = text;
         let is_mapped = self.is_mapped(len);
         let at = self.append_with(records, len, is_mapped, |filler, at| {
@@ -203,30 +207,33 @@ impl Core {
     /// Whether `line` stands at `at`; what cannot be read is told once more.
     fn has_line(&self, at: Lsn, line: &str) -> bool {
         let end = at.get().saturating_add(line.len() as u64);
-        if at < self.begin() || end > tail_word::published(self.words()).get() {
+        if at < self.core.begin() || end > tail_word::published(self.core.words()).get() {
             return false;
         }
         let mut bytes = vec![0; line.len()];
-        let read =
-            self.open_to_read(self.segment_of(at)).and_then(|segment| segment.read(at, &mut bytes));
+        let read = self
+            .core
+            .open_to_read(self.core.segment_of(at))
+            .and_then(|segment| segment.read(at, &mut bytes));
         read.is_ok() && bytes == line.as_bytes()
     }
 
     fn tail(&self) -> Lsn {
-        tail_word::tail(self.words())
+        tail_word::tail(self.core.words())
     }
 }
 
-impl Writer<'_> {
+impl Appender<'_> {
     /// Finds out whether a line is in the log whose writer died before it could note that. The lock
     /// is held.
     fn finish_telling(self) -> Result<()> {
-        let words = &self.core.words().full;
+        let words = &self.writer.core.words().full;
         let Some((at, line_told)) = words.line() else { return Ok(()) };
         // Afterwards the line is published, or padded over.
-        pad::repair(self)?;
+        pad::repair(self.writer)?;
         let told = words.told();
-        let is_there = line_told > told && self.core.has_line(at, &text::dropped(line_told - told));
+        let is_there = line_told > told
+            && Append::of(self.writer.core).has_line(at, &text::dropped(line_told - told));
         words.end_line(is_there.then_some(line_told));
         Ok(())
     }
@@ -236,6 +243,7 @@ impl Writer<'_> {
 mod tests {
     use super::*;
     use crate::log::open::enter;
+    use crate::log::state::core::Core;
     use crate::{Layout, Options};
 
     /// A log in which one was killed who had to tell of three records and had `line` so far.
@@ -243,7 +251,7 @@ mod tests {
         let options = Options::new().layout(Layout::Text).segment_capacity_bytes(4096);
         let log = enter::open(&dir.path().join("log"), &options).unwrap();
         let text = Text { parts: &[line.as_bytes()], len: line.len() as u64, records: 1 };
-        let at = log.append_bytes(text).unwrap();
+        let at = Append::of(&log).append_bytes(text).unwrap();
         let words = &log.words().full;
         (0..3).for_each(|_| words.count_drop());
         words.begin_line(at, 3);
@@ -253,7 +261,7 @@ mod tests {
     fn lines_after_one_more(line: &str) -> usize {
         let dir = tempfile::tempdir().unwrap();
         let log = left_by_the_dead(&dir, line);
-        log.append(&[b"more\n"]).unwrap();
+        Append::of(&log).append(&[b"more\n"]).unwrap();
         let words = &log.words().full;
         assert!(!words.has_untold() && words.line().is_none());
         let text = std::fs::read(log.segment_path(Lsn::new(4096))).unwrap();
@@ -278,7 +286,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let log = left_by_the_dead(&dir, "x\n");
         let long = vec![b'y'; 4090];
-        let at = log.append(&[&long]).unwrap();
+        let at = Append::of(&log).append(&[&long]).unwrap();
         assert_eq!(at.get() % 4096, 0, "at the start of a segment of its own");
     }
 }

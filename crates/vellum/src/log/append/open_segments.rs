@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, PoisonError};
 
+use crate::log::append::Append;
+use crate::log::append::Appender;
 use crate::log::state::attachment::{Attachment, LocalSlot};
-use crate::log::state::writer::Writer;
 use crate::segment::file::Segment;
 use crate::shared::exclusive::Exclusive;
 use crate::shared::tail_word::Range;
@@ -26,11 +27,11 @@ impl Attachment {
     }
 }
 
-impl Writer<'_> {
+impl Appender<'_> {
     /// The open segment that holds `lsn`.
     #[inline]
     pub(crate) fn segment(self, slot: &mut LocalSlot, lsn: Lsn) -> Result<&Segment> {
-        if !slot.was_in_segment_of(self.core.capacity(), lsn) || slot.segment.is_none() {
+        if !slot.was_in_segment_of(self.writer.core.capacity(), lsn) || slot.segment.is_none() {
             self.change_segment(slot, lsn)?;
         }
         Ok(slot.segment.as_ref().expect("was just set"))
@@ -38,7 +39,7 @@ impl Writer<'_> {
 
     #[cold]
     fn change_segment(self, slot: &mut LocalSlot, lsn: Lsn) -> Result<()> {
-        let first = self.core.segment_of(lsn);
+        let first = self.writer.core.segment_of(lsn);
         let held = slot.held(first).map(Arc::clone);
         if held.is_none() {
             slot.in_hand = (Lsn::ZERO, Lsn::ZERO);
@@ -56,18 +57,18 @@ impl Writer<'_> {
     pub(crate) fn take_in_hand(self, slot: &mut LocalSlot, range: Range) -> Result<()> {
         slot.let_go();
         slot.in_hand = (Lsn::ZERO, Lsn::ZERO);
-        let mut first = self.core.segment_of(range.start);
+        let mut first = self.writer.core.segment_of(range.start);
         let mut more = Vec::new();
         while first < range.end() && more.len() < SEGMENTS_IN_HAND {
             let held = slot.held(first).map(Arc::clone);
             more.push(held.map_or_else(|| self.open_segment(first), Ok)?);
-            first = self.core.segment_end(first);
+            first = self.writer.core.segment_end(first);
         }
-        if !self.core.has_mapping() {
-            self.core.check_size_limit()?;
+        if !self.writer.core.has_mapping() {
+            Append::of(self.writer.core).check_size_limit()?;
         }
-        let end = self.core.segment_end(Lsn::new(range.end().get() - 1));
-        slot.in_hand = (self.core.segment_of(range.start), end);
+        let end = self.writer.core.segment_end(Lsn::new(range.end().get() - 1));
+        slot.in_hand = (self.writer.core.segment_of(range.start), end);
         if let [only] = &more[..] {
             (slot.segment, slot.segment_first) = (Some(Arc::clone(only)), only.first);
         } else {
@@ -77,22 +78,24 @@ impl Writer<'_> {
     }
 
     pub(crate) fn open_segment(self, first: Lsn) -> Result<Arc<Segment>> {
-        let mut segments = self.attachment.segments.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut segments =
+            self.writer.attachment.segments.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(segment) = segments.iter().find(|segment| segment.first == first) {
             return Ok(Arc::clone(segment));
         }
-        let segment = Arc::new(self.core.open_segment(first)?);
+        let segment = Arc::new(self.writer.core.open_segment(first)?);
         segments.push(Arc::clone(&segment));
         self.forget_gone_of(&mut segments);
         // Closed text files are for others to remove or compress, which an open one resists.
-        let most = if self.core.geometry.layout == Layout::Text { TEXT_SEGMENTS_MAX } else { 64 };
-        let budget = (self.core.ready.mapped_bytes_max / segment.mapped_len().max(1)).clamp(1, most)
-            as usize;
+        let most =
+            if self.writer.core.geometry.layout == Layout::Text { TEXT_SEGMENTS_MAX } else { 64 };
+        let budget = (self.writer.core.ready.mapped_bytes_max / segment.mapped_len().max(1))
+            .clamp(1, most) as usize;
         if segments.len() > budget {
             segments.sort_unstable_by_key(|segment| segment.first);
             let excess = segments.len() - budget;
             let oldest: Vec<_> = segments.drain(..excess).map(|segment| segment.first).collect();
-            self.attachment.forget_segments(&oldest);
+            self.writer.attachment.forget_segments(&oldest);
         }
         Ok(segment)
     }
@@ -100,16 +103,16 @@ impl Writer<'_> {
     /// Lets go of segments whose files were removed: as long as they are open, they take space.
     pub(crate) fn forget_gone(self) {
         self.forget_gone_of(
-            &mut self.attachment.segments.lock().unwrap_or_else(PoisonError::into_inner),
+            &mut self.writer.attachment.segments.lock().unwrap_or_else(PoisonError::into_inner),
         );
     }
 
     fn forget_gone_of(self, segments: &mut Vec<Arc<Segment>>) {
         // What is durable has left the stage, whose memory it would hold on to.
-        let begin = self.core.stage_begin().unwrap_or(self.core.begin());
-        let is_gone = |first: Lsn| self.core.segment_end(first) <= begin;
+        let begin = self.writer.core.stage_begin().unwrap_or(self.writer.core.begin());
+        let is_gone = |first: Lsn| self.writer.core.segment_end(first) <= begin;
         let gone = segments.extract_if(.., |segment| is_gone(segment.first));
         let gone: Vec<_> = gone.map(|segment| segment.first).collect();
-        self.attachment.forget_segments(&gone);
+        self.writer.attachment.forget_segments(&gone);
     }
 }

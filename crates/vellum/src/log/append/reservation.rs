@@ -3,6 +3,8 @@
 use std::io;
 
 use crate::format::frame::{Check, HEADER_LEN, frame_len};
+use crate::log::append::Append;
+use crate::log::append::Appender;
 use crate::log::append::fill::Filler;
 use crate::log::append::reserve::Placement;
 use crate::log::repair::pad::Reason;
@@ -42,7 +44,7 @@ pub struct Reservation<'a> {
 impl<'a> Reservation<'a> {
     pub(crate) fn new(core: &'a Core, len: usize) -> Result<Reservation<'a>> {
         let len = len as u64;
-        core.check_record_len(len)?;
+        Append::of(core).check_record_len(len)?;
         let envelope_len = core.geometry.envelope_len() as u64;
         let (total, header_len) = match core.geometry.layout {
             Layout::Framed => (frame_len(envelope_len + len), HEADER_LEN as u64 + envelope_len),
@@ -53,19 +55,19 @@ impl<'a> Reservation<'a> {
             return Err(Error::new(ErrorKind::InvalidOption, message));
         }
         if core.geometry.layout == Layout::Text {
-            core.tell_of_drops()?;
+            Append::of(core).tell_of_drops()?;
         }
         let writer = core.writer()?;
         core.check_poison()?;
         core.check_place()?;
         if core.has_mapping() && total > core.capacity() {
-            core.check_size_limit()?;
+            Append::of(core).check_size_limit()?;
         }
-        let mut slot = writer.take_slot()?;
+        let mut slot = Appender::of(writer).take_slot()?;
         // However long: writing in place is what was asked for. Only records longer than a
         // segment are in no single mapping.
         let is_mapped = core.has_mapping() && total <= core.capacity();
-        let placement = writer.reserve(&mut slot, total, is_mapped);
+        let placement = Appender::of(writer).reserve(&mut slot, total, is_mapped);
         let placement = placement.map_err(|error| core.explain(error))?;
         core.check_region()?;
         let payload_at = Lsn::new(placement.at.get() + header_len);
@@ -164,10 +166,10 @@ impl<'a> Reservation<'a> {
         }
         let mut slot = self.slot.take().expect("held until published");
         self.check_process()?;
-        self.writer.publish_records(&mut slot, self.placement, 1);
+        Appender::of(self.writer).publish_records(&mut slot, self.placement, 1);
         self.writer.core.check_region()?;
         slot.let_go();
-        self.writer.after_publish(&mut slot);
+        Appender::of(self.writer).after_publish(&mut slot);
         Ok(self.placement.at)
     }
 
@@ -255,7 +257,11 @@ impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         if let Some(mut slot) = self.slot.take() {
             if self.pid == std::process::id() {
-                self.writer.give_up(&mut slot, self.placement.grant.range, Reason::Abandoned);
+                Appender::of(self.writer).give_up(
+                    &mut slot,
+                    self.placement.grant.range,
+                    Reason::Abandoned,
+                );
             } else {
                 // The flag of the parent's slot means nothing here.
                 std::mem::forget(slot);

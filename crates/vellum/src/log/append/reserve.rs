@@ -22,12 +22,13 @@
 //! **Staged** logs keep segments ready in steps: the file of the next one is made bit by bit while
 //! records fill the one before, and gets its name and its stage a window before the first record.
 
+use crate::log::append::Append;
+use crate::log::append::Appender;
 use crate::log::layout::text::TextLog;
 use crate::log::layout::text::TextSpace;
 use crate::log::layout::text::TextWriter;
+use crate::log::ready::RoomMaker;
 use crate::log::state::attachment::{Later, LocalSlot, Space};
-use crate::log::state::core::Core;
-use crate::log::state::writer::Writer;
 use crate::shared::tail_word::{self, Grant, Range, Refused};
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
@@ -57,7 +58,7 @@ fn len_from(offset: u64, len: u64, capacity: u64, limit: u64) -> u64 {
 /// there.
 pub(crate) const NOT_IN_HAND: u64 = u64::MAX >> 1;
 
-impl Core {
+impl Append<'_> {
     /// Reserves `len` bytes by `limit` that start by `starts_by`, if what they need is open.
     fn reserve_in_hand(
         &self,
@@ -70,14 +71,14 @@ impl Core {
             let range = Range { start, len: self.len_at(start, len) };
             if start <= starts_by && slot.has_in_hand(range) { range.len } else { NOT_IN_HAND }
         };
-        tail_word::reserve(self.words(), slot.index, limit, len_at)
+        tail_word::reserve(self.core.words(), slot.index, limit, len_at)
     }
 
     /// Bytes that a reservation of `len` takes at `start`.
     pub(crate) fn len_at(&self, start: Lsn, len: u64) -> u64 {
-        let capacity = self.capacity();
-        let is_text = self.geometry.layout == Layout::Text;
-        let limit = if is_text { TextLog::of(self).limit_at(start) } else { capacity };
+        let capacity = self.core.capacity();
+        let is_text = self.core.geometry.layout == Layout::Text;
+        let limit = if is_text { TextLog::of(self.core).limit_at(start) } else { capacity };
         len_from(start.get() % capacity, len, capacity, limit)
     }
 
@@ -93,33 +94,33 @@ impl Core {
 
     /// The same, and `made` counts along.
     pub(crate) fn prepare_counting(&self, segments: u64, made: &mut u64) -> Result<()> {
-        let writer = self.writer()?;
-        let words = self.words();
-        if self.geometry.layout == Layout::Text {
+        let writer = self.core.writer()?;
+        let words = self.core.words();
+        if self.core.geometry.layout == Layout::Text {
             let prepare = writer.lock_prepare()?;
-            self.check_words()?;
+            self.core.check_words()?;
             *made = u64::from(segments > 0 && TextSpace::of(&prepare).make_next()?);
             return Ok(());
         }
         loop {
             // Segment by segment, so that writers who need the lock do not wait for all of them.
             let prepare = writer.lock_prepare()?;
-            self.check_words()?;
-            let wanted = segments.saturating_mul(self.capacity());
-            let wanted = self.segment_end(tail_word::tail(words)).get().saturating_add(wanted);
+            self.core.check_words()?;
+            let wanted = segments.saturating_mul(self.core.capacity());
+            let wanted = self.core.segment_end(tail_word::tail(words)).get().saturating_add(wanted);
             let allocated = words.allocated_end();
-            if allocated >= wanted.min(Lsn::MAX.get() - self.capacity()) {
+            if allocated >= wanted.min(Lsn::MAX.get() - self.core.capacity()) {
                 return Ok(());
             }
-            prepare.allocate_to(Lsn::new(allocated + 1), 0)?;
+            RoomMaker::of(&prepare).allocate_to(Lsn::new(allocated + 1), 0)?;
             *made += 1;
-            if self.goes_in_steps() {
+            if self.core.goes_in_steps() {
                 // What is prepared on purpose is there whole.
                 let first = Lsn::new(allocated);
-                self.preparer().allocate(
-                    &self.find_segment(first)?,
+                self.core.preparer().allocate(
+                    &self.core.find_segment(first)?,
                     first,
-                    self.segment_end(first),
+                    self.core.segment_end(first),
                 )?;
             }
         }
@@ -127,12 +128,13 @@ impl Core {
 
     /// Makes trimmed segments ready for new records at once, so that no commit waits for that.
     pub(crate) fn use_spares_ahead(&self) {
-        let has_spare = || self.preparer().spare().is_ok_and(|spare| spare.is_some());
-        let words = self.words();
-        while self.commits.stage.is_some() && has_spare() {
+        let has_spare = || self.core.preparer().spare().is_ok_and(|spare| spare.is_some());
+        let words = self.core.words();
+        while self.core.commits.stage.is_some() && has_spare() {
             let tail = tail_word::tail(words);
             let allocated = words.allocated_end();
-            let ahead = allocated.saturating_sub(self.segment_end(tail).get()) / self.capacity();
+            let ahead =
+                allocated.saturating_sub(self.core.segment_end(tail).get()) / self.core.capacity();
             if ahead >= SEGMENTS_AHEAD || self.prepare(ahead + 1).is_err() {
                 return;
             }
@@ -140,7 +142,7 @@ impl Core {
     }
 }
 
-impl Writer<'_> {
+impl Appender<'_> {
     /// Reserves `len` bytes, and has open what filling them needs. With `is_ready`, all of it may
     /// be stored to through a mapping.
     #[inline]
@@ -150,26 +152,28 @@ impl Writer<'_> {
         len: u64,
         is_ready: bool,
     ) -> Result<Placement> {
-        let capacity = self.core.capacity();
-        let words = self.core.words();
+        let capacity = self.writer.core.capacity();
+        let words = self.writer.core.words();
         let segment_first = slot.segment_first.get();
-        let is_text = self.core.geometry.layout == Layout::Text;
+        let is_text = self.writer.core.geometry.layout == Layout::Text;
         if is_text {
-            TextWriter::of(self).look_at_clock();
+            TextWriter::of(self.writer).look_at_clock();
         }
         let len_at = |start: Lsn| {
             // Most appends stay in the segment of the last, which is open.
             let offset = start.get().wrapping_sub(segment_first);
-            let limit = if is_text { TextLog::of(self.core).limit_at(start) } else { capacity };
+            let limit =
+                if is_text { TextLog::of(self.writer.core).limit_at(start) } else { capacity };
             if offset < capacity && len <= limit && offset <= limit - len {
                 return len;
             }
             NOT_IN_HAND
         };
-        let grant = match tail_word::reserve(words, slot.index, || self.core.ready_end(), len_at) {
-            Ok(grant) => grant,
-            Err(_) => self.reserve_further(slot, len, is_ready)?,
-        };
+        let grant =
+            match tail_word::reserve(words, slot.index, || self.writer.core.ready_end(), len_at) {
+                Ok(grant) => grant,
+                Err(_) => self.reserve_further(slot, len, is_ready)?,
+            };
         let end = grant.range.end();
         self.look_ahead(end, len, is_ready, &mut slot.later);
         Ok(Placement { grant, at: Lsn::new(end.get() - len) })
@@ -178,24 +182,29 @@ impl Writer<'_> {
     /// Reserves where the segment written last is not enough: opens what is needed first.
     #[cold]
     fn reserve_further(self, slot: &mut LocalSlot, len: u64, is_ready: bool) -> Result<Grant> {
-        let words = self.core.words();
+        let words = self.writer.core.words();
         loop {
             let start = tail_word::tail(words);
-            let range = Range { start, len: self.core.len_at(start, len) };
-            if range.end() > self.core.ready_end() {
+            let range = Range { start, len: Append::of(self.writer.core).len_at(start, len) };
+            if range.end() > self.writer.core.ready_end() {
                 match self.reserve_beyond(slot, len, is_ready)? {
                     Some(grant) => return Ok(grant),
                     None => continue,
                 }
             }
             let opened = self.take_in_hand(slot, range);
-            if let Ok(grant) =
-                self.core.reserve_in_hand(slot, || self.core.ready_end(), Lsn::MAX, len)
-            {
+            if let Ok(grant) = Append::of(self.writer.core).reserve_in_hand(
+                slot,
+                || self.writer.core.ready_end(),
+                Lsn::MAX,
+                len,
+            ) {
                 return Ok(grant);
             }
             // Unless others went on meanwhile, and what was to be opened has gone.
-            if self.core.segment_of(start) == self.core.segment_of(tail_word::tail(words)) {
+            if self.writer.core.segment_of(start)
+                == self.writer.core.segment_of(tail_word::tail(words))
+            {
                 opened?;
             }
         }
@@ -209,26 +218,34 @@ impl Writer<'_> {
         len: u64,
         is_ready: bool,
     ) -> Result<Option<Grant>> {
-        let words = self.core.words();
+        let words = self.writer.core.words();
         let is_done = || {
             let start = tail_word::tail(words);
-            Range { start, len: self.core.len_at(start, len) }.end() <= self.core.ready_end()
+            Range { start, len: Append::of(self.writer.core).len_at(start, len) }.end()
+                <= self.writer.core.ready_end()
         };
         loop {
-            let Some(prepare) = self.lock_prepare_unless(is_done)? else { return Ok(None) };
-            self.core.check_words()?;
+            let Some(prepare) = self.writer.lock_prepare_unless(is_done)? else { return Ok(None) };
+            self.writer.core.check_words()?;
             // What decides where a record goes does not change under the lock.
             let tail = tail_word::tail(words);
-            let range = Range { start: tail, len: self.core.len_at(tail, len) };
+            let range = Range { start: tail, len: Append::of(self.writer.core).len_at(tail, len) };
             let end = range.end();
             if end > Lsn::MAX {
                 let message = "the log has used up its 16 PiB of positions; start a new one";
-                return Err(Error::new(ErrorKind::Exhausted, message).at_path(&self.core.dir));
+                return Err(
+                    Error::new(ErrorKind::Exhausted, message).at_path(&self.writer.core.dir)
+                );
             }
-            slot.later.has_rotated |= prepare.allocate_to(end, len)?;
-            let room = prepare.make_room(tail, end, len, is_ready)?;
+            slot.later.has_rotated |= RoomMaker::of(&prepare).allocate_to(end, len)?;
+            let room = RoomMaker::of(&prepare).make_room(tail, end, len, is_ready)?;
             let opened = self.take_in_hand(slot, range);
-            if let Ok(grant) = self.core.reserve_in_hand(slot, || room.limit, room.starts_by, len) {
+            if let Ok(grant) = Append::of(self.writer.core).reserve_in_hand(
+                slot,
+                || room.limit,
+                room.starts_by,
+                len,
+            ) {
                 let ready = room.ready.max(grant.range.end().get());
                 words.raise_ready_end(ready);
                 slot.later.pause = slot.later.pause.max(prepare.writer.core.ready.pace.due());
@@ -245,14 +262,16 @@ impl Writer<'_> {
     /// a window of zeros for records that are stored, the next segment for those that are written.
     #[inline]
     fn look_ahead(self, end: Lsn, len: u64, is_ready: bool, later: &mut Later) {
-        if self.core.geometry.layout == Layout::Text {
-            return TextWriter::of(self).look_ahead_in_text(end, is_ready, later);
+        if self.writer.core.geometry.layout == Layout::Text {
+            return TextWriter::of(self.writer).look_ahead_in_text(end, is_ready, later);
         }
-        let words = self.core.words();
-        let is_ready = is_ready || (self.core.commits.stage.is_some() && !self.core.has_mapping());
+        let words = self.writer.core.words();
+        let is_ready = is_ready
+            || (self.writer.core.commits.stage.is_some() && !self.writer.core.has_mapping());
         let ahead = words.ahead_of(end, is_ready);
         // Long records use a window up before the next one is ready: stay further ahead of them.
-        let wanted = self.core.ready.prefault_bytes.max((len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX));
+        let wanted =
+            self.writer.core.ready.prefault_bytes.max((len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX));
         if ahead < wanted && !words.prepare.is_held() {
             later.space = Some(Space { end, ahead: wanted, is_ready });
         }
@@ -264,49 +283,54 @@ impl Writer<'_> {
     #[cold]
     pub(crate) fn prepare_ahead(self, later: &mut Later) {
         let Some(space) = later.space.take() else { return };
-        match self.core.geometry.layout {
-            Layout::Text => TextWriter::of(self).prepare_text(space, later),
+        match self.writer.core.geometry.layout {
+            Layout::Text => TextWriter::of(self.writer).prepare_text(space, later),
             Layout::Framed => self.prepare_next(space, later),
         }
     }
 
     /// Makes the first space ready, so that the first record does not pay for it.
     pub(crate) fn prepare_first(self) {
-        let tail = tail_word::tail(self.core.words());
+        let tail = tail_word::tail(self.writer.core.words());
         // Who opens a log looks after its files itself.
         let mut later = Later::default();
-        self.look_ahead(tail, 0, self.core.has_mapping(), &mut later);
+        self.look_ahead(tail, 0, self.writer.core.has_mapping(), &mut later);
         self.prepare_ahead(&mut later);
     }
 
     fn prepare_next(self, space: Space, later: &mut Later) {
         let Space { end, ahead, is_ready } = space;
-        let words = self.core.words();
-        let Some(prepare) = self.try_lock_prepare() else { return };
+        let words = self.writer.core.words();
+        let Some(prepare) = self.writer.try_lock_prepare() else { return };
         let allocated = words.allocated_end();
         // Others may have gone on meanwhile: what is wanted follows the tail, not `end`.
         let tail = tail_word::tail(words).max(end);
-        let wanted = Lsn::new(tail.get() + ahead.min(self.core.capacity()));
-        if wanted > Lsn::MAX || self.attachment.is_discouraged(tail) {
+        let wanted = Lsn::new(tail.get() + ahead.min(self.writer.core.capacity()));
+        if wanted > Lsn::MAX || self.writer.attachment.is_discouraged(tail) {
             return;
         }
-        let prepared =
-            self.core.check_words().and_then(|()| prepare.allocate_to(wanted, 0).map(drop));
-        let prepared = prepared.and_then(|()| self.core.check_stage_room(wanted));
+        let prepared = self
+            .writer
+            .core
+            .check_words()
+            .and_then(|()| RoomMaker::of(&prepare).allocate_to(wanted, 0).map(drop));
+        let prepared = prepared.and_then(|()| self.writer.core.check_stage_room(wanted));
         let prepared = prepared.and_then(|()| match is_ready {
-            true => prepare.make_ready_to(wanted),
+            true => RoomMaker::of(&prepare).make_ready_to(wanted),
             false => Ok(()),
         });
         // Long records use segments up as fast as they can be made: who needs one makes it.
         if prepared.is_ok()
-            && self.core.commits.stage.is_some()
-            && ahead == self.core.ready.prefault_bytes
+            && self.writer.core.commits.stage.is_some()
+            && ahead == self.writer.core.ready.prefault_bytes
         {
-            let _ = prepare.begin_next_segment(wanted);
+            let _ = RoomMaker::of(&prepare).begin_next_segment(wanted);
         }
         if prepared.is_err() {
             // A full disk is not asked again for every record.
-            self.attachment.discourage(Lsn::new(tail.get() + self.core.ready.prefault_bytes / 8));
+            self.writer
+                .attachment
+                .discourage(Lsn::new(tail.get() + self.writer.core.ready.prefault_bytes / 8));
         }
         later.has_rotated |= words.allocated_end() > allocated;
         later.pause = later.pause.max(prepare.writer.core.ready.pace.due());

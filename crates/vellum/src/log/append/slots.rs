@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::log::append::Appender;
 use crate::log::repair::pad;
 use crate::log::state::attachment::{LOCAL_SLOT_COUNT, LocalSlot};
-use crate::log::state::writer::Writer;
 use crate::shared::exclusive::Taken;
 use crate::shared::participants;
 use crate::shared::words::SLOT_COUNT;
@@ -21,11 +21,12 @@ const LENT_SLOTS: std::ops::Range<usize> = KEPT_SLOTS.end..SLOT_COUNT;
 const LENDING_TRIES: u32 = 200;
 const LENDING_NAP: Duration = Duration::from_millis(5);
 
-impl<'a> Writer<'a> {
+impl<'a> Appender<'a> {
     /// A slot for the calling thread, with nothing in flight in it.
     #[inline]
     pub(crate) fn take_slot(self) -> Result<Taken<'a, LocalSlot>> {
-        if let Some(slot) = self.attachment.slots[thread_number() % LOCAL_SLOT_COUNT].try_take()
+        if let Some(slot) =
+            self.writer.attachment.slots[thread_number() % LOCAL_SLOT_COUNT].try_take()
             && slot.is_claimed
         {
             return Ok(slot);
@@ -38,7 +39,7 @@ impl<'a> Writer<'a> {
         let favourite = thread_number();
         loop {
             for turn in 0..LOCAL_SLOT_COUNT {
-                let slot = &self.attachment.slots[(favourite + turn) % LOCAL_SLOT_COUNT];
+                let slot = &self.writer.attachment.slots[(favourite + turn) % LOCAL_SLOT_COUNT];
                 let Some(mut slot) = slot.try_take() else { continue };
                 if slot.is_claimed || self.claim(&mut slot)? {
                     return Ok(slot);
@@ -51,42 +52,44 @@ impl<'a> Writer<'a> {
 
     /// Claims a shared slot; false where this process has to do with those it has.
     fn claim(self, slot: &mut LocalSlot) -> Result<bool> {
-        let words = self.core.words();
-        if self.attachment.is_adrift.load(Ordering::SeqCst) {
-            self.come_back()?;
+        let words = self.writer.core.words();
+        if self.writer.attachment.is_adrift.load(Ordering::SeqCst) {
+            self.writer.come_back()?;
         }
         if participants::has_given_up_slots(words) {
             // Perhaps by this very thread: it reserves no more until that can be padded.
-            pad::repair(self)?;
+            pad::repair(self.writer)?;
         }
-        let has_some = self.attachment.claimed_count.load(Ordering::Relaxed) > 0;
-        let index = match participants::claim_slot(words, self.attachment.me(), KEPT_SLOTS) {
+        let has_some = self.writer.attachment.claimed_count.load(Ordering::Relaxed) > 0;
+        let index = match participants::claim_slot(words, self.writer.attachment.me(), KEPT_SLOTS) {
             None if has_some => return Ok(false),
             None => self.borrow_slot()?,
             Some(index) => index,
         };
         (slot.index, slot.is_claimed) = (index, true);
         slot.is_lent = LENT_SLOTS.contains(&index);
-        self.attachment.claimed_count.fetch_add(1, Ordering::Relaxed);
+        self.writer.attachment.claimed_count.fetch_add(1, Ordering::Relaxed);
         Ok(true)
     }
 
     /// Claims a slot for one append, where there are no more to keep.
     #[cold]
     fn borrow_slot(self) -> Result<usize> {
-        let words = self.core.words();
+        let words = self.writer.core.words();
         for turn in 0..LENDING_TRIES {
             if turn > 0 {
                 std::thread::sleep(LENDING_NAP);
                 // Those of the dead can be had again.
-                pad::repair(self)?;
+                pad::repair(self.writer)?;
             }
-            if let Some(index) = participants::claim_slot(words, self.attachment.me(), LENT_SLOTS) {
+            if let Some(index) =
+                participants::claim_slot(words, self.writer.attachment.me(), LENT_SLOTS)
+            {
                 return Ok(index);
             }
         }
         let message = format!("all {SLOT_COUNT} slots for appends are in use");
-        Err(Error::new(ErrorKind::TooManyParticipants, message).at_path(&self.core.dir))
+        Err(Error::new(ErrorKind::TooManyParticipants, message).at_path(&self.writer.core.dir))
     }
 
     /// Gives a slot back if it was lent, which holds nothing in flight. After an error it may stay
@@ -94,7 +97,7 @@ impl<'a> Writer<'a> {
     #[inline]
     pub(crate) fn end_use(self, slot: &mut LocalSlot) {
         if slot.is_lent {
-            self.attachment.give_back(self.core.words(), slot);
+            self.writer.attachment.give_back(self.writer.core.words(), slot);
         }
     }
 
@@ -102,8 +105,8 @@ impl<'a> Writer<'a> {
     /// slot.
     pub(crate) fn give_up_slot(self, slot: &mut LocalSlot) {
         (slot.is_claimed, slot.is_lent) = (false, false);
-        self.attachment.claimed_count.fetch_sub(1, Ordering::Relaxed);
-        participants::give_up_slot(self.core.words(), slot.index);
+        self.writer.attachment.claimed_count.fetch_sub(1, Ordering::Relaxed);
+        participants::give_up_slot(self.writer.core.words(), slot.index);
     }
 }
 

@@ -8,6 +8,8 @@ use crate::error::OsResult;
 use crate::format::envelope::ENVELOPE_LEN;
 use crate::format::frame::{PAYLOAD_LEN_MAX, frame_len};
 use crate::format::segment::header_len;
+use crate::log::append::Append;
+use crate::log::append::Appender;
 use crate::log::append::fill::Filler;
 use crate::log::append::reserve::Placement;
 use crate::log::keep::retention;
@@ -15,8 +17,6 @@ use crate::log::layout::text::TextLog;
 use crate::log::layout::text::TextWriter;
 use crate::log::repair::pad::{self, Reason};
 use crate::log::state::attachment::{Later, LocalSlot};
-use crate::log::state::core::Core;
-use crate::log::state::writer::Writer;
 use crate::shared::tail_word::Range;
 use crate::shared::{event_count, tail_word};
 use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
@@ -31,7 +31,7 @@ pub(crate) struct Text<'a> {
     pub(crate) records: u64,
 }
 
-impl Core {
+impl Append<'_> {
     /// Appends text as it is.
     #[inline]
     pub(crate) fn append_bytes(&self, text: Text<'_>) -> Result<Lsn> {
@@ -69,7 +69,7 @@ impl Core {
 
     /// Refuses what a frame's length field has no room for, with the envelope before it.
     pub(crate) fn check_record_len(&self, len: u64) -> Result<()> {
-        let max = PAYLOAD_LEN_MAX - self.geometry.envelope_len() as u64;
+        let max = PAYLOAD_LEN_MAX - self.core.geometry.envelope_len() as u64;
         if len <= max {
             return Ok(());
         }
@@ -86,23 +86,23 @@ impl Core {
         is_mapped: bool,
         fill: impl FnOnce(&mut Filler<'_>, Lsn) -> Result<()>,
     ) -> Result<Lsn> {
-        let writer = self.writer()?;
-        self.check_poison()?;
-        let mut slot = writer.take_slot()?;
-        if !is_mapped && self.has_mapping() {
+        let writer = self.core.writer()?;
+        self.core.check_poison()?;
+        let mut slot = Appender::of(writer).take_slot()?;
+        if !is_mapped && self.core.has_mapping() {
             self.check_size_limit()?;
         }
         let turn = TextWriter::of(writer).take_turn();
-        let reserved = match self.glance(&mut slot.glance) {
-            Ok(()) => writer.reserve(&mut slot, len, is_mapped),
+        let reserved = match self.core.glance(&mut slot.glance) {
+            Ok(()) => Appender::of(writer).reserve(&mut slot, len, is_mapped),
             Err(error) => Err(error),
         };
         let placement = match reserved {
             Ok(placement) => placement,
-            Err(error) => return Err(writer.refused(&mut slot, error)),
+            Err(error) => return Err(Appender::of(writer).refused(&mut slot, error)),
         };
         // Before anything is put there: in words that are lost the place may be another's.
-        self.check_region()?;
+        self.core.check_region()?;
         if turn.is_some() {
             TextWriter::of(writer).pad_before(placement.grant);
         }
@@ -113,43 +113,46 @@ impl Core {
             let range = placement.grant.range;
             // The next one finds out whether there is room before it reserves.
             writer.attachment.discourage(Lsn::new(range.end().get().saturating_add(range.len)));
-            writer.give_up(&mut slot, range, Reason::Failed);
+            Appender::of(writer).give_up(&mut slot, range, Reason::Failed);
             return Err(error);
         }
-        writer.publish_records(&mut slot, placement, records);
-        self.check_region()?;
+        Appender::of(writer).publish_records(&mut slot, placement, records);
+        self.core.check_region()?;
         slot.let_go();
         drop(turn);
-        writer.after_publish(&mut slot);
+        Appender::of(writer).after_publish(&mut slot);
         Ok(placement.at)
     }
 
     /// Refuses, before anything is reserved, what this process may not write to a whole segment, or
     /// to a whole text file by the policy.
     pub(crate) fn check_size_limit(&self) -> Result<()> {
-        let len = match self.geometry.layout {
-            Layout::Framed => header_len(Layout::Framed) + self.capacity(),
-            Layout::Text => TextLog::of(self).newest_room(),
+        let len = match self.core.geometry.layout {
+            Layout::Framed => header_len(Layout::Framed) + self.core.capacity(),
+            Layout::Text => TextLog::of(self.core).newest_room(),
         };
-        sys::file::check_size_limit(len).or_os("write to a segment of the log", &self.dir)
+        sys::file::check_size_limit(len).or_os("write to a segment of the log", &self.core.dir)
     }
 }
 
-impl Writer<'_> {
+impl Appender<'_> {
     /// Counts the records of a filled reservation, and publishes it.
     #[inline]
     pub(crate) fn publish_records(self, slot: &mut LocalSlot, placed: Placement, records: u64) {
         let bytes = placed.grant.range.end().get() - placed.at.get();
-        tail_word::count(self.core.words(), slot.index, records, bytes);
+        tail_word::count(self.writer.core.words(), slot.index, records, bytes);
         self.publish(slot);
     }
 
     /// Makes a filled reservation visible and wakes who waits for it.
     #[inline]
     pub(crate) fn publish(self, slot: &mut LocalSlot) {
-        tail_word::publish(self.core.words(), slot.index);
-        if event_count::notify(&self.core.words().event_count, self.attachment.is_registered) {
-            self.core.wake_pollers();
+        tail_word::publish(self.writer.core.words(), slot.index);
+        if event_count::notify(
+            &self.writer.core.words().event_count,
+            self.writer.attachment.is_registered,
+        ) {
+            self.writer.core.wake_pollers();
         }
         self.end_use(slot);
     }
@@ -167,7 +170,7 @@ impl Writer<'_> {
         let mut later = mem::take(later);
         self.prepare_ahead(&mut later);
         if later.has_rotated {
-            retention::tidy(self);
+            retention::tidy(self.writer);
         }
         if !later.pause.is_zero() {
             thread::sleep(later.pause);
@@ -178,16 +181,16 @@ impl Writer<'_> {
     #[cold]
     fn refused(self, slot: &mut LocalSlot, error: Error) -> Error {
         self.end_use(slot);
-        self.core.explain(error)
+        self.writer.core.explain(error)
     }
 
     /// Pads a reservation that will not be filled; where even that fails, leaves it to whoever can.
     pub(crate) fn give_up(self, slot: &mut LocalSlot, range: Range, reason: Reason) {
         let open = |first| match slot.held(first) {
             Some(segment) => Ok(Arc::clone(segment)),
-            None => self.core.open_segment_briefly(first).map(Arc::new),
+            None => self.writer.core.open_segment_briefly(first).map(Arc::new),
         };
-        match pad::write_to(self.core, range, reason, open) {
+        match pad::write_to(self.writer.core, range, reason, open) {
             Ok(()) => self.publish(slot),
             Err(_) => self.give_up_slot(slot),
         }

@@ -21,6 +21,7 @@ use rustix::io::{self, Errno};
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
+use crate::log::append::Appender;
 use crate::log::commit::group::Leader;
 use crate::log::state::control::{open_geometry, store_geometry};
 use crate::log::state::core::Core;
@@ -185,7 +186,7 @@ impl Leader<'_> {
     /// The segment at `first`, ready for what a batch up to `end` has in it; `None` where it was
     /// trimmed or removed.
     fn segment_of_batch(self, first: Lsn, end: Lsn) -> Result<Option<Arc<Segment>>> {
-        let segment = match self.writer.open_segment(first) {
+        let segment = match Appender::of(self.writer).open_segment(first) {
             // A trim removes files whether they are durable or not, and raises `begin` before.
             Err(_)
                 if self.writer.core.commits.stage.is_none()

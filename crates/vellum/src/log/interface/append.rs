@@ -2,6 +2,7 @@
 
 use std::io::IoSlice;
 
+use crate::log::append::Append;
 use crate::log::append::steps as append;
 use crate::log::{Batch, Log, RecordWriter, Reservation};
 use crate::{Layout, Lsn, Result};
@@ -36,7 +37,7 @@ impl Log {
     /// prepares the next window, every segment the next file.
     #[inline]
     pub fn append(&self, record: &[u8]) -> Result<Lsn> {
-        self.core.append(&[record])
+        Append::of(&self.core).append(&[record])
     }
 
     /// Appends one record given in parts; returns its position.
@@ -45,7 +46,7 @@ impl Log {
     ///
     /// As for [`append`](Log::append). More than eight parts cost an allocation.
     pub fn append_vectored(&self, parts: &[IoSlice<'_>]) -> Result<Lsn> {
-        append::with_slices(parts, |parts| self.core.append(parts))
+        append::with_slices(parts, |parts| Append::of(&self.core).append(parts))
     }
 
     /// Appends one record and commits it; returns its position.
@@ -69,7 +70,7 @@ impl Log {
     /// As for [`append`](Log::append); nothing is reserved after an error.
     pub fn reserve(&self, len: usize) -> Result<Reservation<'_>> {
         let core = &self.core;
-        core.with_space(|| Reservation::new(core, len))
+        Append::of(core).with_space(|| Reservation::new(core, len))
     }
 
     /// Begins a record that is written piece by piece, by [`write!`](std::write) or who else takes

@@ -2,6 +2,7 @@
 //!
 //! **If the process dies here**: the next one does it again.
 
+use crate::log::append::Appender;
 use crate::log::layout::framed::FrameWriter;
 use crate::log::layout::text::TextWriter;
 use crate::log::state::writer::Writer;
@@ -39,5 +40,5 @@ pub(crate) fn apply(writer: Writer<'_>) {
     if has_removed {
         words.full.made_space();
     }
-    writer.forget_gone();
+    Appender::of(writer).forget_gone();
 }

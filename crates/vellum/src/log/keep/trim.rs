@@ -10,6 +10,8 @@ use zerocopy::IntoBytes;
 
 use crate::error::OsResult;
 use crate::format::segment::SegmentHeader;
+use crate::log::append::Append;
+use crate::log::append::Appender;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::read::reader::not_a_start;
 use crate::log::read::reader::start::starts_record;
@@ -83,9 +85,9 @@ pub(crate) fn drop_before(writer: Writer<'_>, held: Prepare<'_>, begin: Lsn) -> 
         core.heed_sync(synced.or_unsynced("sync the segment", &segment.path))?;
     }
     let removed = remove_files(writer, begin);
-    writer.forget_gone();
+    Appender::of(writer).forget_gone();
     words.full.made_space();
-    core.use_spares_ahead();
+    Append::of(core).use_spares_ahead();
     removed
 }
 

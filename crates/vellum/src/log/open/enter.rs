@@ -16,6 +16,7 @@ use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
+use crate::log::append::Appender;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::keep::retention;
 use crate::log::layout::text;
@@ -204,7 +205,7 @@ fn settle(core: &Core, policy: &PolicyUpdate) -> Result<()> {
     retention::tidy(core.writer()?);
     // Perhaps somebody has made space, and that is why this process was started.
     core.words().full.open_way();
-    core.writer()?.prepare_first();
+    Appender::of(core.writer()?).prepare_first();
     Ok(())
 }
 

@@ -7,6 +7,8 @@
 //! newest first. A file that is left beyond is replaced by the next who prepares.
 
 use crate::error::OsResult;
+use crate::log::append::Append;
+use crate::log::ready::RoomMaker;
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
 use crate::shared::tail_word;
@@ -17,7 +19,7 @@ use crate::{Error, ErrorKind, Layout, Result};
 pub(crate) fn prepare_all(core: &Core, segments: u64) -> Result<u64> {
     check_space(core, segments)?;
     let mut made = 0;
-    core.prepare_counting(segments, &mut made).map(|()| made).inspect_err(|_| {
+    Append::of(core).prepare_counting(segments, &mut made).map(|()| made).inspect_err(|_| {
         // What failed is told; that something is left is seen.
         let _ = release(core, made);
     })
@@ -79,7 +81,7 @@ fn release_alone(writer: Writer<'_>, most: u64) -> Result<Option<u64>> {
         end -= core.capacity();
         words.commits.lower_named_end(end);
         words.set_allocated_end(end);
-        prepare.unallocate(end, end + core.capacity());
+        RoomMaker::of(&prepare).unallocate(end, end + core.capacity());
         released += 1;
     }
     Ok(Some(released))

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rustix::io;
 
+use crate::log::append::Append;
 use crate::log::ready::prepared;
 use crate::log::state::core::Core;
 use crate::{Error, Result};
@@ -34,7 +35,7 @@ impl SegmentKeeper {
         let keep = move || {
             while end.recv_timeout(LOOK_AGAIN) == Err(RecvTimeoutError::Timeout) {
                 // A full disk is told to who needs the space.
-                let _ = core.prepare(segments);
+                let _ = Append::of(&core).prepare(segments);
             }
         };
         let thread = std::thread::Builder::new().name("vellum-prepare".into()).spawn(keep);

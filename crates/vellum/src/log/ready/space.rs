@@ -12,8 +12,8 @@ use crate::format::segment::header_len;
 use crate::knowledge;
 use crate::log::layout::text::TextLog;
 use crate::log::layout::text::TextSpace;
+use crate::log::ready::RoomMaker;
 use crate::log::state::core::Core;
-use crate::log::state::prepare_lock::Prepare;
 use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::prepare::{STEP_BYTES_MAX, STEP_BYTES_MIN};
 use crate::shared::tail_word;
@@ -85,13 +85,13 @@ impl Core {
     }
 }
 
-impl Prepare<'_> {
+impl RoomMaker<'_> {
     /// Makes what was allocated ready for a reservation of `len` bytes that ends at `end`.
     pub(crate) fn make_room(&self, tail: Lsn, end: Lsn, len: u64, is_ready: bool) -> Result<Room> {
-        let words = self.writer.core.words();
+        let words = self.prepare.writer.core.words();
         let at = end.get() - len;
-        let needs_zeros = self.writer.core.needs_zeros();
-        if self.writer.core.geometry.layout == Layout::Text && at > tail.get() {
+        let needs_zeros = self.prepare.writer.core.needs_zeros();
+        if self.prepare.writer.core.geometry.layout == Layout::Text && at > tail.get() {
             // What is skipped needs no zeros, and nobody may store there: it is cut off.
             let ready = match (is_ready, needs_zeros) {
                 (true, true) => self.write_zeros(at, end.get())?,
@@ -101,23 +101,23 @@ impl Prepare<'_> {
             };
             return Ok(Room { ready, ..Room::to(words.allocated_end()) });
         }
-        if let Some(stage) = &self.writer.core.commits.stage
+        if let Some(stage) = &self.prepare.writer.core.commits.stage
             && !is_ready
             && needs_zeros
-            && !self.writer.attachment.is_discouraged(tail)
+            && !self.prepare.writer.attachment.is_discouraged(tail)
         {
-            self.writer.core.check_stage_room(end)?;
+            self.prepare.writer.core.check_stage_room(end)?;
             return self.make_unzeroed_room(stage, len);
         }
         // Where nothing needs zeros, what is allocated is ready, and the lock is for segments. A
         // stage has blocks only where it is ready.
-        if is_ready || !needs_zeros || self.writer.core.commits.stage.is_some() {
-            self.writer.core.check_stage_room(end)?;
+        if is_ready || !needs_zeros || self.prepare.writer.core.commits.stage.is_some() {
+            self.prepare.writer.core.check_stage_room(end)?;
             self.make_ready_to(end)?;
-            return Ok(Room::to(self.writer.core.ready_end().get()));
+            return Ok(Room::to(self.prepare.writer.core.ready_end().get()));
         }
-        if self.writer.core.goes_in_steps() {
-            self.allocate_from(self.writer.core.ready_end().max(tail).get(), end.get())?;
+        if self.prepare.writer.core.goes_in_steps() {
+            self.allocate_from(self.prepare.writer.core.ready_end().max(tail).get(), end.get())?;
         }
         Ok(Room::to(words.allocated_end()))
     }
@@ -132,12 +132,16 @@ impl Prepare<'_> {
 
     /// Gives blocks for a step from `at` on; returns its end.
     fn allocate_step(&self, at: u64) -> Result<u64> {
-        let path = self.writer.core.find_segment(self.writer.core.segment_of(Lsn::new(at)))?;
+        let path = self
+            .prepare
+            .writer
+            .core
+            .find_segment(self.prepare.writer.core.segment_of(Lsn::new(at)))?;
         let allocate = |limit: u64| {
-            self.writer.core.preparer().allocate(&path, Lsn::new(at), Lsn::new(limit))?;
+            self.prepare.writer.core.preparer().allocate(&path, Lsn::new(at), Lsn::new(limit))?;
             Ok(limit)
         };
-        let limit = self.writer.core.step_end(at);
+        let limit = self.prepare.writer.core.step_end(at);
         // Where the disk is full, or the process at its limit, there may be room for less.
         allocate(limit)
             .or_else(|_| allocate((at + 1).next_multiple_of(CAPACITY_UNIT_BYTES).min(limit)))
@@ -146,28 +150,31 @@ impl Prepare<'_> {
     /// Creates segments until `end` is allocated, in a text log for a record of `len` bytes; all or
     /// none. Returns whether there is a new file.
     pub(crate) fn allocate_to(&self, end: Lsn, len: u64) -> Result<bool> {
-        let words = self.writer.core.words();
+        let words = self.prepare.writer.core.words();
         let allocated = words.allocated_end();
         let mut next = allocated;
         if next < end.get() {
             // No files for a log that is gone: another one may have taken its place.
-            self.writer.core.require_place()?;
+            self.prepare.writer.core.require_place()?;
         }
-        if next < end.get() && self.writer.core.geometry.layout == Layout::Text {
-            return TextSpace::of(self).allocate_text(allocated, end, len).map(|()| true);
+        if next < end.get() && self.prepare.writer.core.geometry.layout == Layout::Text {
+            return TextSpace::of(self.prepare).allocate_text(allocated, end, len).map(|()| true);
         }
         while next < end.get() {
-            if let Err(error) =
-                self.writer.core.heed_sync(self.writer.core.preparer().create(Lsn::new(next)))
+            if let Err(error) = self
+                .prepare
+                .writer
+                .core
+                .heed_sync(self.prepare.writer.core.preparer().create(Lsn::new(next)))
             {
                 // A record longer than the disk has room for must not eat the room there is.
                 self.unallocate(allocated, next);
                 return Err(error);
             }
-            next += self.writer.core.capacity();
+            next += self.prepare.writer.core.capacity();
             words.count_segment();
         }
-        if self.writer.core.commits.stage.is_some() {
+        if self.prepare.writer.core.commits.stage.is_some() {
             words.commits.raise_named_end(next);
         }
         words.set_allocated_end(next);
@@ -178,14 +185,15 @@ impl Prepare<'_> {
     /// each part of that one: whoever made all of it at once would be as late as hundreds of
     /// commits. Logs that never come far have no such file.
     pub(crate) fn begin_next_segment(&self, wanted: Lsn) -> Result<()> {
-        let (capacity, end) = (self.writer.core.capacity(), self.writer.core.segment_end(wanted));
+        let (capacity, end) =
+            (self.prepare.writer.core.capacity(), self.prepare.writer.core.segment_end(wanted));
         let share = (wanted.get() % capacity).saturating_sub(capacity / 4);
-        let is_there = self.writer.core.words().allocated_end() > end.get();
+        let is_there = self.prepare.writer.core.words().allocated_end() > end.get();
         if share == 0 || is_there {
             return Ok(());
         }
         // It is whole when three quarters of the other one are in use.
-        self.writer.core.heed_sync(self.writer.core.preparer().begin(2 * share))
+        self.prepare.writer.core.heed_sync(self.prepare.writer.core.preparer().begin(2 * share))
     }
 
     /// Removes the segments from `allocated` to `end` again, the newest first: what is left of a
@@ -193,36 +201,38 @@ impl Prepare<'_> {
     pub(crate) fn unallocate(&self, allocated: u64, mut end: u64) -> bool {
         let mut is_gone = true;
         while end > allocated {
-            end -= self.writer.core.capacity();
-            is_gone &= self.writer.core.preparer().remove(Lsn::new(end)).is_ok();
+            end -= self.prepare.writer.core.capacity();
+            is_gone &= self.prepare.writer.core.preparer().remove(Lsn::new(end)).is_ok();
         }
         is_gone
     }
 
     /// Makes allocated space ready up to `end` at least.
     pub(crate) fn make_ready_to(&self, end: Lsn) -> Result<()> {
-        let words = self.writer.core.words();
+        let words = self.prepare.writer.core.words();
         // A dead owner may have reserved beyond `ready_end` without taking it along; nothing
         // that is reserved may be zeroed.
-        let mut ready = self.writer.core.ready_end().max(tail_word::tail(words)).get();
+        let mut ready = self.prepare.writer.core.ready_end().max(tail_word::tail(words)).get();
         if ready < end.get() {
-            TextSpace::of(self).adapt_window();
+            TextSpace::of(self.prepare).adapt_window();
         }
         while ready < end.get() {
-            if let Some(stage) = &self.writer.core.commits.stage {
+            if let Some(stage) = &self.prepare.writer.core.commits.stage {
                 self.make_stage_at(stage, ready)?;
             }
             let begin = ready;
-            ready = match self.writer.core.needs_zeros() {
+            ready = match self.prepare.writer.core.needs_zeros() {
                 true => self.write_window(ready)?,
-                false if self.writer.core.goes_in_steps() => self.allocate_step(ready)?,
-                false => self.writer.core.ready_limit(ready),
+                false if self.prepare.writer.core.goes_in_steps() => self.allocate_step(ready)?,
+                false => self.prepare.writer.core.ready_limit(ready),
             };
             words.raise_ready_end(ready);
-            self.wake_waiters();
+            self.prepare.wake_waiters();
             // What is staged is to be dropped, not written.
-            if self.writer.core.needs_zeros() && self.writer.core.commits.stage.is_none() {
-                self.writer.core.ready.pace.spend(ready - begin);
+            if self.prepare.writer.core.needs_zeros()
+                && self.prepare.writer.core.commits.stage.is_none()
+            {
+                self.prepare.writer.core.ready.pace.spend(ready - begin);
             }
         }
         Ok(())
@@ -230,7 +240,7 @@ impl Prepare<'_> {
 
     /// Writes zeros from `ready` to `end` at least; returns up to where.
     fn write_zeros(&self, mut ready: u64, end: u64) -> Result<u64> {
-        TextSpace::of(self).adapt_window();
+        TextSpace::of(self.prepare).adapt_window();
         while ready < end {
             ready = self.write_window(ready)?;
         }
@@ -239,28 +249,28 @@ impl Prepare<'_> {
 
     /// Writes a window of zeros at `ready`; returns its end.
     fn write_window(&self, ready: u64) -> Result<u64> {
-        self.write_zeros_to(ready, self.writer.core.ready_limit(ready))
+        self.write_zeros_to(ready, self.prepare.writer.core.ready_limit(ready))
     }
 
     /// Writes zeros from `ready` to `limit` in the same segment, or to less where there is no room
     /// for all; returns their end.
     pub(crate) fn write_zeros_to(&self, ready: u64, limit: u64) -> Result<u64> {
-        let first = self.writer.core.segment_of(Lsn::new(ready));
-        let path = match &self.writer.core.commits.stage {
+        let first = self.prepare.writer.core.segment_of(Lsn::new(ready));
+        let path = match &self.prepare.writer.core.commits.stage {
             Some(stage) => stage.path(first),
-            None => self.writer.core.find_segment(first)?,
+            None => self.prepare.writer.core.find_segment(first)?,
         };
         let write = |limit: u64| {
             let (begin, end) = (Lsn::new(ready), Lsn::new(limit));
-            self.writer.core.preparer().write_zeros(&path, begin, end)?;
-            if self.writer.core.ends_file(begin, end) {
-                self.writer.core.preparer().free_behind(&path, end);
+            self.prepare.writer.core.preparer().write_zeros(&path, begin, end)?;
+            if self.prepare.writer.core.ends_file(begin, end) {
+                self.prepare.writer.core.preparer().free_behind(&path, end);
             }
             Ok(limit)
         };
         match write(limit) {
             // Where the disk is full, or the process at its limit, there may be room for less.
-            Err(_) if self.writer.core.goes_in_steps() => {
+            Err(_) if self.prepare.writer.core.goes_in_steps() => {
                 write((ready + 1).next_multiple_of(CAPACITY_UNIT_BYTES).min(limit))
             }
             answer => answer,

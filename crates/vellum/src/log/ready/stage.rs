@@ -3,10 +3,11 @@
 use crate::format::control::Geometry;
 use crate::format::frame::HEADER_LEN;
 use crate::format::segment::header_len;
+use crate::log::append::Append;
 use crate::log::commit::group::Leader;
+use crate::log::ready::RoomMaker;
 use crate::log::ready::space::Room;
 use crate::log::state::core::Core;
-use crate::log::state::prepare_lock::Prepare;
 use crate::log::state::writer::Writer;
 use crate::segment::stage::{Stage, Twin};
 use crate::shared::commit::{self, Operation};
@@ -131,22 +132,22 @@ impl Core {
     }
 }
 
-impl Prepare<'_> {
+impl RoomMaker<'_> {
     /// Makes room in the stage for a long record of `len` bytes, which is written by system call:
     /// that gives it its pages, so zeros before it would cost as much again.
     ///
     /// Only where a frame may start is there a page before: who cannot write the record pads it.
     pub(crate) fn make_unzeroed_room(&self, stage: &Stage, len: u64) -> Result<Room> {
-        let words = self.writer.core.words();
-        let begin = self.writer.core.ready_end().max(tail_word::tail(words)).get();
+        let words = self.prepare.writer.core.words();
+        let begin = self.prepare.writer.core.ready_end().max(tail_word::tail(words)).get();
         let ready = self.make_page(stage, begin)?;
         // Others may go on in what is ready, up to where it ends.
-        let limit = ready + self.writer.core.len_at(Lsn::new(ready), len);
+        let limit = ready + Append::of(self.prepare.writer.core).len_at(Lsn::new(ready), len);
         let limit = Lsn::new(limit.min(words.allocated_end()));
-        let mut next = self.writer.core.segment_end(Lsn::new(ready - 1));
+        let mut next = self.prepare.writer.core.segment_end(Lsn::new(ready - 1));
         while next < limit {
             self.make_page(stage, next.get())?;
-            next = self.writer.core.segment_end(next);
+            next = self.prepare.writer.core.segment_end(next);
         }
         words.raise_ready_end(ready);
         Ok(Room { starts_by: Lsn::new(ready - HEADER_LEN as u64), limit, ready: 0 })
@@ -155,11 +156,13 @@ impl Prepare<'_> {
     /// Makes ready up to `end`, where a seal is to stand: only a little behind a long record, which
     /// may be followed by another.
     pub(crate) fn make_ready_for_seal(&self, end: Lsn) -> Result<()> {
-        let words = self.writer.core.words();
+        let words = self.prepare.writer.core.words();
         let tail = tail_word::tail(words).get();
-        let is_behind_long =
-            self.writer.core.needs_zeros() && self.writer.core.ready_end().get() <= tail;
-        let Some(stage) = self.writer.core.commits.stage.as_ref().filter(|_| is_behind_long) else {
+        let is_behind_long = self.prepare.writer.core.needs_zeros()
+            && self.prepare.writer.core.ready_end().get() <= tail;
+        let Some(stage) =
+            self.prepare.writer.core.commits.stage.as_ref().filter(|_| is_behind_long)
+        else {
             return self.make_ready_to(end);
         };
         let mut ready = tail;
@@ -179,8 +182,8 @@ impl Prepare<'_> {
 
     /// Makes the stage of the segment that begins at `ready`, or of the first one.
     pub(crate) fn make_stage_at(&self, stage: &Stage, ready: u64) -> Result<()> {
-        let is_first = self.writer.core.stage_begin() == Some(Lsn::new(ready));
-        match ready.is_multiple_of(self.writer.core.capacity()) || is_first {
+        let is_first = self.prepare.writer.core.stage_begin() == Some(Lsn::new(ready));
+        match ready.is_multiple_of(self.prepare.writer.core.capacity()) || is_first {
             true => self.make_stage(stage, Lsn::new(ready)),
             false => Ok(()),
         }
@@ -189,8 +192,8 @@ impl Prepare<'_> {
     /// Makes the stage of the segment that holds `ready`, where what is ready ends, if it is not
     /// there.
     pub(crate) fn make_stage(&self, stage: &Stage, ready: Lsn) -> Result<()> {
-        let id = self.writer.core.words().commits.stage.id();
-        let first = self.writer.core.segment_of(ready);
+        let id = self.prepare.writer.core.words().commits.stage.id();
+        let first = self.prepare.writer.core.segment_of(ready);
         // One that is there may be open already.
         if stage.is_there(id, first)? {
             return Ok(());
@@ -198,17 +201,17 @@ impl Prepare<'_> {
         let block_at = Lsn::new(ready.get() / BLOCK_LEN_MAX * BLOCK_LEN_MAX);
         let mut bytes = vec![0; (ready.get() - block_at.get()) as usize];
         if !bytes.is_empty() {
-            self.writer.core.open_to_read(first)?.read(block_at, &mut bytes)?;
+            self.prepare.writer.core.open_to_read(first)?.read(block_at, &mut bytes)?;
         }
-        let header_len = header_len(self.writer.core.geometry.layout);
+        let header_len = header_len(self.prepare.writer.core.geometry.layout);
         let twin = Twin {
             id,
-            epoch: self.writer.core.live_epoch(),
+            epoch: self.prepare.writer.core.live_epoch(),
             first,
-            len: header_len + self.writer.core.capacity(),
+            len: header_len + self.prepare.writer.core.capacity(),
             begin: (header_len + (block_at.get() - first.get()), &bytes),
         };
-        stage.make(twin, &self.writer.core.ready.rights)
+        stage.make(twin, &self.prepare.writer.core.ready.rights)
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::format::frame::{HEADER_LEN, Kind};
+use crate::log::append::Append;
 use crate::log::layout::framed::frames::{self, Found};
 use crate::log::layout::text::recover::text_runs;
 use crate::log::open::parts::open_directory;
@@ -106,9 +107,8 @@ impl Saver {
                         let frame = window.fetch(lsn, len, next)?;
                         // With the envelope that it has.
                         let payload = &frame[HEADER_LEN..];
-                        self.log
-                            .core
-                            .with_space(|| self.log.core.append_frame(&[payload], payload_len))?;
+                        let append = Append::of(&self.log.core);
+                        append.with_space(|| append.append_frame(&[payload], payload_len))?;
                         self.count(payload_len - self.source.geometry.envelope_len() as u64);
                     }
                     lsn = next;

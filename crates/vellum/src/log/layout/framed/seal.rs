@@ -16,10 +16,13 @@
 use std::time::{Duration, Instant};
 
 use crate::format::seal::{SEAL_LEN, Seal};
+use crate::log::append::Append;
+use crate::log::append::Appender;
 use crate::log::append::fill::Filler;
 use crate::log::append::reserve::{NOT_IN_HAND, Placement};
 use crate::log::commit::group::Leader;
 use crate::log::layout::framed::Frames;
+use crate::log::ready::RoomMaker;
 use crate::log::repair::pad::Reason;
 use crate::shared::commit::{self, Sealer};
 use crate::shared::lock::Until;
@@ -171,18 +174,18 @@ impl<'a> Leader<'a> {
             offset => capacity - offset + seal_len(0),
         };
         if !self.writer.core.has_mapping() {
-            self.writer.core.check_size_limit()?;
+            Append::of(self.writer.core).check_size_limit()?;
         }
-        let mut slot = self.writer.take_slot()?;
+        let mut slot = Appender::of(self.writer).take_slot()?;
         let range_at = |start| Range { start, len: len_at(start) };
         let grant = loop {
             let range = range_at(tail_word::tail(words));
             if range.end() > self.writer.core.ready_end() {
-                self.writer.end_use(&mut slot);
+                Appender::of(self.writer).end_use(&mut slot);
                 return Ok(Sealed::Beyond(range.end()));
             }
             if !slot.has_in_hand(range) {
-                self.writer.take_in_hand(&mut slot, range)?;
+                Appender::of(self.writer).take_in_hand(&mut slot, range)?;
             }
             let len_in_hand = |start| match range_at(start) {
                 range if slot.has_in_hand(range) => range.len,
@@ -203,10 +206,10 @@ impl<'a> Leader<'a> {
             .skip(Placement { grant, at }, self.writer.core.has_mapping())
             .and_then(|()| Frames::of(self.writer.core).fill_seal(&mut filler, at, range.end()));
         if let Err(error) = filled {
-            self.writer.give_up(&mut slot, range, Reason::Failed);
+            Appender::of(self.writer).give_up(&mut slot, range, Reason::Failed);
             return Err(error);
         }
-        self.writer.publish(&mut slot);
+        Appender::of(self.writer).publish(&mut slot);
         slot.let_go();
         sealer.note_seal(range.end());
         Ok(Sealed::To(range.end()))
@@ -216,8 +219,8 @@ impl<'a> Leader<'a> {
     fn make_room_for_seal(self, end: Lsn, until: Until) -> Result<()> {
         let prepare = self.writer.lock_prepare_until(until)?;
         self.writer.core.check_words()?;
-        prepare.allocate_to(end, 0)?;
-        prepare.make_ready_for_seal(end)
+        RoomMaker::of(&prepare).allocate_to(end, 0)?;
+        RoomMaker::of(&prepare).make_ready_for_seal(end)
     }
 
     /// Writes a seal behind a long batch at once, so that recovery never has to trust so much.

@@ -19,6 +19,7 @@ use std::time::Duration;
 use crate::log::layout::text::TextLog;
 use crate::log::layout::text::TextSpace;
 use crate::log::layout::text::TextWriter;
+use crate::log::ready::RoomMaker;
 use crate::log::state::attachment::{Later, Space};
 use crate::shared::files::Newest;
 use crate::shared::tail_word;
@@ -153,7 +154,7 @@ impl TextSpace<'_> {
         loop {
             if let Err(error) = self.name_next(next) {
                 // What is left keeps its name, so that the next one gets no second file there.
-                if self.prepare.unallocate(allocated, next.first.get()) {
+                if RoomMaker::of(self.prepare).unallocate(allocated, next.first.get()) {
                     words.files.names.forget();
                 }
                 return Err(error);
@@ -168,7 +169,7 @@ impl TextSpace<'_> {
             next = Newest { first: segment_end, is_continuation: true, group_bytes, ..next };
         }
         // Somebody made them for a longer record and died: they would get a second name later.
-        self.prepare.unallocate(
+        RoomMaker::of(self.prepare).unallocate(
             self.prepare.writer.core.segment_end(next.first).get(),
             self.prepare.writer.core.segment_end(left_over).get(),
         );
@@ -265,7 +266,8 @@ impl TextWriter<'_> {
         if is_ready {
             // Others may have gone on meanwhile.
             prepared = prepared.and_then(|()| {
-                prepare.make_ready_to(Lsn::new(TextLog::of(self.writer.core).zeros_end()))
+                RoomMaker::of(&prepare)
+                    .make_ready_to(Lsn::new(TextLog::of(self.writer.core).zeros_end()))
             });
         }
         if end.get() > edge {

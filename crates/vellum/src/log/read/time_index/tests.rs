@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::format::envelope::ENVELOPE_LEN;
+use crate::log::append::Append;
 use crate::log::open::enter;
 use crate::{Fill, Options, WriterId};
 
@@ -23,7 +24,7 @@ fn at(nanos: u64) -> SystemTime {
 fn append_at(log: &Log, nanos: u64, len: usize) -> Lsn {
     let envelope = Envelope { nanos, writer: WriterId::new(7) }.to_bytes();
     let payload = vec![b'x'; len];
-    log.core.append_frame(&[&envelope, &payload], (ENVELOPE_LEN + len) as u64).unwrap()
+    Append::of(&log.core).append_frame(&[&envelope, &payload], (ENVELOPE_LEN + len) as u64).unwrap()
 }
 
 /// Positions and times of all records in a range of positions.
@@ -167,7 +168,7 @@ fn a_segment_that_is_gone_tells_no_time_and_hides_none() {
 fn a_record_that_is_shorter_than_its_envelope_is_damage() {
     let dir = tempfile::tempdir().unwrap();
     let log = open(&dir, &small());
-    let lsn = log.core.append_frame(&[b"short"], 5).unwrap();
+    let lsn = Append::of(&log.core).append_frame(&[b"short"], 5).unwrap();
     log.append(b"whole").unwrap();
     let error = log.reader(Lsn::ZERO).unwrap().next().unwrap_err();
     assert_eq!((error.kind(), error.lsn()), (ErrorKind::Corrupt, Some(lsn)));
