@@ -24,9 +24,8 @@
 
 use crate::log::append::Append;
 use crate::log::append::Appender;
-use crate::log::layout::text::TextLog;
+use crate::log::layout;
 use crate::log::layout::text::TextSpace;
-use crate::log::layout::text::TextWriter;
 use crate::log::ready::RoomMaker;
 use crate::log::state::attachment::{Later, LocalSlot, Space};
 use crate::shared::tail_word::{self, Grant, Range, Refused};
@@ -77,8 +76,7 @@ impl Append<'_> {
     /// Bytes that a reservation of `len` takes at `start`.
     pub(crate) fn len_at(&self, start: Lsn, len: u64) -> u64 {
         let capacity = self.core.capacity();
-        let is_text = self.core.geometry.layout == Layout::Text;
-        let limit = if is_text { TextLog::of(self.core).limit_at(start) } else { capacity };
+        let limit = layout::limit_at(self.core, start);
         len_from(start.get() % capacity, len, capacity, limit)
     }
 
@@ -152,30 +150,27 @@ impl Appender<'_> {
         len: u64,
         is_ready: bool,
     ) -> Result<Placement> {
-        let capacity = self.writer.core.capacity();
-        let words = self.writer.core.words();
+        let Appender { writer } = self;
+        let core = writer.core;
+        let capacity = core.capacity();
+        let words = core.words();
         let segment_first = slot.segment_first.get();
-        let is_text = self.writer.core.geometry.layout == Layout::Text;
-        if is_text {
-            TextWriter::of(self.writer).look_at_clock();
-        }
+        layout::before_reserve(writer);
         let len_at = |start: Lsn| {
             // Most appends stay in the segment of the last, which is open.
             let offset = start.get().wrapping_sub(segment_first);
-            let limit =
-                if is_text { TextLog::of(self.writer.core).limit_at(start) } else { capacity };
+            let limit = layout::limit_at(core, start);
             if offset < capacity && len <= limit && offset <= limit - len {
                 return len;
             }
             NOT_IN_HAND
         };
-        let grant =
-            match tail_word::reserve(words, slot.index, || self.writer.core.ready_end(), len_at) {
-                Ok(grant) => grant,
-                Err(_) => self.reserve_further(slot, len, is_ready)?,
-            };
+        let grant = match tail_word::reserve(words, slot.index, || core.ready_end(), len_at) {
+            Ok(grant) => grant,
+            Err(_) => self.reserve_further(slot, len, is_ready)?,
+        };
         let end = grant.range.end();
-        self.look_ahead(end, len, is_ready, &mut slot.later);
+        layout::look_ahead(writer, end, len, is_ready, &mut slot.later);
         Ok(Placement { grant, at: Lsn::new(end.get() - len) })
     }
 
@@ -261,10 +256,7 @@ impl Appender<'_> {
     /// Notes that more is to be prepared before it is needed, if this append is the one to notice:
     /// a window of zeros for records that are stored, the next segment for those that are written.
     #[inline]
-    fn look_ahead(self, end: Lsn, len: u64, is_ready: bool, later: &mut Later) {
-        if self.writer.core.geometry.layout == Layout::Text {
-            return TextWriter::of(self.writer).look_ahead_in_text(end, is_ready, later);
-        }
+    pub(crate) fn look_ahead(self, end: Lsn, len: u64, is_ready: bool, later: &mut Later) {
         let words = self.writer.core.words();
         let is_ready = is_ready
             || (self.writer.core.commits.stage.is_some() && !self.writer.core.has_mapping());
@@ -283,10 +275,7 @@ impl Appender<'_> {
     #[cold]
     pub(crate) fn prepare_ahead(self, later: &mut Later) {
         let Some(space) = later.space.take() else { return };
-        match self.writer.core.geometry.layout {
-            Layout::Text => TextWriter::of(self.writer).prepare_text(space, later),
-            Layout::Framed => self.prepare_next(space, later),
-        }
+        layout::prepare_ahead(self.writer, space, later);
     }
 
     /// Makes the first space ready, so that the first record does not pay for it.
@@ -294,11 +283,11 @@ impl Appender<'_> {
         let tail = tail_word::tail(self.writer.core.words());
         // Who opens a log looks after its files itself.
         let mut later = Later::default();
-        self.look_ahead(tail, 0, self.writer.core.has_mapping(), &mut later);
+        layout::look_ahead(self.writer, tail, 0, self.writer.core.has_mapping(), &mut later);
         self.prepare_ahead(&mut later);
     }
 
-    fn prepare_next(self, space: Space, later: &mut Later) {
+    pub(crate) fn prepare_next(self, space: Space, later: &mut Later) {
         let Space { end, ahead, is_ready } = space;
         let words = self.writer.core.words();
         let Some(prepare) = self.writer.try_lock_prepare() else { return };

@@ -7,19 +7,17 @@ use std::{mem, thread};
 use crate::error::OsResult;
 use crate::format::envelope::ENVELOPE_LEN;
 use crate::format::frame::{PAYLOAD_LEN_MAX, frame_len};
-use crate::format::segment::header_len;
 use crate::log::append::Append;
 use crate::log::append::Appender;
 use crate::log::append::fill::Filler;
 use crate::log::append::reserve::Placement;
 use crate::log::keep::retention;
-use crate::log::layout::text::TextLog;
-use crate::log::layout::text::TextWriter;
+use crate::log::layout;
 use crate::log::repair::pad::{self, Reason};
 use crate::log::state::attachment::{Later, LocalSlot};
 use crate::shared::tail_word::Range;
 use crate::shared::{event_count, tail_word};
-use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
+use crate::{Error, ErrorKind, Lsn, Result, sys};
 
 /// Text that is appended as one piece.
 #[derive(Clone, Copy)]
@@ -87,25 +85,24 @@ impl Append<'_> {
         fill: impl FnOnce(&mut Filler<'_>, Lsn) -> Result<()>,
     ) -> Result<Lsn> {
         let writer = self.core.writer()?;
+        let appender = Appender::of(writer);
         self.core.check_poison()?;
-        let mut slot = Appender::of(writer).take_slot()?;
+        let mut slot = appender.take_slot()?;
         if !is_mapped && self.core.has_mapping() {
             self.check_size_limit()?;
         }
-        let turn = TextWriter::of(writer).take_turn();
+        let turn = layout::write_in_order(writer);
         let reserved = match self.core.glance(&mut slot.glance) {
-            Ok(()) => Appender::of(writer).reserve(&mut slot, len, is_mapped),
+            Ok(()) => appender.reserve(&mut slot, len, is_mapped),
             Err(error) => Err(error),
         };
         let placement = match reserved {
             Ok(placement) => placement,
-            Err(error) => return Err(Appender::of(writer).refused(&mut slot, error)),
+            Err(error) => return Err(appender.refused(&mut slot, error)),
         };
         // Before anything is put there: in words that are lost the place may be another's.
         self.core.check_region()?;
-        if turn.is_some() {
-            TextWriter::of(writer).pad_before(placement.grant);
-        }
+        layout::before_put(writer, turn.as_ref(), placement.grant);
         let mut filler = Filler { writer, slot: &mut slot };
         let filled =
             filler.skip(placement, is_mapped).and_then(|()| fill(&mut filler, placement.at));
@@ -113,24 +110,21 @@ impl Append<'_> {
             let range = placement.grant.range;
             // The next one finds out whether there is room before it reserves.
             writer.attachment.discourage(Lsn::new(range.end().get().saturating_add(range.len)));
-            Appender::of(writer).give_up(&mut slot, range, Reason::Failed);
+            appender.give_up(&mut slot, range, Reason::Failed);
             return Err(error);
         }
-        Appender::of(writer).publish_records(&mut slot, placement, records);
+        appender.publish_records(&mut slot, placement, records);
         self.core.check_region()?;
         slot.let_go();
         drop(turn);
-        Appender::of(writer).after_publish(&mut slot);
+        appender.after_publish(&mut slot);
         Ok(placement.at)
     }
 
     /// Refuses, before anything is reserved, what this process may not write to a whole segment, or
     /// to a whole text file by the policy.
     pub(crate) fn check_size_limit(&self) -> Result<()> {
-        let len = match self.core.geometry.layout {
-            Layout::Framed => header_len(Layout::Framed) + self.core.capacity(),
-            Layout::Text => TextLog::of(self.core).newest_room(),
-        };
+        let len = layout::file_len(self.core);
         sys::file::check_size_limit(len).or_os("write to a segment of the log", &self.core.dir)
     }
 }

@@ -10,7 +10,7 @@
 use crate::format::control::Geometry;
 use crate::format::segment::header_len;
 use crate::knowledge;
-use crate::log::layout::text::TextLog;
+use crate::log::layout;
 use crate::log::layout::text::TextSpace;
 use crate::log::ready::RoomMaker;
 use crate::log::state::core::Core;
@@ -50,10 +50,7 @@ impl Core {
         if !self.needs_zeros() {
             return segment_end;
         }
-        let window = match self.geometry.layout {
-            Layout::Framed => self.ready.prefault_bytes.min(self.capacity()),
-            Layout::Text => TextLog::of(self).window(),
-        };
+        let window = layout::window(self);
         let window = window.min(self.ready.pieces.window_max());
         // Windows are counted in the file, so that the page cache can take them in large folios.
         let header_len = header_len(self.geometry.layout);
@@ -64,12 +61,8 @@ impl Core {
 
     /// Whether a file that grows and goes on at `start` will have no record behind `end`.
     fn ends_file(&self, start: Lsn, end: Lsn) -> bool {
-        let limit = match self.geometry.layout {
-            Layout::Framed if self.commits.stage.is_some() => return false,
-            Layout::Framed => self.capacity(),
-            Layout::Text => TextLog::of(self).limit_at(start),
-        };
-        end.get() >= self.segment_of(start).get() + limit
+        layout::last_offset(self, start)
+            .is_some_and(|offset| end.get() >= self.segment_of(start).get() + offset)
     }
 
     /// Whether segments get their blocks in steps.

@@ -239,7 +239,7 @@ impl TextWriter<'_> {
     /// Notes what is to be prepared before it is needed: a window of zeros, or the file that comes
     /// next.
     #[inline]
-    pub(crate) fn look_ahead_in_text(self, end: Lsn, is_ready: bool, later: &mut Later) {
+    pub(crate) fn look_ahead(self, end: Lsn, is_ready: bool, later: &mut Later) {
         let words = self.writer.core.words();
         let rule = &words.files.rule;
         let ahead = words.ahead_of(end, true);
