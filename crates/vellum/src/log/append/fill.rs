@@ -9,9 +9,8 @@
 use std::io::IoSlice;
 
 use crate::format::frame::HEADER_LEN;
-use crate::log::append::Append;
-use crate::log::append::Appender;
 use crate::log::append::reserve::Placement;
+use crate::log::append::{Append, Appender};
 use crate::log::repair::pad;
 use crate::log::state::attachment::LocalSlot;
 use crate::log::state::writer::Writer;
@@ -32,7 +31,7 @@ pub(crate) struct Filler<'a> {
 impl Append<'_> {
     /// Whether a record that takes `len` bytes goes through the mapping.
     #[inline]
-    pub(crate) fn is_mapped(&self, len: u64) -> bool {
+    pub(crate) fn is_mapped(self, len: u64) -> bool {
         self.core.has_mapping() && len <= MAPPED_LEN_MAX.min(self.core.capacity())
     }
 }

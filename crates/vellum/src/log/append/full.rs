@@ -17,9 +17,8 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use crate::format::text;
-use crate::log::append::Append;
-use crate::log::append::Appender;
 use crate::log::append::steps::{Text, check_len};
+use crate::log::append::{Append, Appender};
 use crate::log::keep::retention;
 use crate::log::repair::pad;
 use crate::log::state::holds::HoldKind;
@@ -41,7 +40,7 @@ fn is_full(error: &Error) -> bool {
 impl Append<'_> {
     /// Appends one record given in parts; on a full disk, does what this process chose.
     #[inline]
-    pub(crate) fn append(&self, parts: &[&[u8]]) -> Result<Lsn> {
+    pub(crate) fn append(self, parts: &[&[u8]]) -> Result<Lsn> {
         if self.core.tuning.on_full == OnFull::Drop {
             return self.append_or_drop(parts);
         }
@@ -53,7 +52,7 @@ impl Append<'_> {
 
     /// Appends one record given in parts, if there is space.
     #[inline]
-    pub(crate) fn append_once(&self, parts: &[&[u8]]) -> Result<Lsn> {
+    pub(crate) fn append_once(self, parts: &[&[u8]]) -> Result<Lsn> {
         let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
         check_len(len)?;
         match self.core.geometry.layout {
@@ -70,7 +69,7 @@ impl Append<'_> {
 
     /// Appends text, behind a line that tells of what was dropped.
     #[inline]
-    pub(crate) fn append_text(&self, text: Text<'_>) -> Result<Lsn> {
+    pub(crate) fn append_text(self, text: Text<'_>) -> Result<Lsn> {
         if self.core.words().full.has_untold() {
             return self.append_behind_line(text);
         }
@@ -79,7 +78,7 @@ impl Append<'_> {
 
     /// What becomes of a record that was refused with `error`.
     #[cold]
-    pub(crate) fn append_later(&self, parts: &[&[u8]], error: Error) -> Result<Lsn> {
+    pub(crate) fn append_later(self, parts: &[&[u8]], error: Error) -> Result<Lsn> {
         if self.may_commit_first(&error) {
             return self.with_space(|| self.append_once(parts));
         }
@@ -96,7 +95,7 @@ impl Append<'_> {
 
     /// Appends one record given in parts, or drops it where there is no space: at once where others
     /// have just looked for some in vain.
-    pub(crate) fn append_or_drop(&self, parts: &[&[u8]]) -> Result<Lsn> {
+    pub(crate) fn append_or_drop(self, parts: &[&[u8]]) -> Result<Lsn> {
         let words = &self.core.words().full;
         let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
         let way = if len == 0 { Way::Open } else { words.way(len, clock::micros) };
@@ -123,14 +122,14 @@ impl Append<'_> {
     }
 
     /// Counts a record that is dropped.
-    fn drop_record(&self) -> Lsn {
+    fn drop_record(self) -> Lsn {
         self.core.words().full.count_drop();
         Lsn::ZERO
     }
 
     /// Repeats an attempt that finds the disk full, if this process chose to wait, or the stage, if
     /// it chose to commit.
-    pub(crate) fn with_space<T>(&self, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    pub(crate) fn with_space<T>(self, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
         let words = &self.core.words().full;
         let until = self.core.deadline();
         loop {
@@ -151,13 +150,13 @@ impl Append<'_> {
     }
 
     /// Whether a commit makes space for what was refused with `error`.
-    fn may_commit_first(&self, error: &Error) -> bool {
+    fn may_commit_first(self, error: &Error) -> bool {
         let is_stage_full = error.kind() == ErrorKind::NoSpace && error.raw_os_error().is_none();
         is_stage_full && self.core.tuning.on_stage_full == OnStageFull::Commit
     }
 
     /// Writes the line that tells of dropped records, if one is due.
-    pub(crate) fn tell_of_drops(&self) -> Result<()> {
+    pub(crate) fn tell_of_drops(self) -> Result<()> {
         if self.core.words().full.has_untold() {
             self.append_behind_line(Text { parts: &[], len: 0, records: 0 })?;
         }
@@ -166,7 +165,7 @@ impl Append<'_> {
 
     /// Appends text right behind the line that is due.
     #[cold]
-    pub(crate) fn append_behind_line(&self, text: Text<'_>) -> Result<Lsn> {
+    pub(crate) fn append_behind_line(self, text: Text<'_>) -> Result<Lsn> {
         let len = text.len;
         let writer = self.core.writer()?;
         let words = &self.core.words().full;
@@ -192,7 +191,7 @@ impl Append<'_> {
     }
 
     /// Appends text of which the first part is the line after which `dropped` records are told of.
-    fn append_line(&self, text: Text<'_>, dropped: u64) -> Result<Lsn> {
+    fn append_line(self, text: Text<'_>, dropped: u64) -> Result<Lsn> {
         let words = &self.core.words().full;
         let Text { parts, len, records } = text;
         let is_mapped = self.is_mapped(len);
@@ -205,7 +204,7 @@ impl Append<'_> {
     }
 
     /// Whether `line` stands at `at`; what cannot be read is told once more.
-    fn has_line(&self, at: Lsn, line: &str) -> bool {
+    fn has_line(self, at: Lsn, line: &str) -> bool {
         let end = at.get().saturating_add(line.len() as u64);
         if at < self.core.begin() || end > tail_word::published(self.core.words()).get() {
             return false;
@@ -218,7 +217,7 @@ impl Append<'_> {
         read.is_ok() && bytes == line.as_bytes()
     }
 
-    fn tail(&self) -> Lsn {
+    fn tail(self) -> Lsn {
         tail_word::tail(self.core.words())
     }
 }

@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use crate::log::append::Append;
-use crate::log::append::Appender;
+use crate::log::append::{Append, Appender};
 use crate::log::state::attachment::{Attachment, LocalSlot};
 use crate::segment::file::Segment;
 use crate::shared::exclusive::Exclusive;

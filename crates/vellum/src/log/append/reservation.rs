@@ -3,10 +3,9 @@
 use std::io;
 
 use crate::format::frame::{Check, HEADER_LEN, frame_len};
-use crate::log::append::Append;
-use crate::log::append::Appender;
 use crate::log::append::fill::Filler;
 use crate::log::append::reserve::Placement;
+use crate::log::append::{Append, Appender};
 use crate::log::repair::pad::Reason;
 use crate::log::state::attachment::LocalSlot;
 use crate::log::state::core::Core;

@@ -22,8 +22,7 @@
 //! **Staged** logs keep segments ready in steps: the file of the next one is made bit by bit while
 //! records fill the one before, and gets its name and its stage a window before the first record.
 
-use crate::log::append::Append;
-use crate::log::append::Appender;
+use crate::log::append::{Append, Appender};
 use crate::log::layout;
 use crate::log::layout::text::TextSpace;
 use crate::log::ready::RoomMaker;
@@ -60,7 +59,7 @@ pub(crate) const NOT_IN_HAND: u64 = u64::MAX >> 1;
 impl Append<'_> {
     /// Reserves `len` bytes by `limit` that start by `starts_by`, if what they need is open.
     fn reserve_in_hand(
-        &self,
+        self,
         slot: &LocalSlot,
         limit: impl Fn() -> Lsn,
         starts_by: Lsn,
@@ -74,7 +73,7 @@ impl Append<'_> {
     }
 
     /// Bytes that a reservation of `len` takes at `start`.
-    pub(crate) fn len_at(&self, start: Lsn, len: u64) -> u64 {
+    pub(crate) fn len_at(self, start: Lsn, len: u64) -> u64 {
         let capacity = self.core.capacity();
         let limit = layout::limit_at(self.core, start);
         len_from(start.get() % capacity, len, capacity, limit)
@@ -85,13 +84,13 @@ impl Append<'_> {
     ///
     /// What was made before an error is left: see
     /// [`prepare_all`](crate::log::ready::prepared::prepare_all).
-    pub(crate) fn prepare(&self, segments: u64) -> Result<u64> {
+    pub(crate) fn prepare(self, segments: u64) -> Result<u64> {
         let mut made = 0;
         self.prepare_counting(segments, &mut made).map(|()| made)
     }
 
     /// The same, and `made` counts along.
-    pub(crate) fn prepare_counting(&self, segments: u64, made: &mut u64) -> Result<()> {
+    pub(crate) fn prepare_counting(self, segments: u64, made: &mut u64) -> Result<()> {
         let writer = self.core.writer()?;
         let words = self.core.words();
         if self.core.geometry.layout == Layout::Text {
@@ -125,7 +124,7 @@ impl Append<'_> {
     }
 
     /// Makes trimmed segments ready for new records at once, so that no commit waits for that.
-    pub(crate) fn use_spares_ahead(&self) {
+    pub(crate) fn use_spares_ahead(self) {
         let has_spare = || self.core.preparer().spare().is_ok_and(|spare| spare.is_some());
         let words = self.core.words();
         while self.core.commits.stage.is_some() && has_spare() {

@@ -7,10 +7,9 @@ use std::{mem, thread};
 use crate::error::OsResult;
 use crate::format::envelope::ENVELOPE_LEN;
 use crate::format::frame::{PAYLOAD_LEN_MAX, frame_len};
-use crate::log::append::Append;
-use crate::log::append::Appender;
 use crate::log::append::fill::Filler;
 use crate::log::append::reserve::Placement;
+use crate::log::append::{Append, Appender};
 use crate::log::keep::retention;
 use crate::log::layout;
 use crate::log::repair::pad::{self, Reason};
@@ -32,7 +31,7 @@ pub(crate) struct Text<'a> {
 impl Append<'_> {
     /// Appends text as it is.
     #[inline]
-    pub(crate) fn append_bytes(&self, text: Text<'_>) -> Result<Lsn> {
+    pub(crate) fn append_bytes(self, text: Text<'_>) -> Result<Lsn> {
         let Text { parts, len, records } = text;
         let is_mapped = self.is_mapped(len);
         self.append_with(records, len, is_mapped, |filler, at| filler.bytes(at, parts, is_mapped))
@@ -41,14 +40,14 @@ impl Append<'_> {
     /// Appends one frame whose payload of `len` bytes is `parts`: a record, with its envelope if it
     /// has one.
     #[inline]
-    pub(crate) fn append_frame(&self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
+    pub(crate) fn append_frame(self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
         let frame_len = frame_len(len);
         let is_mapped = self.is_mapped(frame_len);
         self.append_with(1, frame_len, is_mapped, |filler, at| filler.record(at, parts, is_mapped))
     }
 
     /// Appends one record of `len` bytes, given in parts, behind an envelope.
-    pub(crate) fn append_in_envelope(&self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
+    pub(crate) fn append_in_envelope(self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
         self.check_record_len(len)?;
         let frame_len = frame_len(len + ENVELOPE_LEN as u64);
         let is_mapped = self.is_mapped(frame_len);
@@ -66,7 +65,7 @@ impl Append<'_> {
     }
 
     /// Refuses what a frame's length field has no room for, with the envelope before it.
-    pub(crate) fn check_record_len(&self, len: u64) -> Result<()> {
+    pub(crate) fn check_record_len(self, len: u64) -> Result<()> {
         let max = PAYLOAD_LEN_MAX - self.core.geometry.envelope_len() as u64;
         if len <= max {
             return Ok(());
@@ -78,7 +77,7 @@ impl Append<'_> {
     /// Reserves `len` bytes for so many records, has `fill` put them there, and publishes.
     #[inline]
     pub(crate) fn append_with(
-        &self,
+        self,
         records: u64,
         len: u64,
         is_mapped: bool,
@@ -123,7 +122,7 @@ impl Append<'_> {
 
     /// Refuses, before anything is reserved, what this process may not write to a whole segment, or
     /// to a whole text file by the policy.
-    pub(crate) fn check_size_limit(&self) -> Result<()> {
+    pub(crate) fn check_size_limit(self) -> Result<()> {
         let len = layout::file_len(self.core);
         sys::file::check_size_limit(len).or_os("write to a segment of the log", &self.core.dir)
     }

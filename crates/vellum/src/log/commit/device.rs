@@ -86,7 +86,7 @@ enum Fault {
 impl GroupFiles<'_> {
     /// Where a batch up to `end` goes on behind the segment at `first`: many files may be missing,
     /// of a framed log those that were trimmed.
-    fn next_of_batch(&self, first: Lsn, is_there: bool, end: Lsn) -> Result<Lsn> {
+    fn next_of_batch(self, first: Lsn, is_there: bool, end: Lsn) -> Result<Lsn> {
         if is_there {
             return Ok(self.core.segment_end(first));
         }
@@ -97,17 +97,17 @@ impl GroupFiles<'_> {
         Ok(files.into_iter().find(|next| *next > first).unwrap_or(end))
     }
 
-    fn is_closed_text(&self, first: Lsn) -> bool {
+    fn is_closed_text(self, first: Lsn) -> bool {
         self.core.geometry.layout == Layout::Text
             && self.core.segment_end(first) <= tail_word::published(self.core.words())
     }
 
     /// Whether nothing of the segment at `first` is kept.
-    fn is_trimmed(&self, first: Lsn) -> bool {
+    fn is_trimmed(self, first: Lsn) -> bool {
         self.core.segment_end(first) <= self.core.begin()
     }
 
-    fn gather_names(&self, end: Lsn) -> Result<Option<Names>> {
+    fn gather_names(self, end: Lsn) -> Result<Option<Names>> {
         let words = self.core.words();
         let named_end = words.commits.named_end();
         if self.core.commits.stage.is_some() || named_end >= end.get() {
@@ -120,14 +120,14 @@ impl GroupFiles<'_> {
 
     /// Whether stores do not move the time of a file, and a published byte of it never changes: a
     /// segment that is recycled may be another's a moment after it was trimmed.
-    fn is_time_left_alone(&self) -> bool {
+    fn is_time_left_alone(self) -> bool {
         self.core.geometry.fill == Fill::Mapped
             && self.core.geometry.preallocate != Preallocate::Recycle
     }
 
     /// Writes a batch of others once more, where it was to be synced: if that failed just before
     /// they died, the kernel thinks its pages clean and would sync nothing.
-    fn write_again(&self, batch: Batch) -> Result<(), Fault> {
+    fn write_again(self, batch: Batch) -> Result<(), Fault> {
         if self.core.commits.stage.is_some() {
             return Ok(());
         }
@@ -143,7 +143,7 @@ impl GroupFiles<'_> {
     }
 
     /// Makes the names of segments durable, and with the first ones the log's own.
-    fn sync_names(&self, names: &Names, at: Lsn) -> Result<(), Fault> {
+    fn sync_names(self, names: &Names, at: Lsn) -> Result<(), Fault> {
         let own = |errno| Fault::Own(Error::os(errno, "sync the names in", &self.core.dir));
         let failed = |errno| match errno {
             Errno::NOSYS => own(errno),

@@ -10,8 +10,7 @@ use zerocopy::IntoBytes;
 
 use crate::error::OsResult;
 use crate::format::segment::SegmentHeader;
-use crate::log::append::Append;
-use crate::log::append::Appender;
+use crate::log::append::{Append, Appender};
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::read::reader::not_a_start;
 use crate::log::read::reader::start::starts_record;

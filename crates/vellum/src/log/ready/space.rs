@@ -80,7 +80,7 @@ impl Core {
 
 impl RoomMaker<'_> {
     /// Makes what was allocated ready for a reservation of `len` bytes that ends at `end`.
-    pub(crate) fn make_room(&self, tail: Lsn, end: Lsn, len: u64, is_ready: bool) -> Result<Room> {
+    pub(crate) fn make_room(self, tail: Lsn, end: Lsn, len: u64, is_ready: bool) -> Result<Room> {
         let words = self.prepare.writer.core.words();
         let at = end.get() - len;
         let needs_zeros = self.prepare.writer.core.needs_zeros();
@@ -116,7 +116,7 @@ impl RoomMaker<'_> {
     }
 
     /// Gives blocks from `at` to `end` at least; returns up to where.
-    fn allocate_from(&self, mut at: u64, end: u64) -> Result<u64> {
+    fn allocate_from(self, mut at: u64, end: u64) -> Result<u64> {
         while at < end {
             at = self.allocate_step(at)?;
         }
@@ -124,7 +124,7 @@ impl RoomMaker<'_> {
     }
 
     /// Gives blocks for a step from `at` on; returns its end.
-    fn allocate_step(&self, at: u64) -> Result<u64> {
+    fn allocate_step(self, at: u64) -> Result<u64> {
         let path = self
             .prepare
             .writer
@@ -142,7 +142,7 @@ impl RoomMaker<'_> {
 
     /// Creates segments until `end` is allocated, in a text log for a record of `len` bytes; all or
     /// none. Returns whether there is a new file.
-    pub(crate) fn allocate_to(&self, end: Lsn, len: u64) -> Result<bool> {
+    pub(crate) fn allocate_to(self, end: Lsn, len: u64) -> Result<bool> {
         let words = self.prepare.writer.core.words();
         let allocated = words.allocated_end();
         let mut next = allocated;
@@ -177,7 +177,7 @@ impl RoomMaker<'_> {
     /// Gets on with the file of the segment behind the one in which `wanted` lies, by a part for
     /// each part of that one: whoever made all of it at once would be as late as hundreds of
     /// commits. Logs that never come far have no such file.
-    pub(crate) fn begin_next_segment(&self, wanted: Lsn) -> Result<()> {
+    pub(crate) fn begin_next_segment(self, wanted: Lsn) -> Result<()> {
         let (capacity, end) =
             (self.prepare.writer.core.capacity(), self.prepare.writer.core.segment_end(wanted));
         let share = (wanted.get() % capacity).saturating_sub(capacity / 4);
@@ -191,7 +191,7 @@ impl RoomMaker<'_> {
 
     /// Removes the segments from `allocated` to `end` again, the newest first: what is left of a
     /// log without its control file has no gap. Returns whether all are gone.
-    pub(crate) fn unallocate(&self, allocated: u64, mut end: u64) -> bool {
+    pub(crate) fn unallocate(self, allocated: u64, mut end: u64) -> bool {
         let mut is_gone = true;
         while end > allocated {
             end -= self.prepare.writer.core.capacity();
@@ -201,7 +201,7 @@ impl RoomMaker<'_> {
     }
 
     /// Makes allocated space ready up to `end` at least.
-    pub(crate) fn make_ready_to(&self, end: Lsn) -> Result<()> {
+    pub(crate) fn make_ready_to(self, end: Lsn) -> Result<()> {
         let words = self.prepare.writer.core.words();
         // A dead owner may have reserved beyond `ready_end` without taking it along; nothing
         // that is reserved may be zeroed.
@@ -232,7 +232,7 @@ impl RoomMaker<'_> {
     }
 
     /// Writes zeros from `ready` to `end` at least; returns up to where.
-    fn write_zeros(&self, mut ready: u64, end: u64) -> Result<u64> {
+    fn write_zeros(self, mut ready: u64, end: u64) -> Result<u64> {
         TextSpace::of(self.prepare).adapt_window();
         while ready < end {
             ready = self.write_window(ready)?;
@@ -241,13 +241,13 @@ impl RoomMaker<'_> {
     }
 
     /// Writes a window of zeros at `ready`; returns its end.
-    fn write_window(&self, ready: u64) -> Result<u64> {
+    fn write_window(self, ready: u64) -> Result<u64> {
         self.write_zeros_to(ready, self.prepare.writer.core.ready_limit(ready))
     }
 
     /// Writes zeros from `ready` to `limit` in the same segment, or to less where there is no room
     /// for all; returns their end.
-    pub(crate) fn write_zeros_to(&self, ready: u64, limit: u64) -> Result<u64> {
+    pub(crate) fn write_zeros_to(self, ready: u64, limit: u64) -> Result<u64> {
         let first = self.prepare.writer.core.segment_of(Lsn::new(ready));
         let path = match &self.prepare.writer.core.commits.stage {
             Some(stage) => stage.path(first),

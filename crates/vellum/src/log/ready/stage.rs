@@ -137,7 +137,7 @@ impl RoomMaker<'_> {
     /// that gives it its pages, so zeros before it would cost as much again.
     ///
     /// Only where a frame may start is there a page before: who cannot write the record pads it.
-    pub(crate) fn make_unzeroed_room(&self, stage: &Stage, len: u64) -> Result<Room> {
+    pub(crate) fn make_unzeroed_room(self, stage: &Stage, len: u64) -> Result<Room> {
         let words = self.prepare.writer.core.words();
         let begin = self.prepare.writer.core.ready_end().max(tail_word::tail(words)).get();
         let ready = self.make_page(stage, begin)?;
@@ -155,7 +155,7 @@ impl RoomMaker<'_> {
 
     /// Makes ready up to `end`, where a seal is to stand: only a little behind a long record, which
     /// may be followed by another.
-    pub(crate) fn make_ready_for_seal(&self, end: Lsn) -> Result<()> {
+    pub(crate) fn make_ready_for_seal(self, end: Lsn) -> Result<()> {
         let words = self.prepare.writer.core.words();
         let tail = tail_word::tail(words).get();
         let is_behind_long = self.prepare.writer.core.needs_zeros()
@@ -174,14 +174,14 @@ impl RoomMaker<'_> {
     }
 
     /// Makes the page in which `ready` lies, from there on; returns its end.
-    fn make_page(&self, stage: &Stage, ready: u64) -> Result<u64> {
+    fn make_page(self, stage: &Stage, ready: u64) -> Result<u64> {
         self.make_stage_at(stage, ready)?;
         // The header of a segment takes whole pages, so positions are as far into theirs as bytes.
         self.write_zeros_to(ready, (ready + 1).next_multiple_of(PAGE_BYTES))
     }
 
     /// Makes the stage of the segment that begins at `ready`, or of the first one.
-    pub(crate) fn make_stage_at(&self, stage: &Stage, ready: u64) -> Result<()> {
+    pub(crate) fn make_stage_at(self, stage: &Stage, ready: u64) -> Result<()> {
         let is_first = self.prepare.writer.core.stage_begin() == Some(Lsn::new(ready));
         match ready.is_multiple_of(self.prepare.writer.core.capacity()) || is_first {
             true => self.make_stage(stage, Lsn::new(ready)),
@@ -191,7 +191,7 @@ impl RoomMaker<'_> {
 
     /// Makes the stage of the segment that holds `ready`, where what is ready ends, if it is not
     /// there.
-    pub(crate) fn make_stage(&self, stage: &Stage, ready: Lsn) -> Result<()> {
+    pub(crate) fn make_stage(self, stage: &Stage, ready: Lsn) -> Result<()> {
         let id = self.prepare.writer.core.words().commits.stage.id();
         let first = self.prepare.writer.core.segment_of(ready);
         // One that is there may be open already.

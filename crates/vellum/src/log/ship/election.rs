@@ -54,7 +54,7 @@ impl Elected {
 
 impl Shipping<'_> {
     /// Whether some process ships the log. Where that cannot be found out, one does.
-    pub(crate) fn is_shipped_by_somebody(&self) -> bool {
+    pub(crate) fn is_shipped_by_somebody(self) -> bool {
         if let Ok(writer) = self.core.writer() {
             // Another open file than the one that holds the lock, in the shipper itself too.
             let held = lock::is_held_by_another(writer.attachment.lock_file(), SHIPPER_BYTE);
@@ -67,7 +67,7 @@ impl Shipping<'_> {
     }
 
     /// The process that ships, where it can be seen.
-    pub(crate) fn shipper_pid(&self) -> Option<u32> {
+    pub(crate) fn shipper_pid(self) -> Option<u32> {
         let seen = |file: OwnedFd| lock::holders(file, SHIPPER_BYTE).into_iter().next();
         self.shipper_lock_file().and_then(seen).or_else(|| {
             let place = participants::place_of(self.core.words(), self.noted_shipper()?)?;
@@ -76,16 +76,16 @@ impl Shipping<'_> {
     }
 
     /// For who may not open the file with the locks: what the words and `/proc` tell.
-    fn is_holder_there(&self) -> bool {
+    fn is_holder_there(self) -> bool {
         let standing = |holder| self.core.outsider().standing(holder);
         self.noted_shipper().is_some_and(|holder| standing(holder) != Standing::Gone)
     }
 
-    fn noted_shipper(&self) -> Option<Owner> {
+    fn noted_shipper(self) -> Option<Owner> {
         self.core.words().ship.holder()
     }
 
-    fn shipper_lock_file(&self) -> Option<OwnedFd> {
+    fn shipper_lock_file(self) -> Option<OwnedFd> {
         self.core.dir.open_file(&self.core.dir.join(LOCK_NAME), OFlags::RDONLY).ok()
     }
 }

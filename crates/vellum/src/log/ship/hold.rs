@@ -13,7 +13,7 @@ const NAME: &str = "vellum-ship";
 
 impl Shipping<'_> {
     /// From where on records are kept for the shipper, if they are.
-    pub(crate) fn held_for_shipper(&self) -> Result<Option<Lsn>> {
+    pub(crate) fn held_for_shipper(self) -> Result<Option<Lsn>> {
         let entries =
             CursorFile::of(self.core).cursor_entries()?.into_iter().map(|(_, entry)| entry);
         let mut ours = entries.filter(|entry| entry.name == NAME && entry.holds);

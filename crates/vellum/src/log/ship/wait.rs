@@ -86,7 +86,7 @@ fn sleep(core: &Core, lsn: Lsn, remaining: Option<Duration>) {
 
 impl Shipping<'_> {
     /// Refuses to wait where nothing will come.
-    fn check_can_be_shipped(&self, lsn: Lsn) -> Result<()> {
+    fn check_can_be_shipped(self, lsn: Lsn) -> Result<()> {
         let tail = tail_word::tail(self.core.words());
         if lsn >= tail {
             let what = format!("cannot wait for {lsn} to be shipped: the log ends at {tail}");
@@ -119,7 +119,7 @@ impl Shipping<'_> {
     }
 
     /// Refuses a position that was removed before it was shipped.
-    fn refuse_lost(&self, lsn: Lsn) -> Result<()> {
+    fn refuse_lost(self, lsn: Lsn) -> Result<()> {
         match self.core.words().ship.gap() {
             Some((start, end)) if (start..end).contains(&lsn) => {
                 let what = format!("position {lsn} was removed before it was shipped");
@@ -130,7 +130,7 @@ impl Shipping<'_> {
     }
 
     #[cold]
-    fn not_shipped_yet(&self, lsn: Lsn) -> Error {
+    fn not_shipped_yet(self, lsn: Lsn) -> Error {
         let words = &self.core.words().ship;
         let fault = state::status(words).1.map(|(fault, _)| fault.as_str());
         let why = fault.map_or_else(String::new, |fault| format!("; the store: {fault}"));
@@ -142,7 +142,7 @@ impl Shipping<'_> {
         self.not_shipped(ErrorKind::TimedOut, what, lsn)
     }
 
-    fn not_shipped(&self, kind: ErrorKind, what: String, lsn: Lsn) -> Error {
+    fn not_shipped(self, kind: ErrorKind, what: String, lsn: Lsn) -> Error {
         Error::new(kind, what).at_path(&self.core.dir).at_lsn(lsn)
     }
 }

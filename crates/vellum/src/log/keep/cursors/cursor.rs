@@ -10,8 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::format::cursor::{Entry, is_name};
-use crate::log::keep::cursors::file::Change;
-use crate::log::keep::cursors::file::CursorFile;
+use crate::log::keep::cursors::file::{Change, CursorFile};
 use crate::log::keep::cursors::owner::Owned;
 use crate::log::read::gap::{self, Gap};
 use crate::log::read::reader::start::starts_record;

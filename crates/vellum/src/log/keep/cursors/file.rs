@@ -51,7 +51,7 @@ impl<'a> CursorFile<'a> {
 
 impl CursorFile<'_> {
     /// The places of all cursors; none where the log never had one.
-    pub(crate) fn cursor_places(&self) -> Result<Vec<Place>> {
+    pub(crate) fn cursor_places(self) -> Result<Vec<Place>> {
         let path = self.core.dir.join(CURSORS_NAME);
         match self.core.dir.open_file(&path, OFlags::RDONLY) {
             Ok(fd) => self.read_cursors(&fd),
@@ -60,7 +60,7 @@ impl CursorFile<'_> {
         }
     }
 
-    fn read_cursors(&self, fd: &OwnedFd) -> Result<Vec<Place>> {
+    fn read_cursors(self, fd: &OwnedFd) -> Result<Vec<Place>> {
         let path = self.core.dir.join(CURSORS_NAME);
         let mut bytes = vec![0; cursor::FILE_LEN + 1];
         for _ in 0..READS {
@@ -74,7 +74,7 @@ impl CursorFile<'_> {
         Err(self.refuse_cursors(FileFault::Damaged))
     }
 
-    fn refuse_cursors(&self, fault: FileFault) -> Error {
+    fn refuse_cursors(self, fault: FileFault) -> Error {
         let (kind, message) = match fault {
             FileFault::Damaged => (
                 ErrorKind::Corrupt,
@@ -95,26 +95,26 @@ impl CursorFile<'_> {
     }
 
     /// The cursors, each with its index.
-    pub(crate) fn cursor_entries(&self) -> Result<Vec<(usize, Entry)>> {
+    pub(crate) fn cursor_entries(self) -> Result<Vec<(usize, Entry)>> {
         let places = self.cursor_places()?.into_iter().enumerate();
         Ok(places.filter_map(|(index, place)| Some((index, place.entry?))).collect())
     }
 
     /// A cursor as it is in the log that is there: not beyond its end.
-    pub(crate) fn within(&self, entry: Entry) -> Entry {
+    pub(crate) fn within(self, entry: Entry) -> Entry {
         let lsn = entry.lsn.min(tail_word::tail(self.core.words()));
         Entry { lsn, ..entry }
     }
 
     /// The cursors that hold records back.
-    pub(crate) fn holding_cursors(&self) -> Result<Vec<Entry>> {
+    pub(crate) fn holding_cursors(self) -> Result<Vec<Entry>> {
         let entries = self.cursor_entries()?.into_iter().map(|(_, entry)| entry);
         Ok(entries.filter(|entry| entry.holds).collect())
     }
 
     /// Has cursors that hold records back survive a power cut as they are. Without this, the cut
     /// could take one back to records that were removed meanwhile.
-    pub(crate) fn sync_holding_cursors(&self) -> Result<Vec<Entry>> {
+    pub(crate) fn sync_holding_cursors(self) -> Result<Vec<Entry>> {
         let holding = self.holding_cursors()?;
         if !holding.is_empty() {
             let path = self.core.dir.join(CURSORS_NAME);
@@ -127,7 +127,7 @@ impl CursorFile<'_> {
 
     /// Moves cursors back that are beyond `end`, where the log ends now: after a truncation, or
     /// when older segments were restored. Nobody else uses the log.
-    pub(crate) fn clamp_cursors(&self, end: Lsn) -> Result<()> {
+    pub(crate) fn clamp_cursors(self, end: Lsn) -> Result<()> {
         let path = self.core.dir.join(CURSORS_NAME);
         let fd = match self.core.dir.open_file(&path, OFlags::RDWR) {
             Err(Errno::NOENT) => return Ok(()),
@@ -146,7 +146,7 @@ impl CursorFile<'_> {
         Ok(())
     }
 
-    fn sync_cursors(&self, fd: &OwnedFd) -> Result<()> {
+    fn sync_cursors(self, fd: &OwnedFd) -> Result<()> {
         let synced = sys::file::sync_data(fd);
         self.core
             .heed_sync(synced.or_unsynced("sync the cursors", &self.core.dir.join(CURSORS_NAME)))

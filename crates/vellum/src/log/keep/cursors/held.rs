@@ -28,7 +28,7 @@ impl CursorFile<'_> {
     /// for those that hold at this moment. [`Lsn::MAX`] where none does.
     ///
     /// Whoever then raises `begin` holds the prepare lock, as who sets a cursor does.
-    pub(crate) fn held_from(&self, synced: Vec<Entry>) -> Result<Lsn> {
+    pub(crate) fn held_from(self, synced: Vec<Entry>) -> Result<Lsn> {
         let holding = [self.holding_cursors()?, synced].concat();
         let has_limit =
             |entry: &Entry| entry.held_bytes_max.is_some() || entry.held_age_max.is_some();
@@ -40,7 +40,7 @@ impl CursorFile<'_> {
     }
 
     /// Bytes from `lsn` to the end of what readers see; of a text log, bytes of text.
-    pub(crate) fn bytes_behind(&self, lsn: Lsn) -> Result<u64> {
+    pub(crate) fn bytes_behind(self, lsn: Lsn) -> Result<u64> {
         let published = tail_word::published(self.core.words()).get();
         if self.core.geometry.layout == Layout::Framed {
             return Ok(published.saturating_sub(lsn.get()));

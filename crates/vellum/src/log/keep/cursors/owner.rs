@@ -48,17 +48,17 @@ fn owner_byte(index: usize) -> u64 {
 impl CursorFile<'_> {
     /// Whether an open file holds the lock of the owner of the cursor at `index`; where that cannot
     /// be found out, none does.
-    pub(crate) fn is_cursor_owned(&self, index: usize) -> bool {
+    pub(crate) fn is_cursor_owned(self, index: usize) -> bool {
         let file = self.lock_to_look_at();
         file.is_some_and(|file| lock::is_held_by_another(&file, owner_byte(index)) == Ok(true))
     }
 
     /// The process that owns the cursor at `index`, where it can be seen.
-    pub(crate) fn cursor_owner(&self, index: usize) -> Option<u32> {
+    pub(crate) fn cursor_owner(self, index: usize) -> Option<u32> {
         lock::holders(self.lock_to_look_at()?, owner_byte(index)).into_iter().next()
     }
 
-    fn lock_to_look_at(&self) -> Option<OwnedFd> {
+    fn lock_to_look_at(self) -> Option<OwnedFd> {
         self.core.dir.open_file(&self.core.dir.join(LOCK_NAME), OFlags::RDONLY).ok()
     }
 }

@@ -18,9 +18,8 @@ use zerocopy::IntoBytes;
 use crate::format::segment::{SegmentTime, TIME_OFFSET};
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::keep::trim;
-use crate::log::layout::framed::FrameWriter;
-use crate::log::layout::framed::Frames;
 use crate::log::layout::framed::frames::{self, Found};
+use crate::log::layout::framed::{FrameWriter, Frames};
 use crate::log::read::window::Window;
 use crate::log::state::core::bare_core;
 use crate::shared::files::RemovalRule;
@@ -30,14 +29,14 @@ use crate::{Lsn, Policy, Result};
 
 impl Frames<'_> {
     /// The first position of the segments that may take so many bytes.
-    fn first_by_bytes(&self, limit: u64) -> Lsn {
+    fn first_by_bytes(self, limit: u64) -> Lsn {
         let tail = tail_word::tail(self.core.words()).get();
         Lsn::new(tail.saturating_sub(limit).next_multiple_of(self.core.capacity()))
     }
 
     /// The first position of the segments that are not too old, up to `written`, the one that
     /// records go to.
-    fn first_by_age(&self, age: Duration, written: Lsn) -> Result<Lsn> {
+    fn first_by_age(self, age: Duration, written: Lsn) -> Result<Lsn> {
         self.note_time(written)?;
         let now = clock::seconds();
         let mut first = self.core.segment_of(self.core.begin());
@@ -56,7 +55,7 @@ impl Frames<'_> {
     }
 
     /// The time that is noted in a segment.
-    pub(crate) fn noted_time(&self, first: Lsn) -> Result<Option<u64>> {
+    pub(crate) fn noted_time(self, first: Lsn) -> Result<Option<u64>> {
         let mut bytes = [0; TIME_OFFSET + size_of::<SegmentTime>()];
         let count = self.core.open_to_read(first)?.read_header(&mut bytes)?;
         let noted = bytes[..count].get(TIME_OFFSET..).unwrap_or_default();
@@ -65,7 +64,7 @@ impl Frames<'_> {
 
     /// Notes the time in the segment that records go to, if it has none, or one from before the
     /// clock was set.
-    fn note_time(&self, written: Lsn) -> Result<()> {
+    fn note_time(self, written: Lsn) -> Result<()> {
         let (noted, now) = (self.noted_time(written)?, clock::seconds());
         if noted.is_some_and(|time| time > now || clock::may_be_right(time, now)) {
             return Ok(());
@@ -76,7 +75,7 @@ impl Frames<'_> {
 
     /// Up to where records may go whatever their size and age: they are published, have arrived in
     /// their file, and their user does not recover from them.
-    fn last_to_remove(&self) -> Lsn {
+    fn last_to_remove(self) -> Lsn {
         let words = self.core.words();
         let published = tail_word::published(words).get();
         let durable = || commit::durable(&words.commits).get();
@@ -89,7 +88,7 @@ impl Frames<'_> {
 
     /// Where a record starts: at the start of the segment of `lsn`, or of one before it; `begin` if
     /// that comes first. A record that is longer than a segment goes with its last one.
-    fn start_at_or_before(&self, lsn: Lsn, begin: Lsn) -> Result<Lsn> {
+    fn start_at_or_before(self, lsn: Lsn, begin: Lsn) -> Result<Lsn> {
         let bare = Arc::new(bare_core(&self.core.dir, &self.core.geometry));
         let mut window = Window::new(Arc::clone(&bare));
         let end = tail_word::published(self.core.words());

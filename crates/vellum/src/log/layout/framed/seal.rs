@@ -16,10 +16,9 @@
 use std::time::{Duration, Instant};
 
 use crate::format::seal::{SEAL_LEN, Seal};
-use crate::log::append::Append;
-use crate::log::append::Appender;
 use crate::log::append::fill::Filler;
 use crate::log::append::reserve::{NOT_IN_HAND, Placement};
+use crate::log::append::{Append, Appender};
 use crate::log::commit::group::Leader;
 use crate::log::layout::framed::Frames;
 use crate::log::ready::RoomMaker;
@@ -74,7 +73,7 @@ enum Sealed {
 
 impl Frames<'_> {
     /// Puts a seal at `at`, and a pad from there to `end`.
-    fn fill_seal(&self, filler: &mut Filler<'_>, at: Lsn, end: Lsn) -> Result<()> {
+    fn fill_seal(self, filler: &mut Filler<'_>, at: Lsn, end: Lsn) -> Result<()> {
         let commits = &self.core.words().commits;
         let seal = Seal {
             durable: commit::durable(commits),

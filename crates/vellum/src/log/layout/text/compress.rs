@@ -19,8 +19,7 @@ use zstd::zstd_safe::{CCtx, CParameter};
 
 use crate::error::OsResult;
 use crate::log::keep::cursors::file::CursorFile;
-use crate::log::layout::text::TextLog;
-use crate::log::layout::text::TextWriter;
+use crate::log::layout::text::{TextLog, TextWriter};
 use crate::log::state::names::{LOCK_NAME, UNFINISHED_COMPRESSED_NAME};
 use crate::segment::listing::{self, Listing, SegmentFile, compressed_path};
 use crate::segment::sync_names;
@@ -35,7 +34,7 @@ const LEVEL: i32 = 3;
 
 impl TextLog<'_> {
     /// Removes what was left of a compression that was not finished, unless somebody is at it.
-    pub(crate) fn remove_unfinished_compression(&self) {
+    pub(crate) fn remove_unfinished_compression(self) {
         let unfinished = self.core.dir.join(UNFINISHED_COMPRESSED_NAME);
         if !self.core.dir.holds(&unfinished) {
             return;
@@ -48,7 +47,7 @@ impl TextLog<'_> {
     }
 
     /// Writes the compressed form of a file, with the length of what it was.
-    fn encode(&self, mut source: File, target: &OwnedFd) -> io::Result<()> {
+    fn encode(self, mut source: File, target: &OwnedFd) -> io::Result<()> {
         // What creates a context by itself panics where there is no memory for one.
         let mut context = CCtx::try_create().ok_or(Errno::NOMEM)?;
         let mut encoder = Encoder::with_context(sys::file::Stream::new(target), &mut context);

@@ -11,9 +11,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::log::layout::text::TextLog;
-use crate::log::layout::text::TextSpace;
-use crate::log::layout::text::TextWriter;
+use crate::log::layout::text::{TextLog, TextSpace, TextWriter};
 use crate::log::state::names::{CURRENT_NAME, UNFINISHED_CURRENT_NAME};
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::files::Newest;
@@ -23,14 +21,14 @@ use crate::{ErrorKind, Layout, Lsn, Result};
 
 impl TextLog<'_> {
     /// Bytes of text up to the tail in the newest file and those that it continues.
-    fn group_bytes_at(&self, newest: Newest) -> u64 {
+    fn group_bytes_at(self, newest: Newest) -> u64 {
         let tail = tail_word::tail(self.core.words());
         newest.group_bytes.saturating_add(tail.get().saturating_sub(newest.first.get()))
     }
 
     /// The time of the newest file before `first`, and the bytes of text in it and in those that it
     /// continues: as the directory tells.
-    fn listed_newest(&self, first: Lsn) -> Result<(u64, u64)> {
+    fn listed_newest(self, first: Lsn) -> Result<(u64, u64)> {
         let mut listing = Listing::read(&self.core.dir)?;
         let time = listing.newest_time().unwrap_or(0).max(self.core.words().files.names.time());
         listing.files.retain(|file| file.first < first);
@@ -38,7 +36,7 @@ impl TextLog<'_> {
     }
 
     /// Bytes of text in `files`, of which the last may be the one that is written.
-    pub(crate) fn text_len_of(&self, files: &[SegmentFile]) -> Result<u64> {
+    pub(crate) fn text_len_of(self, files: &[SegmentFile]) -> Result<u64> {
         let tail = tail_word::tail(self.core.words());
         let mut sum = 0;
         for file in files {
@@ -51,7 +49,7 @@ impl TextLog<'_> {
     }
 
     /// Name of the newest file that is there: who stored a name may have died before a file got it.
-    fn newest_name(&self) -> Result<Option<PathBuf>> {
+    fn newest_name(self) -> Result<Option<PathBuf>> {
         let told =
             self.core.newest_path().map(|(_, path)| path).filter(|path| self.core.dir.holds(path));
         let newest = match told {
@@ -61,7 +59,7 @@ impl TextLog<'_> {
         Ok(newest.and_then(|path| path.file_name().map(PathBuf::from)))
     }
 
-    fn links_to(&self, link: &Path, name: &Path) -> bool {
+    fn links_to(self, link: &Path, name: &Path) -> bool {
         self.core.dir.readlink(link).is_ok_and(|target| target == name)
     }
 }
@@ -69,7 +67,7 @@ impl TextLog<'_> {
 impl TextSpace<'_> {
     /// What the segment at `allocated` is to be called, which is about to be made for a record of
     /// `len` bytes.
-    pub(crate) fn next_name(&self, allocated: u64, len: u64) -> Result<Newest> {
+    pub(crate) fn next_name(self, allocated: u64, len: u64) -> Result<Newest> {
         let names = &self.prepare.writer.core.words().files.names;
         let first = Lsn::new(allocated);
         let newest = names.newest();
@@ -98,7 +96,7 @@ impl TextSpace<'_> {
 
     /// Makes the file of the text segment that is to be called so, if it is not made yet, and names
     /// it.
-    pub(crate) fn name_next(&self, next: Newest) -> Result<()> {
+    pub(crate) fn name_next(self, next: Newest) -> Result<()> {
         let first = next.first;
         let names = &self.prepare.writer.core.words().files.names;
         let preparer = self.prepare.writer.core.preparer();
@@ -119,7 +117,7 @@ impl TextSpace<'_> {
     }
 
     /// Makes the file of the next text segment ahead of need.
-    pub(crate) fn make_next(&self) -> Result<bool> {
+    pub(crate) fn make_next(self) -> Result<bool> {
         let words = self.prepare.writer.core.words();
         let names = &words.files.names;
         let is_new = !names.is_next_made();
@@ -134,7 +132,7 @@ impl TextSpace<'_> {
     }
 
     /// Removes what [`make_next`](Prepare::make_next) has made. Nobody else has the log open.
-    pub(crate) fn unmake_next(&self) -> Result<()> {
+    pub(crate) fn unmake_next(self) -> Result<()> {
         let files = &self.prepare.writer.core.words().files;
         files.names.set_next_made(false);
         files.rule.forget_edge();
@@ -144,7 +142,7 @@ impl TextSpace<'_> {
     /// Has the link lead to the newest file.
     ///
     /// A link that cannot be made, or of a filesystem without links, is not missed by the log.
-    pub(crate) fn point_to_newest(&self) {
+    pub(crate) fn point_to_newest(self) {
         if self.prepare.writer.core.geometry.layout == Layout::Framed {
             return;
         }

@@ -8,8 +8,7 @@
 
 use crate::error::OsResult;
 use crate::format::control::GEOMETRY_LEN;
-use crate::log::layout::text::TextLog;
-use crate::log::layout::text::TextSpace;
+use crate::log::layout::text::{TextLog, TextSpace};
 use crate::log::state::control::{open_geometry, stored_geometry};
 use crate::log::state::core::Core;
 use crate::log::state::names::{GEOMETRY_NAME, SMALL_LEN_MAX};

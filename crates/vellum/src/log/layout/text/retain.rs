@@ -10,8 +10,7 @@ use std::time::Duration;
 
 use crate::error::OsResult;
 use crate::log::keep::cursors::file::CursorFile;
-use crate::log::layout::text::TextLog;
-use crate::log::layout::text::TextWriter;
+use crate::log::layout::text::{TextLog, TextWriter};
 use crate::segment::listing::{Listing, SegmentFile, remove_all};
 use crate::shared::files::RemovalRule;
 use crate::shared::tail_word;
@@ -21,7 +20,7 @@ use crate::{Layout, Policy, Result};
 impl TextLog<'_> {
     /// The rules by which files are to go, oldest first, one for each that is more than the policy
     /// allows.
-    fn excess(&self, policy: &Policy, files: &[SegmentFile]) -> Result<Vec<RemovalRule>> {
+    fn excess(self, policy: &Policy, files: &[SegmentFile]) -> Result<Vec<RemovalRule>> {
         let closed = Listing::count_before(files, tail_word::published(self.core.words()));
         let lens = match policy.retain_bytes {
             Some(_) => self.lens_of(files)?,
@@ -55,7 +54,7 @@ impl TextLog<'_> {
     /// When the last record of each file was written, at the latest. What tells of the future, or
     /// of a time before the clock was set, is not believed; and no file is younger than one behind
     /// it.
-    pub(crate) fn ends_of(&self, files: &[SegmentFile], now: u64) -> Vec<u64> {
+    pub(crate) fn ends_of(self, files: &[SegmentFile], now: u64) -> Vec<u64> {
         let is_right = |time: &u64| clock::may_be_right(*time, now);
         // A framed segment is made, and perhaps was used, long before its last record.
         let is_text = self.core.geometry.layout == Layout::Text;
@@ -76,12 +75,12 @@ impl TextLog<'_> {
     }
 
     /// Bytes of text in a file, for the count of what was removed.
-    fn len_of(&self, file: &SegmentFile) -> u64 {
+    fn len_of(self, file: &SegmentFile) -> u64 {
         file.text_len(&self.core.dir).unwrap_or(0)
     }
 
     /// Lengths of files; of the one that is written, that of its text.
-    pub(crate) fn lens_of(&self, files: &[SegmentFile]) -> Result<Vec<u64>> {
+    pub(crate) fn lens_of(self, files: &[SegmentFile]) -> Result<Vec<u64>> {
         let tail = tail_word::tail(self.core.words());
         let len = |file: &SegmentFile| {
             if self.core.segment_of(tail) == file.first {

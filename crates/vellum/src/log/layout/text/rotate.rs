@@ -16,9 +16,7 @@
 
 use std::time::Duration;
 
-use crate::log::layout::text::TextLog;
-use crate::log::layout::text::TextSpace;
-use crate::log::layout::text::TextWriter;
+use crate::log::layout::text::{TextLog, TextSpace, TextWriter};
 use crate::log::ready::RoomMaker;
 use crate::log::state::attachment::{Later, Space};
 use crate::shared::files::Newest;
@@ -37,7 +35,7 @@ impl TextLog<'_> {
     /// Up to which offset records go that start at `start`, in a text log; 0 where its segment has
     /// been left.
     #[inline]
-    pub(crate) fn limit_at(&self, start: Lsn) -> u64 {
+    pub(crate) fn limit_at(self, start: Lsn) -> u64 {
         let rule = &self.core.words().files.rule;
         if rule.is_left(start) {
             return 0;
@@ -46,13 +44,13 @@ impl TextLog<'_> {
     }
 
     /// Bytes of the newest segment of a text log that records go to.
-    pub(crate) fn newest_room(&self) -> u64 {
+    pub(crate) fn newest_room(self) -> u64 {
         let limit = self.core.words().files.rule.limit();
         limit.map_or(self.core.capacity(), |limit| limit.min(self.core.capacity()))
     }
 
     /// Has a text log go on in a new file at the next append.
-    pub(crate) fn rotate(&self) -> Result<()> {
+    pub(crate) fn rotate(self) -> Result<()> {
         if self.core.geometry.layout == Layout::Framed {
             let message = "a framed log does not rotate; `trim` drops what is not needed any more";
             return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.core.dir));
@@ -67,7 +65,7 @@ impl TextLog<'_> {
     /// Whether the policy, or somebody who asked for it, has a record of `len` bytes start a file
     /// of its own at `first`, behind files with `group_bytes`. Otherwise the one before is only
     /// full, and goes on there.
-    pub(crate) fn is_over(&self, first: Lsn, group_bytes: u64, len: u64) -> bool {
+    pub(crate) fn is_over(self, first: Lsn, group_bytes: u64, len: u64) -> bool {
         let words = self.core.words();
         let policy = words.files.policy.load().unwrap_or_default();
         let is_left = words.files.rule.left_end() >= first;
@@ -75,7 +73,7 @@ impl TextLog<'_> {
     }
 
     /// Position beyond which the next file is to be made; found out where it is not known.
-    fn edge(&self) -> u64 {
+    fn edge(self) -> u64 {
         let words = self.core.words();
         let edge = words.files.rule.edge().unwrap_or(0);
         let tail = tail_word::tail(words);
@@ -89,7 +87,7 @@ impl TextLog<'_> {
     }
 
     /// Up to where zeros are to be written: a window ahead of the tail, within what records go to.
-    fn zeros_end(&self) -> u64 {
+    fn zeros_end(self) -> u64 {
         if !self.core.needs_zeros() {
             return 0;
         }
@@ -102,7 +100,7 @@ impl TextLog<'_> {
 
     /// Bytes of zeros to keep ahead of the tail.
     #[inline]
-    pub(crate) fn window(&self) -> u64 {
+    pub(crate) fn window(self) -> u64 {
         let window = self.core.words().files.rule.window();
         window.clamp(
             WINDOW_BYTES_MIN.min(self.core.ready.prefault_bytes),
@@ -113,7 +111,7 @@ impl TextLog<'_> {
 
 impl TextSpace<'_> {
     /// Stores the first moment behind `time`, and the one before.
-    pub(crate) fn set_moment(&self, policy: &Policy, time: u64) {
+    pub(crate) fn set_moment(self, policy: &Policy, time: u64) {
         let rule = &self.prepare.writer.core.words().files.rule;
         let moment = next_moment(policy, time);
         let every = policy.rotate_every.map_or(0, |every| every.as_secs());
@@ -121,7 +119,7 @@ impl TextSpace<'_> {
     }
 
     /// Has the next record go to a new segment, unless this one is empty.
-    fn leave_segment(&self) {
+    fn leave_segment(self) {
         let words = self.prepare.writer.core.words();
         let tail = tail_word::tail(words);
         let is_full = tail.get() == words.allocated_end();
@@ -133,7 +131,7 @@ impl TextSpace<'_> {
 
     /// Stores how much of the newest segment records go to: what the files that it continues leave
     /// of the policy's limit.
-    pub(crate) fn set_limit(&self, policy: &Policy) {
+    pub(crate) fn set_limit(self, policy: &Policy) {
         let files = &self.prepare.writer.core.words().files;
         let before = files.names.newest().map_or(0, |newest| newest.group_bytes);
         // At least something, because 0 stands for no limit.
@@ -146,7 +144,7 @@ impl TextSpace<'_> {
     /// Creates text segments from `allocated` until `end` is allocated, for a record of `len` bytes
     /// that ends there; all or none.
     #[cold]
-    pub(crate) fn allocate_text(&self, allocated: u64, end: Lsn, len: u64) -> Result<()> {
+    pub(crate) fn allocate_text(self, allocated: u64, end: Lsn, len: u64) -> Result<()> {
         let words = self.prepare.writer.core.words();
         let left_over = words.files.names.newest().map_or(Lsn::ZERO, |newest| newest.first);
         let mut next = self.next_name(allocated, len)?;
@@ -191,7 +189,7 @@ impl TextSpace<'_> {
     }
 
     /// Chooses how much to write now, by how long it has lasted last time.
-    pub(crate) fn adapt_window(&self) {
+    pub(crate) fn adapt_window(self) {
         if self.prepare.writer.core.geometry.layout == Layout::Framed {
             return;
         }
