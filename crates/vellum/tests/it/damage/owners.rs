@@ -230,7 +230,7 @@ fn who_may_write_by_an_access_control_list_alone_makes_files_for_all_in_it() {
 pub(crate) fn append_without_rights(arguments: &[String]) {
     let error = Options::new().open(&arguments[0]).and_then(|log| make_files(&log)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
-    assert!(error.to_string().contains("user 12345, group 12345 and mode 600"), "{error}");
+    assert!(error.to_string().contains("user 12345 and group 12345, with mode 600"), "{error}");
     child::say("refused");
 }
 
