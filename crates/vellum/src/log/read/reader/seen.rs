@@ -25,6 +25,7 @@ impl Reader {
             if hole.is_there(&self.core) {
                 self.position = hole.range.end();
             } else {
+                self.core.check_region()?;
                 // Padded meanwhile: what stands there now counts.
                 self.sight.holes.retain(|other| *other != hole);
                 self.window.forget();
@@ -43,8 +44,7 @@ impl Reader {
         if is_held_back && self.is_believed_alive() {
             return Ok(false);
         }
-        self.look();
-        self.check_epoch()?;
+        self.look()?;
         if self.position < self.sight.end {
             return Ok(true);
         }
@@ -61,7 +61,7 @@ impl Reader {
             && pad::is_held_back_by_the_dead(core.writer()?)
         {
             pad::repair_with_space(core.writer()?)?;
-            self.look();
+            self.look()?;
         }
         if is_held_back {
             self.held_back = (self.position, clock::micros() + BELIEVED_MICROS);
@@ -90,16 +90,19 @@ impl Reader {
     }
 
     /// Sees what there is now; what was read before may have changed.
-    fn look(&mut self) {
-        let end = self.sight.end;
-        self.sight = match self.is_durable {
-            true => Sight::of_durable(&self.core),
-            false => Sight::of(&self.core),
-        };
+    ///
+    /// In the words of a process that has lost the control file nothing is in flight: what others
+    /// have reserved would count as published.
+    fn look(&mut self) -> Result<()> {
+        let see = if self.is_durable { Sight::of_durable } else { Sight::of };
+        let (end, sight) = (self.sight.end, see(&self.core));
+        self.check_epoch()?;
+        self.sight = sight;
         if self.sight.end > end {
             self.window.forget_until(self.sight.end);
         }
         // The published end never goes back, but for a truncation, which shows in the tail.
         self.sight.end = self.sight.end.max(end);
+        Ok(())
     }
 }
