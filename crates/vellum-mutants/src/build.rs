@@ -1,6 +1,6 @@
 //! A copy of the repository with all mutants, and its test programs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -14,11 +14,12 @@ use crate::mutate::{self, Mutant};
 /// `VELLUM_REACHED` names a file with a byte for each, which becomes 1 where a process asks.
 const SWITCH: &str = include_str!("switch.rs");
 
-/// Copies what git knows of the repository that this is called in.
+/// Copies what git knows of the repository that this is called in, and removes what is gone there.
 pub(crate) fn copy(work: &Path) -> Result<PathBuf> {
     let copy = work.join("copy");
     std::fs::create_dir_all(&copy)?;
     let listed = Command::new("git").args(["ls-files", "-z"]).output().context("git ls-files")?;
+    let mut there = BTreeSet::new();
     for name in String::from_utf8(listed.stdout)?.split_terminator('\0') {
         // A file that is as it was keeps its time, so that what it is built into stays too.
         let (from, to) = (Path::new(name), copy.join(name));
@@ -27,8 +28,22 @@ pub(crate) fn copy(work: &Path) -> Result<PathBuf> {
             std::fs::create_dir_all(to.parent().expect("it lies in the copy"))?;
             std::fs::write(&to, text)?;
         }
+        there.insert(to);
     }
+    remove_others(&copy, &there)?;
     Ok(copy.canonicalize()?)
+}
+
+fn remove_others(folder: &Path, there: &BTreeSet<PathBuf>) -> Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_others(&entry.path(), there)?;
+        } else if !there.contains(&entry.path()) {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Puts all mutants of `files` into the copy, without those that do not compile.
