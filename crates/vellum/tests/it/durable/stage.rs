@@ -4,9 +4,10 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use vellum::{ErrorKind, Log, OnStageFull, Options};
+use vellum::{ErrorKind, Log, OnStageFull, Options, RecoveryReason};
 
 use super::staged;
+use super::trust::killed;
 use crate::support::child::Child;
 use crate::support::mount::Mount;
 use crate::support::{assert_holds, payload, payloads, place, read_all, scratch};
@@ -174,4 +175,14 @@ fn records_are_staged_by_system_calls_where_a_mapping_is_not_safe() {
         super::in_another_boot(&path);
         assert_holds(&Options::new().open(&path).unwrap(), &expected);
     }
+}
+
+#[test]
+fn a_log_whose_stage_is_gone_has_what_was_committed_and_says_why() {
+    let dir = scratch();
+    killed(&staged(), &place(&dir));
+    stages(&place(&dir)).iter().for_each(|stage| fs::remove_file(stage).unwrap());
+    let log = Options::new().open(place(&dir)).unwrap();
+    assert_eq!(log.recovery().map(|recovery| recovery.reason), Some(RecoveryReason::StageLost));
+    assert_eq!(payloads(&log).len(), 100);
 }

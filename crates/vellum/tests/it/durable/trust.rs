@@ -230,7 +230,7 @@ fn an_unknown_boot_is_another_boot() {
 
 /// A log whose processes were all killed, one of them in the middle of an append. 150 records are
 /// in it, of which 100 are committed.
-fn killed(options: &Options, path: &Path) {
+pub(super) fn killed(options: &Options, path: &Path) {
     drop(options.open(path).unwrap());
     let mut child = start(path);
     acknowledge(&mut child, 100, 100);
