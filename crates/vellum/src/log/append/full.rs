@@ -19,6 +19,7 @@ use rustix::io::Errno;
 use crate::format::text;
 use crate::log::append::steps::{Text, check_len};
 use crate::log::append::{Append, Appender};
+use crate::log::commit::Commit;
 use crate::log::keep::retention;
 use crate::log::repair::pad;
 use crate::log::state::holds::HoldKind;
@@ -143,7 +144,7 @@ impl Append<'_> {
                     words.wait_for_removal(seen, LOOK_AGAIN);
                     retention::apply(self.core.writer()?);
                 }
-                Err(error) if self.may_commit_first(&error) => drop(self.core.sync()?),
+                Err(error) if self.may_commit_first(&error) => drop(Commit::of(self.core).sync()?),
                 answer => return answer,
             }
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::log::append::Appender;
 use crate::log::repair::pad;
+use crate::log::repair::presence::Presence;
 use crate::log::state::attachment::{LOCAL_SLOT_COUNT, LocalSlot};
 use crate::shared::exclusive::Taken;
 use crate::shared::participants;
@@ -54,7 +55,7 @@ impl<'a> Appender<'a> {
     fn claim(self, slot: &mut LocalSlot) -> Result<bool> {
         let words = self.writer.core.words();
         if self.writer.attachment.is_adrift.load(Ordering::SeqCst) {
-            self.writer.come_back()?;
+            Presence::of(self.writer).come_back()?;
         }
         if participants::has_given_up_slots(words) {
             // Perhaps by this very thread: it reserves no more until that can be padded.

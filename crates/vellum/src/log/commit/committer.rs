@@ -11,6 +11,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::io;
 
 use crate::error::OsResult;
+use crate::log::commit::Commit;
 use crate::log::state::core::Core;
 use crate::shared::commit;
 use crate::sys::descriptor::above_standard;
@@ -94,7 +95,7 @@ impl Committer {
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         let core = Arc::clone(&self.queue.core);
-        let end = core.end_of_commit(lsn)?;
+        let end = Commit::of(&core).end_of_commit(lsn)?;
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let event = above_standard(|| eventfd(0, flags)).or_os("make an event for", &core.dir)?;
         let request = Arc::new(Request { end, event, failure: OnceLock::new() });
@@ -131,7 +132,7 @@ impl Queue {
             let mut requests = requests;
             requests.sort_unstable_by_key(|request| request.end);
             for request in requests {
-                if let Err(error) = self.core.commit_until(request.end, None) {
+                if let Err(error) = Commit::of(&self.core).commit_until(request.end, None) {
                     let _ = request.failure.set(error);
                 }
                 // The counter is at 0, so there is room for 1.

@@ -8,12 +8,12 @@
 
 use std::time::{Duration, Instant};
 
+use crate::log::commit::Commit;
 use crate::log::layout::framed::seal::{LOOK_FOR_THE_DEAD, Patience};
 use crate::log::repair::pad;
-use crate::log::state::core::Core;
 use crate::log::state::wait;
 use crate::log::state::writer::Writer;
-use crate::shared::commit::{self, Failure, Operation, Step};
+use crate::shared::commit::{self, Step};
 use crate::shared::lock::Until;
 use crate::shared::primitive::{self};
 use crate::shared::{event_count, tail_word};
@@ -35,58 +35,61 @@ impl<'a> Leader<'a> {
     }
 }
 
-impl Core {
+impl Commit<'_> {
     /// Makes the record at `lsn`, and everything before it, durable.
-    pub(crate) fn commit(&self, lsn: Lsn) -> Result<()> {
-        self.commit_to(self.end_of_commit(lsn)?).map_err(|error| self.explain(error))
+    pub(crate) fn commit(self, lsn: Lsn) -> Result<()> {
+        self.commit_to(self.end_of_commit(lsn)?).map_err(|error| self.core.explain(error))
     }
 
     /// Up to where the log must be durable for the record at `lsn` to be.
-    pub(crate) fn end_of_commit(&self, lsn: Lsn) -> Result<Lsn> {
-        let tail = tail_word::tail(self.words());
-        self.check_region()?;
+    pub(crate) fn end_of_commit(self, lsn: Lsn) -> Result<Lsn> {
+        let tail = tail_word::tail(self.core.words());
+        self.core.check_region()?;
         if lsn >= tail {
             let message = format!("cannot commit {lsn}: the log ends at {tail}");
-            return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&self.dir).at_lsn(lsn));
+            return Err(Error::new(ErrorKind::OutOfRange, message)
+                .at_path(&self.core.dir)
+                .at_lsn(lsn));
         }
         // Whatever is durable ends where a record does, so one byte more is all of it.
         Ok(Lsn::new(lsn.get() + 1))
     }
 
     /// Makes everything durable that is published now.
-    pub(crate) fn sync(&self) -> Result<Lsn> {
-        let published = tail_word::published(self.words());
+    pub(crate) fn sync(self) -> Result<Lsn> {
+        let published = tail_word::published(self.core.words());
         self.commit_to(published)?;
-        Ok(commit::durable(&self.words().commits))
+        Ok(commit::durable(&self.core.words().commits))
     }
 
     /// Makes everything before `end` durable.
-    pub(crate) fn commit_to(&self, end: Lsn) -> Result<()> {
-        self.commit_until(end, self.deadline())
+    pub(crate) fn commit_to(self, end: Lsn) -> Result<()> {
+        self.commit_until(end, self.core.deadline())
     }
 
     /// Makes everything before `end` durable, waiting for others no longer than `until`; sets
     /// the event where that makes a checkpoint due.
-    pub(crate) fn commit_until(&self, end: Lsn, until: Until) -> Result<()> {
-        self.check_region()?;
+    pub(crate) fn commit_until(self, end: Lsn, until: Until) -> Result<()> {
+        self.core.check_region()?;
         let answer = self.wait_until_durable(end, until);
-        self.commits.trigger.notify_if_due(self.words());
+        self.core.commits.trigger.notify_if_due(self.core.words());
         answer
     }
 
-    fn wait_until_durable(&self, end: Lsn, until: Until) -> Result<()> {
-        let words = &self.words().commits;
+    fn wait_until_durable(self, end: Lsn, until: Until) -> Result<()> {
+        let words = &self.core.words().commits;
         if commit::durable(words) >= end {
             return Ok(());
         }
-        let writer = self.writer()?;
+        let writer = self.core.writer()?;
         words.counts.count_commit();
         let (mut patience, mut nap) = (Patience::new(until), LOOK_FOR_THE_DEAD);
         loop {
-            match commit::next_step(words, end, self.commits.block, self.commits.lanes()) {
+            match commit::next_step(words, end, self.core.commits.block, self.core.commits.lanes())
+            {
                 Step::Done => return Ok(()),
-                Step::Poisoned => return Err(self.poisoned()),
-                _ if wait::is_over(until) => return Err(self.commit_timed_out(end)),
+                Step::Poisoned => return Err(self.core.poisoned()),
+                _ if wait::is_over(until) => return Err(self.core.commit_timed_out(end)),
                 Step::Lead => Leader::of(writer)
                     .lead(end, &mut patience)
                     .inspect_err(|_| commit::pass_on(words))?,
@@ -104,17 +107,19 @@ impl Core {
     }
 
     /// Stores the user's mark with the log, durably.
-    pub(crate) fn set_checkpoint(&self, lsn: Lsn) -> Result<()> {
-        let writer = self.writer()?;
-        if self.geometry.layout != Layout::Framed {
+    pub(crate) fn set_checkpoint(self, lsn: Lsn) -> Result<()> {
+        let writer = self.core.writer()?;
+        if self.core.geometry.layout != Layout::Framed {
             let message = "a text log has no room for a checkpoint; use a framed one";
-            return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.dir));
+            return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.core.dir));
         }
-        let words = self.words();
+        let words = self.core.words();
         let (begin, tail) = (words.begin(), tail_word::tail(words));
         if lsn < begin || lsn > tail {
             let message = format!("checkpoint {lsn} lies outside of the log, {begin} to {tail}");
-            return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&self.dir).at_lsn(lsn));
+            return Err(Error::new(ErrorKind::OutOfRange, message)
+                .at_path(&self.core.dir)
+                .at_lsn(lsn));
         }
         let before = words.commits.set_checkpoint(lsn);
         // Later seals carry what holds.
@@ -123,8 +128,8 @@ impl Core {
     }
 
     /// Whether everything before `end` is in a batch.
-    pub(crate) fn is_sealed(&self, end: Lsn) -> bool {
-        self.words().commits.sealed() >= end
+    pub(crate) fn is_sealed(self, end: Lsn) -> bool {
+        self.core.words().commits.sealed() >= end
     }
 }
 
@@ -135,7 +140,7 @@ impl Leader<'_> {
         let words = self.writer.core.words();
         let (rings, _) = event_count::prepare_wait(&words.event_count);
         // Nobody rings for what others have sealed meanwhile.
-        if self.writer.core.is_sealed(end) || tail_word::published(words) >= wanted {
+        if Commit::of(self.writer.core).is_sealed(end) || tail_word::published(words) >= wanted {
             return Ok(());
         }
         let since = Instant::now();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::log::commit::Commit;
 use crate::log::commit::commit_path;
 use crate::log::commit::durable;
 use crate::log::state::wait;
@@ -37,7 +38,7 @@ impl Log {
     /// `fdatasync`. The caller sleeps meanwhile. While a reservation of the calling thread is
     /// unpublished, records behind it cannot be committed, and waiting for that never ends.
     pub fn commit(&self, lsn: Lsn) -> Result<()> {
-        self.core.commit(lsn)
+        Commit::of(&self.core).commit(lsn)
     }
 
     /// As [`commit`](Log::commit), but waits for others no longer than `timeout`, whatever
@@ -56,7 +57,7 @@ impl Log {
     /// take that much longer.
     pub fn commit_within(&self, lsn: Lsn, timeout: Duration) -> Result<()> {
         let core = &self.core;
-        core.commit_until(core.end_of_commit(lsn)?, wait::after(timeout))
+        Commit::of(core).commit_until(Commit::of(core).end_of_commit(lsn)?, wait::after(timeout))
     }
 
     /// Commits everything published so far; returns the durable end.
@@ -65,7 +66,7 @@ impl Log {
     ///
     /// As for [`commit`](Log::commit).
     pub fn sync(&self) -> Result<Lsn> {
-        self.core.sync()
+        Commit::of(&self.core).sync()
     }
 
     /// End of what survives a power cut.
@@ -114,7 +115,7 @@ impl Log {
     ///
     /// When it returns, the mark and everything published before survive a power cut.
     pub fn set_checkpoint(&self, lsn: Lsn) -> Result<()> {
-        self.core.set_checkpoint(lsn)
+        Commit::of(&self.core).set_checkpoint(lsn)
     }
 
     /// The position stored last by [`set_checkpoint`](Log::set_checkpoint), or [`Lsn::ZERO`].

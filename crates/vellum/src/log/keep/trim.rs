@@ -11,6 +11,7 @@ use zerocopy::IntoBytes;
 use crate::error::OsResult;
 use crate::format::segment::SegmentHeader;
 use crate::log::append::{Append, Appender};
+use crate::log::commit::Commit;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::read::reader::not_a_start;
 use crate::log::read::reader::start::starts_record;
@@ -48,7 +49,7 @@ pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
     }
     if core.commits.stage.is_some() {
         // What is on its way to a file must arrive before the file goes.
-        core.commit_to(before)?;
+        Commit::of(core).commit_to(before)?;
     }
     // Before the lock, which writers need.
     let holding = CursorFile::of(core).sync_holding_cursors()?;

@@ -16,12 +16,15 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use crate::format::control::Geometry;
+use crate::log::commit::Commit;
 use crate::log::keep::cursors::file::CursorFile;
+use crate::log::keep::cursors::file::CursorWriter;
 use crate::log::layout::text::TextSpace;
 use crate::log::open::wipe;
 use crate::log::read::reader::not_a_start;
 use crate::log::read::reader::start::starts_record;
 use crate::log::read::window::Window;
+use crate::log::repair::presence::Presence;
 use crate::log::state::control::{overwrite_geometry, stored_geometry};
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
@@ -34,10 +37,10 @@ use crate::{Error, ErrorKind, Lsn, Result};
 pub(crate) fn truncate(core: &Arc<Core>, from: Lsn) -> Result<()> {
     let writer = core.writer()?;
     core.check_poison()?;
-    core.sync()?;
+    Commit::of(core).sync()?;
     check(core, from)?;
     // Before the gate and the other locks, as who changes a cursor takes it.
-    let _cursors = writer.lock_cursors()?;
+    let _cursors = CursorWriter::of(writer).lock_cursors()?;
     let answer = writer.alone(|| {
         let mut is_half_done = false;
         let answer = cut(writer, from, &mut is_half_done);
@@ -142,9 +145,9 @@ fn busy(core: &Core) -> Error {
 impl Writer<'_> {
     /// Runs `act` while no other process is attached, nor can be; `None` where one is.
     pub(crate) fn alone<T>(self, act: impl FnOnce() -> Result<Option<T>>) -> Result<Option<T>> {
-        let Some(gate) = self.enter_gate_alone()? else { return Ok(None) };
+        let Some(gate) = Presence::of(self).enter_gate_alone()? else { return Ok(None) };
         let answer = act();
-        self.leave_gate(gate)?;
+        Presence::of(self).leave_gate(gate)?;
         answer
     }
 }

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use crate::format::control::Geometry;
 use crate::format::frame::Codec;
 use crate::log::commit::commit_path;
+use crate::log::repair::presence::Presence;
 use crate::log::state::control::stored_geometry;
 use crate::log::state::core::Core;
 use crate::log::state::parts::{Commits, Opened, Ready, Tuning, is_staged};
@@ -41,7 +42,7 @@ pub(crate) fn core(
         opened: Opened::default(),
         watch: Watch::default(),
         writer: None,
-        leave: |core, attachment| Writer { core, attachment }.detach(),
+        leave: |core, attachment| Presence::of(Writer { core, attachment }).detach(),
         region,
     }
 }

@@ -4,6 +4,7 @@ use crate::format::control::Geometry;
 use crate::format::frame::HEADER_LEN;
 use crate::format::segment::header_len;
 use crate::log::append::Append;
+use crate::log::commit::Commit;
 use crate::log::commit::group::Leader;
 use crate::log::ready::RoomMaker;
 use crate::log::ready::space::Room;
@@ -230,7 +231,7 @@ impl Writer<'_> {
             return Ok(());
         }
         // What is durable first, so that the seal at the end vouches for all of it.
-        self.core.sync()?;
+        Commit::of(self.core).sync()?;
         Leader::of(self).seal_and_sync()?;
         if let Some(stage) = &self.core.commits.stage {
             words.commits.stage.start(tail_word::tail(words), 0);

@@ -18,42 +18,55 @@ use crate::shared::participants::{self, Liveness, PRESENCE_BYTE};
 use crate::sys::inherited::Marked;
 use crate::sys::lock::{self, Kind};
 
-impl Writer<'_> {
+/// A participant among the others: it comes, goes, and comes back.
+#[derive(Clone, Copy)]
+pub(crate) struct Presence<'a> {
+    pub(crate) writer: Writer<'a>,
+}
+
+impl<'a> Presence<'a> {
+    #[inline]
+    pub(crate) fn of(writer: Writer<'a>) -> Presence<'a> {
+        Presence { writer }
+    }
+}
+
+impl Presence<'_> {
     /// Gives everything back; the last to leave tidies the end of the log.
     pub(crate) fn detach(self) -> Result<()> {
-        let gate = Gate::enter(&self.core.dir);
-        if participants::has_given_up_slots(self.core.words()) {
+        let gate = Gate::enter(&self.writer.core.dir);
+        if participants::has_given_up_slots(self.writer.core.words()) {
             // What cannot be padded is left to whoever can.
-            let _ = pad::repair(self);
+            let _ = pad::repair(self.writer);
         }
         if let Ok(gate) = &gate {
-            drop(self.attachment.presence().take());
+            drop(self.writer.attachment.presence().take());
             if gate.is_soon_alone(|| self.has_company()) == Ok(true) {
                 // Another log may have taken the place; its files are not ours.
-                if self.core.has_own_files() {
+                if self.writer.core.has_own_files() {
                     // An error leaves what is not durable in the stage, or a longer file.
-                    let _ = self.end_commits();
-                    let _ = shrink::to_data(self);
-                    let _ = trust::note_closed(self.core);
+                    let _ = self.writer.end_commits();
+                    let _ = shrink::to_data(self.writer);
+                    let _ = trust::note_closed(self.writer.core);
                 }
             }
         }
-        self.attachment.empty_slots(self.core.words());
+        self.writer.attachment.empty_slots(self.writer.core.words());
         let left = participants::detach(
-            self.core.words(),
-            self.attachment.lock_file(),
-            self.attachment.me(),
+            self.writer.core.words(),
+            self.writer.attachment.lock_file(),
+            self.writer.attachment.me(),
         );
-        left.or_os("unlock", &self.core.dir)
+        left.or_os("unlock", &self.writer.core.dir)
     }
 
     /// Enters the gate if no other process is present; the caller is not present meanwhile.
     pub(crate) fn enter_gate_alone(self) -> Result<Option<Gate>> {
-        let gate = Gate::enter(&self.core.dir)?;
+        let gate = Gate::enter(&self.writer.core.dir)?;
         // Before the old one goes: coming back must not depend on a free descriptor.
-        let path = self.core.dir.join(LOCK_NAME);
-        let fresh = Marked::open(&self.core.dir, &path).or_os("open", &path)?;
-        drop(self.attachment.presence().replace(fresh));
+        let path = self.writer.core.dir.join(LOCK_NAME);
+        let fresh = Marked::open(&self.writer.core.dir, &path).or_os("open", &path)?;
+        drop(self.writer.attachment.presence().replace(fresh));
         let is_alone = gate.is_soon_alone(|| self.has_company());
         if is_alone != Ok(true) {
             self.be_present().inspect_err(|_| self.go_adrift())?;
@@ -63,52 +76,52 @@ impl Writer<'_> {
 
     /// Leaves the gate, present again.
     pub(crate) fn leave_gate(self, gate: Gate) -> Result<()> {
-        let present = gate.let_in().or_os("unlock", &self.core.dir);
+        let present = gate.let_in().or_os("unlock", &self.writer.core.dir);
         present.and_then(|()| self.be_present()).inspect_err(|_| self.go_adrift())
     }
 
     /// Joins the log again, as who opens it would.
     #[cold]
     pub(crate) fn come_back(self) -> Result<()> {
-        let presence = self.attachment.presence();
+        let presence = self.writer.attachment.presence();
         let Some(file) =
-            presence.as_ref().filter(|_| self.attachment.is_adrift.load(Ordering::SeqCst))
+            presence.as_ref().filter(|_| self.writer.attachment.is_adrift.load(Ordering::SeqCst))
         else {
             return Ok(());
         };
-        let gate = Gate::enter(&self.core.dir)?;
-        self.core.check_poison()?;
-        self.core.check_words()?;
-        let is_first = gate.is_alone().or_os("lock", &self.core.dir)?;
-        self.core.join_stage(is_first)?;
+        let gate = Gate::enter(&self.writer.core.dir)?;
+        self.writer.core.check_poison()?;
+        self.writer.core.check_words()?;
+        let is_first = gate.is_alone().or_os("lock", &self.writer.core.dir)?;
+        self.writer.core.join_stage(is_first)?;
         if is_first {
-            self.core.region.origin().iter().for_each(|origin| origin.reopen());
-            gate.let_in().or_os("unlock", &self.core.dir)?;
+            self.writer.core.region.origin().iter().for_each(|origin| origin.reopen());
+            gate.let_in().or_os("unlock", &self.writer.core.dir)?;
         }
-        lock::lock(file.fd(), PRESENCE_BYTE, Kind::Shared).or_os("lock", &self.core.dir)?;
-        self.attachment.is_adrift.store(false, Ordering::SeqCst);
+        lock::lock(file.fd(), PRESENCE_BYTE, Kind::Shared).or_os("lock", &self.writer.core.dir)?;
+        self.writer.attachment.is_adrift.store(false, Ordering::SeqCst);
         Ok(())
     }
 
     /// Keeps this process from appending until it has come back.
     #[cold]
     fn go_adrift(self) {
-        self.attachment.is_adrift.store(true, Ordering::SeqCst);
-        self.attachment.empty_slots(self.core.words());
-        self.attachment.segments.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.writer.attachment.is_adrift.store(true, Ordering::SeqCst);
+        self.writer.attachment.empty_slots(self.writer.core.words());
+        self.writer.attachment.segments.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Whether another participant is attached.
     fn has_company(self) -> bool {
-        let liveness = self.liveness();
-        let mut others = participants::attached(self.core.words())
-            .filter(|(owner, _)| *owner != self.attachment.me());
+        let liveness = self.writer.liveness();
+        let mut others = participants::attached(self.writer.core.words())
+            .filter(|(owner, _)| *owner != self.writer.attachment.me());
         others.any(|(owner, _)| liveness.is_alive(owner))
     }
 
     fn be_present(self) -> Result<()> {
-        let presence = self.attachment.presence();
+        let presence = self.writer.attachment.presence();
         let Some(presence) = &*presence else { return Ok(()) };
-        lock::lock(presence.fd(), PRESENCE_BYTE, Kind::Shared).or_os("lock", &self.core.dir)
+        lock::lock(presence.fd(), PRESENCE_BYTE, Kind::Shared).or_os("lock", &self.writer.core.dir)
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::log::commit::Commit;
 use crate::log::keep::cursors::cursor::Cursor;
 use crate::log::layout::framed::starts;
 use crate::log::read::reader::start::starts_record;
@@ -77,7 +78,7 @@ impl Shipper {
     pub fn durable(&self) -> Result<Lsn> {
         self.check_mine()?;
         if self.core.commits.stage.is_none() {
-            match self.core.sync() {
+            match Commit::of(&self.core).sync() {
                 Err(error) if error.kind() == ErrorKind::Poisoned => {}
                 answer => drop(answer.map_err(|error| self.core.explain(error))?),
             }

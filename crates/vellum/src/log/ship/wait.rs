@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::log::commit::Commit;
 use crate::log::open::reading;
 use crate::log::ship::election::Shipping;
 use crate::log::ship::state;
@@ -38,7 +39,9 @@ pub enum Durability {
 /// shipped.
 pub(crate) fn commit_to(core: &Arc<Core>, lsn: Lsn, durability: Durability) -> Result<()> {
     let until = core.deadline();
-    core.commit_until(core.end_of_commit(lsn)?, until).map_err(|error| core.explain(error))?;
+    Commit::of(core)
+        .commit_until(Commit::of(core).end_of_commit(lsn)?, until)
+        .map_err(|error| core.explain(error))?;
     match durability {
         Durability::Local => Ok(()),
         Durability::Remote => until_shipped(core, lsn, until).map(drop),

@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::format::cursor::{Entry, is_name};
+use crate::log::commit::Commit;
+use crate::log::keep::cursors::file::CursorWriter;
 use crate::log::keep::cursors::file::{Change, CursorFile};
 use crate::log::keep::cursors::owner::Owned;
 use crate::log::read::gap::{self, Gap};
@@ -146,8 +148,8 @@ impl Cursor {
         self.checked(|| {
             let writer = self.core.writer()?;
             self.check_start(lsn)?;
-            self.core.commit_to(lsn)?;
-            let mut change = writer.change_cursors()?;
+            Commit::of(&self.core).commit_to(lsn)?;
+            let mut change = CursorWriter::of(writer).change_cursors()?;
             let (index, entry) = self.find_in(&change)?;
             if lsn < entry.lsn {
                 return Err(self.backwards(lsn, entry.lsn));
@@ -237,7 +239,7 @@ impl Cursor {
     pub fn skip_overrun(&self) -> Result<Option<Gap>> {
         self.checked(|| {
             self.core.writer()?;
-            self.core.commit_to(self.core.begin())?;
+            Commit::of(&self.core).commit_to(self.core.begin())?;
             let mut gap = None;
             self.update(|entry, begin| {
                 if entry.lsn >= begin {
@@ -269,7 +271,7 @@ impl Cursor {
     /// A descriptor for as long as it lasts. Nothing is written.
     pub fn own(&self) -> Result<()> {
         self.checked(|| {
-            let change = self.core.writer()?.change_cursors()?;
+            let change = CursorWriter::of(self.core.writer()?).change_cursors()?;
             let index = change.find(&self.name).ok_or_else(|| self.missing())?.0;
             let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
             if owned.as_ref().is_some_and(|owned| owned.is_of(index)) {
@@ -294,7 +296,7 @@ impl Cursor {
     /// As for [`commit`](Cursor::commit).
     pub fn remove(&self) -> Result<()> {
         self.checked(|| {
-            let mut change = self.core.writer()?.change_cursors()?;
+            let mut change = CursorWriter::of(self.core.writer()?).change_cursors()?;
             let (index, _) = self.find_in(&change)?;
             change.store(index, None)?;
             change.sync_twice(index)?;
@@ -306,7 +308,7 @@ impl Cursor {
     fn make(&self, at: Lsn) -> Result<()> {
         self.checked(|| {
             let writer = self.prepare_for(at)?;
-            let mut change = writer.change_cursors()?;
+            let mut change = CursorWriter::of(writer).change_cursors()?;
             if change.find(&self.name).is_some() {
                 // Another process was faster.
                 return Ok(());
@@ -325,7 +327,7 @@ impl Cursor {
         let writer = self.core.writer()?;
         let lsn = if lsn == Lsn::ZERO { self.core.begin() } else { lsn };
         self.check_start(lsn)?;
-        self.core.commit_to(lsn)?;
+        Commit::of(&self.core).commit_to(lsn)?;
         Ok(writer)
     }
 
@@ -333,7 +335,7 @@ impl Cursor {
     /// beginning of the log that `change` gets holds until the new state is seen.
     fn update(&self, change: impl FnOnce(Entry, Lsn) -> Result<Entry>) -> Result<()> {
         let writer = self.core.writer()?;
-        let mut cursors = writer.change_cursors()?;
+        let mut cursors = CursorWriter::of(writer).change_cursors()?;
         let (index, entry) = self.find_in(&cursors)?;
         let prepare = writer.lock_prepare()?;
         let entry = change(entry, self.core.begin())?;

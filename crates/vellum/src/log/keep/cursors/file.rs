@@ -36,6 +36,19 @@ const READS: usize = 50;
 /// How long to wait between two attempts to get the lock, for who may not wait for ever.
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// A participant that changes cursors.
+#[derive(Clone, Copy)]
+pub(crate) struct CursorWriter<'a> {
+    pub(crate) writer: Writer<'a>,
+}
+
+impl<'a> CursorWriter<'a> {
+    #[inline]
+    pub(crate) fn of(writer: Writer<'a>) -> CursorWriter<'a> {
+        CursorWriter { writer }
+    }
+}
+
 /// The file of the cursors of a log, and what it holds back.
 #[derive(Clone, Copy)]
 pub(crate) struct CursorFile<'a> {
@@ -158,20 +171,20 @@ pub(crate) struct CursorLock {
     _file: Brief,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> CursorWriter<'a> {
     /// Waits until nobody else changes cursors. Taken before the prepare lock, never behind it.
     pub(crate) fn lock_cursors(self) -> Result<CursorLock> {
-        let path = self.core.dir.join(LOCK_NAME);
-        let file = Brief::open(&self.core.dir, &path).or_os("open", &path)?;
-        let until = self.core.deadline();
+        let path = self.writer.core.dir.join(LOCK_NAME);
+        let file = Brief::open(&self.writer.core.dir, &path).or_os("open", &path)?;
+        let until = self.writer.core.deadline();
         if until.is_none() {
             lock::lock(&file, CURSORS_BYTE, Kind::Exclusive).or_os("lock", &path)?;
             return Ok(CursorLock { _file: file });
         }
         while !lock::try_lock(&file, CURSORS_BYTE, Kind::Exclusive).or_os("lock", &path)? {
             if is_over(until) {
-                let holds = holds::of_lock_file(self.core, HoldKind::Cursors, CURSORS_BYTE);
-                return Err(self.core.timed_out(holds.into_iter().next()));
+                let holds = holds::of_lock_file(self.writer.core, HoldKind::Cursors, CURSORS_BYTE);
+                return Err(self.writer.core.timed_out(holds.into_iter().next()));
             }
             std::thread::sleep(PAUSE);
         }
@@ -181,28 +194,30 @@ impl<'a> Writer<'a> {
     /// Begins to change cursors.
     pub(crate) fn change_cursors(self) -> Result<Change<'a>> {
         let lock = self.lock_cursors()?;
-        let path = self.core.dir.join(CURSORS_NAME);
-        let file = match self.core.dir.open_file(&path, OFlags::RDWR) {
+        let path = self.writer.core.dir.join(CURSORS_NAME);
+        let file = match self.writer.core.dir.open_file(&path, OFlags::RDWR) {
             Ok(fd) => Some(fd),
             Err(Errno::NOENT) => None,
             Err(errno) => return Err(Error::os(errno, "open the cursors", &path)),
         };
         let places = file
             .as_ref()
-            .map_or(Ok(Vec::new()), |fd| CursorFile::of(self.core).read_cursors(fd))?;
-        Ok(Change { writer: self, _lock: lock, file, places })
+            .map_or(Ok(Vec::new()), |fd| CursorFile::of(self.writer.core).read_cursors(fd))?;
+        Ok(Change { writer: self.writer, _lock: lock, file, places })
     }
 
     /// Makes the file, durably, with all its blocks: a commit needs no space later.
     fn make_cursors(self) -> Result<OwnedFd> {
-        let (unfinished, path) =
-            (self.core.dir.join(UNFINISHED_CURSORS_NAME), self.core.dir.join(CURSORS_NAME));
+        let (unfinished, path) = (
+            self.writer.core.dir.join(UNFINISHED_CURSORS_NAME),
+            self.writer.core.dir.join(CURSORS_NAME),
+        );
         // Another log may have taken the place.
-        self.core.require_place()?;
-        let bytes = cursor::new_file(self.core.geometry.secret);
+        self.writer.core.require_place()?;
+        let bytes = cursor::new_file(self.writer.core.geometry.secret);
         sys::file::check_size_limit(bytes.len() as u64).or_os("make the cursors", &unfinished)?;
-        let fd = self.core.ready.rights.create(
-            &self.core.dir,
+        let fd = self.writer.core.ready.rights.create(
+            &self.writer.core.dir,
             &unfinished,
             "make the file of the cursors",
         )?;
@@ -211,13 +226,15 @@ impl<'a> Writer<'a> {
         let what = "make the file of the cursors";
         let made = sys::file::write_all_at(&fd, &bytes, 0)
             .or_os(what, &path)
-            .and_then(|()| self.core.heed_sync(sys::file::sync(&fd).or_unsynced(what, &path)))
-            .and_then(|()| self.core.dir.rename(&unfinished, &path).or_os(what, &path));
+            .and_then(|()| {
+                self.writer.core.heed_sync(sys::file::sync(&fd).or_unsynced(what, &path))
+            })
+            .and_then(|()| self.writer.core.dir.rename(&unfinished, &path).or_os(what, &path));
         if made.is_err() {
-            let _ = listing::remove(&self.core.dir, &unfinished);
+            let _ = listing::remove(&self.writer.core.dir, &unfinished);
         }
         made?;
-        self.core.heed_sync(sync_log_names(&self.core.dir))?;
+        self.writer.core.heed_sync(sync_log_names(&self.writer.core.dir))?;
         Ok(fd)
     }
 }
@@ -241,7 +258,7 @@ impl Change<'_> {
     /// A place for a new cursor, which nobody owns.
     pub(crate) fn free_place(&mut self) -> Result<usize> {
         if self.file.is_none() {
-            let fd = self.writer.make_cursors()?;
+            let fd = CursorWriter::of(self.writer).make_cursors()?;
             self.places = CursorFile::of(self.writer.core).read_cursors(&fd)?;
             self.file = Some(fd);
         }

@@ -19,6 +19,7 @@ use crate::format::seal::{SEAL_LEN, Seal};
 use crate::log::append::fill::Filler;
 use crate::log::append::reserve::{NOT_IN_HAND, Placement};
 use crate::log::append::{Append, Appender};
+use crate::log::commit::Commit;
 use crate::log::commit::group::Leader;
 use crate::log::layout::framed::Frames;
 use crate::log::ready::RoomMaker;
@@ -249,7 +250,7 @@ impl<'a> Leader<'a> {
     /// Makes everything durable, with a seal behind it that tells the newest state.
     pub(crate) fn seal_and_sync(self) -> Result<()> {
         if self.writer.core.geometry.layout != Layout::Framed {
-            return self.writer.core.sync().map(drop);
+            return Commit::of(self.writer.core).sync().map(drop);
         }
         let until = self.writer.core.deadline();
         loop {
@@ -257,7 +258,7 @@ impl<'a> Leader<'a> {
             // The lock goes before anything is waited for.
             let sealed = self.write_seal(&self.writer.sealer(until)?)?;
             match sealed {
-                Sealed::To(end) => return self.writer.core.commit_until(end, until),
+                Sealed::To(end) => return Commit::of(self.writer.core).commit_until(end, until),
                 Sealed::Beyond(end) => self.make_room_for_seal(end, until)?,
             }
         }
@@ -269,8 +270,9 @@ impl<'a> Leader<'a> {
     /// record.
     fn wait_for_seal(self, end: Lsn, seal_end: Lsn, until: Until) -> Result<()> {
         let words = self.writer.core.words();
-        let is_there =
-            || self.writer.core.is_sealed(end) || tail_word::published(words) >= seal_end;
+        let is_there = || {
+            Commit::of(self.writer.core).is_sealed(end) || tail_word::published(words) >= seal_end
+        };
         for _ in 0..SEAL_LOOKS {
             if is_there() {
                 return Ok(());
