@@ -94,15 +94,15 @@ fn figures_of_the_structure_only_sink() {
         ("files of log/ in a circle, calls counted", 61, figures::circles_of_log(&library)),
         ("files directly in log/", 1, figures::files_of_log()),
         ("fields of Core", 11, figures::core_fields(&library)),
-        ("methods of shared handles", 93, figures::handle_methods(&library)),
-        ("files with methods of shared handles", 19, figures::handle_files(&library)),
+        ("methods of shared handles", 89, figures::handle_methods(&library)),
+        ("files with methods of shared handles", 16, figures::handle_files(&library)),
         ("shared handles that deref", 0, figures::handle_derefs(&library)),
         ("places in log/ and segment/ that name a layout", 128, figures::layouts(&library)),
         ("shared words changed outside of shared/", 0, figures::foreign_stores(&library)),
         ("names at the root", 77, figures::root_names(&library)),
         ("methods of Log", 60, figures::public_methods(&library, "Log")),
         ("methods of Options", 29, figures::public_methods(&library, "Options")),
-        ("lines of code of the library", 19036, figures::code_lines()),
+        ("lines of code of the library", 19042, figures::code_lines()),
         ("pronouns as subjects in comments", 231, figures::pronoun_subjects()),
     ];
     for name in figures::crates() {

@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 
 use crate::error::OsResult;
+use crate::log::commit::Commit;
 use crate::log::commit::trigger::Event;
 use crate::log::state::core::Core;
 use crate::{Error, ErrorKind, Layout, Result};
@@ -20,10 +21,11 @@ pub struct CheckpointEvent {
     event: Arc<Event>,
 }
 
-impl Core {
+impl Commit<'_> {
     /// Whether a checkpoint is due. A text log has none.
-    pub(crate) fn is_checkpoint_due(&self) -> bool {
-        self.geometry.layout == Layout::Framed && self.commits.trigger.is_due(self.words())
+    pub(crate) fn is_checkpoint_due(self) -> bool {
+        self.core.geometry.layout == Layout::Framed
+            && self.core.commits.trigger.is_due(self.core.words())
     }
 }
 
@@ -57,7 +59,7 @@ impl CheckpointEvent {
     pub fn take(&self) -> Result<bool> {
         self.require_own()?;
         self.event.reset();
-        Ok(self.core.is_checkpoint_due())
+        Ok(Commit::of(&self.core).is_checkpoint_due())
     }
 
     fn require_own(&self) -> Result<()> {

@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use crate::error::OsResult;
 use crate::format::commit_path::{FILE_LEN_MAX, StoredPath};
 use crate::knowledge;
+use crate::log::commit::Commit;
 use crate::log::state::core::Core;
 use crate::log::state::names::{COMMIT_PATH_NAME, CONTROL_NAME, UNFINISHED_COMMIT_PATH_NAME};
 use crate::sys::device::Device;
@@ -149,12 +150,12 @@ fn moment(seconds: u64) -> SystemTime {
     UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).unwrap_or(UNIX_EPOCH)
 }
 
-impl Core {
+impl Commit<'_> {
     /// Whether a process that writes in smaller blocks could write the rest of the physical sector
     /// in which a batch ends, at the same time. Two writes of one sector may come in any order, so
     /// such a batch is written under the commit lock.
-    pub(crate) fn is_shared_sector(&self, end: u64) -> bool {
-        shares_sector(end, self.commits.block)
+    pub(crate) fn is_shared_sector(self, end: u64) -> bool {
+        shares_sector(end, self.core.commits.block)
     }
 }
 

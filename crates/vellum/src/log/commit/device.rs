@@ -22,6 +22,7 @@ use rustix::io::{self, Errno};
 use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::log::append::Appender;
+use crate::log::commit::Commit;
 use crate::log::commit::group::Leader;
 use crate::log::state::control::{open_geometry, store_geometry};
 use crate::log::state::core::Core;
@@ -246,7 +247,7 @@ impl Leader<'_> {
             batch,
             until,
         );
-        self.writer.core.notify_durable();
+        Commit::of(self.writer.core).notify_durable();
         self.writer.core.retire_stages();
         Ok(())
     }
@@ -273,7 +274,7 @@ impl Leader<'_> {
     /// What of the right to seal is kept while a batch up to `end` is written: all of it where the
     /// rest of its last physical sector could be written at the same time.
     pub(crate) fn kept_while_writing<'a>(self, sealer: Sealer<'a>, end: Lsn) -> Option<Sealer<'a>> {
-        self.writer.core.is_shared_sector(end.get()).then_some(sealer)
+        Commit::of(self.writer.core).is_shared_sector(end.get()).then_some(sealer)
     }
 
     fn fail(self, batch: Batch, fault: Fault) -> Result<()> {
@@ -291,7 +292,7 @@ impl Leader<'_> {
                     &self.writer.liveness(),
                     failure,
                 );
-                self.writer.core.notify_durable();
+                Commit::of(self.writer.core).notify_durable();
                 Ok(())
             }
         }

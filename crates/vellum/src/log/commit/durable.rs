@@ -10,6 +10,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::log::commit::Commit;
 use crate::log::open::reading;
 use crate::log::state::core::Core;
 use crate::log::state::wait;
@@ -73,12 +74,12 @@ pub(crate) fn prepare_poll(core: &Core) -> bool {
     true
 }
 
-impl Core {
+impl Commit<'_> {
     /// Wakes those who wait until more is durable; to be called after that, or after the log was
     /// poisoned.
-    pub(crate) fn notify_durable(&self) {
-        if event_count::notify(&self.words().commits.ends.durable_count, false) {
-            self.wake_pollers();
+    pub(crate) fn notify_durable(self) {
+        if event_count::notify(&self.core.words().commits.ends.durable_count, false) {
+            self.core.wake_pollers();
         }
     }
 }

@@ -191,7 +191,7 @@ impl Leader<'_> {
                     &liveness,
                     until,
                 );
-                self.writer.core.notify_durable();
+                Commit::of(self.writer.core).notify_durable();
                 Ok(())
             }
         }

@@ -2,6 +2,7 @@
 
 use rustix::io::Errno;
 
+use crate::log::commit::Commit;
 use crate::log::state::core::Core;
 use crate::shared::commit::{self, Failure, Operation};
 use crate::{Error, Lsn, Result};
@@ -51,7 +52,7 @@ impl Core {
         if words.named_end() != 0 {
             let (errno, operation) = (errno.raw_os_error(), Operation::Beside);
             commit::poison_beside(words, Failure { errno, segment: Lsn::ZERO, operation });
-            self.notify_durable();
+            Commit::of(self).notify_durable();
         }
         answer
     }

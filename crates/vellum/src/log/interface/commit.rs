@@ -135,7 +135,7 @@ impl Log {
     ///
     /// Three reads of memory.
     pub fn checkpoint_due(&self) -> bool {
-        self.core.is_checkpoint_due()
+        Commit::of(&self.core).is_checkpoint_due()
     }
 
     /// A file descriptor that becomes readable when a commit of this process finds that a

@@ -17,8 +17,7 @@ use rustix::io::Errno;
 
 use crate::format::control::Geometry;
 use crate::log::commit::Commit;
-use crate::log::keep::cursors::file::CursorFile;
-use crate::log::keep::cursors::file::CursorWriter;
+use crate::log::keep::cursors::file::{CursorFile, CursorWriter};
 use crate::log::layout::text::TextSpace;
 use crate::log::open::wipe;
 use crate::log::read::reader::not_a_start;
@@ -110,7 +109,7 @@ fn refuse_more(writer: Writer<'_>, from: Lsn, error: &Error) {
         operation: Operation::Cut,
     };
     commit::poison(&core.words().commits, writer.attachment.me(), &writer.liveness(), failure);
-    core.notify_durable();
+    Commit::of(core).notify_durable();
 }
 
 /// Refuses to cut a file that has been compressed.

@@ -9,7 +9,6 @@ use crate::log::commit::group::Leader;
 use crate::log::ready::RoomMaker;
 use crate::log::ready::space::Room;
 use crate::log::state::core::Core;
-use crate::log::state::writer::Writer;
 use crate::segment::stage::{Stage, Twin};
 use crate::shared::commit::{self, Operation};
 use crate::shared::tail_word;
@@ -216,24 +215,25 @@ impl RoomMaker<'_> {
     }
 }
 
-impl Writer<'_> {
+impl Leader<'_> {
     /// Makes everything durable that a log that commits holds, with a seal at its end, and lets the
     /// stage go. The caller is the only participant, and holds the gate.
     pub(crate) fn end_commits(self) -> Result<()> {
-        let words = self.core.words();
-        let has_commits = self.core.commits.stage.is_some() || words.commits.named_end() != 0;
+        let words = self.writer.core.words();
+        let has_commits =
+            self.writer.core.commits.stage.is_some() || words.commits.named_end() != 0;
         if !has_commits || commit::is_poisoned(&words.commits) {
             return Ok(());
         }
-        crate::log::repair::pad::repair(self)?;
+        crate::log::repair::pad::repair(self.writer)?;
         let tail = tail_word::tail(words);
         if tail_word::published(words) != tail {
             return Ok(());
         }
         // What is durable first, so that the seal at the end vouches for all of it.
-        Commit::of(self.core).sync()?;
-        Leader::of(self).seal_and_sync()?;
-        if let Some(stage) = &self.core.commits.stage {
+        Commit::of(self.writer.core).sync()?;
+        Leader::of(self.writer).seal_and_sync()?;
+        if let Some(stage) = &self.writer.core.commits.stage {
             words.commits.stage.start(tail_word::tail(words), 0);
             stage.retire_all();
         }

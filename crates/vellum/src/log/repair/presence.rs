@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use crate::Result;
 use crate::error::OsResult;
+use crate::log::commit::group::Leader;
 use crate::log::open::trust;
 use crate::log::repair::pad;
 use crate::log::repair::shrink;
@@ -45,7 +46,7 @@ impl Presence<'_> {
                 // Another log may have taken the place; its files are not ours.
                 if self.writer.core.has_own_files() {
                     // An error leaves what is not durable in the stage, or a longer file.
-                    let _ = self.writer.end_commits();
+                    let _ = Leader::of(self.writer).end_commits();
                     let _ = shrink::to_data(self.writer);
                     let _ = trust::note_closed(self.writer.core);
                 }
