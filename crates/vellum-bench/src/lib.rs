@@ -79,7 +79,7 @@ pub use report::{
 pub use scratch::{Making, MkfsOptions, ScratchKind, give_back};
 pub use setting::Setting;
 pub use stats::Spread;
-pub use suite::{Plan, Suite, suites};
+pub use suite::{KINDS, Kind, Plan, Suite, suites};
 pub use suite::{
     append, commit, foreign, image, latency, loggers, read, saturate, scale, sync, write,
 };

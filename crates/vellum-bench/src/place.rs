@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use tempfile::TempDir;
 
 use crate::conditions::{filesystem_of, free_bytes, keeps_old_blocks};
@@ -15,27 +16,37 @@ use crate::sys;
 const FREE_SHARE: u64 = 10;
 
 /// Where a suite is measured, and how often.
-#[derive(Clone, Debug)]
+#[derive(Args, Clone, Debug)]
 #[non_exhaustive]
 pub struct Scope {
     /// A directory that exists, on the filesystem of interest. A run makes a new directory in it
     /// and removes that at the end.
+    #[arg(skip)]
     pub directory: PathBuf,
     /// Is the filesystem of that directory measured? The default is yes.
+    #[arg(skip = true)]
     pub in_directory: bool,
     /// Filesystems to make for the run and to measure too; the default is none. Needs root.
+    #[arg(skip)]
     pub scratch: Vec<ScratchKind>,
     /// How they are made.
+    #[arg(skip)]
     pub making: Making,
-    /// How many rounds are counted. A warm-up precedes them.
+    /// How many rounds are counted
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(default_value = "5")]
     pub rounds: u32,
+    /// Quick settings, as far as nothing else is asked for
+    #[arg(long)]
+    pub quick: bool,
 }
 
 impl Scope {
     /// `rounds` rounds in `directory`.
     pub(crate) fn new(directory: impl Into<PathBuf>, rounds: u32) -> Scope {
         let (scratch, making) = (Vec::new(), Making::default());
-        Scope { directory: directory.into(), in_directory: true, scratch, making, rounds }
+        let directory = directory.into();
+        Scope { directory, in_directory: true, scratch, making, rounds, quick: false }
     }
 
     /// How many filesystems are measured.

@@ -22,10 +22,8 @@ use vellum::{Fill, Layout, Preallocate};
 
 pub(crate) use advise::AdviseArgs;
 pub(crate) use bench::{
-    BenchAllArgs, BenchAppendArgs, BenchArgs, BenchCommitArgs, BenchCompareArgs, BenchImageArgs,
-    BenchLatencyArgs, BenchOutputArgs, BenchPlaceArgs, BenchPublishArgs, BenchReadArgs,
-    BenchReportArgs, BenchScaleArgs, BenchSuite, BenchSyncArgs, BenchWriteArgs, CheckWith,
-    MEASUREMENTS, Measurement,
+    BenchAllArgs, BenchArgs, BenchCompareArgs, BenchOutputArgs, BenchPlaceArgs, BenchPublishArgs,
+    BenchReportArgs, BenchSuite, BenchSuiteArgs, MEASUREMENTS, Measurement,
 };
 pub(crate) use internal::{DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs};
 pub(crate) use policy::PolicyArgs;

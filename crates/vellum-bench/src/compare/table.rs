@@ -2,7 +2,7 @@
 
 use super::{Change, Compared, Comparison, Verdict};
 use crate::report::group::Group;
-use crate::report::markdown::list;
+use crate::report::markdown_text::list;
 use crate::report::table::{Align, Heading, Sheet, number, wrapped};
 use crate::report::{Better, Case};
 

@@ -2,6 +2,7 @@
 
 use super::Report;
 use super::group::Group;
+use super::markdown_text::{cell, list};
 
 impl Report {
     /// The report as Markdown: conditions, a table for each filesystem and heading, the reasons of
@@ -25,28 +26,6 @@ impl Report {
         }
         lines
     }
-}
-
-/// A row of a table.
-pub(super) fn line(cells: impl Iterator<Item = String>) -> String {
-    format!("| {} |\n", cells.collect::<Vec<String>>().join(" | "))
-}
-
-/// A list.
-pub(crate) fn list(items: impl Iterator<Item = String>) -> String {
-    items.map(|item| format!("- {}\n", cell(&item))).collect()
-}
-
-/// Text that Markdown shows as it is: no sign in it breaks a table or becomes a style.
-pub(super) fn cell(text: &str) -> String {
-    let mut cell = String::new();
-    for sign in text.trim().chars() {
-        if matches!(sign, '|' | '\\' | '`' | '*' | '_' | '<' | '>' | '[' | ']' | '#') {
-            cell.push('\\');
-        }
-        cell.push(if sign == '\n' { ' ' } else { sign });
-    }
-    cell
 }
 
 #[cfg(test)]

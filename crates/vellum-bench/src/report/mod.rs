@@ -15,7 +15,8 @@ mod case;
 pub(crate) mod group;
 pub(crate) mod html;
 mod json;
-pub(crate) mod markdown;
+mod markdown;
+pub(crate) mod markdown_text;
 pub(crate) mod table;
 mod tables;
 

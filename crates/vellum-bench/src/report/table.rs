@@ -5,7 +5,7 @@ use std::ops::Range;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
-use super::markdown::{cell, line};
+use super::markdown_text::{cell, line};
 use crate::stats::Spread;
 
 /// The width that everything fits in.

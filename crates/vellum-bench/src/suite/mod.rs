@@ -7,8 +7,8 @@
 //!   Entrant::case     turns the samples of an entrant into a case of the report
 //! ```
 //!
-//! A suite is a module with a `Config` that implements [`Suite`]. A new suite needs such a module
-//! and an entry in [`suites`].
+//! A suite is a module with a `Config` that implements [`Suite`], and whose fields are its options.
+//! A new suite needs such a module, and an entry in [`KINDS`].
 
 pub mod append;
 mod arena;
@@ -17,16 +17,19 @@ pub mod foreign;
 pub mod image;
 pub mod latency;
 pub mod loggers;
+mod options;
 pub mod read;
 pub mod saturate;
 pub mod scale;
 pub mod sync;
 pub mod write;
 
+use std::fmt;
 use std::fs::File;
 use std::path::Path;
 
 pub(crate) use arena::{Arena, Entrant, Turn};
+pub use options::Kind;
 
 use crate::conditions::Conditions;
 use crate::error::{Context, Error, Result};
@@ -70,33 +73,31 @@ pub trait Suite {
     }
 }
 
+impl fmt::Debug for dyn Suite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The suites that a command line can ask for, in the order in which help lists them.
+pub const KINDS: [Kind; 8] = [
+    append::options::KIND,
+    Kind::of::<commit::Config>("commit"),
+    Kind::of::<image::Config>("image"),
+    Kind::of::<latency::Config>("latency"),
+    Kind::of::<read::Config>("read"),
+    Kind::of::<scale::Config>("scale"),
+    Kind::of::<sync::Config>("sync"),
+    Kind::of::<write::Config>("write"),
+];
+
 /// The suites of `vellum bench all`, in the order in which they run, with their usual or their
 /// quick settings.
-pub fn suites(directory: &Path, is_quick: bool) -> [Box<dyn Suite>; 9] {
-    if is_quick {
-        return [
-            Box::new(append::Config::quick(directory)),
-            Box::new(commit::Config::quick(directory)),
-            Box::new(sync::Config::quick(directory)),
-            Box::new(write::Config::quick(directory)),
-            Box::new(image::Config::quick(directory)),
-            Box::new(latency::Config::quick(directory)),
-            Box::new(read::Config::quick(directory)),
-            Box::new(saturate::Config::quick(directory)),
-            Box::new(scale::Config::quick(directory)),
-        ];
-    }
-    [
-        Box::new(append::Config::new(directory)),
-        Box::new(commit::Config::new(directory)),
-        Box::new(sync::Config::new(directory)),
-        Box::new(write::Config::new(directory)),
-        Box::new(image::Config::new(directory)),
-        Box::new(latency::Config::new(directory)),
-        Box::new(read::Config::new(directory)),
-        Box::new(saturate::Config::new(directory)),
-        Box::new(scale::Config::new(directory)),
-    ]
+pub fn suites(directory: &Path, is_quick: bool) -> Vec<Box<dyn Suite>> {
+    let quick: &[&str] = if is_quick { &["--quick"] } else { &[] };
+    let mut suites: Vec<_> = KINDS.iter().map(|kind| kind.asked(quick, directory)).collect();
+    suites.push(append::options::KIND.asked(&[&["--saturate"], quick].concat(), directory));
+    suites
 }
 
 /// What a suite will do. [`Suite::plan`] makes it, [`Suite::run`] carries it out.

@@ -133,14 +133,6 @@ Examples:
   vellum advise --seconds 300 --json advice.json .
   vellum advise --json - . | jq -r '.recommendations[] | .purpose, .way, .reason'";
 
-pub(super) const BENCH_COMMIT: &str = "\
-Examples:
-  vellum bench commit --dir /mnt/data --json result.json
-  vellum bench commit --fs ext4,xfs,btrfs,tmpfs --bytes 256,4096
-  vellum bench commit --bytes 4096 --processes 4 --threads 4
-  vellum bench commit --bytes 256 --threads 1 --prepared yes --cases vellum,direct-dsync
-  vellum bench commit --bytes 256 --json - | jq -c '.cases[] | [.keys[].value, .metrics[1].median]'";
-
 pub(super) const BENCH_COMPARE: &str = "\
 Exit codes:
   0  compared
@@ -153,58 +145,6 @@ Examples:
   vellum bench compare --changed before.json after.json
   vellum bench compare --fail-on-slower 10 before.json after.json
   vellum bench compare --json - before.json after.json | jq '.rows[].figures[] | .verdict'";
-
-pub(super) const BENCH_IMAGE: &str = "\
-Examples:
-  vellum bench image --quick
-  vellum bench image --dir /mnt/data --bytes 25G --seconds 60 --json result.json
-  vellum bench image --fs xfs,ext4 --engines io_uring
-  vellum bench image --states metadata,falloc,full --check-with fio
-  vellum bench image --states qcow2-off,qcow2-metadata,qcow2-falloc,qcow2-full,qemu-raw
-  vellum bench image --fs xfs,ext4 --fill 95% --mkfs-options 'xfs=-l size=64m'
-  vellum bench image --fs xfs --states metadata,off --seconds 60 --rounds 1 --html burst.html";
-
-pub(super) const BENCH_LATENCY: &str = "\
-Examples:
-  vellum bench latency --quick
-  vellum bench latency --rate 100000 --bytes 40 --writers 1 --html latency.html
-  vellum bench latency --ways vellum-wal,write-fdatasync --committers 1,16";
-
-pub(super) const BENCH_READ: &str = "\
-Examples:
-  vellum bench read --quick
-  vellum bench read --bytes 128 --ways framed,text,lines,bytes --rounds 9
-  vellum bench read --total 1G --ways framed-recover --html read.html";
-
-pub(super) const BENCH_SCALE: &str = "\
-Examples:
-  vellum bench scale --quick
-  vellum bench scale --tables logs,processes --json scale.json
-  vellum bench scale --tables segments --segments 1,1000,10000 --ways vellum-text
-  vellum bench scale --tables line --rounds 5";
-
-pub(super) const BENCH_SYNC: &str = "\
-Examples:
-  vellum bench sync --dir /mnt/data --json result.json
-  vellum bench sync --fs ext4,xfs,btrfs
-  vellum bench sync --cases growing,one-sync --big 10G --rounds 1";
-
-pub(super) const BENCH_WRITE: &str = "\
-Examples:
-  vellum bench write --quick
-  vellum bench write --dir /mnt/data --json result.json
-  vellum bench write --fs ext4,xfs,btrfs,tmpfs --tables parallel --threads 1,2,4
-  vellum bench write --tables simple --bytes 256M --states preallocated --chunks 4K,64K,1M
-  vellum bench write --tables parallel --ways 'files,vellum-parallel sync' --rounds 9";
-
-pub(super) const BENCH_APPEND: &str = "\
-Examples:
-  vellum bench append --quick
-  vellum bench append --dir /mnt/data --json result.json
-  vellum bench append --setting 4x100000x128 --setting 8x1000x65536 --rounds 9
-  vellum bench append --processes 1,2,4,8 --bytes 128,1024 --ways vellum-framed,write
-  vellum bench append --saturate --seconds 60 --dir /mnt/data
-  vellum bench append --quick --json - | jq -c '.cases[] | [.keys[].value, .metrics[1].median]'";
 
 pub(super) const DEMO: &str = "\
 Examples:

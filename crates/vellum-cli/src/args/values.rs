@@ -1,7 +1,5 @@
 //! How words of the command line become values.
 
-use std::time::Duration;
-
 use vellum::Lsn;
 
 pub(super) use vellum_command::values::{
@@ -47,11 +45,4 @@ pub(super) fn position(text: &str) -> Result<Position, String> {
             .map(Position::At)
             .map_err(|_| "a position is a number, a stored position, `begin` or `end`".into()),
     }
-}
-
-/// Reads a time: `10`, `0.5`.
-pub(super) fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse().ok().filter(|seconds| (0.01..=86_400.0).contains(seconds));
-    let seconds = seconds.ok_or("write a number of seconds, as 10 or 0.5")?;
-    Ok(Duration::from_secs_f64(seconds))
 }

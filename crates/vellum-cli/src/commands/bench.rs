@@ -1,28 +1,19 @@
 //! `vellum bench`: measurements, a file for each suite; here is what they have in common.
 
 pub(super) mod all;
-pub(super) mod append;
-pub(super) mod commit;
 pub(super) mod compare;
-pub(super) mod image;
-pub(super) mod latency;
 mod outputs;
 pub(super) mod publish;
-pub(super) mod read;
 pub(super) mod report;
-mod saturate;
-pub(super) mod scale;
-pub(super) mod sync;
-pub(super) mod write;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use vellum_bench::{Making, Report, Scope, ScratchKind, Suite};
+use vellum_bench::{Making, Report, Scope, ScratchKind};
 use vellum_command::outcome::{Outcome, Result};
 
-use crate::args::{BenchOutputArgs, BenchPlaceArgs};
+use crate::args::{BenchOutputArgs, BenchPlaceArgs, BenchSuiteArgs};
 use crate::progress::BenchBar;
 use crate::scratch::Scratch;
 
@@ -54,17 +45,12 @@ impl BenchPlaceArgs {
     }
 }
 
-/// Runs the suite that `suite` makes for a directory, with so many rounds if that is asked for.
-fn measure<S: Suite>(
-    place: &BenchPlaceArgs,
-    output: &BenchOutputArgs,
-    rounds: Option<u32>,
-    suite: impl FnOnce(&Path) -> Result<S>,
-) -> Result<Outcome> {
-    let (outputs, scratch) = begin(place, output)?;
-    let mut suite = suite(scratch.path())?;
+/// Runs a suite.
+pub(super) fn run(args: BenchSuiteArgs) -> Result<Outcome> {
+    let BenchSuiteArgs { mut suite, place, output } = args;
+    let (outputs, scratch) = begin(&place, &output)?;
+    suite.scope_mut().directory = scratch.path().into();
     place.apply_to(suite.scope_mut());
-    suite.scope_mut().rounds = rounds.unwrap_or(suite.scope().rounds);
     let report = suite.run(&mut BenchBar::default())?;
     let failures = report.failures().map(|case| case.name()).collect();
     deliver(outputs, &[report])?;
@@ -81,13 +67,6 @@ fn begin<'a>(
     let outputs = Outputs::open(output)?;
     let scratch = Scratch::new("bench", &place.home())?;
     Ok((outputs, scratch))
-}
-
-/// What is asked for, if anything is.
-fn take<T: Clone>(into: &mut Vec<T>, asked: &[T]) {
-    if !asked.is_empty() {
-        *into = asked.to_vec();
-    }
 }
 
 /// The reports in a file that `--json` wrote.

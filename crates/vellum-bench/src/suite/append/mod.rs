@@ -24,6 +24,7 @@ use crate::stats::ratios;
 use crate::ways::{Way, WayName};
 
 mod limits;
+pub(super) mod options;
 pub(crate) mod round;
 mod warnings;
 

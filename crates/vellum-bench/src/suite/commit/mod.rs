@@ -15,6 +15,11 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
+use clap::Args;
+use clap::builder::ArgPredicate;
+use vellum_command::values;
+
+use super::options::{from_words, len, milliseconds, usual};
 use super::{Arena, Plan, Scope, Suite, check_known, check_unique};
 use crate::error::{Error, Result};
 use crate::report::Case;
@@ -47,62 +52,92 @@ const WRITER_COMMITS_MIN: u64 = 4;
 /// No device commits faster; what is only memory ends its slice early.
 const COMMITS_PER_SECOND_MAX: f64 = 100_000.0;
 
-/// What is to be measured.
-#[derive(Clone)]
+const EXAMPLES: &str = "\
+Examples:
+  vellum bench commit --dir /mnt/data --json result.json
+  vellum bench commit --fs ext4,xfs,btrfs,tmpfs --bytes 256,4096
+  vellum bench commit --bytes 4096 --processes 4 --threads 4
+  vellum bench commit --bytes 256 --threads 1 --prepared yes --cases vellum,direct-dsync
+  vellum bench commit --bytes 256 --json - | jq -c '.cases[] | [.keys[].value, .metrics[1].median]'";
+
+/// What does it cost to make a record survive a power cut?
+///
+/// In every combination of --bytes, --threads and --processes each case commits for a short slice
+/// of time in each round, one after the other; the first round is not counted. After each, every
+/// record is looked for: one that is lost, damaged or doubled fails the run. Latencies are those of
+/// all rounds; speeds are compared with the limit, `direct-dsync`, in the same round: every thread
+/// overwrites written blocks of its own, without a log.
+///
+/// The full run takes about five minutes.
+#[derive(Args, Clone)]
+#[command(
+    after_help = EXAMPLES,
+    mut_arg("rounds", |option| usual(option, "5", "2")),
+    mut_arg("quick", |option| option.help(
+        "256 and 4096 bytes, 1 and 4 threads, prepared, two rounds of 100 ms, as far as nothing else \
+         is asked for",
+    )),
+)]
 #[non_exhaustive]
 pub struct Config {
-    /// Where, and how many rounds; the default is 5.
-    pub scope: Scope,
-    /// How long a record is; the default is 256, 1024, 4096 and 1048576.
+    /// How long a record is, as 256, 4096 or 1M
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = len)]
+    #[arg(
+        default_value = "256,1024,4096,1M",
+        default_value_if("quick", ArgPredicate::IsPresent, "256,4096")
+    )]
     pub bytes: Vec<usize>,
-    /// How many threads each process has; the default is 1, 2, 4, 8 and 16.
+    /// How many threads of each process commit
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
+    #[arg(default_value = "1,2,4,8,16", default_value_if("quick", ArgPredicate::IsPresent, "1,4"))]
     pub threads: Vec<u32>,
-    /// How many processes; the default is 1.
+    /// How many processes commit
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_value = "1")]
     pub processes: Vec<u32>,
-    /// Whether space is made ready ahead, for the cases that can do either; the default is both.
+    /// With space made ready before the clock starts, or without: for the cases that can do either
+    #[arg(long, value_name = "YES,NO", value_delimiter = ',', value_parser = values::yes_or_no())]
+    #[arg(
+        default_value = "yes,no",
+        default_value_if("quick", ArgPredicate::IsPresent, "yes"),
+        hide_possible_values = true
+    )]
     pub prepared: Vec<bool>,
-    /// The names of the cases, in the order of their turns; empty for all. There are ratios only if
-    /// `direct-dsync` is among them.
+    /// Which cases: vellum, bare-append, bare-fallocate, bare-overwrite, direct-dsync [default:
+    /// all]
+    ///
+    /// There are ratios only if `direct-dsync` is among them.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub cases: Vec<String>,
     /// Other engines, after the cases of this crate; the default is none.
+    #[arg(skip)]
     pub others: Vec<Rc<dyn Contender>>,
-    /// How long each case commits in a round; the default is 0.3 seconds.
+    /// How long each case commits in a round, in milliseconds
+    #[arg(id = "slice-ms", long, value_name = "MS", value_parser = milliseconds)]
+    #[arg(default_value = "300", default_value_if("quick", ArgPredicate::IsPresent, "100"))]
     pub slice: Duration,
     /// The options of the Vellum logs; the default is [`vellum::Options::wal`], whatever is advised
     /// for the directory.
+    #[arg(skip = vellum::Options::wal())]
     pub vellum: vellum::Options,
     /// No single round may take longer; the default is a minute. Then its processes are killed and
     /// the case has failed.
+    #[arg(skip = Duration::from_secs(60))]
     pub limit: Duration,
+    /// Where, and how many rounds.
+    #[command(flatten)]
+    pub scope: Scope,
 }
 
 impl Config {
     /// The whole matrix of one process, in `directory`.
     pub fn new(directory: impl Into<PathBuf>) -> Config {
-        Config {
-            scope: Scope::new(directory, 5),
-            bytes: vec![256, 1024, 4096, 1 << 20],
-            threads: vec![1, 2, 4, 8, 16],
-            processes: vec![1],
-            prepared: vec![true, false],
-            cases: Vec::new(),
-            others: Vec::new(),
-            slice: Duration::from_millis(300),
-            vellum: vellum::Options::wal(),
-            limit: Duration::from_secs(60),
-        }
+        from_words(&[], directory)
     }
 
     /// The same for two lengths, one thread and four, prepared, and two short rounds: half a
     /// minute.
     pub fn quick(directory: impl Into<PathBuf>) -> Config {
-        let mut config = Config::new(directory);
-        config.bytes = vec![256, 4096];
-        config.threads = vec![1, 4];
-        config.prepared = vec![true];
-        config.scope.rounds = 2;
-        config.slice = Duration::from_millis(100);
-        config
+        from_words(&["--quick"], directory)
     }
 
     fn check(&self) -> Result<()> {

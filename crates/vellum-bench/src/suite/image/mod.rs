@@ -10,6 +10,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::ArgPredicate;
+use clap::{Args, ValueEnum};
+use vellum_command::values;
+
+use super::options::{from_words, seconds, usual};
 use super::{Arena, Entrant, Plan, Scope, Suite};
 use crate::error::{Error, Result};
 use crate::report::Case;
@@ -45,51 +50,86 @@ const PROBE_WRITES: u64 = 64;
 const PROBE_DEPTH: usize = 16;
 const DEPTH_MAX: usize = 256;
 
-/// What is to be measured.
-#[derive(Clone, Debug)]
+/// Programs that can write the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CheckWith {
+    /// fio, which must be installed
+    Fio,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  vellum bench image --quick
+  vellum bench image --dir /mnt/data --bytes 25G --seconds 60 --json result.json
+  vellum bench image --fs xfs,ext4 --engines io_uring
+  vellum bench image --states metadata,falloc,full --check-with fio
+  vellum bench image --states qcow2-off,qcow2-metadata,qcow2-falloc,qcow2-full,qemu-raw
+  vellum bench image --fs xfs,ext4 --fill 95% --mkfs-options 'xfs=-l size=64m'
+  vellum bench image --fs xfs --states metadata,off --seconds 60 --rounds 1 --html burst.html";
+
+/// Random writes into a disk image: what does it cost how its space was allocated?
+///
+/// Writes of 4 KiB, past the page cache, 32 at a time, into a file treated as QEMU treats a qcow2
+/// image with preallocation off, metadata, falloc or full, or with a hint to XFS to allocate in
+/// larger pieces. --states qcow2-... has QEMU make real qcow2 images, and writes them through its
+/// NBD server. Shown are writes per second over the whole run, in its first second, first minute,
+/// first tenth and last tenth, for rates change while a run goes on; latencies; in how many extents
+/// the image lay in the end; and what making it took. Each case gets a new image in each round; the
+/// first round is short and not counted. After each, every block is compared with what was written
+/// there last.
+///
+/// The full run takes about fifteen minutes on each filesystem, --quick half of one.
+#[derive(Args, Clone, Debug)]
+#[command(
+    after_help = EXAMPLES,
+    mut_arg("rounds", |option| usual(option, "3", "2")),
+    mut_arg("quick", |option| option.help(
+        "256 MiB, two rounds of a second, and only with io_uring, as far as nothing else is asked for",
+    )),
+)]
 #[non_exhaustive]
 pub struct Config {
-    /// Where, and how many rounds; the default is 3.
-    pub scope: Scope,
-    /// Which states of the image, in the order of their turns; the default is those that we write
-    /// ourselves. There are ratios only if [`ImageState::Metadata`] is among them, and for QEMU's
-    /// if [`ImageState::Qcow2Metadata`] is.
+    /// How the image was allocated: off, off-without-zero-range, metadata, falloc, full,
+    /// extsize-64k, extsize-1m [default: all of these], and by QEMU (package qemu-utils):
+    /// qcow2-off, qcow2-metadata, qcow2-falloc, qcow2-full, qemu-raw
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(default_values_t = ImageState::ours().to_vec(), hide_default_value = true)]
     pub states: Vec<ImageState>,
-    /// By which engines; the default is all.
+    /// Who carries the writes to the kernel: aio, io_uring, threads [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(default_values_t = ImageEngine::ALL, hide_default_value = true)]
+    #[arg(default_value_if("quick", ArgPredicate::IsPresent, "io_uring"))]
     pub engines: Vec<ImageEngine>,
-    /// The length of an image; the default is 2 GiB. Less where there is no room for it.
+    /// How long an image is; less where there is no room
+    #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
+    #[arg(default_value = "2GiB", default_value_if("quick", ArgPredicate::IsPresent, "256MiB"))]
     pub bytes: u64,
-    /// How many writes are on their way at a time; the default is 32.
-    pub depth: usize,
-    /// How long each case writes in a round; the default is 10 s. Rates change within a run, so
-    /// runs of different length can't be compared.
+    /// How long each case writes in a round: rates change within it, so runs of different length
+    /// cannot be compared
+    #[arg(id = "seconds", long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(default_value = "10", default_value_if("quick", ArgPredicate::IsPresent, "1"))]
     pub duration: Duration,
-    /// Runs fio beside us, in the states that it can be asked for; the default is no.
-    pub check_with_fio: bool,
+    /// How many writes are on their way at a time
+    #[arg(long, value_name = "COUNT", default_value = "32")]
+    pub depth: usize,
+    /// Have another program write the same, taking turns with us, in all states but the first two
+    /// and QEMU's, which it does not know; what it wrote is not read back
+    #[arg(long, value_name = "PROGRAM")]
+    pub check_with: Option<CheckWith>,
+    /// Where, and how many rounds.
+    #[command(flatten)]
+    pub scope: Scope,
 }
 
 impl Config {
     /// All states, all engines, three rounds, in `directory`.
     pub fn new(directory: impl Into<PathBuf>) -> Config {
-        Config {
-            scope: Scope::new(directory, 3),
-            states: ImageState::ours().to_vec(),
-            engines: ImageEngine::ALL.to_vec(),
-            bytes: 2 << 30,
-            depth: 32,
-            duration: Duration::from_secs(10),
-            check_with_fio: false,
-        }
+        from_words(&[], directory)
     }
 
     /// The same with 256 MiB, io_uring, and two rounds of a second.
     pub fn quick(directory: impl Into<PathBuf>) -> Config {
-        let mut config = Config::new(directory);
-        config.bytes = 256 << 20;
-        config.duration = Duration::from_secs(1);
-        config.scope.rounds = 2;
-        config.engines = vec![ImageEngine::Uring];
-        config
+        from_words(&["--quick"], directory)
     }
 
     fn check(&self) -> Result<()> {
@@ -112,7 +152,7 @@ impl Config {
                 "a depth from 1 to {DEPTH_MAX} is needed, and some time"
             )));
         }
-        if self.check_with_fio { fio::check() } else { Ok(()) }
+        if self.check_with.is_some() { fio::check() } else { Ok(()) }
     }
 
     /// In the order of their turns: the same state together, fio beside us.
@@ -123,7 +163,7 @@ impl Config {
                 let tool = if state.is_of_qemu() { Tool::Qemu } else { Tool::Vellum };
                 ways.push(Way { state, engine, tool });
                 let is_known = state.first_touch() == FirstTouch::Plain && tool == Tool::Vellum;
-                if self.check_with_fio && is_known {
+                if self.check_with.is_some() && is_known {
                     ways.push(Way { state, engine, tool: Tool::Fio });
                 }
             }

@@ -28,7 +28,11 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
+use clap::Args;
+use clap::builder::ArgPredicate;
+
 use super::foreign::Foreign;
+use super::options::{from_words, len, seconds, usual};
 use super::{Arena, Entrant, Plan, Scope, Suite, check_unique};
 use crate::error::{Error, Result};
 use crate::names::named;
@@ -90,63 +94,97 @@ named! {
     }
 }
 
-/// What is to be measured.
-#[derive(Clone, Debug)]
+const EXAMPLES: &str = "\
+Examples:
+  vellum bench latency --quick
+  vellum bench latency --rate 100000 --bytes 40 --writers 1 --html latency.html
+  vellum bench latency --ways vellum-wal,write-fdatasync --committers 1,16";
+
+/// Records on a schedule: how long does one of them take?
+///
+/// Each writer appends so many records a second. Every time is counted from the moment at which the
+/// record was due, so a writer that is held up is late for all records of that time, and each of
+/// them counts. Shown are the times until the append had returned, and until a reader in another
+/// process had the record; for ways that make each record durable, until it was. Quantiles are
+/// those of all records of a round, to a part in 32.
+///
+/// Every combination of the lists is run, and all ways take turns in each. Every record is looked
+/// for: one that is lost, torn, doubled or out of order fails the run. Writers and reader spin if
+/// each has a core of its own; otherwise writers sleep until a record is due.
+///
+/// The full run takes about twenty minutes; --quick takes seconds.
+#[derive(Args, Clone, Debug)]
+#[command(
+    after_help = EXAMPLES,
+    mut_arg("rounds", |option| usual(option, "3", "1")),
+    mut_arg("quick", |option| option.help(
+        "One writer, 10000 and 100000 a second, 128 bytes, half a second and one round, as far as \
+         nothing else is asked for",
+    )),
+)]
 #[non_exhaustive]
 pub struct Config {
-    /// Where, and how many rounds; the default is 3.
-    pub scope: Scope,
-    /// Which ways, in the order of their turns; the default is all.
+    /// How many records are due in a second, of all writers together
+    #[arg(id = "rate", long, value_name = "COUNTS", value_delimiter = ',')]
+    #[arg(
+        default_value = "10000,100000,1000000",
+        default_value_if("quick", ArgPredicate::IsPresent, "10000,100000")
+    )]
+    pub rates: Vec<u64>,
+    /// The same for ways that make each record durable
+    #[arg(id = "commit-rate", long, value_name = "COUNTS", value_delimiter = ',')]
+    #[arg(
+        default_value = "1000,10000",
+        default_value_if("quick", ArgPredicate::IsPresent, "1000")
+    )]
+    pub commit_rates: Vec<u64>,
+    /// How long a record is, from 16 bytes on
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = len)]
+    #[arg(
+        default_value = "40,128,1024",
+        default_value_if("quick", ArgPredicate::IsPresent, "128")
+    )]
+    pub bytes: Vec<usize>,
+    /// How many processes append
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
+    #[arg(default_value = "1,2,4", default_value_if("quick", ArgPredicate::IsPresent, "1"))]
+    pub writers: Vec<u32>,
+    /// How many processes append and make durable
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_value = "16")]
+    pub committers: Vec<u32>,
+    /// How the reader waits: spinning, sleeping [default: both]
+    #[arg(id = "reader", long, value_name = "KINDS", value_delimiter = ',')]
+    #[arg(default_values_t = ReaderKind::ALL, hide_default_value = true)]
+    pub readers: Vec<ReaderKind>,
+    /// Which ways: vellum-framed, vellum-text, write, writev, pipe; and of those that make each
+    /// record durable: vellum-wal, write-fdatasync [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(default_values_t = LatencyWay::ALL, hide_default_value = true)]
     pub ways: Vec<LatencyWay>,
     /// Other systems, after the ways, where records are seen; the default is none.
+    #[arg(skip)]
     pub others: Vec<Rc<dyn Foreign>>,
-    /// How many records are due in a second, of all writers together; the default is 10 000,
-    /// 100 000 and 1 000 000.
-    pub rates: Vec<u64>,
-    /// The same where each record is made durable; the default is 1 000 and 10 000.
-    pub commit_rates: Vec<u64>,
-    /// How long a record is; the default is 40, 128 and 1024.
-    pub bytes: Vec<usize>,
-    /// How many processes append; the default is 1, 2 and 4.
-    pub writers: Vec<u32>,
-    /// How many processes commit; the default is 16.
-    pub committers: Vec<u32>,
-    /// How the reader waits; the default is both.
-    pub readers: Vec<ReaderKind>,
-    /// How long records are due in a round; the default is one second.
+    /// For how long records are due in a round
+    #[arg(id = "seconds", long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(default_value = "1", default_value_if("quick", ArgPredicate::IsPresent, "0.5"))]
     pub duration: Duration,
     /// The options of the Vellum logs; layout and creation are set by the ways.
+    #[arg(skip)]
     pub vellum: vellum::Options,
+    /// Where, and how many rounds.
+    #[command(flatten)]
+    pub scope: Scope,
 }
 
 impl Config {
     /// Every combination, in `directory`.
     pub fn new(directory: impl Into<PathBuf>) -> Config {
-        Config {
-            scope: Scope::new(directory, 3),
-            ways: LatencyWay::ALL.to_vec(),
-            others: Vec::new(),
-            rates: vec![10_000, 100_000, 1_000_000],
-            commit_rates: vec![1_000, 10_000],
-            bytes: vec![40, 128, 1024],
-            writers: vec![1, 2, 4],
-            committers: vec![16],
-            readers: ReaderKind::ALL.to_vec(),
-            duration: Duration::from_secs(1),
-            vellum: vellum::Options::new(),
-        }
+        from_words(&[], directory)
     }
 
     /// One writer, two rates, records of 128 bytes, half a second.
     pub fn quick(directory: impl Into<PathBuf>) -> Config {
-        let mut config = Config::new(directory);
-        config.scope.rounds = 1;
-        config.rates = vec![10_000, 100_000];
-        config.commit_rates = vec![1_000];
-        config.bytes = vec![128];
-        config.writers = vec![1];
-        config.duration = Duration::from_millis(500);
-        config
+        from_words(&["--quick"], directory)
     }
 
     fn check(&self) -> Result<()> {

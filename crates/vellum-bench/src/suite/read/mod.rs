@@ -11,6 +11,11 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use clap::Args;
+use clap::builder::ArgPredicate;
+use vellum_command::values;
+
+use super::options::{from_words, len, usual};
 use super::{Arena, Entrant, Plan, Scope, Suite, check_unique, settle};
 use crate::bytes::size;
 use crate::error::{Error, Result};
@@ -35,38 +40,53 @@ const SPARE_BYTES: u64 = 256 << 20;
 /// No single measurement may take longer.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// What is to be measured.
-#[derive(Clone, Debug)]
+const EXAMPLES: &str = "\
+Examples:
+  vellum bench read --quick
+  vellum bench read --bytes 128 --ways framed,text,lines,bytes --rounds 9
+  vellum bench read --total 1G --ways framed-recover --html read.html";
+
+/// What does it cost to read a log: in order, at random, backwards, and to recover it?
+///
+/// Each case writes its log, then reads it from the page cache, in one thread. All take turns in
+/// rounds, the first of which is not counted; after each, the log is read once more and every
+/// record is compared with what was written. In order, logs are compared with a file that is split
+/// into lines; at random, with `pread`.
+#[derive(Args, Clone, Debug)]
+#[command(
+    after_help = EXAMPLES,
+    mut_arg("rounds", |option| usual(option, "5", "2")),
+    mut_arg("quick", |option| option.help("8 MiB and two rounds, as far as nothing else is asked for")),
+)]
 #[non_exhaustive]
 pub struct Config {
-    /// Where, and how many rounds; the default is 5.
-    pub scope: Scope,
-    /// How long a record is; the default is 128 and 4096.
+    /// How long a record is
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = len)]
+    #[arg(default_value = "128,4096")]
     pub bytes: Vec<usize>,
-    /// The records of a log together; the default is 64 MiB.
+    /// How many bytes of records a log holds
+    #[arg(id = "total", long, value_name = "BYTES", value_parser = values::bytes)]
+    #[arg(default_value = "64MiB", default_value_if("quick", ArgPredicate::IsPresent, "8MiB"))]
     pub total_bytes: u64,
-    /// Which ways, in the order of their turns; the default is all. There are ratios only in tables
-    /// whose baseline is among them: `lines` and `pread`.
+    /// Which ways: framed, text, lines, bytes, framed-at, text-at, framed-seek, text-seek,
+    /// pread, framed-back, text-back, framed-recover, text-recover [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(default_values_t = ReadWay::ALL, hide_default_value = true)]
     pub ways: Vec<ReadWay>,
+    /// Where, and how many rounds.
+    #[command(flatten)]
+    pub scope: Scope,
 }
 
 impl Config {
     /// All ways, five rounds, in `directory`.
     pub fn new(directory: impl Into<PathBuf>) -> Config {
-        Config {
-            scope: Scope::new(directory, 5),
-            bytes: vec![128, 4096],
-            total_bytes: 64 << 20,
-            ways: ReadWay::ALL.to_vec(),
-        }
+        from_words(&[], directory)
     }
 
     /// The same with 8 MiB and two rounds: seconds.
     pub fn quick(directory: impl Into<PathBuf>) -> Config {
-        let mut config = Config::new(directory);
-        config.total_bytes = 8 << 20;
-        config.scope.rounds = 2;
-        config
+        from_words(&["--quick"], directory)
     }
 
     fn check(&self) -> Result<()> {

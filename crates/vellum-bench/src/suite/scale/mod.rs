@@ -12,6 +12,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use clap::Args;
+use clap::builder::ArgPredicate;
+
+use super::options::{from_words, usual};
 use super::{Arena, Entrant, Plan, Scope, Suite, check_unique};
 use crate::error::{Context, Error, Result};
 use crate::report::{Better, Case};
@@ -34,47 +38,70 @@ const RECORD_BYTES: usize = 128;
 /// No single measurement may take longer.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// What is to be measured.
-#[derive(Clone, Debug)]
+const EXAMPLES: &str = "\
+Examples:
+  vellum bench scale --quick
+  vellum bench scale --tables logs,processes --json scale.json
+  vellum bench scale --tables segments --segments 1,1000,10000 --ways vellum-text
+  vellum bench scale --tables line --rounds 5";
+
+/// What do many logs, many processes and many segments cost?
+///
+/// One table for each: logs that one process has open, processes that share one log, segments of
+/// one log. Shown are times, memory, file descriptors and mappings, and as `growth` the multiple of
+/// what the smallest number costs. A fourth table, `line`, has what a cache line costs that two
+/// cores want. All take turns in rounds, the first of which is not counted; every record is read
+/// back and compared.
+///
+/// A case that the limits of this system do not allow is left out, with the limit that would.
+#[derive(Args, Clone, Debug)]
+#[command(
+    after_help = EXAMPLES,
+    mut_arg("rounds", |option| usual(option, "3", "1")),
+    mut_arg("quick", |option| option.help(
+        "Two numbers for each table and one round, as far as nothing else is asked for",
+    )),
+)]
 #[non_exhaustive]
 pub struct Config {
-    /// Where, and how many rounds; the default is 3.
-    pub scope: Scope,
-    /// Which tables; the default is all.
+    /// Which tables: logs, processes, segments, line [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(default_values_t = ScaleTable::ALL, hide_default_value = true)]
     pub tables: Vec<ScaleTable>,
-    /// Which ways to append; the default is the two of Vellum, and `write`.
-    pub ways: Vec<WayName>,
-    /// How many logs one process has open.
+    /// How many logs one process has open
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_value = "1,10,100,1000")]
+    #[arg(default_value_if("quick", ArgPredicate::IsPresent, "1,20"))]
     pub logs: Vec<u32>,
-    /// How many processes share one log.
+    /// How many processes share one log
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_value = "1,10,100")]
+    #[arg(default_value_if("quick", ArgPredicate::IsPresent, "1,10"))]
     pub processes: Vec<u32>,
-    /// How many segments one log has.
+    /// How many segments one log has
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_value = "1,100,1000,10000")]
+    #[arg(default_value_if("quick", ArgPredicate::IsPresent, "1,100"))]
     pub segments: Vec<u32>,
-    /// How many records of 128 bytes are appended, to all logs or by all processes together.
+    /// How many records of 128 bytes are appended, to all logs or by all processes together
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(default_value = "200000", default_value_if("quick", ArgPredicate::IsPresent, "40000"))]
     pub records: u64,
+    /// Which ways to append, as for `bench append`
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(default_value = "vellum-framed,vellum-text,write")]
+    pub ways: Vec<WayName>,
+    /// Where, and how many rounds.
+    #[command(flatten)]
+    pub scope: Scope,
 }
 
 impl Config {
     /// Up to 1000 logs, 100 processes and 10 000 segments, three rounds.
     pub fn new(directory: impl Into<PathBuf>) -> Config {
-        Config {
-            scope: Scope::new(directory, 3),
-            tables: ScaleTable::ALL.to_vec(),
-            ways: vec![WayName::VellumFramed, WayName::VellumText, WayName::Write],
-            logs: vec![1, 10, 100, 1000],
-            processes: vec![1, 10, 100],
-            segments: vec![1, 100, 1000, 10_000],
-            records: 200_000,
-        }
+        from_words(&[], directory)
     }
 
     /// Two numbers for each table, and one round: seconds.
     pub fn quick(directory: impl Into<PathBuf>) -> Config {
-        let mut config = Config::new(directory);
-        config.scope.rounds = 1;
-        (config.logs, config.processes) = (vec![1, 20], vec![1, 10]);
-        (config.segments, config.records) = (vec![1, 100], 40_000);
-        config
+        from_words(&["--quick"], directory)
     }
 
     fn check(&self) -> Result<()> {

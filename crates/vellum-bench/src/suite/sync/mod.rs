@@ -10,6 +10,11 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use clap::Args;
+use clap::builder::ArgPredicate;
+use vellum_command::values;
+
+use super::options::{from_words, usual};
 use super::write::{Source, stamped};
 use super::{Arena, Entrant, Plan, Scope, Suite, check_unique};
 use crate::bytes::size;
@@ -36,44 +41,61 @@ const RANGE_WARNING: &str = "sync-file-range promises nothing: it writes neither
 /// No single measurement may take longer; it may be of many gigabytes.
 const LIMIT: Duration = Duration::from_secs(3600);
 
-/// What is to be measured.
-#[derive(Clone, Debug)]
+const EXAMPLES: &str = "\
+Examples:
+  vellum bench sync --dir /mnt/data --json result.json
+  vellum bench sync --fs ext4,xfs,btrfs
+  vellum bench sync --cases growing,one-sync --big 10G --rounds 1";
+
+/// 5 MiB in pieces of 4 KiB, each synced: what does the state of the file cost?
+///
+/// A file that grows, one that is written with zeros first, one that is allocated in different
+/// ways; several ways to sync; and all at once with a single sync. All take turns in rounds, the
+/// first of which is not counted; after each, the file is read back and compared. Times are
+/// compared with the file that grows, in the same round: below 1 is faster. Every combination of
+/// --piece and --threads is a table. What this system can't do is told with the reason.
+#[derive(Args, Clone, Debug)]
+#[command(
+    after_help = EXAMPLES,
+    mut_arg("rounds", |option| usual(option, "5", "2")),
+    mut_arg("quick", |option| option.help("1 MiB and two rounds, as far as nothing else is asked for")),
+)]
 #[non_exhaustive]
 pub struct Config {
-    /// Where, and how many rounds; the default is 5.
-    pub scope: Scope,
-    /// How much is written; the default is 5 MiB.
-    pub bytes: u64,
-    /// How much [`SyncWay::OneSync`] writes once more, beside the others; the default is none.
-    pub big_bytes: Option<u64>,
-    /// How many bytes are synced at a time, multiples of 4096; the default is 4096.
-    pub pieces: Vec<u64>,
-    /// How many threads write, each a share of its own; the default is one.
-    pub threads: Vec<u32>,
-    /// Which ways, in the order of their turns; the default is all. There are ratios only if
-    /// [`SyncWay::Growing`] is among them.
+    /// Which ways: growing, overwrite, fallocate, fallocate-zero-range, keep-size, write-zeroes,
+    /// fdatasync, o-sync, o-dsync, rwf-dsync, o-direct, o-direct-dsync, io-uring-fdatasync,
+    /// mmap-msync, sync-file-range, one-write, one-sync [default: all]
+    #[arg(id = "cases", long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(default_values_t = SyncWay::ALL, hide_default_value = true)]
     pub ways: Vec<SyncWay>,
+    /// How much is written
+    #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
+    #[arg(default_value = "5MiB", default_value_if("quick", ArgPredicate::IsPresent, "1MiB"))]
+    pub bytes: u64,
+    /// Write so much as well, in pieces with a single sync, as 10G
+    #[arg(id = "big", long, value_name = "BYTES", value_parser = values::bytes)]
+    pub big_bytes: Option<u64>,
+    /// How many bytes are synced at a time, as 4K,64K: multiples of 4096
+    #[arg(id = "piece", long, value_name = "BYTES", value_delimiter = ',')]
+    #[arg(value_parser = values::bytes, default_value = "4096")]
+    pub pieces: Vec<u64>,
+    /// How many threads write, each a share of the file
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_value = "1")]
+    pub threads: Vec<u32>,
+    /// Where, and how many rounds.
+    #[command(flatten)]
+    pub scope: Scope,
 }
 
 impl Config {
     /// All ways, five rounds, in `directory`.
     pub fn new(directory: impl Into<PathBuf>) -> Config {
-        Config {
-            scope: Scope::new(directory, 5),
-            bytes: 5 << 20,
-            big_bytes: None,
-            pieces: vec![BLOCK_BYTES],
-            threads: vec![1],
-            ways: SyncWay::ALL.to_vec(),
-        }
+        from_words(&[], directory)
     }
 
     /// The same with 1 MiB and two rounds: seconds.
     pub fn quick(directory: impl Into<PathBuf>) -> Config {
-        let mut config = Config::new(directory);
-        config.bytes = 1 << 20;
-        config.scope.rounds = 2;
-        config
+        from_words(&["--quick"], directory)
     }
 
     fn check(&self) -> Result<()> {

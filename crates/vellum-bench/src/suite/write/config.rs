@@ -3,6 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::Args;
+use clap::builder::ArgPredicate;
+use vellum_command::values;
+
 use super::source::STAMP_BYTES;
 use super::state::State;
 use crate::bytes::size;
@@ -11,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::names::named;
 use crate::place::Scope;
 use crate::suite::check_unique;
+use crate::suite::options::{from_words, usual};
 
 /// Files are made of whole blocks of this size, for `O_DIRECT` takes no less.
 const BLOCK_BYTES: u64 = 4096;
@@ -38,67 +43,90 @@ named! {
     }
 }
 
-/// What is to be measured.
-#[derive(Clone, Debug)]
+const EXAMPLES: &str = "\
+Examples:
+  vellum bench write --quick
+  vellum bench write --dir /mnt/data --json result.json
+  vellum bench write --fs ext4,xfs,btrfs,tmpfs --tables parallel --threads 1,2,4
+  vellum bench write --tables simple --bytes 256M --states preallocated --chunks 4K,64K,1M
+  vellum bench write --tables parallel --ways 'files,vellum-parallel sync' --rounds 9";
+
+/// Every way to make a file and to fill it: how fast, with and without a sync?
+///
+/// Four tables: `create`, what it costs to make a file of a size; `mmap`, stores into a mapped
+/// file; `simple`, one thread, by the call and the size of its pieces; `parallel`, several threads
+/// and one file, or one each. All cases of a table take turns in rounds, the first of which is not
+/// counted; after each, the file is read back and compared. What this system can't do is told with
+/// the reason.
+///
+/// The full run takes half an hour to an hour on each filesystem; --quick takes less than half a
+/// minute. Files are made smaller where disk or memory would not hold them, and a warning says so.
+#[derive(Args, Clone, Debug)]
+#[command(
+    after_help = EXAMPLES,
+    mut_arg("rounds", |option| usual(option, "3", "2")),
+    mut_arg("quick", |option| option.help(
+        "64 MiB, two rounds, chunks of 4 KiB and 1 MiB, one and two threads, files emptied and \
+         preallocated, as far as nothing else is asked for",
+    )),
+)]
 #[non_exhaustive]
 pub struct Config {
-    /// Where, and how many rounds; the default is 3.
-    pub scope: Scope,
-    /// How long the file is, or the files together; the default is 1 GiB. Less is taken, with a
-    /// warning, where disk or memory would not hold it.
-    pub bytes: u64,
-    /// For [`Table::Create`]: how long the file is, a table for each; the default is `bytes` alone.
-    /// A size beyond `bytes` needs as much room.
-    pub sizes: Vec<u64>,
-    /// Which tables; the default is all.
+    /// Which tables: create, mmap, simple, parallel [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(default_values_t = Table::ALL, hide_default_value = true)]
     pub tables: Vec<Table>,
-    /// For [`Table::Simple`]: how much is written at a time; the default is ten sizes from 1 KiB to
-    /// 1 GiB. Those larger than the file are left out.
+    /// How long the file is, or all files of a case together
+    #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
+    #[arg(default_value = "1GiB", default_value_if("quick", ArgPredicate::IsPresent, "64MiB"))]
+    pub bytes: u64,
+    /// How long the file is, for the table `create`, as 1M,64M,1G: a table for each [default: as
+    /// --bytes]
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = values::bytes)]
+    pub sizes: Vec<u64>,
+    /// How much is written at a time, for the table `simple`; what is larger than the file is left
+    /// out
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = values::bytes)]
+    #[arg(
+        default_value = "1K,4K,8K,16K,64K,1M,16M,64M,512M,1G",
+        default_value_if("quick", ArgPredicate::IsPresent, "4K,1M")
+    )]
     pub chunks: Vec<u64>,
-    /// For [`Table::Parallel`]: how much a thread writes at a time; the default is 1 MiB.
+    /// How much a thread writes at a time, for the table `parallel`
+    #[arg(id = "piece", long, value_name = "BYTES", value_parser = values::bytes)]
+    #[arg(default_value = "1MiB")]
     pub piece_bytes: u64,
-    /// How many threads; the default is 1, 2, 4, 8 and 16.
+    /// How many threads write
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
+    #[arg(default_value = "1,2,4,8,16", default_value_if("quick", ArgPredicate::IsPresent, "1,2"))]
     pub threads: Vec<u32>,
-    /// What the file is before it is written into; the default is all states.
+    /// What the file is before: emptied, sparse, preallocated, written [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(default_values_t = State::ALL, hide_default_value = true)]
+    #[arg(default_value_if("quick", ArgPredicate::IsPresent, "emptied,preallocated"))]
     pub states: Vec<State>,
-    /// Which ways, by their names in the report; the default is all. There are ratios in
-    /// [`Table::Parallel`] only if `files` is among them.
+    /// Which ways, by their names in the report, as `files,vellum-parallel` [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub ways: Vec<String>,
     /// No single measurement may take longer; the default is ten minutes. Then its process is
     /// killed and the case has failed.
+    #[arg(skip = Duration::from_secs(600))]
     pub limit: Duration,
+    /// Where, and how many rounds.
+    #[command(flatten)]
+    pub scope: Scope,
 }
 
 impl Config {
     /// All of it, in `directory`.
     pub fn new(directory: impl Into<PathBuf>) -> Config {
-        Config {
-            scope: Scope::new(directory, 3),
-            bytes: 1 << 30,
-            sizes: Vec::new(),
-            tables: Table::ALL.to_vec(),
-            chunks: [1, 4, 8, 16, 64, 1 << 10, 16 << 10, 64 << 10, 512 << 10, 1 << 20]
-                .map(|kib| kib << 10)
-                .to_vec(),
-            piece_bytes: 1 << 20,
-            threads: vec![1, 2, 4, 8, 16],
-            states: State::ALL.to_vec(),
-            ways: Vec::new(),
-            limit: Duration::from_secs(600),
-        }
+        from_words(&[], directory)
     }
 
     /// The same in a few seconds: 64 MiB, two rounds, two sizes, one and two threads, an empty and
     /// a preallocated file.
     pub fn quick(directory: impl Into<PathBuf>) -> Config {
-        Config {
-            bytes: 64 << 20,
-            chunks: vec![4 << 10, 1 << 20],
-            threads: vec![1, 2],
-            states: vec![State::Emptied, State::Preallocated],
-            scope: Scope::new(directory, 2),
-            ..Config::new("")
-        }
+        from_words(&["--quick"], directory)
     }
 
     /// Refuses what can't be run or could not be verified.

@@ -1,17 +1,10 @@
 //! `vellum bench`: a subcommand for each suite, a file for each.
 
 mod all;
-mod append;
-mod commit;
 mod compare;
-mod image;
-mod latency;
 mod publish;
-mod read;
 mod report;
-mod scale;
-mod sync;
-mod write;
+mod suite;
 
 use std::path::PathBuf;
 
@@ -19,17 +12,10 @@ use clap::{Args, Subcommand, ValueHint};
 use vellum_bench::{MkfsOptions, ScratchKind};
 
 pub(crate) use all::BenchAllArgs;
-pub(crate) use append::BenchAppendArgs;
-pub(crate) use commit::BenchCommitArgs;
 pub(crate) use compare::BenchCompareArgs;
-pub(crate) use image::{BenchImageArgs, CheckWith};
-pub(crate) use latency::BenchLatencyArgs;
 pub(crate) use publish::{BenchPublishArgs, MEASUREMENTS, Measurement};
-pub(crate) use read::BenchReadArgs;
 pub(crate) use report::BenchReportArgs;
-pub(crate) use scale::BenchScaleArgs;
-pub(crate) use sync::BenchSyncArgs;
-pub(crate) use write::BenchWriteArgs;
+pub(crate) use suite::BenchSuiteArgs;
 
 use super::{examples, values};
 
@@ -45,14 +31,8 @@ pub(crate) struct BenchArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchSuite {
     All(BenchAllArgs),
-    Append(BenchAppendArgs),
-    Commit(BenchCommitArgs),
-    Image(BenchImageArgs),
-    Latency(BenchLatencyArgs),
-    Read(BenchReadArgs),
-    Scale(BenchScaleArgs),
-    Sync(BenchSyncArgs),
-    Write(BenchWriteArgs),
+    #[command(flatten)]
+    Suite(BenchSuiteArgs),
     Compare(BenchCompareArgs),
     Report(BenchReportArgs),
     Publish(BenchPublishArgs),
