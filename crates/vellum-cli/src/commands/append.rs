@@ -14,7 +14,7 @@ use vellum::{ErrorKind, Layout, Log, Lsn, Options};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::say;
 
-use super::{advised, open_to_commit, shaped, with_policy};
+use super::open::{advised, open_to_commit, shaped, with_policy};
 use crate::args::{AppendArgs, CommitWhen};
 use committer::Committer;
 use ending::Ending;

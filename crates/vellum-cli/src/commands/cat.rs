@@ -8,8 +8,9 @@ use vellum_command::output;
 use vellum_command::records::Printer;
 use vellum_command::stdio::is_output_closed;
 
+use super::cursor;
+use super::open::open_to_read;
 use super::times::Times;
-use super::{cursor, open_to_read};
 use crate::args::CatArgs;
 
 /// How often a reader that waits for records looks whether somebody still reads what it prints.

@@ -5,7 +5,7 @@ use vellum::{ErrorKind, Layout, Log, Lsn};
 use vellum_command::outcome::{BadValue, Outcome, Result};
 use vellum_command::output;
 
-use super::{open_to_read, open_to_write};
+use super::open::{open_to_read, open_to_write};
 use crate::args::CheckpointArgs;
 
 #[derive(Serialize)]

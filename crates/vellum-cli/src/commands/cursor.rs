@@ -7,7 +7,7 @@ use vellum::{Cursor, CursorHold, CursorStat, Log, LogId, Lsn};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
-use super::{open_to_read, open_to_write};
+use super::open::{open_to_read, open_to_write};
 use crate::args::{CursorArgs, Position};
 use crate::table::{ALERT, Align, Table, age, bytes, lines};
 

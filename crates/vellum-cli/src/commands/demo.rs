@@ -42,7 +42,8 @@ pub(super) fn run(args: &DemoArgs) -> Result<Outcome> {
     fs::create_dir_all(&home).with_context(|| format!("cannot make {}", home.display()))?;
     let scratch = Scratch::new("demo", &home)?;
     let path = if args.dir.is_some() { home.join("log") } else { scratch.path().join("log") };
-    let log = super::advised(Options::new()).create_new(true).layout(args.layout).open(&path)?;
+    let log =
+        super::open::advised(Options::new()).create_new(true).layout(args.layout).open(&path)?;
     let corpus = Corpus::new(args.layout);
     let run = race(args, &path, &log, &corpus)?;
     let stat = log.stat()?;

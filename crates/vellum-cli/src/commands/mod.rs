@@ -9,6 +9,7 @@ mod completions;
 mod cursor;
 mod demo;
 mod man;
+mod open;
 mod prepare;
 mod repair;
 mod rotate;
@@ -19,15 +20,11 @@ mod trim;
 mod truncate;
 mod verify;
 
-use std::path::Path;
-use std::time::Duration;
-
 use anyhow::Context;
-use vellum::{ErrorKind, Layout, Log, Options};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::signals;
 
-use crate::args::{BenchSuite, Command, InternalCommand, PolicyArgs, ShapeArgs};
+use crate::args::{BenchSuite, Command, InternalCommand};
 use crate::scratch;
 
 /// Does what the command line asks for.
@@ -61,94 +58,4 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Internal(InternalCommand::DemoWriter(args)) => demo::writer(&args),
         Command::Internal(InternalCommand::Keeper(args)) => scratch::keep(&args),
     }
-}
-
-/// `options` with what the user asked for: the rest is the log's, or as it was.
-fn shaped(mut options: Options, shape: &ShapeArgs) -> Options {
-    if let Some(layout) = shape.layout {
-        options = options.layout(layout);
-    }
-    if let Some(bytes) = shape.segment_bytes {
-        options = options.segment_capacity_bytes(bytes);
-    }
-    if let Some(preallocate) = shape.preallocate {
-        options = options.preallocate(preallocate);
-    }
-    if let Some(fill) = shape.fill {
-        options = options.fill(fill);
-    }
-    if shape.envelope {
-        options = options.envelope(true);
-    }
-    options
-}
-
-/// `options` with the policy that the user asked for.
-fn with_policy(mut options: Options, policy: &PolicyArgs) -> Options {
-    if let Some(bytes) = policy.rotate_bytes {
-        options = options.rotate_bytes(bytes);
-    }
-    if let Some(span) = policy.rotate_every {
-        options = options.rotate_every(span);
-    }
-    if let Some(span) = policy.rotate_offset {
-        options = options.rotate_offset(span);
-    }
-    if let Some(bytes) = policy.retain_bytes {
-        options = options.retain_bytes(bytes);
-    }
-    if let Some(age) = policy.retain_age {
-        options = options.retain_age(age);
-    }
-    if let Some(count) = policy.retain_files {
-        options = options.retain_files(count);
-    }
-    if let Some(compress) = policy.compress {
-        options = options.compress(compress);
-    }
-    if let Some(millis) = policy.timeout {
-        options = options.timeout(Duration::from_millis(millis));
-    }
-    options.on_full(policy.on_full.unwrap_or_default())
-}
-
-/// With what the nearest `vellum.toml` says of a new log.
-fn advised(options: Options) -> Options {
-    options.advice_from(vellum_advice::nearest)
-}
-
-/// Opens the log as it is, or a new one that suits commits where the user asks for nothing else.
-fn open_to_commit(path: &Path, shape: &ShapeArgs, policy: &PolicyArgs) -> vellum::Result<Log> {
-    let as_it_is = with_policy(shaped(advised(Options::new()), shape), policy);
-    // What a new log is made of is not to be asked of one that is there.
-    match as_it_is.clone().create(false).open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        answer => return answer,
-    }
-    let new = match shape.layout {
-        // The staged way is for framed logs.
-        Some(Layout::Text) => as_it_is.clone(),
-        _ => with_policy(shaped(advised(Options::wal()), shape), policy),
-    };
-    match new.create_new(true).open(path) {
-        // Somebody was faster.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => as_it_is.open(path),
-        answer => answer,
-    }
-}
-
-/// Whether a line of a text log fills the place of a record that was never finished: there is a
-/// line of tildes, so that whoever reads the file sees it too.
-fn is_filler(line: &[u8]) -> bool {
-    line.starts_with(b"~") || line == b"\n"
-}
-
-/// Opens a log that exists, to change it.
-fn open_to_write(path: &Path) -> Result<Log> {
-    Ok(Options::new().create(false).open(path)?)
-}
-
-/// Opens a log that exists, to look at it.
-fn open_to_read(path: &Path) -> Result<Log> {
-    Ok(Options::new().read_only(true).open(path)?)
 }

@@ -10,7 +10,7 @@ use vellum_bench::advise::commit_paths;
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
-use super::open_to_write;
+use super::open::open_to_write;
 use super::stat::prepared_segments;
 use crate::args::{MeasureWhen, PrepareArgs};
 use crate::table;

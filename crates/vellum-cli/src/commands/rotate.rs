@@ -2,7 +2,7 @@
 
 use vellum_command::outcome::{Outcome, Result};
 
-use super::open_to_write;
+use super::open::open_to_write;
 use crate::args::RotateArgs;
 
 pub(super) fn run(args: &RotateArgs) -> Result<Outcome> {

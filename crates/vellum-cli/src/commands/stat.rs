@@ -19,7 +19,8 @@ use vellum_command::output;
 
 pub(super) use commits::prepared_segments;
 
-use super::{cursor, open_to_read};
+use super::cursor;
+use super::open::open_to_read;
 use crate::args::StatArgs;
 use crate::table::{ALERT, Align, HEADING, Table, age, bytes, count, lines};
 use watch::Rates;

@@ -6,7 +6,8 @@ mod cursor;
 use vellum::{Log, Lsn};
 use vellum_command::outcome::{Outcome, Result};
 
-use super::{cat, open_to_read};
+use super::cat;
+use super::open::open_to_read;
 use crate::args::{CatArgs, Position, TailArgs};
 
 pub(super) fn run(args: &TailArgs) -> Result<Outcome> {

@@ -5,7 +5,7 @@ use vellum::Lsn;
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
-use super::open_to_write;
+use super::open::open_to_write;
 use crate::args::TrimArgs;
 use crate::table;
 

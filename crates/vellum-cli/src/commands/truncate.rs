@@ -6,7 +6,7 @@ use vellum::{Log, Lsn};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
-use super::{open_to_read, open_to_write};
+use super::open::{open_to_read, open_to_write};
 use crate::args::TruncateArgs;
 use crate::table;
 

@@ -8,7 +8,7 @@ use vellum::{Damage, VerifyReport};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::{self, Output};
 
-use super::open_to_read;
+use super::open::open_to_read;
 use crate::args::VerifyArgs;
 use crate::table;
 

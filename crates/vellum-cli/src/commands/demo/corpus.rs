@@ -7,7 +7,7 @@ use std::io::Write;
 
 use vellum::Layout;
 
-use crate::commands::is_filler;
+use crate::commands::open::is_filler;
 
 /// Our own sources: there wherever this program is built, also from its package alone.
 const SOURCES: [&str; 6] = [

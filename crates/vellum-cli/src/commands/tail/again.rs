@@ -15,7 +15,8 @@ use vellum_command::stdio::is_output_closed;
 
 use super::start;
 use crate::args::CatArgs;
-use crate::commands::{cat, open_to_read};
+use crate::commands::cat;
+use crate::commands::open::open_to_read;
 
 /// How often to look whether there is a log.
 const LOOK_FOR_LOG: Duration = Duration::from_millis(100);

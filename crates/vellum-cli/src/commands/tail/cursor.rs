@@ -15,7 +15,7 @@ use vellum_command::stdio::{self, is_output_closed};
 
 use crate::args::{CatArgs, Position, TailArgs};
 use crate::commands::cat::{self, LOOK_AT_OUTPUT};
-use crate::commands::open_to_write;
+use crate::commands::open::open_to_write;
 
 /// Bytes of log after which the cursor moves although more is there to print.
 const MOVE_EVERY_BYTES: u64 = 1 << 20;
