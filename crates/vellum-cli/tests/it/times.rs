@@ -107,7 +107,7 @@ fn a_log_that_tells_no_times_says_so() {
     assert_eq!(ran.code, 2, "{ran:?}");
     assert!(ran.stderr.contains("10 min ago"), "{ran:?}");
     let ran = place.run("append", &["--envelope"], b"two\n");
-    assert!(ran.complaint(2).contains("envelopes"), "{ran:?}");
+    assert!(ran.complaint(2).contains("created with --envelope no"), "{ran:?}");
 }
 
 #[test]
