@@ -80,6 +80,7 @@ pub(crate) fn gaps(core: &Core) -> Result<Vec<Gap>> {
     let begin = core.begin();
     // What the dead had reserved may be all that a file was to hold.
     let (end, filled_end) = (Sight::of(core).end, tail_word::published(core.words()));
+    core.check_region()?;
     // After that: files are there before anything is reserved in them.
     let listing = Listing::read(&core.dir)?;
     let mut gaps = Vec::new();

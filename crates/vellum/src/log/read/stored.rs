@@ -112,6 +112,7 @@ impl Reader {
     /// the text of a closed segment has ended before.
     fn has_lost(&mut self, meaning: Meaning) -> Result<bool> {
         let (core, lsn, end) = (&self.core, self.position, Sight::of(&self.core).end);
+        core.check_region()?;
         if core.geometry.layout == Layout::Framed {
             let is_record = meaning == Meaning::Record && lsn < end;
             return Ok(is_record && !starts_payload(core, &mut self.window, lsn, end)?);

@@ -58,6 +58,10 @@ impl Hole {
 impl Sight {
     /// What a reader of this handle sees now. Who may write sees what is published, and pads what
     /// is in its way.
+    ///
+    /// In the words of a process that has lost the control file nothing is in flight, so all that
+    /// others have reserved seems published. A caller that believes the end asks
+    /// [`Core::check_region`] afterwards.
     pub(crate) fn of(core: &Core) -> Sight {
         match core.writer {
             Some(_) => Sight { end: tail_word::published(core.words()), ..Sight::default() },

@@ -58,6 +58,7 @@ pub(crate) fn verify(core: &Arc<Core>) -> Result<VerifyReport> {
     core.check_words()?;
     let begin = core.begin();
     let sight = Sight::of(core);
+    core.check_region()?;
     let mut report = VerifyReport { begin, end: sight.end, ..VerifyReport::default() };
     match core.geometry.layout {
         Layout::Framed => {

@@ -16,6 +16,7 @@ impl Reader {
             return starts_record_before(&self.core, &mut self.window, from, self.sight.end);
         }
         let sight = Sight::of(&self.core);
+        self.core.check_region()?;
         match sight.hole_at(from) {
             Some(hole) if self.core.geometry.layout == Layout::Framed => {
                 Ok(hole.range.start == from)

@@ -144,6 +144,7 @@ fn skip_before(reader: &mut Reader, time: u64) -> Result<()> {
 
 fn positions(core: &Arc<Core>, since: Option<u64>, until: Option<u64>) -> Result<Range<Lsn>> {
     let (begin, end) = (core.begin(), Sight::of(core).end);
+    core.check_region()?;
     if begin >= end {
         return Ok(begin..Lsn::MAX);
     }
