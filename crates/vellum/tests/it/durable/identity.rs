@@ -197,8 +197,12 @@ fn a_damaged_copy_is_replaced_and_without_another_the_log_does_not_open() {
         let copy = memory_scratch();
         copy_log(&place(&dir), &place(&copy));
         for name in ["geometry", "control"] {
-            let file = File::options().write(true).open(place(&copy).join(name)).unwrap();
-            file.write_all_at(b"?", BLOCK.start as u64 + 30).unwrap();
+            let file =
+                File::options().read(true).write(true).open(place(&copy).join(name)).unwrap();
+            // Any byte may stand there.
+            let (mut byte, offset) = ([0], BLOCK.start as u64 + 30);
+            file.read_exact_at(&mut byte, offset).unwrap();
+            file.write_all_at(&[!byte[0]], offset).unwrap();
         }
         for options in [Options::new(), Options::new().read_only(true)] {
             let error = options.open(place(&copy)).unwrap_err();
