@@ -146,6 +146,11 @@ impl Geometry {
         if self.has_envelope { ENVELOPE_LEN } else { 0 }
     }
 
+    /// Whether records wait in a stage until they are committed.
+    pub(crate) fn is_staged(&self) -> bool {
+        self.fill == Fill::Staged
+    }
+
     fn is_possible(&self) -> bool {
         use crate::options::limits::{
             CAPACITY_UNIT_BYTES, SEGMENT_CAPACITY_BYTES_MAX, SEGMENT_CAPACITY_BYTES_MIN,

@@ -258,7 +258,7 @@ pub(crate) struct FullWords {
     /// Of `lock`.
     pub(crate) noticed: NoticeWords,
     /// Until when records are dropped without looking for space, in microseconds of the machine's
-    /// own clock; 0 while there may be some (`log::append::backoff`).
+    /// own clock; 0 while there may be some (`full`).
     pub(super) shut_until: AtomicU64,
     /// The shortest record that there was no space for since then.
     pub(super) refused_len: AtomicU64,

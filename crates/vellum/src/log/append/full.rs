@@ -3,9 +3,9 @@
 //! **Waiting** holds nothing that others need. Who removes files wakes those who wait; space that
 //! comes from elsewhere is noticed by looking again.
 //!
-//! **Dropping** counts in a shared word, and looks for space now and then (`backoff`). The next
-//! append of any process that finds space writes a line with the number, in one reservation with
-//! its own record, so the line is not there without it and stands right before it. `told` ≤
+//! **Dropping** counts in a shared word, and looks for space now and then (`shared::full`). The
+//! next append of any process that finds space writes a line with the number, in one reservation
+//! with its own record, so the line is not there without it and stands right before it. `told` ≤
 //! `dropped`, and both only grow.
 //!
 //! **If the process dies here**: holding the lock, it may have published the line and not raised

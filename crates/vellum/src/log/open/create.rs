@@ -176,7 +176,7 @@ pub(crate) fn make_control(
     write_geometry(dir, &geometry, &identity, rights)?;
     let positions = Positions::of_new_log(&geometry);
     let control = write_control(dir, &geometry, Some(&identity), positions, rights)?;
-    if geometry.fill == Fill::Staged {
+    if geometry.is_staged() {
         // Others do this when something is committed first.
         sync_log_names(dir)?;
     }

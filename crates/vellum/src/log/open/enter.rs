@@ -50,7 +50,7 @@ use crate::shared::tail_word;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
 use crate::sys::{Dir, residence};
-use crate::{Error, ErrorKind, Fill, Options, RecoveryReason, Result, knowledge};
+use crate::{Error, ErrorKind, Options, RecoveryReason, Result, knowledge};
 
 /// Opens the log in `dir` as `options` say.
 pub(crate) fn open(dir: &Path, options: &Options) -> Result<Core> {
@@ -280,8 +280,7 @@ fn take_up_again(
     let positions = recover::scan(dir, &geometry, evidence, Access::Change)?;
     if lost.is_poisoned {
         // After a failed sync. What a staged log has sealed had been written directly.
-        let is_staged = geometry.fill == Fill::Staged;
-        let from = if is_staged { positions.found.durable } else { positions.begin };
+        let from = if geometry.is_staged() { positions.found.durable } else { positions.begin };
         rewrite::records(dir, &geometry, from, positions.tail)?;
     }
     // All of it counts as durable from now on, and may have been copied here a moment ago.
@@ -310,7 +309,7 @@ fn loss_of_words(core: &Arc<Core>, control: &OwnedFd) -> Result<Option<RecoveryR
     if is_being_cut(dir) {
         return Ok(Some(RecoveryReason::Truncation));
     }
-    let is_staged = geometry.fill == Fill::Staged;
+    let is_staged = geometry.is_staged();
     if is_staged && stage::is_lost(dir, geometry, words)? {
         return Ok(Some(RecoveryReason::StageLost));
     }

@@ -12,7 +12,7 @@ use crate::log::commit::commit_path;
 use crate::log::repair::presence::Presence;
 use crate::log::state::control::stored_geometry;
 use crate::log::state::core::Core;
-use crate::log::state::parts::{Commits, Opened, Ready, Tuning, is_staged};
+use crate::log::state::parts::{Commits, Opened, Ready, Tuning};
 use crate::log::state::watch::Watch;
 use crate::log::state::writer::Writer;
 use crate::segment::rights::Rights;
@@ -31,7 +31,7 @@ pub(crate) fn core(
     rights: Rights,
     region: Region,
 ) -> Core {
-    let stage = is_staged(&geometry).then(|| Stage::of(dir, filesystem));
+    let stage = geometry.is_staged().then(|| Stage::of(dir, filesystem));
     Core {
         dir: dir.clone(),
         geometry,

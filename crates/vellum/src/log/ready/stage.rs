@@ -232,7 +232,7 @@ impl Leader<'_> {
         }
         // What is durable first, so that the seal at the end vouches for all of it.
         Commit::of(self.writer.core).sync()?;
-        Leader::of(self.writer).seal_and_sync()?;
+        self.seal_and_sync()?;
         if let Some(stage) = &self.writer.core.commits.stage {
             words.commits.stage.start(tail_word::tail(words), 0);
             stage.retire_all();

@@ -32,7 +32,7 @@ use crate::segment::rights::Rights;
 use crate::segment::{names, sync_names};
 use crate::sys::file::ZEROS_BYTES_MAX;
 use crate::sys::{self, Dir};
-use crate::{Error, ErrorKind, Fill, Layout, Lsn, Result};
+use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
 /// As many bytes at once begin their way to the device before the segment is synced.
 const EARLY: u64 = 1 << 20;
@@ -327,7 +327,7 @@ impl Restorer {
 
     fn write_header(&self, fd: &OwnedFd, first: Lsn) -> rustix::io::Result<()> {
         let geometry = &self.shape.geometry;
-        if geometry.fill == Fill::Staged {
+        if geometry.is_staged() {
             sys::file::overwrite_in_place(fd);
         }
         let is_oldest = self.segment_of(self.begin) == first;
@@ -350,7 +350,7 @@ impl Restorer {
                 sys::file::set_len(&fd, len)?;
             }
             let written = HEADER_LEN + (self.at.get() - first.get()).min(geometry.segment_capacity);
-            if is_last && geometry.fill == Fill::Staged {
+            if is_last && geometry.is_staged() {
                 sys::file::write_zeros_at(&fd, written, len - written, ZEROS_BYTES_MAX)?;
             }
             sys::file::sync(&fd)?;

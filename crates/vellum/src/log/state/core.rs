@@ -9,7 +9,7 @@ use crate::format::control::Geometry;
 use crate::format::frame::{ALIGNMENT, Codec};
 use crate::log::state::attachment::Attachment;
 use crate::log::state::names::{CONTROL_NAME, LOCK_NAME};
-use crate::log::state::parts::{Commits, Opened, Ready, Tuning, is_staged};
+use crate::log::state::parts::{Commits, Opened, Ready, Tuning};
 use crate::log::state::watch::Watch;
 use crate::segment::prepare::Preparer;
 use crate::segment::stage::Stage;
@@ -222,7 +222,7 @@ pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
 
 /// The same with the words of a control file, and the stage that they tell of.
 pub(crate) fn core_with(dir: &Dir, geometry: &Geometry, region: Region) -> Core {
-    let stage = is_staged(geometry).then(|| Stage::of(dir, Filesystem::Other(0)));
+    let stage = geometry.is_staged().then(|| Stage::of(dir, Filesystem::Other(0)));
     let mut core = bare_core(dir, geometry);
     core.commits = Commits::none(stage);
     core.region = region;

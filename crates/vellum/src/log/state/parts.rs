@@ -16,7 +16,7 @@ use crate::segment::pieces::Pieces;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::sys::filesystem::Filesystem;
-use crate::{CommitPath, Fill, OnFull, OnStageFull, Options, Recovery, knowledge};
+use crate::{CommitPath, OnFull, OnStageFull, Options, Recovery, knowledge};
 
 /// How this process makes room in the log.
 pub(crate) struct Ready {
@@ -135,9 +135,4 @@ impl Tuning {
             options: Box::new(options.clone()),
         }
     }
-}
-
-/// Whether records of a log wait in a stage.
-pub(crate) fn is_staged(geometry: &Geometry) -> bool {
-    geometry.fill == Fill::Staged
 }

@@ -36,14 +36,11 @@ impl TextLog<'_> {
     /// been left.
     #[inline]
     pub(crate) fn limit_at(self, start: Lsn) -> u64 {
-        let rule = &self.core.words().files.rule;
-        if rule.is_left(start) {
-            return 0;
-        }
-        rule.limit().map_or(self.core.capacity(), |limit| limit.min(self.core.capacity()))
+        if self.core.words().files.rule.is_left(start) { 0 } else { self.newest_room() }
     }
 
     /// Bytes of the newest segment of a text log that records go to.
+    #[inline]
     pub(crate) fn newest_room(self) -> u64 {
         let limit = self.core.words().files.rule.limit();
         limit.map_or(self.core.capacity(), |limit| limit.min(self.core.capacity()))
