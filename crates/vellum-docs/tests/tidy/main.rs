@@ -102,7 +102,7 @@ fn figures_of_the_structure_only_sink() {
         ("names at the root", 77, figures::root_names(&library)),
         ("methods of Log", 60, figures::public_methods(&library, "Log")),
         ("methods of Options", 29, figures::public_methods(&library, "Options")),
-        ("lines of code of the library", 19046, figures::code_lines()),
+        ("lines of code of the library", 19133, figures::code_lines()),
         ("pronouns as subjects in comments", 230, figures::pronoun_subjects()),
     ];
     for name in figures::crates() {

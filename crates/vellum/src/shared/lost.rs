@@ -6,7 +6,9 @@
 //! it is in flight: whoever waits goes on, and is told ([`Region::is_lost`]).
 //!
 //! The others see the words as they were at that moment. They wait for what this process holds as
-//! for a stopped one, until it closes the log or dies.
+//! for a stopped one, until none of its threads is in the middle of a call. Then the process gives
+//! up the lock of its life, and the others do what they do for the dead
+//! (`log::state::busy`).
 //!
 //! [`Region::is_lost`]: super::region::Region::is_lost
 

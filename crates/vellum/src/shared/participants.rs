@@ -191,6 +191,11 @@ pub(crate) fn detach(words: &Words, lock_file: &OwnedFd, me: Owner) -> io::Resul
     if let Some(place) = words.participants.get(me.index()) {
         place.generation.store(me.generation() + 1, Ordering::Release);
     }
+    leave_place(lock_file, me)
+}
+
+/// Gives up the lock of a place, whose owner is taken for dead then.
+pub(crate) fn leave_place(lock_file: &OwnedFd, me: Owner) -> io::Result<()> {
     lock::unlock(lock_file, PARTICIPANT_BYTE + me.index() as u64)
 }
 

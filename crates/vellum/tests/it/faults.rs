@@ -46,6 +46,7 @@ pub(crate) const ROLES: &[Role] = &[
     ("append until it fails", failing::append_until_it_fails),
     ("commit until it fails", failing::commit_until_it_fails),
     ("append for ever", failing::append_for_ever),
+    ("lose the control file", failing::lose_the_control_file),
     ("handle the signal", failing::handle_the_signal),
     ("fault elsewhere", failing::fault_elsewhere),
     ("append and follow", removal::append_and_follow),

@@ -22,6 +22,7 @@ use crate::log::append::{Append, Appender};
 use crate::log::commit::Commit;
 use crate::log::keep::retention;
 use crate::log::repair::pad;
+use crate::log::state::busy::Busy;
 use crate::log::state::holds::HoldKind;
 use crate::log::state::wait;
 use crate::shared::full::Way;
@@ -170,7 +171,8 @@ impl Append<'_> {
         let len = text.len;
         let writer = self.core.writer()?;
         let words = &self.core.words().full;
-        let _held = writer.hold(HoldKind::DropLine)?;
+        let busy = Busy::of(writer);
+        let _held = writer.hold(HoldKind::DropLine, &busy)?;
         Appender::of(writer).finish_telling()?;
         let (told, dropped) = (words.told(), words.dropped());
         if dropped <= told {

@@ -8,6 +8,7 @@ use crate::log::append::reserve::Placement;
 use crate::log::append::{Append, Appender};
 use crate::log::repair::pad::Reason;
 use crate::log::state::attachment::LocalSlot;
+use crate::log::state::busy;
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
 use crate::segment::file::ReadSegment;
@@ -266,6 +267,7 @@ impl Drop for Reservation<'_> {
                 std::mem::forget(slot);
             }
         }
+        busy::step_back_if_lost(self.writer.core);
     }
 }
 

@@ -14,6 +14,7 @@ use crate::log::keep::retention;
 use crate::log::layout;
 use crate::log::repair::pad::{self, Reason};
 use crate::log::state::attachment::{Later, LocalSlot};
+use crate::log::state::busy;
 use crate::shared::tail_word::Range;
 use crate::shared::{event_count, tail_word};
 use crate::{Error, ErrorKind, Lsn, Result, sys};
@@ -77,6 +78,21 @@ impl Append<'_> {
     /// Reserves `len` bytes for so many records, has `fill` put them there, and publishes.
     #[inline]
     pub(crate) fn append_with(
+        self,
+        records: u64,
+        len: u64,
+        is_mapped: bool,
+        fill: impl FnOnce(&mut Filler<'_>, Lsn) -> Result<()>,
+    ) -> Result<Lsn> {
+        let answer = self.append_in_slot(records, len, is_mapped, fill);
+        if answer.is_err() {
+            busy::step_back_if_lost(self.core);
+        }
+        answer
+    }
+
+    #[inline]
+    fn append_in_slot(
         self,
         records: u64,
         len: u64,

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use crate::log::commit::Commit;
 use crate::log::layout::framed::seal::{LOOK_FOR_THE_DEAD, Patience};
 use crate::log::repair::pad;
+use crate::log::state::busy::Busy;
 use crate::log::state::wait;
 use crate::log::state::writer::Writer;
 use crate::shared::commit::{self, Step};
@@ -174,8 +175,8 @@ impl Leader<'_> {
 
     /// Does what others were about to do and will not: they died, or have handed it back.
     fn replace(self, until: Until) -> Result<()> {
-        let liveness = self.writer.liveness();
-        let Ok(sealer) = self.writer.sealer(until) else { return Ok(()) };
+        let (liveness, busy) = (self.writer.liveness(), Busy::of(self.writer));
+        let Ok(sealer) = self.writer.sealer(until, &busy) else { return Ok(()) };
         let (left, is_stuck) = (sealer.take_over(&liveness), sealer.is_stuck());
         let kept = left.and_then(|batch| self.kept_while_writing(sealer, batch.end));
         if is_stuck {

@@ -24,6 +24,7 @@ use crate::log::read::reader::not_a_start;
 use crate::log::read::reader::start::starts_record;
 use crate::log::read::window::Window;
 use crate::log::repair::presence::Presence;
+use crate::log::state::busy::Busy;
 use crate::log::state::control::{overwrite_geometry, stored_geometry};
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
@@ -50,21 +51,22 @@ pub(crate) fn truncate(core: &Arc<Core>, from: Lsn) -> Result<()> {
         }
         answer.map(Some)
     });
-    answer?.ok_or_else(|| busy(core))
+    answer?.ok_or_else(|| in_use(core))
 }
 
 /// Cuts the log at `from`; says whether it is neither as it was nor as it will be.
 fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     let core = writer.core;
     // In this order: who seals has the lock first and takes a slot then.
-    let sealer = writer.sealer(core.deadline())?;
+    let busy = Busy::of(writer);
+    let sealer = writer.sealer(core.deadline(), &busy)?;
     let words = core.words();
     let prepare = writer.lock_prepare()?;
     let before = tail_word::load(words);
     let tail = before.tail();
-    let mut slots = writer.attachment.take_all_slots().ok_or_else(|| busy(core))?;
+    let mut slots = writer.attachment.take_all_slots().ok_or_else(|| in_use(core))?;
     if tail_word::published(words) != tail || !sealer.is_idle() {
-        return Err(busy(core));
+        return Err(in_use(core));
     }
     check_plain(core, from)?;
     let geometry = stored_geometry(&core.dir)?;
@@ -135,7 +137,7 @@ fn check(core: &Arc<Core>, from: Lsn) -> Result<()> {
     Err(not_a_start(core, from))
 }
 
-fn busy(core: &Core) -> Error {
+fn in_use(core: &Core) -> Error {
     let message = "cannot truncate the log while others use it, or an append is in progress; \
                    let them end first";
     Error::new(ErrorKind::Busy, message).at_path(&core.dir)

@@ -9,6 +9,7 @@
 use crate::error::OsResult;
 use crate::log::append::Append;
 use crate::log::ready::RoomMaker;
+use crate::log::state::busy::Busy;
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
 use crate::shared::tail_word;
@@ -56,7 +57,7 @@ pub(crate) fn release(core: &Core, most: u64) -> Result<u64> {
         return Ok(0);
     }
     core.check_poison()?;
-    writer.alone(|| release_alone(writer, most))?.ok_or_else(|| busy(core))
+    writer.alone(|| release_alone(writer, most))?.ok_or_else(|| in_use(core))
 }
 
 /// The same, where nobody else has the log open; `None` where a thread of this process is in the
@@ -64,7 +65,8 @@ pub(crate) fn release(core: &Core, most: u64) -> Result<u64> {
 fn release_alone(writer: Writer<'_>, most: u64) -> Result<Option<u64>> {
     let core = writer.core;
     // In this order: who seals has the lock first and takes a slot then.
-    let sealer = writer.sealer(core.deadline())?;
+    let busy = Busy::of(writer);
+    let sealer = writer.sealer(core.deadline(), &busy)?;
     let words = core.words();
     let prepare = writer.lock_prepare()?;
     let Some(mut slots) = writer.attachment.take_all_slots() else { return Ok(None) };
@@ -87,7 +89,7 @@ fn release_alone(writer: Writer<'_>, most: u64) -> Result<Option<u64>> {
     Ok(Some(released))
 }
 
-fn busy(core: &Core) -> Error {
+fn in_use(core: &Core) -> Error {
     let message = "cannot give prepared segments back while others use the log, or an append is in \
                    progress; let them end first";
     Error::new(ErrorKind::Busy, message).at_path(&core.dir)

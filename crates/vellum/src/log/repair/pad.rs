@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crate::error::OsResult;
 use crate::format::text;
+use crate::log::state::busy::Busy;
 use crate::log::state::core::Core;
 use crate::log::state::holds::HoldKind;
 use crate::log::state::writer::Writer;
@@ -109,7 +110,8 @@ pub(crate) fn repair_until(writer: Writer<'_>, until: Until) -> Result<u64> {
     if participants::orphaned_slots(words, &who).is_empty() {
         return Ok(0);
     }
-    let _held = writer.hold_until(HoldKind::Repair, until)?;
+    let busy = Busy::of(writer);
+    let _held = writer.hold_until(HoldKind::Repair, until, &busy)?;
     let mut answer = Ok(0);
     // Under the lock: who was gone is still gone, and nobody else pads.
     for slot in participants::orphaned_slots(words, &who) {

@@ -12,7 +12,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use rustix::fs::OFlags;
@@ -45,6 +45,8 @@ pub(crate) struct Attachment {
     /// Whether this process could not be present again after it was alone. Others may have gone on
     /// without it since, so it has to join again before it reserves anything.
     pub(crate) is_adrift: AtomicBool,
+    /// Read by each thread that holds a lock of the log or writes a commit group.
+    pub(crate) busy: RwLock<()>,
     me: Owner,
     /// Its name in envelopes, once it has written one.
     writer_id: OnceLock<WriterId>,
@@ -182,6 +184,7 @@ impl Attachment {
             lock_file,
             presence: Mutex::new(Some(presence)),
             is_adrift: AtomicBool::new(false),
+            busy: RwLock::new(()),
             me,
             writer_id: OnceLock::new(),
             is_registered,
@@ -203,6 +206,16 @@ impl Attachment {
 
     pub(crate) fn presence(&self) -> MutexGuard<'_, Option<Marked>> {
         self.presence.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the others take this process, which has lost its words, for dead: they finish what it
+    /// holds in the words that they see. Not as long as a thread is in the middle of something.
+    pub(crate) fn play_dead(&self) {
+        let Ok(_idle) = self.busy.try_write() else { return };
+        let Some(_slots) = self.take_all_slots() else { return };
+        // Where the kernel refuses it, the others wait until the log is closed.
+        let _ = participants::leave_place(self.lock_file.fd(), self.me);
+        self.presence().take();
     }
 
     /// Gives back every slot that is not in use, with what it has open.

@@ -1,6 +1,7 @@
 //! What every part of an open log rests on: its files, its words, its locks, and their checks.
 
 pub(crate) mod attachment;
+pub(crate) mod busy;
 pub(crate) mod control;
 pub(crate) mod core;
 pub(crate) mod gate;

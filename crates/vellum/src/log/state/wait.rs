@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::log::state::busy::Busy;
 use crate::log::state::core::Core;
 use crate::log::state::holds::{self, Hold, HoldKind};
 use crate::log::state::writer::Writer;
@@ -71,12 +72,12 @@ impl Core {
 
 impl<'a> Writer<'a> {
     /// Takes the lock that `what` is about.
-    pub(crate) fn hold(self, what: HoldKind) -> Result<Held<'a>> {
-        self.hold_until(what, self.core.deadline())
+    pub(crate) fn hold(self, what: HoldKind, busy: &Busy<'_>) -> Result<Held<'a>> {
+        self.hold_until(what, self.core.deadline(), busy)
     }
 
     /// Takes the lock that `what` is about, by `until`.
-    pub(crate) fn hold_until(self, what: HoldKind, until: Until) -> Result<Held<'a>> {
+    pub(crate) fn hold_until(self, what: HoldKind, until: Until, _: &Busy<'_>) -> Result<Held<'a>> {
         let lock = self.core.lock_of(what).expect("a kind of lock");
         let (me, liveness) = (self.attachment.me(), self.liveness());
         let held = lock::acquire_within(lock, me, &liveness, Patience::from(until));
@@ -85,7 +86,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Takes the right to seal, by `until`.
-    pub(crate) fn sealer(self, until: Until) -> Result<Sealer<'a>> {
+    pub(crate) fn sealer(self, until: Until, _: &Busy<'_>) -> Result<Sealer<'a>> {
         let words = &self.core.words().commits;
         let sealer = Sealer::within(words, self.attachment.me(), &self.liveness(), until);
         let sealer = sealer

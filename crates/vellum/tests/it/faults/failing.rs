@@ -1,15 +1,17 @@
 //! Storage that fails under a mapping: no process dies of it, nothing that was acknowledged is
 //! lost, and the log goes on when the storage does.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use vellum::{ErrorKind, Fill, Layout, Log, Options};
 
 use crate::support::child::{self, Child};
 use crate::support::mount::Mount;
-use crate::support::{LAYOUTS, assert_sound, payload, payloads, place, scratch};
+use crate::support::{LAYOUTS, PATIENCE, assert_sound, payload, payloads, place, scratch};
 
 const LEN: usize = 900;
 
@@ -277,4 +279,69 @@ fn a_fault_of_the_program_itself_ends_it_as_ever() {
     program.expect("open");
     assert_eq!(program.hears(), None);
     assert_eq!(program.finish().signal(), Some(libc::SIGBUS));
+}
+
+/// Has stores into the control file fail from now on, in this process alone.
+fn fail_control_file(log: &Path) {
+    let empty = tempfile::tempfile().unwrap();
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let control = log.join("control");
+    let mut count = 0;
+    for line in maps.lines().filter(|line| line.ends_with(text(&control))) {
+        let range = line.split(' ').next().unwrap();
+        let [start, end] =
+            [0, 1].map(|at| usize::from_str_radix(range.split('-').nth(at).unwrap(), 16).unwrap());
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+        // SAFETY: it takes the place of a mapping that is as long; what is read there are numbers.
+        let map = unsafe {
+            libc::mmap(start as *mut _, end - start, protection, flags, empty.as_raw_fd(), 0)
+        };
+        assert_ne!(map, libc::MAP_FAILED);
+        count += 1;
+    }
+    assert_eq!(count, 1, "{maps}");
+}
+
+/// Loses the control file while a record is in hand, and lives on.
+pub(crate) fn lose_the_control_file(arguments: &[String]) {
+    let log = Options::new().open(&arguments[0]).unwrap();
+    log.append(&payload(log.layout(), 0, LEN)).unwrap();
+    let reservation = log.reserve(LEN).unwrap();
+    fail_control_file(Path::new(&arguments[0]));
+    let error = log.append(&payload(log.layout(), 1, LEN)).unwrap_err();
+    child::say(&format!("{:?} {}", error.kind(), error.to_string().contains("control file")));
+    child::hear();
+    drop(reservation);
+    child::say("let go");
+    while child::hear().is_some() {
+        child::say(&format!("{:?}", log.append(b"more\n").map_err(|error| error.kind())));
+    }
+}
+
+#[test]
+fn a_process_that_has_lost_the_control_file_holds_nobody_up() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let path = place(&dir);
+        let log = mapped(layout).open(&path).unwrap();
+        let mut loser = Child::start("lose the control file", &[text(&path)]);
+        loser.expect("Io true");
+        // As long as it may still store what it has in hand, the others wait for it.
+        let behind = log.append(&payload(layout, 2, LEN)).unwrap();
+        let mut reader = log.reader(behind).unwrap();
+        assert!(reader.follow(Some(Duration::from_millis(60))).unwrap().is_none(), "{layout}");
+        loser.tell("let go");
+        loser.expect("let go");
+        let mut reader = log.reader(log.begin()).unwrap();
+        let mut next =
+            || reader.follow(Some(PATIENCE)).unwrap().map(|r| (r.lsn, r.payload.to_vec()));
+        assert_eq!(next().unwrap().1, payload(layout, 0, LEN), "{layout}");
+        while next().expect("the others go on").0 < behind {}
+        log.commit(behind).unwrap();
+        loser.tell("append");
+        loser.expect("Err(Io)");
+        loser.finish_well();
+        assert_sound(&log);
+    }
 }

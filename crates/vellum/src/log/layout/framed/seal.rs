@@ -24,6 +24,7 @@ use crate::log::commit::group::Leader;
 use crate::log::layout::framed::Frames;
 use crate::log::ready::RoomMaker;
 use crate::log::repair::pad::Reason;
+use crate::log::state::busy::Busy;
 use crate::shared::commit::{self, Sealer};
 use crate::shared::lock::Until;
 use crate::shared::primitive::{self};
@@ -93,8 +94,8 @@ impl Frames<'_> {
 impl<'a> Leader<'a> {
     /// Writes the next batch if it can be sealed now; otherwise does what it waits for.
     pub(crate) fn lead(self, end: Lsn, patience: &mut Patience) -> Result<()> {
-        let until = patience.until;
-        let sealer = self.writer.sealer(until)?;
+        let (until, busy) = (patience.until, Busy::of(self.writer));
+        let sealer = self.writer.sealer(until, &busy)?;
         // Somebody else may have been faster, which is as good.
         let Some(start) =
             sealer.next_start(self.writer.core.commits.block, self.writer.core.commits.lanes())
@@ -228,7 +229,8 @@ impl<'a> Leader<'a> {
         if self.writer.core.geometry.layout != Layout::Framed {
             return Ok(());
         }
-        let sealer = self.writer.sealer(until)?;
+        let busy = Busy::of(self.writer);
+        let sealer = self.writer.sealer(until, &busy)?;
         // Whoever is on the way now writes one.
         let Some(start) =
             sealer.next_start(self.writer.core.commits.block, self.writer.core.commits.lanes())
@@ -256,7 +258,9 @@ impl<'a> Leader<'a> {
         loop {
             self.writer.core.check_poison()?;
             // The lock goes before anything is waited for.
-            let sealed = self.write_seal(&self.writer.sealer(until)?)?;
+            let busy = Busy::of(self.writer);
+            let sealed = self.write_seal(&self.writer.sealer(until, &busy)?)?;
+            drop(busy);
             match sealed {
                 Sealed::To(end) => return Commit::of(self.writer.core).commit_until(end, until),
                 Sealed::Beyond(end) => self.make_room_for_seal(end, until)?,

@@ -1,0 +1,49 @@
+//! Threads that are in the middle of something, in a process that may have lost the control file.
+//!
+//! Such a process stores into words that nobody else sees (`shared::lost`), so it cannot let go of
+//! what it holds in those that the others see. It steps back: it has them take it for dead. That is
+//! true once none of its threads changes a file because of what it holds there. Appends have a slot
+//! for as long as they do, everything else is [`Busy`].
+
+use std::sync::{PoisonError, RwLockReadGuard};
+
+use crate::log::state::core::Core;
+use crate::log::state::writer::Writer;
+
+/// The calling thread holds a lock of the log, or writes a commit group; until dropped.
+pub(crate) struct Busy<'a> {
+    core: &'a Core,
+    guard: Option<RwLockReadGuard<'a, ()>>,
+}
+
+impl<'a> Busy<'a> {
+    /// To be held for as long as any lock of the log is, or longer.
+    pub(crate) fn of(writer: Writer<'a>) -> Busy<'a> {
+        let guard = writer.attachment.busy.read().unwrap_or_else(PoisonError::into_inner);
+        Busy { core: writer.core, guard: Some(guard) }
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.guard = None;
+        step_back_if_lost(self.core);
+    }
+}
+
+/// Steps back if the words are lost. To be called when the calling thread has let go of everything.
+#[inline]
+pub(crate) fn step_back_if_lost(core: &Core) {
+    if core.region.is_lost() {
+        step_back(core);
+    }
+}
+
+#[cold]
+fn step_back(core: &Core) {
+    if let Some(writer) = &core.writer
+        && writer.is_own()
+    {
+        writer.newest().play_dead();
+    }
+}
