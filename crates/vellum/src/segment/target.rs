@@ -56,6 +56,11 @@ impl Target {
         }
     }
 
+    /// Whether writes pass the page cache by: one that finds no space has left nothing there then.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.cached.get().is_none()
+    }
+
     /// Waits until what was written directly survives a power cut.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.direct.get().map_or(Ok(()), sync_data)

@@ -319,8 +319,9 @@ impl Leader<'_> {
     /// Writes blocks of one segment, which survive a power cut then.
     fn write_to_device(self, segment: &Segment, begin: Lsn, end: Lsn) -> Result<(), Fault> {
         let by = self.writer.core.commits.commit_path.write;
-        // What is refused in each way was not written, and nothing was thrown away.
-        let is_own = |errno| is_own(errno) || is_unsupported(errno);
+        // What is refused in each way, or finds no space, was not written, and nothing was thrown
+        // away: it is in the stage.
+        let is_own = |errno| is_own(errno) || is_unsupported(errno) || segment.had_no_space(errno);
         segment.write_staged(&self.writer.core.dir, by, begin, end).map_err(
             |errno| match is_own(errno) {
                 true => Fault::Own(Error::os(errno, "write records to", &segment.path)),

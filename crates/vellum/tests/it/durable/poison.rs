@@ -11,20 +11,26 @@ use vellum_testing::kernel::where_it_fails;
 use super::{in_another_boot, staged};
 use crate::support::child::{Child, hear, say};
 use crate::support::crc::seal_control_header;
-use crate::support::mount::Thin;
+use crate::support::mount::{Failing, Thin};
 use crate::support::{PATIENCE, copy_log, payload, payloads, place, read_all, scratch};
 use crate::support::{segment_files, skip, until};
 
-/// Appends, commits when told to, and says how that failed.
+/// Appends, commits when told to, and says how that failed. Its own writes fail if it is told so.
 pub(crate) fn waiter(arguments: &[String]) {
     let log = Options::new().open(&arguments[0]).unwrap();
     let lsn = log.append(&[1; 10_000]).unwrap();
     say("ready");
     hear();
-    let error = log.commit(lsn).unwrap_err();
+    let commit = || log.commit(lsn).unwrap_err();
+    let error = match arguments[1] == WRITES_FAIL {
+        true => where_it_fails(libc::SYS_pwrite64, libc::EIO, commit),
+        false => commit(),
+    };
     say(&format!("{:?} {:?}", error.kind(), error.raw_os_error()));
     hear();
 }
+
+const WRITES_FAIL: &str = "writes fail";
 
 #[test]
 fn a_failed_write_reaches_every_waiting_process_and_reopening_recovers() {
@@ -41,17 +47,17 @@ fn a_failed_write_reaches_every_waiting_process_and_reopening_recovers() {
         // As long as it is held, commits of what lies behind wait.
         let mut held = log.reserve(700_000).unwrap();
         held.write_all(&[2; 700_000]).unwrap();
-        let mut children: Vec<_> =
-            (0..3).map(|_| Child::start("waiter", &[place.to_str().unwrap()])).collect();
+        // A write of a staged log that finds no space on a thin disk is not the end of it.
+        let how = if fill == Fill::Staged { WRITES_FAIL } else { "the disk fails" };
+        let start = |_| Child::start("waiter", &[place.to_str().unwrap(), how]);
+        let mut children: Vec<_> = (0..3).map(start).collect();
         children.iter_mut().for_each(|child| child.expect("ready"));
         let commits = || log.stat().unwrap().commits.commits;
         let commits_before = commits();
         children.iter_mut().for_each(|child| child.tell("commit"));
         until("all wait", || (commits() == commits_before + 3).then_some(()));
 
-        // What a staged log writes to has been written before.
-        let offset = 4096 + log.durable().get() - log.begin().get();
-        let failing = thin.fail_writes(&segment_files(&place)[0], offset / 4096 * 4096..u64::MAX);
+        let failing = (fill != Fill::Staged).then(|| fail_behind_durable(&thin, &log, &place));
         held.publish().unwrap();
 
         for child in &mut children {
@@ -76,7 +82,7 @@ fn a_failed_write_reaches_every_waiting_process_and_reopening_recovers() {
         let durable = log.durable();
         let [follower, mut reader] = followers;
         drop((log, follower));
-        failing.mend();
+        failing.into_iter().for_each(Failing::mend);
         let log = Options::new().open(&place).unwrap();
         assert!(log.published() >= durable, "nothing committed is lost");
         assert_eq!(read_all(&log)[0].1, before);
@@ -84,6 +90,37 @@ fn a_failed_write_reaches_every_waiting_process_and_reopening_recovers() {
         // Who only reads goes on where it was: what had failed has been recovered.
         while reader.follow(Some(PATIENCE)).unwrap().expect("in time").payload != b"more" {}
     }
+}
+
+/// Has writes behind what is durable fail. What a staged log writes to has been written before.
+fn fail_behind_durable<'a>(thin: &'a Thin, log: &Log, place: &Path) -> Failing<'a> {
+    let offset = HEADER_LEN + log.durable().get() - log.begin().get();
+    thin.fail_writes(&segment_files(place)[0], offset / HEADER_LEN * HEADER_LEN..u64::MAX)
+}
+
+#[test]
+fn a_thin_disk_that_is_full_is_an_error_and_commits_go_on_with_space() {
+    let test = "a_thin_disk_that_is_full_is_an_error_and_commits_go_on_with_space";
+    let Some(mut thin) = Thin::new(test) else { return };
+    let place = thin.path().join("log");
+    let log = staged().segment_capacity_bytes(1 << 20).open(&place).unwrap();
+    let mut records: Vec<_> = (0..5_u8).map(|number| vec![number; 3000]).collect();
+    for record in &records {
+        log.append_durable(record).unwrap();
+    }
+    let failing = fail_behind_durable(&thin, &log, &place);
+    records.push(vec![5; 9000]);
+    let lsn = log.append(&records[5]).unwrap();
+    for _ in 0..3 {
+        assert_eq!(log.commit(lsn).unwrap_err().kind(), ErrorKind::NoSpace);
+        assert!(log.durable() <= lsn);
+    }
+    failing.mend();
+    log.commit(lsn).unwrap();
+    drop(log);
+    thin.mount_again();
+    let log = Options::new().open(thin.path().join("log")).unwrap();
+    assert_eq!(payloads(&log), records);
 }
 
 /// Where the records of a segment begin in its file.

@@ -16,8 +16,10 @@ use crate::support::{payloads, place, read_all, scratch};
 const REFUSALS: [i32; 3] = [EINVAL, EOPNOTSUPP, ENOSYS];
 /// Of the process that makes the call.
 const OWN: [i32; 8] = [EMFILE, ENFILE, ENOMEM, EACCES, EPERM, EFBIG, EAGAIN, ENOENT];
+/// Of a filesystem that takes new blocks where it writes over old ones.
+const NO_SPACE: [i32; 2] = [ENOSPC, EDQUOT];
 /// Of the device, or of what is below the filesystem.
-const OF_DEVICE: [i32; 7] = [EIO, ENOSPC, EDQUOT, EROFS, ENODEV, ENXIO, ESTALE];
+const OF_DEVICE: [i32; 5] = [EIO, EROFS, ENODEV, ENXIO, ESTALE];
 
 /// Commits a record while `call` fails with `errno`; whether that ends the commits.
 fn is_poisoned_by(options: &Options, call: libc::c_long, errno: i32) -> bool {
@@ -43,13 +45,14 @@ fn a_write_poisons_only_if_the_device_has_failed_it() {
     };
     assert_eq!(poisoned(&REFUSALS), []);
     assert_eq!(poisoned(&OWN), []);
+    assert_eq!(poisoned(&NO_SPACE), []);
     assert_eq!(poisoned(&OF_DEVICE), OF_DEVICE);
 }
 
 #[test]
 fn a_sync_poisons_whatever_it_answers_if_there_is_such_a_call() {
     let text = Options::new().layout(Layout::Text);
-    for errno in [&REFUSALS[..], &OWN, &OF_DEVICE].concat() {
+    for errno in [&REFUSALS[..], &OWN, &NO_SPACE, &OF_DEVICE].concat() {
         let is_poisoned = is_poisoned_by(&text, libc::SYS_fdatasync, errno);
         assert_eq!(is_poisoned, errno != ENOSYS, "{errno}");
     }

@@ -85,3 +85,38 @@ fn a_log_whose_blocks_are_shared_loses_nothing_on_a_full_disk() {
         assert_sound(&log);
     }
 }
+
+/// Takes away all of the disk, has a commit fail, gives it back, and commits again.
+fn commit_without_space(log: &Log, hog: &Path) {
+    fill_up(hog);
+    let lsn = log.append(&record(RECORDS)).unwrap();
+    let error = log.commit(lsn).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+    std::fs::remove_file(hog).unwrap();
+    // XFS frees the blocks of a removed file a moment later.
+    until("the space is free again", || match log.commit(lsn) {
+        Err(error) if error.kind() == ErrorKind::NoSpace => None,
+        answer => Some(answer),
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_commit_that_finds_no_block_is_an_error_and_the_log_goes_on() {
+    let test = "a_commit_that_finds_no_block_is_an_error_and_the_log_goes_on";
+    let Some(disk) = Mount::xfs(test) else { return };
+    let path = disk.path().join("log");
+    let log = Options::wal().segment_capacity_bytes(16 << 20).open(&path).unwrap();
+    for index in 0..RECORDS {
+        log.append_durable(&record(index)).unwrap();
+    }
+    if !share_blocks(&path, false) {
+        return skip(test, "this filesystem shares no blocks");
+    }
+    commit_without_space(&log, &disk.path().join("hog"));
+    log.append_durable(&record(RECORDS + 1)).unwrap();
+    drop(log);
+    let log = Options::new().open(&path).unwrap();
+    assert!(payloads(&log) == (0..RECORDS + 2).map(record).collect::<Vec<_>>());
+    assert_sound(&log);
+}
