@@ -31,8 +31,6 @@ const LEFT_MIB: u64 = 6;
 /// As many for a copy that shares blocks, and what is appended until the disk is full.
 const COPIED_MIB: u64 = 24;
 const CUTS: u64 = 6;
-/// Of an error: all processes have to close the log.
-const POISONED: &str = " Poisoned ";
 /// Of an error: the process has to close the log and to open it again. The record may be there.
 const CONTROL_LOST: &str = "cannot store into the control file";
 
@@ -199,19 +197,12 @@ impl Scene<'_> {
     fn go_on(&mut self) -> anyhow::Result<()> {
         for letter in self.cast.go_on()?.chars() {
             let error = self.cast.last_error(letter);
-            if !self.has_to_close(error) {
+            if !error.contains(CONTROL_LOST) {
                 let fault = format!("{letter} cannot go on: {error}");
                 self.cast.faults.push(fault);
             }
         }
         Ok(())
-    }
-
-    /// Whether a process that got this error has to close the log: its control file has failed
-    /// under it, or a commit has found no block for what it writes over (`docs/filesystems.md`).
-    fn has_to_close(&self, error: &str) -> bool {
-        let shares = self.trial.trouble.kind == Kind::Reflink && self.trial.shape == Shape::Wal;
-        error.contains(CONTROL_LOST) || shares && error.contains(POISONED)
     }
 
     fn limit_size(&mut self) -> anyhow::Result<()> {
