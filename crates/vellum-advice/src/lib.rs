@@ -6,7 +6,8 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
-use vellum::{Advice, Result};
+use vellum::Result;
+use vellum::advice::Advice;
 
 /// Name of the file in its directory.
 pub const FILE_NAME: &str = "vellum.toml";
@@ -68,7 +69,7 @@ pub fn find(dir: impl AsRef<Path>) -> Result<Option<(PathBuf, Advice)>> {
 /// preallocate = "fallocate"
 ///
 /// [file]                             # for the crate vellum-parallel
-/// method = "direct"                  # as in vellum::Method
+/// method = "direct"                  # as in vellum::advice::Method
 /// piece_bytes = 1048576              # a multiple of 4096, at most 1 GiB
 /// threads = 2                        # from 1 to 1024
 /// # "#).unwrap();

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
+use vellum::advice::Advice;
 use vellum::internal::OsResult;
-use vellum::{Advice, Error, ErrorKind, Result};
+use vellum::{Error, ErrorKind, Result};
 
 use crate::{FILE_NAME, text};
 

@@ -4,8 +4,9 @@ use std::fmt::{Display, Write};
 use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Error};
+use vellum::advice::{Advice, FileAdvice, LogAdvice, Method};
 use vellum::internal::{check_prefault, check_segment_capacity, check_sparse};
-use vellum::{Advice, FileAdvice, Fill, LogAdvice, Method, Preallocate};
+use vellum::{Fill, Preallocate};
 
 /// The version of the file that this crate writes, and the only one it reads.
 const VERSION: u64 = 1;

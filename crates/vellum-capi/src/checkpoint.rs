@@ -26,7 +26,7 @@ pub struct vellum_checkpoint_event {
 /// memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_checkpoint_due(log: Option<&vellum_log>) -> u32 {
-    guard_or(0, || Ok(required(log, "log")?.log.checkpoint_due().into()))
+    guard_or(0, || Ok(required(log, "log")?.log.checkpoint().is_due().into()))
 }
 
 /// Makes a file descriptor that becomes readable when a commit of this process finds that a
@@ -48,7 +48,7 @@ pub extern "C" fn vellum_checkpoint_event_open(
     guard(|| {
         let log = required(log, "log")?;
         let place = required(event, "event")?;
-        let event = log.log.checkpoint_event()?;
+        let event = log.log.checkpoint().event()?;
         place.write(Box::into_raw(Box::new(vellum_checkpoint_event { event })));
         Ok(VELLUM_OK)
     })

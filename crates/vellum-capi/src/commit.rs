@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-use vellum::{Durability, Lsn};
+use vellum::Lsn;
 
 use crate::boundary::{give, guard, guard_or, required, timeout};
 use crate::log::vellum_log;
@@ -68,7 +68,7 @@ pub extern "C" fn vellum_wait_durable(
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_commit_remote(log: Option<&vellum_log>, lsn: u64) -> c_int {
     guard(|| {
-        required(log, "log")?.log.commit_to(Lsn::new(lsn), Durability::Remote)?;
+        required(log, "log")?.log.ship().commit(Lsn::new(lsn))?;
         Ok(VELLUM_OK)
     })
 }
@@ -84,7 +84,7 @@ pub extern "C" fn vellum_wait_shipped(
     timeout_ns: i64,
 ) -> c_int {
     guard(|| {
-        required(log, "log")?.log.wait_shipped(Lsn::new(lsn), timeout(timeout_ns))?;
+        required(log, "log")?.log.ship().wait(Lsn::new(lsn), timeout(timeout_ns))?;
         Ok(VELLUM_OK)
     })
 }
@@ -92,7 +92,7 @@ pub extern "C" fn vellum_wait_shipped(
 /// End of what is shipped; 0 where no shipper has said it since the last boot.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_shipped(log: Option<&vellum_log>) -> u64 {
-    guard_or(0, || Ok(required(log, "log")?.log.shipped().get()))
+    guard_or(0, || Ok(required(log, "log")?.log.ship().end().get()))
 }
 
 /// Commits everything that has been published so far; `*durable` is the end of it. `durable` may be
@@ -118,7 +118,7 @@ pub extern "C" fn vellum_sync(
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_set_checkpoint(log: Option<&vellum_log>, lsn: u64) -> c_int {
     guard(|| {
-        required(log, "log")?.log.set_checkpoint(Lsn::new(lsn))?;
+        required(log, "log")?.log.checkpoint().set(Lsn::new(lsn))?;
         Ok(VELLUM_OK)
     })
 }
@@ -126,5 +126,5 @@ pub extern "C" fn vellum_set_checkpoint(log: Option<&vellum_log>, lsn: u64) -> c
 /// The position stored last by vellum_set_checkpoint, or 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_checkpoint(log: Option<&vellum_log>) -> u64 {
-    guard_or(0, || Ok(required(log, "log")?.log.checkpoint().get()))
+    guard_or(0, || Ok(required(log, "log")?.log.checkpoint().lsn().get()))
 }

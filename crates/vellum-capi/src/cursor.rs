@@ -4,7 +4,8 @@ use std::ffi::{c_char, c_int};
 use std::mem::MaybeUninit;
 use std::time::{Duration, SystemTime};
 
-use vellum::{Cursor, CursorHold, CursorStat, Gap, Lsn};
+use vellum::stat::CursorStat;
+use vellum::{Cursor, CursorHold, Gap, Lsn};
 
 use crate::boundary::{self, guard, guard_or, required};
 use crate::growing::{Growing, Place};
@@ -44,7 +45,7 @@ pub unsafe extern "C" fn vellum_cursor_open(
         // SAFETY: the caller's name ends with a NUL.
         let name = unsafe { boundary::path(name, "name") }?;
         let place = required(cursor, "cursor")?;
-        let cursor = log.log.cursor_at(&name.to_string_lossy(), Lsn::new(at))?;
+        let cursor = log.log.cursor(&name.to_string_lossy(), Lsn::new(at))?;
         place.write(Box::into_raw(Box::new(vellum_cursor { cursor, texts: None })));
         Ok(VELLUM_OK)
     })

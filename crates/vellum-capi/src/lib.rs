@@ -56,9 +56,10 @@ pub mod version;
 /// What the header promises about threads, checked by the compiler.
 #[allow(dead_code, reason = "it only has to compile")]
 mod threads {
+    use vellum::stat::Stat;
     use vellum::{
         Backwards, Batch, CheckpointEvent, Committer, Completion, Cursor, Log, Reader, Reservation,
-        SegmentKeeper, Stat,
+        SegmentKeeper,
     };
 
     /// Handles that C takes as const: any number of threads at once.

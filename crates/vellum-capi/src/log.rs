@@ -6,7 +6,8 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use vellum::{Layout, Log, Lsn, Recovery};
+use vellum::stat::Recovery;
+use vellum::{Layout, Log, Lsn};
 
 use crate::boundary::{self, Outcome, guard, guard_or, required};
 use crate::growing::{Growing, Place};

@@ -65,7 +65,9 @@ pub extern "C" fn vellum_last_record(
     guard(|| {
         let log = required(log, "log")?;
         let place = required(lsn, "lsn")?;
-        let Some(record) = log.log.last_record()? else { return Ok(VELLUM_END) };
+        let Some(record) = log.log.backwards(Lsn::MAX)?.next().transpose()? else {
+            return Ok(VELLUM_END);
+        };
         place.write(record.lsn.get());
         Ok(VELLUM_OK)
     })

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 use std::ptr;
 use std::time::Duration;
 
-use vellum::{Fill, Preallocate, Stat};
+use vellum::stat::Stat;
+use vellum::{Fill, Preallocate};
 
 use crate::boundary::{guard, guard_or, required};
 use crate::growing::{Growing, Place};

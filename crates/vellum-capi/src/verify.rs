@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_char, c_int};
 use std::mem::MaybeUninit;
 
-use vellum::Damage;
+use vellum::stat::Damage;
 
 use crate::boundary::{self, Failure, guard, guard_or, required};
 use crate::growing::{Growing, Place};

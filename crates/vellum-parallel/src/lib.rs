@@ -55,7 +55,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub use buffer::Buffer;
 pub use file::{Finished, ResultFile};
 pub use options::FileOptions;
-pub use vellum::{Error, ErrorKind, Method, Result};
+pub use vellum::advice::Method;
+pub use vellum::{Error, ErrorKind, Result};
 
 /// Takes a lock. What it guards is whole at every step, so a panic of another thread is no reason
 /// to fail here too.

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use crate::error::Raise;
 
 /// A file descriptor that becomes readable when a commit of this process finds that a checkpoint is
-/// due. Made by `Log.checkpoint_event()`; for `select`, or `add_reader` of an event loop.
+/// due. Made by `Log.checkpoint().event()`; for `select`, or `add_reader` of an event loop.
 ///
 /// A commit of another process, a forked child for example, has no effect on it: the next commit of
 /// this one has. It keeps the log open until it is collected.

@@ -211,14 +211,9 @@ impl Log {
     }
 
     /// Opens the log at this one's path once more, and returns it: joins the one that is there, or
-    /// makes one like this. To go on after `Removed`. With `create`, also where this one was not to
-    /// be created.
-    #[pyo3(signature = (create=false))]
-    fn reopen(&self, py: Python<'_>, create: bool) -> PyResult<Log> {
-        let reopened = self.run(py, |log| match create {
-            true => log.reopen_or_create(),
-            false => log.reopen(),
-        })?;
+    /// makes one like this. To continue after `Removed`.
+    fn reopen(&self, py: Python<'_>) -> PyResult<Log> {
+        let reopened = self.run(py, vellum::Log::reopen)?;
         let (path, for_a_copy) = (self.path.clone(), self.for_a_copy.clone_ref(py));
         Ok(Log { open: Mutex::new(Some(Arc::new(reopened))), path, for_a_copy })
     }
@@ -370,7 +365,7 @@ impl Log {
     /// The newest record that is published, or None in an empty log. Its cost does not grow with
     /// the log.
     fn last_record(&self, py: Python<'_>) -> PyResult<Option<Record>> {
-        let record = self.run(py, vellum::Log::last_record)?;
+        let record = self.run(py, |log| log.backwards(Lsn::MAX)?.next().transpose())?;
         Ok(record.map(|record| owned_to_python(py, &record)))
     }
 
@@ -411,7 +406,7 @@ impl Log {
         lsn: u64,
         timeout: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
-        let wait = |log: &vellum::Log, slice| log.wait_shipped(Lsn::new(lsn), Some(slice));
+        let wait = |log: &vellum::Log, slice| log.ship().wait(Lsn::new(lsn), Some(slice));
         self.wait(py, timeout, wait).map(Lsn::get)
     }
 
@@ -419,7 +414,7 @@ impl Log {
     /// boot.
     #[getter]
     fn shipped(&self) -> PyResult<u64> {
-        Ok(self.open()?.shipped().get())
+        Ok(self.open()?.ship().end().get())
     }
 
     /// The log's id, 32 hexadecimal digits; None where an earlier version made it and nobody has
@@ -447,10 +442,10 @@ impl Log {
     #[pyo3(signature = (position, *, after=false))]
     fn resolve(&self, py: Python<'_>, position: Position, after: bool) -> PyResult<u64> {
         let resolved = self.run(py, |log| match after {
-            true => log.resolve_next(position.0),
-            false => log.resolve(position.0),
+            true => log.reader_at_next(position.0),
+            false => log.reader_at(position.0),
         });
-        resolved.map(Lsn::get)
+        resolved.map(|reader| reader.position().get())
     }
 
     /// The cursor of this name: a position that survives processes and power cuts. A new one is
@@ -458,7 +453,7 @@ impl Log {
     /// letters, digits, ".", "_" and "-".
     #[pyo3(signature = (name, start=0))]
     fn cursor(this: Py<Self>, py: Python<'_>, name: &str, start: u64) -> PyResult<Cursor> {
-        let inner = this.get().run(py, |log| log.cursor_at(name, Lsn::new(start)))?;
+        let inner = this.get().run(py, |log| log.cursor(name, Lsn::new(start)))?;
         Ok(Cursor::new(this, inner))
     }
 
@@ -482,25 +477,25 @@ impl Log {
     /// The position stored last by `set_checkpoint`, or 0.
     #[getter]
     fn checkpoint(&self) -> PyResult<u64> {
-        Ok(self.open()?.checkpoint().get())
+        Ok(self.open()?.checkpoint().lsn().get())
     }
 
     /// Stores `lsn` with the log as the position from which its user recovers, and commits.
     fn set_checkpoint(&self, py: Python<'_>, lsn: u64) -> PyResult<()> {
-        self.run(py, |log| log.set_checkpoint(Lsn::new(lsn)))
+        self.run(py, |log| log.checkpoint().set(Lsn::new(lsn)))
     }
 
     /// Whether `checkpoint_after_bytes` are durable behind the checkpoint, or behind `begin` where
     /// none was stored. Counts what every process wrote.
     #[getter]
     fn checkpoint_due(&self) -> PyResult<bool> {
-        Ok(self.open()?.checkpoint_due())
+        Ok(self.open()?.checkpoint().is_due())
     }
 
     /// A `CheckpointEvent`: a descriptor that becomes readable when a commit of this process finds
     /// that a checkpoint is due; at once where it is already.
     fn checkpoint_event(&self, py: Python<'_>) -> PyResult<CheckpointEvent> {
-        self.run(py, vellum::Log::checkpoint_event).map(CheckpointEvent::new)
+        self.run(py, |log| log.checkpoint().event()).map(CheckpointEvent::new)
     }
 
     /// Has a text log go on in a new file.

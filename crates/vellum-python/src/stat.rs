@@ -4,10 +4,12 @@ use std::time::{Duration, SystemTime};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use vellum::{
-    CursorStat, Damage, Gap, Hold, Lsn, ParticipantStat, Policy, Recovery, RemovedFiles,
-    SegmentStat, ShipState, Stat, VerifyReport,
+use vellum::ship::ShipState;
+use vellum::stat::{
+    CursorStat, Damage, Hold, ParticipantStat, Policy, Recovery, RemovedFiles, SegmentStat, Stat,
+    VerifyReport,
 };
+use vellum::{Gap, Lsn};
 
 /// A dictionary of `name: value` pairs.
 macro_rules! dict {

@@ -14,7 +14,7 @@ use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 
-use vellum::{Durability, Fill, Layout, Log, Options};
+use vellum::{Fill, Layout, Log, Options};
 
 const SHIP: &str = env!("CARGO_BIN_EXE_vellum-ship");
 const RECORDS: u64 = 60;
@@ -160,7 +160,7 @@ fn work(kind: &str, places: &Places) {
     let mut shipper = places.ship();
     shipper.args(["--interval", "5ms", "--min-interval", "1ms"]).stderr(Stdio::null());
     let mut shipper = shipper.spawn().unwrap();
-    while log.ship_state().unwrap().pid.is_none() {
+    while log.ship().state().unwrap().pid.is_none() {
         std::thread::yield_now();
     }
     let mut committed = log.begin();
@@ -170,11 +170,11 @@ fn work(kind: &str, places: &Places) {
             continue;
         }
         // By now the shipper has seen all records, and has shipped those that were committed.
-        while log.shipped() < committed {
+        while log.ship().end() < committed {
             std::thread::yield_now();
         }
         let is_remote = number % (2 * COMMIT) == 0;
-        log.commit_to(lsn, if is_remote { Durability::Remote } else { Durability::Local }).unwrap();
+        if is_remote { log.ship().commit(lsn) } else { log.commit(lsn) }.unwrap();
         say(&format!("ACK {}-{number}", number + 1 - COMMIT));
         committed = log.durable();
     }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use vellum::{Layout, Log, Lsn, Options, ShipFault, ShipStatus};
+use vellum::ship::{ShipFault, ShipStatus};
+use vellum::{Layout, Log, Lsn, Options};
 
 const SHIP: &str = env!("CARGO_BIN_EXE_vellum-ship");
 
@@ -68,7 +69,7 @@ fn a_log_that_cannot_be_read_is_seen_and_shipped_up_to_there() {
     let output = ship.arg("--once").env("VELLUM_SHIP_FAULTS", "latency:300ms").output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let log = Options::new().create(false).open(dir.path().join("log")).unwrap();
-    let state = log.ship_state().unwrap();
+    let state = log.ship().state().unwrap();
     assert_eq!(state.fault, Some((ShipFault::Local, 0)));
     assert_eq!(state.status, ShipStatus::None);
     assert!(state.shipped >= Lsn::new(first.get() + (14 << 20)), "{}", state.shipped);
@@ -86,7 +87,7 @@ fn a_restarted_shipper_says_what_is_shipped_of_a_log_at_rest() {
     fs::remove_file(dir.path().join("log/control")).unwrap();
     assert!(ship_once(dir.path(), &[]).status.success());
     let log = Options::new().create(false).open(dir.path().join("log")).unwrap();
-    assert_eq!(log.shipped(), end);
+    assert_eq!(log.ship().end(), end);
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn a_request_that_is_made_again_does_not_hide_a_gap() {
     let mut shipper = shipping(dir.path());
     shipper.args(["--interval", "1ms"]).env("VELLUM_SHIP_FAULTS", "seed:3,rate:40");
     let _shipper = Shipper(shipper.stderr(Stdio::null()).spawn().unwrap());
-    let state = || log.ship_state().unwrap();
+    let state = || log.ship().state().unwrap();
     while state().gap.is_none() {
         std::thread::yield_now();
     }
@@ -109,7 +110,7 @@ fn a_request_that_is_made_again_does_not_hide_a_gap() {
     while state().counters.retries < before + 2 {
         append(&log, 1);
     }
-    while log.shipped() < log.durable() {
+    while log.ship().end() < log.durable() {
         std::thread::yield_now();
     }
     assert_eq!(state().status, ShipStatus::Gap);
@@ -125,7 +126,7 @@ fn what_nobody_commits_is_shipped_all_the_same() {
     for record in ["first", "second"] {
         let lsn = log.append(record.as_bytes()).unwrap();
         let begun = Instant::now();
-        while log.shipped() <= lsn {
+        while log.ship().end() <= lsn {
             assert!(begun.elapsed() < Duration::from_secs(60), "{record} is not shipped");
             std::thread::sleep(Duration::from_millis(10));
         }

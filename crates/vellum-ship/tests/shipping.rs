@@ -117,10 +117,12 @@ fn a_shipper_that_is_killed_again_and_again_loses_and_doubles_nothing() {
             }
         });
         for kill in 0..kills.unwrap_or(12_u64) {
-            let before = log.shipped();
+            let before = log.ship().end();
             let mut shipper = place.spawn("log");
             // It dies at its beginning, or after it has shipped something.
-            while kill % 3 != 0 && log.shipped() == before && shipper.try_wait().unwrap().is_none()
+            while kill % 3 != 0
+                && log.ship().end() == before
+                && shipper.try_wait().unwrap().is_none()
             {
                 std::thread::yield_now();
             }
@@ -128,7 +130,7 @@ fn a_shipper_that_is_killed_again_and_again_loses_and_doubles_nothing() {
             shipper.wait().unwrap();
         }
     });
-    let shipped = log.shipped();
+    let shipped = log.ship().end();
     assert!(shipped > log.begin());
     good(&place.ship("log", &[]));
     assert_eq!(place.restored("copy"), records_of(&log));
@@ -140,7 +142,7 @@ fn a_shipper_that_is_told_to_end_ends_well() {
     let log = Options::new().open(place.path("log")).unwrap();
     fill(&log, "a", 100);
     let mut shipper = place.spawn("log");
-    while log.shipped() < log.durable() {
+    while log.ship().end() < log.durable() {
         std::thread::yield_now();
     }
     let pid = rustix::process::Pid::from_child(&shipper);

@@ -54,7 +54,7 @@ impl Map {
         let (from, mut pairs) = load_snapshot(dir)?.unwrap_or((Lsn::ZERO, Pairs::new()));
         // After a power cut, this cuts off what is torn.
         let log = options.open(dir.join("log"))?;
-        if from < log.checkpoint() {
+        if from < log.checkpoint().lsn() {
             // Without this check, a lost snapshot would look like an empty map.
             return Err("the snapshot is missing, or older than the log's checkpoint".into());
         }
@@ -80,7 +80,7 @@ impl Map {
         drop(data);
         // All threads that wait here share one write of the device.
         self.log.commit(lsn)?;
-        if self.log.checkpoint_due() {
+        if self.log.checkpoint().is_due() {
             self.checkpoint_unless_another_does();
         }
         Ok(())
@@ -100,7 +100,7 @@ impl Map {
     /// The thread that finds a checkpoint due makes it; the others continue.
     fn checkpoint_unless_another_does(&self) {
         let Ok(_alone) = self.checkpoint.try_lock() else { return };
-        if self.log.checkpoint_due()
+        if self.log.checkpoint().is_due()
             && let Err(error) = self.checkpoint_alone()
         {
             // The transaction is durable all the same, and the next one tries again.
@@ -123,7 +123,7 @@ impl Map {
         };
         self.log.commit(newest)?;
         store_snapshot(&self.dir, end, &pairs)?;
-        self.log.set_checkpoint(end)?;
+        self.log.checkpoint().set(end)?;
         self.log.trim(end)?;
         Ok(())
     }

@@ -91,7 +91,7 @@ impl fmt::Display for WriterId {
 ///
 /// An [`Lsn`] alone means something else in another log, and may mean something else after a power
 /// cut or a [truncation](crate::Log::truncate). A `Position` never does:
-/// [`Log::resolve`](crate::Log::resolve) gives the same record or an error.
+/// [`Log::reader_at`](crate::Log::reader_at) gives the same record or an error.
 ///
 /// Its text form is one line, `id/epoch/lsn`.
 ///
@@ -149,7 +149,7 @@ fn number(text: &str) -> Option<u64> {
 /// without its control file, or in a copy.
 ///
 /// [`Log::recovery`](crate::Log::recovery) has it in the process that recovered the log,
-/// [`Stat::last_recovery`](crate::Stat::last_recovery) in all others.
+/// [`Stat::last_recovery`](crate::stat::Stat::last_recovery) in all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {

@@ -1,10 +1,10 @@
 //! What is known of filesystems, and what follows from it where nobody has measured.
 //!
 //! One place for [`Preallocate::Auto`], for the way to fill that nobody chose, and for
-//! [`Advice::known`](crate::Advice::known); each with the reason. The figures were taken on Linux
-//! 6.18 with 2 cores, ext4, XFS and btrfs on loop devices in memory and ext4 on a virtio disk, to
-//! be read as ratios (`docs/benchmarks.md` has the method, `docs/decisions` the decisions); `vellum
-//! bench sync`, `commit` and `write` repeat them elsewhere.
+//! [`Advice::known`](crate::advice::Advice::known); each with the reason. The figures were taken on
+//! Linux 6.18 with 2 cores, ext4, XFS and btrfs on loop devices in memory and ext4 on a virtio
+//! disk, to be read as ratios (`docs/benchmarks.md` has the method, `docs/decisions` the
+//! decisions); `vellum bench sync`, `commit` and `write` repeat them elsewhere.
 //!
 //! | | ext4, XFS | btrfs | tmpfs | overlay, FUSE, others |
 //! |---|---|---|---|---|
@@ -33,9 +33,10 @@
 //! - *`FALLOC_FL_WRITE_ZEROES`* was supported by none of these.
 
 use crate::options::limits::{SEGMENT_CAPACITY_BYTES_DEFAULT, STAGED_CAPACITY_BYTES_DEFAULT};
+use crate::options::method::Method;
 use crate::sys::device::Device;
 use crate::sys::filesystem::Filesystem;
-use crate::{CommitPath, DeviceWrite, Fill, Layout, Method, Preallocate};
+use crate::{CommitPath, DeviceWrite, Fill, Layout, Preallocate};
 
 /// How a segment gets its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@
 //!   record, [`Log::backwards`] the newest first.
 //! - [`Position`] is a position to be stored outside of the log: the same record, or an error.
 //!   [`Log::cursor`] is one that is stored with the log under a name.
-//! - [`Advice`] is what `vellum advise` measured for the files below a directory;
+//! - [`Advice`](advice::Advice) is what `vellum advise` measured for the files below a directory;
 //!   [`Options::advice_from`] follows it when a log is created.
 //! - [`Log::stat`], [`Log::verify`], [`Log::trim`], [`Log::truncate`] and [`repair`] look after it.
 //!
@@ -32,7 +32,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
-mod advice;
+pub mod advice;
 mod bus_errors;
 mod error;
 mod escape;
@@ -54,23 +54,38 @@ mod shared;
 pub mod tracing;
 
 pub use self::log::{
-    Backwards, Batch, CheckpointEvent, CommitPathStat, CommitStat, Committer, Completion, Cursor,
-    CursorHold, CursorStat, Damage, Decoder, Durability, FileName, Gap, Hold, HoldKind, InFlight,
-    Log, LogShape, Metrics, OwnedRecord, ParticipantStat, Piece, PieceSegment, PollableReader,
-    ProcessState, Reader, Record, RecordWriter, Records, RemovedFiles, RemovedStat, RepairReport,
-    Reservation, RestoreOptions, Restorer, SegmentKeeper, SegmentStat, SegmentState, ShipCounters,
-    ShipFault, ShipState, ShipStatus, Shipper, Stat, TrimReport, VerifyReport, repair,
+    Backwards, Batch, Checkpoint, CheckpointEvent, Committer, Completion, Cursor, CursorHold, Gap,
+    Log, OwnedRecord, PollableReader, Reader, Record, RecordWriter, Records, Reservation,
+    SegmentKeeper, repair,
 };
 pub use bus_errors::guard_bus_errors;
 pub use error::{Error, ErrorKind, Result};
-pub use identity::{LogId, Position, Recovery, RecoveryReason, WriterId};
+pub use identity::{LogId, Position, WriterId};
 pub use lsn::Lsn;
 pub use options::Options;
-pub use options::advice::{Advice, AdviceSource, FileAdvice, LogAdvice};
 pub use options::choice::{Fill, Layout, OnStageFull, Preallocate};
-pub use options::commit_path::{CommitPath, DeviceWrite, PathOrigin};
-pub use options::method::Method;
-pub use options::policy::{OnFull, Policy};
+pub use options::commit_path::{CommitPath, DeviceWrite};
+pub use options::policy::OnFull;
+
+/// What a log reports: its state, its figures, its damage, and what a call has done.
+pub mod stat {
+    pub use crate::identity::{Recovery, RecoveryReason};
+    pub use crate::log::{
+        CommitPathStat, CommitStat, CursorStat, Damage, Hold, HoldKind, InFlight, Metrics,
+        ParticipantStat, ProcessState, RemovedFiles, RemovedStat, RepairReport, SegmentStat,
+        SegmentState, Stat, TrimReport, VerifyReport,
+    };
+    pub use crate::options::commit_path::PathOrigin;
+    pub use crate::options::policy::Policy;
+}
+
+/// What a program needs that ships a log or restores one. The command `vellum ship` is made of it.
+pub mod ship {
+    pub use crate::log::{
+        Decoder, FileName, LogShape, Piece, PieceSegment, RestoreOptions, Restorer, Ship,
+        ShipCounters, ShipFault, ShipState, ShipStatus, Shipper,
+    };
+}
 
 pub(crate) use vellum_sys as sys;
 

@@ -68,7 +68,7 @@ impl CommitPaths {
 }
 
 /// Times the commit paths in `dir`, none of which writes less than `safe_block_bytes`
-/// ([`vellum::CommitPathStat::safe_block_bytes`]).
+/// ([`vellum::stat::CommitPathStat::safe_block_bytes`]).
 ///
 /// # Errors
 ///
@@ -98,8 +98,9 @@ pub fn commit_paths(dir: &Path, safe_block_bytes: u64) -> Result<CommitPaths> {
 pub(super) fn in_directory(dir: &Path) -> Result<CommitPaths> {
     let home = tempfile::tempdir_in(dir).context(|| format!("make one in {}", dir.display()))?;
     let log = Options::wal().segment_capacity_bytes(64 << 10).open(home.path().join("log"));
-    let log = log.map_err(|error| Error::failed(error.to_string()))?;
-    let safe = log.commit_path().map_or(4096, |found| found.safe_block_bytes);
+    let state = log.and_then(|log| log.stat());
+    let state = state.map_err(|error| Error::failed(error.to_string()))?;
+    let safe = state.commit_path.map_or(4096, |found| found.safe_block_bytes);
     commit_paths(home.path(), safe)
 }
 

@@ -1,6 +1,7 @@
 //! What is written is what the library reads, and nobody else's file is lost.
 
-use vellum::{Fill, Method, Options, Preallocate};
+use vellum::advice::Method;
+use vellum::{Fill, Options, Preallocate};
 
 use super::*;
 use crate::advise::measure::Entrant;

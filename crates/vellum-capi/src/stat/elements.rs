@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use vellum::SegmentState;
+use vellum::stat::SegmentState;
 
 use crate::boundary::{guard, required};
 use crate::growing::{Growing, Place};

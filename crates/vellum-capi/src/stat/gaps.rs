@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use vellum::RemovedFiles;
+use vellum::stat::RemovedFiles;
 
 use crate::boundary::{guard, required};
 use crate::growing::{Growing, Place};

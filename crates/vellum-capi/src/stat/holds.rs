@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use vellum::{Hold, HoldKind, ProcessState};
+use vellum::stat::{Hold, HoldKind, ProcessState};
 
 use crate::boundary::{guard, required};
 use crate::growing::{Growing, Place};

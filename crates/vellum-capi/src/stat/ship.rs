@@ -3,7 +3,8 @@
 use std::ffi::c_int;
 use std::time::SystemTime;
 
-use vellum::{Lsn, ShipState, ShipStatus};
+use vellum::Lsn;
+use vellum::ship::{ShipState, ShipStatus};
 
 use crate::boundary::{guard, required};
 use crate::growing::{Growing, Place};

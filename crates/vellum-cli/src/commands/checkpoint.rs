@@ -18,10 +18,10 @@ pub(super) fn run(args: &CheckpointArgs) -> Result<Outcome> {
         Some(lsn) => {
             let log = open_to_write(&args.log)?;
             check(&log, lsn)?;
-            log.set_checkpoint(lsn)?;
-            log.checkpoint()
+            log.checkpoint().set(lsn)?;
+            log.checkpoint().lsn()
         }
-        None => open_to_read(&args.log)?.checkpoint(),
+        None => open_to_read(&args.log)?.checkpoint().lsn(),
     };
     if args.json {
         output::print_json(&JsonCheckpoint { checkpoint: checkpoint.get() })?;

@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
-use vellum::{Cursor, CursorHold, CursorStat, Log, LogId, Lsn};
+use vellum::stat::CursorStat;
+use vellum::{Cursor, CursorHold, Log, LogId, Lsn};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
@@ -30,11 +31,11 @@ fn change(log: &Log, name: &str, args: &CursorArgs) -> Result<Outcome> {
         return Err(missing(name));
     }
     if args.delete {
-        log.cursor(name)?.remove()?;
+        log.cursor(name, Lsn::ZERO)?.remove()?;
         return Ok(Outcome::Good);
     }
     let lsn = args.set.map(|position| resolve(log, position)).transpose()?;
-    let cursor = log.cursor_at(name, lsn.unwrap_or(Lsn::ZERO))?;
+    let cursor = log.cursor(name, lsn.unwrap_or(Lsn::ZERO))?;
     if let Some(lsn) = lsn.filter(|_| is_there) {
         cursor.set(lsn)?;
     }
@@ -48,7 +49,7 @@ pub(super) fn resolve(log: &Log, position: Position) -> vellum::Result<Lsn> {
         Position::Begin => Ok(Lsn::ZERO),
         Position::End => Ok(log.published()),
         Position::At(lsn) => Ok(lsn),
-        Position::Stored(position) => log.resolve_next(position),
+        Position::Stored(position) => Ok(log.reader_at_next(position)?.position()),
     }
 }
 

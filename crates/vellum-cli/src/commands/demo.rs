@@ -17,7 +17,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, ensure};
-use vellum::{Log, Lsn, Options, Stat};
+use vellum::stat::Stat;
+use vellum::{Log, Lsn, Options};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 

@@ -5,7 +5,8 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use rustix::fs::statvfs;
 use serde::Serialize;
-use vellum::{CommitPath, Layout, Log, PathOrigin};
+use vellum::stat::PathOrigin;
+use vellum::{CommitPath, Layout, Log};
 use vellum_bench::advise::commit_paths;
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
@@ -63,10 +64,10 @@ pub(super) fn run(args: &PrepareArgs) -> Result<Outcome> {
 /// Stores the way to commit that is asked for, or the fastest if it is to be measured.
 fn store_commit_path(log: &Log, args: &PrepareArgs) -> Result<Option<Stored>> {
     if let Some(path) = args.commit_path {
-        log.choose_commit_path(Some(path))?;
+        path.store_chosen(log)?;
         return Ok(Some(Stored { path, reason: "chosen".into() }));
     }
-    let Some(found) = log.commit_path() else { return Ok(None) };
+    let Some(found) = log.stat()?.commit_path else { return Ok(None) };
     let is_wanted = match args.measure {
         MeasureWhen::Auto => found.origin == PathOrigin::Default,
         MeasureWhen::Always => true,
@@ -78,7 +79,7 @@ fn store_commit_path(log: &Log, args: &PrepareArgs) -> Result<Option<Stored>> {
     match commit_paths(&args.log, found.safe_block_bytes) {
         Ok(measured) => {
             let path = measured.path()?;
-            log.note_measured_path(path)?;
+            path.store_measured(log)?;
             Ok(Some(Stored { path, reason: measured.reason }))
         }
         // The segments are ready, which is what was asked for first.

@@ -1,7 +1,7 @@
 //! `vellum repair`: what is readable of a damaged log, saved into a new one.
 
 use serde::Serialize;
-use vellum::RepairReport;
+use vellum::stat::RepairReport;
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::{self, Output};
 

@@ -13,7 +13,8 @@ use std::fmt::Write;
 use std::fs;
 use std::time::Duration;
 
-use vellum::{CommitPathStat, Gap, Log, Lsn, ParticipantStat, SegmentStat, SegmentState, Stat};
+use vellum::stat::{CommitPathStat, ParticipantStat, SegmentStat, SegmentState, Stat};
+use vellum::{Gap, Log, Lsn};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
@@ -34,7 +35,7 @@ pub(super) fn run(args: &StatArgs) -> Result<Outcome> {
     let log: Log = open_to_read(&args.log)?;
     if args.prometheus {
         let name = args.log.display().to_string();
-        let text = prometheus::text(&name, &log.metrics(), &log.cursors()?, &log.ship_state()?)?;
+        let text = prometheus::text(&name, &log.metrics(), &log.cursors()?, &log.ship().state()?)?;
         return output::print(&text).map(|()| Outcome::Good);
     }
     if args.watch {

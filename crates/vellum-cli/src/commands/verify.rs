@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 use vellum::internal::escaped;
-use vellum::{Damage, VerifyReport};
+use vellum::stat::{Damage, VerifyReport};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::{self, Output};
 

@@ -14,7 +14,7 @@ use std::process::{Child, ExitStatus, Stdio};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use tempfile::TempDir;
-use vellum::{Fill, Layout, Log, Options};
+use vellum::{Fill, Layout, Log, Lsn, Options};
 use vellum_testing::{Numbers, is_root, scratch, until};
 
 use crate::support::vellum;
@@ -195,7 +195,7 @@ fn fill_log(log: &Log) {
     for _ in 0..3 {
         log.append(&[&[b'x'; 3000][..], b"\n"].concat()).unwrap();
     }
-    log.cursor("one").unwrap();
+    log.cursor("one", Lsn::ZERO).unwrap();
     log.sync().unwrap();
 }
 

@@ -135,14 +135,15 @@ fn prometheus_reads_the_numbers() {
 
 #[test]
 fn how_the_log_is_shipped_is_told() {
-    use vellum::{Lsn, Options, ShipFault, ShipStatus};
+    use vellum::ship::{ShipFault, ShipStatus};
+    use vellum::{Lsn, Options};
     let place = Place::new();
     place.append(&["--commit", "every"], b"one\ntwo\n");
     assert!(place.stat()["ship"].is_null());
     let page = || place.run("stat", &["--prometheus"], b"").good();
     assert!(!page().contains("vellum_ship"));
     let log = Options::new().open(place.log()).unwrap();
-    let shipper = log.shipper().unwrap().unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
     let durable = shipper.durable().unwrap();
     shipper.set_shipped(Lsn::new(durable.get() - 16)).unwrap();
     shipper.set_status(ShipStatus::Retrying, Some((ShipFault::Throttled, 503))).unwrap();

@@ -219,7 +219,7 @@ class VellumHandler(logging.Handler):
         old = self._log
         if old is None:
             return
-        log = old.reopen(create=True)
+        log = old.reopen()
         if self._log is not old:
             # Another thread was faster, or has closed the handler.
             log.close()

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
-use vellum::{Durability, Log, Lsn, Options};
+use vellum::{Log, Lsn, Options};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::values::short_span;
 
@@ -62,6 +62,9 @@ pub(super) struct BenchArgs {
 /// The number of the thread that appends the first record.
 const FIRST: u64 = u64::MAX;
 
+/// How a thread commits a record: here, or also where the log is shipped to.
+type Commit = fn(&Log, Lsn) -> vellum::Result<()>;
+
 /// What one round of commits came to.
 struct Round {
     commits: u64,
@@ -102,7 +105,7 @@ fn local(args: &BenchArgs) -> Result<()> {
         for (has_shipper, rounds) in runs {
             let place = Place::new(&args.dir)?;
             let shipper = has_shipper.then(|| place.ship(Duration::ZERO, args)).transpose()?;
-            let done = place.commit(args, args.threads, has_shipper, Durability::Local)?;
+            let done = place.commit(args, args.threads, has_shipper, Log::commit)?;
             if let Some(shipper) = shipper {
                 shipper.end(&place)?;
             }
@@ -134,7 +137,7 @@ fn remote(args: &BenchArgs, latency: Duration) -> Result<()> {
     for round in 0..=args.rounds {
         let place = Place::new(&args.dir)?;
         let shipper = place.ship(latency, args)?;
-        let done = place.commit(args, args.waiting, true, Durability::Remote)?;
+        let done = place.commit(args, args.waiting, true, |log, lsn| log.ship().commit(lsn))?;
         shipper.end(&place)?;
         if round > 0 {
             rounds.push(done);
@@ -209,7 +212,7 @@ impl Place {
         args: &BenchArgs,
         threads: usize,
         has_shipper: bool,
-        durability: Durability,
+        commit: Commit,
     ) -> Result<Round> {
         let log = Options::new().create(false).open(self.dir.join("log"))?;
         if has_shipper {
@@ -220,7 +223,7 @@ impl Place {
         let (times, lag) = std::thread::scope(|scope| {
             let (log, is_over) = (&log, &is_over);
             let committers: Vec<_> = (0..threads as u64)
-                .map(|thread| scope.spawn(move || self.committer(log, args, thread, durability)))
+                .map(|thread| scope.spawn(move || self.committer(log, args, thread, commit)))
                 .collect();
             let watcher = scope.spawn(move || lag(log, is_over));
             let joined = committers.into_iter().map(|committer| {
@@ -242,7 +245,7 @@ impl Place {
         let mut record = vec![b'x'; args.bytes];
         record[..8].copy_from_slice(&FIRST.to_le_bytes());
         record[8..16].fill(0);
-        log.commit_to(log.append(&record)?, Durability::Remote)?;
+        log.ship().commit(log.append(&record)?)?;
         self.told(FIRST, 1);
         Ok(())
     }
@@ -258,7 +261,7 @@ impl Place {
         log: &Log,
         args: &BenchArgs,
         thread: u64,
-        durability: Durability,
+        commit: Commit,
     ) -> Result<Vec<u64>> {
         let mut record = vec![b'x'; args.bytes];
         let (mut times, begun) = (Vec::new(), Instant::now());
@@ -267,7 +270,7 @@ impl Place {
             record[8..16].copy_from_slice(&(times.len() as u64).to_le_bytes());
             let started = Instant::now();
             let lsn = log.append(&record)?;
-            log.commit_to(lsn, durability)?;
+            commit(log, lsn)?;
             times.push(started.elapsed().as_nanos() as u64);
         }
         let mut acknowledged = self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner);
@@ -314,7 +317,7 @@ impl Drop for Place {
 
 /// Until a remote commit would wait, and not fail because nobody ships.
 fn wait_for_shipper(log: &Log) -> Result<()> {
-    until("no shipper has begun", || Ok(log.ship_state()?.pid.is_some()))
+    until("no shipper has begun", || Ok(log.ship().state()?.pid.is_some()))
 }
 
 /// Looks each millisecond, for half a minute.
@@ -333,7 +336,7 @@ fn until(missing: &str, is_so: impl Fn() -> Result<bool>) -> Result<()> {
 fn lag(log: &Log, is_over: &AtomicBool) -> u64 {
     let mut most = 0;
     while !is_over.load(Ordering::Relaxed) {
-        most = most.max(log.durable().get().saturating_sub(log.shipped().get()));
+        most = most.max(log.durable().get().saturating_sub(log.ship().end().get()));
         std::thread::sleep(Duration::from_millis(20));
     }
     most
@@ -348,7 +351,7 @@ impl Shipper {
     /// Lets it ship the rest and end; then everything is looked at.
     fn end(mut self, place: &Place) -> Result<()> {
         let log = Options::new().create(false).open(place.dir.join("log"))?;
-        until("the rest was not shipped", || Ok(log.shipped() >= log.durable()))?;
+        until("the rest was not shipped", || Ok(log.ship().end() >= log.durable()))?;
         drop(log);
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;

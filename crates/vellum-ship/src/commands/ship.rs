@@ -86,7 +86,7 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
     }
     let mut stop = std::pin::pin!(stop);
     let shipper = loop {
-        match log.shipper()? {
+        match log.ship().elect()? {
             Some(shipper) => break shipper,
             None => tokio::select! {
                 () = &mut stop => return Ok(Outcome::Good),
@@ -142,7 +142,7 @@ fn retain(text: &str) -> std::result::Result<Retain, String> {
 
 /// An estimate from what is there; the store is only asked what is old.
 async fn dry_run(log: &vellum::Log, args: &ShipArgs) -> Result<Outcome> {
-    let state = log.ship_state()?;
+    let state = log.ship().state()?;
     let from = state.shipped.get().max(log.begin().get());
     let bytes = log.durable().get().saturating_sub(from);
     let month = 30.0 * 86400.0 / args.interval.as_secs_f64().max(0.001);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use vellum::Shipper;
+use vellum::ship::Shipper;
 
 use super::ShipError;
 use super::local;

@@ -1,6 +1,7 @@
 //! The local log's bytes, as chunks.
 
-use vellum::{ErrorKind, Lsn, Shipper};
+use vellum::ship::Shipper;
+use vellum::{ErrorKind, Lsn};
 
 use super::ShipError;
 use crate::object::{CHUNK_BYTES_MAX, FileMark, HEADER_BYTES, Hash, Link, hash};
@@ -47,7 +48,7 @@ pub(super) fn cut(shipper: &Shipper, from: u64, mut buffer: Buffer) -> Result<Cu
     Ok(Cut::Chunk(Link { start: from, end: next, file: mark(from, &piece), content }, buffer))
 }
 
-fn mark(from: u64, piece: &vellum::Piece) -> Option<FileMark> {
+fn mark(from: u64, piece: &vellum::ship::Piece) -> Option<FileMark> {
     let segment = &piece.segment;
     let mark = FileMark { time: segment.file_time, is_continuation: segment.is_continuation };
     (segment.start.get() == from).then_some(mark)

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use tokio::task::spawn_blocking;
-use vellum::{Layout, LogShape, Lsn, ShipCounters, ShipFault, ShipStatus, Shipper};
+use vellum::ship::{LogShape, ShipCounters, ShipFault, ShipStatus, Shipper};
+use vellum::{Layout, Lsn};
 
 use super::ShipError;
 use super::local;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use vellum::{ErrorKind, Log, LogShape, Lsn, Position, ShipFault, ShipStatus, Shipper};
+use vellum::ship::{LogShape, ShipFault, ShipStatus, Shipper};
+use vellum::{ErrorKind, Log, Lsn, Position};
 
 use super::ShipError;
 use super::fork;
@@ -58,7 +59,7 @@ pub async fn start(
     store: Arc<dyn Store>,
     options: ShipOptions,
 ) -> Result<Shipping, ShipError> {
-    let shape = log.shape()?;
+    let shape = log.ship().shape()?;
     let (is_once, in_flight) = (options.once, options.in_flight);
     let requests = Requests::new(store, shipper, &shape, is_once, in_flight).await;
     Starting { log, requests, options, shape }.begin().await
@@ -125,7 +126,7 @@ impl Starting {
             epoch: state.epoch,
             lsn: Lsn::new(saved.point.lsn),
         };
-        if let Err(error) = self.log.resolve_next(position)
+        if let Err(error) = self.log.reader_at_next(position)
             && error.kind() == ErrorKind::Rewound
         {
             let differs = error.lsn().map_or(0, Lsn::get);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use vellum::Shipper;
+use vellum::ship::Shipper;
 
 use super::ShipError;
 use super::requests::{blocking, now};

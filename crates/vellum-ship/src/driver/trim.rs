@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use vellum::{Decoder, Layout, Lsn};
+use vellum::ship::Decoder;
+use vellum::{Layout, Lsn};
 
 use super::ShipError;
 use super::requests::{blocking, nanos, now};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use vellum::Shipper;
+use vellum::ship::Shipper;
 
 use super::ShipError;
 use super::local;

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use vellum::{Decoder, Lsn, Record};
+use vellum::ship::Decoder;
+use vellum::{Lsn, Record};
 
 use super::{Extent, Fetched, Pieces, ReadError, Remote};
 

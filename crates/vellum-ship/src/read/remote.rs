@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vellum::LogShape;
+use vellum::ship::LogShape;
 
 use super::ReadError;
 use super::headers::Headers;

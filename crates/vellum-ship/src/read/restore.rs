@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use tokio::sync::mpsc;
-use vellum::{FileName, Layout, LogShape, Lsn, Options, RestoreOptions, Restorer};
+use vellum::ship::{FileName, LogShape, RestoreOptions, Restorer};
+use vellum::{Layout, Lsn, Options};
 
 use super::extent::{Extent, Until};
 use super::fetch::Fetched;

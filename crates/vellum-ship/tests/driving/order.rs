@@ -98,7 +98,7 @@ async fn only_what_is_stored_without_a_hole_is_shipped_and_let_go() {
         }
         let is_broken = broken_at.get() == Some(&start);
         let (log, first) = (Arc::clone(&log), *sent.first().unwrap());
-        let has_let_go = move || log.ship_state().unwrap().held_from.unwrap().get() > first;
+        let has_let_go = move || log.ship().state().unwrap().held_from.unwrap().get() > first;
         Box::pin(async move {
             while is_broken && !has_let_go() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -109,7 +109,7 @@ async fn only_what_is_stored_without_a_hole_is_shipped_and_let_go() {
     place.ship_to("log", &store).await.unwrap_err();
     let hole = *hole.get().unwrap();
     let log = place.log("log");
-    let shipped = log.ship_state().unwrap();
+    let shipped = log.ship().state().unwrap();
     assert!(shipped.shipped.get() <= hole);
     assert!(shipped.held_from.unwrap().get() <= hole);
     assert!(place.state("log")["owned"]["lsn"].as_u64().unwrap() <= hole);
@@ -133,7 +133,7 @@ async fn nothing_is_let_go_while_the_position_cannot_be_stored() {
     });
     place.ship_to("log", &store).await.unwrap_err();
     let stored = place.state("log")["owned"]["lsn"].as_u64().unwrap();
-    let held = place.log("log").ship_state().unwrap().held_from.unwrap();
+    let held = place.log("log").ship().state().unwrap().held_from.unwrap();
     assert!(held.get() <= stored, "{held:?} is behind {stored}");
     fs::remove_dir(place.path("log/ship.new")).unwrap();
     place.ship("log").await.unwrap();

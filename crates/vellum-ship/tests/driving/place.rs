@@ -8,7 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use vellum::{ErrorKind, Log, Lsn, Options, Shipper};
+use vellum::ship::Shipper;
+use vellum::{ErrorKind, Log, Lsn, Options};
 use vellum_ship::driver::{ShipError, ShipOptions, start};
 use vellum_ship::read::{Remote, Restore, Until, restore};
 use vellum_ship::store::{MemoryStore, Meta, PutOutcome, Store, StoreError, StoreErrorKind};
@@ -200,7 +201,7 @@ pub(crate) fn options(take_over: bool) -> ShipOptions {
 /// A thread of the shipper before may still wait for records.
 async fn right_to_ship(log: &Log) -> Shipper {
     loop {
-        match log.shipper().unwrap() {
+        match log.ship().elect().unwrap() {
             Some(shipper) => return shipper,
             None => tokio::time::sleep(Duration::from_millis(5)).await,
         }

@@ -97,7 +97,7 @@ fn an_idle_log_makes_no_request() {
     append(&place, Kind::Mapped, "a", 50);
     let mut shipper = place.spawn("log", &[]);
     let log = Kind::Mapped.open(&place.path("log"));
-    while log.shipped() < log.durable() {
+    while log.ship().end() < log.durable() {
         assert_eq!(shipper.ended(), None);
         std::thread::yield_now();
     }

@@ -1,6 +1,6 @@
 //! A store that is away for long, and a log that may not keep all of what it could not ship.
 
-use vellum::ShipStatus;
+use vellum::ship::ShipStatus;
 
 use crate::ledger::{Ledger, record};
 use crate::place::{Place, Shipper, good, records_in, text};
@@ -29,24 +29,24 @@ fn a_store_that_is_away_for_long_costs_a_gap_and_stops_nobody() {
     let mut writer = Writer::start(&place.path("log"), Kind::Retaining, "writer", "local");
     writer.hear(&mut ledger, 5);
     let mut shipper = place.spawn("log", &["--max-unshipped", LIMIT]);
-    until(&mut shipper, || log.shipped() > log.begin());
+    until(&mut shipper, || log.ship().end() > log.begin());
     server.set_away(true);
-    until(&mut shipper, || log.ship_state().unwrap().status == ShipStatus::Retrying);
+    until(&mut shipper, || log.ship().state().unwrap().status == ShipStatus::Retrying);
     // More than may be kept, and more than the shipper has read: a file is in one chunk or in more.
     // The writer is heard while the store is away.
-    let away = log.shipped();
-    let read = CHUNKS_READ * log.shape().unwrap().segment_capacity_bytes();
+    let away = log.ship().end();
+    let read = CHUNKS_READ * log.ship().shape().unwrap().segment_capacity_bytes();
     while log.begin().get() <= away.get() + read {
         writer.hear(&mut ledger, 20);
     }
-    assert_eq!(log.shipped(), away, "nothing was shipped");
+    assert_eq!(log.ship().end(), away, "nothing was shipped");
     let gap_end = log.begin();
     server.set_away(false);
-    until(&mut shipper, || log.shipped() > gap_end);
+    until(&mut shipper, || log.ship().end() > gap_end);
     writer.kill(&mut ledger);
     log.sync().unwrap();
-    until(&mut shipper, || log.shipped() >= log.durable());
-    let state = log.ship_state().unwrap();
+    until(&mut shipper, || log.ship().end() >= log.durable());
+    let state = log.ship().state().unwrap();
     assert!(state.gap.is_some_and(|gap| gap.0 >= away), "{state:?}");
     shipper.kill();
     look(&place);
@@ -62,7 +62,7 @@ fn a_shipper_that_is_stopped_does_not_fill_the_disk() {
     writer.hear(&mut ledger, 5);
     good(&place.ship("log", &["--max-unshipped", LIMIT]));
     let shipped = restored(&place);
-    let end = log.shipped();
+    let end = log.ship().end();
     while log.begin() <= end {
         writer.hear(&mut ledger, 20);
     }
@@ -87,10 +87,10 @@ fn a_position_that_is_gone_before_it_is_held_is_held_from_where_the_log_begins()
     let first = log.append(b"first").unwrap();
     let second = log.append(b"second").unwrap();
     log.sync().unwrap();
-    let shipper = log.shipper().unwrap().unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
     assert!(log.trim(second).unwrap().begin > first);
     shipper.hold(first, None).unwrap();
-    assert_eq!(log.ship_state().unwrap().held_from, Some(log.begin()));
+    assert_eq!(log.ship().state().unwrap().held_from, Some(log.begin()));
 }
 
 /// A restored log begins where the original began by then; what is before that is not lost, and the

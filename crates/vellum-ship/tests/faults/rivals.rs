@@ -1,6 +1,6 @@
 //! Two that ship the same log: on one machine, and from two copies of its directory.
 
-use vellum::ShipStatus;
+use vellum::ship::ShipStatus;
 
 use crate::ledger::{Ledger, record};
 use crate::place::{Place, good, records_in};
@@ -55,7 +55,7 @@ fn copies(place: &Place, kind: Kind) {
     };
     let winner = 1 - loser;
     let said = shippers[loser].ended().unwrap();
-    let status = kind.open(&place.path(names[loser])).ship_state().unwrap().status;
+    let status = kind.open(&place.path(names[loser])).ship().state().unwrap().status;
     assert_eq!(status, ShipStatus::Diverged, "everybody can see why");
     assert!(!shippers[loser].wait().success());
     assert!(said.contains("something else") || said.contains("another copy"), "{said}");

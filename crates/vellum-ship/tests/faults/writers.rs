@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::time::Duration;
 
-use vellum::{Durability, ErrorKind, Fill, Layout, Log, Options};
+use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options};
 use vellum_testing::child::{Child, Role, command, die_with_parent, say};
 
 use crate::ledger::{Ledger, record};
@@ -54,9 +54,9 @@ fn append_for_ever(arguments: &[String]) {
     let kind = Kind::named(kind);
     let log = kind.open(Path::new(dir));
     let mut ahead = VecDeque::new();
-    let durability = match durability.as_str() {
-        "remote" => Durability::Remote,
-        _ => Durability::Local,
+    let commit: fn(&Log, Lsn) -> vellum::Result<()> = match durability.as_str() {
+        "remote" => |log, lsn| log.ship().commit(lsn),
+        _ => Log::commit,
     };
     for number in 0.. {
         let lsn = log.append(record(name, number).as_bytes()).unwrap();
@@ -65,9 +65,9 @@ fn append_for_ever(arguments: &[String]) {
         }
         ahead.push_back(lsn);
         if ahead.len() > AHEAD_MAX && kind != Kind::Retaining {
-            let _ = log.wait_shipped(ahead.pop_front().unwrap(), Some(WAIT));
+            let _ = log.ship().wait(ahead.pop_front().unwrap(), Some(WAIT));
         }
-        match log.commit_to(lsn, durability) {
+        match commit(&log, lsn) {
             Ok(()) => say(&(number + 1).to_string()),
             // Without a shipper the log would grow as fast as the device allows.
             Err(error) if error.kind() == ErrorKind::NoShipper => log.sync().map(drop).unwrap(),

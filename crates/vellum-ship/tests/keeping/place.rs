@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
-use vellum::{Durability, Layout, Log, Lsn, Options};
+use vellum::{Layout, Log, Lsn, Options};
 use vellum_ship::object::{Key, parse};
 use vellum_testing::child::die_with_parent;
 
@@ -134,7 +134,7 @@ pub(crate) fn commit(log: &Log, numbers: std::ops::Range<usize>) {
     for number in numbers {
         let lsn = append(log, number);
         // Until the shipper has begun.
-        while log.commit_to(lsn, Durability::Remote).is_err() {
+        while log.ship().commit(lsn).is_err() {
             std::thread::yield_now();
         }
     }

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use vellum::{LogShape, Lsn, Options, RestoreOptions, Restorer};
+use vellum::ship::{LogShape, RestoreOptions, Restorer};
+use vellum::{Lsn, Options};
 use vellum_testing::scratch;
 
 use crate::command::{assert_none, fault, run};
@@ -27,7 +28,7 @@ impl Place {
             log.append(format!("record {number} {}", "x".repeat(1000)).as_bytes()).unwrap();
         }
         log.sync().unwrap();
-        let (shape, begin) = (log.shape().unwrap(), log.begin());
+        let (shape, begin) = (log.ship().shape().unwrap(), log.begin());
         let place = Place { home, shape, begin };
         place.run("ship --once LOG URL");
         place.run("restore URL WHOLE");

@@ -63,7 +63,7 @@ fn as_process_1_it_is_ended_by_a_signal() {
     for (signal, code) in [("-TERM", 0), ("-INT", 0), ("-HUP", 129)] {
         let end = log.append(b"one more").unwrap();
         log.sync().unwrap();
-        let is_shipped = || log.ship_state().unwrap().shipped > end;
+        let is_shipped = || log.ship().state().unwrap().shipped > end;
         let status = ended_by(signal, &["ship", &path, &url], Some(&is_shipped));
         assert_eq!(status.code(), Some(code), "ship {signal}");
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use vellum::{Layout, Log, Lsn, Shipper};
+use vellum::ship::Shipper;
+use vellum::{Layout, Log, Lsn};
 use vellum_ship::driver::{ShipOptions, start};
 use vellum_ship::read::{Remote, Restore, Until, restore};
 use vellum_ship::store::{FaultStore, Faults, MemoryStore, Store};
@@ -48,12 +49,12 @@ async fn ship_and_restore(faulty: Arc<dyn Store>, good: Arc<dyn Store>, name: &s
                 Err(error) => assert!(life < 20, "{name}: {error}"),
             }
         }
-        assert!(log.shipped() >= durable, "{name}");
+        assert!(log.ship().end() >= durable, "{name}");
     }
     let copy = dir.path().join("copy");
     let remote = Remote::open(good).await.unwrap();
     let report = restore(&remote, &copy, ALL, &mut |_, _| {}).await.unwrap();
-    assert!(Lsn::new(report.written_end) >= log.shipped(), "{name}");
+    assert!(Lsn::new(report.written_end) >= log.ship().end(), "{name}");
     let restored = records(&vellum::Options::new().open(&copy).unwrap());
     assert!(restored == records(&log), "{name}");
 }
@@ -61,7 +62,7 @@ async fn ship_and_restore(faulty: Arc<dyn Store>, good: Arc<dyn Store>, name: &s
 /// The right to ship, when the threads of the life before have let go of it.
 async fn elected(log: &Log) -> Shipper {
     loop {
-        match log.shipper().unwrap() {
+        match log.ship().elect().unwrap() {
             Some(shipper) => return shipper,
             None => tokio::time::sleep(Duration::from_millis(5)).await,
         }

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use vellum::{Layout, Log, Lsn, Options, Shipper};
+use vellum::ship::Shipper;
+use vellum::{Layout, Log, Lsn, Options};
 use vellum_ship::decide::Point;
 use vellum_ship::object::{
     self, Built, FileMark, Hash, Header, Identity, Kind, LOG, Link, Mark, hash,
@@ -59,8 +60,8 @@ impl Hand {
     }
 
     pub(crate) async fn begin_in(log: &Log, store: Arc<dyn Store>) -> Hand {
-        let shipper = log.shipper().unwrap().expect("nobody else ships");
-        let shape = log.shape().unwrap();
+        let shipper = log.ship().elect().unwrap().expect("nobody else ships");
+        let shape = log.ship().shape().unwrap();
         let begin = shipper.begin().get();
         let log_id = shape.log_id().to_bytes();
         let identity = Identity {

@@ -26,7 +26,7 @@ pub(crate) fn prepare(operation: Operation, log: &Log) -> vellum::Result<()> {
     if operation == Operation::CursorMake {
         return Ok(());
     }
-    let cursor = log.cursor(NAME)?;
+    let cursor = log.cursor(NAME, Lsn::ZERO)?;
     cursor.hold(CursorHold::new())?;
     match operation {
         Operation::CursorSet => cursor.commit(log.published()),
@@ -37,7 +37,7 @@ pub(crate) fn prepare(operation: Operation, log: &Log) -> vellum::Result<()> {
 /// The cursor that was prepared.
 pub(crate) fn prepared(operation: Operation, log: &Log) -> vellum::Result<Option<Cursor>> {
     let is_there = operation.is_of_cursors() && operation != Operation::CursorMake;
-    is_there.then(|| log.cursor(NAME)).transpose()
+    is_there.then(|| log.cursor(NAME, Lsn::ZERO)).transpose()
 }
 
 /// The operation under test.
@@ -47,7 +47,7 @@ pub(crate) fn operate(
     cursor: Option<&Cursor>,
     target: Lsn,
 ) -> vellum::Result<()> {
-    let Some(cursor) = cursor else { return log.cursor_at(NAME, target).map(drop) };
+    let Some(cursor) = cursor else { return log.cursor(NAME, target).map(drop) };
     match operation {
         Operation::CursorCommit => cursor.commit(target),
         Operation::CursorSet => cursor.set(Lsn::ZERO),
@@ -87,7 +87,7 @@ pub(crate) fn check(
     if found.is_some() && operation != Operation::CursorMake && !is_held {
         return Err("the cursor holds nothing any more".into());
     }
-    let another = log.cursor("another").map_err(fault)?;
+    let another = log.cursor("another", Lsn::ZERO).map_err(fault)?;
     another.own().and_then(|()| another.commit(end)).map_err(fault)?;
     another.remove().map_err(fault)
 }

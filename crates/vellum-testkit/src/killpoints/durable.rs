@@ -79,7 +79,7 @@ impl Scene<'_> {
         if !operation.recovers() && operation != Operation::Truncate {
             return Ok(());
         }
-        let (found, begin, mark) = (check::read_all(log)?, log.begin(), log.checkpoint());
+        let (found, begin, mark) = (check::read_all(log)?, log.begin(), log.checkpoint().lsn());
         self.with_copy("behind the cut", |log| same(log, begin, mark, &found))
     }
 
@@ -111,7 +111,7 @@ impl Scene<'_> {
     /// The user's mark is where it was set, or was never set.
     fn check_mark(&self, log: &Log, is_done: bool) -> Result<(), Fault> {
         let target = Lsn::new(self.page.word(TRIM_TO).load(Ordering::SeqCst));
-        let mark = log.checkpoint();
+        let mark = log.checkpoint().lsn();
         let sets = self.case.operation == Operation::SetCheckpoint;
         if sets && mark == target || !(sets && is_done) && mark == Lsn::ZERO {
             return Ok(());
@@ -190,7 +190,7 @@ impl Scene<'_> {
         if !self.turn.is_multiple_of(LATER_CUT_EVERY) {
             return Ok(());
         }
-        let (begin, mark) = (log.begin(), log.checkpoint());
+        let (begin, mark) = (log.begin(), log.checkpoint().lsn());
         self.with_copy("when all is committed", |log| same(log, begin, mark, found))
     }
 
@@ -200,7 +200,9 @@ impl Scene<'_> {
         if !self.case.is_durable() || self.turn.is_multiple_of(LATER_CUT_EVERY) {
             return Ok(());
         }
-        self.with_copy("when it is closed", |log| same(log, log.begin(), log.checkpoint(), found))
+        self.with_copy("when it is closed", |log| {
+            same(log, log.begin(), log.checkpoint().lsn(), found)
+        })
     }
 
     fn check_stage_is_gone(&self) -> Result<(), Fault> {
@@ -221,7 +223,7 @@ impl Scene<'_> {
             log.trim(lsn).map_err(|error| format!("trimming failed: {error}"))?;
             if self.case.layout == Layout::Framed {
                 let only = [record.bytes(self.case.layout)];
-                same(&log, lsn, log.checkpoint(), &only)?;
+                same(&log, lsn, log.checkpoint().lsn(), &only)?;
             }
         }
         drop(log);
@@ -263,8 +265,8 @@ fn same(log: &Log, begin: Lsn, mark: Lsn, records: &[Vec<u8>]) -> Result<(), Fau
     if found != records {
         return Err(format!("{} records are there and not {}", found.len(), records.len()));
     }
-    if (log.begin(), log.checkpoint()) != (begin, mark) {
-        let (begins, marks) = (log.begin(), log.checkpoint());
+    if (log.begin(), log.checkpoint().lsn()) != (begin, mark) {
+        let (begins, marks) = (log.begin(), log.checkpoint().lsn());
         return Err(format!("begin {begins}, checkpoint {marks}; not {begin}, {mark}"));
     }
     check::verified(log, &found)

@@ -275,7 +275,7 @@ fn operate(case: &Case, log: &Log, records: &[Vec<u8>], page: &SharedPage) -> ve
         Operation::Trim => finish(log.trim(trim_to), page),
         Operation::Truncate => finish(log.truncate(trim_to), page),
         Operation::Rotate => finish(log.rotate().and_then(|()| log.append(&records[0])), page),
-        Operation::SetCheckpoint => finish(log.set_checkpoint(trim_to), page),
+        Operation::SetCheckpoint => finish(log.checkpoint().set(trim_to), page),
         operation if operation.drops() => finish(drop_one(log, &records[0]), page),
         Operation::Prepare => finish(log.prepare(Operation::PREPARED), page),
         operation if operation.commits() => finish(log.append_durable(&records[0]), page),

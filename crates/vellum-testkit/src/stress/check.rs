@@ -4,7 +4,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use vellum::{CursorStat, ErrorKind, Log, Lsn, Options};
+use vellum::stat::CursorStat;
+use vellum::{ErrorKind, Log, Lsn, Options};
 
 use super::cli::say;
 use super::files;

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::{Result, anyhow};
-use vellum::{CursorHold, Log, Lsn, TrimReport};
+use vellum::stat::TrimReport;
+use vellum::{CursorHold, Log, Lsn};
 
 use super::args::{Args, CommitEvery};
 use super::cli::failure;
@@ -163,7 +164,7 @@ impl<'a> Writer<'a> {
     fn look_after(&mut self, count: u64) -> Result<()> {
         let is_due = |every: Option<u64>| every.is_some_and(|every| count.is_multiple_of(every));
         if is_due(self.args.checkpoint_every) && self.settled > self.log.begin() {
-            self.log.set_checkpoint(self.settled).map_err(failure)?;
+            self.log.checkpoint().set(self.settled).map_err(failure)?;
         }
         if is_due(self.args.prepare_every) {
             self.log.prepare(1).map_err(failure)?;
@@ -186,7 +187,7 @@ impl<'a> Writer<'a> {
 
     /// Commits the cursor to `before` and trims to the end, which the cursor stops.
     fn trim_held(&self, before: Lsn) -> vellum::Result<TrimReport> {
-        let cursor = self.log.cursor(CURSOR)?;
+        let cursor = self.log.cursor(CURSOR, Lsn::ZERO)?;
         cursor.hold(CursorHold::new())?;
         cursor.commit(before)?;
         self.log.trim(self.log.published())

@@ -76,9 +76,13 @@ fn look(
     // The mark of an image may be one that came later than those that were heard of.
     if what == What::Log
         && !ledger.marks.is_empty()
-        && !ledger.marks.contains(&log.checkpoint().get())
+        && !ledger.marks.contains(&log.checkpoint().lsn().get())
     {
-        return Err(format!("the checkpoint is {}, not of {:?}", log.checkpoint(), ledger.marks));
+        return Err(format!(
+            "the checkpoint is {}, not of {:?}",
+            log.checkpoint().lsn(),
+            ledger.marks
+        ));
     }
     let lsn = log.append_durable(LAST).map_err(|error| format!("it does not go on: {error}"))?;
     drop(log);

@@ -190,7 +190,7 @@ impl Side {
             return;
         };
         say(self.letter, &Report::Marking(lsn.get()));
-        if self.attempt("checkpoint", log.set_checkpoint(lsn)).is_some() {
+        if self.attempt("checkpoint", log.checkpoint().set(lsn)).is_some() {
             say(self.letter, &Report::Marked(lsn.get()));
         }
     }

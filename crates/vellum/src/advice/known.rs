@@ -7,8 +7,9 @@ use rustix::fs::OFlags;
 use crate::error::OsResult;
 use crate::options::advice::{Advice, FileAdvice, LogAdvice};
 use crate::options::limits::PREFAULT_BYTES_DEFAULT;
+use crate::options::method::Method;
 use crate::sys::filesystem::Filesystem;
-use crate::{Fill, Method, Preallocate, Result, knowledge, sys};
+use crate::{Fill, Preallocate, Result, knowledge, sys};
 
 /// A piece of a large file; more at a time was no faster.
 const PIECE_BYTES: u64 = 1 << 20;

@@ -6,7 +6,7 @@
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::Policy;
+use crate::options::policy::Policy;
 
 const MAGIC: [u8; 8] = *b"VELLUMPO";
 /// A policy as it stands in the file.

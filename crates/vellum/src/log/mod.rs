@@ -17,10 +17,11 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::identity::Recovery;
 use crate::log::open::{enter, reopen};
 use crate::log::report::{metrics, stat, verify};
 use crate::log::state::core::Core;
-use crate::{Layout, Options, Recovery, Result};
+use crate::{Layout, Options, Result};
 
 pub use append::batch::Batch;
 #[cfg(any(feature = "log", feature = "tracing"))]
@@ -30,6 +31,8 @@ pub use append::reservation::Reservation;
 pub use commit::checkpoint::CheckpointEvent;
 pub use commit::commit_path::CommitPathStat;
 pub use commit::committer::{Committer, Completion};
+pub use interface::commit::Checkpoint;
+pub use interface::ship::Ship;
 pub use keep::cursors::cursor::{Cursor, CursorHold};
 pub use keep::cursors::stat::CursorStat;
 pub use keep::trim::TrimReport;
@@ -51,7 +54,6 @@ pub use ship::restored::{FileName, RestoreOptions};
 pub use ship::shape::LogShape;
 pub use ship::shipper::Shipper;
 pub use ship::state::{ShipCounters, ShipFault, ShipState, ShipStatus};
-pub use ship::wait::Durability;
 pub use state::holds::{Hold, HoldKind, InFlight, ProcessState};
 
 /// An open log.
@@ -83,7 +85,7 @@ impl Log {
     }
 
     /// Opens the log at this one's path once more: joins the one that is there, or makes one with
-    /// the same layout, way to fill and policy. To go on after
+    /// the same layout, way to fill and policy. To continue after
     /// [`Removed`](crate::ErrorKind::Removed).
     ///
     /// All processes that do so are in the same new log. This one stays as it is, for what still
@@ -94,26 +96,15 @@ impl Log {
     /// # Errors
     ///
     /// As for [`Options::open`]; [`NotFound`](crate::ErrorKind::NotFound) if it was opened for
-    /// reading, or not to be created, and there is none.
+    /// reading, and there is none.
     pub fn reopen(&self) -> Result<Log> {
-        let core = &self.core;
-        Ok(Log { core: Arc::new(reopen::reopen(core, core.tuning.options.may_create())?) })
+        Ok(Log { core: Arc::new(reopen::reopen(&self.core)?) })
     }
 
     /// Whether the log is still at its path.
     #[cfg(any(feature = "log", feature = "tracing"))]
     pub(crate) fn is_in_place(&self) -> bool {
         self.core.require_place().is_ok()
-    }
-
-    /// As [`reopen`](Log::reopen), but makes a log where there is none also if this one was not to
-    /// be created.
-    ///
-    /// # Errors
-    ///
-    /// As for [`reopen`](Log::reopen).
-    pub fn reopen_or_create(&self) -> Result<Log> {
-        Ok(Log { core: Arc::new(reopen::reopen(&self.core, true)?) })
     }
 
     /// What opening the log had to recover, if it was this process that had to.
@@ -176,8 +167,8 @@ impl Options {
     /// and [`PermissionDenied`](crate::ErrorKind::PermissionDenied) as for a file;
     /// [`InvalidOption`](crate::ErrorKind::InvalidOption) for a value out of range or one that
     /// contradicts the stored one, and where a log is created below a damaged
-    /// [`vellum.toml`](crate::Advice); [`Incompatible`](crate::ErrorKind::Incompatible) where the
-    /// path is something other than a log of this version;
+    /// [`vellum.toml`](crate::advice::Advice); [`Incompatible`](crate::ErrorKind::Incompatible)
+    /// where the path is something other than a log of this version;
     /// [`Unsupported`](crate::ErrorKind::Unsupported) on a filesystem that cannot carry a log, with
     /// the reason; [`Corrupt`](crate::ErrorKind::Corrupt) for damage to what was committed, with
     /// file and position; [`Poisoned`](crate::ErrorKind::Poisoned) while others have the log open

@@ -8,7 +8,8 @@ use crate::{Error, ErrorKind, Result};
 
 /// How the crate `vellum-parallel` writes one large file from several threads.
 ///
-/// It stands here because `vellum.toml` may name one: [`FileAdvice::method`](crate::FileAdvice).
+/// It stands here because `vellum.toml` may name one:
+/// [`FileAdvice::method`](crate::advice::FileAdvice).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Method {

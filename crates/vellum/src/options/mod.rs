@@ -151,11 +151,11 @@ impl Options {
     }
 
     /// Bytes of log behind the checkpoint after which the next one is
-    /// [due](crate::Log::checkpoint_due). 0 is never, the default.
+    /// [due](crate::Checkpoint::is_due). 0 is never, the default.
     ///
     /// The log makes no checkpoint by itself: only its user knows what to keep. It says when it is
-    /// time ([`Log::checkpoint_due`](crate::Log::checkpoint_due),
-    /// [`Log::checkpoint_event`](crate::Log::checkpoint_event)), so that neither the recovery nor
+    /// time ([`Checkpoint::is_due`](crate::Checkpoint::is_due),
+    /// [`Checkpoint::event`](crate::Checkpoint::event)), so that neither the recovery nor
     /// the log grows without limit. Counted from where the checkpoint lies, in bytes of log with
     /// headers and padding, whoever wrote them. Belongs to this process. A text log has no
     /// checkpoint, and nothing is ever due in it.
@@ -166,7 +166,7 @@ impl Options {
 
     /// What the application says that its records are: any number but 0, such as the version of its
     /// encoding. Stored when the log is created, and shown by
-    /// [`Stat::application_tag`](crate::Stat::application_tag). Default: none.
+    /// [`Stat::application_tag`](crate::stat::Stat::application_tag). Default: none.
     ///
     /// A log that was created with another tag, or with none, is refused with
     /// [`InvalidOption`](crate::ErrorKind::InvalidOption), and the text names both. Who leaves it
@@ -197,7 +197,8 @@ impl Options {
 
     /// How this process brings commit groups to the device, in a [staged](Fill::Staged) log.
     /// Default: what was stored for this device
-    /// ([`Log::choose_commit_path`](crate::Log::choose_commit_path)), and else what is known of it.
+    /// ([`CommitPath::store_chosen`](crate::CommitPath::store_chosen)), and else what is known of
+    /// it.
     ///
     /// # Durability
     ///

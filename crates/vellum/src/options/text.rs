@@ -28,9 +28,9 @@ impl Options {
     /// than a segment. Where a segment is full before the limit, the log goes on in a file whose
     /// name ends in `-more.log`, and the limit is for both together.
     ///
-    /// This option and the six that follow are the log's [`Policy`](crate::Policy): they are stored
-    /// with it, what is said here replaces what is stored, for every process that has the log open,
-    /// and what is left alone stays. For text logs.
+    /// This option and the six that follow are the log's [`Policy`](crate::stat::Policy): they are
+    /// stored with it, what is said here replaces what is stored, for every process that has the
+    /// log open, and what is left alone stays. For text logs.
     pub fn rotate_bytes(mut self, bytes: u64) -> Options {
         self.policy.rotate_bytes = Some(bytes);
         self
@@ -58,7 +58,7 @@ impl Options {
     /// in a new file, the oldest are removed. 0 is no limit, the default for a new log.
     ///
     /// A framed log counts positions, from the oldest record to the tail. Only whole segments go,
-    /// when another one is made; nothing from the [checkpoint](crate::Log::set_checkpoint) on goes,
+    /// when another one is made; nothing from the [checkpoint](crate::Checkpoint::set) on goes,
     /// nor what a [cursor](crate::Cursor::hold) holds. So it may take more, and segments that are
     /// prepared ahead come on top. It needs a process of a version that knows this.
     pub fn retain_bytes(mut self, bytes: u64) -> Options {

@@ -12,7 +12,8 @@ use std::ops::Range;
 
 use super::primitive::{AtomicU64, Ordering};
 use super::words::{NameWords, PolicyWords, RemovedWords, RuleWords};
-use crate::{Lsn, Policy};
+use crate::Lsn;
+use crate::options::policy::Policy;
 
 impl RuleWords {
     /// Bytes of a segment that records go to; `None` for all of them.

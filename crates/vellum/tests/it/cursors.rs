@@ -36,7 +36,7 @@ fn rest(cursor: &vellum::Cursor) -> Vec<Lsn> {
 }
 
 /// The state of the only cursor.
-fn only(log: &Log) -> vellum::CursorStat {
+fn only(log: &Log) -> vellum::stat::CursorStat {
     let [cursor] = <[_; 1]>::try_from(log.cursors().unwrap()).unwrap();
     cursor
 }

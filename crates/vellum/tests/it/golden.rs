@@ -90,7 +90,8 @@ fn assert_is_as_expected(log: &Log, expected: &Expectation, what: &str) {
     assert_eq!(records_of(log), expected.records, "{what}: records");
     assert_eq!(stamps_of(log), expected.stamps, "{what}: times and writers");
     let cut = log.recovery().map_or(0, |recovery| recovery.cut_bytes);
-    let found = [log.begin(), log.published(), log.durable(), log.checkpoint()].map(|l| l.get());
+    let found =
+        [log.begin(), log.published(), log.durable(), log.checkpoint().lsn()].map(|l| l.get());
     let wanted = [expected.begin, expected.end, expected.durable, expected.checkpoint];
     assert_eq!(found, wanted, "{what}: begin, end, durable, checkpoint");
     if log.recovery().is_some() {

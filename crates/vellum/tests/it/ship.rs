@@ -9,9 +9,8 @@ mod waiting;
 
 use std::path::Path;
 
-use vellum::{
-    FileName, Layout, Log, LogShape, Lsn, Piece, RestoreOptions, Restorer, Result, Shipper,
-};
+use vellum::ship::{FileName, LogShape, Piece, RestoreOptions, Restorer, Shipper};
+use vellum::{Layout, Log, Lsn, Result};
 
 use crate::support::child::Role;
 use crate::support::{Read, payload};

@@ -58,7 +58,7 @@ impl Committer {
     /// Goes on in the log that is at the path now, or makes one there: the old one was removed or
     /// moved.
     pub(super) fn reopen(&self) -> Result<()> {
-        let new = self.log().reopen_or_create()?;
+        let new = self.log().reopen()?;
         // What was appended before is where the old log went, and is made to stay there.
         self.commit()?;
         self.log.replace(new);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use vellum::{CommitStat, SegmentState, Stat};
+use vellum::stat::{CommitStat, SegmentState, Stat};
 
 use crate::table::{HEADING, bytes, count};
 

@@ -1,6 +1,6 @@
 //! Who holds what others may wait for.
 
-use vellum::{Hold, HoldKind, ProcessState};
+use vellum::stat::{Hold, HoldKind, ProcessState};
 
 use crate::table::{ALERT, Align, Table, bytes, lines};
 

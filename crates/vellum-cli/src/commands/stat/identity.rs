@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
-use vellum::{Recovery, Stat};
+use vellum::stat::{Recovery, Stat};
 
 use super::age;
 use crate::table::bytes;

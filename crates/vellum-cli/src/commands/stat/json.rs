@@ -140,7 +140,7 @@ struct InFlight {
 }
 
 impl<'a> Stat<'a> {
-    pub(super) fn new(stat: &vellum::Stat, rates: Option<&'a Rates>) -> Stat<'a> {
+    pub(super) fn new(stat: &vellum::stat::Stat, rates: Option<&'a Rates>) -> Stat<'a> {
         let holder = stat.held_back_by();
         let epoch = stat.log_id.zip(Some(stat.epoch));
         Stat {
@@ -186,8 +186,8 @@ impl<'a> Stat<'a> {
     }
 }
 
-impl From<&vellum::CommitStat> for Commits {
-    fn from(stat: &vellum::CommitStat) -> Commits {
+impl From<&vellum::stat::CommitStat> for Commits {
+    fn from(stat: &vellum::stat::CommitStat) -> Commits {
         Commits {
             commits: stat.commits,
             syncs: stat.syncs,
@@ -218,8 +218,8 @@ impl From<&vellum::Gap> for Gap {
     }
 }
 
-impl From<&vellum::SegmentStat> for Segment {
-    fn from(segment: &vellum::SegmentStat) -> Segment {
+impl From<&vellum::stat::SegmentStat> for Segment {
+    fn from(segment: &vellum::stat::SegmentStat) -> Segment {
         Segment {
             path: segment.path.display().to_string(),
             state: segment.state.to_string(),
@@ -231,8 +231,8 @@ impl From<&vellum::SegmentStat> for Segment {
     }
 }
 
-impl From<&vellum::Hold> for Hold {
-    fn from(hold: &vellum::Hold) -> Hold {
+impl From<&vellum::stat::Hold> for Hold {
+    fn from(hold: &vellum::stat::Hold) -> Hold {
         Hold {
             what: hold.what.to_string(),
             pid: hold.pid,
@@ -245,8 +245,8 @@ impl From<&vellum::Hold> for Hold {
     }
 }
 
-impl From<&vellum::ParticipantStat> for Participant {
-    fn from(participant: &vellum::ParticipantStat) -> Participant {
+impl From<&vellum::stat::ParticipantStat> for Participant {
+    fn from(participant: &vellum::stat::ParticipantStat) -> Participant {
         let flights = participant.in_flight.iter();
         Participant {
             index: participant.index,
@@ -277,8 +277,8 @@ struct CommitPath {
     safe_block_bytes: u64,
 }
 
-impl From<&vellum::CommitPathStat> for CommitPath {
-    fn from(found: &vellum::CommitPathStat) -> CommitPath {
+impl From<&vellum::stat::CommitPathStat> for CommitPath {
+    fn from(found: &vellum::stat::CommitPathStat) -> CommitPath {
         let since = |at: SystemTime| at.duration_since(SystemTime::UNIX_EPOCH).ok();
         CommitPath {
             path: found.path.to_string(),

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use vellum::{Layout, Policy, RemovedFiles, RemovedStat, Stat};
+use vellum::Layout;
+use vellum::stat::{Policy, RemovedFiles, RemovedStat, Stat};
 
 use crate::table::{bytes, count};
 

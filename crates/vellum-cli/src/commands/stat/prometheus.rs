@@ -4,7 +4,8 @@ use prometheus::TextEncoder;
 use prometheus::proto::{
     Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType,
 };
-use vellum::{CommitStat, CursorStat, Hold, Metrics, ShipState};
+use vellum::ship::ShipState;
+use vellum::stat::{CommitStat, CursorStat, Hold, Metrics};
 
 use super::ship::shipped_at;
 

@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::time::SystemTime;
 
 use serde::Serialize;
-use vellum::{Lsn, ShipState, ShipStatus};
+use vellum::Lsn;
+use vellum::ship::{ShipState, ShipStatus};
 
 use crate::table::bytes;
 

@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use vellum::{Log, Stat};
+use vellum::Log;
+use vellum::stat::Stat;
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 use vellum_command::stdio::{self, is_output_closed};

@@ -23,7 +23,7 @@ const MOVE_EVERY_BYTES: u64 = 1 << 20;
 /// Prints what is behind the cursor, and follows it if that is asked for.
 pub(super) fn run(args: &TailArgs, name: &str) -> Result<Outcome> {
     let log = open_to_write(&args.log)?;
-    let cursor = Arc::new(log.cursor(name)?);
+    let cursor = Arc::new(log.cursor(name, Lsn::ZERO)?);
     cursor.own()?;
     let position = cursor.position()?;
     let acks = args.ack.then(|| Acks::listen(&cursor, position)).transpose()?;

@@ -11,9 +11,9 @@ use crate::{Error, ErrorKind, Layout, Result};
 
 /// A file descriptor that says when a checkpoint is due.
 ///
-/// Made by [`Log::checkpoint_event`](crate::Log::checkpoint_event). The descriptor becomes readable
+/// Made by [`Checkpoint::event`](crate::Checkpoint::event). The descriptor becomes readable
 /// when a commit of this process finds that a checkpoint is
-/// [due](crate::Log::checkpoint_due), and stays so until [`take`](CheckpointEvent::take) is called.
+/// [due](crate::Checkpoint::is_due), and stays so until [`take`](CheckpointEvent::take) is called.
 /// All events of one open log in one process share one descriptor.
 #[derive(Debug)]
 pub struct CheckpointEvent {

@@ -20,10 +20,11 @@ use crate::knowledge;
 use crate::log::commit::Commit;
 use crate::log::state::core::Core;
 use crate::log::state::names::{COMMIT_PATH_NAME, CONTROL_NAME, UNFINISHED_COMMIT_PATH_NAME};
+use crate::options::commit_path::PathOrigin;
 use crate::sys::device::Device;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::{self, Dir};
-use crate::{CommitPath, Error, ErrorKind, Fill, Options, PathOrigin, Result};
+use crate::{CommitPath, Error, ErrorKind, Fill, Options, Result};
 
 /// Blocks of another size than those of this process that others may write in.
 const BLOCK_BYTES_MIN: u64 = 512;

@@ -6,9 +6,11 @@ use std::time::Duration;
 use crate::log::commit::Commit;
 use crate::log::commit::commit_path;
 use crate::log::commit::durable;
+use crate::log::state::core::Core;
 use crate::log::state::wait;
-use crate::log::{CheckpointEvent, CommitPathStat, Committer, Log};
-use crate::{CommitPath, Lsn, PathOrigin, Result};
+use crate::log::{CheckpointEvent, Committer, Log};
+use crate::options::commit_path::PathOrigin;
+use crate::{CommitPath, Lsn, Result};
 
 impl Log {
     /// Makes the record at `lsn`, and everything before it, survive a power cut.
@@ -103,47 +105,61 @@ impl Log {
         Committer::new(Arc::clone(&self.core))
     }
 
+    /// The position from which the user of the log recovers: reading it, storing it, and learning
+    /// when the next one is due.
+    pub fn checkpoint(&self) -> Checkpoint<'_> {
+        Checkpoint { core: &self.core }
+    }
+}
+
+/// The checkpoint of an open log: [`Log::checkpoint`].
+#[derive(Clone, Copy, Debug)]
+pub struct Checkpoint<'a> {
+    core: &'a Arc<Core>,
+}
+
+impl Checkpoint<'_> {
+    /// The position stored last by [`set`](Checkpoint::set), or [`Lsn::ZERO`].
+    pub fn lsn(self) -> Lsn {
+        self.core.words().commits.checkpoint()
+    }
+
     /// Stores `lsn` with the log as the position from which its user recovers, and commits.
     ///
     /// # Errors
     ///
     /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position outside of the log,
     /// [`Unsupported`](crate::ErrorKind::Unsupported) in a text log; otherwise as for
-    /// [`commit`](Log::commit).
+    /// [`Log::commit`].
     ///
     /// # Durability
     ///
     /// When it returns, the mark and everything published before survive a power cut.
-    pub fn set_checkpoint(&self, lsn: Lsn) -> Result<()> {
-        Commit::of(&self.core).set_checkpoint(lsn)
-    }
-
-    /// The position stored last by [`set_checkpoint`](Log::set_checkpoint), or [`Lsn::ZERO`].
-    pub fn checkpoint(&self) -> Lsn {
-        self.core.words().commits.checkpoint()
+    pub fn set(self, lsn: Lsn) -> Result<()> {
+        Commit::of(self.core).set_checkpoint(lsn)
     }
 
     /// Whether [`checkpoint_after_bytes`](crate::Options::checkpoint_after_bytes) are durable
-    /// behind the checkpoint, or behind [`begin`](Log::begin) where none was stored: as many bytes
+    /// behind the checkpoint, or behind [`Log::begin`] where none was stored: as many bytes
     /// of log as a recovery reads.
     ///
     /// Counts what every process wrote. `false` where no limit was chosen, and in a text log. Call
-    /// it behind a commit, or now and then; [`checkpoint_event`](Log::checkpoint_event) is for a
+    /// it behind a commit, or now and then; [`event`](Checkpoint::event) is for a
     /// thread or an event loop that waits.
     ///
     /// # Cost
     ///
     /// Three reads of memory.
-    pub fn checkpoint_due(&self) -> bool {
-        Commit::of(&self.core).is_checkpoint_due()
+    pub fn is_due(self) -> bool {
+        Commit::of(self.core).is_checkpoint_due()
     }
 
     /// A file descriptor that becomes readable when a commit of this process finds that a
-    /// checkpoint is [due](Log::checkpoint_due); at once where it is already.
+    /// checkpoint is [due](Checkpoint::is_due); at once where it is already.
     ///
     /// A commit of another process, a forked child for example, has no effect on it: the next
     /// commit of this one has. A process that commits nothing calls
-    /// [`checkpoint_due`](Log::checkpoint_due) now and then.
+    /// [`is_due`](Checkpoint::is_due) now and then.
     ///
     /// # Errors
     ///
@@ -155,22 +171,19 @@ impl Log {
     /// # Cost
     ///
     /// One file descriptor as long as the log is open, and in each commit three reads of memory.
-    pub fn checkpoint_event(&self) -> Result<CheckpointEvent> {
-        CheckpointEvent::new(&self.core)
+    pub fn event(self) -> Result<CheckpointEvent> {
+        CheckpointEvent::new(self.core)
     }
+}
 
-    /// How this process brings commit groups to the device, and why; `None` for a log that is not
-    /// [staged](crate::Fill::Staged).
-    pub fn commit_path(&self) -> Option<CommitPathStat> {
-        commit_path::stat(&self.core)
-    }
-
-    /// Stores the path that was the fastest in a measurement on this device, for all processes from
-    /// their next opening on. `vellum prepare` does that.
+impl CommitPath {
+    /// Stores this path as the fastest in a measurement on the device of `log`, for all processes
+    /// from their next opening on. `vellum prepare` does that.
     ///
     /// On another device, as after the log was copied to another machine, it is ignored. There, and
     /// wherever the device cannot be known again, the default holds. A block that is not safe on
-    /// the device ([`CommitPathStat::safe_block_bytes`]) is made as large as is safe.
+    /// the device ([`safe_block_bytes`](crate::stat::CommitPathStat::safe_block_bytes)) is made as
+    /// large as is safe.
     ///
     /// # Errors
     ///
@@ -180,20 +193,29 @@ impl Log {
     /// # Durability
     ///
     /// The choice costs time and never durability: any path makes commit groups durable.
-    pub fn note_measured_path(&self, path: CommitPath) -> Result<()> {
-        commit_path::store(&self.core, Some(path), PathOrigin::Measured)
+    pub fn store_measured(self, log: &Log) -> Result<()> {
+        commit_path::store(&log.core, Some(self), PathOrigin::Measured)
     }
 
-    /// Stores a path that somebody chose, for this device and for all processes from their next
-    /// opening on; `None` forgets what is stored.
+    /// Stores this path as chosen for the device of `log`, for all processes from their next
+    /// opening on.
     ///
     /// It is followed as it is, with a block that is smaller than a physical sector, too: see
     /// [`Options::commit_path`](crate::Options::commit_path) for what that risks.
     ///
     /// # Errors
     ///
-    /// As [`note_measured_path`](Log::note_measured_path).
-    pub fn choose_commit_path(&self, path: Option<CommitPath>) -> Result<()> {
-        commit_path::store(&self.core, path, PathOrigin::Chosen)
+    /// As for [`store_measured`](CommitPath::store_measured).
+    pub fn store_chosen(self, log: &Log) -> Result<()> {
+        commit_path::store(&log.core, Some(self), PathOrigin::Chosen)
+    }
+
+    /// Forgets what is stored for `log`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`store_measured`](CommitPath::store_measured).
+    pub fn forget_stored(log: &Log) -> Result<()> {
+        commit_path::store(&log.core, None, PathOrigin::Chosen)
     }
 }

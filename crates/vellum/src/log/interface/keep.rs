@@ -50,17 +50,18 @@ impl Log {
         truncate::truncate(&self.core, from)
     }
 
-    /// The cursor of this name. A new one is made at the oldest record, and holds nothing.
+    /// The cursor of this name. A new one is made at `from`, or at the oldest record for
+    /// [`Lsn::ZERO`], and holds nothing. One that is there stays where it is.
     ///
     /// A name has 1 to 64 letters, digits, `.`, `_` and `-` (ASCII).
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let log = vellum::Options::new().open(dir.path().join("app.log")).unwrap();
-    /// use vellum::CursorHold;
+    /// use vellum::{CursorHold, Lsn};
     ///
     /// log.append(b"a record")?;
-    /// let cursor = log.cursor("shipper")?;
+    /// let cursor = log.cursor("shipper", Lsn::ZERO)?;
     /// cursor.own()?;
     /// cursor.hold(CursorHold::new().max_bytes(1 << 30))?;
     /// let mut reader = cursor.reader()?;
@@ -89,18 +90,8 @@ impl Log {
     ///
     /// Reading a file of 132 KiB. The first cursor of a log makes that file. A new cursor costs two
     /// writes and two syncs. A log without cursors pays nothing for them.
-    pub fn cursor(&self, name: &str) -> Result<Cursor> {
-        self.cursor_at(name, Lsn::ZERO)
-    }
-
-    /// As [`cursor`](Log::cursor), but a new one is made at `at`. One that is there stays where it
-    /// is.
-    ///
-    /// # Errors, Durability, Cost
-    ///
-    /// As for [`cursor`](Log::cursor), and as for [`Cursor::set`] for the position.
-    pub fn cursor_at(&self, name: &str, at: Lsn) -> Result<Cursor> {
-        Cursor::open(Arc::clone(&self.core), name, at)
+    pub fn cursor(&self, name: &str, from: Lsn) -> Result<Cursor> {
+        Cursor::open(Arc::clone(&self.core), name, from)
     }
 
     /// The state of every cursor of the log, in the order of their names.

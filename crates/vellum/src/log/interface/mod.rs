@@ -1,7 +1,7 @@
 //! The methods of [`Log`](super::Log), by what they are for.
 
 mod append;
-mod commit;
+pub(super) mod commit;
 mod keep;
 mod read;
-mod ship;
+pub(super) mod ship;

@@ -22,7 +22,7 @@ impl Log {
 
     /// The records that start before `before`, the newest first:
     /// `log.backwards(log.published())` has all, `log.backwards(log.durable())` those that were
-    /// committed.
+    /// committed. The newest record is the first: `log.backwards(Lsn::MAX)?.next()`.
     ///
     /// # Errors
     ///
@@ -38,15 +38,6 @@ impl Log {
     /// 8 bytes for each 64 KiB of a segment, and the positions of the records in 64 KiB.
     pub fn backwards(&self, before: Lsn) -> Result<Backwards> {
         Backwards::new(&self.core, before)
-    }
-
-    /// The newest record that is published, or `None` in an empty log.
-    ///
-    /// # Errors, Cost
-    ///
-    /// As for [`backwards`](Log::backwards).
-    pub fn last_record(&self) -> Result<Option<OwnedRecord>> {
-        self.backwards(Lsn::MAX)?.next().transpose()
     }
 
     /// The record at `lsn`, which was returned by an append or a reader.
@@ -73,16 +64,6 @@ impl Log {
     /// random, a [`reader`](Log::reader) is five times cheaper: [`Reader::seek`].
     pub fn read_at(&self, lsn: Lsn) -> Result<OwnedRecord> {
         records::read_at(&self.core, lsn)
-    }
-
-    /// As [`read_at`](Log::read_at), into the caller's buffer, whose content is replaced; returns
-    /// where the next record starts. After an error the buffer is as it was.
-    ///
-    /// # Errors, Cost
-    ///
-    /// As for [`read_at`](Log::read_at), but the allocation.
-    pub fn read_into(&self, lsn: Lsn, payload: &mut Vec<u8>) -> Result<Lsn> {
-        records::read_into(&self.core, lsn, payload)
     }
 
     /// Oldest position still kept.

@@ -1,40 +1,57 @@
 //! `Log`: what has to do with shipping.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::log::ship;
-use crate::log::{Durability, Log, LogShape, ShipState, Shipper};
+use crate::log::state::core::Core;
+use crate::log::{Log, LogShape, ShipState, Shipper};
+use crate::shared::commit;
 use crate::{Lsn, Result};
 
+/// An open log as the place that is shipped: [`Log::ship`].
+#[derive(Clone, Copy, Debug)]
+pub struct Ship<'a> {
+    core: &'a Arc<Core>,
+}
+
 impl Log {
-    /// Makes the record at `lsn`, and everything before it, survive what `durability` says: a power
-    /// cut, as [`commit`](Log::commit) does, or also the loss of this machine.
+    /// What has to do with shipping: waiting until records are also elsewhere, how shipping goes,
+    /// and the right to ship.
+    pub fn ship(&self) -> Ship<'_> {
+        Ship { core: &self.core }
+    }
+}
+
+impl Ship<'_> {
+    /// Makes the record at `lsn`, and everything before it, survive the loss of this machine.
     ///
-    /// With [`Durability::Remote`] it commits, has the process that ships the log ship at once
-    /// (as soon as its minimum interval allows), and waits until that is done, no longer than
+    /// It commits, has the process that ships the log ship at once (as soon as its minimum interval
+    /// allows), and waits until that is done, no longer than
     /// [`Options::timeout`](crate::Options::timeout) for both.
     ///
     /// # Errors
     ///
-    /// As for [`commit`](Log::commit), and those of [`wait_shipped`](Log::wait_shipped). After one
-    /// of these the record is durable here, and is shipped later if a process ships.
+    /// As for [`Log::commit`], and those of [`wait`](Ship::wait). After one of these the record is
+    /// durable here, and is shipped later if a process ships.
     ///
     /// # Cost
     ///
-    /// As for [`commit`](Log::commit), and a round trip to the store, shared with everybody who
-    /// waits at the same time.
-    pub fn commit_to(&self, lsn: Lsn, durability: Durability) -> Result<()> {
-        ship::wait::commit_to(&self.core, lsn, durability)
+    /// As for [`Log::commit`], and a round trip to the store, shared with everybody who waits at
+    /// the same time.
+    pub fn commit(self, lsn: Lsn) -> Result<()> {
+        ship::wait::commit(self.core, lsn)
     }
 
     /// End of what is shipped: everything before it is also where the log is shipped to. Zero where
-    /// no shipper has said it since the last boot. Never beyond [`durable`](Log::durable).
-    pub fn shipped(&self) -> Lsn {
-        self.core.words().ship.shipped().min(self.durable())
+    /// no shipper has said it since the last boot. Never beyond [`Log::durable`].
+    pub fn end(self) -> Lsn {
+        let words = self.core.words();
+        words.ship.shipped().min(commit::durable(&words.commits))
     }
 
     /// Waits until the record at `lsn`, and everything before it, is shipped; for `timeout` at
-    /// most, or for ever for `None`. Returns [`shipped`](Log::shipped). Commits nothing itself.
+    /// most, or for ever for `None`. Returns [`end`](Ship::end). Commits nothing itself.
     ///
     /// # Errors
     ///
@@ -51,8 +68,8 @@ impl Log {
     /// One load where it is shipped already; otherwise the caller sleeps, and looks for the shipper
     /// every 100 ms. A reader without write permission cannot have the shipper hurry, and looks
     /// every 20 ms.
-    pub fn wait_shipped(&self, lsn: Lsn, timeout: Option<Duration>) -> Result<Lsn> {
-        ship::wait::wait_shipped(&self.core, lsn, timeout)
+    pub fn wait(self, lsn: Lsn, timeout: Option<Duration>) -> Result<Lsn> {
+        ship::wait::wait_shipped(self.core, lsn, timeout)
     }
 
     /// How shipping goes. Changes nothing, and needs the right to read alone.
@@ -65,8 +82,8 @@ impl Log {
     /// # Cost
     ///
     /// Reads that file, and looks through `/proc` for the shipper.
-    pub fn ship_state(&self) -> Result<ShipState> {
-        ship::state::state(&self.core)
+    pub fn state(self) -> Result<ShipState> {
+        ship::state::state(self.core)
     }
 
     /// The right to ship the log, if no other process has it; it ends when it is dropped, or when
@@ -76,8 +93,8 @@ impl Log {
     ///
     /// [`ReadOnly`](crate::ErrorKind::ReadOnly); [`Io`](crate::ErrorKind::Io) when the process is
     /// short of descriptors.
-    pub fn shipper(&self) -> Result<Option<Shipper>> {
-        Shipper::elect(&self.core)
+    pub fn elect(self) -> Result<Option<Shipper>> {
+        Shipper::elect(self.core)
     }
 
     /// Keeps nothing for the shipper any more ([`Shipper::hold`]): what was not shipped may be
@@ -87,17 +104,18 @@ impl Log {
     ///
     /// [`Busy`](crate::ErrorKind::Busy) while a process ships; otherwise as for
     /// [`Cursor::remove`](crate::Cursor::remove).
-    pub fn detach_shipper(&self) -> Result<bool> {
-        ship::hold::detach(&self.core)
+    pub fn detach(self) -> Result<bool> {
+        ship::hold::detach(self.core)
     }
 
-    /// What the log is made of, for who restores it elsewhere ([`Restorer`](crate::Restorer)).
+    /// What the log is made of, for who restores it elsewhere
+    /// ([`Restorer`](crate::ship::Restorer)).
     ///
     /// # Errors
     ///
     /// [`Unsupported`](crate::ErrorKind::Unsupported) for a log of an earlier version that has no
     /// id yet.
-    pub fn shape(&self) -> Result<LogShape> {
-        LogShape::of(&self.core)
+    pub fn shape(self) -> Result<LogShape> {
+        LogShape::of(self.core)
     }
 }

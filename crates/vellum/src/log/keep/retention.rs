@@ -2,11 +2,12 @@
 //!
 //! **If the process dies here**: the next one does it again.
 
+use crate::Layout;
 use crate::log::append::Appender;
 use crate::log::layout::framed::FrameWriter;
 use crate::log::layout::text::TextWriter;
 use crate::log::state::writer::Writer;
-use crate::{Layout, Policy};
+use crate::options::policy::Policy;
 
 impl Policy {
     /// Whether files are ever removed.

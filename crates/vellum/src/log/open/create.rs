@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::segment::parse_file_name;
+use crate::identity::{Recovery, RecoveryReason};
 use crate::log::open::recover;
 use crate::log::state::control::{
     self, overwrite_geometry, stored_geometry, sync_log_names, this_boot, write_control,
@@ -30,7 +31,7 @@ use crate::segment::rights::Rights;
 use crate::segment::{SPARE_SUFFIX, STAGE_SUFFIX, UNFINISHED_NAME, list, listing, names};
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
-use crate::{Error, ErrorKind, Fill, Options, Recovery, RecoveryReason, Result, knowledge, sys};
+use crate::{Error, ErrorKind, Fill, Options, Result, knowledge, sys};
 
 /// A control file whose words hold.
 pub(crate) struct Opened {

@@ -16,6 +16,7 @@ use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
+use crate::identity::RecoveryReason;
 use crate::log::append::Appender;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::keep::retention;
@@ -50,7 +51,7 @@ use crate::shared::tail_word;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
 use crate::sys::{Dir, residence};
-use crate::{Error, ErrorKind, Options, RecoveryReason, Result, knowledge};
+use crate::{Error, ErrorKind, Options, Result, knowledge};
 
 /// Opens the log in `dir` as `options` say.
 pub(crate) fn open(dir: &Path, options: &Options) -> Result<Core> {

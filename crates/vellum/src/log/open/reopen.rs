@@ -64,10 +64,10 @@ impl Core {
     }
 }
 
-/// Opens the log at the path of `core` again; where there is none and it `makes` one, that is like
-/// it.
-pub(crate) fn reopen(core: &Core, makes: bool) -> Result<Core> {
-    let makes = makes && !core.tuning.options.read_only;
+/// Opens the log at the path of `core` again; where there is none, one that is like it is made,
+/// unless `core` was opened for reading.
+pub(crate) fn reopen(core: &Core) -> Result<Core> {
+    let makes = !core.tuning.options.read_only;
     let mut failure = None;
     for turn in 0..TRIES {
         if turn >= QUICK_TRIES {

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use rustix::{fs, io};
 
 use crate::format::control::Geometry;
+use crate::identity::RecoveryReason;
 use crate::log::open::agreement;
 use crate::log::open::agreement::Cache;
 use crate::log::read::files::open_file;
@@ -31,7 +32,7 @@ use crate::shared::commit;
 use crate::shared::primitive::Ordering;
 use crate::shared::region::{Origin, Region};
 use crate::shared::tail_word::{self, Range};
-use crate::{ErrorKind, Lsn, RecoveryReason, Result};
+use crate::{ErrorKind, Lsn, Result};
 
 /// Bytes before the tail by which a closed log is known again.
 const CLOSING_LEN: u64 = 4096;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::log::read::reader::{Reader, beyond_the_end, not_a_start};
-use crate::log::read::record::{OwnedRecord, Record};
+use crate::log::read::record::OwnedRecord;
 use crate::log::state::core::Core;
 use crate::shared::tail_word;
 use crate::{Lsn, Result};
@@ -47,22 +47,8 @@ impl IntoIterator for Reader {
     }
 }
 
-/// Reads the record at `lsn` into `payload`; returns where the next one starts.
-pub(crate) fn read_into(core: &Arc<Core>, lsn: Lsn, payload: &mut Vec<u8>) -> Result<Lsn> {
-    with_record(core, lsn, |record| {
-        payload.clear();
-        payload.extend_from_slice(record.payload);
-        record.next_lsn
-    })
-}
-
 /// The record at `lsn`.
 pub(crate) fn read_at(core: &Arc<Core>, lsn: Lsn) -> Result<OwnedRecord> {
-    with_record(core, lsn, |record| record.into_owned())
-}
-
-/// Does something with the record at `lsn`.
-fn with_record<T>(core: &Arc<Core>, lsn: Lsn, then: impl FnOnce(Record<'_>) -> T) -> Result<T> {
     let mut reader = Reader::new(Arc::clone(core), lsn)?;
     let Some(record) = reader.next()? else {
         return Err(beyond_the_end(core, lsn, tail_word::published(core.words())));
@@ -70,5 +56,5 @@ fn with_record<T>(core: &Arc<Core>, lsn: Lsn, then: impl FnOnce(Record<'_>) -> T
     if record.lsn != lsn {
         return Err(not_a_start(core, lsn));
     }
-    Ok(then(record))
+    Ok(record.into_owned())
 }

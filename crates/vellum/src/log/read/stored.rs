@@ -21,7 +21,7 @@ impl Log {
     }
 
     /// The epoch in which this handle was opened, or which its own [`truncate`](Log::truncate)
-    /// began. [`Stat::epoch`](crate::Stat::epoch) is the one that the log is in. 0 without an
+    /// began. [`Stat::epoch`](crate::stat::Stat::epoch) is the one that the log is in. 0 without an
     /// [id](Log::id).
     ///
     /// An epoch ends whenever positions may be given out again that were visible: when the log is
@@ -45,50 +45,29 @@ impl Log {
         self.core.position(self.epoch(), lsn)
     }
 
-    /// The LSN of the record that `position` was taken for, which is the same record still.
+    /// A reader that starts with the record that `position` was taken for, which is the same record
+    /// still. Its [`position`](Reader::position) is the LSN.
     ///
     /// # Errors
     ///
     /// [`OtherLog`](crate::ErrorKind::OtherLog) for a position of another log;
     /// [`Rewound`](crate::ErrorKind::Rewound) where the record may be gone, or another one may
-    /// stand there: [`Error::lsn`](crate::Error::lsn) says from where on the log may differ;
+    /// be there: [`Error::lsn`](crate::Error::lsn) says from where on the log may differ;
     /// [`Trimmed`](crate::ErrorKind::Trimmed) and [`OutOfRange`](crate::ErrorKind::OutOfRange) as
     /// for [`reader`](Log::reader).
-    ///
-    /// # Cost
-    ///
-    /// As for making a [`reader`](Log::reader).
-    pub fn resolve(&self, position: Position) -> Result<Lsn> {
-        self.reader_at(position).map(|reader| reader.position())
-    }
-
-    /// As [`resolve`](Log::resolve), for a position behind what was handled: a record's
-    /// [`next_lsn`](crate::Record::next_lsn), or the end of the log.
-    ///
-    /// It holds as long as everything *before* it is what it was. So who had read everything goes
-    /// on after a power cut that took nothing away before.
-    ///
-    /// # Errors, Cost
-    ///
-    /// As for [`resolve`](Log::resolve).
-    pub fn resolve_next(&self, position: Position) -> Result<Lsn> {
-        self.reader_at_next(position).map(|reader| reader.position())
-    }
-
-    /// A reader that starts with the record that `position` was taken for.
-    ///
-    /// # Errors
-    ///
-    /// As for [`resolve`](Log::resolve).
     pub fn reader_at(&self, position: Position) -> Result<Reader> {
         Reader::at(Arc::clone(&self.core), position, Meaning::Record)
     }
 
-    /// A reader that goes on behind what was handled: [`resolve_next`](Log::resolve_next).
+    /// A reader that continues behind what was handled. `position` is a record's
+    /// [`next_lsn`](crate::Record::next_lsn), or the end of the log.
+    ///
+    /// It holds as long as everything *before* it is what it was. So a program that had read
+    /// everything continues after a power cut that took nothing away before.
     ///
     /// # Errors
     ///
-    /// As for [`resolve`](Log::resolve).
+    /// As for [`reader_at`](Log::reader_at).
     pub fn reader_at_next(&self, position: Position) -> Result<Reader> {
         Reader::at(Arc::clone(&self.core), position, Meaning::Next)
     }

@@ -24,7 +24,7 @@ pub struct Metrics {
     pub published: Lsn,
     /// End of what is reserved.
     pub tail: Lsn,
-    /// Position stored by [`Log::set_checkpoint`](crate::Log::set_checkpoint), or zero.
+    /// Position stored by [`Checkpoint::set`](crate::Checkpoint::set), or zero.
     pub checkpoint: Lsn,
     /// Records that were appended.
     pub records: u64,

@@ -7,6 +7,7 @@ use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::format::segment::header_len;
+use crate::identity::Recovery;
 use crate::log::commit::commit_path::{self, CommitPathStat};
 use crate::log::keep::cursors;
 use crate::log::keep::cursors::stat::CursorStat;
@@ -15,12 +16,13 @@ use crate::log::report::metrics::{self, CommitStat, RemovedFiles, RemovedStat};
 use crate::log::ship::state::{self as ship_state, ShipState};
 use crate::log::state::core::Core;
 use crate::log::state::holds::{self, Hold, InFlight, ProcessState};
+use crate::options::policy::Policy;
 use crate::segment::listing::Listing;
 use crate::segment::{SPARE_SUFFIX, names};
 use crate::shared::participants::{self, Owner};
 use crate::shared::tail_word;
 use crate::sys::filesystem::Filesystem;
-use crate::{Fill, Layout, LogId, Lsn, Policy, Preallocate, Recovery, Result};
+use crate::{Fill, Layout, LogId, Lsn, Preallocate, Result};
 
 /// The state of a log at one moment.
 #[derive(Clone, Debug)]
@@ -96,7 +98,7 @@ pub struct Stat {
     pub stage: Option<PathBuf>,
     /// Bytes that wait there.
     pub staged_bytes: u64,
-    /// Position stored by [`Log::set_checkpoint`](crate::Log::set_checkpoint), or zero.
+    /// Position stored by [`Checkpoint::set`](crate::Checkpoint::set), or zero.
     pub checkpoint: Lsn,
     /// How this process brings commit groups to the device, in a log that stages records.
     pub commit_path: Option<CommitPathStat>,

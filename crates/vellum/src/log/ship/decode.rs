@@ -6,9 +6,9 @@ use crate::log::read::record::Record;
 use crate::log::ship::shape::LogShape;
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
-/// Takes the bytes of a log in their order, as [`Shipper::read`](crate::Shipper::read) gave them,
-/// and gives its records, as a [`Reader`](crate::Reader) of that log would. It needs no log and no
-/// file.
+/// Takes the bytes of a log in their order, as [`Shipper::read`](crate::ship::Shipper::read) gave
+/// them, and gives its records, as a [`Reader`](crate::Reader) of that log would. It needs no log
+/// and no file.
 ///
 /// It holds the bytes that it was given and has not returned. Each record costs the checksum of its
 /// bytes.
@@ -27,7 +27,7 @@ pub struct Decoder {
 
 impl Decoder {
     /// A decoder for the bytes of a log with this shape. The first ones begin where a record does,
-    /// as every chunk does that is [whole](crate::Piece::is_whole) before.
+    /// as every chunk does that is [whole](crate::ship::Piece::is_whole) before.
     pub fn new(shape: &LogShape) -> Decoder {
         let codec = Codec::new(shape.geometry.secret);
         let (layout, envelope_len) = (shape.layout(), shape.geometry.envelope_len());

@@ -18,7 +18,7 @@ const LONG: u64 = 1 << 20;
 /// How large such a piece is.
 const STEP: u64 = 256 << 10;
 
-/// Bytes of the log as they are on its device ([`Shipper::read`](crate::Shipper::read)).
+/// Bytes of the log as they are on its device ([`Shipper::read`](crate::ship::Shipper::read)).
 ///
 /// They are the first `len` of the buffer, and have the positions from the one that was read from.
 /// The positions behind them, up to `next`, hold nothing.

@@ -21,7 +21,7 @@ impl RestoreOptions {
 }
 
 /// The file of a text log that what is written next belongs to
-/// ([`Restorer::file`](crate::Restorer::file)).
+/// ([`Restorer::file`](crate::ship::Restorer::file)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileName {

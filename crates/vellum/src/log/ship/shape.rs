@@ -3,16 +3,17 @@
 use crate::format::control::Geometry;
 use crate::format::identity::{Copy, IDENTITY_OFFSET, Identity};
 use crate::log::state::core::Core;
+use crate::options::policy::Policy;
 use crate::shared::commit;
-use crate::{Error, ErrorKind, Layout, LogId, Lsn, Policy, Result};
+use crate::{Error, ErrorKind, Layout, LogId, Lsn, Result};
 
 /// Bytes of a shape: those of a geometry file, the position, and a checksum.
 const LEN: usize = FILE_LEN + 16;
 /// Bytes of a geometry file with an identity.
 const FILE_LEN: usize = IDENTITY_OFFSET + crate::format::identity::IDENTITY_LEN;
 
-/// What a log is made of ([`Log::shape`](crate::Log::shape)): what a
-/// [`Restorer`](crate::Restorer) needs beside the bytes.
+/// What a log is made of ([`ship::Ship::shape`](crate::ship::Ship::shape)): what a
+/// [`Restorer`](crate::ship::Restorer) needs beside the bytes.
 ///
 /// It has the secret that goes into the checksums of frames. Whoever can read it can make frames
 /// that pass for the log's own.

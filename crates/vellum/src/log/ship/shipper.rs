@@ -27,8 +27,8 @@ const ENDS_MAX: usize = 4096;
 
 /// The right to ship a log, and what that takes.
 ///
-/// Made by [`Log::shipper`](crate::Log::shipper). One process has it at a time, until this is
-/// dropped or the process dies. A forked child does not have it: there every call returns
+/// Made by [`ship::Ship::elect`](crate::ship::Ship::elect). One process has it at a time, until
+/// this is dropped or the process dies. A forked child does not have it: there every call returns
 /// [`Busy`](crate::ErrorKind::Busy).
 ///
 /// Any thread may use it.
@@ -269,7 +269,7 @@ impl Shipper {
     }
 
     /// Keeps the records from `from` on from being removed, but no more than `max_bytes`, also
-    /// while no process ships, until [`Log::detach_shipper`](crate::Log::detach_shipper). Where
+    /// while no process ships, until [`ship::Ship::detach`](crate::ship::Ship::detach). Where
     /// records are kept already it is from where they are kept.
     ///
     /// # Errors, Durability, Cost

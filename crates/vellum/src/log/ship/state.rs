@@ -63,7 +63,7 @@ pub struct ShipCounters {
     pub retries: u64,
 }
 
-/// How shipping goes ([`Log::ship_state`](crate::Log::ship_state)).
+/// How shipping goes ([`ship::Ship::state`](crate::ship::Ship::state)).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ShipState {

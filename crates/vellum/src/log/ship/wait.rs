@@ -13,7 +13,7 @@ use crate::log::ship::state;
 use crate::log::ship::state::ShipStatus;
 use crate::log::state::core::Core;
 use crate::log::state::wait;
-use crate::shared::commit;
+use crate::shared::commit as commits;
 use crate::shared::event_count;
 use crate::shared::lock::Until;
 use crate::shared::tail_word;
@@ -24,28 +24,13 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// The same for one that may not note that it waits.
 const LOOK_AGAIN_UNARMED: Duration = Duration::from_millis(20);
 
-/// What a record is to survive ([`Log::commit_to`](crate::Log::commit_to)).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Durability {
-    /// A power cut: it is on this machine's device.
-    #[default]
-    Local,
-    /// The loss of this machine: it is also where the log is shipped to.
-    Remote,
-}
-
-/// Makes the record at `lsn` durable here, and with [`Durability::Remote`] waits until it is
-/// shipped.
-pub(crate) fn commit_to(core: &Arc<Core>, lsn: Lsn, durability: Durability) -> Result<()> {
+/// Makes the record at `lsn` durable here, and waits until it is shipped.
+pub(crate) fn commit(core: &Arc<Core>, lsn: Lsn) -> Result<()> {
     let until = core.deadline();
     Commit::of(core)
         .commit_until(Commit::of(core).end_of_commit(lsn)?, until)
         .map_err(|error| core.explain(error))?;
-    match durability {
-        Durability::Local => Ok(()),
-        Durability::Remote => until_shipped(core, lsn, until).map(drop),
-    }
+    until_shipped(core, lsn, until).map(drop)
 }
 
 /// Waits until the record at `lsn` is shipped, for `timeout` at most.
@@ -95,7 +80,7 @@ impl Shipping<'_> {
             let what = format!("cannot wait for {lsn} to be shipped: the log ends at {tail}");
             return Err(self.not_shipped(ErrorKind::OutOfRange, what, lsn));
         }
-        if commit::durable(&self.core.words().commits) <= lsn {
+        if commits::durable(&self.core.words().commits) <= lsn {
             // It never will be, and what is not durable is not shipped.
             self.core.check_poison()?;
         }

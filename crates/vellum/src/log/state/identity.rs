@@ -17,6 +17,7 @@ use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::identity::{Copy, EPOCH_OFFSET, IDENTITY_LEN, IDENTITY_OFFSET};
 use crate::format::identity::{Identity, Meaning};
+use crate::identity::{Recovery, RecoveryReason};
 use crate::log::state::control::{open_geometry, store_geometry};
 use crate::log::state::core::Core;
 use crate::log::state::names::{CONTROL_NAME, GEOMETRY_NAME, SMALL_LEN_MAX};
@@ -24,7 +25,7 @@ use crate::log::state::positions::{Found, Positions};
 use crate::segment::sync_names;
 use crate::shared::primitive::{AtomicU64, Ordering};
 use crate::sys::{self, Dir, clock};
-use crate::{Error, ErrorKind, LogId, Lsn, Options, Position, Recovery, RecoveryReason, Result};
+use crate::{Error, ErrorKind, LogId, Lsn, Options, Position, Result};
 
 /// By how many epochs a copy goes on behind the log that it was copied from, at least. The log
 /// itself goes on in steps of one, so the two do not meet.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::format::control::Geometry;
 use crate::format::identity::Identity;
+use crate::identity::Recovery;
 use crate::log::commit::trigger::Trigger;
 use crate::options::limits::{
     MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, STAGED_SEGMENTS_MAX_DEFAULT,
@@ -16,7 +17,7 @@ use crate::segment::pieces::Pieces;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::sys::filesystem::Filesystem;
-use crate::{CommitPath, OnFull, OnStageFull, Options, Recovery, knowledge};
+use crate::{CommitPath, OnFull, OnStageFull, Options, knowledge};
 
 /// How this process makes room in the log.
 pub(crate) struct Ready {

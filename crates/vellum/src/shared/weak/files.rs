@@ -3,10 +3,11 @@
 use std::rc::Rc;
 
 use super::{explore, join, start};
+use crate::Lsn;
 use crate::options::policy::NUMBER_COUNT;
+use crate::options::policy::Policy;
 use crate::shared::files::Newest;
 use crate::shared::words::{NameWords, PolicyWords};
-use crate::{Lsn, Policy};
 
 fn newest(first: u64) -> Newest {
     Newest {

@@ -4,7 +4,9 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 
-use vellum::{Advice, ErrorKind, Fill, Layout, Method, Options, Preallocate, Stat};
+use vellum::advice::{Advice, Method};
+use vellum::stat::Stat;
+use vellum::{ErrorKind, Fill, Layout, Options, Preallocate};
 use vellum_advice::FILE_NAME;
 
 use crate::support::child::{self, Child};

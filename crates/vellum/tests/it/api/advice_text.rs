@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use vellum::{Advice, ErrorKind, FileAdvice, Fill, LogAdvice, Method, Options, Preallocate};
+use vellum::advice::{Advice, FileAdvice, LogAdvice, Method};
+use vellum::{ErrorKind, Fill, Options, Preallocate};
 use vellum_advice::FILE_NAME;
 
 use super::advice::{advise, following};

@@ -15,7 +15,7 @@ fn looking_changes_no_time() {
         for seed in 0..20 {
             log.append(&payload(layout, seed, 500)).unwrap();
         }
-        log.cursor("reader").unwrap();
+        log.cursor("reader", Lsn::ZERO).unwrap();
         log.sync().unwrap();
         drop(log);
         let entries = fs::read_dir(place(&dir)).unwrap().map(|entry| entry.unwrap().path());

@@ -231,12 +231,9 @@ fn recycled_files_are_used_again_and_never_show_their_old_bytes() {
         let mut spares = 0;
         for round in 1..20 {
             log.trim(log.published()).unwrap();
-            spares +=
-                usize::from(
-                    log.stat().unwrap().segments.iter().any(|s| {
-                        s.path.ends_with("spare") || s.state == vellum::SegmentState::Spare
-                    }),
-                );
+            spares += usize::from(log.stat().unwrap().segments.iter().any(|s| {
+                s.path.ends_with("spare") || s.state == vellum::stat::SegmentState::Spare
+            }));
             // Long records leave old frames in place behind their padding.
             let fresh = append_sizes(&log, &[64, 700, 0, 8, 2000, 64], round * 100);
             assert!(fresh[0].0 > all.last().unwrap().0, "positions never repeat");

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use vellum::{Layout, Log, Options, SegmentState};
+use vellum::stat::SegmentState;
+use vellum::{Layout, Log, Options};
 
 use crate::support::child::{self, Child};
 use crate::support::{LAYOUTS, assert_holds, assert_sound, payloads, place, scratch, small};

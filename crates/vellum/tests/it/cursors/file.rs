@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use vellum::{CursorHold, ErrorKind, Layout, Options};
+use vellum::{CursorHold, ErrorKind, Layout, Lsn, Options};
 
 use super::{append, only, rest};
 use crate::support::mount::Mount;
@@ -27,7 +27,7 @@ fn a_torn_image_leaves_the_cursor_at_the_commit_before() {
     let dir = scratch();
     let log = small(Layout::Framed).open(place(&dir)).unwrap();
     let all = append(&log, 20, 0);
-    let cursor = log.cursor("x").unwrap();
+    let cursor = log.cursor("x", Lsn::ZERO).unwrap();
     // Made: images 1 and 2. So commits go to the first half, to the second, to the first.
     for (index, half) in [(5, 0), (6, 1), (7, 0)] {
         cursor.commit(all[index].0).unwrap();
@@ -36,7 +36,7 @@ fn a_torn_image_leaves_the_cursor_at_the_commit_before() {
         damage(&place(&torn), half);
         let log = Options::new().open(place(&torn)).unwrap();
         let before = if index == 5 { 0 } else { index - 1 };
-        let cursor = log.cursor("x").unwrap();
+        let cursor = log.cursor("x", Lsn::ZERO).unwrap();
         assert_eq!(cursor.position().unwrap(), all[before].0);
         cursor.commit(all[index].0).unwrap();
         assert_eq!(cursor.position().unwrap(), all[index].0);
@@ -49,7 +49,7 @@ fn one_damaged_sector_neither_loses_a_new_cursor_nor_brings_a_removed_one_back()
         let dir = scratch();
         let log = small(Layout::Framed).open(place(&dir)).unwrap();
         append(&log, 20, 0);
-        let cursor = log.cursor("x").unwrap();
+        let cursor = log.cursor("x", Lsn::ZERO).unwrap();
         let copy = scratch();
         copy_log(&place(&dir), &place(&copy));
         damage(&place(&copy), half);
@@ -70,7 +70,7 @@ fn nothing_is_removed_while_the_cursors_cannot_be_read() {
         }
         let log = options.open(place(&dir)).unwrap();
         let all = append(&log, 10, 0);
-        log.cursor("x").unwrap().hold(CursorHold::new()).unwrap();
+        log.cursor("x", Lsn::ZERO).unwrap().hold(CursorHold::new()).unwrap();
         damage(&place(&dir), 0);
         damage(&place(&dir), 1);
         append(&log, 100, 10);
@@ -83,7 +83,7 @@ fn nothing_is_removed_while_the_cursors_cannot_be_read() {
         fs::remove_file(place(&dir).join("cursors")).unwrap();
         log.trim(log.published()).unwrap();
         assert_eq!(log.stat().unwrap().cursors_fault, None);
-        assert_eq!(log.cursor("x").unwrap().position().unwrap(), log.begin());
+        assert_eq!(log.cursor("x", Lsn::ZERO).unwrap().position().unwrap(), log.begin());
     }
 }
 
@@ -91,11 +91,11 @@ fn nothing_is_removed_while_the_cursors_cannot_be_read() {
 fn the_cursors_of_another_log_are_refused() {
     let (dir, other) = (scratch(), scratch());
     let log = small(Layout::Framed).open(place(&dir)).unwrap();
-    log.cursor("x").unwrap();
+    log.cursor("x", Lsn::ZERO).unwrap();
     let stranger = small(Layout::Framed).open(place(&other)).unwrap();
     append(&stranger, 10, 0);
     fs::copy(place(&dir).join("cursors"), place(&other).join("cursors")).unwrap();
-    assert_eq!(stranger.cursor("x").unwrap_err().kind(), ErrorKind::Incompatible);
+    assert_eq!(stranger.cursor("x", Lsn::ZERO).unwrap_err().kind(), ErrorKind::Incompatible);
     assert_eq!(stranger.trim(stranger.published()).unwrap_err().kind(), ErrorKind::Incompatible);
     // A new log has none, whatever was left in its directory.
     drop(log);
@@ -113,14 +113,14 @@ fn a_copy_has_the_cursors_and_not_their_owners() {
         let (dir, copy) = (scratch(), scratch());
         let log = small(layout).open(place(&dir)).unwrap();
         let all = append(&log, 20, 0);
-        let cursor = log.cursor_at("x", all[7].0).unwrap();
+        let cursor = log.cursor("x", all[7].0).unwrap();
         cursor.own().unwrap();
         cursor.hold(CursorHold::new()).unwrap();
         copy_log(&place(&dir), &place(&copy));
         let log = Options::new().open(place(&copy)).unwrap();
         let stat = only(&log);
         assert!(stat.hold.is_some() && !stat.is_owned);
-        let copied = log.cursor("x").unwrap();
+        let copied = log.cursor("x", Lsn::ZERO).unwrap();
         assert_eq!(rest(&copied)[0], all[7].0);
         copied.own().unwrap();
         copied.commit(all[9].0).unwrap();
@@ -134,7 +134,7 @@ fn a_maker_that_died_leaves_no_half_file() {
     let log = small(Layout::Framed).open(place(&dir)).unwrap();
     append(&log, 3, 0);
     fs::write(place(&dir).join("cursors.new"), b"VELLUMCU").unwrap();
-    log.cursor("x").unwrap();
+    log.cursor("x", Lsn::ZERO).unwrap();
     assert!(!place(&dir).join("cursors.new").exists());
     assert_eq!(fs::metadata(place(&dir).join("cursors")).unwrap().len(), 135_168);
 }
@@ -161,7 +161,7 @@ fn a_cursor_moves_on_a_full_disk_and_the_first_one_is_refused_there() {
             log.sync().unwrap();
             log
         });
-        let cursor = first.cursor("x").unwrap();
+        let cursor = first.cursor("x", Lsn::ZERO).unwrap();
         fill(mount.path());
         let mut reader = cursor.reader().unwrap();
         while let Some(record) = reader.next().unwrap() {
@@ -170,10 +170,10 @@ fn a_cursor_moves_on_a_full_disk_and_the_first_one_is_refused_there() {
         }
         assert_eq!(only(&first).lag_records, Some(0));
         cursor.hold(CursorHold::new()).unwrap();
-        first.cursor("y").unwrap().remove().unwrap();
-        assert_eq!(second.cursor("x").unwrap_err().kind(), ErrorKind::NoSpace);
+        first.cursor("y", Lsn::ZERO).unwrap().remove().unwrap();
+        assert_eq!(second.cursor("x", Lsn::ZERO).unwrap_err().kind(), ErrorKind::NoSpace);
         assert!(!second.path().join("cursors.new").exists());
         fs::remove_file(mount.path().join("ballast")).unwrap();
-        second.cursor("x").unwrap();
+        second.cursor("x", Lsn::ZERO).unwrap();
     }
 }

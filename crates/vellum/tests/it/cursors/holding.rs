@@ -14,8 +14,8 @@ fn trim_stops_before_a_cursor_that_holds() {
         let dir = scratch();
         let log = small(layout).open(place(&dir)).unwrap();
         let all = append(&log, 300, 0);
-        let free = log.cursor_at("free", all[10].0).unwrap();
-        let cursor = log.cursor_at("holds", all[100].0).unwrap();
+        let free = log.cursor("free", all[10].0).unwrap();
+        let cursor = log.cursor("holds", all[100].0).unwrap();
         cursor.hold(CursorHold::new()).unwrap();
         let report = log.trim(all[50].0).unwrap();
         assert_eq!((report.begin, report.held_at), (all[50].0, None));
@@ -29,7 +29,7 @@ fn trim_stops_before_a_cursor_that_holds() {
         drop((cursor, free, log));
         let log = Options::new().open(place(&dir)).unwrap();
         assert_eq!(log.trim(all[200].0).unwrap().held_at, Some(all[150].0));
-        log.cursor("holds").unwrap().unhold().unwrap();
+        log.cursor("holds", Lsn::ZERO).unwrap().unhold().unwrap();
         let report = log.trim(all[200].0).unwrap();
         assert_eq!((report.begin, report.held_at), (all[200].0, None));
         assert_sound(&log);
@@ -41,7 +41,7 @@ fn a_removed_cursor_holds_nothing() {
     let dir = scratch();
     let log = small(Layout::Framed).open(place(&dir)).unwrap();
     let all = append(&log, 100, 0);
-    let cursor = log.cursor("x").unwrap();
+    let cursor = log.cursor("x", Lsn::ZERO).unwrap();
     cursor.hold(CursorHold::new()).unwrap();
     assert_eq!(log.trim(all[50].0).unwrap().begin, all[0].0);
     cursor.remove().unwrap();
@@ -54,11 +54,11 @@ fn no_hold_where_records_were_removed_already() {
         let dir = scratch();
         let log = small(layout).open(place(&dir)).unwrap();
         let all = append(&log, 100, 0);
-        let cursor = log.cursor("x").unwrap();
+        let cursor = log.cursor("x", Lsn::ZERO).unwrap();
         log.trim(all[50].0).unwrap();
         assert_eq!(cursor.hold(CursorHold::new()).unwrap_err().kind(), ErrorKind::Trimmed);
         assert_eq!(cursor.set(all[49].0).unwrap_err().kind(), ErrorKind::Trimmed);
-        let made = log.cursor_at("y", all[49].0);
+        let made = log.cursor("y", all[49].0);
         assert_eq!(made.unwrap_err().kind(), ErrorKind::Trimmed);
         cursor.set(all[50].0).unwrap();
         cursor.hold(CursorHold::new()).unwrap();
@@ -72,7 +72,7 @@ fn beyond_its_limit_a_cursor_is_overrun_and_its_reader_is_told() {
         let dir = scratch();
         let log = small(layout).open(place(&dir)).unwrap();
         let all = append(&log, 300, 0);
-        let cursor = log.cursor("x").unwrap();
+        let cursor = log.cursor("x", Lsn::ZERO).unwrap();
         cursor.hold(CursorHold::new().max_bytes(10_000)).unwrap();
         assert_eq!(only(&log).hold, Some(CursorHold::new().max_bytes(10_000)));
         let report = log.trim(log.published()).unwrap();
@@ -107,7 +107,7 @@ fn retention_and_compression_stop_before_a_cursor_that_holds() {
     let options = options.compress(true);
     let log = options.open(place(&dir)).unwrap();
     let all = append(&log, 5, 0);
-    let cursor = log.cursor_at("x", all[2].0).unwrap();
+    let cursor = log.cursor("x", all[2].0).unwrap();
     cursor.hold(CursorHold::new()).unwrap();
     append(&log, 200, 10);
     assert_eq!(log.begin(), all[0].0, "the file of the cursor is there");
@@ -138,7 +138,7 @@ fn a_cursor_holds_nothing_that_is_too_old() {
     ] {
         let dir = scratch();
         let log = options.open(place(&dir)).unwrap();
-        let cursor = log.cursor("x").unwrap();
+        let cursor = log.cursor("x", Lsn::ZERO).unwrap();
         cursor.hold(CursorHold::new().max_age(Duration::from_secs(2))).unwrap();
         let many = if log.layout() == Layout::Text { 20 } else { 400 };
         append(&log, many, 0);
@@ -158,7 +158,7 @@ fn a_cursor_holds_nothing_that_is_too_old() {
 fn a_limit_of_age_needs_a_log_that_knows_ages() {
     let dir = scratch();
     let log = small(Layout::Framed).open(place(&dir)).unwrap();
-    let cursor = log.cursor("x").unwrap();
+    let cursor = log.cursor("x", Lsn::ZERO).unwrap();
     let error = cursor.hold(CursorHold::new().max_age(Duration::from_secs(9))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("envelopes"), "{error}");
@@ -169,7 +169,7 @@ fn envelopes_tell_how_old_the_oldest_record_behind_a_cursor_is() {
     let dir = scratch();
     let log = small(Layout::Framed).envelope(true).open(place(&dir)).unwrap();
     let lsns: Vec<Lsn> = append(&log, 3, 0).iter().map(|read| read.0).collect();
-    let cursor = log.cursor_at("x", lsns[1]).unwrap();
+    let cursor = log.cursor("x", lsns[1]).unwrap();
     assert!(only(&log).lag_time.unwrap() < Duration::from_secs(60));
     cursor.commit(log.published()).unwrap();
     assert_eq!(only(&log).lag_time, Some(Duration::ZERO));
@@ -181,7 +181,7 @@ fn no_record_is_removed_in_front_of_a_cursor_that_is_set_at_that_moment() {
     for layout in LAYOUTS {
         let dir = scratch();
         let log = small(layout).open(place(&dir)).unwrap();
-        let cursor = log.cursor("x").unwrap();
+        let cursor = log.cursor("x", Lsn::ZERO).unwrap();
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {

@@ -12,19 +12,19 @@ fn a_cursor_is_where_it_was_committed_in_the_next_process_and_the_next_boot() {
         let dir = scratch();
         let log = small(layout).open(place(&dir)).unwrap();
         let all = append(&log, 100, 0);
-        let cursor = log.cursor("shipper").unwrap();
+        let cursor = log.cursor("shipper", Lsn::ZERO).unwrap();
         assert_eq!(cursor.position().unwrap(), log.begin());
         assert_eq!(rest(&cursor).len(), 100);
         cursor.commit(all[40].0).unwrap();
         assert!(log.durable() >= all[40].0, "what is before a cursor is durable");
-        assert_eq!(log.cursor("shipper").unwrap().position().unwrap(), all[40].0);
+        assert_eq!(log.cursor("shipper", Lsn::ZERO).unwrap().position().unwrap(), all[40].0);
         drop((cursor, log));
         let log = Options::new().open(place(&dir)).unwrap();
-        assert_eq!(rest(&log.cursor("shipper").unwrap())[0], all[40].0);
+        assert_eq!(rest(&log.cursor("shipper", Lsn::ZERO).unwrap())[0], all[40].0);
         drop(log);
         in_another_boot(&place(&dir));
         let log = Options::new().open(place(&dir)).unwrap();
-        assert_eq!(rest(&log.cursor("shipper").unwrap())[0], all[40].0);
+        assert_eq!(rest(&log.cursor("shipper", Lsn::ZERO).unwrap())[0], all[40].0);
     }
 }
 
@@ -34,7 +34,7 @@ fn a_commit_goes_forward_and_set_goes_anywhere() {
         let dir = scratch();
         let log = small(layout).open(place(&dir)).unwrap();
         let all = append(&log, 100, 0);
-        let cursor = log.cursor_at("x", all[50].0).unwrap();
+        let cursor = log.cursor("x", all[50].0).unwrap();
         assert_eq!(cursor.commit(all[49].0).unwrap_err().kind(), ErrorKind::OutOfRange);
         cursor.commit(all[50].0).unwrap();
         cursor.set(all[10].0).unwrap();
@@ -61,19 +61,19 @@ fn a_log_has_128_cursors_and_places_are_used_again() {
     append(&log, 3, 0);
     assert_eq!(log.cursors().unwrap(), []);
     for number in 0..128 {
-        log.cursor(&format!("c{number:03}")).unwrap();
+        log.cursor(&format!("c{number:03}"), Lsn::ZERO).unwrap();
     }
-    assert_eq!(log.cursor("more").unwrap_err().kind(), ErrorKind::Busy);
-    log.cursor("c077").unwrap().remove().unwrap();
-    let cursor = log.cursor("more").unwrap();
+    assert_eq!(log.cursor("more", Lsn::ZERO).unwrap_err().kind(), ErrorKind::Busy);
+    log.cursor("c077", Lsn::ZERO).unwrap().remove().unwrap();
+    let cursor = log.cursor("more", Lsn::ZERO).unwrap();
     let names: Vec<_> = log.cursors().unwrap().into_iter().map(|cursor| cursor.name).collect();
     assert!(names.len() == 128 && names.is_sorted() && !names.contains(&"c077".into()));
-    let other = log.cursor("more").unwrap();
+    let other = log.cursor("more", Lsn::ZERO).unwrap();
     other.remove().unwrap();
     assert_eq!(cursor.position().unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(cursor.commit(log.published()).unwrap_err().kind(), ErrorKind::NotFound);
     for name in ["", "a b", "ä", "a/b", &"x".repeat(65)] {
-        assert_eq!(log.cursor(name).unwrap_err().kind(), ErrorKind::InvalidOption);
+        assert_eq!(log.cursor(name, Lsn::ZERO).unwrap_err().kind(), ErrorKind::InvalidOption);
     }
 }
 
@@ -83,10 +83,10 @@ fn who_may_only_read_sees_cursors_and_moves_none() {
         let dir = scratch();
         let log = small(layout).open(place(&dir)).unwrap();
         let all = append(&log, 10, 0);
-        log.cursor_at("x", all[5].0).unwrap();
+        log.cursor("x", all[5].0).unwrap();
         let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
-        assert_eq!(reader.cursor("y").unwrap_err().kind(), ErrorKind::NotFound);
-        let cursor = reader.cursor("x").unwrap();
+        assert_eq!(reader.cursor("y", Lsn::ZERO).unwrap_err().kind(), ErrorKind::NotFound);
+        let cursor = reader.cursor("x", Lsn::ZERO).unwrap();
         assert_eq!(rest(&cursor).len(), 5);
         let refused = [
             cursor.commit(all[6].0),
@@ -108,8 +108,8 @@ fn a_cursor_is_never_beyond_the_end_of_its_log() {
         let dir = scratch();
         let log = small(layout).open(place(&dir)).unwrap();
         let all = append(&log, 100, 0);
-        let before = log.cursor_at("before", all[20].0).unwrap();
-        let beyond = log.cursor_at("beyond", all[80].0).unwrap();
+        let before = log.cursor("before", all[20].0).unwrap();
+        let beyond = log.cursor("beyond", all[80].0).unwrap();
         log.truncate(all[50].0).unwrap();
         assert_eq!(before.position().unwrap(), all[20].0);
         assert_eq!(beyond.position().unwrap(), all[50].0);
@@ -120,15 +120,22 @@ fn a_cursor_is_never_beyond_the_end_of_its_log() {
         copy_log(&place(&dir), &place(&old));
         let log = Options::new().open(place(&dir)).unwrap();
         append(&log, 50, 9);
-        log.cursor("beyond").unwrap().commit(log.published()).unwrap();
+        log.cursor("beyond", Lsn::ZERO).unwrap().commit(log.published()).unwrap();
         drop(log);
         std::fs::copy(place(&dir).join("cursors"), place(&old).join("cursors")).unwrap();
         let reader = Options::new().read_only(true).open(place(&old)).unwrap();
-        assert_eq!(reader.cursor("beyond").unwrap().position().unwrap(), reader.published());
+        assert_eq!(
+            reader.cursor("beyond", Lsn::ZERO).unwrap().position().unwrap(),
+            reader.published()
+        );
         let log = Options::new().open(place(&old)).unwrap();
         let end = log.published();
         append(&log, 100, 11);
-        assert_eq!(log.cursor("beyond").unwrap().position().unwrap(), end, "it stays there");
+        assert_eq!(
+            log.cursor("beyond", Lsn::ZERO).unwrap().position().unwrap(),
+            end,
+            "it stays there"
+        );
     }
 }
 
@@ -143,7 +150,7 @@ fn a_cursor_tells_how_far_its_reader_is_behind() {
         };
         let log = options.open(place(&dir)).unwrap();
         let all = append(&log, 100, 0);
-        let cursor = log.cursor_at("x", all[60].0).unwrap();
+        let cursor = log.cursor("x", all[60].0).unwrap();
         let stat = only(&log);
         assert_eq!((stat.name.as_str(), stat.lsn, stat.hold), ("x", all[60].0, None));
         assert_eq!(stat.lag_records, Some(40));

@@ -11,7 +11,7 @@ use crate::support::{LAYOUTS, fork, place, scratch, small, until};
 /// Owns the cursor `x` of a log until it is told to end.
 pub(crate) fn own_a_cursor(arguments: &[String]) {
     let log = Options::new().open(&arguments[0]).unwrap();
-    let cursor = log.cursor("x").unwrap();
+    let cursor = log.cursor("x", Lsn::ZERO).unwrap();
     cursor.own().unwrap();
     child::say("owns it");
     child::hear();
@@ -20,7 +20,7 @@ pub(crate) fn own_a_cursor(arguments: &[String]) {
 /// Appends, and commits the cursor `x` behind every record; says where it is.
 pub(crate) fn commit_all_the_time(arguments: &[String]) {
     let log = Options::new().open(&arguments[0]).unwrap();
-    let cursor = log.cursor("x").unwrap();
+    let cursor = log.cursor("x", Lsn::ZERO).unwrap();
     loop {
         log.append(b"one more\n").unwrap();
         let end = log.published();
@@ -32,7 +32,7 @@ pub(crate) fn commit_all_the_time(arguments: &[String]) {
 /// Forks a child that lives on beside an owned cursor, and is killed.
 pub(crate) fn fork_beside_an_owned_cursor(arguments: &[String]) {
     let log = Options::new().open(&arguments[0]).unwrap();
-    let cursor = log.cursor("x").unwrap();
+    let cursor = log.cursor("x", Lsn::ZERO).unwrap();
     cursor.own().unwrap();
     let cursor = RefCell::new(Some(cursor));
     let child = fork::fork(|| {
@@ -56,7 +56,7 @@ fn one_process_owns_a_cursor_and_others_cannot_change_it() {
         let dir = scratch();
         let log = small(layout).open(place(&dir)).unwrap();
         append(&log, 10, 0);
-        let cursor = log.cursor("x").unwrap();
+        let cursor = log.cursor("x", Lsn::ZERO).unwrap();
         assert!(!only(&log).is_owned);
         let mut owner = Child::start("own a cursor", &[place(&dir).to_str().unwrap()]);
         owner.expect("owns it");
@@ -68,7 +68,7 @@ fn one_process_owns_a_cursor_and_others_cannot_change_it() {
             cursor.commit(end),
             cursor.set(end),
             cursor.hold(CursorHold::new()),
-            log.cursor("x").unwrap().remove(),
+            log.cursor("x", Lsn::ZERO).unwrap().remove(),
         ];
         for error in refused {
             let error = error.unwrap_err();
@@ -81,7 +81,7 @@ fn one_process_owns_a_cursor_and_others_cannot_change_it() {
         let stat = only(&log);
         assert_eq!((stat.is_owned, stat.owner), (true, Some(std::process::id())));
         cursor.commit(end).unwrap();
-        let other = log.cursor("x").unwrap();
+        let other = log.cursor("x", Lsn::ZERO).unwrap();
         assert_eq!(other.own().unwrap_err().kind(), ErrorKind::Busy, "another handle is another");
         cursor.own().unwrap();
         cursor.disown();
@@ -96,7 +96,7 @@ fn a_forked_child_neither_owns_nor_keeps_the_cursor_of_its_parent() {
     let dir = scratch();
     let log = small(Layout::Text).open(place(&dir)).unwrap();
     append(&log, 10, 0);
-    let cursor = log.cursor("x").unwrap();
+    let cursor = log.cursor("x", Lsn::ZERO).unwrap();
     let arguments = [place(&dir).to_str().unwrap().to_owned()];
     let mut owner = Child::start("fork a child beside an owned cursor", &[&arguments[0]]);
     let heard = [owner.hears().unwrap(), owner.hears().unwrap()];
@@ -116,7 +116,7 @@ fn a_forked_child_neither_owns_nor_keeps_the_cursor_of_its_parent() {
 fn a_killed_committer_leaves_the_cursor_where_it_was_acknowledged() {
     let dir = scratch();
     let log = small(Layout::Framed).open(place(&dir)).unwrap();
-    let cursor = log.cursor("x").unwrap();
+    let cursor = log.cursor("x", Lsn::ZERO).unwrap();
     for round in 0..8 {
         let mut committer =
             Child::start("commit a cursor all the time", &[place(&dir).to_str().unwrap()]);

@@ -128,7 +128,7 @@ fn scribble(log: &Path, words: &[(u64, u64)]) {
 fn use_cursor(log: &Log) -> vellum::Result<()> {
     log.verify()?;
     log.sync()?;
-    let cursor = log.cursor("one")?;
+    let cursor = log.cursor("one", Lsn::ZERO)?;
     cursor.set(log.tail())?;
     log.append(b"line\n")?;
     log.sync().map(drop)

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use vellum::{ErrorKind, Fill, Layout, Log, Options};
+use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options};
 
 use crate::support::{is_root, place, segment_files, small};
 
@@ -26,7 +26,7 @@ fn shared_log(options: &Options) -> TempDir {
     fs::set_permissions(place(&dir), Permissions::from_mode(0o2770)).unwrap();
     let log = options.open(place(&dir)).unwrap();
     fill(&log).unwrap();
-    log.cursor("one").unwrap();
+    log.cursor("one", Lsn::ZERO).unwrap();
     drop(log);
     for entry in fs::read_dir(place(&dir)).unwrap().map(Result::unwrap) {
         if entry.file_type().unwrap().is_file() {
@@ -63,7 +63,7 @@ fn use_everything(path: &Path) -> vellum::Result<()> {
     if log.layout() == Layout::Text {
         log.rotate()?;
     }
-    let cursor = log.cursor("two")?;
+    let cursor = log.cursor("two", Lsn::ZERO)?;
     cursor.set(log.tail())?;
     let cut = log.append(b"cut\n")?;
     log.truncate(cut)?;
@@ -188,7 +188,7 @@ fn a_private_file_is_not_shipped() {
     let private = move_secret_to(&closed[1]);
     let log = Options::new().open(place(&dir)).unwrap();
     log.sync().unwrap();
-    let shipper = log.shipper().unwrap().unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
     let (mut at, mut buf) = (shipper.begin(), vec![0; 1 << 20]);
     let error = loop {
         match shipper.read(at, &mut buf) {

@@ -119,7 +119,7 @@ fn do_everything(log: &Log, known: &HashSet<Vec<u8>>) {
     let _ = log.reserve(50).map(|mut reservation| reservation.write(b"half"));
     let _ = log.stat().map(|stat| format!("{stat:?} {:?}", stat.held_back_by()));
     let mark = log.append_durable(b"durable\n");
-    let _ = mark.and_then(|mark| log.set_checkpoint(mark));
+    let _ = mark.and_then(|mark| log.checkpoint().set(mark));
     let _ = log.checkpoint();
     let _ = log.prepare(1);
     let _ = log.rotate();
@@ -140,17 +140,17 @@ fn do_everything(log: &Log, known: &HashSet<Vec<u8>>) {
 /// What a shipper does, and who waits for it.
 fn ship(log: &Log) {
     let soon = Duration::from_millis(1);
-    let _ = log.wait_shipped(log.begin(), Some(soon));
-    let _ = log.ship_state().map(|state| format!("{state:?}"));
-    let Ok(Some(shipper)) = log.shipper() else { return };
+    let _ = log.ship().wait(log.begin(), Some(soon));
+    let _ = log.ship().state().map(|state| format!("{state:?}"));
+    let Ok(Some(shipper)) = log.ship().elect() else { return };
     let durable = shipper.durable().unwrap_or(Lsn::ZERO);
     shipper.wait(durable, soon);
     let mut buf = vec![0; 5000];
-    for from in [shipper.begin(), log.shipped(), durable] {
+    for from in [shipper.begin(), log.ship().end(), durable] {
         let _ = shipper.read(from, &mut buf);
     }
     let _ = shipper.set_shipped(durable);
-    let _ = log.wait_shipped(log.begin(), Some(soon));
+    let _ = log.ship().wait(log.begin(), Some(soon));
 }
 
 fn read_some(log: &Log, from: Lsn, known: &HashSet<Vec<u8>>) {

@@ -10,19 +10,19 @@ fn a_checkpoint_survives_power_cuts_closing_and_trimming() {
     for options in kinds().into_iter().take(3) {
         let dir = scratch();
         let log = options.open(place(&dir)).unwrap();
-        assert_eq!(log.checkpoint(), Lsn::ZERO);
+        assert_eq!(log.checkpoint().lsn(), Lsn::ZERO);
         let lsns: Vec<_> = (0..100).map(|_| log.append(&[5; 600]).unwrap()).collect();
-        log.set_checkpoint(lsns[70]).unwrap();
-        assert_eq!(log.checkpoint(), lsns[70]);
+        log.checkpoint().set(lsns[70]).unwrap();
+        assert_eq!(log.checkpoint().lsn(), lsns[70]);
         assert!(log.durable() > lsns[99], "everything before it is committed too");
         log.trim(lsns[60]).unwrap();
         let copy = after_power_cut(&place(&dir));
         let recovered = Options::new().open(place(&copy)).unwrap();
-        assert_eq!(recovered.checkpoint(), lsns[70]);
+        assert_eq!(recovered.checkpoint().lsn(), lsns[70]);
         assert!(recovered.begin() <= lsns[60]);
         assert_eq!(read_all(&recovered).last().unwrap().0, lsns[99]);
         drop(log);
-        assert_eq!(Options::new().open(place(&dir)).unwrap().checkpoint(), lsns[70]);
+        assert_eq!(Options::new().open(place(&dir)).unwrap().checkpoint().lsn(), lsns[70]);
     }
 }
 
@@ -31,9 +31,9 @@ fn a_checkpoint_outside_of_the_log_or_in_a_text_log_is_refused() {
     let dir = scratch();
     let log = staged().open(place(&dir)).unwrap();
     for lsn in [Lsn::new(1), Lsn::new(log.tail().get() + 8), Lsn::MAX] {
-        assert_eq!(log.set_checkpoint(lsn).unwrap_err().kind(), ErrorKind::OutOfRange);
+        assert_eq!(log.checkpoint().set(lsn).unwrap_err().kind(), ErrorKind::OutOfRange);
     }
     let dir = scratch();
     let text = Options::new().layout(Layout::Text).open(place(&dir)).unwrap();
-    assert_eq!(text.set_checkpoint(text.tail()).unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(text.checkpoint().set(text.tail()).unwrap_err().kind(), ErrorKind::Unsupported);
 }

@@ -89,7 +89,7 @@ fn a_cursor_that_cannot_be_synced_ends_the_commits() {
     let dir = scratch();
     let log = staged().open(place(&dir)).unwrap();
     let lsn = commit_some(&log, 3).unwrap();
-    let cursor = log.cursor("reader").unwrap();
+    let cursor = log.cursor("reader", Lsn::ZERO).unwrap();
     let error = where_it_fails(libc::SYS_fdatasync, EIO, || cursor.commit(lsn).unwrap_err());
     assert_ends_commits(&log, &error, "a cursor");
 }
@@ -99,7 +99,7 @@ fn a_log_in_which_nothing_is_committed_goes_on() {
     let dir = scratch();
     let log = Options::new().layout(Layout::Text).open(place(&dir)).unwrap();
     let lsn = log.append(b"a line").unwrap();
-    let cursor = where_it_fails(libc::SYS_fsync, EIO, || log.cursor("reader"));
+    let cursor = where_it_fails(libc::SYS_fsync, EIO, || log.cursor("reader", Lsn::ZERO));
     assert_eq!(cursor.unwrap_err().raw_os_error(), Some(EIO));
     log.append(b"another").unwrap();
     log.commit(lsn).unwrap();

@@ -129,13 +129,13 @@ fn a_segment_that_cannot_be_named_takes_no_space() {
         // So little is left that a seal does not fit, and there is no place for another segment.
         let left = end.get() - log.tail().get();
         let lsn = log.append(&vec![5; left as usize - 8 - 8]).unwrap();
-        assert_eq!(log.set_checkpoint(lsn).unwrap_err().kind(), ErrorKind::Io);
-        assert_eq!(log.checkpoint(), Lsn::ZERO, "as it was before");
+        assert_eq!(log.checkpoint().set(lsn).unwrap_err().kind(), ErrorKind::Io);
+        assert_eq!(log.checkpoint().lsn(), Lsn::ZERO, "as it was before");
         log.commit(lsn).unwrap();
         fs::remove_dir(&obstacle).unwrap();
-        log.set_checkpoint(lsn).unwrap();
+        log.checkpoint().set(lsn).unwrap();
         let copy = after_power_cut(&place(&dir));
-        assert_eq!(Options::new().open(place(&copy)).unwrap().checkpoint(), lsn);
+        assert_eq!(Options::new().open(place(&copy)).unwrap().checkpoint().lsn(), lsn);
     }
 }
 

@@ -6,13 +6,24 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
 use tempfile::TempDir;
-use vellum::{ErrorKind, Layout, Log, Lsn, Options, Position, RecoveryReason};
+use vellum::stat::RecoveryReason;
+use vellum::{ErrorKind, Layout, Log, Lsn, Options, Position};
 
 use super::{after_power_cut, in_another_boot, kinds, staged};
 use crate::support::{
     Numbers, adopt_control, become_nobody, copy_log, fork, in_own_process, is_root, memory_scratch,
     open_to_all, payload, place, scratch,
 };
+
+/// The LSN of the record that `position` was taken for.
+fn resolve(log: &Log, position: Position) -> vellum::Result<Lsn> {
+    log.reader_at(position).map(|reader| reader.position())
+}
+
+/// The LSN behind what was handled.
+fn resolve_next(log: &Log, position: Position) -> vellum::Result<Lsn> {
+    log.reader_at_next(position).map(|reader| reader.position())
+}
 
 /// Where the identity is in the geometry file and in the control file.
 const BLOCK: std::ops::Range<usize> = 512..1024;
@@ -40,13 +51,13 @@ fn a_log_keeps_its_id_and_its_epoch_while_nothing_is_taken_back() {
             let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
             for log in [&log, &reader] {
                 assert_eq!((log.id(), log.epoch()), (Some(id), 1));
-                assert_eq!(log.resolve(position).unwrap(), lsn);
+                assert_eq!(resolve(log, position).unwrap(), lsn);
             }
         }
         let other = options.open(dir.path().join("other")).unwrap();
         assert_ne!(other.id(), Some(id));
         other.append(b"one\n").unwrap();
-        let error = other.resolve(position).unwrap_err();
+        let error = resolve(&other, position).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OtherLog);
         for id in [id, other.id().unwrap()] {
             assert!(error.to_string().contains(&id.to_string()), "{error}");
@@ -75,19 +86,19 @@ fn a_truncation_ends_the_epoch_and_refuses_what_it_dropped() {
         log.append(b"more\n").unwrap();
         for log in [&log, &reader] {
             for (position, index) in taken.iter().zip(0..) {
-                let answer = log.resolve(*position);
+                let answer = resolve(log, *position);
                 match index < 5 {
                     true => assert_eq!(answer.unwrap(), lsns[index]),
                     false => assert_eq!(refusal(answer), (ErrorKind::Rewound, Some(lsns[5]))),
                 }
             }
-            let next = log.resolve_next(taken[5]);
+            let next = resolve_next(log, taken[5]);
             assert_eq!(next.unwrap(), lsns[5], "all before is what it was");
-            assert_eq!(refusal(log.resolve_next(taken[6])), (ErrorKind::Rewound, Some(lsns[5])));
+            assert_eq!(refusal(resolve_next(log, taken[6])), (ErrorKind::Rewound, Some(lsns[5])));
         }
-        assert_eq!(log.resolve(log.position(lsns[7]).unwrap()).unwrap(), lsns[7]);
+        assert_eq!(resolve(&log, log.position(lsns[7]).unwrap()).unwrap(), lsns[7]);
         // A handle that was opened before gives out what is refused, and never what is wrong.
-        assert!(reader.resolve(reader.position(lsns[7]).unwrap()).is_err());
+        assert!(resolve(&reader, reader.position(lsns[7]).unwrap()).is_err());
         assert_eq!(behind.next().unwrap_err().kind(), ErrorKind::OutOfRange);
         let mut count = 0;
         while before.next().unwrap().is_some() {
@@ -95,10 +106,10 @@ fn a_truncation_ends_the_epoch_and_refuses_what_it_dropped() {
         }
         assert_eq!(count, 8);
         let position = before.position_of(lsns[8]).unwrap();
-        assert_eq!(reader.resolve(position).unwrap(), lsns[8]);
+        assert_eq!(resolve(&reader, position).unwrap(), lsns[8]);
         drop((log, reader));
         let log = Options::new().open(place(&dir)).unwrap();
-        assert_eq!((log.epoch(), refusal(log.resolve(taken[8])).0), (2, ErrorKind::Rewound));
+        assert_eq!((log.epoch(), refusal(resolve(&log, taken[8])).0), (2, ErrorKind::Rewound));
     }
 }
 
@@ -115,13 +126,13 @@ fn a_position_in_the_middle_of_a_record_is_refused() {
             let record = reader.next().unwrap().unwrap();
             let next = record.next_lsn;
             assert_eq!((record.lsn, record.payload), (*lsn, &line[..]));
-            assert_eq!(log.resolve(log.position(*lsn).unwrap()).unwrap(), *lsn);
-            assert_eq!(log.resolve_next(log.position(next).unwrap()).unwrap(), next);
+            assert_eq!(resolve(&log, log.position(*lsn).unwrap()).unwrap(), *lsn);
+            assert_eq!(resolve_next(&log, log.position(next).unwrap()).unwrap(), next);
             for offset in [1, 8, 50, line.len() as u64 - 1] {
                 let inside = Lsn::new(lsn.get() + offset);
                 assert_eq!(log.reader(inside).unwrap_err().kind(), ErrorKind::OutOfRange);
                 let position = log.position(inside).unwrap();
-                assert_eq!(refusal(log.resolve(position)).0, ErrorKind::OutOfRange, "{inside}");
+                assert_eq!(refusal(resolve(&log, position)).0, ErrorKind::OutOfRange, "{inside}");
             }
         }
         if log.layout() == Layout::Framed {
@@ -129,13 +140,13 @@ fn a_position_in_the_middle_of_a_record_is_refused() {
             drop(log.reserve(50).unwrap());
             log.append(b"behind").unwrap();
             let position = log.position(abandoned).unwrap();
-            assert_eq!(refusal(log.resolve(position)).0, ErrorKind::OutOfRange);
-            assert_eq!(log.resolve_next(position).unwrap(), abandoned);
+            assert_eq!(refusal(resolve(&log, position)).0, ErrorKind::OutOfRange);
+            assert_eq!(resolve_next(&log, position).unwrap(), abandoned);
         }
         log.trim(lsns[300]).unwrap();
-        let error = log.resolve(log.position(lsns[2]).unwrap()).unwrap_err();
+        let error = resolve(&log, log.position(lsns[2]).unwrap()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Trimmed, "{error}");
-        let error = log.resolve(log.position(Lsn::MAX).unwrap()).unwrap_err();
+        let error = resolve(&log, log.position(Lsn::MAX).unwrap()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OutOfRange, "{error}");
     }
 }
@@ -162,8 +173,8 @@ fn a_damaged_copy_is_replaced_and_without_another_the_log_does_not_open() {
                 drop(reader);
                 let log = Options::new().open(place(&copy)).unwrap();
                 assert_eq!((log.id(), log.epoch()), expected, "{what}");
-                assert_eq!(log.resolve(taken[0]).unwrap(), first, "{what}");
-                assert_eq!(refusal(log.resolve(taken[1])).0, ErrorKind::Rewound, "{what}");
+                assert_eq!(resolve(&log, taken[0]).unwrap(), first, "{what}");
+                assert_eq!(refusal(resolve(&log, taken[1])).0, ErrorKind::Rewound, "{what}");
             }
             // Both are whole again.
             let files = ["geometry", "control"].map(|name| fs::read(place(&copy).join(name)));
@@ -238,9 +249,9 @@ fn a_change_of_the_identity_counts_from_its_first_copy_on() {
         let log = Options::new().open(place(&copy)).unwrap();
         assert_eq!(log.epoch(), epoch, "old: {old:?}");
         let is_rewound =
-            log.resolve_next(taken).is_err_and(|error| error.kind() == ErrorKind::Rewound);
+            resolve_next(&log, taken).is_err_and(|error| error.kind() == ErrorKind::Rewound);
         assert_eq!(is_rewound, epoch == 2, "old: {old:?}");
-        assert_eq!(log.resolve(Position { lsn: first, ..taken }).unwrap(), first);
+        assert_eq!(resolve(&log, Position { lsn: first, ..taken }).unwrap(), first);
     }
 }
 
@@ -263,20 +274,20 @@ fn a_recovery_is_remembered_with_its_reason_and_what_it_did() {
         let log = Options::new().open(place(&copy)).unwrap();
         let recovery = log.recovery().unwrap();
         assert_eq!((recovery.reason, log.epoch()), (RecoveryReason::Reboot, 2));
-        let is_gone = log.resolve(taken[1]).is_err();
+        let is_gone = resolve(&log, taken[1]).is_err();
         match layout {
             Layout::Text => {
                 assert_eq!((recovery.from, recovery.padded_bytes), (second, 1));
                 assert_eq!(recovery.end.get(), second.get() + 251);
                 assert!(is_gone);
-                assert_eq!(refusal(log.resolve_next(taken[2])).0, ErrorKind::Rewound);
+                assert_eq!(refusal(resolve_next(&log, taken[2])).0, ErrorKind::Rewound);
             }
             _ => {
                 assert_eq!((recovery.from, recovery.end), (log.tail(), log.tail()));
                 assert_eq!(is_gone, recovery.end == second, "only what was staged is gone");
             }
         }
-        assert_eq!(log.resolve(taken[0]).unwrap(), first);
+        assert_eq!(resolve(&log, taken[0]).unwrap(), first);
         drop(log);
         let reader = Options::new().read_only(true).open(place(&copy)).unwrap();
         assert_eq!(reader.recovery(), None);
@@ -286,7 +297,7 @@ fn a_recovery_is_remembered_with_its_reason_and_what_it_did() {
         let log = Options::new().open(place(&copy)).unwrap();
         let recovery = log.stat().unwrap().last_recovery.unwrap();
         assert_eq!(recovery.reason, RecoveryReason::ControlLost);
-        assert_eq!(log.resolve(taken[0]).unwrap(), first);
+        assert_eq!(resolve(&log, taken[0]).unwrap(), first);
     }
 }
 
@@ -299,10 +310,10 @@ fn a_forked_child_gives_out_positions_and_one_that_may_only_read_resolves_them()
         let lsn = log.append(b"the parent's").unwrap();
         let taken = log.position(lsn).unwrap();
         let child = fork::fork(|| {
-            assert_eq!(log.resolve(taken).unwrap(), lsn);
+            assert_eq!(resolve(&log, taken).unwrap(), lsn);
             let own = log.position(log.append(b"the child's").unwrap()).unwrap();
             assert_eq!((own.log, own.epoch), (taken.log, taken.epoch));
-            i32::from(log.resolve(own).is_err())
+            i32::from(resolve(&log, own).is_err())
         });
         assert_eq!(fork::wait(child), 0);
         if !is_root("a_forked_child_gives_out_positions_and_one_that_may_only_read_resolves_them") {
@@ -314,7 +325,7 @@ fn a_forked_child_gives_out_positions_and_one_that_may_only_read_resolves_them()
         let child = fork::fork(|| {
             become_nobody();
             let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
-            i32::from(reader.resolve(taken).unwrap() != lsn || reader.id() != log.id())
+            i32::from(resolve(&reader, taken).unwrap() != lsn || reader.id() != log.id())
         });
         assert_eq!(fork::wait(child), 0);
     });
@@ -344,7 +355,7 @@ fn a_log_of_an_earlier_version_gets_its_id_when_it_is_opened_for_writing() {
         let log = Options::new().open(place(&dir)).unwrap();
         let id = log.id();
         assert!(id.is_some());
-        assert_eq!(log.resolve(log.position(lsn).unwrap()).unwrap(), lsn);
+        assert_eq!(resolve(&log, log.position(lsn).unwrap()).unwrap(), lsn);
         drop((log, reader));
         let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
         assert_eq!((reader.id(), reader.epoch()), (id, 1));

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use vellum::{CommitPath, ErrorKind, Layout, Log, Lsn, Options, PathOrigin};
+use vellum::stat::PathOrigin;
+use vellum::{CommitPath, ErrorKind, Layout, Log, Lsn, Options};
 
 use crate::support::{assert_sound, copy_log, payload, payloads, place};
 
@@ -11,7 +12,7 @@ fn path(text: &str) -> CommitPath {
 }
 
 fn origin(log: &Log) -> PathOrigin {
-    log.commit_path().unwrap().origin
+    log.stat().unwrap().commit_path.unwrap().origin
 }
 
 /// What a power cut leaves of a log with nothing in flight: the segments.
@@ -35,7 +36,7 @@ fn what_is_committed_by_any_path_survives() {
         let options = Options::wal().segment_capacity_bytes(64 << 10).commit_path(path(text));
         let log = options.open(place(&dir)).unwrap();
         assert_eq!(
-            (log.commit_path().unwrap().path, origin(&log)),
+            (log.stat().unwrap().commit_path.unwrap().path, origin(&log)),
             (path(text), PathOrigin::Options)
         );
         let commit = |seed| {
@@ -79,26 +80,29 @@ fn a_stored_path_holds_from_the_next_opening_on_until_it_is_forgotten() {
     let open = || Options::wal().open(place(&dir)).unwrap();
     let log = open();
     assert_eq!(origin(&log), PathOrigin::Default);
-    let default = log.commit_path().unwrap().path;
+    let default = log.stat().unwrap().commit_path.unwrap().path;
     // As a process left it that died while it stored one.
     fs::write(place(&dir).join("commit-path.new"), b"half").unwrap();
-    log.note_measured_path(path("fdatasync/4096/1")).unwrap();
-    assert_eq!(log.commit_path().unwrap().path, default);
+    path("fdatasync/4096/1").store_measured(&log).unwrap();
+    assert_eq!(log.stat().unwrap().commit_path.unwrap().path, default);
     drop(log);
     let log = open();
-    let found = log.commit_path().unwrap();
+    let found = log.stat().unwrap().commit_path.unwrap();
     assert_eq!((found.path, found.origin), (path("fdatasync/4096/1"), PathOrigin::Measured));
     assert!(found.stored_at.is_some() && found.reason.contains("fastest"), "{found:?}");
     log.append_durable(b"one").unwrap();
-    log.choose_commit_path(Some(path("dsync/4096/1"))).unwrap();
+    path("dsync/4096/1").store_chosen(&log).unwrap();
     drop(log);
     let view = Options::new().read_only(true).open(place(&dir)).unwrap();
     assert_eq!(origin(&view), PathOrigin::Chosen);
-    assert_eq!(view.choose_commit_path(None).unwrap_err().kind(), ErrorKind::ReadOnly);
-    open().choose_commit_path(None).unwrap();
-    open().choose_commit_path(None).unwrap();
+    assert_eq!(CommitPath::forget_stored(&view).unwrap_err().kind(), ErrorKind::ReadOnly);
+    CommitPath::forget_stored(&open()).unwrap();
+    CommitPath::forget_stored(&open()).unwrap();
     let log = open();
-    assert_eq!((log.commit_path().unwrap().path, origin(&log)), (default, PathOrigin::Default));
+    assert_eq!(
+        (log.stat().unwrap().commit_path.unwrap().path, origin(&log)),
+        (default, PathOrigin::Default)
+    );
     assert_sound(&log);
 }
 
@@ -106,7 +110,7 @@ fn a_stored_path_holds_from_the_next_opening_on_until_it_is_forgotten() {
 fn a_file_that_cannot_be_understood_counts_as_none() {
     let dir = tempfile::tempdir().unwrap();
     let open = || Options::wal().open(place(&dir)).unwrap();
-    open().note_measured_path(path("fdatasync/4096/1")).unwrap();
+    path("fdatasync/4096/1").store_measured(&open()).unwrap();
     let file = place(&dir).join("commit-path");
     let stored = fs::read_to_string(&file).unwrap();
     assert!(stored.starts_with("vellum-commit-path 1\npath fdatasync/4096/1\n"), "{stored}");
@@ -118,7 +122,7 @@ fn a_file_that_cannot_be_understood_counts_as_none() {
     fs::create_dir(&file).unwrap();
     let log = open();
     assert_eq!(origin(&log), PathOrigin::Default);
-    assert!(log.note_measured_path(path("fdatasync/4096/1")).is_err());
+    assert!(path("fdatasync/4096/1").store_measured(&log).is_err());
     assert_eq!(
         log.append_durable(b"one").unwrap(),
         log.reader(Lsn::ZERO).unwrap().next().unwrap().unwrap().lsn
@@ -133,9 +137,9 @@ fn a_path_out_of_range_or_of_another_log_is_refused() {
     let error = Options::wal().commit_path(wrong).open(place(&dir)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidOption);
     let log = Options::wal().open(place(&dir)).unwrap();
-    assert_eq!(log.note_measured_path(wrong).unwrap_err().kind(), ErrorKind::InvalidOption);
+    assert_eq!(wrong.store_measured(&log).unwrap_err().kind(), ErrorKind::InvalidOption);
     let text = Options::new().layout(Layout::Text).open(dir.path().join("text")).unwrap();
-    assert!(text.commit_path().is_none() && text.stat().unwrap().commit_path.is_none());
-    let error = text.choose_commit_path(Some(path("dsync/512/1"))).unwrap_err();
+    assert!(text.stat().unwrap().commit_path.is_none());
+    let error = path("dsync/512/1").store_chosen(&text).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
 }

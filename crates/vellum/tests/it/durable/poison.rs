@@ -255,7 +255,7 @@ fn a_cursor_that_no_device_took_holds_back_what_it_needs() {
     let path = thin.path().join("log");
     let log = staged().open(&path).unwrap();
     let lsns = append_forty(&log);
-    let cursor = log.cursor("reader").unwrap();
+    let cursor = log.cursor("reader", Lsn::ZERO).unwrap();
     cursor.hold(CursorHold::new()).unwrap();
     let failing = thin.fail_writes(&path.join("cursors"), 0..u64::MAX);
     let error = cursor.commit(lsns[20]).unwrap_err();
@@ -271,7 +271,7 @@ fn a_cursor_that_no_device_took_holds_back_what_it_needs() {
     let path = thin.path().join("log");
     in_another_boot(&path);
     let log = Options::new().open(&path).unwrap();
-    assert!(log.cursor("reader").unwrap().position().unwrap() >= begin);
+    assert!(log.cursor("reader", Lsn::ZERO).unwrap().position().unwrap() >= begin);
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn notes_that_no_device_took_are_written_again_after_a_failed_sync() {
         let path = thin.path().join("log");
         let log = Options::new().fill(fill).segment_capacity_bytes(16384).open(&path).unwrap();
         let lsns = append_forty(&log);
-        let cursor = log.cursor("reader").unwrap();
+        let cursor = log.cursor("reader", Lsn::ZERO).unwrap();
         cursor.commit(lsns[1]).unwrap();
         let files = [segment_files(&path)[1].clone(), path.join("cursors"), path.join("geometry")];
         let mut notes: Vec<_> = files.iter().map(|file| fs::read(file).unwrap()).collect();
@@ -309,7 +309,7 @@ fn notes_that_no_device_took_are_written_again_after_a_failed_sync() {
         in_another_boot(&path);
         let log = Options::new().open(&path).unwrap();
         assert_eq!(log.begin(), lsns[20], "{fill}: in the header of a segment");
-        let position = log.cursor("reader").unwrap().position().unwrap();
+        let position = log.cursor("reader", Lsn::ZERO).unwrap().position().unwrap();
         assert_eq!(position, lsns[25], "{fill}: in the file of the cursors");
         assert_eq!(payloads(&log).last().unwrap(), b"acknowledged", "{fill}: in the geometry file");
     }

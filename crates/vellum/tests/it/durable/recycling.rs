@@ -1,6 +1,7 @@
 //! Segments made ahead of need and used again.
 
-use vellum::{Fill, Lsn, Options, Preallocate, SegmentState};
+use vellum::stat::SegmentState;
+use vellum::{Fill, Lsn, Options, Preallocate};
 
 use super::{after_power_cut, kinds, staged};
 use crate::support::mount::Mount;

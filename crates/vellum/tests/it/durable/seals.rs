@@ -151,15 +151,15 @@ fn a_checkpoint_is_durable_at_the_end_of_a_segment_too() {
             let log = options.clone().open(place(&dir)).unwrap();
             // 8 bytes of header, and what is to be left.
             let lsn = log.append(&vec![5; 16384 - 8 - left]).unwrap();
-            log.set_checkpoint(lsn).unwrap();
+            log.checkpoint().set(lsn).unwrap();
             let taken = log.published().get() - lsn.get();
             assert!(taken < 2 * 16384, "{taken} bytes: the seal begins the next segment");
             let copy = after_power_cut(&place(&dir));
             let recovered = Options::new().open(place(&copy)).unwrap();
-            assert_eq!(recovered.checkpoint(), lsn, "{left} bytes left");
+            assert_eq!(recovered.checkpoint().lsn(), lsn, "{left} bytes left");
             crate::support::assert_sound(&recovered);
             drop(log);
-            assert_eq!(Options::new().open(place(&dir)).unwrap().checkpoint(), lsn);
+            assert_eq!(Options::new().open(place(&dir)).unwrap().checkpoint().lsn(), lsn);
         }
     }
 }

@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use vellum::{ErrorKind, Log, OnStageFull, Options, RecoveryReason};
+use vellum::stat::RecoveryReason;
+use vellum::{ErrorKind, Log, OnStageFull, Options};
 
 use super::staged;
 use super::trust::killed;

@@ -22,14 +22,14 @@ fn is_readable(event: &impl AsFd) -> bool {
 
 /// Appends and commits until a checkpoint is due.
 fn fill(log: &Log) {
-    while !log.checkpoint_due() {
+    while !log.checkpoint().is_due() {
         log.append_durable(&[7; 500]).unwrap();
     }
 }
 
 /// Stores a checkpoint at the end of what is durable.
 fn checkpoint(log: &Log) {
-    log.set_checkpoint(log.durable()).unwrap();
+    log.checkpoint().set(log.durable()).unwrap();
 }
 
 #[test]
@@ -38,15 +38,15 @@ fn a_checkpoint_is_due_when_so_many_bytes_are_durable_behind_it() {
     let log = limited().open(place(&dir)).unwrap();
     let start = log.begin().get();
     let lsn = log.append(&[1; 2 * LIMIT as usize]).unwrap();
-    assert!(!log.checkpoint_due(), "what is not durable does not count");
+    assert!(!log.checkpoint().is_due(), "what is not durable does not count");
     log.commit(lsn).unwrap();
-    assert!(log.checkpoint_due());
+    assert!(log.checkpoint().is_due());
     checkpoint(&log);
-    assert!(!log.checkpoint_due());
+    assert!(!log.checkpoint().is_due());
     fill(&log);
-    let bytes = log.durable().get() - log.checkpoint().get();
+    let bytes = log.durable().get() - log.checkpoint().lsn().get();
     assert!((LIMIT..LIMIT + 1500).contains(&bytes), "{bytes} behind the checkpoint");
-    assert!(log.checkpoint().get() > start);
+    assert!(log.checkpoint().lsn().get() > start);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn what_was_trimmed_is_not_to_be_recovered() {
     let log = limited().open(place(&dir)).unwrap();
     fill(&log);
     log.trim(log.published()).unwrap();
-    assert!(!log.checkpoint_due());
+    assert!(!log.checkpoint().is_due());
 }
 
 #[test]
@@ -64,8 +64,8 @@ fn nothing_is_due_without_a_limit_or_in_a_text_log() {
         let dir = scratch();
         let log = options.open(place(&dir)).unwrap();
         log.append_durable(&[1; 9000]).unwrap();
-        assert!(!log.checkpoint_due());
-        let event = log.checkpoint_event().unwrap();
+        assert!(!log.checkpoint().is_due());
+        let event = log.checkpoint().event().unwrap();
         log.append_durable(&[1; 9000]).unwrap();
         assert!(!is_readable(&event) && !event.take().unwrap());
     }
@@ -73,8 +73,8 @@ fn nothing_is_due_without_a_limit_or_in_a_text_log() {
     let text = Options::new().layout(Layout::Text).checkpoint_after_bytes(1);
     let text = text.open(place(&dir)).unwrap();
     text.append_durable(b"a line\n").unwrap();
-    assert!(!text.checkpoint_due());
-    assert_eq!(text.checkpoint_event().unwrap_err().kind(), ErrorKind::Unsupported);
+    assert!(!text.checkpoint().is_due());
+    assert_eq!(text.checkpoint().event().unwrap_err().kind(), ErrorKind::Unsupported);
 }
 
 #[test]
@@ -84,19 +84,19 @@ fn the_limit_counts_what_a_recovery_finds_and_belongs_to_the_process() {
     fill(&log);
     let copy = after_power_cut(&place(&dir));
     let recovered = limited().open(place(&copy)).unwrap();
-    assert!(recovered.checkpoint_due());
-    assert!(is_readable(&recovered.checkpoint_event().unwrap()), "it is readable at once");
-    assert!(!staged().open(place(&dir)).unwrap().checkpoint_due(), "each has its own limit");
+    assert!(recovered.checkpoint().is_due());
+    assert!(is_readable(&recovered.checkpoint().event().unwrap()), "it is readable at once");
+    assert!(!staged().open(place(&dir)).unwrap().checkpoint().is_due(), "each has its own limit");
     let reader = limited().read_only(true).open(place(&dir)).unwrap();
-    assert!(reader.checkpoint_due());
-    assert_eq!(reader.checkpoint_event().unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert!(reader.checkpoint().is_due());
+    assert_eq!(reader.checkpoint().event().unwrap_err().kind(), ErrorKind::ReadOnly);
 }
 
 #[test]
 fn the_commit_that_reaches_the_limit_sets_the_event() {
     let dir = scratch();
     let log = limited().open(place(&dir)).unwrap();
-    let event = log.checkpoint_event().unwrap();
+    let event = log.checkpoint().event().unwrap();
     assert!(!is_readable(&event));
     fill(&log);
     assert!(is_readable(&event));
@@ -109,7 +109,7 @@ fn the_commit_that_reaches_the_limit_sets_the_event() {
 fn it_is_set_again_where_no_checkpoint_was_made() {
     let dir = scratch();
     let log = limited().open(place(&dir)).unwrap();
-    let event = log.checkpoint_event().unwrap();
+    let event = log.checkpoint().event().unwrap();
     fill(&log);
     assert!(event.take().unwrap());
     log.append_durable(b"the checkpoint has failed").unwrap();
@@ -126,7 +126,7 @@ fn it_is_set_again_where_no_checkpoint_was_made() {
 fn all_events_of_a_log_are_one_descriptor() {
     let dir = scratch();
     let log = limited().open(place(&dir)).unwrap();
-    let (one, other) = (log.checkpoint_event().unwrap(), log.checkpoint_event().unwrap());
+    let (one, other) = (log.checkpoint().event().unwrap(), log.checkpoint().event().unwrap());
     assert_eq!(one.as_raw_fd(), other.as_raw_fd());
     fill(&log);
     assert!(one.take().unwrap() && !is_readable(&other));
@@ -139,7 +139,7 @@ fn all_events_of_a_log_are_one_descriptor() {
 fn a_committer_sets_it_too() {
     let dir = scratch();
     let log = limited().open(place(&dir)).unwrap();
-    let event = log.checkpoint_event().unwrap();
+    let event = log.checkpoint().event().unwrap();
     let committer = log.committer().unwrap();
     committer.submit(log.append(&[1; 9000]).unwrap()).unwrap();
     assert!(hears(&event) && event.take().unwrap());
@@ -151,7 +151,7 @@ fn no_event_is_lost_between_threads() {
     const CHECKPOINTS: u64 = 600;
     let dir = scratch();
     let log = limited().open(place(&dir)).unwrap();
-    let event = log.checkpoint_event().unwrap();
+    let event = log.checkpoint().event().unwrap();
     let is_over = AtomicBool::new(false);
     let write = || {
         while !is_over.load(Ordering::Relaxed) {
@@ -180,16 +180,16 @@ fn hears(event: &CheckpointEvent) -> bool {
 /// A role: a forked child leaves the parent's event alone, and asks by itself.
 pub(super) fn forked_checkpointer(arguments: &[String]) {
     let log = limited().open(&arguments[0]).unwrap();
-    let event = log.checkpoint_event().unwrap();
+    let event = log.checkpoint().event().unwrap();
     let pid = fork::fork(|| {
         fill(&log);
         assert_eq!(event.take().unwrap_err().kind(), ErrorKind::Unsupported);
-        assert_eq!(log.checkpoint_event().unwrap_err().kind(), ErrorKind::Unsupported);
+        assert_eq!(log.checkpoint().event().unwrap_err().kind(), ErrorKind::Unsupported);
         0
     });
     assert_eq!(fork::wait(pid), 0);
     assert!(!is_readable(&event));
-    assert!(log.checkpoint_due(), "the parent can ask");
+    assert!(log.checkpoint().is_due(), "the parent can ask");
     log.append_durable(b"one more").unwrap();
     assert!(is_readable(&event), "and its next commit sets it");
     assert!(event.take().unwrap());
@@ -209,7 +209,7 @@ fn a_forked_child_leaves_the_event_to_its_parent() {
 pub(super) fn daemon_with_an_event(arguments: &[String]) {
     const PLACES: i32 = 40;
     let mut inherited = Some(limited().open(&arguments[0]).unwrap());
-    let mut event = Some(inherited.as_ref().unwrap().checkpoint_event().unwrap());
+    let mut event = Some(inherited.as_ref().unwrap().checkpoint().event().unwrap());
     let pid = fork::fork(|| {
         // SAFETY: closes and opens descriptors that nothing of this process uses afterwards, but
         // the log, which this is about; the string ends with NUL.

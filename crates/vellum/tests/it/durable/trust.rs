@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use vellum::{Layout, Log, Options, RecoveryReason};
+use vellum::stat::RecoveryReason;
+use vellum::{Layout, Log, Options};
 
 use super::{after_power_cut, in_another_boot, kinds, stages};
 use crate::support::child::{Child, hear, say};

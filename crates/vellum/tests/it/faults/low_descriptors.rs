@@ -79,8 +79,8 @@ fn write_to(fd: i32) -> bool {
 pub(crate) fn use_everything_without_standard_descriptors(arguments: &[String]) {
     without_standard_descriptors(|| {
         let log = Options::new().open(&arguments[0]).unwrap();
-        let event = (log.layout() == Layout::Framed).then(|| log.checkpoint_event().unwrap());
-        let cursor = log.cursor_at("reader", Lsn::ZERO).unwrap();
+        let event = (log.layout() == Layout::Framed).then(|| log.checkpoint().event().unwrap());
+        let cursor = log.cursor("reader", Lsn::ZERO).unwrap();
         let mut reader = log.reader(Lsn::ZERO).unwrap().pollable().unwrap();
         append_and_commit(&log);
         while reader.next().unwrap().is_some() {}

@@ -91,10 +91,10 @@ pub(crate) fn submit_without_descriptors(arguments: &[String]) {
 /// Asks for an event for checkpoints without descriptors; then commits.
 pub(crate) fn event_without_descriptors(arguments: &[String]) {
     let log = Options::wal().checkpoint_after_bytes(1).open(&arguments[0]).unwrap();
-    let event = without_descriptors(|| log.checkpoint_event());
+    let event = without_descriptors(|| log.checkpoint().event());
     says(&event.map(|_| log.tail()));
     says(&log.append_durable(&record(&log, 1)));
-    assert!(log.checkpoint_due() && log.checkpoint_event().unwrap().take().unwrap());
+    assert!(log.checkpoint().is_due() && log.checkpoint().event().unwrap().take().unwrap());
 }
 
 /// Commits, and lives on.
@@ -240,7 +240,7 @@ pub(crate) fn do_everything_under_a_size_limit(arguments: &[String]) {
     drop(log.reserve(5000));
     note(log.sync().is_err());
     note(log.prepare(3).is_err());
-    note(log.set_checkpoint(log.begin()).is_err());
+    note(log.checkpoint().set(log.begin()).is_err());
     note(log.rotate().is_err());
     note(log.trim(log.published()).is_err());
     note(log.truncate(log.begin()).is_err());

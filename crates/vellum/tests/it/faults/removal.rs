@@ -103,14 +103,15 @@ fn a_new_log_keeps_the_policy_of_the_old_one() {
 }
 
 #[test]
-fn a_log_that_was_not_to_be_made_is_not_made_again() {
+fn a_log_that_was_removed_is_made_again_only_by_who_may_write() {
     let dir = scratch();
     drop(Options::new().open(place(&dir)).unwrap());
     let log = Options::new().create(false).open(place(&dir)).unwrap();
+    let view = Options::new().read_only(true).open(place(&dir)).unwrap();
     fs::remove_dir_all(place(&dir)).unwrap();
-    assert_eq!(log.reopen().unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(view.reopen().unwrap_err().kind(), ErrorKind::NotFound);
     assert!(!place(&dir).exists());
-    log.reopen_or_create().unwrap().append(b"new").unwrap();
+    log.reopen().unwrap().append(b"new").unwrap();
 }
 
 #[test]

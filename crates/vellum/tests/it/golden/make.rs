@@ -206,7 +206,7 @@ fn motley(log: &mut Writer<'_>) {
     log.append_long(13, 7);
     log.log.sync().unwrap();
     log.log.trim(Lsn::new(log.appended[4].lsn)).unwrap();
-    log.log.set_checkpoint(Lsn::new(log.appended[7].lsn)).unwrap();
+    log.log.checkpoint().set(Lsn::new(log.appended[7].lsn)).unwrap();
     log.append_batch(14..16);
     log.append_long(16, 123);
     log.append_batch(17..20);
@@ -339,7 +339,7 @@ fn expectation(log: &Path, control_len: u64, appended: Vec<Record>) -> Expectati
         begin,
         end,
         durable: opened.durable().get(),
-        checkpoint: opened.checkpoint().get(),
+        checkpoint: opened.checkpoint().lsn().get(),
         cut: opened.recovery().map_or(0, |recovery| recovery.cut_bytes),
         records,
         gone,

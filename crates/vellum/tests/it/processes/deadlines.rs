@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use vellum::{Error, ErrorKind, HoldKind, Layout, Lsn, Options};
+use vellum::stat::HoldKind;
+use vellum::{Error, ErrorKind, Layout, Lsn, Options};
 
 use super::holds::{LOCKS, hold_of, set_holder, stop, stopped_participant};
 use crate::support::child::Child;
@@ -109,7 +110,7 @@ fn a_commit_gives_up_behind_every_lock_and_batch_that_it_needs() {
             assert_blames(&log.commit(lsn).unwrap_err(), &holder);
             assert_blames(&log.sync().unwrap_err(), &holder);
             assert_blames(&log.append_durable(b"another").unwrap_err(), &holder);
-            assert_blames(&log.set_checkpoint(lsn).unwrap_err(), &holder);
+            assert_blames(&log.checkpoint().set(lsn).unwrap_err(), &holder);
         });
         log.commit(lsn).unwrap();
         holder.kill();

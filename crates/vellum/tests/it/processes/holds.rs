@@ -5,7 +5,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
-use vellum::{Hold, HoldKind, Layout, Log, Lsn, Options, ProcessState};
+use vellum::stat::{Hold, HoldKind, ProcessState};
+use vellum::{Layout, Log, Lsn, Options};
 
 use crate::support::child::{self, Child};
 use crate::support::{LAYOUTS, assert_sound, is_root, place, scratch, skip, small, until};

@@ -1,6 +1,7 @@
 //! Records found in shipped bytes are those that a reader finds in the log.
 
-use vellum::{Decoder, Layout, Log, Lsn, OwnedRecord};
+use vellum::ship::Decoder;
+use vellum::{Layout, Log, Lsn, OwnedRecord};
 
 use super::{append, restore, ship};
 use crate::durable::kinds;
@@ -16,8 +17,8 @@ fn read(log: &Log) -> Vec<OwnedRecord> {
 }
 
 fn decoded(log: &Log, len: usize) -> Vec<OwnedRecord> {
-    let shipper = log.shipper().unwrap().unwrap();
-    let mut decoder = Decoder::new(&log.shape().unwrap());
+    let shipper = log.ship().elect().unwrap().unwrap();
+    let mut decoder = Decoder::new(&log.ship().shape().unwrap());
     let mut all = Vec::new();
     for (start, _, bytes) in ship(&shipper, shipper.begin(), len) {
         decoder.push(start, &bytes);
@@ -53,10 +54,10 @@ fn a_restored_log_has_its_envelopes() {
     let log = small(Layout::Framed).envelope(true).open(place(&dir)).unwrap();
     append(&log, 60, 0, 3000);
     log.sync().unwrap();
-    let shipper = log.shipper().unwrap().unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
     let shipped = ship(&shipper, shipper.begin(), 1 << 20);
     let copy = dir.path().join("copy");
-    restore(&log.shape().unwrap(), shipper.begin(), &shipped, &copy).unwrap();
+    restore(&log.ship().shape().unwrap(), shipper.begin(), &shipped, &copy).unwrap();
     let restored = vellum::Options::new().open(&copy).unwrap();
     assert_eq!(read(&restored), read(&log));
     assert!(read(&restored)[0].time().is_some());

@@ -2,7 +2,8 @@
 
 use std::cell::RefCell;
 
-use vellum::{ErrorKind, Layout, Options, ShipCounters, ShipFault, ShipStatus};
+use vellum::ship::{ShipCounters, ShipFault, ShipStatus};
+use vellum::{ErrorKind, Layout, Options};
 
 use super::append;
 use crate::support::child::{self, Child};
@@ -11,7 +12,7 @@ use crate::support::{LAYOUTS, fork, place, scratch, small};
 /// Ships in name until it is killed.
 pub(crate) fn ship_until_killed(arguments: &[String]) {
     let log = Options::new().open(&arguments[0]).unwrap();
-    let shipper = log.shipper().unwrap().unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
     if let Some(end) = arguments.get(1) {
         shipper.set_shipped(end.parse::<u64>().map(vellum::Lsn::new).unwrap()).unwrap();
     }
@@ -22,7 +23,7 @@ pub(crate) fn ship_until_killed(arguments: &[String]) {
 /// Forks a child that lives on beside a shipper, and is killed.
 pub(crate) fn fork_beside_a_shipper(arguments: &[String]) {
     let log = Options::new().open(&arguments[0]).unwrap();
-    let shipper = RefCell::new(log.shipper().unwrap());
+    let shipper = RefCell::new(log.ship().elect().unwrap());
     let child = fork::fork(|| {
         let shipper = shipper.take().unwrap();
         let error = shipper.set_shipped(log.begin()).unwrap_err();
@@ -30,8 +31,8 @@ pub(crate) fn fork_beside_a_shipper(arguments: &[String]) {
         assert_eq!(shipper.durable().unwrap_err().kind(), ErrorKind::Busy);
         // Neither does it take the right away from its parent.
         drop(shipper);
-        assert!(log.shipper().unwrap().is_none());
-        assert_eq!(log.ship_state().unwrap().status, ShipStatus::Running);
+        assert!(log.ship().elect().unwrap().is_none());
+        assert_eq!(log.ship().state().unwrap().status, ShipStatus::Running);
         child::say("the child is there");
         // SAFETY: waits for a signal.
         unsafe { libc::pause() };
@@ -45,13 +46,13 @@ pub(crate) fn fork_beside_a_shipper(arguments: &[String]) {
 fn what_a_shipper_saved_the_next_one_loads() {
     let dir = scratch();
     let log = small(Layout::Framed).open(place(&dir)).unwrap();
-    let shipper = log.shipper().unwrap().unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
     assert_eq!(shipper.load().unwrap(), None);
     shipper.save(b"old").unwrap();
     shipper.save(b"new").unwrap();
     assert_eq!(shipper.save(&[0; 1 << 20]).unwrap_err().kind(), ErrorKind::InvalidOption);
     drop(shipper);
-    let shipper = log.shipper().unwrap().unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
     assert_eq!(shipper.load().unwrap().as_deref(), Some(&b"new"[..]));
     let file = std::fs::File::create(place(&dir).join("ship")).unwrap();
     file.set_len(1 << 40).unwrap();
@@ -65,17 +66,17 @@ fn one_process_ships_until_it_dies() {
         let log = small(layout).open(place(&dir)).unwrap();
         let mut other = Child::start("ship until killed", &[place(&dir).to_str().unwrap()]);
         other.expect("ships");
-        assert!(log.shipper().unwrap().is_none());
-        let state = log.ship_state().unwrap();
+        assert!(log.ship().elect().unwrap().is_none());
+        let state = log.ship().state().unwrap();
         assert_eq!((state.status, state.pid), (ShipStatus::Running, Some(other.pid() as u32)));
         other.kill();
-        let state = log.ship_state().unwrap();
+        let state = log.ship().state().unwrap();
         assert_eq!((state.status, state.pid), (ShipStatus::None, None));
-        let shipper = log.shipper().unwrap().unwrap();
-        assert_eq!(log.ship_state().unwrap().pid, Some(std::process::id()));
-        assert!(log.shipper().unwrap().is_none(), "nor does this process twice");
+        let shipper = log.ship().elect().unwrap().unwrap();
+        assert_eq!(log.ship().state().unwrap().pid, Some(std::process::id()));
+        assert!(log.ship().elect().unwrap().is_none(), "nor does this process twice");
         drop(shipper);
-        assert!(log.shipper().unwrap().is_some());
+        assert!(log.ship().elect().unwrap().is_some());
     }
 }
 
@@ -88,9 +89,9 @@ fn a_forked_child_does_not_ship() {
     let heard = [parent.hears().unwrap(), parent.hears().unwrap()];
     let child = heard.iter().find_map(|line| line.parse::<i32>().ok()).expect("its number");
     assert!(heard.contains(&"the child is there".into()), "{heard:?}");
-    assert!(log.shipper().unwrap().is_none(), "the parent ships");
+    assert!(log.ship().elect().unwrap().is_none(), "the parent ships");
     parent.kill();
-    let elected = log.shipper().unwrap();
+    let elected = log.ship().elect().unwrap();
     // SAFETY: `kill` touches no memory.
     unsafe { libc::kill(child, libc::SIGKILL) };
     assert!(elected.is_some(), "the child lives, and holds nothing");
@@ -101,7 +102,7 @@ fn a_reader_sees_how_shipping_goes() {
     let dir = scratch();
     let log = small(Layout::Framed).open(place(&dir)).unwrap();
     append(&log, 100, 0, 100);
-    let shipper = log.shipper().unwrap().unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
     let end = shipper.durable().unwrap();
     shipper.set_shipped(log.begin()).unwrap();
     shipper.set_generation(7);
@@ -111,14 +112,14 @@ fn a_reader_sees_how_shipping_goes() {
     shipper.add_counters(counters);
     shipper.set_status(ShipStatus::Retrying, Some((ShipFault::Throttled, 503))).unwrap();
     let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
-    let state = reader.ship_state().unwrap();
+    let state = reader.ship().state().unwrap();
     assert_eq!(state.status, ShipStatus::Retrying);
     assert_eq!(state.fault, Some((ShipFault::Throttled, 503)));
     assert_eq!((state.generation, state.counters.puts, state.counters.log_bytes), (7, 6, 20));
-    assert_eq!((state.shipped, reader.shipped()), (log.begin(), log.begin()));
+    assert_eq!((state.shipped, reader.ship().end()), (log.begin(), log.begin()));
     assert_eq!(state.lag_bytes, end.get() - log.begin().get());
     assert!(state.shipped_at.is_some());
-    assert_eq!(reader.shipper().unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert_eq!(reader.ship().elect().unwrap_err().kind(), ErrorKind::ReadOnly);
 }
 
 #[test]
@@ -127,10 +128,10 @@ fn what_was_not_shipped_is_kept_while_nobody_ships() {
         let dir = scratch();
         let log = small(layout).open(place(&dir)).unwrap();
         let records = append(&log, 200, 0, 100);
-        let shipper = log.shipper().unwrap().unwrap();
+        let shipper = log.ship().elect().unwrap().unwrap();
         shipper.durable().unwrap();
         shipper.hold(log.begin(), None).unwrap();
-        let held_from = || log.ship_state().unwrap().held_from.unwrap();
+        let held_from = || log.ship().state().unwrap().held_from.unwrap();
         shipper.release(records[100].0).unwrap();
         assert_eq!(held_from(), log.begin(), "nothing is shipped yet");
         shipper.set_shipped(log.durable()).unwrap();
@@ -138,18 +139,18 @@ fn what_was_not_shipped_is_kept_while_nobody_ships() {
         assert_eq!(held_from(), records[100].0);
         // A position inside of a record keeps the record.
         shipper.release(vellum::Lsn::new(records[103].0.get() + 8)).unwrap();
-        assert_eq!(log.detach_shipper().unwrap_err().kind(), ErrorKind::Busy);
+        assert_eq!(log.ship().detach().unwrap_err().kind(), ErrorKind::Busy);
         drop(shipper);
         drop(log);
         let log = Options::new().open(place(&dir)).unwrap();
-        assert!(log.ship_state().unwrap().held_from.unwrap() <= records[104].0);
+        assert!(log.ship().state().unwrap().held_from.unwrap() <= records[104].0);
         log.trim(records[190].0).unwrap();
         assert!(log.begin() <= records[104].0, "{} {}", log.begin(), records[104].0);
-        assert!(log.detach_shipper().unwrap());
-        assert!(!log.detach_shipper().unwrap());
+        assert!(log.ship().detach().unwrap());
+        assert!(!log.ship().detach().unwrap());
         log.trim(records[190].0).unwrap();
         assert!(log.begin() > records[104].0);
-        assert_eq!(log.ship_state().unwrap().held_from, None);
+        assert_eq!(log.ship().state().unwrap().held_from, None);
     }
 }
 
@@ -158,7 +159,7 @@ fn no_more_is_kept_than_was_allowed() {
     let dir = scratch();
     let log = small(Layout::Framed).open(place(&dir)).unwrap();
     append(&log, 200, 0, 100);
-    let shipper = log.shipper().unwrap().unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
     shipper.durable().unwrap();
     shipper.hold(log.begin(), Some(8192)).unwrap();
     let end = log.published();
@@ -166,7 +167,7 @@ fn no_more_is_kept_than_was_allowed() {
     assert!(log.begin() > vellum::Lsn::new(4096) && log.begin().get() + 8192 >= end.get() - 4096);
     // The next one goes on behind what is gone.
     drop(shipper);
-    let shipper = log.shipper().unwrap().unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
     shipper.hold(log.begin(), Some(8192)).unwrap();
-    assert_eq!(log.ship_state().unwrap().held_from, Some(log.begin()));
+    assert_eq!(log.ship().state().unwrap().held_from, Some(log.begin()));
 }

@@ -14,7 +14,7 @@ fn nothing_is_shipped_before_it_is_durable() {
     for options in kinds() {
         let dir = scratch();
         let log = options.open(place(&dir)).unwrap();
-        let shipper = log.shipper().unwrap().unwrap();
+        let shipper = log.ship().elect().unwrap().unwrap();
         append(&log, 100, 0, 300);
         let (before, durable) = (log.durable(), shipper.durable().unwrap());
         let is_staged = log.stat().unwrap().fill == vellum::Fill::Staged;
@@ -37,7 +37,7 @@ fn reading_may_start_at_the_end_of_any_piece() {
         let log = options.open(place(&dir)).unwrap();
         append(&log, 60, 0, 40_000);
         log.sync().unwrap();
-        let shipper = log.shipper().unwrap().unwrap();
+        let shipper = log.ship().elect().unwrap().unwrap();
         let all = ship(&shipper, shipper.begin(), 900);
         let bytes = |from: Lsn, shipper| {
             let rest = ship(shipper, from, 1 << 20);
@@ -64,7 +64,7 @@ fn a_bad_disk_does_not_become_a_bad_backup() {
         let mut byte = [0];
         file.read_exact_at(&mut byte, offset).unwrap();
         file.write_all_at(&[byte[0] ^ 4], offset).unwrap();
-        let shipper = log.shipper().unwrap().unwrap();
+        let shipper = log.ship().elect().unwrap().unwrap();
         let (mut at, mut buf) = (shipper.begin(), vec![0; len]);
         let error = loop {
             assert!(at < log.durable(), "the damage is found");
@@ -85,7 +85,7 @@ fn a_record_of_many_megabytes_is_read_in_pieces() {
     log.append(b"before").unwrap();
     let long = log.append(&vec![7; 5 << 20]).unwrap();
     log.append(b"after").unwrap();
-    let shipper = log.shipper().unwrap().unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
     let all = ship(&shipper, shipper.begin(), 300_000);
     let whole: Vec<Lsn> = all.iter().filter(|piece| piece.1.is_whole).map(|p| p.1.next).collect();
     // The short record, the rest of its segment, and then all at once.
@@ -103,14 +103,14 @@ fn what_was_removed_before_it_was_shipped_is_told() {
         let log = small(layout).open(place(&dir)).unwrap();
         let records = append(&log, 300, 0, 100);
         log.sync().unwrap();
-        let shipper = log.shipper().unwrap().unwrap();
+        let shipper = log.ship().elect().unwrap().unwrap();
         let from = shipper.begin();
         log.trim(records[250].0).unwrap();
         let error = shipper.read(from, &mut [0; 100]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Trimmed);
         assert!(shipper.begin() > from);
         shipper.set_gap(from, shipper.begin()).unwrap();
-        assert_eq!(log.ship_state().unwrap().gap, Some((from, shipper.begin())));
+        assert_eq!(log.ship().state().unwrap().gap, Some((from, shipper.begin())));
         ship(&shipper, shipper.begin(), 1 << 20);
     }
 }
@@ -123,7 +123,7 @@ fn a_file_that_somebody_removed_is_told() {
     log.sync().unwrap();
     let second = log.stat().unwrap().segments[1].path.clone();
     std::fs::remove_file(second).unwrap();
-    let shipper = log.shipper().unwrap().unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
     let lost: Vec<_> = ship(&shipper, shipper.begin(), 1 << 20)
         .into_iter()
         .filter(|(_, piece, _)| piece.segment.is_lost)

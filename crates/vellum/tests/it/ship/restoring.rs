@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use vellum::{
-    ErrorKind, FileName, Layout, LogShape, Lsn, Options, RecoveryReason, RestoreOptions, Restorer,
-};
+use vellum::ship::{FileName, LogShape, RestoreOptions, Restorer};
+use vellum::stat::RecoveryReason;
+use vellum::{ErrorKind, Layout, Lsn, Options};
 use vellum_testing::kernel::where_it_fails;
 
 use super::{Shipped, append, restore, ship, write};
@@ -32,9 +32,10 @@ fn a_restored_log_has_the_same_records_at_the_same_positions() {
             log.sync().unwrap();
             expected.extend(append(&log, 60, 100, longest));
             log.sync().unwrap();
-            let shipper = log.shipper().unwrap().unwrap();
+            let shipper = log.ship().elect().unwrap().unwrap();
             let shipped = ship(&shipper, shipper.begin(), len);
-            let end = restore(&log.shape().unwrap(), shipper.begin(), &shipped, &copy).unwrap();
+            let end =
+                restore(&log.ship().shape().unwrap(), shipper.begin(), &shipped, &copy).unwrap();
             assert_eq!(end, log.durable());
             let restored = Options::new().open(&copy).unwrap();
             assert_holds(&restored, &expected);
@@ -62,10 +63,10 @@ fn a_log_is_restored_from_where_it_begins() {
     // Inside of a segment, and of a batch.
     let begin = records[200].0;
     log.trim(begin).unwrap();
-    let shipper = log.shipper().unwrap().unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
     assert_eq!(shipper.begin(), begin);
     let shipped = ship(&shipper, begin, 1 << 20);
-    restore(&log.shape().unwrap(), begin, &shipped, &copy).unwrap();
+    restore(&log.ship().shape().unwrap(), begin, &shipped, &copy).unwrap();
     let restored = Options::new().open(&copy).unwrap();
     assert_holds(&restored, &records[200..]);
 }
@@ -77,8 +78,8 @@ fn a_log_is_restored_up_to_the_end_of_any_piece() {
         let log = options.open(place(&dir)).unwrap();
         let records = append(&log, 100, 0, 3000);
         log.sync().unwrap();
-        let shipper = log.shipper().unwrap().unwrap();
-        let (shape, begin) = (log.shape().unwrap(), shipper.begin());
+        let shipper = log.ship().elect().unwrap().unwrap();
+        let (shape, begin) = (log.ship().shape().unwrap(), shipper.begin());
         let shipped = ship(&shipper, begin, 2000);
         for (count, (_, piece, _)) in shipped.iter().enumerate().step_by(7) {
             let copy = dir.path().join(count.to_string());
@@ -108,12 +109,12 @@ fn positions_of_the_log_mean_the_same_in_the_restored_one() {
         let before = append(&log, 50, 0, 100);
         log.sync().unwrap();
         let stored = log.position(before[20].0).unwrap();
-        let shape = log.shape().unwrap();
+        let shape = log.ship().shape().unwrap();
         // Later than the shape was taken.
         let after = append(&log, 50, 50, 100);
         log.sync().unwrap();
         let later = log.position(after[20].0).unwrap();
-        let shipper = log.shipper().unwrap().unwrap();
+        let shipper = log.ship().elect().unwrap().unwrap();
         let shipped = ship(&shipper, shipper.begin(), 4096);
         restore(
             &LogShape::from_bytes(&shape.to_bytes()).unwrap(),
@@ -123,17 +124,17 @@ fn positions_of_the_log_mean_the_same_in_the_restored_one() {
         )
         .unwrap();
         let restored = Options::new().open(&copy).unwrap();
-        assert_eq!(restored.resolve(stored).unwrap(), before[20].0);
-        assert_eq!(restored.resolve(later).unwrap_err().kind(), ErrorKind::Rewound);
+        assert_eq!(restored.reader_at(stored).unwrap().position(), before[20].0);
+        assert_eq!(restored.reader_at(later).unwrap_err().kind(), ErrorKind::Rewound);
         // And those of the restored log mean nothing in the one that it is from.
         let theirs = restored.position(before[20].0).unwrap();
-        assert_eq!(log.resolve(theirs).unwrap_err().kind(), ErrorKind::Rewound);
+        assert_eq!(log.reader_at(theirs).unwrap_err().kind(), ErrorKind::Rewound);
         assert_eq!(restored.recovery().unwrap().reason, RecoveryReason::ControlLost);
         // Another history, from an earlier position on.
         let cut = dir.path().join("cut");
         restore(&shape.cut_at(before[10].0), shipper.begin(), &shipped, &cut).unwrap();
         let cut = Options::new().open(&cut).unwrap();
-        assert_eq!(cut.resolve(stored).unwrap_err().kind(), ErrorKind::Rewound);
+        assert_eq!(cut.reader_at(stored).unwrap_err().kind(), ErrorKind::Rewound);
     }
 }
 
@@ -143,8 +144,8 @@ fn shipped_records(layout: Layout, path: &Path, len: usize) -> (Vec<Read>, LogSh
     let log = small(layout).open(path).unwrap();
     let records = append(&log, 600, 0, 100);
     log.sync().unwrap();
-    let shipper = log.shipper().unwrap().unwrap();
-    (records, log.shape().unwrap(), ship(&shipper, shipper.begin(), len))
+    let shipper = log.ship().elect().unwrap().unwrap();
+    (records, log.ship().shape().unwrap(), ship(&shipper, shipper.begin(), len))
 }
 
 #[test]
@@ -182,13 +183,13 @@ fn a_gap_is_no_damage() {
 fn rules_of_retention_do_not_remove_what_was_just_restored() {
     let dir = scratch();
     let log = small(Layout::Text).retain_files(1).rotate_bytes(1000).open(place(&dir)).unwrap();
-    let cursor = log.cursor("all").unwrap();
+    let cursor = log.cursor("all", Lsn::ZERO).unwrap();
     cursor.hold(vellum::CursorHold::new()).unwrap();
     let records = append(&log, 100, 0, 100);
     log.sync().unwrap();
-    let shipper = log.shipper().unwrap().unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
     let shipped = ship(&shipper, shipper.begin(), 1 << 20);
-    let (shape, begin) = (log.shape().unwrap(), shipper.begin());
+    let (shape, begin) = (log.ship().shape().unwrap(), shipper.begin());
     for keeps_retention in [false, true] {
         let copy = dir.path().join(keeps_retention.to_string());
         let mut options = RestoreOptions::new();
@@ -209,7 +210,7 @@ fn what_no_log_can_be_is_refused() {
     let log = small(Layout::Framed).open(place(&dir)).unwrap();
     append(&log, 10, 0, 100);
     log.sync().unwrap();
-    let (shape, begin) = (log.shape().unwrap(), log.begin());
+    let (shape, begin) = (log.ship().shape().unwrap(), log.begin());
     let create = |to: &Path, begin| Restorer::create(to, &shape, begin, &RestoreOptions::new());
     let kind = |answer: vellum::Result<Restorer>| answer.unwrap_err().kind();
     assert_eq!(kind(create(&place(&dir), begin)), ErrorKind::AlreadyExists);
@@ -258,9 +259,9 @@ fn a_segment_that_could_not_be_synced_is_restored_once_more() {
 pub(crate) fn restore_until_killed(arguments: &[String]) {
     let [from, to, count] = arguments else { panic!("from where, to where, how much") };
     let log = Options::new().open(from).unwrap();
-    let shipper = log.shipper().unwrap().unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
     let shipped = ship(&shipper, shipper.begin(), 1000);
-    let shape = log.shape().unwrap();
+    let shape = log.ship().shape().unwrap();
     let mut restorer =
         Restorer::create(to, &shape, shipper.begin(), &RestoreOptions::new()).unwrap();
     let count = count.parse::<usize>().unwrap() * shipped.len() / 10;
@@ -288,9 +289,9 @@ fn a_restore_that_was_killed_is_refused_and_resumed() {
                 assert_eq!(error.kind(), ErrorKind::Busy, "{error}");
                 assert!(error.to_string().contains("--resume"), "{error}");
             }
-            let shipper = log.shipper().unwrap().unwrap();
+            let shipper = log.ship().elect().unwrap().unwrap();
             let shipped = ship(&shipper, shipper.begin(), 1000);
-            let (shape, options) = (log.shape().unwrap(), RestoreOptions::new());
+            let (shape, options) = (log.ship().shape().unwrap(), RestoreOptions::new());
             let mut restorer = Restorer::resume(&copy, &shape, &options).unwrap();
             assert_eq!(restorer.position() > shipper.begin(), count > 0);
             write(&mut restorer, &shape, &shipped).unwrap();

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use vellum::{Durability, ErrorKind, Layout, Lsn, Options, ShipStatus};
+use vellum::ship::ShipStatus;
+use vellum::{ErrorKind, Layout, Lsn, Options};
 
 use super::append;
 use crate::durable::kinds;
@@ -17,7 +18,7 @@ fn a_remote_commit_returns_when_the_record_is_shipped() {
     for options in kinds() {
         let dir = scratch();
         let log = options.open(place(&dir)).unwrap();
-        let shipper = log.shipper().unwrap().unwrap();
+        let shipper = log.ship().elect().unwrap().unwrap();
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -43,9 +44,9 @@ fn a_remote_commit_returns_when_the_record_is_shipped() {
                         for index in 0..50 {
                             let record = format!("{seed} {index}\n");
                             let lsn = log.append(record.as_bytes()).unwrap();
-                            log.commit_to(lsn, Durability::Remote).unwrap();
+                            log.ship().commit(lsn).unwrap();
                             // In this order: both grow meanwhile.
-                            let shipped = log.shipped();
+                            let shipped = log.ship().end();
                             assert!(lsn < shipped && shipped <= log.durable());
                         }
                     })
@@ -56,7 +57,7 @@ fn a_remote_commit_returns_when_the_record_is_shipped() {
             let lsn = log.append(b"the last\n").unwrap();
             log.commit(lsn).unwrap();
             // Wakes the shipper once more.
-            let _ = log.wait_shipped(lsn, Some(Duration::from_millis(1)));
+            let _ = log.ship().wait(lsn, Some(Duration::from_millis(1)));
         });
     }
 }
@@ -67,26 +68,26 @@ fn nobody_waits_for_a_shipper_that_is_not_there() {
         let dir = scratch();
         let log = small(layout).timeout(LONG).open(place(&dir)).unwrap();
         let lsn = append(&log, 1, 0, 100)[0].0;
-        let remote = || log.commit_to(lsn, Durability::Remote).unwrap_err();
+        let remote = || log.ship().commit(lsn).unwrap_err();
         assert_eq!(remote().kind(), ErrorKind::NoShipper, "{}", remote());
         assert!(log.durable() > lsn, "it is committed here");
-        log.commit_to(lsn, Durability::Local).unwrap();
+        log.commit(lsn).unwrap();
         let mut other = Child::start("ship until killed", &[place(&dir).to_str().unwrap()]);
         other.expect("ships");
-        let error = log.wait_shipped(lsn, Some(Duration::from_millis(1))).unwrap_err();
+        let error = log.ship().wait(lsn, Some(Duration::from_millis(1))).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
         assert!(error.to_string().contains("durable here"), "{error}");
-        let beyond = log.wait_shipped(log.tail(), None).unwrap_err();
+        let beyond = log.ship().wait(log.tail(), None).unwrap_err();
         assert_eq!(beyond.kind(), ErrorKind::OutOfRange);
         // It dies while somebody waits, and rings no more.
         std::thread::scope(|scope| {
-            let waiter = scope.spawn(|| log.wait_shipped(lsn, Some(LONG)));
+            let waiter = scope.spawn(|| log.ship().wait(lsn, Some(LONG)));
             other.kill();
             let error = waiter.join().unwrap().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NoShipper, "{error}");
         });
         let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
-        let error = reader.wait_shipped(lsn, Some(LONG)).unwrap_err();
+        let error = reader.ship().wait(lsn, Some(LONG)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NoShipper, "{error}");
     }
 }
@@ -102,29 +103,29 @@ fn what_a_dead_shipper_has_said_holds() {
     let mut other = Child::start("ship until killed", &arguments);
     other.expect("ships");
     other.kill();
-    assert_eq!(log.wait_shipped(lsn, None).unwrap(), end);
+    assert_eq!(log.ship().wait(lsn, None).unwrap(), end);
     let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
-    assert_eq!(reader.wait_shipped(lsn, None).unwrap(), end);
+    assert_eq!(reader.ship().wait(lsn, None).unwrap(), end);
 }
 
 #[test]
 fn a_fence_wakes_those_who_wait() {
     let dir = scratch();
     let log = small(Layout::Framed).open(place(&dir)).unwrap();
-    let shipper = log.shipper().unwrap().unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
     let lsn = append(&log, 1, 0, 100)[0].0;
     std::thread::scope(|scope| {
-        let waiter = scope.spawn(|| log.commit_to(lsn, Durability::Remote));
+        let waiter = scope.spawn(|| log.ship().commit(lsn));
         until("somebody to wait", || (shipper.wanted() > lsn).then_some(()));
         shipper.set_status(ShipStatus::Fenced, None).unwrap();
         assert_eq!(waiter.join().unwrap().unwrap_err().kind(), ErrorKind::Fenced);
     });
     drop(shipper);
     // Until another one ships.
-    assert_eq!(log.wait_shipped(lsn, None).unwrap_err().kind(), ErrorKind::Fenced);
-    let shipper = log.shipper().unwrap().unwrap();
+    assert_eq!(log.ship().wait(lsn, None).unwrap_err().kind(), ErrorKind::Fenced);
+    let shipper = log.ship().elect().unwrap().unwrap();
     shipper.set_shipped(shipper.durable().unwrap()).unwrap();
-    log.wait_shipped(lsn, None).unwrap();
+    log.ship().wait(lsn, None).unwrap();
 }
 
 #[test]
@@ -133,15 +134,15 @@ fn half_a_record_is_not_shipped() {
     let log = small(Layout::Framed).open(place(&dir)).unwrap();
     log.append(b"before").unwrap();
     let lsn = log.append(&[1; 50_000]).unwrap();
-    let shipper = log.shipper().unwrap().unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
     let durable = shipper.durable().unwrap();
     let (mut at, mut buf) = (shipper.begin(), vec![0; 5000]);
-    let soon = || log.wait_shipped(lsn, Some(Duration::ZERO));
+    let soon = || log.ship().wait(lsn, Some(Duration::ZERO));
     while at < durable {
         assert_eq!(soon().unwrap_err().kind(), ErrorKind::TimedOut);
         at = shipper.read(at, &mut buf).unwrap().next;
         shipper.set_shipped(at).unwrap();
-        assert_eq!(log.shipped(), at);
+        assert_eq!(log.ship().end(), at);
     }
     assert_eq!(soon().unwrap(), durable);
 }
@@ -151,13 +152,13 @@ fn a_truncation_takes_back_what_was_shipped() {
     let dir = scratch();
     let log = small(Layout::Framed).open(place(&dir)).unwrap();
     let records = append(&log, 20, 0, 100);
-    let shipper = log.shipper().unwrap().unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
     shipper.set_shipped(shipper.durable().unwrap()).unwrap();
     log.truncate(records[10].0).unwrap();
-    assert_eq!(log.shipped(), records[10].0);
+    assert_eq!(log.ship().end(), records[10].0);
     assert_eq!(shipper.wanted(), Lsn::ZERO);
     let lsn = log.append(b"instead").unwrap();
-    let error = log.wait_shipped(lsn, Some(Duration::ZERO)).unwrap_err();
+    let error = log.ship().wait(lsn, Some(Duration::ZERO)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);
 }
 
@@ -166,12 +167,12 @@ fn a_position_that_was_lost_is_never_shipped() {
     let dir = scratch();
     let log = small(Layout::Framed).open(place(&dir)).unwrap();
     let records = append(&log, 200, 0, 100);
-    let shipper = log.shipper().unwrap().unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
     shipper.durable().unwrap();
     log.trim(records[150].0).unwrap();
     shipper.set_gap(Lsn::new(4096), log.begin()).unwrap();
     shipper.set_shipped(shipper.durable().unwrap()).unwrap();
-    let waited = |index: usize| log.wait_shipped(records[index].0, None).map_err(|e| e.kind());
+    let waited = |index: usize| log.ship().wait(records[index].0, None).map_err(|e| e.kind());
     assert_eq!(waited(100).unwrap_err(), ErrorKind::Trimmed);
     waited(160).unwrap();
 }

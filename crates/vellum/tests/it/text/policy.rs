@@ -120,5 +120,5 @@ fn a_damaged_policy_is_none_and_removes_nothing() {
     fs::write(&geometry, bytes).unwrap();
     fs::remove_file(place(&dir).join("control")).unwrap();
     let log = Options::new().open(place(&dir)).unwrap();
-    assert_eq!(log.stat().unwrap().policy, vellum::Policy::default());
+    assert_eq!(log.stat().unwrap().policy, vellum::stat::Policy::default());
 }

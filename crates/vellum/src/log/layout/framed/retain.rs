@@ -22,10 +22,11 @@ use crate::log::layout::framed::frames::{self, Found};
 use crate::log::layout::framed::{FrameWriter, Frames};
 use crate::log::read::window::Window;
 use crate::log::state::core::bare_core;
+use crate::options::policy::Policy;
 use crate::shared::files::RemovalRule;
 use crate::shared::{commit, tail_word};
 use crate::sys::clock;
-use crate::{Lsn, Policy, Result};
+use crate::{Lsn, Result};
 
 impl Frames<'_> {
     /// The first position of the segments that may take so many bytes.

@@ -14,11 +14,12 @@ use crate::log::state::core::Core;
 use crate::log::state::names::{GEOMETRY_NAME, SMALL_LEN_MAX};
 use crate::log::state::prepare_lock::Prepare;
 use crate::log::state::writer::Writer;
+use crate::options::policy::Policy;
 use crate::options::policy::PolicyUpdate;
 use crate::segment::listing::Listing;
 use crate::shared::files::Newest;
 use crate::sys::{self, clock};
-use crate::{Error, ErrorKind, Layout, Policy, Result};
+use crate::{Error, ErrorKind, Layout, Result};
 
 impl Core {
     /// The policy that is followed.

@@ -11,11 +11,12 @@ use std::time::Duration;
 use crate::error::OsResult;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::layout::text::{TextLog, TextWriter};
+use crate::options::policy::Policy;
 use crate::segment::listing::{Listing, SegmentFile, remove_all};
 use crate::shared::files::RemovalRule;
 use crate::shared::tail_word;
 use crate::sys::clock;
-use crate::{Layout, Policy, Result};
+use crate::{Layout, Result};
 
 impl TextLog<'_> {
     /// The rules by which files are to go, oldest first, one for each that is more than the policy

@@ -19,10 +19,11 @@ use std::time::Duration;
 use crate::log::layout::text::{TextLog, TextSpace, TextWriter};
 use crate::log::ready::RoomMaker;
 use crate::log::state::attachment::{Later, Space};
+use crate::options::policy::Policy;
 use crate::shared::files::Newest;
 use crate::shared::tail_word;
 use crate::sys::clock;
-use crate::{Error, ErrorKind, Layout, Lsn, Policy, Result};
+use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
 /// Zeros written ahead of the tail of a text log that is written slowly.
 const WINDOW_BYTES_MIN: u64 = 16 << 10;
