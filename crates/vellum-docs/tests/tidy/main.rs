@@ -175,5 +175,5 @@ fn words_that_the_vocabulary_replaced_are_gone() {
 
 #[test]
 fn each_memory_order_is_in_the_page_about_them() {
-    report("memory orders that docs/orders.md does not have", &pages::unlisted_orders());
+    report("memory orders that tests/orders/steps.md does not have", &pages::unlisted_orders());
 }

@@ -47,7 +47,7 @@ pub(crate) fn dead_references() -> Vec<String> {
 
 /// Memory orders of the protocol that the page about them does not have: `make orders` writes it.
 pub(crate) fn unlisted_orders() -> Vec<String> {
-    let page = std::fs::read_to_string(root().join("docs/orders.md")).unwrap();
+    let page = std::fs::read_to_string(root().join("crates/vellum/tests/orders/steps.md")).unwrap();
     let is_strong = |line: &str| {
         ["Acquire", "Release", "AcqRel", "SeqCst"]
             .map(|order| format!("Ordering::{order}"))

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Weakens every memory order of `shared/` by one step and runs the models with weak memory.
 
-Writes `docs/orders.md`: which model fails for which order, and for the others the reason why it
-stands, from `reasons.tsv`. Fails if an order has neither, or a reason is of no use any more.
+Writes `steps.md`: which model fails for which order, and for the others the reason why it stands,
+from `reasons.tsv`. Writes `docs/orders.md`, which counts them. Fails if an order has neither, or a reason is of no use any more.
 """
 import argparse
 import json
@@ -19,6 +19,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[3]
 ROOM = "crates/vellum/src/shared"
 PAGE = ROOT / "docs/orders.md"
+LIST = HERE / "steps.md"
 # A model that has not ended by then takes the order for right.
 SECONDS = 900
 ORDER = re.compile(r"Ordering::(Relaxed|Acquire|Release|AcqRel|SeqCst)")
@@ -187,9 +188,9 @@ def fates(models, found, pool):
 
 
 def caught_before():
-    """The test that failed for each order when the page was written."""
+    """The test that failed for each order when the list was written."""
     found, file = {}, None
-    for line in PAGE.read_text().splitlines():
+    for line in LIST.read_text().splitlines():
         file = line.removeprefix("## `").rstrip("`") if line.startswith("## ") else file
         row = re.fullmatch(r"\| `(\w+)` \| `(.*)` \| (\S+ → \S+) \| `([\w:]+)` fails \|", line)
         if row:
@@ -198,9 +199,8 @@ def caught_before():
     return found
 
 
-def page(rows, counts):
-    head = (HERE / "head.md").read_text().format(**counts)
-    text = [head]
+def listed(rows):
+    text = ["# Memory orders, each one step weaker\n\nWritten by `make orders`; `docs/orders.md` says how to read it."]
     for file in sorted({row[0] for row in rows}):
         text += [f"\n## `{file}`\n", "| function | order | one step weaker | what then |", "|---|---|---|---|"]
         for _, function, code, step, what in [row for row in rows if row[0] == file]:
@@ -211,7 +211,7 @@ def page(rows, counts):
 
 def main():
     arguments = argparse.ArgumentParser()
-    arguments.add_argument("--only", help="weaken what stands in this file, or in lines that hold this; write no page")
+    arguments.add_argument("--only", help="weaken what stands in this file, or in lines that hold this; write nothing")
     arguments.add_argument("--models", help="the test program, if it is built")
     arguments.add_argument("--skip", action="append", default=[], help="leave out tests with this in their names")
     arguments.add_argument("--jobs", type=int, default=os.cpu_count())
@@ -238,7 +238,8 @@ def main():
     relaxed = sum(site.order == "Relaxed" for site in found)
     stands = sum(test is None for _, _, test in done)
     counts = {"all": len(rows), "caught": len(rows) - stands, "stands": stands, "relaxed": relaxed}
-    PAGE.write_text(page(rows, counts))
+    LIST.write_text(listed(rows))
+    PAGE.write_text((HERE / "head.md").read_text().format(**counts))
     sys.exit("\n".join(faults) or 0)
 
 
