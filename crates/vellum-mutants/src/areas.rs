@@ -75,7 +75,7 @@ const AREAS: &[Area] = &[
             "log/commit/device.rs",
             "log/ready/stage.rs",
             "log/commit/durable.rs",
-            "log/layout/framed/seal.rs",
+            "log/commit/record.rs",
         ],
         tests: &[unit(&[]), integration(&["api::", "durable::"])],
     },

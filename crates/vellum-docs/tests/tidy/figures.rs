@@ -189,6 +189,36 @@ pub(crate) fn layouts(library: &Crate) -> Figure {
     figure(places)
 }
 
+/// Files of `log/` and `segment/` that name a layout.
+pub(crate) fn layout_files(library: &Crate) -> Figure {
+    let (_, places) = layouts(library);
+    let name = |place: &String| place.split(':').next().unwrap_or_default().to_string();
+    figure(places.iter().map(name).collect::<BTreeSet<String>>().into_iter().collect())
+}
+
+/// Places of `log/` and `segment/` that ask whether records have frames, which is nearly the name
+/// of a layout.
+pub(crate) fn frame_questions(library: &Crate) -> Figure {
+    struct Questions(Vec<usize>);
+    impl<'ast> Visit<'ast> for Questions {
+        fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+            if call.method == "has_frames" {
+                self.0.push(call.method.span().start().line);
+            }
+            visit::visit_expr_method_call(self, call);
+        }
+    }
+    let mut places = Vec::new();
+    for (path, module) in &library.modules {
+        if path.starts_with("log") || path.starts_with("segment") {
+            let mut found = Questions(Vec::new());
+            module.items.iter().for_each(|item| found.visit_item(item));
+            places.extend(found.0.iter().map(|line| format!("{}:{line}", module.file)));
+        }
+    }
+    figure(places)
+}
+
 /// Changes of shared words by who does not own them.
 pub(crate) fn foreign_stores(library: &Crate) -> Figure {
     struct Stores<'a>(Vec<usize>, &'a BTreeSet<String>);

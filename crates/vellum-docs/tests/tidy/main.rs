@@ -46,7 +46,7 @@ const UNSAFE_ROOMS: [(&str, &[&str]); 4] = [
 /// Modules of a crate that import each other in a circle; none of a crate that is not named. A
 /// folder that hands out work to its files, and is used by them, counts as well.
 const CIRCLES: [(&str, usize); 9] = [
-    ("vellum", 4),
+    ("vellum", 2),
     ("vellum-bench", 68),
     ("vellum-cli", 6),
     ("vellum-parallel", 2),
@@ -91,19 +91,21 @@ fn a_room_uses_only_those_above_it() {
 fn figures_of_the_structure_only_sink() {
     let library = Crate::read("vellum");
     let mut all = vec![
-        ("files of log/ in a circle, calls counted", 61, figures::circles_of_log(&library)),
+        ("files of log/ in a circle, calls counted", 0, figures::circles_of_log(&library)),
         ("files directly in log/", 1, figures::files_of_log()),
         ("fields of Core", 11, figures::core_fields(&library)),
         ("methods of shared handles", 89, figures::handle_methods(&library)),
         ("files with methods of shared handles", 16, figures::handle_files(&library)),
         ("shared handles that deref", 0, figures::handle_derefs(&library)),
-        ("places in log/ and segment/ that name a layout", 128, figures::layouts(&library)),
+        ("places in log/ and segment/ that name a layout", 33, figures::layouts(&library)),
+        ("files in log/ and segment/ that name a layout", 10, figures::layout_files(&library)),
+        ("places that ask whether records have frames", 14, figures::frame_questions(&library)),
         ("shared words changed outside of shared/", 0, figures::foreign_stores(&library)),
         ("names at the root", 41, figures::root_names(&library)),
         ("methods of Log", 42, figures::public_methods(&library, "Log")),
         ("methods of Options", 29, figures::public_methods(&library, "Options")),
-        ("lines of code of the library", 19153, figures::code_lines()),
-        ("pronouns as subjects in comments", 230, figures::pronoun_subjects()),
+        ("lines of code of the library", 19151, figures::code_lines()),
+        ("pronouns as subjects in comments", 229, figures::pronoun_subjects()),
     ];
     for name in figures::crates() {
         let most = CIRCLES.iter().find(|(known, _)| *known == name).map_or(0, |(_, most)| *most);

@@ -146,6 +146,13 @@ impl Geometry {
         if self.has_envelope { ENVELOPE_LEN } else { 0 }
     }
 
+    /// Whether lines are written by system calls, so that a file is its text and others may follow
+    /// it.
+    #[inline]
+    pub(crate) fn writes_text(&self) -> bool {
+        self.layout == Layout::Text && self.fill == Fill::Pwrite
+    }
+
     /// Whether records wait in a stage until they are committed.
     pub(crate) fn is_staged(&self) -> bool {
         self.fill == Fill::Staged

@@ -10,7 +10,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::VERSION;
 use super::utc::{parse_stamp, stamp};
-use crate::{Layout, Lsn};
+use crate::Lsn;
 
 /// Room for the header of a framed segment: a block of any common device.
 pub(crate) const HEADER_LEN: u64 = 4096;
@@ -86,14 +86,6 @@ fn parse_first(digits: &str) -> Option<Lsn> {
         return None;
     }
     u64::from_str_radix(digits, 16).ok().map(Lsn::new).filter(|first| *first <= Lsn::MAX)
-}
-
-/// Bytes of a segment file before the log's own.
-pub(crate) const fn header_len(layout: Layout) -> u64 {
-    match layout {
-        Layout::Framed => HEADER_LEN,
-        Layout::Text => 0,
-    }
 }
 
 /// The header of a framed segment.

@@ -13,7 +13,7 @@ use rustix::io::{self, Errno};
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
-use crate::format::segment::{COMPRESSED_SUFFIX, header_len, path};
+use crate::format::segment::{COMPRESSED_SUFFIX, path};
 use crate::segment::mapped_end::MappedEnd;
 use crate::segment::stage::Stage;
 use crate::segment::target::Target;
@@ -82,7 +82,7 @@ impl Segment {
         first: Lsn,
     ) -> Result<Segment> {
         let fd = stage.open(first, OFlags::RDWR)?;
-        let len = (header_len(geometry.layout) + geometry.segment_capacity) as usize;
+        let len = (geometry.layout.file_header_len() + geometry.segment_capacity) as usize;
         let map = if stage.is_mapped { map_or_write(&fd, len) } else { Ok(None) };
         let map = map.or_unmapped("map the stage", &stage.path(first))?;
         let segment = Segment::new(geometry, first, path(dir, first), fd);
@@ -90,7 +90,7 @@ impl Segment {
     }
 
     fn new(geometry: &Geometry, first: Lsn, path: PathBuf, fd: OwnedFd) -> Segment {
-        let header_len = header_len(geometry.layout);
+        let header_len = geometry.layout.file_header_len();
         let (file_len, ready_len) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let target = Target::default();
         Segment { first, path, fd, target, header_len, map: None, file_len, ready_len }
@@ -276,7 +276,7 @@ impl ReadSegment {
         };
         // Where there are no locks, readers notice by `begin` that a file was used again.
         let _ = sys::lock::try_lock(&fd, PIN_BYTE, Kind::Shared);
-        let header_len = header_len(geometry.layout);
+        let header_len = geometry.layout.file_header_len();
         Ok(ReadSegment { first, path, fd, header_len, is_staged: false, end: MappedEnd::default() })
     }
 
@@ -287,7 +287,7 @@ impl ReadSegment {
         first: Lsn,
     ) -> Result<ReadSegment> {
         let fd = stage.open(first, OFlags::RDONLY)?;
-        let (header_len, path) = (header_len(geometry.layout), stage.path(first));
+        let (header_len, path) = (geometry.layout.file_header_len(), stage.path(first));
         Ok(ReadSegment { first, path, fd, header_len, is_staged: true, end: MappedEnd::default() })
     }
 

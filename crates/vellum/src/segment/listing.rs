@@ -178,7 +178,7 @@ pub(crate) fn remove(dir: &Dir, path: &Path) -> Result<()> {
 /// Path of the segment at `first`, found by listing the directory where the name tells more than
 /// that; for a file that is missing, what it would look like.
 pub(crate) fn find(dir: &Dir, layout: Layout, first: Lsn) -> Result<PathBuf> {
-    if layout == Layout::Framed {
+    if !layout.names_have_times() {
         return Ok(path(dir, first));
     }
     let listing = Listing::read(dir)?;

@@ -18,7 +18,7 @@ use zerocopy::IntoBytes;
 use super::{SPARE_SUFFIX, UNFINISHED_NAME, names, sync_names};
 use crate::error::OsResult;
 use crate::format::control::Geometry;
-use crate::format::segment::{HEADER_LEN, SegmentHeader, header_len, path};
+use crate::format::segment::{HEADER_LEN, SegmentHeader, path};
 use crate::knowledge::{self, Preparation};
 use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::file::is_unpinned;
@@ -28,7 +28,7 @@ use crate::segment::rights::Rights;
 use crate::sys::file::{ZEROS_BYTES_MAX, is_unsupported};
 use crate::sys::filesystem::Filesystem;
 use crate::sys::{self, Dir, Map};
-use crate::{Error, Fill, Layout, Lsn, Preallocate, Result};
+use crate::{Error, Fill, Lsn, Preallocate, Result};
 
 /// Blocks that a text file gets at a time, from the first bytes of it to a long one.
 pub(crate) const STEP_BYTES_MIN: u64 = 256 << 10;
@@ -71,9 +71,9 @@ impl Preparer<'_> {
     /// Makes a file for the segment that starts at `first`, under the unfinished name. That of a
     /// text segment will do for any.
     pub(crate) fn make(&self, first: Lsn) -> Result<()> {
-        let file_len = header_len(self.geometry.layout) + self.room;
+        let file_len = self.geometry.layout.file_header_len() + self.room;
         let unfinished = self.dir.join(UNFINISHED_NAME);
-        let wanted = if self.geometry.layout == Layout::Text { 0 } else { file_len };
+        let wanted = if self.geometry.layout.ends_with_records() { 0 } else { file_len };
         sys::file::check_size_limit(wanted).or_os("prepare a segment of this size", &unfinished)?;
         let fd = self.open_unfinished(&unfinished)?;
         let made = self
@@ -120,7 +120,7 @@ impl Preparer<'_> {
         if !is_long_work || (preparation.recycles && self.spare()?.is_some()) {
             return Ok(());
         }
-        let file_len = header_len(self.geometry.layout) + self.room;
+        let file_len = self.geometry.layout.file_header_len() + self.room;
         let len = len.next_multiple_of(CAPACITY_UNIT_BYTES).min(file_len);
         let unfinished = self.dir.join(UNFINISHED_NAME);
         sys::file::check_size_limit(file_len)
@@ -143,7 +143,7 @@ impl Preparer<'_> {
     /// What was begun of the next segment.
     fn begun(&self, unfinished: &Path) -> Option<OwnedFd> {
         let fd = self.dir.open_file(unfinished, OFlags::RDWR).ok()?;
-        let file_len = header_len(self.geometry.layout) + self.room;
+        let file_len = self.geometry.layout.file_header_len() + self.room;
         let is_ours = || -> io::Result<bool> {
             Ok(self.rights.fit(&fd)? && sys::file::len(&fd)? <= file_len)
         };
@@ -179,7 +179,7 @@ impl Preparer<'_> {
         let geometry = self.geometry;
         self.give_blocks(fd, file_len)?;
         // A text file is as long as its text: `grep` and `tail` must not see what is prepared.
-        if geometry.layout == Layout::Framed {
+        if !geometry.layout.ends_with_records() {
             let Geometry { layout, preallocate, fill, .. } = *geometry;
             let grows = knowledge::grows_when_ready(layout, preallocate, fill);
             if self.preparation().preallocate != Preallocate::Off && !grows {
@@ -268,7 +268,7 @@ impl Preparer<'_> {
             return Ok(());
         }
         let fd = self.dir.open_file(path, OFlags::RDWR).or_os("open the segment", path)?;
-        let header_len = header_len(self.geometry.layout);
+        let header_len = self.geometry.layout.file_header_len();
         let offset = header_len + begin.get() % self.geometry.segment_capacity;
         let len = limit.get() - begin.get();
         match sys::file::allocate_beyond(&fd, offset, len) {
@@ -291,13 +291,11 @@ impl Preparer<'_> {
 
     /// Removes a segment.
     pub(crate) fn remove(&self, first: Lsn) -> Result<()> {
-        match self.geometry.layout {
-            Layout::Framed => listing::remove(self.dir, &path(self.dir, first)),
-            // Who cannot look does not know that it is gone.
-            Layout::Text => {
-                Listing::read(self.dir)?.get(first).map_or(Ok(()), |file| file.remove(self.dir))
-            }
+        if !self.geometry.layout.names_have_times() {
+            return listing::remove(self.dir, &path(self.dir, first));
         }
+        // A process that cannot list does not know that it is gone.
+        Listing::read(self.dir)?.get(first).map_or(Ok(()), |file| file.remove(self.dir))
     }
 
     /// Keeps the first of `files` that nobody reads as spares, if the log recycles and has not
@@ -343,7 +341,11 @@ impl Preparer<'_> {
             && let Ok(fd) = self.dir.open_file(path, OFlags::RDWR)
         {
             let end = (limit.get() - 1) % self.geometry.segment_capacity + 1;
-            sys::file::free_range(fd, header_len(self.geometry.layout) + end, BEHIND_BYTES_MAX);
+            sys::file::free_range(
+                fd,
+                self.geometry.layout.file_header_len() + end,
+                BEHIND_BYTES_MAX,
+            );
         }
     }
 
@@ -354,7 +356,7 @@ impl Preparer<'_> {
     /// (`docs/decisions/0004-zeros-ahead-of-the-tail.md`).
     pub(crate) fn write_zeros(&self, path: &Path, begin: Lsn, limit: Lsn) -> Result<()> {
         let fd = self.dir.open_file(path, OFlags::RDWR).or_os("open the segment", path)?;
-        let header_len = header_len(self.geometry.layout);
+        let header_len = self.geometry.layout.file_header_len();
         let offset = header_len + begin.get() % self.geometry.segment_capacity;
         let len = limit.get() - begin.get();
         let piece = self.pieces.choose(len);

@@ -6,7 +6,7 @@ use crate::log::append::Append;
 use crate::log::append::steps::Text;
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
-use crate::{Error, ErrorKind, Layout, Lsn, Result};
+use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Records that are appended together.
 ///
@@ -25,10 +25,7 @@ pub struct Batch<'a> {
 
 impl<'a> Batch<'a> {
     pub(crate) fn new(core: &'a Core) -> Batch<'a> {
-        let bytes = match core.geometry.layout {
-            Layout::Framed => vec![0; HEADER_LEN],
-            Layout::Text => Vec::new(),
-        };
+        let bytes = vec![0; core.geometry.layout.record_header_len()];
         Batch { core, bytes, starts: Vec::new() }
     }
 
@@ -53,7 +50,7 @@ impl<'a> Batch<'a> {
             return Err(Error::new(ErrorKind::RecordTooLarge, message));
         }
         self.starts.push(self.bytes.len() as u32);
-        if self.core.geometry.layout == Layout::Framed {
+        if self.core.geometry.layout.has_frames() {
             let header = Header { length: len as u32, check: 0 };
             self.bytes.extend_from_slice(&header.to_bytes());
             // Of the envelope no more is known yet than how long it is.
@@ -118,21 +115,22 @@ impl<'a> Batch<'a> {
             return Append::of(core).append(&[]);
         }
         let (count, bytes) = (self.len(), &mut self.bytes);
-        Append::of(core).with_space(|| match core.geometry.layout {
-            Layout::Framed => append_frames(core, count, bytes),
-            Layout::Text => {
+        let append = Append::of(core);
+        append.with_space(|| match core.geometry.layout.has_frames() {
+            true => append_frames(append, count, bytes),
+            false => {
                 let len = bytes.len() as u64;
-                Append::of(core).append_text(Text { parts: &[bytes], len, records: count })
+                append.append_text(Text { parts: &[bytes], len, records: count })
             }
         })
     }
 }
 
 /// Appends a batch of so many frames; returns the position of the first record.
-fn append_frames(core: &Core, count: u64, bytes: &mut [u8]) -> Result<Lsn> {
+fn append_frames(append: Append<'_>, count: u64, bytes: &mut [u8]) -> Result<Lsn> {
     let len = bytes.len() as u64;
-    let is_mapped = Append::of(core).is_mapped(len);
-    let at = Append::of(core).append_with(count, len, is_mapped, |filler, at| {
+    let is_mapped = append.is_mapped(len);
+    let at = append.append_with(count, len, is_mapped, |filler, at| {
         write_headers(filler.writer, bytes, at);
         filler.bytes(at, &[bytes], is_mapped)
     })?;

@@ -15,7 +15,7 @@ use crate::log::repair::pad;
 use crate::log::state::attachment::LocalSlot;
 use crate::log::state::writer::Writer;
 use crate::shared::tail_word::Grant;
-use crate::{Layout, Lsn, Result};
+use crate::{Lsn, Result};
 
 /// Records up to this long are stored through the mapping, longer ones written by `pwrite`:
 /// above, the copy by the kernel costs less than the zeros and the page faults of the mapping
@@ -49,7 +49,7 @@ impl Filler<'_> {
     #[cold]
     fn skip_to(&mut self, placement: Placement, is_mapped: bool) -> Result<()> {
         let Placement { grant: Grant { range, .. }, at } = placement;
-        if self.writer.core.geometry.layout == Layout::Text {
+        if self.writer.core.geometry.layout.ends_with_records() {
             let segment = Appender::of(self.writer).segment(self.slot, range.start)?;
             return pad::cut_off(segment, range.start);
         }
@@ -67,61 +67,48 @@ impl Filler<'_> {
     pub(crate) fn record(&mut self, at: Lsn, parts: &[&[u8]], is_mapped: bool) -> Result<()> {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         let header = self.writer.core.codec.record(at, len as u32, parts).to_bytes();
-        if !is_mapped {
-            return self.write_record(at, &header, parts);
-        }
-        let segment = Appender::of(self.writer).segment(self.slot, at)?;
-        let offset = segment.offset_of(at);
-        let Some(map) =
-            segment.mapped(offset, HEADER_LEN + len, || self.writer.core.ready_end())?
-        else {
-            return self.write_record(at, &header, parts);
-        };
-        let mut next = offset as usize + HEADER_LEN;
-        for part in parts {
-            map.write(next, part);
-            next += part.len();
-        }
-        map.write(offset as usize, &header);
-        if map.is_lost() {
-            segment.check_len(offset, HEADER_LEN + len)?;
-            return self.write_record(at, &header, parts);
-        }
-        Ok(())
+        self.put(at, &header, parts, is_mapped)
     }
 
     /// Puts bytes at `at` as they are, through the mapping if `is_mapped`.
     #[inline]
     pub(crate) fn bytes(&mut self, at: Lsn, parts: &[&[u8]], is_mapped: bool) -> Result<()> {
+        self.put(at, &[], parts, is_mapped)
+    }
+
+    /// Puts `header` and what is behind it at `at`, the header last.
+    #[inline(always)]
+    fn put(&mut self, at: Lsn, header: &[u8], parts: &[&[u8]], is_mapped: bool) -> Result<()> {
         if !is_mapped {
-            return self.write_parts(at, parts);
+            return self.write_record(at, header, parts);
         }
-        let len = parts.iter().map(|part| part.len()).sum();
+        let len = header.len() + parts.iter().map(|part| part.len()).sum::<usize>();
         let segment = Appender::of(self.writer).segment(self.slot, at)?;
         let offset = segment.offset_of(at);
         let Some(map) = segment.mapped(offset, len, || self.writer.core.ready_end())? else {
-            return self.write_parts(at, parts);
+            return self.write_record(at, header, parts);
         };
-        let mut next = offset as usize;
+        let mut next = offset as usize + header.len();
         for part in parts {
             map.write(next, part);
             next += part.len();
         }
+        if !header.is_empty() {
+            map.write(offset as usize, header);
+        }
         if map.is_lost() {
             segment.check_len(offset, len)?;
-            return self.write_parts(at, parts);
+            return self.write_record(at, header, parts);
         }
         Ok(())
     }
 
     fn write_record(&mut self, at: Lsn, header: &[u8], parts: &[&[u8]]) -> Result<()> {
-        if let [payload] = parts {
-            return self.write_parts(at, &[header, payload]);
+        match parts {
+            _ if header.is_empty() => self.write_parts(at, parts),
+            [payload] => self.write_parts(at, &[header, payload]),
+            _ => self.write_parts(at, &[&[header], parts].concat()),
         }
-        let mut all = Vec::with_capacity(parts.len() + 1);
-        all.push(header);
-        all.extend_from_slice(parts);
-        self.write_parts(at, &all)
     }
 
     /// Writes parts by system call: one where they lie in one segment.

@@ -55,16 +55,12 @@ impl Append<'_> {
     /// Appends one record given in parts, if there is space.
     #[inline]
     pub(crate) fn append_once(self, parts: &[&[u8]]) -> Result<Lsn> {
+        let core = self.core;
         let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
         check_len(len)?;
-        match self.core.geometry.layout {
-            Layout::Framed if self.core.geometry.has_envelope => {
-                self.append_in_envelope(parts, len)
-            }
+        match core.geometry.layout {
+            Layout::Framed if core.geometry.has_envelope => self.append_in_envelope(parts, len),
             Layout::Framed => self.append_frame(parts, len),
-            Layout::Text if len == 0 => {
-                self.core.attachment().map(|_| tail_word::tail(self.core.words()))
-            }
             Layout::Text => self.append_text(Text { parts, len, records: 1 }),
         }
     }
@@ -72,6 +68,9 @@ impl Append<'_> {
     /// Appends text, behind a line that tells of what was dropped.
     #[inline]
     pub(crate) fn append_text(self, text: Text<'_>) -> Result<Lsn> {
+        if text.len == 0 {
+            return self.core.attachment().map(|_| tail_word::tail(self.core.words()));
+        }
         if self.core.words().full.has_untold() {
             return self.append_behind_line(text);
         }
@@ -145,7 +144,9 @@ impl Append<'_> {
                     words.wait_for_removal(seen, LOOK_AGAIN);
                     retention::apply(self.core.writer()?);
                 }
-                Err(error) if self.may_commit_first(&error) => drop(Commit::of(self.core).sync()?),
+                Err(error) if self.may_commit_first(&error) => {
+                    Commit::of(self.core).commit_all()?;
+                }
                 answer => return answer,
             }
         }
@@ -159,7 +160,8 @@ impl Append<'_> {
 
     /// Writes the line that tells of dropped records, if one is due.
     pub(crate) fn tell_of_drops(self) -> Result<()> {
-        if self.core.words().full.has_untold() {
+        // Frames have no room for such a line.
+        if !self.core.geometry.layout.has_frames() && self.core.words().full.has_untold() {
             self.append_behind_line(Text { parts: &[], len: 0, records: 0 })?;
         }
         Ok(())
@@ -176,7 +178,11 @@ impl Append<'_> {
         Appender::of(writer).finish_telling()?;
         let (told, dropped) = (words.told(), words.dropped());
         if dropped <= told {
-            return if len == 0 { Ok(self.tail()) } else { self.append_bytes(text) };
+            return if len == 0 {
+                Ok(tail_word::tail(self.core.words()))
+            } else {
+                self.append_bytes(text)
+            };
         }
         let line = text::dropped(dropped - told);
         let line_len = line.len() as u64;
@@ -208,20 +214,15 @@ impl Append<'_> {
 
     /// Whether `line` stands at `at`; what cannot be read is told once more.
     fn has_line(self, at: Lsn, line: &str) -> bool {
+        let core = self.core;
         let end = at.get().saturating_add(line.len() as u64);
-        if at < self.core.begin() || end > tail_word::published(self.core.words()).get() {
+        if at < core.begin() || end > tail_word::published(core.words()).get() {
             return false;
         }
         let mut bytes = vec![0; line.len()];
-        let read = self
-            .core
-            .open_to_read(self.core.segment_of(at))
-            .and_then(|segment| segment.read(at, &mut bytes));
+        let read =
+            core.open_to_read(core.segment_of(at)).and_then(|segment| segment.read(at, &mut bytes));
         read.is_ok() && bytes == line.as_bytes()
-    }
-
-    fn tail(self) -> Lsn {
-        tail_word::tail(self.core.words())
     }
 }
 

@@ -2,16 +2,17 @@
 
 use std::sync::{Arc, PoisonError};
 
-use crate::log::append::{Append, Appender};
+use crate::log::append::Appender;
+use crate::log::layout::limits;
 use crate::log::state::attachment::{Attachment, LocalSlot};
 use crate::segment::file::Segment;
 use crate::shared::exclusive::Exclusive;
 use crate::shared::tail_word::Range;
-use crate::{Layout, Lsn, Result};
+use crate::{Lsn, Result};
 
 /// Text segments that a process keeps open, beside those that its appends are busy with: the
 /// newest, and the one before it for late writers.
-const TEXT_SEGMENTS_MAX: u64 = 2;
+const ROTATED_SEGMENTS_MAX: u64 = 2;
 /// Segments that a reservation has open before it is made.
 const SEGMENTS_IN_HAND: usize = 4;
 
@@ -64,7 +65,7 @@ impl Appender<'_> {
             first = self.writer.core.segment_end(first);
         }
         if !self.writer.core.has_mapping() {
-            Append::of(self.writer.core).check_size_limit()?;
+            limits::check_size_limit(self.writer.core)?;
         }
         let end = self.writer.core.segment_end(Lsn::new(range.end().get() - 1));
         slot.in_hand = (self.writer.core.segment_of(range.start), end);
@@ -87,7 +88,7 @@ impl Appender<'_> {
         self.forget_gone_of(&mut segments);
         // Closed text files are for others to remove or compress, which an open one resists.
         let most =
-            if self.writer.core.geometry.layout == Layout::Text { TEXT_SEGMENTS_MAX } else { 64 };
+            if self.writer.core.geometry.layout.rotates() { ROTATED_SEGMENTS_MAX } else { 64 };
         let budget = (self.writer.core.ready.mapped_bytes_max / segment.mapped_len().max(1))
             .clamp(1, most) as usize;
         if segments.len() > budget {

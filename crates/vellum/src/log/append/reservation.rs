@@ -2,10 +2,11 @@
 
 use std::io;
 
-use crate::format::frame::{Check, HEADER_LEN, frame_len};
+use crate::format::frame::Check;
 use crate::log::append::fill::Filler;
 use crate::log::append::reserve::Placement;
 use crate::log::append::{Append, Appender};
+use crate::log::layout::limits;
 use crate::log::repair::pad::Reason;
 use crate::log::state::attachment::LocalSlot;
 use crate::log::state::busy;
@@ -14,7 +15,7 @@ use crate::log::state::writer::Writer;
 use crate::segment::file::ReadSegment;
 use crate::shared::exclusive::Taken;
 use crate::shared::tail_word::Range;
-use crate::{Error, ErrorKind, Layout, Lsn, Result};
+use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Space at the tail that belongs to the caller until it is published or abandoned.
 ///
@@ -46,22 +47,19 @@ impl<'a> Reservation<'a> {
         let len = len as u64;
         Append::of(core).check_record_len(len)?;
         let envelope_len = core.geometry.envelope_len() as u64;
-        let (total, header_len) = match core.geometry.layout {
-            Layout::Framed => (frame_len(envelope_len + len), HEADER_LEN as u64 + envelope_len),
-            Layout::Text => (len, 0),
-        };
+        let layout = core.geometry.layout;
+        let total = layout.record_len(envelope_len + len);
+        let header_len = layout.record_header_len() as u64 + envelope_len;
         if total == 0 {
             let message = "a record of a text log cannot be empty; reserve at least one byte";
             return Err(Error::new(ErrorKind::InvalidOption, message));
         }
-        if core.geometry.layout == Layout::Text {
-            Append::of(core).tell_of_drops()?;
-        }
+        Append::of(core).tell_of_drops()?;
         let writer = core.writer()?;
         core.check_poison()?;
         core.check_place()?;
         if core.has_mapping() && total > core.capacity() {
-            Append::of(core).check_size_limit()?;
+            limits::check_size_limit(core)?;
         }
         let mut slot = Appender::of(writer).take_slot()?;
         // However long: writing in place is what was asked for. Only records longer than a
@@ -156,7 +154,7 @@ impl<'a> Reservation<'a> {
             );
             return Err(Error::new(ErrorKind::Abandoned, message).at_lsn(self.lsn()));
         }
-        if self.writer.core.geometry.layout == Layout::Framed {
+        if self.writer.core.geometry.layout.has_frames() {
             let header = self.finish_check()?.finish().to_bytes();
             let (at, is_mapped) = (self.placement.at, self.is_mapped);
             self.fill(|filler| filler.bytes(at, &[&header], is_mapped))?;

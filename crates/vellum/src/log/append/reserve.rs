@@ -23,17 +23,13 @@
 //! records fill the one before, and gets its name and its stage a window before the first record.
 
 use crate::log::append::{Append, Appender};
-use crate::log::layout;
 use crate::log::layout::text::TextSpace;
+use crate::log::layout::{self, limits};
 use crate::log::ready::RoomMaker;
-use crate::log::state::attachment::{Later, LocalSlot, Space};
+use crate::log::state::attachment::{Later, LocalSlot};
 use crate::shared::tail_word::{self, Grant, Range, Refused};
-use crate::{Error, ErrorKind, Layout, Lsn, Result};
+use crate::{Error, ErrorKind, Lsn, Result};
 
-/// Records that space is kept ready for, where that is more than the prefault window.
-const RECORDS_AHEAD: u64 = 256;
-/// But no more than this.
-const AHEAD_BYTES_MAX: u64 = 16 << 20;
 /// Segments that trimmed ones are turned into ahead of the one being written.
 const SEGMENTS_AHEAD: u64 = 4;
 
@@ -45,55 +41,27 @@ pub(crate) struct Placement {
     pub(crate) at: Lsn,
 }
 
-/// Bytes that `len` bytes take from `offset` in a segment on, with what is skipped before them: no
-/// record ends behind `limit` but one that starts the segment.
-#[inline]
-fn len_from(offset: u64, len: u64, capacity: u64, limit: u64) -> u64 {
-    if offset == 0 || offset + len <= limit { len } else { capacity - offset + len }
+/// What came of reserving in what is ready.
+pub(crate) enum Reserved {
+    Granted(Grant),
+    /// It would end here, beyond that.
+    Beyond(Lsn),
 }
 
 /// A length that is refused wherever it would start: the caller has not opened what it would need
 /// there.
-pub(crate) const NOT_IN_HAND: u64 = u64::MAX >> 1;
+const NOT_IN_HAND: u64 = u64::MAX >> 1;
 
 impl Append<'_> {
-    /// Reserves `len` bytes by `limit` that start by `starts_by`, if what they need is open.
-    fn reserve_in_hand(
-        self,
-        slot: &LocalSlot,
-        limit: impl Fn() -> Lsn,
-        starts_by: Lsn,
-        len: u64,
-    ) -> Result<Grant, Refused> {
-        let len_at = |start| {
-            let range = Range { start, len: self.len_at(start, len) };
-            if start <= starts_by && slot.has_in_hand(range) { range.len } else { NOT_IN_HAND }
-        };
-        tail_word::reserve(self.core.words(), slot.index, limit, len_at)
-    }
-
-    /// Bytes that a reservation of `len` takes at `start`.
-    pub(crate) fn len_at(self, start: Lsn, len: u64) -> u64 {
-        let capacity = self.core.capacity();
-        let limit = layout::limit_at(self.core, start);
-        len_from(start.get() % capacity, len, capacity, limit)
-    }
-
-    /// Makes segments exist beyond the one being written until there are `segments`; returns how
-    /// many were made. Of a text log one file is kept ready, without a name.
+    /// Makes segments exist beyond the one being written until there are `segments`; `made` counts
+    /// along. Of a text log one file is kept ready, without a name.
     ///
     /// What was made before an error is left: see
     /// [`prepare_all`](crate::log::ready::prepared::prepare_all).
-    pub(crate) fn prepare(self, segments: u64) -> Result<u64> {
-        let mut made = 0;
-        self.prepare_counting(segments, &mut made).map(|()| made)
-    }
-
-    /// The same, and `made` counts along.
-    pub(crate) fn prepare_counting(self, segments: u64, made: &mut u64) -> Result<()> {
+    pub(crate) fn prepare(self, segments: u64, made: &mut u64) -> Result<()> {
         let writer = self.core.writer()?;
         let words = self.core.words();
-        if self.core.geometry.layout == Layout::Text {
+        if self.core.geometry.layout.names_have_times() {
             let prepare = writer.lock_prepare()?;
             self.core.check_words()?;
             *made = u64::from(segments > 0 && TextSpace::of(&prepare).make_next()?);
@@ -109,7 +77,7 @@ impl Append<'_> {
             if allocated >= wanted.min(Lsn::MAX.get() - self.core.capacity()) {
                 return Ok(());
             }
-            RoomMaker::of(&prepare).allocate_to(Lsn::new(allocated + 1), 0)?;
+            layout::allocate_to(&prepare, Lsn::new(allocated + 1), 0)?;
             *made += 1;
             if self.core.goes_in_steps() {
                 // What is prepared on purpose is there whole.
@@ -132,7 +100,7 @@ impl Append<'_> {
             let allocated = words.allocated_end();
             let ahead =
                 allocated.saturating_sub(self.core.segment_end(tail).get()) / self.core.capacity();
-            if ahead >= SEGMENTS_AHEAD || self.prepare(ahead + 1).is_err() {
+            if ahead >= SEGMENTS_AHEAD || self.prepare(ahead + 1, &mut 0).is_err() {
                 return;
             }
         }
@@ -158,7 +126,7 @@ impl Appender<'_> {
         let len_at = |start: Lsn| {
             // Most appends stay in the segment of the last, which is open.
             let offset = start.get().wrapping_sub(segment_first);
-            let limit = layout::limit_at(core, start);
+            let limit = limits::limit_at(core, start);
             if offset < capacity && len <= limit && offset <= limit - len {
                 return len;
             }
@@ -176,32 +144,60 @@ impl Appender<'_> {
     /// Reserves where the segment written last is not enough: opens what is needed first.
     #[cold]
     fn reserve_further(self, slot: &mut LocalSlot, len: u64, is_ready: bool) -> Result<Grant> {
-        let words = self.writer.core.words();
+        let len_at = |start| limits::len_at(self.writer.core, start, len);
         loop {
-            let start = tail_word::tail(words);
-            let range = Range { start, len: Append::of(self.writer.core).len_at(start, len) };
-            if range.end() > self.writer.core.ready_end() {
-                match self.reserve_beyond(slot, len, is_ready)? {
-                    Some(grant) => return Ok(grant),
-                    None => continue,
-                }
-            }
-            let opened = self.take_in_hand(slot, range);
-            if let Ok(grant) = Append::of(self.writer.core).reserve_in_hand(
-                slot,
-                || self.writer.core.ready_end(),
-                Lsn::MAX,
-                len,
-            ) {
+            if let Reserved::Granted(grant) = self.reserve_ready(slot, len_at)? {
                 return Ok(grant);
             }
+            if let Some(grant) = self.reserve_beyond(slot, len, is_ready)? {
+                return Ok(grant);
+            }
+        }
+    }
+
+    /// Reserves as many bytes as `len_at` says at the tail, if they end by what is ready; has open
+    /// what filling them needs.
+    pub(crate) fn reserve_ready(
+        self,
+        slot: &mut LocalSlot,
+        len_at: impl Fn(Lsn) -> u64,
+    ) -> Result<Reserved> {
+        let core = self.writer.core;
+        let words = core.words();
+        loop {
+            let start = tail_word::tail(words);
+            let range = Range { start, len: len_at(start) };
+            if range.end() > core.ready_end() {
+                return Ok(Reserved::Beyond(range.end()));
+            }
+            let opened = match slot.has_in_hand(range) {
+                true => Ok(()),
+                false => self.take_in_hand(slot, range),
+            };
+            let ready_end = || core.ready_end();
+            if let Ok(grant) = self.reserve_in_hand(slot, ready_end, Lsn::MAX, &len_at) {
+                return Ok(Reserved::Granted(grant));
+            }
             // Unless others went on meanwhile, and what was to be opened has gone.
-            if self.writer.core.segment_of(start)
-                == self.writer.core.segment_of(tail_word::tail(words))
-            {
+            if core.segment_of(start) == core.segment_of(tail_word::tail(words)) {
                 opened?;
             }
         }
+    }
+
+    /// Reserves by `limit` what starts by `starts_by`, if what it needs is open.
+    fn reserve_in_hand(
+        self,
+        slot: &LocalSlot,
+        limit: impl Fn() -> Lsn,
+        starts_by: Lsn,
+        len_at: impl Fn(Lsn) -> u64,
+    ) -> Result<Grant, Refused> {
+        let len_in_hand = |start| {
+            let range = Range { start, len: len_at(start) };
+            if start <= starts_by && slot.has_in_hand(range) { range.len } else { NOT_IN_HAND }
+        };
+        tail_word::reserve(self.writer.core.words(), slot.index, limit, len_in_hand)
     }
 
     /// Reserves what has to be made ready first; `None` if others have done that meanwhile.
@@ -212,34 +208,29 @@ impl Appender<'_> {
         len: u64,
         is_ready: bool,
     ) -> Result<Option<Grant>> {
-        let words = self.writer.core.words();
+        let core = self.writer.core;
+        let words = core.words();
+        let len_at = |start| limits::len_at(core, start, len);
         let is_done = || {
             let start = tail_word::tail(words);
-            Range { start, len: Append::of(self.writer.core).len_at(start, len) }.end()
-                <= self.writer.core.ready_end()
+            Range { start, len: len_at(start) }.end() <= core.ready_end()
         };
         loop {
             let Some(prepare) = self.writer.lock_prepare_unless(is_done)? else { return Ok(None) };
-            self.writer.core.check_words()?;
+            core.check_words()?;
             // What decides where a record goes does not change under the lock.
             let tail = tail_word::tail(words);
-            let range = Range { start: tail, len: Append::of(self.writer.core).len_at(tail, len) };
+            let range = Range { start: tail, len: len_at(tail) };
             let end = range.end();
             if end > Lsn::MAX {
                 let message = "the log has used up its 16 PiB of positions; start a new one";
-                return Err(
-                    Error::new(ErrorKind::Exhausted, message).at_path(&self.writer.core.dir)
-                );
+                return Err(Error::new(ErrorKind::Exhausted, message).at_path(&core.dir));
             }
-            slot.later.has_rotated |= RoomMaker::of(&prepare).allocate_to(end, len)?;
+            slot.later.has_rotated |= layout::allocate_to(&prepare, end, len)?;
             let room = RoomMaker::of(&prepare).make_room(tail, end, len, is_ready)?;
             let opened = self.take_in_hand(slot, range);
-            if let Ok(grant) = Append::of(self.writer.core).reserve_in_hand(
-                slot,
-                || room.limit,
-                room.starts_by,
-                len,
-            ) {
+            let (limit, starts_by) = (|| room.limit, room.starts_by);
+            if let Ok(grant) = self.reserve_in_hand(slot, limit, starts_by, len_at) {
                 let ready = room.ready.max(grant.range.end().get());
                 words.raise_ready_end(ready);
                 slot.later.pause = slot.later.pause.max(prepare.writer.core.ready.pace.due());
@@ -249,22 +240,6 @@ impl Appender<'_> {
             if tail == tail_word::tail(words) {
                 opened?;
             }
-        }
-    }
-
-    /// Notes that more is to be prepared before it is needed, if this append is the one to notice:
-    /// a window of zeros for records that are stored, the next segment for those that are written.
-    #[inline]
-    pub(crate) fn look_ahead(self, end: Lsn, len: u64, is_ready: bool, later: &mut Later) {
-        let words = self.writer.core.words();
-        let is_ready = is_ready
-            || (self.writer.core.commits.stage.is_some() && !self.writer.core.has_mapping());
-        let ahead = words.ahead_of(end, is_ready);
-        // Long records use a window up before the next one is ready: stay further ahead of them.
-        let wanted =
-            self.writer.core.ready.prefault_bytes.max((len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX));
-        if ahead < wanted && !words.prepare.is_held() {
-            later.space = Some(Space { end, ahead: wanted, is_ready });
         }
     }
 
@@ -284,64 +259,5 @@ impl Appender<'_> {
         let mut later = Later::default();
         layout::look_ahead(self.writer, tail, 0, self.writer.core.has_mapping(), &mut later);
         self.prepare_ahead(&mut later);
-    }
-
-    pub(crate) fn prepare_next(self, space: Space, later: &mut Later) {
-        let Space { end, ahead, is_ready } = space;
-        let words = self.writer.core.words();
-        let Some(prepare) = self.writer.try_lock_prepare() else { return };
-        let allocated = words.allocated_end();
-        // Others may have gone on meanwhile: what is wanted follows the tail, not `end`.
-        let tail = tail_word::tail(words).max(end);
-        let wanted = Lsn::new(tail.get() + ahead.min(self.writer.core.capacity()));
-        if wanted > Lsn::MAX || self.writer.attachment.is_discouraged(tail) {
-            return;
-        }
-        let prepared = self
-            .writer
-            .core
-            .check_words()
-            .and_then(|()| RoomMaker::of(&prepare).allocate_to(wanted, 0).map(drop));
-        let prepared = prepared.and_then(|()| self.writer.core.check_stage_room(wanted));
-        let prepared = prepared.and_then(|()| match is_ready {
-            true => RoomMaker::of(&prepare).make_ready_to(wanted),
-            false => Ok(()),
-        });
-        // Long records use segments up as fast as they can be made: who needs one makes it.
-        if prepared.is_ok()
-            && self.writer.core.commits.stage.is_some()
-            && ahead == self.writer.core.ready.prefault_bytes
-        {
-            let _ = RoomMaker::of(&prepare).begin_next_segment(wanted);
-        }
-        if prepared.is_err() {
-            // A full disk is not asked again for every record.
-            self.writer
-                .attachment
-                .discourage(Lsn::new(tail.get() + self.writer.core.ready.prefault_bytes / 8));
-        }
-        later.has_rotated |= words.allocated_end() > allocated;
-        later.pause = later.pause.max(prepare.writer.core.ready.pace.due());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_does_not_fit_starts_at_the_next_segment() {
-        let from = |offset, len| len_from(offset, len, 4096, 4096);
-        assert_eq!(from(0, 4096), 4096);
-        assert_eq!(from(96, 4000), 4000);
-        assert_eq!(from(97, 4000), 3999 + 4000);
-        assert_eq!(from(0, 10_000), 10_000, "longer than a segment, from its start");
-        assert_eq!(from(1, 10_000), 4095 + 10_000);
-        let from = |offset, len| len_from(offset, len, 4096, 1000);
-        assert_eq!(from(900, 100), 100);
-        assert_eq!(from(901, 100), 3195 + 100, "files are shorter than segments");
-        assert_eq!(from(0, 2000), 2000, "but for a record that is longer itself");
-        assert_eq!(len_from(1, 1, 4096, 0), 4095 + 1, "the segment was left");
-        assert_eq!(len_from(0, 1, 4096, 0), 1, "there is nothing to leave");
     }
 }

@@ -4,20 +4,19 @@ use std::io::IoSlice;
 use std::sync::Arc;
 use std::{mem, thread};
 
-use crate::error::OsResult;
 use crate::format::envelope::ENVELOPE_LEN;
 use crate::format::frame::{PAYLOAD_LEN_MAX, frame_len};
 use crate::log::append::fill::Filler;
 use crate::log::append::reserve::Placement;
 use crate::log::append::{Append, Appender};
 use crate::log::keep::retention;
-use crate::log::layout;
+use crate::log::layout::{self, limits};
 use crate::log::repair::pad::{self, Reason};
 use crate::log::state::attachment::{Later, LocalSlot};
 use crate::log::state::busy;
-use crate::shared::tail_word::Range;
-use crate::shared::{event_count, tail_word};
-use crate::{Error, ErrorKind, Lsn, Result, sys};
+use crate::shared::event_count;
+use crate::shared::tail_word::{self, Range};
+use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Text that is appended as one piece.
 #[derive(Clone, Copy)]
@@ -104,7 +103,7 @@ impl Append<'_> {
         self.core.check_poison()?;
         let mut slot = appender.take_slot()?;
         if !is_mapped && self.core.has_mapping() {
-            self.check_size_limit()?;
+            limits::check_size_limit(self.core)?;
         }
         let turn = layout::write_in_order(writer);
         let reserved = match self.core.glance(&mut slot.glance) {
@@ -118,16 +117,7 @@ impl Append<'_> {
         // Before anything is put there: in words that are lost the place may be another's.
         self.core.check_region()?;
         layout::before_put(writer, turn.as_ref(), placement.grant);
-        let mut filler = Filler { writer, slot: &mut slot };
-        let filled =
-            filler.skip(placement, is_mapped).and_then(|()| fill(&mut filler, placement.at));
-        if let Err(error) = filled {
-            let range = placement.grant.range;
-            // The next one finds out whether there is room before it reserves.
-            writer.attachment.discourage(Lsn::new(range.end().get().saturating_add(range.len)));
-            appender.give_up(&mut slot, range, Reason::Failed);
-            return Err(error);
-        }
+        appender.fill_reserved(&mut slot, placement, is_mapped, fill)?;
         appender.publish_records(&mut slot, placement, records);
         self.core.check_region()?;
         slot.let_go();
@@ -135,16 +125,32 @@ impl Append<'_> {
         appender.after_publish(&mut slot);
         Ok(placement.at)
     }
-
-    /// Refuses, before anything is reserved, what this process may not write to a whole segment, or
-    /// to a whole text file by the policy.
-    pub(crate) fn check_size_limit(self) -> Result<()> {
-        let len = layout::file_len(self.core);
-        sys::file::check_size_limit(len).or_os("write to a segment of the log", &self.core.dir)
-    }
 }
 
 impl Appender<'_> {
+    /// Has `fill` put bytes where they were reserved; gives the reservation up where that fails.
+    #[inline]
+    pub(crate) fn fill_reserved(
+        self,
+        slot: &mut LocalSlot,
+        placement: Placement,
+        is_mapped: bool,
+        fill: impl FnOnce(&mut Filler<'_>, Lsn) -> Result<()>,
+    ) -> Result<()> {
+        let mut filler = Filler { writer: self.writer, slot };
+        let filled =
+            filler.skip(placement, is_mapped).and_then(|()| fill(&mut filler, placement.at));
+        if let Err(error) = filled {
+            let range = placement.grant.range;
+            // The next one finds out whether there is room before it reserves.
+            let until = Lsn::new(range.end().get().saturating_add(range.len));
+            self.writer.attachment.discourage(until);
+            self.give_up(slot, range, Reason::Failed);
+            return Err(error);
+        }
+        Ok(())
+    }
+
     /// Counts the records of a filled reservation, and publishes it.
     #[inline]
     pub(crate) fn publish_records(self, slot: &mut LocalSlot, placed: Placement, records: u64) {
@@ -156,12 +162,10 @@ impl Appender<'_> {
     /// Makes a filled reservation visible and wakes who waits for it.
     #[inline]
     pub(crate) fn publish(self, slot: &mut LocalSlot) {
-        tail_word::publish(self.writer.core.words(), slot.index);
-        if event_count::notify(
-            &self.writer.core.words().event_count,
-            self.writer.attachment.is_registered,
-        ) {
-            self.writer.core.wake_pollers();
+        let core = self.writer.core;
+        tail_word::publish(core.words(), slot.index);
+        if event_count::notify(&core.words().event_count, self.writer.attachment.is_registered) {
+            core.wake_pollers();
         }
         self.end_use(slot);
     }

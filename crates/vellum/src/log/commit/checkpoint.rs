@@ -7,7 +7,7 @@ use crate::error::OsResult;
 use crate::log::commit::Commit;
 use crate::log::commit::trigger::Event;
 use crate::log::state::core::Core;
-use crate::{Error, ErrorKind, Layout, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// A file descriptor that says when a checkpoint is due.
 ///
@@ -24,18 +24,23 @@ pub struct CheckpointEvent {
 impl Commit<'_> {
     /// Whether a checkpoint is due. A text log has none.
     pub(crate) fn is_checkpoint_due(self) -> bool {
-        self.core.geometry.layout == Layout::Framed
+        self.core.geometry.layout.has_commit_records()
             && self.core.commits.trigger.is_due(self.core.words())
+    }
+}
+
+/// Refuses a checkpoint with `message` where no commit record can carry it.
+pub(crate) fn require_commit_records(core: &Core, message: &str) -> Result<()> {
+    match core.geometry.layout.has_commit_records() {
+        true => Ok(()),
+        false => Err(Error::new(ErrorKind::Unsupported, message).at_path(&core.dir)),
     }
 }
 
 impl CheckpointEvent {
     pub(crate) fn new(core: &Arc<Core>) -> Result<CheckpointEvent> {
         core.attachment()?;
-        if core.geometry.layout != Layout::Framed {
-            let message = "a text log has no checkpoint; use a framed one";
-            return Err(Error::new(ErrorKind::Unsupported, message).at_path(&core.dir));
-        }
+        require_commit_records(core, "a text log has no checkpoint; use a framed one")?;
         let event = core.commits.trigger.event().or_os("make an event for", &core.dir)?;
         let event = CheckpointEvent { core: Arc::clone(core), event: Arc::clone(event) };
         event.require_own()?;

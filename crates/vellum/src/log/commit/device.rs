@@ -22,12 +22,11 @@ use rustix::io::{self, Errno};
 use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::log::append::Appender;
-use crate::log::commit::Commit;
-use crate::log::commit::group::Leader;
+use crate::log::commit::{Commit, Leader};
 use crate::log::state::control::{open_geometry, store_geometry};
 use crate::log::state::core::Core;
 use crate::log::state::names::{CONTROL_NAME, GEOMETRY_NAME};
-use crate::log::state::rewrite;
+use crate::log::state::{rewrite, wakeup};
 use crate::segment::file::Segment;
 use crate::segment::list;
 use crate::shared::commit::{self, Batch, Failure, Operation, Sealer};
@@ -36,7 +35,7 @@ use crate::shared::tail_word;
 use crate::sys::dir::NamesToSync;
 use crate::sys::file::is_unsupported;
 use crate::sys::{self, Dir};
-use crate::{DeviceWrite, Error, Fill, Layout, Lsn, Preallocate, Result};
+use crate::{DeviceWrite, Error, Fill, Lsn, Preallocate, Result};
 
 /// Segments of a batch that are open before it is sealed.
 const SEGMENTS_IN_HAND: usize = 8;
@@ -91,7 +90,7 @@ impl GroupFiles<'_> {
         if is_there {
             return Ok(self.core.segment_end(first));
         }
-        if self.core.geometry.layout == Layout::Framed {
+        if self.core.geometry.layout.has_every_segment() {
             return Ok(self.core.segment_end(first).max(self.core.segment_of(self.core.begin())));
         }
         let files = list(&self.core.dir)?;
@@ -99,7 +98,7 @@ impl GroupFiles<'_> {
     }
 
     fn is_closed_text(self, first: Lsn) -> bool {
-        self.core.geometry.layout == Layout::Text
+        !self.core.geometry.layout.has_every_segment()
             && self.core.segment_end(first) <= tail_word::published(self.core.words())
     }
 
@@ -187,33 +186,27 @@ impl Leader<'_> {
     /// The segment at `first`, ready for what a batch up to `end` has in it; `None` where it was
     /// trimmed or removed.
     fn segment_of_batch(self, first: Lsn, end: Lsn) -> Result<Option<Arc<Segment>>> {
+        let core = self.writer.core;
         let segment = match Appender::of(self.writer).open_segment(first) {
             // A trim removes files whether they are durable or not, and raises `begin` before.
-            Err(_)
-                if self.writer.core.commits.stage.is_none()
-                    && GroupFiles::of(self.writer.core).is_trimmed(first) =>
-            {
+            Err(_) if core.commits.stage.is_none() && GroupFiles::of(core).is_trimmed(first) => {
                 return Ok(None);
             }
             // Nor does it keep the others from being durable that somebody removed a closed file of
             // text.
             Err(error)
-                if GroupFiles::of(self.writer.core).is_closed_text(first)
-                    && self.writer.core.is_told_missing(&error) =>
+                if GroupFiles::of(core).is_closed_text(first) && core.is_told_missing(&error) =>
             {
                 return Ok(None);
             }
             segment => segment?,
         };
-        if self.writer.core.commits.stage.is_some() {
+        if core.commits.stage.is_some() {
             segment
-                .open_target(&self.writer.core.dir, self.writer.core.commits.commit_path.write)
+                .open_target(&core.dir, core.commits.commit_path.write)
                 .or_os("open the segment", &segment.path)?;
             // A write beyond the limit would end this process.
-            let limit = end
-                .min(self.writer.core.segment_end(first))
-                .get()
-                .next_multiple_of(self.writer.core.commits.block);
+            let limit = end.min(core.segment_end(first)).get().next_multiple_of(core.commits.block);
             let len = segment.offset_of(Lsn::new(limit));
             sys::file::check_size_limit(len).or_os("write records to", &segment.path)?;
         }
@@ -229,8 +222,9 @@ impl Leader<'_> {
         sealer: Option<Sealer<'_>>,
         until: Until,
     ) -> Result<()> {
+        let core = self.writer.core;
         let since = Instant::now();
-        let written = match &self.writer.core.commits.stage {
+        let written = match &core.commits.stage {
             Some(_) => self.write_blocks(batch, means),
             None => self.sync_segments(batch, means),
         };
@@ -238,17 +232,11 @@ impl Leader<'_> {
         if let Err(fault) = written {
             return self.fail(batch, fault);
         }
-        self.writer.core.words().commits.counts.count_sync(batch, since.elapsed());
+        core.words().commits.counts.count_sync(batch, since.elapsed());
         let liveness = self.writer.liveness();
-        commit::finish(
-            &self.writer.core.words().commits,
-            self.writer.attachment.me(),
-            &liveness,
-            batch,
-            until,
-        );
-        Commit::of(self.writer.core).notify_durable();
-        self.writer.core.retire_stages();
+        commit::finish(&core.words().commits, self.writer.attachment.me(), &liveness, batch, until);
+        wakeup::notify_durable(core);
+        core.retire_stages();
         Ok(())
     }
 
@@ -292,7 +280,7 @@ impl Leader<'_> {
                     &self.writer.liveness(),
                     failure,
                 );
-                Commit::of(self.writer.core).notify_durable();
+                wakeup::notify_durable(self.writer.core);
                 Ok(())
             }
         }
@@ -318,16 +306,15 @@ impl Leader<'_> {
 
     /// Writes blocks of one segment, which survive a power cut then.
     fn write_to_device(self, segment: &Segment, begin: Lsn, end: Lsn) -> Result<(), Fault> {
-        let by = self.writer.core.commits.commit_path.write;
+        let core = self.writer.core;
+        let by = core.commits.commit_path.write;
         // What is refused in each way, or finds no space, was not written, and nothing was thrown
         // away: it is in the stage.
         let is_own = |errno| is_own(errno) || is_unsupported(errno) || segment.had_no_space(errno);
-        segment.write_staged(&self.writer.core.dir, by, begin, end).map_err(
-            |errno| match is_own(errno) {
-                true => Fault::Own(Error::os(errno, "write records to", &segment.path)),
-                false => Fault::Device(failure(errno, segment.first, Operation::Write)),
-            },
-        )?;
+        segment.write_staged(&core.dir, by, begin, end).map_err(|errno| match is_own(errno) {
+            true => Fault::Own(Error::os(errno, "write records to", &segment.path)),
+            false => Fault::Device(failure(errno, segment.first, Operation::Write)),
+        })?;
         match by {
             DeviceWrite::Dsync => Ok(()),
             DeviceWrite::Fdatasync => {
@@ -338,21 +325,21 @@ impl Leader<'_> {
 
     /// Syncs the files that a batch lies in.
     fn sync_segments(self, batch: Batch, means: &Means) -> Result<(), Fault> {
-        let mut first = self.writer.core.segment_of(batch.start);
+        let core = self.writer.core;
+        let mut first = core.segment_of(batch.start);
         while first < batch.end {
             let segment = self.in_hand(means, first, batch.end)?;
             if let Some(segment) = &segment {
-                if GroupFiles::of(self.writer.core).is_time_left_alone() {
+                if GroupFiles::of(core).is_time_left_alone() {
                     segment.touch(first.max(batch.start));
                 }
                 sys::file::sync_data(segment.fd()).map_err(|errno| unsynced(errno, segment))?;
             }
-            let next =
-                GroupFiles::of(self.writer.core).next_of_batch(first, segment.is_some(), batch.end);
+            let next = GroupFiles::of(core).next_of_batch(first, segment.is_some(), batch.end);
             first = next.map_err(Fault::Own)?;
         }
         match &means.names {
-            Some(names) => GroupFiles::of(self.writer.core).sync_names(names, batch.start),
+            Some(names) => GroupFiles::of(core).sync_names(names, batch.start),
             None => Ok(()),
         }
     }

@@ -10,13 +10,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::log::commit::Commit;
 use crate::log::open::reading;
 use crate::log::state::core::Core;
 use crate::log::state::wait;
-use crate::shared::commit;
-use crate::shared::event_count;
-use crate::shared::tail_word;
+use crate::shared::{commit, event_count, tail_word};
 use crate::{Error, ErrorKind, Lsn, Result};
 
 /// How long to sleep, in case a process died between raising `durable` and ringing.
@@ -72,14 +69,4 @@ pub(crate) fn sleep(core: &Core, position: Lsn, remaining: Option<Duration>) {
 pub(crate) fn prepare_poll(core: &Core) -> bool {
     event_count::arm(&core.words().commits.ends.durable_count, event_count::POLLER);
     true
-}
-
-impl Commit<'_> {
-    /// Wakes those who wait until more is durable; to be called after that, or after the log was
-    /// poisoned.
-    pub(crate) fn notify_durable(self) {
-        if event_count::notify(&self.core.words().commits.ends.durable_count, false) {
-            self.core.wake_pollers();
-        }
-    }
 }

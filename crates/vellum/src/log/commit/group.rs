@@ -1,38 +1,53 @@
 //! Making records survive a power cut.
 //!
 //! The protocol between those who wait is `shared::commit`; what a batch ends with is in
-//! `framed::seal`, and how it reaches the device in `device`: in a staged log by direct,
+//! `commit::record`, and how it reaches the device in `device`: in a staged log by direct,
 //! synchronous writes of whole blocks from the stage, in others by `fdatasync`.
 //!
 //! **If the process dies here**: see `shared::commit`.
 
 use std::time::{Duration, Instant};
 
-use crate::log::commit::Commit;
-use crate::log::layout::framed::seal::{LOOK_FOR_THE_DEAD, Patience};
+use crate::log::commit::checkpoint::require_commit_records;
+use crate::log::commit::record::Sealed;
+use crate::log::commit::waiting::LOOK_FOR_THE_DEAD;
+use crate::log::commit::{Commit, Leader};
 use crate::log::repair::pad;
 use crate::log::state::busy::Busy;
-use crate::log::state::wait;
-use crate::log::state::writer::Writer;
-use crate::shared::commit::{self, Step};
+use crate::log::state::{wait, wakeup};
+use crate::shared::commit::{self, Sealer, Step};
 use crate::shared::lock::Until;
 use crate::shared::primitive::{self};
-use crate::shared::{event_count, tail_word};
-use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
+use crate::shared::tail_word;
+use crate::{Error, ErrorKind, Lsn, Result, sys};
 
 /// How long those sleep at most who have found another one looking.
 const NAP_MAX: Duration = Duration::from_millis(80);
 
-/// A participant that leads a commit group, or waits for one.
-#[derive(Clone, Copy)]
-pub(crate) struct Leader<'a> {
-    pub(crate) writer: Writer<'a>,
+/// A batch of so many bytes is followed by a seal at once.
+const LONG_BATCH_BYTES: u64 = 16 << 20;
+
+/// How often to wait for as long as `LOOK_FOR_THE_DEAD` until a batch is written without a seal at
+/// its end, because somebody does not go on.
+const SEAL_PATIENCE: u32 = 3;
+
+/// For what somebody who commits still waits.
+pub(crate) struct Patience {
+    /// So many more times for the writers in front of a seal.
+    left: u32,
+    /// Whether there is room for a seal.
+    is_sealing: bool,
+    /// For everything.
+    until: Until,
 }
 
-impl<'a> Leader<'a> {
-    #[inline]
-    pub(crate) fn of(writer: Writer<'a>) -> Leader<'a> {
-        Leader { writer }
+impl Patience {
+    pub(crate) fn new(until: Until) -> Patience {
+        Patience { left: SEAL_PATIENCE, is_sealing: true, until }
+    }
+
+    fn is_left(&self) -> bool {
+        self.left > 0 && self.is_sealing
     }
 }
 
@@ -44,20 +59,19 @@ impl Commit<'_> {
 
     /// Up to where the log must be durable for the record at `lsn` to be.
     pub(crate) fn end_of_commit(self, lsn: Lsn) -> Result<Lsn> {
-        let tail = tail_word::tail(self.core.words());
-        self.core.check_region()?;
+        let core = self.core;
+        let tail = tail_word::tail(core.words());
+        core.check_region()?;
         if lsn >= tail {
             let message = format!("cannot commit {lsn}: the log ends at {tail}");
-            return Err(Error::new(ErrorKind::OutOfRange, message)
-                .at_path(&self.core.dir)
-                .at_lsn(lsn));
+            return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(lsn));
         }
         // Whatever is durable ends where a record does, so one byte more is all of it.
         Ok(Lsn::new(lsn.get() + 1))
     }
 
     /// Makes everything durable that is published now.
-    pub(crate) fn sync(self) -> Result<Lsn> {
+    pub(crate) fn commit_all(self) -> Result<Lsn> {
         let published = tail_word::published(self.core.words());
         self.commit_to(published)?;
         Ok(commit::durable(&self.core.words().commits))
@@ -94,7 +108,7 @@ impl Commit<'_> {
                 Step::Lead => Leader::of(writer)
                     .lead(end, &mut patience)
                     .inspect_err(|_| commit::pass_on(words))?,
-                Step::Replace => Leader::of(writer).replace(until)?,
+                Step::Replace => Leader::of(writer).finish_for_others(until)?,
                 Step::Wait(word, seen) => {
                     let since = Instant::now();
                     primitive::wait(word, seen, nap);
@@ -109,56 +123,132 @@ impl Commit<'_> {
 
     /// Stores the user's mark with the log, durably.
     pub(crate) fn set_checkpoint(self, lsn: Lsn) -> Result<()> {
-        let writer = self.core.writer()?;
-        if self.core.geometry.layout != Layout::Framed {
-            let message = "a text log has no room for a checkpoint; use a framed one";
-            return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.core.dir));
-        }
-        let words = self.core.words();
+        let core = self.core;
+        let writer = core.writer()?;
+        let message = "a text log has no room for a checkpoint; use a framed one";
+        require_commit_records(core, message)?;
+        let words = core.words();
         let (begin, tail) = (words.begin(), tail_word::tail(words));
         if lsn < begin || lsn > tail {
             let message = format!("checkpoint {lsn} lies outside of the log, {begin} to {tail}");
-            return Err(Error::new(ErrorKind::OutOfRange, message)
-                .at_path(&self.core.dir)
-                .at_lsn(lsn));
+            return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(lsn));
         }
         let before = words.commits.set_checkpoint(lsn);
         // Later seals carry what holds.
         let sealed = Leader::of(writer).seal_and_sync();
         sealed.inspect_err(|_| words.commits.take_back_checkpoint(lsn, before))
     }
-
-    /// Whether everything before `end` is in a batch.
-    pub(crate) fn is_sealed(self, end: Lsn) -> bool {
-        self.core.words().commits.sealed() >= end
-    }
 }
 
-impl Leader<'_> {
-    /// Waits until everything before `wanted` is published: somebody is in the middle of an
-    /// append, or died there.
-    pub(crate) fn wait_for_writers(self, end: Lsn, wanted: Lsn, until: Until) -> Result<()> {
-        let words = self.writer.core.words();
-        let (rings, _) = event_count::prepare_wait(&words.event_count);
-        // Nobody rings for what others have sealed meanwhile.
-        if Commit::of(self.writer.core).is_sealed(end) || tail_word::published(words) >= wanted {
+impl<'a> Leader<'a> {
+    /// Writes the next batch if it can be sealed now; otherwise does what it waits for.
+    pub(crate) fn lead(self, end: Lsn, patience: &mut Patience) -> Result<()> {
+        let core = self.writer.core;
+        let (until, busy) = (patience.until, Busy::of(self.writer));
+        let sealer = self.writer.sealer(until, &busy)?;
+        // Somebody else may have been faster, which is as good.
+        let Some(start) = sealer.next_start(core.commits.block, core.commits.lanes()) else {
             return Ok(());
+        };
+        let published = tail_word::published(core.words());
+        if published <= start {
+            drop(sealer);
+            return self.wait_for_writers(end, Lsn::new(start.get() + 1), until);
         }
-        let since = Instant::now();
-        event_count::wait(&words.event_count, rings, LOOK_FOR_THE_DEAD);
-        if since.elapsed() < LOOK_FOR_THE_DEAD {
-            return Ok(());
+        let batch_end = match self.end_of_batch(&sealer, published, end, patience)? {
+            Sealed::To(batch_end) => batch_end,
+            Sealed::Beyond(room_end) => {
+                drop(sealer);
+                if self.make_room_for_seal(room_end, until).is_err() {
+                    // A full disk is no reason to leave what is there unsynced.
+                    patience.is_sealing = false;
+                }
+                return Ok(());
+            }
+        };
+        let published = tail_word::published(core.words());
+        // A batch that ends before what is to be committed helps nobody who waits.
+        let is_too_short = published < end;
+        if batch_end > published && (is_too_short || patience.is_left()) {
+            drop(sealer);
+            if !is_too_short {
+                patience.left = patience.left.saturating_sub(1);
+            }
+            return self.wait_for_seal(end, batch_end, until);
         }
-        self.repair_what_holds_back(until)
-    }
-
-    /// Pads what a dead writer left in front of everything; notes that a living one is waited for.
-    pub(crate) fn repair_what_holds_back(self, until: Until) -> Result<()> {
-        tail_word::note_wait(self.writer.core.words());
-        if pad::is_held_back_by_the_dead(self.writer) {
-            pad::repair_until(self.writer, until)?;
+        let batch_end = batch_end.min(published);
+        self.write_from(sealer, start, batch_end, until)?;
+        if batch_end.get() - start.get() >= LONG_BATCH_BYTES {
+            // The batch itself is durable whatever comes of this.
+            let _ = self.vouch(until);
         }
         Ok(())
+    }
+
+    /// Writes what is from `start` to `end` as the next batch, if there is nothing in the way.
+    fn write_from(self, sealer: Sealer<'a>, start: Lsn, end: Lsn, until: Until) -> Result<()> {
+        let means = self.gather(start, end)?;
+        let Some(batch) = sealer.seal(start, end) else { return Ok(()) };
+        let kept = self.kept_while_writing(sealer, batch.end);
+        self.write_batch(batch, &means, kept, until)
+    }
+
+    /// Where the next batch is to end: behind a seal, which stands at the tail, or was put there
+    /// before and waits for writers in front of it.
+    fn end_of_batch(
+        self,
+        sealer: &Sealer<'a>,
+        published: Lsn,
+        end: Lsn,
+        patience: &Patience,
+    ) -> Result<Sealed> {
+        let seal_end = sealer.seal_end();
+        if !self.writer.core.geometry.layout.has_commit_records() || !patience.is_sealing {
+            return Ok(Sealed::To(published));
+        }
+        if seal_end > published || (seal_end >= end && sealer.is_to_come(seal_end)) {
+            return Ok(Sealed::To(seal_end));
+        }
+        self.write_seal(sealer)
+    }
+
+    /// Writes a seal behind a long batch at once, so that recovery never has to trust so much.
+    fn vouch(self, until: Until) -> Result<()> {
+        let core = self.writer.core;
+        if !core.geometry.layout.has_commit_records() {
+            return Ok(());
+        }
+        let busy = Busy::of(self.writer);
+        let sealer = self.writer.sealer(until, &busy)?;
+        // Whoever is on the way now writes one.
+        let Some(start) = sealer.next_start(core.commits.block, core.commits.lanes()) else {
+            return Ok(());
+        };
+        if let Sealed::To(end) = self.write_seal(&sealer)?
+            && end <= tail_word::published(core.words())
+        {
+            self.write_from(sealer, start, end, until)?;
+        }
+        Ok(())
+    }
+
+    /// Makes everything durable, with a seal behind it that tells the newest state.
+    pub(crate) fn seal_and_sync(self) -> Result<()> {
+        if !self.writer.core.geometry.layout.has_commit_records() {
+            return Commit::of(self.writer.core).commit_all().map(drop);
+        }
+        let until = self.writer.core.deadline();
+        loop {
+            self.writer.core.check_poison()?;
+            // The lock goes before anything is waited for.
+            let busy = Busy::of(self.writer);
+            let sealed = self.write_seal(&self.writer.sealer(until, &busy)?)?;
+            drop(busy);
+            match sealed {
+                Sealed::To(end) => return Commit::of(self.writer.core).commit_until(end, until),
+                Sealed::Beyond(end) => self.make_room_for_seal(end, until)?,
+            }
+        }
     }
 
     /// Has one of all who wait look for the dead; returns how long to sleep now. The others sleep
@@ -169,12 +259,12 @@ impl Leader<'_> {
             // Who has a deadline must not oversleep it.
             return Ok(if until.is_some() { nap } else { (nap * 2).min(NAP_MAX) });
         }
-        self.replace(until)?;
+        self.finish_for_others(until)?;
         Ok(LOOK_FOR_THE_DEAD)
     }
 
     /// Does what others were about to do and will not: they died, or have handed it back.
-    fn replace(self, until: Until) -> Result<()> {
+    fn finish_for_others(self, until: Until) -> Result<()> {
         let (liveness, busy) = (self.writer.liveness(), Busy::of(self.writer));
         let Ok(sealer) = self.writer.sealer(until, &busy) else { return Ok(()) };
         let (left, is_stuck) = (sealer.take_over(&liveness), sealer.is_stuck());
@@ -192,9 +282,33 @@ impl Leader<'_> {
                     &liveness,
                     until,
                 );
-                Commit::of(self.writer.core).notify_durable();
+                wakeup::notify_durable(self.writer.core);
                 Ok(())
             }
         }
+    }
+
+    /// Makes everything durable that a log that commits holds, with a seal at its end, and lets the
+    /// stage go. The caller is the only participant, and holds the gate.
+    pub(crate) fn end_commits(self) -> Result<()> {
+        let core = self.writer.core;
+        let words = core.words();
+        let has_commits = core.commits.stage.is_some() || words.commits.named_end() != 0;
+        if !has_commits || commit::is_poisoned(&words.commits) {
+            return Ok(());
+        }
+        pad::repair(self.writer)?;
+        let tail = tail_word::tail(words);
+        if tail_word::published(words) != tail {
+            return Ok(());
+        }
+        // What is durable first, so that the seal at the end vouches for all of it.
+        Commit::of(core).commit_all()?;
+        self.seal_and_sync()?;
+        if let Some(stage) = &core.commits.stage {
+            words.commits.stage.start(tail_word::tail(words), 0);
+            stage.retire_all();
+        }
+        Ok(())
     }
 }

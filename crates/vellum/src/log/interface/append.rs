@@ -2,10 +2,9 @@
 
 use std::io::IoSlice;
 
-use crate::log::append::Append;
-use crate::log::append::steps as append;
+use crate::log::append::{Append, steps as append};
 use crate::log::{Batch, Log, RecordWriter, Reservation};
-use crate::{Layout, Lsn, Result};
+use crate::{Lsn, Result};
 
 impl Log {
     /// Appends one record; returns its position, or [`Lsn::ZERO`] for one that was
@@ -57,7 +56,7 @@ impl Log {
     /// the record may be in the log, and may be found by recovery.
     pub fn append_durable(&self, record: &[u8]) -> Result<Lsn> {
         let lsn = self.append(record)?;
-        if !record.is_empty() || self.layout() == Layout::Framed {
+        if !record.is_empty() || self.layout().has_frames() {
             self.commit(lsn)?;
         }
         Ok(lsn)

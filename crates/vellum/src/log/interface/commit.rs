@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::log::commit::Commit;
-use crate::log::commit::commit_path;
-use crate::log::commit::durable;
+use crate::log::commit::{Commit, commit_path, durable};
 use crate::log::state::core::Core;
 use crate::log::state::wait;
 use crate::log::{CheckpointEvent, Committer, Log};
@@ -68,7 +66,7 @@ impl Log {
     ///
     /// As for [`commit`](Log::commit).
     pub fn sync(&self) -> Result<Lsn> {
-        Commit::of(&self.core).sync()
+        Commit::of(&self.core).commit_all()
     }
 
     /// End of what survives a power cut.

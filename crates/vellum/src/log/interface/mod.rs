@@ -5,3 +5,5 @@ pub(super) mod commit;
 mod keep;
 mod read;
 pub(super) mod ship;
+mod stored;
+mod time;

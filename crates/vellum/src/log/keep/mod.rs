@@ -1,5 +1,6 @@
 //! What is kept and what goes: trimming, truncating, cursors.
 
+pub(crate) mod beginning;
 pub(crate) mod cursors;
 pub(crate) mod retention;
 pub(crate) mod trim;

@@ -27,6 +27,7 @@ use crate::log::repair::presence::Presence;
 use crate::log::state::busy::Busy;
 use crate::log::state::control::{overwrite_geometry, stored_geometry};
 use crate::log::state::core::Core;
+use crate::log::state::wakeup;
 use crate::log::state::writer::Writer;
 use crate::segment::listing::Listing;
 use crate::shared::commit::{self, Failure, Operation};
@@ -37,7 +38,7 @@ use crate::{Error, ErrorKind, Lsn, Result};
 pub(crate) fn truncate(core: &Arc<Core>, from: Lsn) -> Result<()> {
     let writer = core.writer()?;
     core.check_poison()?;
-    Commit::of(core).sync()?;
+    Commit::of(core).commit_all()?;
     check(core, from)?;
     // Before the gate and the other locks, as who changes a cursor takes it.
     let _cursors = CursorWriter::of(writer).lock_cursors()?;
@@ -111,7 +112,7 @@ fn refuse_more(writer: Writer<'_>, from: Lsn, error: &Error) {
         operation: Operation::Cut,
     };
     commit::poison(&core.words().commits, writer.attachment.me(), &writer.liveness(), failure);
-    Commit::of(core).notify_durable();
+    wakeup::notify_durable(core);
 }
 
 /// Refuses to cut a file that has been compressed.

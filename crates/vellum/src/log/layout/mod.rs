@@ -1,51 +1,20 @@
 //! The two layouts of a log: frames, and text. Here are the questions that an append asks of both;
 //! the branch of each is all that a layout costs there.
 
+pub(crate) mod closed_files;
 pub(crate) mod framed;
+pub(crate) mod limits;
 pub(crate) mod text;
 
-use crate::format::segment::header_len;
-use crate::log::append::Appender;
+use crate::log::layout::framed::FrameWriter;
 use crate::log::layout::text::write_lock::Turn;
-use crate::log::layout::text::{TextLog, TextWriter};
+use crate::log::layout::text::{TextSpace, TextWriter};
+use crate::log::ready::RoomMaker;
 use crate::log::state::attachment::{Later, Space};
-use crate::log::state::core::Core;
+use crate::log::state::prepare_lock::Prepare;
 use crate::log::state::writer::Writer;
 use crate::shared::tail_word::Grant;
-use crate::{Layout, Lsn};
-
-/// Up to which offset of its segment a record may end that starts at `start`, unless it starts the
-/// segment; 0 where records go behind the segment.
-#[inline]
-pub(crate) fn limit_at(core: &Core, start: Lsn) -> u64 {
-    match core.geometry.layout {
-        Layout::Framed => core.capacity(),
-        Layout::Text => TextLog::of(core).limit_at(start),
-    }
-}
-
-/// Up to which offset the file that goes on at `start` will have records; `None` where it does not
-/// end with them.
-pub(crate) fn last_offset(core: &Core, start: Lsn) -> Option<u64> {
-    let is_staged = core.commits.stage.is_some();
-    (!is_staged).then(|| limit_at(core, start))
-}
-
-/// Bytes of the file that records go to now, when it is full.
-pub(crate) fn file_len(core: &Core) -> u64 {
-    match core.geometry.layout {
-        Layout::Framed => header_len(Layout::Framed) + core.capacity(),
-        Layout::Text => TextLog::of(core).newest_room(),
-    }
-}
-
-/// How much to make ready in one go.
-pub(crate) fn window(core: &Core) -> u64 {
-    match core.geometry.layout {
-        Layout::Framed => core.ready.prefault_bytes.min(core.capacity()),
-        Layout::Text => TextLog::of(core).window(),
-    }
-}
+use crate::{Layout, Lsn, Result};
 
 /// Has records be in the file in their order, where others follow it while they are written; held
 /// until dropped.
@@ -81,7 +50,7 @@ pub(crate) fn look_ahead(
     later: &mut Later,
 ) {
     match writer.core.geometry.layout {
-        Layout::Framed => Appender::of(writer).look_ahead(end, len, is_ready, later),
+        Layout::Framed => FrameWriter::of(writer).look_ahead(end, len, is_ready, later),
         Layout::Text => TextWriter::of(writer).look_ahead(end, is_ready, later),
     }
 }
@@ -89,7 +58,19 @@ pub(crate) fn look_ahead(
 /// Prepares what was noted.
 pub(crate) fn prepare_ahead(writer: Writer<'_>, space: Space, later: &mut Later) {
     match writer.core.geometry.layout {
-        Layout::Framed => Appender::of(writer).prepare_next(space, later),
+        Layout::Framed => FrameWriter::of(writer).prepare_next(space, later),
         Layout::Text => TextWriter::of(writer).prepare_text(space, later),
+    }
+}
+
+/// Creates segments until `end` is allocated, for a record of `len` bytes that ends there; all or
+/// none. Returns whether there is a new file.
+pub(crate) fn allocate_to(prepare: &Prepare<'_>, end: Lsn, len: u64) -> Result<bool> {
+    let core = prepare.writer.core;
+    let allocated = core.words().allocated_end();
+    match core.geometry.layout {
+        Layout::Framed => RoomMaker::of(prepare).create_to(allocated, end),
+        Layout::Text if allocated >= end.get() => Ok(false),
+        Layout::Text => TextSpace::of(prepare).allocate_text(allocated, end, len).map(|()| true),
     }
 }

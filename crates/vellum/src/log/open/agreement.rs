@@ -55,7 +55,7 @@ pub(crate) fn is_older_than_segments(core: &Arc<Core>) -> Result<bool> {
         if is_used {
             return Ok(true);
         }
-        if core.geometry.layout == Layout::Framed && file.first != active {
+        if core.geometry.layout.has_every_segment() && file.first != active {
             break;
         }
     }
@@ -128,7 +128,7 @@ fn start_of_newest(core: &Arc<Core>, base: Lsn, tail: Lsn) -> Result<Lsn> {
     if core.commits.stage.is_some() || first <= base {
         return Ok(base);
     }
-    while core.geometry.layout == Layout::Framed && !is_frame(core, first, tail)? {
+    while core.geometry.layout.has_frames() && !is_frame(core, first, tail)? {
         // The row is not whole, and there may be no file for a long way.
         if !core.dir.holds(&path(&core.dir, first)) {
             return Ok(base);

@@ -20,16 +20,14 @@ use crate::identity::RecoveryReason;
 use crate::log::append::Appender;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::keep::retention;
-use crate::log::layout::text;
-use crate::log::layout::text::TextWriter;
+use crate::log::layout::text::{self, TextWriter};
 use crate::log::open::agreement::Cache;
 use crate::log::open::create::{
     Opened, check_is_ours, check_new, check_not_restoring, has_parts, make_control, make_directory,
 };
 use crate::log::open::parts::{core, is_being_cut, open_directory, rights_like};
 use crate::log::open::reading::open_read_only;
-use crate::log::open::recover;
-use crate::log::open::trust;
+use crate::log::open::{leave, recover, trust};
 use crate::log::ready::stage;
 use crate::log::repair::pad;
 use crate::log::state::attachment::Attachment;
@@ -38,16 +36,14 @@ use crate::log::state::control::{
 };
 use crate::log::state::core::{Core, core_with};
 use crate::log::state::gate::Gate;
-use crate::log::state::identity;
-use crate::log::state::identity::Stored;
+use crate::log::state::identity::{self, Stored};
 use crate::log::state::names::{CONTROL_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_CONTROL_NAME};
 use crate::log::state::positions::{Access, Evidence, Loss, epoch_of};
 use crate::log::state::rewrite;
 use crate::log::state::watch::Watch;
 use crate::options::policy::PolicyUpdate;
-use crate::shared::commit;
 use crate::shared::region::Region;
-use crate::shared::tail_word;
+use crate::shared::{commit, tail_word};
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
 use crate::sys::{Dir, residence};
@@ -166,6 +162,7 @@ impl Entered {
         let prefault_bytes = options.prefault_bytes.or(prefault_bytes);
         let options = Options { prefault_bytes, ..options.clone() };
         let mut core = core(dir, &options, geometry, self.filesystem, rights, region);
+        core.leave = leave::detach;
         (core.opened.recovery, core.opened.advice) = (recovery, advice);
         core.take_identity(identity);
         core.watch = Watch::new(&control, &self.lock_file).or_os("look at", &control_path)?;

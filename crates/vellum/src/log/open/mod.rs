@@ -4,6 +4,7 @@ pub(crate) mod agreement;
 pub(crate) mod contradiction;
 pub(crate) mod create;
 pub(crate) mod enter;
+pub(crate) mod leave;
 pub(crate) mod parts;
 pub(crate) mod reading;
 pub(crate) mod recover;

@@ -9,12 +9,10 @@ use rustix::io::Errno;
 use crate::format::control::Geometry;
 use crate::format::frame::Codec;
 use crate::log::commit::commit_path;
-use crate::log::repair::presence::Presence;
 use crate::log::state::control::stored_geometry;
 use crate::log::state::core::Core;
 use crate::log::state::parts::{Commits, Opened, Ready, Tuning};
 use crate::log::state::watch::Watch;
-use crate::log::state::writer::Writer;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::shared::region::Region;
@@ -42,7 +40,7 @@ pub(crate) fn core(
         opened: Opened::default(),
         watch: Watch::default(),
         writer: None,
-        leave: |core, attachment| Presence::of(Writer { core, attachment }).detach(),
+        leave: |_, _| Ok(()),
         region,
     }
 }

@@ -12,21 +12,19 @@ use crate::format::control::{Geometry, HEADER_LEN};
 use crate::format::identity::Identity;
 use crate::log::open::create::check_not_restoring;
 use crate::log::open::parts::{core, is_being_cut, open_directory, rights_like};
-use crate::log::open::recover;
-use crate::log::open::trust;
+use crate::log::open::{recover, trust};
 use crate::log::ready::stage;
 use crate::log::state::control::{read_geometry, stored_geometry, this_boot};
 use crate::log::state::core::{Core, core_with};
-use crate::log::state::gate;
-use crate::log::state::identity;
 use crate::log::state::names::CONTROL_NAME;
 use crate::log::state::positions::{Access, Evidence, Loss, Positions};
+use crate::log::state::{gate, identity};
 use crate::segment::list;
 use crate::segment::rights::Rights;
 use crate::shared::region::Region;
 use crate::shared::tail_word;
 use crate::sys::{self, Dir};
-use crate::{Error, ErrorKind, Layout, Options, Result};
+use crate::{Error, ErrorKind, Options, Result};
 
 pub(crate) fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
     let dir = &open_directory(path)?;
@@ -158,9 +156,9 @@ fn worked_out(
     let evidence = Evidence::without_words(loss, identity);
     let found = recover::scan(dir, geometry, evidence, Access::Look)?;
     // Who may change nothing has synced nothing: only a seal vouches for what was durable.
-    let durable = match geometry.layout {
-        Layout::Framed => found.found.durable,
-        Layout::Text => found.begin,
+    let durable = match geometry.layout.has_commit_records() {
+        true => found.found.durable,
+        false => found.begin,
     };
     Positions { durable, ..found }.store(region.words());
     Ok(region)

@@ -21,7 +21,7 @@ use crate::log::state::removal::Found;
 use crate::log::state::watch::Files;
 use crate::options::policy::PolicyUpdate;
 use crate::sys::clock;
-use crate::{Error, ErrorKind, Layout, Options, Result};
+use crate::{Error, ErrorKind, Options, Result};
 
 /// How often to open again what others remove or make meanwhile, and how long to wait in between
 /// once that has failed a few times.
@@ -133,7 +133,6 @@ fn joining(core: &Core) -> Options {
 /// Makes a log like the one that is gone.
 fn making(core: &Core) -> Options {
     let geometry = &core.geometry;
-    let is_text = geometry.layout == Layout::Text;
     Options {
         segment_capacity_bytes: Some(geometry.segment_capacity),
         preallocate: Some(geometry.preallocate),
@@ -144,7 +143,7 @@ fn making(core: &Core) -> Options {
         create_new: true,
         needs_lock: false,
         application_tag: core.identity().map(|identity| identity.tag).filter(|tag| *tag != 0),
-        policy: match is_text {
+        policy: match geometry.layout.rotates() {
             true => PolicyUpdate::of(core.policy()),
             false => PolicyUpdate {
                 retain_bytes: core.policy().retain_bytes,

@@ -23,14 +23,13 @@ use rustix::{fs, io};
 
 use crate::format::control::Geometry;
 use crate::identity::RecoveryReason;
-use crate::log::open::agreement;
-use crate::log::open::agreement::Cache;
+use crate::log::open::agreement::{self, Cache};
 use crate::log::read::files::open_file;
 use crate::log::ready::stage;
 use crate::log::state::core::Core;
 use crate::shared::commit;
 use crate::shared::primitive::Ordering;
-use crate::shared::region::{Origin, Region};
+use crate::shared::region::Region;
 use crate::shared::tail_word::{self, Range};
 use crate::{ErrorKind, Lsn, Result};
 
@@ -66,22 +65,6 @@ fn is_same_file(control: &OwnedFd, region: &Region) -> io::Result<bool> {
         origin.device.load(Ordering::Relaxed) == status.st_dev
             && origin.inode.load(Ordering::Relaxed) == status.st_ino
     }))
-}
-
-impl Origin {
-    /// Notes which file the words are in; nobody uses it yet.
-    pub(crate) fn settle(&self, control: &OwnedFd) -> io::Result<()> {
-        let status = fs::fstat(control)?;
-        self.closed_at.store(0, Ordering::Relaxed);
-        self.device.store(status.st_dev, Ordering::Relaxed);
-        self.inode.store(status.st_ino, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Takes back that the log is closed; the caller is the first to open it.
-    pub(crate) fn reopen(&self) {
-        self.closed_at.store(0, Ordering::SeqCst);
-    }
 }
 
 /// Whether the words agree with the files. Nobody is attached.

@@ -13,7 +13,6 @@ use rustix::io;
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
-use crate::format::segment::header_len;
 use crate::log::state::rewrite::write_over_itself;
 use crate::segment::listing::Listing;
 use crate::sys::{self, Dir};
@@ -35,7 +34,7 @@ pub(crate) fn wipe(dir: &Dir, geometry: &Geometry, from: Lsn, has_begun: &mut bo
             *has_begun = true;
         } else if file.first == active {
             let fd = dir.open_file(path, OFlags::RDWR).or_os("open the segment", path)?;
-            let header_len = header_len(geometry.layout);
+            let header_len = geometry.layout.file_header_len();
             let offset = header_len + (from.get() - file.first.get());
             *has_begun = true;
             shorten(&fd, header_len + capacity).or_os("cut the end of the segment", path)?;

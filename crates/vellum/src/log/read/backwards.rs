@@ -14,7 +14,7 @@ use crate::log::read::reader::Reader;
 use crate::log::read::record::OwnedRecord;
 use crate::log::read::window::Window;
 use crate::log::state::core::Core;
-use crate::{ErrorKind, Layout, Lsn, Result};
+use crate::{ErrorKind, Lsn, Result};
 
 /// Bytes between two remembered positions.
 const PIECE: u64 = 64 << 10;
@@ -82,9 +82,9 @@ impl Backwards {
 
     /// Finds a start before `end`, and marks pieces from there on.
     fn mark(&mut self) -> Result<()> {
-        let start = match self.core.geometry.layout {
-            Layout::Framed => starts::start_before(&self.core, &mut self.window, self.end)?,
-            Layout::Text => self.line_before(self.end)?,
+        let start = match self.core.geometry.layout.has_frames() {
+            true => starts::start_before(&self.core, &mut self.window, self.end)?,
+            false => self.line_before(self.end)?,
         };
         self.marks.push(start);
         let mut newest = start;

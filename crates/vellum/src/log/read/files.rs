@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::log::state::core::Core;
 use crate::segment::file::ReadSegment;
 use crate::segment::listing::Listing;
-use crate::{Layout, Lsn, Result};
+use crate::{Lsn, Result};
 
 /// Segments that who reads at random keeps open.
 const AT_RANDOM: usize = 4;
@@ -74,7 +74,7 @@ pub(crate) fn open_file(
     first: Lsn,
 ) -> Result<ReadSegment> {
     let newest = core.words().files.names.newest().map(|newest| newest.first);
-    if core.geometry.layout == Layout::Framed || newest == Some(first) {
+    if !core.geometry.layout.names_have_times() || newest == Some(first) {
         return core.open_to_read(first);
     }
     if let Some(segment) = open_listed(core, listing, first) {

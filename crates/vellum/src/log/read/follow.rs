@@ -1,14 +1,11 @@
 //! Waiting at the end of the log: how a reader sleeps, and what it waits for.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::Result;
 use crate::log::commit::durable;
-use crate::log::open::reading;
 use crate::log::read::reader::Reader;
 use crate::log::read::record::Record;
-use crate::log::read::window::Window;
 use crate::log::repair::sight::Sight;
 use crate::log::state::holds::{self, Hold, ProcessState};
 use crate::shared::participants::Standing;
@@ -52,16 +49,6 @@ impl Reader {
             }
             self.take_up_words();
         }
-    }
-
-    /// Goes on with the words of the control file where they had to be worked out, once there are
-    /// any, or where the file is another by now. Returns whether it does.
-    pub(crate) fn take_up_words(&mut self) -> bool {
-        let Some(core) = reading::taken_up(&self.core) else { return false };
-        self.core = core;
-        self.window = Window::new(Arc::clone(&self.core));
-        self.sight = Sight::default();
-        true
     }
 
     /// What keeps this reader from records that may stand behind, and may stay as it is: a

@@ -6,21 +6,19 @@
 //! it was changed after the next one was begun.
 
 use std::fmt;
-use std::io::SeekFrom;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::OFlags;
 
 use crate::escape::escaped;
-use crate::format::segment::header_len;
 use crate::format::utc;
 use crate::log::repair::sight::Sight;
 use crate::log::state::core::Core;
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::segment::names;
 use crate::shared::tail_word;
-use crate::{Layout, Lsn, Result};
+use crate::{Lsn, Result, sys};
 
 /// A change of a file later than this after the next one was begun is not that of its writers. The
 /// names of files tell whole seconds.
@@ -163,7 +161,7 @@ fn gap(core: &Core, listing: &Listing, from: Lsn, to: Lsn, reason: String) -> Ga
 /// the next segment.
 fn bytes_max(core: &Core, from: Lsn, to: Lsn) -> u64 {
     let len = to.get().saturating_sub(from.get());
-    match core.policy().rotate_bytes.filter(|_| core.geometry.layout == Layout::Text) {
+    match core.policy().rotate_bytes.filter(|_| core.geometry.layout.rotates()) {
         Some(limit) => {
             let files = len.div_ceil(core.capacity());
             let before = from.get() - core.segment_of(from).get();
@@ -184,7 +182,7 @@ fn times(
     let next = listing.files.iter().find(|file| file.first >= to && file.first > from);
     let before = next.and_then(|file| file.time).map(at);
     let first = core.segment_of(from);
-    let own = listing.get(first).filter(|_| core.geometry.layout == Layout::Text);
+    let own = listing.get(first).filter(|_| core.geometry.layout.names_have_times());
     let after = match own {
         // What is there of the file itself was first.
         Some(own) => own.time.map(at),
@@ -204,11 +202,11 @@ fn changed(core: &Core, file: &SegmentFile) -> Option<SystemTime> {
 
 /// Where a closed text file ends too early, and how that shows.
 fn cut_short(core: &Core, file: &SegmentFile, listing: &Listing) -> Option<(Lsn, String)> {
-    if core.geometry.layout != Layout::Text || file.is_compressed {
+    if !core.geometry.layout.ends_with_records() || file.is_compressed {
         return None;
     }
     let len = u64::try_from(core.dir.stat(&file.path).ok()?.st_size).ok()?;
-    let text_len = len.saturating_sub(header_len(Layout::Text));
+    let text_len = len.saturating_sub(core.geometry.layout.file_header_len());
     if text_len == 0 {
         return Some((file.first.max(core.begin()), "the file is empty; restore it".into()));
     }
@@ -226,12 +224,10 @@ fn cut_short(core: &Core, file: &SegmentFile, listing: &Listing) -> Option<(Lsn,
 }
 
 fn last_byte(core: &Core, path: &Path) -> Option<u8> {
-    use std::io::{Read, Seek};
-    let mut file = std::fs::File::from(core.dir.open_file(path, OFlags::RDONLY).ok()?);
+    let file = core.dir.open_file(path, OFlags::RDONLY).ok()?;
     let mut byte = [0];
-    file.seek(SeekFrom::End(-1)).ok()?;
-    file.read_exact(&mut byte).ok()?;
-    Some(byte[0])
+    let last = sys::file::len(&file).ok()?.checked_sub(1)?;
+    (sys::file::read_up_to_at(&file, &mut byte, last).ok()? == 1).then_some(byte[0])
 }
 
 /// What to say of the files from `first` to `to`, which are not there.

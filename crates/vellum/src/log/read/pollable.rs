@@ -38,7 +38,7 @@ impl Reader {
     ///
     /// Three file descriptors.
     pub fn pollable(self) -> Result<PollableReader> {
-        let wakeup = Wakeup::new(self.core())?;
+        let wakeup = Wakeup::new(&self.core)?;
         // Before the first call of `next`, there may be something new.
         wakeup.look_again(std::time::Duration::from_nanos(1))?;
         Ok(PollableReader { reader: self, wakeup })

@@ -13,14 +13,14 @@ use crate::log::state::busy::Busy;
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
 use crate::shared::tail_word;
-use crate::{Error, ErrorKind, Layout, Result};
+use crate::{Error, ErrorKind, Result};
 
-/// Makes `segments` ready, as [`Core::prepare`] does, and gives back what it has made if it fails
+/// Makes `segments` ready, as [`Append::prepare`] does, and gives back what it has made if it fails
 /// and nobody else has the log open.
 pub(crate) fn prepare_all(core: &Core, segments: u64) -> Result<u64> {
     check_space(core, segments)?;
     let mut made = 0;
-    Append::of(core).prepare_counting(segments, &mut made).map(|()| made).inspect_err(|_| {
+    Append::of(core).prepare(segments, &mut made).map(|()| made).inspect_err(|_| {
         // What failed is told; that something is left is seen.
         let _ = release(core, made);
     })
@@ -29,7 +29,7 @@ pub(crate) fn prepare_all(core: &Core, segments: u64) -> Result<u64> {
 /// Refuses more than there is space for before anything is made: a disk that is full meanwhile
 /// fails others.
 pub(crate) fn check_space(core: &Core, segments: u64) -> Result<()> {
-    if core.geometry.layout == Layout::Text {
+    if core.geometry.layout.names_have_times() {
         return Ok(());
     }
     let words = core.words();
@@ -53,7 +53,7 @@ pub(crate) fn check_space(core: &Core, segments: u64) -> Result<()> {
 pub(crate) fn release(core: &Core, most: u64) -> Result<u64> {
     let writer = core.writer()?;
     // The one file that a text log makes ahead goes with its last process.
-    if most == 0 || core.geometry.layout == Layout::Text {
+    if most == 0 || core.geometry.layout.names_have_times() {
         return Ok(0);
     }
     core.check_poison()?;

@@ -35,7 +35,7 @@ impl SegmentKeeper {
         let keep = move || {
             while end.recv_timeout(LOOK_AGAIN) == Err(RecvTimeoutError::Timeout) {
                 // A full disk is told to who needs the space.
-                let _ = Append::of(&core).prepare(segments);
+                let _ = Append::of(&core).prepare(segments, &mut 0);
             }
         };
         let thread = std::thread::Builder::new().name("vellum-prepare".into()).spawn(keep);

@@ -8,16 +8,18 @@
 //! **If the process dies here**: see `segment::prepare`.
 
 use crate::format::control::Geometry;
-use crate::format::segment::header_len;
-use crate::knowledge;
-use crate::log::layout;
-use crate::log::layout::text::TextSpace;
+use crate::format::frame::HEADER_LEN;
+use crate::log::layout::limits;
 use crate::log::ready::RoomMaker;
 use crate::log::state::core::Core;
 use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::prepare::{STEP_BYTES_MAX, STEP_BYTES_MIN};
+use crate::segment::stage::Stage;
 use crate::shared::tail_word;
-use crate::{Layout, Lsn, Preallocate, Result};
+use crate::{Lsn, Preallocate, Result, knowledge};
+
+/// What is made ready where a frame may start; a page of any machine is as long, or longer.
+const PAGE_BYTES: u64 = 4096;
 
 /// Where a reservation may lie that had to have room made for it.
 pub(crate) struct Room {
@@ -50,10 +52,10 @@ impl Core {
         if !self.needs_zeros() {
             return segment_end;
         }
-        let window = layout::window(self);
+        let window = limits::window(self);
         let window = window.min(self.ready.pieces.window_max());
         // Windows are counted in the file, so that the page cache can take them in large folios.
-        let header_len = header_len(self.geometry.layout);
+        let header_len = self.geometry.layout.file_header_len();
         let offset = header_len + ready % self.capacity();
         let window_end = ready + window - offset % window;
         window_end.min(segment_end)
@@ -61,8 +63,8 @@ impl Core {
 
     /// Whether a file that grows and goes on at `start` will have no record behind `end`.
     fn ends_file(&self, start: Lsn, end: Lsn) -> bool {
-        layout::last_offset(self, start)
-            .is_some_and(|offset| end.get() >= self.segment_of(start).get() + offset)
+        let limit = self.segment_of(start).get() + limits::limit_at(self, start);
+        self.commits.stage.is_none() && end.get() >= limit
     }
 
     /// Whether segments get their blocks in steps.
@@ -84,7 +86,7 @@ impl RoomMaker<'_> {
         let words = self.prepare.writer.core.words();
         let at = end.get() - len;
         let needs_zeros = self.prepare.writer.core.needs_zeros();
-        if self.prepare.writer.core.geometry.layout == Layout::Text && at > tail.get() {
+        if self.prepare.writer.core.geometry.layout.ends_with_records() && at > tail.get() {
             // What is skipped needs no zeros, and nobody may store there: it is cut off.
             let ready = match (is_ready, needs_zeros) {
                 (true, true) => self.write_zeros(at, end.get())?,
@@ -125,49 +127,38 @@ impl RoomMaker<'_> {
 
     /// Gives blocks for a step from `at` on; returns its end.
     fn allocate_step(self, at: u64) -> Result<u64> {
-        let path = self
-            .prepare
-            .writer
-            .core
-            .find_segment(self.prepare.writer.core.segment_of(Lsn::new(at)))?;
+        let core = self.prepare.writer.core;
+        let path = core.find_segment(core.segment_of(Lsn::new(at)))?;
         let allocate = |limit: u64| {
-            self.prepare.writer.core.preparer().allocate(&path, Lsn::new(at), Lsn::new(limit))?;
+            core.preparer().allocate(&path, Lsn::new(at), Lsn::new(limit))?;
             Ok(limit)
         };
-        let limit = self.prepare.writer.core.step_end(at);
+        let limit = core.step_end(at);
         // Where the disk is full, or the process at its limit, there may be room for less.
         allocate(limit)
             .or_else(|_| allocate((at + 1).next_multiple_of(CAPACITY_UNIT_BYTES).min(limit)))
     }
 
-    /// Creates segments until `end` is allocated, in a text log for a record of `len` bytes; all or
-    /// none. Returns whether there is a new file.
-    pub(crate) fn allocate_to(self, end: Lsn, len: u64) -> Result<bool> {
-        let words = self.prepare.writer.core.words();
-        let allocated = words.allocated_end();
+    /// Creates segments from `allocated` until `end` is allocated; all or none. Returns whether
+    /// there is a new one.
+    pub(crate) fn create_to(self, allocated: u64, end: Lsn) -> Result<bool> {
+        let core = self.prepare.writer.core;
+        let words = core.words();
         let mut next = allocated;
         if next < end.get() {
             // No files for a log that is gone: another one may have taken its place.
-            self.prepare.writer.core.require_place()?;
-        }
-        if next < end.get() && self.prepare.writer.core.geometry.layout == Layout::Text {
-            return TextSpace::of(self.prepare).allocate_text(allocated, end, len).map(|()| true);
+            core.require_place()?;
         }
         while next < end.get() {
-            if let Err(error) = self
-                .prepare
-                .writer
-                .core
-                .heed_sync(self.prepare.writer.core.preparer().create(Lsn::new(next)))
-            {
+            if let Err(error) = core.heed_sync(core.preparer().create(Lsn::new(next))) {
                 // A record longer than the disk has room for must not eat the room there is.
                 self.unallocate(allocated, next);
                 return Err(error);
             }
-            next += self.prepare.writer.core.capacity();
+            next += core.capacity();
             words.count_segment();
         }
-        if self.prepare.writer.core.commits.stage.is_some() {
+        if core.commits.stage.is_some() {
             words.commits.raise_named_end(next);
         }
         words.set_allocated_end(next);
@@ -178,15 +169,15 @@ impl RoomMaker<'_> {
     /// each part of that one: whoever made all of it at once would be as late as hundreds of
     /// commits. Logs that never come far have no such file.
     pub(crate) fn begin_next_segment(self, wanted: Lsn) -> Result<()> {
-        let (capacity, end) =
-            (self.prepare.writer.core.capacity(), self.prepare.writer.core.segment_end(wanted));
+        let core = self.prepare.writer.core;
+        let (capacity, end) = (core.capacity(), core.segment_end(wanted));
         let share = (wanted.get() % capacity).saturating_sub(capacity / 4);
-        let is_there = self.prepare.writer.core.words().allocated_end() > end.get();
+        let is_there = core.words().allocated_end() > end.get();
         if share == 0 || is_there {
             return Ok(());
         }
         // It is whole when three quarters of the other one are in use.
-        self.prepare.writer.core.heed_sync(self.prepare.writer.core.preparer().begin(2 * share))
+        core.heed_sync(core.preparer().begin(2 * share))
     }
 
     /// Removes the segments from `allocated` to `end` again, the newest first: what is left of a
@@ -202,30 +193,29 @@ impl RoomMaker<'_> {
 
     /// Makes allocated space ready up to `end` at least.
     pub(crate) fn make_ready_to(self, end: Lsn) -> Result<()> {
-        let words = self.prepare.writer.core.words();
+        let core = self.prepare.writer.core;
+        let words = core.words();
         // A dead owner may have reserved beyond `ready_end` without taking it along; nothing
         // that is reserved may be zeroed.
-        let mut ready = self.prepare.writer.core.ready_end().max(tail_word::tail(words)).get();
+        let mut ready = core.ready_end().max(tail_word::tail(words)).get();
         if ready < end.get() {
-            TextSpace::of(self.prepare).adapt_window();
+            limits::adapt_window(core);
         }
         while ready < end.get() {
-            if let Some(stage) = &self.prepare.writer.core.commits.stage {
+            if let Some(stage) = &core.commits.stage {
                 self.make_stage_at(stage, ready)?;
             }
             let begin = ready;
-            ready = match self.prepare.writer.core.needs_zeros() {
+            ready = match core.needs_zeros() {
                 true => self.write_window(ready)?,
-                false if self.prepare.writer.core.goes_in_steps() => self.allocate_step(ready)?,
-                false => self.prepare.writer.core.ready_limit(ready),
+                false if core.goes_in_steps() => self.allocate_step(ready)?,
+                false => core.ready_limit(ready),
             };
             words.raise_ready_end(ready);
             self.prepare.wake_waiters();
             // What is staged is to be dropped, not written.
-            if self.prepare.writer.core.needs_zeros()
-                && self.prepare.writer.core.commits.stage.is_none()
-            {
-                self.prepare.writer.core.ready.pace.spend(ready - begin);
+            if core.needs_zeros() && core.commits.stage.is_none() {
+                core.ready.pace.spend(ready - begin);
             }
         }
         Ok(())
@@ -233,7 +223,7 @@ impl RoomMaker<'_> {
 
     /// Writes zeros from `ready` to `end` at least; returns up to where.
     fn write_zeros(self, mut ready: u64, end: u64) -> Result<u64> {
-        TextSpace::of(self.prepare).adapt_window();
+        limits::adapt_window(self.prepare.writer.core);
         while ready < end {
             ready = self.write_window(ready)?;
         }
@@ -268,5 +258,50 @@ impl RoomMaker<'_> {
             }
             answer => answer,
         }
+    }
+
+    /// Makes room in the stage for a long record of `len` bytes, which is written by system call:
+    /// that gives it its pages, so zeros before it would cost as much again.
+    ///
+    /// Only where a frame may start is there a page before: who cannot write the record pads it.
+    pub(crate) fn make_unzeroed_room(self, stage: &Stage, len: u64) -> Result<Room> {
+        let words = self.prepare.writer.core.words();
+        let begin = self.prepare.writer.core.ready_end().max(tail_word::tail(words)).get();
+        let ready = self.make_page(stage, begin)?;
+        // Others may go on in what is ready, up to where it ends.
+        let limit = ready + limits::len_at(self.prepare.writer.core, Lsn::new(ready), len);
+        let limit = Lsn::new(limit.min(words.allocated_end()));
+        let mut next = self.prepare.writer.core.segment_end(Lsn::new(ready - 1));
+        while next < limit {
+            self.make_page(stage, next.get())?;
+            next = self.prepare.writer.core.segment_end(next);
+        }
+        words.raise_ready_end(ready);
+        Ok(Room { starts_by: Lsn::new(ready - HEADER_LEN as u64), limit, ready: 0 })
+    }
+
+    /// Makes ready up to `end`, where a seal is to stand: only a little behind a long record, which
+    /// may be followed by another.
+    pub(crate) fn make_ready_for_seal(self, end: Lsn) -> Result<()> {
+        let core = self.prepare.writer.core;
+        let words = core.words();
+        let tail = tail_word::tail(words).get();
+        let is_behind_long = core.needs_zeros() && core.ready_end().get() <= tail;
+        let Some(stage) = core.commits.stage.as_ref().filter(|_| is_behind_long) else {
+            return self.make_ready_to(end);
+        };
+        let mut ready = tail;
+        while ready < end.get() {
+            ready = self.make_page(stage, ready)?;
+            words.raise_ready_end(ready);
+        }
+        Ok(())
+    }
+
+    /// Makes the page in which `ready` lies, from there on; returns its end.
+    fn make_page(self, stage: &Stage, ready: u64) -> Result<u64> {
+        self.make_stage_at(stage, ready)?;
+        // The header of a segment takes whole pages, so positions are as far into theirs as bytes.
+        self.write_zeros_to(ready, (ready + 1).next_multiple_of(PAGE_BYTES))
     }
 }

@@ -1,27 +1,19 @@
 //! The stage of a log from its first opener to its last closer.
 
 use crate::format::control::Geometry;
-use crate::format::frame::HEADER_LEN;
-use crate::format::segment::header_len;
-use crate::log::append::Append;
-use crate::log::commit::Commit;
-use crate::log::commit::group::Leader;
 use crate::log::ready::RoomMaker;
-use crate::log::ready::space::Room;
 use crate::log::state::core::Core;
 use crate::segment::stage::{Stage, Twin};
 use crate::shared::commit::{self, Operation};
 use crate::shared::tail_word;
 use crate::shared::words::Words;
-use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
-use crate::{Error, ErrorKind, Fill, Lsn, Result, sys};
+use crate::sys::{self, Dir};
+use crate::{Error, ErrorKind, Fill, Lsn, Result};
 
 /// Bytes before the tail that are brought back into the stage: the block that will be written
 /// again with what follows, for any block size.
 const BLOCK_LEN_MAX: u64 = 4096;
-/// What is made ready where a frame may start; a page of any machine is as long, or longer.
-const PAGE_BYTES: u64 = 4096;
 
 /// Whether the words tell of a stage that is not there, or that cannot be believed because the
 /// kernel failed to keep it.
@@ -133,53 +125,6 @@ impl Core {
 }
 
 impl RoomMaker<'_> {
-    /// Makes room in the stage for a long record of `len` bytes, which is written by system call:
-    /// that gives it its pages, so zeros before it would cost as much again.
-    ///
-    /// Only where a frame may start is there a page before: who cannot write the record pads it.
-    pub(crate) fn make_unzeroed_room(self, stage: &Stage, len: u64) -> Result<Room> {
-        let words = self.prepare.writer.core.words();
-        let begin = self.prepare.writer.core.ready_end().max(tail_word::tail(words)).get();
-        let ready = self.make_page(stage, begin)?;
-        // Others may go on in what is ready, up to where it ends.
-        let limit = ready + Append::of(self.prepare.writer.core).len_at(Lsn::new(ready), len);
-        let limit = Lsn::new(limit.min(words.allocated_end()));
-        let mut next = self.prepare.writer.core.segment_end(Lsn::new(ready - 1));
-        while next < limit {
-            self.make_page(stage, next.get())?;
-            next = self.prepare.writer.core.segment_end(next);
-        }
-        words.raise_ready_end(ready);
-        Ok(Room { starts_by: Lsn::new(ready - HEADER_LEN as u64), limit, ready: 0 })
-    }
-
-    /// Makes ready up to `end`, where a seal is to stand: only a little behind a long record, which
-    /// may be followed by another.
-    pub(crate) fn make_ready_for_seal(self, end: Lsn) -> Result<()> {
-        let words = self.prepare.writer.core.words();
-        let tail = tail_word::tail(words).get();
-        let is_behind_long = self.prepare.writer.core.needs_zeros()
-            && self.prepare.writer.core.ready_end().get() <= tail;
-        let Some(stage) =
-            self.prepare.writer.core.commits.stage.as_ref().filter(|_| is_behind_long)
-        else {
-            return self.make_ready_to(end);
-        };
-        let mut ready = tail;
-        while ready < end.get() {
-            ready = self.make_page(stage, ready)?;
-            words.raise_ready_end(ready);
-        }
-        Ok(())
-    }
-
-    /// Makes the page in which `ready` lies, from there on; returns its end.
-    fn make_page(self, stage: &Stage, ready: u64) -> Result<u64> {
-        self.make_stage_at(stage, ready)?;
-        // The header of a segment takes whole pages, so positions are as far into theirs as bytes.
-        self.write_zeros_to(ready, (ready + 1).next_multiple_of(PAGE_BYTES))
-    }
-
     /// Makes the stage of the segment that begins at `ready`, or of the first one.
     pub(crate) fn make_stage_at(self, stage: &Stage, ready: u64) -> Result<()> {
         let is_first = self.prepare.writer.core.stage_begin() == Some(Lsn::new(ready));
@@ -203,7 +148,7 @@ impl RoomMaker<'_> {
         if !bytes.is_empty() {
             self.prepare.writer.core.open_to_read(first)?.read(block_at, &mut bytes)?;
         }
-        let header_len = header_len(self.prepare.writer.core.geometry.layout);
+        let header_len = self.prepare.writer.core.geometry.layout.file_header_len();
         let twin = Twin {
             id,
             epoch: self.prepare.writer.core.live_epoch(),
@@ -212,31 +157,5 @@ impl RoomMaker<'_> {
             begin: (header_len + (block_at.get() - first.get()), &bytes),
         };
         stage.make(twin, &self.prepare.writer.core.ready.rights)
-    }
-}
-
-impl Leader<'_> {
-    /// Makes everything durable that a log that commits holds, with a seal at its end, and lets the
-    /// stage go. The caller is the only participant, and holds the gate.
-    pub(crate) fn end_commits(self) -> Result<()> {
-        let words = self.writer.core.words();
-        let has_commits =
-            self.writer.core.commits.stage.is_some() || words.commits.named_end() != 0;
-        if !has_commits || commit::is_poisoned(&words.commits) {
-            return Ok(());
-        }
-        crate::log::repair::pad::repair(self.writer)?;
-        let tail = tail_word::tail(words);
-        if tail_word::published(words) != tail {
-            return Ok(());
-        }
-        // What is durable first, so that the seal at the end vouches for all of it.
-        Commit::of(self.writer.core).sync()?;
-        self.seal_and_sync()?;
-        if let Some(stage) = &self.writer.core.commits.stage {
-            words.commits.stage.start(tail_word::tail(words), 0);
-            stage.retire_all();
-        }
-        Ok(())
     }
 }

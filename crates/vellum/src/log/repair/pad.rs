@@ -20,7 +20,7 @@ use crate::shared::event_count;
 use crate::shared::lock::Until;
 use crate::shared::participants::{self, CachedLiveness, Owner};
 use crate::shared::tail_word::{self, Range};
-use crate::{Error, ErrorKind, Layout, Lsn, Result, sys};
+use crate::{Error, ErrorKind, Lsn, Result, sys};
 
 /// Markers are written this much at a time.
 const MARKER_LEN_MAX: u64 = 1 << 20;
@@ -61,10 +61,12 @@ pub(crate) fn write_to(
         let segment = open(core.segment_of(lsn))?;
         let segment_end = core.segment_end(lsn);
         let limit = end.min(segment_end);
-        match core.geometry.layout {
-            Layout::Framed => write_pad_frame(core, &segment, lsn, limit)?,
-            Layout::Text if skips && lsn == range.start => cut_off(&segment, lsn)?,
-            Layout::Text => write_marker(&segment, lsn, limit, reason)?,
+        if core.geometry.layout.has_frames() {
+            write_pad_frame(core, &segment, lsn, limit)?;
+        } else if skips && lsn == range.start {
+            cut_off(&segment, lsn)?;
+        } else {
+            write_marker(&segment, lsn, limit, reason)?;
         }
         lsn = limit;
     }

@@ -8,10 +8,6 @@ use std::sync::atomic::Ordering;
 
 use crate::Result;
 use crate::error::OsResult;
-use crate::log::commit::group::Leader;
-use crate::log::open::trust;
-use crate::log::repair::pad;
-use crate::log::repair::shrink;
 use crate::log::state::gate::Gate;
 use crate::log::state::names::LOCK_NAME;
 use crate::log::state::writer::Writer;
@@ -33,34 +29,6 @@ impl<'a> Presence<'a> {
 }
 
 impl Presence<'_> {
-    /// Gives everything back; the last to leave tidies the end of the log.
-    pub(crate) fn detach(self) -> Result<()> {
-        let gate = Gate::enter(&self.writer.core.dir);
-        if participants::has_given_up_slots(self.writer.core.words()) {
-            // What cannot be padded is left to whoever can.
-            let _ = pad::repair(self.writer);
-        }
-        if let Ok(gate) = &gate {
-            drop(self.writer.attachment.presence().take());
-            if gate.is_soon_alone(|| self.has_company()) == Ok(true) {
-                // Another log may have taken the place; its files are not ours.
-                if self.writer.core.has_own_files() {
-                    // An error leaves what is not durable in the stage, or a longer file.
-                    let _ = Leader::of(self.writer).end_commits();
-                    let _ = shrink::to_data(self.writer);
-                    let _ = trust::note_closed(self.writer.core);
-                }
-            }
-        }
-        self.writer.attachment.empty_slots(self.writer.core.words());
-        let left = participants::detach(
-            self.writer.core.words(),
-            self.writer.attachment.lock_file(),
-            self.writer.attachment.me(),
-        );
-        left.or_os("unlock", &self.writer.core.dir)
-    }
-
     /// Enters the gate if no other process is present; the caller is not present meanwhile.
     pub(crate) fn enter_gate_alone(self) -> Result<Option<Gate>> {
         let gate = Gate::enter(&self.writer.core.dir)?;
@@ -113,7 +81,7 @@ impl Presence<'_> {
     }
 
     /// Whether another participant is attached.
-    fn has_company(self) -> bool {
+    pub(crate) fn has_company(self) -> bool {
         let liveness = self.writer.liveness();
         let mut others = participants::attached(self.writer.core.words())
             .filter(|(owner, _)| *owner != self.writer.attachment.me());

@@ -14,7 +14,7 @@ use crate::log::state::writer::Writer;
 use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::list;
 use crate::shared::tail_word;
-use crate::{Layout, Lsn, Result, knowledge, sys};
+use crate::{Lsn, Result, knowledge, sys};
 
 /// Cuts the active segment of a text log to its data and removes the prepared one; gives blocks of
 /// a framed one back that it got ahead, and removes what was begun of the next.
@@ -33,7 +33,7 @@ pub(crate) fn to_data(writer: Writer<'_>) -> Result<()> {
     }
     core.check_words()?;
     let active = core.segment_of(tail);
-    if core.geometry.layout == Layout::Framed {
+    if !core.geometry.layout.ends_with_records() {
         return free_behind(core, active, tail);
     }
     let prepare = Prepare::without_lock(writer);

@@ -16,7 +16,7 @@ use crate::log::state::core::{Core, bare_core};
 use crate::log::state::identity;
 use crate::segment::list;
 use crate::segment::listing::Listing;
-use crate::{Error, ErrorKind, Layout, Log, Lsn, Options, Result};
+use crate::{Error, ErrorKind, Log, Lsn, Options, Result};
 
 /// What [`repair`] saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,12 +69,11 @@ pub fn repair(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<RepairRepo
         if first > expected {
             saved.note(expected, "the segment is missing");
         }
-        match geometry.layout {
-            Layout::Framed => expected = saved.frames(first, expected)?,
-            Layout::Text => {
-                saved.lines(first)?;
-                expected = Lsn::new(first.get() + geometry.segment_capacity);
-            }
+        if geometry.layout.has_every_segment() {
+            expected = saved.frames(first, expected)?;
+        } else {
+            saved.lines(first)?;
+            expected = Lsn::new(first.get() + geometry.segment_capacity);
         }
     }
     saved.log.sync()?;

@@ -5,9 +5,8 @@ use crate::log::state::core::Core;
 use crate::log::state::holds::{self, Hold};
 use crate::shared::ends::CommitCounts;
 use crate::shared::files::RemovalRule;
-use crate::shared::participants;
 use crate::shared::words::{CommitCountWords, RemovedWords};
-use crate::shared::{commit, tail_word};
+use crate::shared::{commit, participants, tail_word};
 
 /// What a monitor collects of a log ([`Log::metrics`](crate::Log::metrics)).
 ///

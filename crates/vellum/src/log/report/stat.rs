@@ -6,7 +6,6 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use crate::error::OsResult;
-use crate::format::segment::header_len;
 use crate::identity::Recovery;
 use crate::log::commit::commit_path::{self, CommitPathStat};
 use crate::log::keep::cursors;
@@ -316,12 +315,14 @@ fn segment(
         answer => answer.or_os("look at", &path)?,
     };
     let file_bytes = metadata.st_size as u64;
-    let end = match (state, core.geometry.layout) {
-        (SegmentState::Spare | SegmentState::Prepared, _) => first,
-        (SegmentState::Active, _) => tail,
-        (SegmentState::Sealed, Layout::Framed) => Lsn::new(first.get() + core.capacity()),
-        (SegmentState::Sealed, Layout::Text) => {
-            let data = file_bytes - header_len(Layout::Text).min(file_bytes);
+    let end = match state {
+        SegmentState::Spare | SegmentState::Prepared => first,
+        SegmentState::Active => tail,
+        SegmentState::Sealed if !core.geometry.layout.ends_with_records() => {
+            core.segment_end(first)
+        }
+        SegmentState::Sealed => {
+            let data = file_bytes.saturating_sub(core.geometry.layout.file_header_len());
             Lsn::new(first.get() + data.min(core.capacity()))
         }
     };

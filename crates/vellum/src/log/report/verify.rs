@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::format::frame::Kind;
-use crate::format::segment::{SegmentHeader, header_len};
+use crate::format::segment::SegmentHeader;
 use crate::log::layout::framed::frames::{self, Found};
 use crate::log::read::files::open_file;
 use crate::log::read::reader::Reader;
@@ -226,7 +226,7 @@ fn note_holes(core: &Core, line: Range, report: &mut VerifyReport) -> Result<()>
 }
 
 pub(crate) fn damage(core: &Core, first: Lsn, lsn: Lsn, reason: String) -> Damage {
-    let offset = header_len(core.geometry.layout) + (lsn.get() - first.get());
+    let offset = core.geometry.layout.file_header_len() + (lsn.get() - first.get());
     Damage { path: core.segment_path(first), offset, lsn, reason }
 }
 

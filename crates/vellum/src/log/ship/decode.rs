@@ -65,7 +65,7 @@ impl Decoder {
     /// What is left of a text log: a last line without an end. Nothing of a framed log.
     pub fn rest(&mut self) -> Option<Record<'_>> {
         let len = self.left().len();
-        (self.layout == Layout::Text && len > 0).then(|| self.take(0, len, len as u64))
+        (!self.layout.has_frames() && len > 0).then(|| self.take(0, len, len as u64))
     }
 
     fn end(&self) -> Lsn {

@@ -81,7 +81,7 @@ impl Raw {
             Layout::Text => self.text(from, buf, durable),
         };
         // Files can go under a reader whose log holds nothing back for it.
-        let begin = self.first_kept();
+        let begin = first_kept(&self.core);
         if from < begin {
             let message =
                 format!("{from} was removed before it was shipped: the log begins at {begin}");
@@ -90,18 +90,11 @@ impl Raw {
         read
     }
 
-    fn first_kept(&self) -> Lsn {
-        match self.core.geometry.layout {
-            Layout::Framed => self.core.begin(),
-            Layout::Text => self.core.segment_of(self.core.begin()),
-        }
-    }
-
     fn frames(&mut self, from: Lsn, buf: &mut [u8], durable: Lsn) -> Result<Piece> {
         let segment = self.segment(from);
         let room = Lsn::new(from.get().saturating_add(buf.len() as u64));
         let limit = room.min(durable).min(segment.end);
-        if from != self.at || from < self.first_kept() {
+        if from != self.at || from < first_kept(&self.core) {
             self.go_to(from, durable)?;
         }
         let (end, is_whole) = self.verify(from, limit, durable, buf)?;
@@ -259,7 +252,7 @@ impl Raw {
 
     fn damage(&self, lsn: Lsn, reason: &str) -> Error {
         let first = self.core.segment_of(lsn);
-        let header_len = crate::format::segment::header_len(self.core.geometry.layout);
+        let header_len = self.core.geometry.layout.file_header_len();
         let offset = header_len + (lsn.get() - first.get());
         let message = format!("{reason}: position {lsn}, byte {offset} of the file; not shipped");
         let path = self.core.segment_path(first);
@@ -268,5 +261,13 @@ impl Raw {
 
     fn error(&self, kind: ErrorKind, message: String, lsn: Lsn) -> Error {
         Error::new(kind, message).at_path(&self.core.dir).at_lsn(lsn)
+    }
+}
+
+/// The oldest position that can be shipped: where files have names of their own, the start of one.
+pub(crate) fn first_kept(core: &Core) -> Lsn {
+    match core.geometry.layout.names_have_times() {
+        true => core.segment_of(core.begin()),
+        false => core.begin(),
     }
 }

@@ -14,8 +14,8 @@ use rustix::io::Errno;
 use zerocopy::IntoBytes;
 
 use crate::error::OsResult;
-use crate::format::frame::{ALIGNMENT, Codec};
-use crate::format::segment::{HEADER_LEN, SegmentHeader, file_name, header_len, text_file_name};
+use crate::format::frame::Codec;
+use crate::format::segment::{HEADER_LEN, SegmentHeader, file_name, text_file_name};
 use crate::log::open::create::make_directory;
 use crate::log::open::parts::open_directory;
 use crate::log::ship::note;
@@ -27,12 +27,12 @@ use crate::log::state::identity::fork_step;
 use crate::log::state::names::{
     LOST_AND_FOUND_NAME, RESTORING_NAME, SMALL_LEN_MAX, UNFINISHED_CONTROL_NAME,
 };
-use crate::segment::listing::Listing;
+use crate::segment::listing::{Listing, SegmentFile};
 use crate::segment::rights::Rights;
 use crate::segment::{names, sync_names};
 use crate::sys::file::ZEROS_BYTES_MAX;
 use crate::sys::{self, Dir};
-use crate::{Error, ErrorKind, Layout, Lsn, Result};
+use crate::{Error, ErrorKind, Lsn, Result};
 
 /// As many bytes at once begin their way to the device before the segment is synced.
 const EARLY: u64 = 1 << 20;
@@ -150,9 +150,10 @@ impl Restorer {
     fn newest(&self, listing: &Listing) -> Option<Lsn> {
         let (first, capacity) = (self.segment_of(self.begin), self.shape.segment_capacity_bytes());
         let expected = (first.get()..).step_by(usize::try_from(capacity).ok()?);
-        let is_text = self.shape.layout() == Layout::Text;
+        let may_lack_some = !self.shape.layout().has_every_segment();
         let made = listing.files.iter().zip(expected);
-        let made = made.take_while(|(file, expected)| is_text || file.first.get() == *expected);
+        let follows = |file: &SegmentFile, expected| may_lack_some || file.first.get() == expected;
+        let made = made.take_while(|(file, expected)| follows(file, *expected));
         made.last().map(|(file, _)| file.first)
     }
 
@@ -182,7 +183,7 @@ impl Restorer {
     pub fn file(&mut self, file: FileName) -> Result<()> {
         let FileName { start, time, is_continuation } = file;
         let is_new = start > self.at || start == self.segment_of(self.at);
-        if self.shape.layout() == Layout::Framed || !is_new || self.segment_of(start) != start {
+        if !self.shape.layout().names_have_times() || !is_new || self.segment_of(start) != start {
             let message = format!("no file of the log can start at {start}");
             return Err(self.refuse(ErrorKind::InvalidOption, message));
         }
@@ -216,7 +217,7 @@ impl Restorer {
             let first = self.segment_of(self.at);
             let room = first.get() + self.shape.segment_capacity_bytes() - self.at.get();
             let (now, later) = bytes.split_at(room.min(bytes.len() as u64) as usize);
-            let offset = header_len(self.shape.layout()) + (self.at.get() - first.get());
+            let offset = self.shape.layout().file_header_len() + (self.at.get() - first.get());
             let open = self.segment_at(first)?;
             sys::file::write_all_at(&open.fd, now, offset).or_os("restore", &open.path)?;
             if now.len() as u64 >= EARLY {
@@ -242,9 +243,9 @@ impl Restorer {
     ///
     /// In a framed log a file of two blocks for each segment, up to 65,536 files in one restore.
     pub fn gap(&mut self, to: Lsn) -> Result<()> {
-        let is_aligned = |lsn: Lsn| lsn.get().is_multiple_of(ALIGNMENT);
-        let is_framed = self.shape.layout() == Layout::Framed;
-        if to < self.at || to > Lsn::MAX || is_framed && !(is_aligned(to) && is_aligned(self.at)) {
+        let alignment = self.shape.layout().alignment();
+        let is_aligned = |lsn: Lsn| lsn.get().is_multiple_of(alignment);
+        if to < self.at || to > Lsn::MAX || !(is_aligned(to) && is_aligned(self.at)) {
             let message = format!("no gap can end at {to}: the log ends at {} so far", self.at);
             return Err(self.refuse(ErrorKind::OutOfRange, message));
         }
@@ -253,7 +254,7 @@ impl Restorer {
             room::check(self.dir.path(), &self.shape, &Need { bytes: 0, gap_files })?;
             self.gap_files = gap_files;
         }
-        while is_framed && self.at < to {
+        while self.shape.layout().has_every_segment() && self.at < to {
             let first = self.segment_of(self.at);
             let end = Lsn::new(first.get() + self.shape.segment_capacity_bytes()).min(to);
             let (codec, len) = (Codec::new(self.shape.geometry.secret), end.get() - self.at.get());
@@ -276,8 +277,8 @@ impl Restorer {
     ///
     /// When it returns, the log survives a power cut.
     pub fn finish(mut self) -> Result<Lsn> {
-        let is_framed = self.shape.layout() == Layout::Framed;
-        if is_framed && self.segment.is_none() && Listing::read(&self.dir)?.files.is_empty() {
+        let is_named = !self.shape.layout().names_have_times();
+        if is_named && self.segment.is_none() && Listing::read(&self.dir)?.files.is_empty() {
             self.segment_at(self.segment_of(self.begin))?;
         }
         if Listing::read(&self.dir)?.files.is_empty() {
@@ -300,7 +301,7 @@ impl Restorer {
     /// The segment at `first`, which is open, or is made now.
     fn segment_at(&mut self, first: Lsn) -> Result<&Open> {
         if !self.is_open(first) {
-            if self.shape.layout() == Layout::Text {
+            if self.shape.layout().names_have_times() {
                 let message = format!("the file at {first} has no name yet");
                 return Err(self.refuse(ErrorKind::OutOfRange, message));
             }
@@ -318,7 +319,7 @@ impl Restorer {
         self.close(false)?;
         let path = self.dir.join(name);
         let fd = self.rights.create(&self.dir, &path, "make a segment")?;
-        if self.shape.layout() == Layout::Framed {
+        if self.shape.layout().file_header_len() > 0 {
             self.write_header(&fd, first).or_os("restore", &path)?;
         }
         self.segment = Some(Open { first, path, fd });
@@ -346,7 +347,7 @@ impl Restorer {
         let geometry = &self.shape.geometry;
         let len = HEADER_LEN + geometry.segment_capacity;
         let settle = || -> rustix::io::Result<()> {
-            if geometry.layout == Layout::Framed {
+            if !geometry.layout.ends_with_records() {
                 sys::file::set_len(&fd, len)?;
             }
             let written = HEADER_LEN + (self.at.get() - first.get()).min(geometry.segment_capacity);
@@ -382,9 +383,9 @@ impl std::fmt::Debug for Restorer {
 
 fn check_begin(shape: &LogShape, begin: Lsn, dir: &Path) -> Result<()> {
     let capacity = shape.segment_capacity_bytes();
-    let unit = match shape.layout() {
-        Layout::Framed => ALIGNMENT,
-        Layout::Text => capacity,
+    let unit = match shape.layout().names_have_times() {
+        true => capacity,
+        false => shape.layout().alignment(),
     };
     if (capacity..=Lsn::MAX.get()).contains(&begin.get()) && begin.get().is_multiple_of(unit) {
         return Ok(());

@@ -11,7 +11,7 @@ use crate::error::OsResult;
 use crate::format::segment::HEADER_LEN;
 use crate::log::ship::shape::LogShape;
 use crate::sys::filesystem::Filesystem;
-use crate::{Error, ErrorKind, Layout, Lsn, Result};
+use crate::{Error, ErrorKind, Lsn, Result};
 
 /// The most files that are made of gaps in one restore.
 pub(crate) const GAP_FILES_MAX: u64 = 1 << 16;
@@ -27,9 +27,9 @@ pub(crate) struct Need {
 /// How many segments begin in a gap: those that hold nothing else, and the one in which it ends.
 pub(crate) fn gap_files(shape: &LogShape, from: Lsn, to: Lsn) -> u64 {
     let begun = |lsn: Lsn| lsn.get().div_ceil(shape.segment_capacity_bytes());
-    match shape.layout() {
-        Layout::Framed => begun(to).saturating_sub(begun(from)),
-        Layout::Text => 0,
+    match shape.layout().has_every_segment() {
+        true => begun(to).saturating_sub(begun(from)),
+        false => 0,
     }
 }
 

@@ -10,17 +10,14 @@ use crate::log::layout::framed::starts;
 use crate::log::read::reader::start::starts_record;
 use crate::log::read::window::Window;
 use crate::log::ship::election::Elected;
-use crate::log::ship::hold;
-use crate::log::ship::raw::{Piece, Raw};
-use crate::log::ship::saved;
-use crate::log::ship::state;
-use crate::log::ship::state::{ShipCounters, ShipFault, ShipStatus};
+use crate::log::ship::raw::{self, Piece, Raw};
+use crate::log::ship::state::{self, ShipCounters, ShipFault, ShipStatus};
+use crate::log::ship::{hold, saved};
 use crate::log::state::core::Core;
-use crate::shared::commit;
-use crate::shared::event_count;
 use crate::shared::words::ShipWords;
+use crate::shared::{commit, event_count};
 use crate::sys::clock;
-use crate::{Error, ErrorKind, Layout, Lsn, Result};
+use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Ends of records behind `shipped` that are remembered.
 const ENDS_MAX: usize = 4096;
@@ -57,11 +54,7 @@ impl Shipper {
     /// Where a log that was never shipped is shipped from: the oldest position that is kept, in a
     /// text log the start of its file.
     pub fn begin(&self) -> Lsn {
-        let begin = self.core.begin();
-        match self.core.geometry.layout {
-            Layout::Framed => begin,
-            Layout::Text => self.core.segment_of(begin),
-        }
+        raw::first_kept(&self.core)
     }
 
     /// End of what may be shipped: what survives a power cut here. In a log that is not
@@ -78,7 +71,7 @@ impl Shipper {
     pub fn durable(&self) -> Result<Lsn> {
         self.check_mine()?;
         if self.core.commits.stage.is_none() {
-            match Commit::of(&self.core).sync() {
+            match Commit::of(&self.core).commit_all() {
                 Err(error) if error.kind() == ErrorKind::Poisoned => {}
                 answer => drop(answer.map_err(|error| self.core.explain(error))?),
             }

@@ -9,14 +9,11 @@ use std::time::{Duration, Instant};
 use crate::log::commit::Commit;
 use crate::log::open::reading;
 use crate::log::ship::election::Shipping;
-use crate::log::ship::state;
-use crate::log::ship::state::ShipStatus;
+use crate::log::ship::state::{self, ShipStatus};
 use crate::log::state::core::Core;
 use crate::log::state::wait;
-use crate::shared::commit as commits;
-use crate::shared::event_count;
 use crate::shared::lock::Until;
-use crate::shared::tail_word;
+use crate::shared::{commit as commits, event_count, tail_word};
 use crate::{Error, ErrorKind, Lsn, Result};
 
 /// How long to sleep before looking whether the shipper lives.

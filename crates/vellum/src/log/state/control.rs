@@ -22,7 +22,8 @@ use crate::log::state::names::{
 use crate::log::state::positions::Positions;
 use crate::segment::rights::Rights;
 use crate::segment::{list, sync_names};
-use crate::shared::region::{CONTROL_LEN, Region};
+use crate::shared::primitive::Ordering;
+use crate::shared::region::{CONTROL_LEN, Origin, Region};
 use crate::sys::{self, Dir};
 use crate::{Error, ErrorKind, Result};
 
@@ -243,4 +244,20 @@ pub(crate) fn sync_log_names(dir: &Dir) -> Result<()> {
 /// The id of the boot that the kernel is in now, or zeros where it does not tell.
 pub(crate) fn this_boot() -> Result<[u8; 16]> {
     sys::process::boot_id().or_os("read", sys::process::BOOT_ID_PATH)
+}
+
+impl Origin {
+    /// Notes which file the words are in; nobody uses it yet.
+    pub(crate) fn settle(&self, control: &OwnedFd) -> io::Result<()> {
+        let status = rustix::fs::fstat(control)?;
+        self.closed_at.store(0, Ordering::Relaxed);
+        self.device.store(status.st_dev, Ordering::Relaxed);
+        self.inode.store(status.st_ino, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Takes back that the log is closed; the caller is the first to open it.
+    pub(crate) fn reopen(&self) {
+        self.closed_at.store(0, Ordering::SeqCst);
+    }
 }

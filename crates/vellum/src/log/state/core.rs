@@ -6,7 +6,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::format::control::Geometry;
-use crate::format::frame::{ALIGNMENT, Codec};
+use crate::format::frame::Codec;
 use crate::log::state::attachment::Attachment;
 use crate::log::state::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::state::parts::{Commits, Opened, Ready, Tuning};
@@ -20,7 +20,7 @@ use crate::shared::words::Words;
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
-use crate::{Error, ErrorKind, Fill, Layout, Lsn, Options, Result};
+use crate::{Error, ErrorKind, Fill, Lsn, Options, Result};
 
 /// An open log.
 pub(crate) struct Core {
@@ -135,7 +135,7 @@ impl Core {
     /// it.
     #[inline]
     pub(crate) fn writes_text(&self) -> bool {
-        self.geometry.layout == Layout::Text && self.geometry.fill == Fill::Pwrite
+        self.geometry.writes_text()
     }
 
     /// Whether records are stored through a mapping.
@@ -162,7 +162,7 @@ impl Core {
                 self.capacity()
             )));
         }
-        if self.geometry.layout == Layout::Framed && !tail.is_multiple_of(ALIGNMENT) {
+        if !tail.is_multiple_of(self.geometry.layout.alignment()) {
             return Err(self.nonsense(format!("no frame ends at the tail, {tail}")));
         }
         Ok(())

@@ -9,6 +9,7 @@ pub(crate) mod holds;
 pub(crate) mod identity;
 pub(crate) mod names;
 pub(crate) mod parts;
+pub(crate) mod poison;
 pub(crate) mod positions;
 pub(crate) mod prepare_lock;
 pub(crate) mod removal;

@@ -51,16 +51,15 @@ impl<'a> Writer<'a> {
         self,
         is_ready: impl Fn() -> bool,
     ) -> Result<Option<Prepare<'a>>> {
+        let core = self.core;
         let (me, liveness, busy) = (self.attachment.me(), self.liveness(), Busy::of(self));
-        let (lock, patience) = (&self.core.words().prepare, Patience::from(self.core.deadline()));
+        let (lock, patience) = (&core.words().prepare, Patience::from(core.deadline()));
         let outcome = lock::acquire_unless(lock, me, &liveness, patience, is_ready);
-        self.core.check_region()?;
+        core.check_region()?;
         match outcome {
             Outcome::Held(held) => Ok(Some(Prepare { writer: self, held: Some(held), busy })),
             Outcome::Needless => Ok(None),
-            Outcome::TimedOut => {
-                Err(self.core.timed_out(holds::of_lock(self.core, HoldKind::Prepare)))
-            }
+            Outcome::TimedOut => Err(core.timed_out(holds::of_lock(core, HoldKind::Prepare))),
         }
     }
 

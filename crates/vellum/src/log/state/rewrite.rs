@@ -20,12 +20,12 @@ use rustix::io::{self, Errno};
 use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::cursor;
-use crate::format::segment::{HEADER_LEN, header_len};
+use crate::format::segment::HEADER_LEN;
 use crate::log::state::names::{CURSORS_NAME, GEOMETRY_NAME, SMALL_LEN_MAX};
 use crate::segment::listing::{Listing, find};
 use crate::segment::sync_names;
 use crate::sys::{self, Dir};
-use crate::{Layout, Lsn, Result};
+use crate::{Lsn, Result};
 
 /// Bytes copied at a time.
 const STEP: usize = 256 << 10;
@@ -33,7 +33,7 @@ const STEP: usize = 256 << 10;
 /// Writes what is noted beside the records, and syncs it: where the log begins, in the headers of
 /// segments; where it was being cut, in the geometry file; and the cursors.
 pub(crate) fn notes(dir: &Dir, geometry: &Geometry) -> Result<()> {
-    if geometry.layout == Layout::Framed {
+    if geometry.layout.file_header_len() > 0 {
         for file in Listing::read(dir)?.files {
             note(dir, &file.path, HEADER_LEN, 0)?;
         }
@@ -81,7 +81,7 @@ fn again(
         let listed = listing.get(Lsn::new(first)).map(|file| file.path.clone());
         let path = listed.map_or_else(|| find(dir, geometry.layout, Lsn::new(first)), Ok)?;
         let fd = dir.open_file(&path, OFlags::RDWR).or_os("open the segment", &path)?;
-        let header_len = header_len(geometry.layout);
+        let header_len = geometry.layout.file_header_len();
         let begin = header_len + from.get().max(first) - first;
         let end = header_len + to.get().min(first + capacity) - first;
         let write = || write_over_itself(&fd, begin, end);
@@ -119,7 +119,7 @@ pub(crate) fn write_over_itself(fd: &OwnedFd, begin: u64, end: u64) -> io::Resul
 /// Syncs every segment; those that are clean cost little. Those that cannot be synced are dirty
 /// afterwards.
 pub(crate) fn sync_all(dir: &Dir, geometry: &Geometry) -> Result<()> {
-    let len_max = header_len(geometry.layout) + geometry.segment_capacity;
+    let len_max = geometry.layout.file_header_len() + geometry.segment_capacity;
     for file in Listing::read(dir)?.files {
         let fd = dir.open_file(&file.path, OFlags::RDONLY).or_os("open", &file.path)?;
         let synced = sys::file::sync(&fd);

@@ -7,7 +7,7 @@ use crate::log::state::core::Core;
 use crate::segment::file::{ReadSegment, Segment};
 use crate::segment::listing::{Listing, find, missing};
 use crate::shared::files::Newest;
-use crate::{Error, ErrorKind, Layout, Lsn, Result};
+use crate::{Error, ErrorKind, Lsn, Result};
 
 /// How often a file is looked for again that was removed or compressed just before it was opened.
 const TRIES: usize = 3;
@@ -22,7 +22,7 @@ impl Core {
     /// Path of the segment at `first`, to be opened. Where it is missing, what it would look like.
     pub(crate) fn find_segment(&self, first: Lsn) -> Result<PathBuf> {
         match self.newest_path().filter(|(newest, _)| *newest == first) {
-            Some((_, path)) if self.geometry.layout == Layout::Text => Ok(path),
+            Some((_, path)) if self.geometry.layout.names_have_times() => Ok(path),
             _ => find(&self.dir, self.geometry.layout, first),
         }
     }
@@ -43,7 +43,7 @@ impl Core {
         match &self.commits.stage {
             Some(stage) => Segment::open_staged(&self.dir, stage, &self.geometry, first),
             None => {
-                self.open_file(first, |path| Segment::open(&self.dir, path, &self.geometry, first))
+                self.open_found(first, |path| Segment::open(&self.dir, path, &self.geometry, first))
             }
         }
     }
@@ -58,27 +58,29 @@ impl Core {
 
     /// Opens the file of the segment at `first` for writing by system call.
     pub(crate) fn open_unmapped(&self, first: Lsn) -> Result<Segment> {
-        self.open_file(first, |path| Segment::open_unmapped(&self.dir, path, &self.geometry, first))
+        self.open_found(first, |path| {
+            Segment::open_unmapped(&self.dir, path, &self.geometry, first)
+        })
     }
 
     /// Opens the file of the segment at `first` for reading.
     pub(crate) fn open_to_read(&self, first: Lsn) -> Result<ReadSegment> {
-        self.open_file(first, |path| ReadSegment::open(&self.dir, path, &self.geometry, first))
+        self.open_found(first, |path| ReadSegment::open(&self.dir, path, &self.geometry, first))
     }
 
     /// Opens the file of the segment at `first`, looking for it again where it is not there: words
     /// may be stale, and a file may be compressed at this moment.
-    pub(crate) fn open_file<T>(
+    pub(crate) fn open_found<T>(
         &self,
         first: Lsn,
         open: impl Fn(PathBuf) -> Result<T>,
     ) -> Result<T> {
         let mut answer = self.find_segment(first).and_then(&open);
         for _ in 1..TRIES {
-            if self.geometry.layout == Layout::Framed || !self.is_missing(&answer) {
+            if !self.geometry.layout.names_have_times() || !self.is_missing(&answer) {
                 break;
             }
-            answer = find(&self.dir, Layout::Text, first).and_then(&open);
+            answer = find(&self.dir, self.geometry.layout, first).and_then(&open);
         }
         answer
     }
@@ -86,7 +88,7 @@ impl Core {
     /// Refuses shared words by which a framed log begins behind all its files. In a text log files
     /// may be missing.
     pub(crate) fn check_begin(&self) -> Result<()> {
-        if self.geometry.layout == Layout::Text {
+        if !self.geometry.layout.has_every_segment() {
             return Ok(());
         }
         let begin = self.begin();
@@ -145,7 +147,7 @@ pub(crate) fn check_contiguous(core: &Core, firsts: &[Lsn]) -> Result<()> {
             return Err(Error::new(ErrorKind::Corrupt, message).at_path(&path));
         }
     }
-    if core.geometry.layout == Layout::Text {
+    if !core.geometry.layout.has_every_segment() {
         return Ok(());
     }
     for pair in firsts.windows(2) {

@@ -24,6 +24,7 @@ use rustix::time::{
 use crate::error::OsResult;
 use crate::log::state::core::Core;
 use crate::log::state::names::CONTROL_NAME;
+use crate::shared::event_count;
 use crate::sys::descriptor::above_standard;
 use crate::{Error, ErrorKind, Result};
 
@@ -38,6 +39,13 @@ impl Core {
     pub(crate) fn wake_pollers(&self) {
         // Where there is no descriptor left, their timers look again.
         let _ = self.dir.open_file(&self.dir.join(CONTROL_NAME), OFlags::RDONLY);
+    }
+}
+
+/// Wakes those who wait for what has become durable, and those who poll for it.
+pub(crate) fn notify_durable(core: &Core) {
+    if event_count::notify(&core.words().commits.ends.durable_count, false) {
+        core.wake_pollers();
     }
 }
 

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use crate::format::cursor::{Entry, is_name};
 use crate::log::commit::Commit;
-use crate::log::keep::cursors::file::CursorWriter;
-use crate::log::keep::cursors::file::{Change, CursorFile};
+use crate::log::keep::cursors::file::{Change, CursorFile, CursorWriter};
 use crate::log::keep::cursors::owner::Owned;
+use crate::log::keep::cursors::refusals;
 use crate::log::read::gap::{self, Gap};
 use crate::log::read::reader::start::starts_record;
 use crate::log::read::reader::{Reader, not_a_start};
@@ -85,7 +85,9 @@ impl Cursor {
         let cursor = Cursor { core, name: name.into(), owned: Mutex::default() };
         match is_there {
             true => Ok(cursor),
-            false if cursor.core.writer.is_none() => Err(cursor.missing()),
+            false if cursor.core.writer.is_none() => {
+                Err(refusals::missing(&cursor.core, &cursor.name))
+            }
             false => cursor.make(at).map(|()| cursor),
         }
     }
@@ -116,7 +118,7 @@ impl Cursor {
     pub fn reader(&self) -> Result<Reader> {
         let (position, begin) = (self.position()?, self.core.begin());
         if position < begin {
-            return Err(self.overrun(position, begin));
+            return Err(refusals::overrun(&self.core, &self.name, position, begin));
         }
         Reader::new(Arc::clone(&self.core), position)
     }
@@ -152,7 +154,7 @@ impl Cursor {
             let mut change = CursorWriter::of(writer).change_cursors()?;
             let (index, entry) = self.find_in(&change)?;
             if lsn < entry.lsn {
-                return Err(self.backwards(lsn, entry.lsn));
+                return Err(refusals::backwards(&self.core, &self.name, lsn, entry.lsn));
             }
             change.store(index, Some(Entry { lsn, committed_at: clock::seconds(), ..entry }))?;
             change.sync()
@@ -272,13 +274,16 @@ impl Cursor {
     pub fn own(&self) -> Result<()> {
         self.checked(|| {
             let change = CursorWriter::of(self.core.writer()?).change_cursors()?;
-            let index = change.find(&self.name).ok_or_else(|| self.missing())?.0;
+            let index =
+                change.find(&self.name).ok_or_else(|| refusals::missing(&self.core, &self.name))?.0;
             let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
             if owned.as_ref().is_some_and(|owned| owned.is_of(index)) {
                 return Ok(());
             }
             let taken = Owned::take(&self.core, index)?;
-            *owned = Some(taken.ok_or_else(|| self.owned_by_another(index))?);
+            *owned = Some(
+                taken.ok_or_else(|| refusals::owned_by_another(&self.core, &self.name, index))?,
+            );
             Ok(())
         })
     }
@@ -346,13 +351,14 @@ impl Cursor {
 
     /// The cursor among those that are about to be changed, unless another process owns it.
     fn find_in(&self, change: &Change<'_>) -> Result<(usize, Entry)> {
-        let (index, entry) = change.find(&self.name).ok_or_else(|| self.missing())?;
+        let (index, entry) =
+            change.find(&self.name).ok_or_else(|| refusals::missing(&self.core, &self.name))?;
         let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
         if owned.as_ref().is_some_and(|owned| owned.is_of(index)) {
             return Ok((index, entry));
         }
         match CursorFile::of(&self.core).is_cursor_owned(index) {
-            true => Err(self.owned_by_another(index)),
+            true => Err(refusals::owned_by_another(&self.core, &self.name, index)),
             false => Ok((index, entry)),
         }
     }
@@ -364,7 +370,7 @@ impl Cursor {
         found
             .next()
             .map(|entry| CursorFile::of(&self.core).within(entry))
-            .ok_or_else(|| self.missing())
+            .ok_or_else(|| refusals::missing(&self.core, &self.name))
     }
 
     /// Refuses a position where no cursor can be.
@@ -388,7 +394,7 @@ impl Cursor {
     fn kept(&self, lsn: Lsn, begin: Lsn) -> Result<Lsn> {
         match lsn {
             Lsn::ZERO => Ok(begin),
-            lsn if lsn < begin => Err(self.overrun(lsn, begin)),
+            lsn if lsn < begin => Err(refusals::overrun(&self.core, &self.name, lsn, begin)),
             lsn => Ok(lsn),
         }
     }

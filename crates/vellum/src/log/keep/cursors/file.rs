@@ -208,33 +208,27 @@ impl<'a> CursorWriter<'a> {
 
     /// Makes the file, durably, with all its blocks: a commit needs no space later.
     fn make_cursors(self) -> Result<OwnedFd> {
-        let (unfinished, path) = (
-            self.writer.core.dir.join(UNFINISHED_CURSORS_NAME),
-            self.writer.core.dir.join(CURSORS_NAME),
-        );
+        let core = self.writer.core;
+        let (unfinished, path) =
+            (core.dir.join(UNFINISHED_CURSORS_NAME), core.dir.join(CURSORS_NAME));
         // Another log may have taken the place.
-        self.writer.core.require_place()?;
-        let bytes = cursor::new_file(self.writer.core.geometry.secret);
+        core.require_place()?;
+        let bytes = cursor::new_file(core.geometry.secret);
         sys::file::check_size_limit(bytes.len() as u64).or_os("make the cursors", &unfinished)?;
-        let fd = self.writer.core.ready.rights.create(
-            &self.writer.core.dir,
-            &unfinished,
-            "make the file of the cursors",
-        )?;
+        let fd =
+            core.ready.rights.create(&core.dir, &unfinished, "make the file of the cursors")?;
         // Else a commit needed space on btrfs, which has none on a full disk.
         sys::file::overwrite_in_place(&fd);
         let what = "make the file of the cursors";
         let made = sys::file::write_all_at(&fd, &bytes, 0)
             .or_os(what, &path)
-            .and_then(|()| {
-                self.writer.core.heed_sync(sys::file::sync(&fd).or_unsynced(what, &path))
-            })
-            .and_then(|()| self.writer.core.dir.rename(&unfinished, &path).or_os(what, &path));
+            .and_then(|()| core.heed_sync(sys::file::sync(&fd).or_unsynced(what, &path)))
+            .and_then(|()| core.dir.rename(&unfinished, &path).or_os(what, &path));
         if made.is_err() {
-            let _ = listing::remove(&self.writer.core.dir, &unfinished);
+            let _ = listing::remove(&core.dir, &unfinished);
         }
         made?;
-        self.writer.core.heed_sync(sync_log_names(&self.writer.core.dir))?;
+        core.heed_sync(sync_log_names(&core.dir))?;
         Ok(fd)
     }
 }

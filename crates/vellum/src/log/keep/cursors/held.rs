@@ -3,16 +3,15 @@
 //! A cursor may hold no more than so many bytes, and nothing older than so long. What is more is
 //! counted in whole files, because files are what is removed.
 
-use crate::Result;
 use crate::format::cursor::Entry;
 use crate::log::keep::cursors::file::CursorFile;
-use crate::log::layout::text::TextLog;
+use crate::log::layout::closed_files;
 use crate::log::read::time_index;
 use crate::log::state::core::Core;
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::tail_word;
 use crate::sys::clock;
-use crate::{Layout, Lsn};
+use crate::{Lsn, Result};
 
 /// The files with something in them, oldest first, and what is known of each.
 struct Files {
@@ -42,7 +41,7 @@ impl CursorFile<'_> {
     /// Bytes from `lsn` to the end of what readers see; of a text log, bytes of text.
     pub(crate) fn bytes_behind(self, lsn: Lsn) -> Result<u64> {
         let published = tail_word::published(self.core.words()).get();
-        if self.core.geometry.layout == Layout::Framed {
+        if self.core.geometry.layout.has_every_segment() {
             return Ok(published.saturating_sub(lsn.get()));
         }
         let files = Listing::read(&self.core.dir)?.files;
@@ -63,11 +62,12 @@ impl Files {
         let mut all = Listing::read(&core.dir)?.files;
         let closed = Listing::count_before(&all, tail_word::published(core.words()));
         all.truncate(closed + 1);
-        if has_ages && core.geometry.layout == Layout::Framed {
+        if has_ages && !core.geometry.layout.names_have_times() {
             time_index::date(core, &mut all)?;
         }
         let now = clock::seconds();
-        let (lens, ends) = (TextLog::of(core).lens_of(&all)?, TextLog::of(core).ends_of(&all, now));
+        let (lens, ends) =
+            (closed_files::lens_of(core, &all)?, closed_files::ends_of(core, &all, now));
         Ok(Files { all, lens, ends, now })
     }
 

@@ -1,12 +1,13 @@
 //! What is particular to framed logs: walking over frames, commit records, recovery by them, and
 //! retention.
 
+pub(crate) mod ahead;
 pub(crate) mod frames;
 pub(crate) mod recover;
 pub(crate) mod retain;
-pub(crate) mod seal;
 pub(crate) mod staged;
 pub(crate) mod starts;
+pub(crate) mod times;
 
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;

@@ -13,11 +13,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use zerocopy::IntoBytes;
-
-use crate::format::segment::{SegmentTime, TIME_OFFSET};
+use crate::log::keep::beginning;
 use crate::log::keep::cursors::file::CursorFile;
-use crate::log::keep::trim;
 use crate::log::layout::framed::frames::{self, Found};
 use crate::log::layout::framed::{FrameWriter, Frames};
 use crate::log::read::window::Window;
@@ -55,25 +52,6 @@ impl Frames<'_> {
         Ok(first)
     }
 
-    /// The time that is noted in a segment.
-    pub(crate) fn noted_time(self, first: Lsn) -> Result<Option<u64>> {
-        let mut bytes = [0; TIME_OFFSET + size_of::<SegmentTime>()];
-        let count = self.core.open_to_read(first)?.read_header(&mut bytes)?;
-        let noted = bytes[..count].get(TIME_OFFSET..).unwrap_or_default();
-        Ok(SegmentTime::parse(noted, self.core.geometry.secret, first))
-    }
-
-    /// Notes the time in the segment that records go to, if it has none, or one from before the
-    /// clock was set.
-    fn note_time(self, written: Lsn) -> Result<()> {
-        let (noted, now) = (self.noted_time(written)?, clock::seconds());
-        if noted.is_some_and(|time| time > now || clock::may_be_right(time, now)) {
-            return Ok(());
-        }
-        let time = SegmentTime::new(self.core.geometry.secret, written, now);
-        self.core.open_unmapped(written)?.write(time.as_bytes(), TIME_OFFSET as u64)
-    }
-
     /// Up to where records may go whatever their size and age: they are published, have arrived in
     /// their file, and their user does not recover from them.
     fn last_to_remove(self) -> Lsn {
@@ -108,35 +86,31 @@ impl Frames<'_> {
 impl FrameWriter<'_> {
     /// Removes the segments that are not to be kept; returns how many.
     pub(crate) fn remove_old_segments(self, policy: &Policy) -> Result<u64> {
-        let last = Frames::of(self.writer.core).last_to_remove();
-        let by_bytes = policy
-            .retain_bytes
-            .map_or(Lsn::ZERO, |limit| Frames::of(self.writer.core).first_by_bytes(limit));
+        let core = self.writer.core;
+        let last = Frames::of(core).last_to_remove();
+        let by_bytes =
+            policy.retain_bytes.map_or(Lsn::ZERO, |limit| Frames::of(core).first_by_bytes(limit));
         let by_age = match policy.retain_age {
-            Some(age) => {
-                Frames::of(self.writer.core).first_by_age(age, self.writer.core.segment_of(last))?
-            }
+            Some(age) => Frames::of(core).first_by_age(age, core.segment_of(last))?,
             None => Lsn::ZERO,
         };
         let first = by_bytes.max(by_age).min(last);
-        if self.writer.core.segment_of(first) <= self.writer.core.begin() {
+        if core.segment_of(first) <= core.begin() {
             return Ok(0);
         }
-        self.writer.core.check_words()?;
+        core.check_words()?;
         // Another log may have taken the place.
-        self.writer.core.require_place()?;
+        core.require_place()?;
         // Before the lock, which writers need.
-        let holding = CursorFile::of(self.writer.core).sync_holding_cursors()?;
+        let holding = CursorFile::of(core).sync_holding_cursors()?;
         let prepare = self.writer.lock_prepare()?;
-        let first = first.min(CursorFile::of(self.writer.core).held_from(holding)?);
-        let (before, begin) = (
-            self.writer.core.begin(),
-            Frames::of(self.writer.core).start_at_or_before(first, self.writer.core.begin())?,
-        );
+        let first = first.min(CursorFile::of(core).held_from(holding)?);
+        let (before, begin) =
+            (core.begin(), Frames::of(core).start_at_or_before(first, core.begin())?);
         if begin <= before {
             return Ok(0);
         }
-        let removed = trim::drop_before(self.writer, prepare, begin)?;
+        let removed = beginning::drop_before(self.writer, prepare, begin)?;
         self.count_removed(removed, before, by_bytes);
         Ok(removed)
     }

@@ -65,22 +65,22 @@ impl TextWriter<'_> {
     /// Compresses what is closed, wholly published and not compressed yet, unless somebody is at
     /// it.
     pub(crate) fn compress_closed(self) -> Result<()> {
-        let path = self.writer.core.dir.join(LOCK_NAME);
-        let file = Brief::open(&self.writer.core.dir, &path).or_os("open", &path)?;
+        let core = self.writer.core;
+        let path = core.dir.join(LOCK_NAME);
+        let file = Brief::open(&core.dir, &path).or_os("open", &path)?;
         let locked = sys::lock::try_lock(&file, COMPRESS_BYTE, Kind::Exclusive);
         if !locked.or_os("lock", &path)? {
             return Ok(());
         }
-        let files = Listing::read(&self.writer.core.dir)?.files;
+        let files = Listing::read(&core.dir)?.files;
         // What a cursor holds back is left as its reader knows it.
-        let holding = CursorFile::of(self.writer.core).holding_cursors()?;
-        let end = tail_word::published(self.writer.core.words())
-            .min(CursorFile::of(self.writer.core).held_from(holding)?);
+        let holding = CursorFile::of(core).holding_cursors()?;
+        let end = tail_word::published(core.words()).min(CursorFile::of(core).held_from(holding)?);
         let closed = Listing::count_before(&files, end);
         let mut refused = Ok(());
         for file in &files[..closed] {
             let done = match file.is_compressed {
-                true => file.remove_plain(&self.writer.core.dir),
+                true => file.remove_plain(&core.dir),
                 false => self.compress(file),
             };
             match done {
@@ -93,13 +93,12 @@ impl TextWriter<'_> {
     }
 
     fn compress(self, plain: &SegmentFile) -> Result<()> {
-        let unfinished = self.writer.core.dir.join(UNFINISHED_COMPRESSED_NAME);
-        let source =
-            self.writer.core.dir.open_shared(&plain.path).or_os("compress", &plain.path)?;
-        let rights = self.writer.core.ready.rights.within(&source).or_os("look at", &plain.path)?;
-        let target =
-            rights.create(&self.writer.core.dir, &unfinished, "create the compressed file")?;
-        let named = TextLog::of(self.writer.core)
+        let core = self.writer.core;
+        let unfinished = core.dir.join(UNFINISHED_COMPRESSED_NAME);
+        let source = core.dir.open_shared(&plain.path).or_os("compress", &plain.path)?;
+        let rights = core.ready.rights.within(&source).or_os("look at", &plain.path)?;
+        let target = rights.create(&core.dir, &unfinished, "create the compressed file")?;
+        let named = TextLog::of(core)
             .encode(File::from(source), &target)
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
             .or_os("compress", &plain.path)
@@ -107,11 +106,11 @@ impl TextWriter<'_> {
             .and_then(|()| self.name_compressed(plain, &unfinished));
         if !matches!(named, Ok(true)) {
             // On a full disk above all nothing may stay that nobody needs.
-            let removed = listing::remove(&self.writer.core.dir, &unfinished);
+            let removed = listing::remove(&core.dir, &unfinished);
             return named.map(drop).and(removed);
         }
-        self.writer.core.heed_sync(sync_names(&self.writer.core.dir))?;
-        listing::remove(&self.writer.core.dir, &plain.path)
+        core.heed_sync(sync_names(&core.dir))?;
+        listing::remove(&core.dir, &plain.path)
     }
 
     fn sync_compressed(self, target: &OwnedFd, path: &Path) -> Result<()> {
@@ -122,18 +121,15 @@ impl TextWriter<'_> {
 
     /// Gives the compressed file its name, unless the other was removed meanwhile.
     fn name_compressed(self, plain: &SegmentFile, unfinished: &Path) -> Result<bool> {
+        let core = self.writer.core;
         // Who removes files holds it too.
         let _held = self.writer.lock_prepare()?;
-        let is_there = self.writer.core.dir.holds(&plain.path);
-        if !is_there || self.writer.core.segment_end(plain.first) <= self.writer.core.begin() {
+        let is_there = core.dir.holds(&plain.path);
+        if !is_there || core.segment_end(plain.first) <= core.begin() {
             return Ok(false);
         }
         let target = compressed_path(&plain.path);
-        self.writer
-            .core
-            .dir
-            .rename(unfinished, &target)
-            .or_os("name the compressed file", &target)?;
+        core.dir.rename(unfinished, &target).or_os("name the compressed file", &target)?;
         Ok(true)
     }
 }

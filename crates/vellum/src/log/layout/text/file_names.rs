@@ -17,7 +17,7 @@ use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::files::Newest;
 use crate::shared::tail_word;
 use crate::sys::clock;
-use crate::{ErrorKind, Layout, Lsn, Result};
+use crate::{ErrorKind, Lsn, Result};
 
 impl TextLog<'_> {
     /// Bytes of text up to the tail in the newest file and those that it continues.
@@ -68,7 +68,8 @@ impl TextSpace<'_> {
     /// What the segment at `allocated` is to be called, which is about to be made for a record of
     /// `len` bytes.
     pub(crate) fn next_name(self, allocated: u64, len: u64) -> Result<Newest> {
-        let names = &self.prepare.writer.core.words().files.names;
+        let core = self.prepare.writer.core;
+        let names = &core.words().files.names;
         let first = Lsn::new(allocated);
         let newest = names.newest();
         if let Some(named) = newest.filter(|newest| newest.first >= first) {
@@ -77,19 +78,17 @@ impl TextSpace<'_> {
                 return Ok(named);
             }
             // For a record longer than a segment: what is there keeps its name.
-            let listing = Listing::read(&self.prepare.writer.core.dir)?;
+            let listing = Listing::read(&core.dir)?;
             let is_continuation = listing.get(first).is_some_and(|file| file.is_continuation);
             return Ok(Newest { first, is_continuation, ..named });
         }
         let (previous, group_bytes) = match newest {
-            Some(newest) => {
-                (newest.time, TextLog::of(self.prepare.writer.core).group_bytes_at(newest))
-            }
-            None => TextLog::of(self.prepare.writer.core).listed_newest(first)?,
+            Some(newest) => (newest.time, TextLog::of(core).group_bytes_at(newest)),
+            None => TextLog::of(core).listed_newest(first)?,
         };
         let time = clock::seconds().max(previous);
-        let is_continuation = group_bytes > 0
-            && !TextLog::of(self.prepare.writer.core).is_over(first, group_bytes, len);
+        let is_continuation =
+            group_bytes > 0 && !TextLog::of(core).is_over(first, group_bytes, len);
         let group_bytes = if is_continuation { group_bytes } else { 0 };
         Ok(Newest { first, time, is_continuation, group_bytes })
     }
@@ -143,7 +142,7 @@ impl TextSpace<'_> {
     ///
     /// A link that cannot be made, or of a filesystem without links, is not missed by the log.
     pub(crate) fn point_to_newest(self) {
-        if self.prepare.writer.core.geometry.layout == Layout::Framed {
+        if !self.prepare.writer.core.geometry.layout.rotates() {
             return;
         }
         let link = self.prepare.writer.core.dir.join(CURRENT_NAME);
@@ -175,7 +174,7 @@ impl TextWriter<'_> {
         let link = self.writer.core.dir.join(CURRENT_NAME);
         let is_right = || matches!(log.newest_name(), Ok(Some(name)) if log.links_to(&link, &name));
         // A framed log has none, and is not listed for it.
-        if self.writer.core.geometry.layout == Layout::Text
+        if self.writer.core.geometry.layout.rotates()
             && !is_right()
             && let Ok(prepare) = self.writer.lock_prepare()
         {

@@ -4,6 +4,7 @@
 #[cfg(feature = "zstd")]
 pub(crate) mod compress;
 pub(crate) mod file_names;
+pub(crate) mod limits;
 pub(crate) mod policy;
 pub(crate) mod recover;
 pub(crate) mod retain;

@@ -14,12 +14,11 @@ use crate::log::state::core::Core;
 use crate::log::state::names::{GEOMETRY_NAME, SMALL_LEN_MAX};
 use crate::log::state::prepare_lock::Prepare;
 use crate::log::state::writer::Writer;
-use crate::options::policy::Policy;
-use crate::options::policy::PolicyUpdate;
+use crate::options::policy::{Policy, PolicyUpdate};
 use crate::segment::listing::Listing;
 use crate::shared::files::Newest;
 use crate::sys::{self, clock};
-use crate::{Error, ErrorKind, Layout, Result};
+use crate::{Error, ErrorKind, Result};
 
 impl Core {
     /// The policy that is followed.
@@ -75,19 +74,19 @@ impl Prepare<'_> {
 
     /// Takes the name of the newest segment from the directory.
     fn recall_name(&self) -> Result<()> {
-        let listing = Listing::read(&self.writer.core.dir)?;
-        let allocated = self.writer.core.words().allocated_end();
+        let core = self.writer.core;
+        let listing = Listing::read(&core.dir)?;
+        let allocated = core.words().allocated_end();
         if let Some(file) = listing.files.last()
             && let Some(time) = file.time
             && !file.is_compressed
-            && self.writer.core.segment_end(file.first).get() == allocated
+            && core.segment_end(file.first).get() == allocated
         {
             let (before, is_continuation) =
                 (listing.newest_group().len() - 1, file.is_continuation);
-            let group_bytes =
-                TextLog::of(self.writer.core).text_len_of(&listing.newest_group()[..before])?;
+            let group_bytes = TextLog::of(core).text_len_of(&listing.newest_group()[..before])?;
             let newest = Newest { first: file.first, time, is_continuation, group_bytes };
-            self.writer.core.words().files.names.store(newest);
+            core.words().files.names.store(newest);
         }
         Ok(())
     }
@@ -99,10 +98,10 @@ impl Writer<'_> {
         let words = self.core.words();
         let followed = words.files.policy.load();
         let is_settled = followed.is_some_and(|policy| update.applied_to(policy) == policy);
-        let is_text = self.core.geometry.layout == Layout::Text;
+        let rotates = self.core.geometry.layout.rotates();
         // Most framed logs have no policy, and need no lock to know that.
         let has_none =
-            || !is_text && update.is_empty() && self.core.stored_policy() == Policy::default();
+            || !rotates && update.is_empty() && self.core.stored_policy() == Policy::default();
         if is_settled || followed.is_none() && has_none() {
             return Ok(());
         }
@@ -113,7 +112,7 @@ impl Writer<'_> {
         if policy != stored {
             self.core.store_policy(&policy)?;
         }
-        if is_text {
+        if rotates {
             return prepare.follow(&policy);
         }
         words.files.policy.store(&policy);

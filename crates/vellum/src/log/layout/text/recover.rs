@@ -24,7 +24,7 @@ use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;
 use crate::shared::tail_word::{self, Range};
 use crate::sys::clock;
-use crate::{Layout, Lsn, Result};
+use crate::{Lsn, Result};
 
 /// What a closed file gets in which nothing stands.
 const EMPTY_MARKER_LEN: u64 = 48;
@@ -119,7 +119,7 @@ fn last_newline(core: &Core, first: Lsn, mut end: Lsn) -> Result<Option<Lsn>> {
 pub(crate) fn lacks_newest(core: &Core) -> Result<bool> {
     let active = core.segment_of(tail_word::tail(core.words()));
     let is_made = core.words().allocated_end() > active.get();
-    Ok(core.geometry.layout == Layout::Text && is_made && !list(&core.dir)?.contains(&active))
+    Ok(core.geometry.layout.names_have_times() && is_made && !list(&core.dir)?.contains(&active))
 }
 
 /// Has the log go on in the next file where the one is gone that it ended in: positions are not

@@ -8,15 +8,15 @@
 
 use std::time::Duration;
 
-use crate::error::OsResult;
+use crate::Result;
 use crate::log::keep::cursors::file::CursorFile;
+use crate::log::layout::closed_files;
 use crate::log::layout::text::{TextLog, TextWriter};
 use crate::options::policy::Policy;
 use crate::segment::listing::{Listing, SegmentFile, remove_all};
 use crate::shared::files::RemovalRule;
 use crate::shared::tail_word;
 use crate::sys::clock;
-use crate::{Layout, Result};
 
 impl TextLog<'_> {
     /// The rules by which files are to go, oldest first, one for each that is more than the policy
@@ -24,13 +24,13 @@ impl TextLog<'_> {
     fn excess(self, policy: &Policy, files: &[SegmentFile]) -> Result<Vec<RemovalRule>> {
         let closed = Listing::count_before(files, tail_word::published(self.core.words()));
         let lens = match policy.retain_bytes {
-            Some(_) => self.lens_of(files)?,
+            Some(_) => closed_files::lens_of(self.core, files)?,
             None => vec![0; files.len()],
         };
         let mut kept_bytes: u64 = lens.iter().sum();
         let now = clock::seconds();
         let ends = match policy.retain_age {
-            Some(_) => self.ends_of(files, now),
+            Some(_) => closed_files::ends_of(self.core, files, now),
             None => vec![now; files.len()],
         };
         let excess_groups = policy.retain_files.map_or(0, |kept| excess_by_files(files, kept));
@@ -51,46 +51,6 @@ impl TextLog<'_> {
         }
         Ok(rules)
     }
-
-    /// When the last record of each file was written, at the latest. What tells of the future, or
-    /// of a time before the clock was set, is not believed; and no file is younger than one behind
-    /// it.
-    pub(crate) fn ends_of(self, files: &[SegmentFile], now: u64) -> Vec<u64> {
-        let is_right = |time: &u64| clock::may_be_right(*time, now);
-        // A framed segment is made, and perhaps was used, long before its last record.
-        let is_text = self.core.geometry.layout == Layout::Text;
-        let changed = |file: &SegmentFile| {
-            let stat = self.core.dir.stat(&file.path).ok()?;
-            u64::try_from(stat.st_mtime).ok().filter(is_right)
-        };
-        let mut ends = vec![now; files.len()];
-        let mut latest = now;
-        for (index, file) in files.iter().enumerate().rev() {
-            // The first record of the next file came after the last of this one.
-            let followed = files.get(index + 1).and_then(|next| next.time).filter(is_right);
-            latest =
-                latest.min(followed.or_else(|| changed(file).filter(|_| is_text)).unwrap_or(now));
-            ends[index] = latest;
-        }
-        ends
-    }
-
-    /// Bytes of text in a file, for the count of what was removed.
-    fn len_of(self, file: &SegmentFile) -> u64 {
-        file.text_len(&self.core.dir).unwrap_or(0)
-    }
-
-    /// Lengths of files; of the one that is written, that of its text.
-    pub(crate) fn lens_of(self, files: &[SegmentFile]) -> Result<Vec<u64>> {
-        let tail = tail_word::tail(self.core.words());
-        let len = |file: &SegmentFile| {
-            if self.core.segment_of(tail) == file.first {
-                return Ok(tail.get() - file.first.get());
-            }
-            Ok(self.core.dir.stat(&file.path).or_os("look at", &file.path)?.st_size as u64)
-        };
-        files.iter().map(len).collect()
-    }
 }
 
 impl TextWriter<'_> {
@@ -99,29 +59,26 @@ impl TextWriter<'_> {
     /// Looks and removes without the prepare lock, which writers need: what lies before `begin` is
     /// nobody's, and files only come behind those that were listed.
     pub(crate) fn remove_old(self, policy: &Policy) -> Result<usize> {
-        let words = self.writer.core.words();
-        self.writer.core.check_words()?;
+        let core = self.writer.core;
+        let words = core.words();
+        core.check_words()?;
         // Another log may have taken the place.
-        self.writer.core.require_place()?;
-        let files = Listing::read(&self.writer.core.dir)?.files;
-        let left_over = Listing::count_before(&files, self.writer.core.begin());
-        let (files_left, excess) = (
-            &files[left_over..],
-            TextLog::of(self.writer.core).excess(policy, &files[left_over..])?,
-        );
+        core.require_place()?;
+        let files = Listing::read(&core.dir)?.files;
+        let left_over = Listing::count_before(&files, core.begin());
+        let (files_left, excess) =
+            (&files[left_over..], TextLog::of(core).excess(policy, &files[left_over..])?);
         let mut gone = left_over + excess.len();
         if gone > left_over {
             // Before the lock, which writers need.
-            let holding = CursorFile::of(self.writer.core).sync_holding_cursors()?;
-            let lens: Vec<u64> = files_left[..excess.len()]
-                .iter()
-                .map(|file| TextLog::of(self.writer.core).len_of(file))
-                .collect();
+            let holding = CursorFile::of(core).sync_holding_cursors()?;
+            let len = |file: &SegmentFile| file.text_len(&core.dir).unwrap_or(0);
+            let lens: Vec<u64> = files_left[..excess.len()].iter().map(len).collect();
             let _held = self.writer.lock_prepare()?;
-            let kept = CursorFile::of(self.writer.core).held_from(holding)?;
+            let kept = CursorFile::of(core).held_from(holding)?;
             gone = left_over + Listing::count_before(files_left, kept).min(excess.len());
             let begin = words.raise_begin(files[gone].first);
-            self.writer.core.check_region()?;
+            core.check_region()?;
             // Others may have come first with some of them.
             let removed = files_left[..gone - left_over].iter();
             for ((file, rule), len) in removed.zip(&excess).zip(lens) {
@@ -131,7 +88,7 @@ impl TextWriter<'_> {
             }
         }
         // Those that stay `Stat::left_over` tells.
-        Ok(remove_all(&self.writer.core.dir, &files[..gone]).0)
+        Ok(remove_all(&core.dir, &files[..gone]).0)
     }
 }
 

@@ -23,33 +23,12 @@ use crate::options::policy::Policy;
 use crate::shared::files::Newest;
 use crate::shared::tail_word;
 use crate::sys::clock;
-use crate::{Error, ErrorKind, Layout, Lsn, Result};
-
-/// Zeros written ahead of the tail of a text log that is written slowly.
-const WINDOW_BYTES_MIN: u64 = 16 << 10;
-/// A window that is used up within this time is followed by one of twice the length.
-const FAST_MICROS: u64 = 1_000;
-/// One that lasts longer than this is followed by one of the least.
-const SLOW_MICROS: u64 = 8_000;
+use crate::{Error, ErrorKind, Lsn, Result};
 
 impl TextLog<'_> {
-    /// Up to which offset records go that start at `start`, in a text log; 0 where its segment has
-    /// been left.
-    #[inline]
-    pub(crate) fn limit_at(self, start: Lsn) -> u64 {
-        if self.core.words().files.rule.is_left(start) { 0 } else { self.newest_room() }
-    }
-
-    /// Bytes of the newest segment of a text log that records go to.
-    #[inline]
-    pub(crate) fn newest_room(self) -> u64 {
-        let limit = self.core.words().files.rule.limit();
-        limit.map_or(self.core.capacity(), |limit| limit.min(self.core.capacity()))
-    }
-
     /// Has a text log go on in a new file at the next append.
     pub(crate) fn rotate(self) -> Result<()> {
-        if self.core.geometry.layout == Layout::Framed {
+        if !self.core.geometry.layout.rotates() {
             let message = "a framed log does not rotate; `trim` drops what is not needed any more";
             return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.core.dir));
         }
@@ -58,16 +37,6 @@ impl TextLog<'_> {
         self.core.check_words()?;
         TextSpace::of(&prepare).leave_segment();
         Ok(())
-    }
-
-    /// Whether the policy, or somebody who asked for it, has a record of `len` bytes start a file
-    /// of its own at `first`, behind files with `group_bytes`. Otherwise the one before is only
-    /// full, and goes on there.
-    pub(crate) fn is_over(self, first: Lsn, group_bytes: u64, len: u64) -> bool {
-        let words = self.core.words();
-        let policy = words.files.policy.load().unwrap_or_default();
-        let is_left = words.files.rule.left_end() >= first;
-        is_left || policy.rotate_bytes.is_some_and(|limit| group_bytes.saturating_add(len) > limit)
     }
 
     /// Position beyond which the next file is to be made; found out where it is not known.
@@ -95,16 +64,6 @@ impl TextLog<'_> {
         let allocated = words.allocated_end();
         (tail.get() + self.window()).min(limit).min(allocated)
     }
-
-    /// Bytes of zeros to keep ahead of the tail.
-    #[inline]
-    pub(crate) fn window(self) -> u64 {
-        let window = self.core.words().files.rule.window();
-        window.clamp(
-            WINDOW_BYTES_MIN.min(self.core.ready.prefault_bytes),
-            self.core.ready.prefault_bytes,
-        )
-    }
 }
 
 impl TextSpace<'_> {
@@ -130,12 +89,11 @@ impl TextSpace<'_> {
     /// Stores how much of the newest segment records go to: what the files that it continues leave
     /// of the policy's limit.
     pub(crate) fn set_limit(self, policy: &Policy) {
-        let files = &self.prepare.writer.core.words().files;
+        let core = self.prepare.writer.core;
+        let files = &core.words().files;
         let before = files.names.newest().map_or(0, |newest| newest.group_bytes);
         // At least something, because 0 stands for no limit.
-        let left = |limit: u64| {
-            limit.saturating_sub(before).max(1).min(self.prepare.writer.core.capacity())
-        };
+        let left = |limit: u64| limit.saturating_sub(before).max(1).min(core.capacity());
         files.rule.set_limit(policy.rotate_bytes.map(left));
     }
 
@@ -143,7 +101,10 @@ impl TextSpace<'_> {
     /// that ends there; all or none.
     #[cold]
     pub(crate) fn allocate_text(self, allocated: u64, end: Lsn, len: u64) -> Result<()> {
-        let words = self.prepare.writer.core.words();
+        let core = self.prepare.writer.core;
+        // No file for a log that is gone: another one may have taken its place.
+        core.require_place()?;
+        let words = core.words();
         let left_over = words.files.names.newest().map_or(Lsn::ZERO, |newest| newest.first);
         let mut next = self.next_name(allocated, len)?;
         let is_continuation = next.is_continuation;
@@ -156,51 +117,30 @@ impl TextSpace<'_> {
                 return Err(error);
             }
             words.count_segment();
-            let segment_end = self.prepare.writer.core.segment_end(next.first);
+            let segment_end = core.segment_end(next.first);
             if segment_end >= end {
                 break;
             }
             // What does not fit goes on in the next.
-            let group_bytes = next.group_bytes.saturating_add(self.prepare.writer.core.capacity());
+            let group_bytes = next.group_bytes.saturating_add(core.capacity());
             next = Newest { first: segment_end, is_continuation: true, group_bytes, ..next };
         }
         // Somebody made them for a longer record and died: they would get a second name later.
-        RoomMaker::of(self.prepare).unallocate(
-            self.prepare.writer.core.segment_end(next.first).get(),
-            self.prepare.writer.core.segment_end(left_over).get(),
-        );
+        RoomMaker::of(self.prepare)
+            .unallocate(core.segment_end(next.first).get(), core.segment_end(left_over).get());
         if !is_continuation {
             // The limit will be that of the new file, where the one before may have room.
             words.files.rule.leave(Lsn::new(allocated));
         }
         self.set_limit(&words.files.policy.load().unwrap_or_default());
         let newest = next.first.get();
-        let next = newest + self.prepare.writer.core.capacity();
-        let edge = newest
-            + TextLog::of(self.prepare.writer.core)
-                .newest_room()
-                .saturating_sub(self.prepare.writer.core.ready.prefault_bytes);
+        let next = newest + core.capacity();
+        let edge =
+            newest + TextLog::of(core).newest_room().saturating_sub(core.ready.prefault_bytes);
         words.files.rule.set_edge(edge);
         words.set_allocated_end(next);
         self.point_to_newest();
         Ok(())
-    }
-
-    /// Chooses how much to write now, by how long it has lasted last time.
-    pub(crate) fn adapt_window(self) {
-        if self.prepare.writer.core.geometry.layout == Layout::Framed {
-            return;
-        }
-        let files = &self.prepare.writer.core.words().files;
-        let now = clock::micros();
-        let lasted = now.saturating_sub(files.names.zeroed_at(now));
-        let window = match lasted {
-            ..FAST_MICROS => (TextLog::of(self.prepare.writer.core).window() * 2)
-                .min(self.prepare.writer.core.ready.prefault_bytes),
-            SLOW_MICROS.. => WINDOW_BYTES_MIN.min(self.prepare.writer.core.ready.prefault_bytes),
-            _ => TextLog::of(self.prepare.writer.core).window(),
-        };
-        files.rule.set_window(window);
     }
 }
 
@@ -236,12 +176,11 @@ impl TextWriter<'_> {
     /// next.
     #[inline]
     pub(crate) fn look_ahead(self, end: Lsn, is_ready: bool, later: &mut Later) {
-        let words = self.writer.core.words();
+        let core = self.writer.core;
+        let words = core.words();
         let rule = &words.files.rule;
         let ahead = words.ahead_of(end, true);
-        let wants_zeros = is_ready
-            && ahead < TextLog::of(self.writer.core).window()
-            && self.writer.core.needs_zeros();
+        let wants_zeros = is_ready && ahead < TextLog::of(core).window() && core.needs_zeros();
         let wants_file = end.get() > rule.edge().unwrap_or(0);
         if (wants_zeros || wants_file) && !words.prepare.is_held() {
             later.space = Some(Space { end, ahead: 0, is_ready });
@@ -250,32 +189,28 @@ impl TextWriter<'_> {
 
     /// Prepares what was noted.
     pub(crate) fn prepare_text(self, space: Space, later: &mut Later) {
+        let core = self.writer.core;
         let Space { end, is_ready, .. } = space;
-        let edge = TextLog::of(self.writer.core).edge();
-        let wants_zeros = is_ready
-            && TextLog::of(self.writer.core).zeros_end() > self.writer.core.ready_end().get();
+        let edge = TextLog::of(core).edge();
+        let wants_zeros = is_ready && TextLog::of(core).zeros_end() > core.ready_end().get();
         if self.writer.attachment.is_discouraged(end) || !(end.get() > edge || wants_zeros) {
             return;
         }
         let Some(prepare) = self.writer.try_lock_prepare() else { return };
-        let mut prepared = self.writer.core.check_words();
-        if is_ready {
-            // Others may have gone on meanwhile.
-            prepared = prepared.and_then(|()| {
-                RoomMaker::of(&prepare)
-                    .make_ready_to(Lsn::new(TextLog::of(self.writer.core).zeros_end()))
+        // Others may have gone on meanwhile.
+        let zeros_end = if is_ready { TextLog::of(core).zeros_end() } else { 0 };
+        let prepared = core
+            .check_words()
+            .and_then(|()| RoomMaker::of(&prepare).make_ready_to(Lsn::new(zeros_end)))
+            .and_then(|()| match end.get() > edge {
+                true => TextSpace::of(&prepare).make_next().map(drop),
+                false => Ok(()),
             });
-        }
-        if end.get() > edge {
-            prepared = prepared.and_then(|()| TextSpace::of(&prepare).make_next().map(drop));
-        }
         if prepared.is_err() {
             // A full disk is not asked again for every record.
-            self.writer
-                .attachment
-                .discourage(Lsn::new(end.get() + self.writer.core.ready.prefault_bytes / 8));
+            self.writer.attachment.discourage(Lsn::new(end.get() + core.ready.prefault_bytes / 8));
         }
-        later.pause = later.pause.max(prepare.writer.core.ready.pace.due());
+        later.pause = later.pause.max(core.ready.pace.due());
     }
 }
 

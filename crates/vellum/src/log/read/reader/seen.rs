@@ -2,7 +2,10 @@
 //! keeps it back.
 
 use crate::Result;
+use crate::log::Arc;
+use crate::log::open::reading;
 use crate::log::read::reader::{Reader, truncated};
+use crate::log::read::window::Window;
 use crate::log::repair::pad;
 use crate::log::repair::sight::Sight;
 use crate::shared::tail_word;
@@ -104,5 +107,15 @@ impl Reader {
         // The published end never goes back, but for a truncation, which shows in the tail.
         self.sight.end = self.sight.end.max(end);
         Ok(())
+    }
+
+    /// Goes on with the words of the control file where they had to be worked out, once there are
+    /// any, or where the file is another by now. Returns whether it does.
+    pub(crate) fn take_up_words(&mut self) -> bool {
+        let Some(core) = reading::taken_up(&self.core) else { return false };
+        self.core = core;
+        self.window = Window::new(Arc::clone(&self.core));
+        self.sight = Sight::default();
+        true
     }
 }

@@ -7,7 +7,7 @@ use crate::log::read::window::Window;
 use crate::log::repair::sight::Sight;
 use crate::log::state::core::Core;
 use crate::shared::tail_word;
-use crate::{Layout, Lsn, Result};
+use crate::{Lsn, Result};
 
 impl Reader {
     /// Whether one may start to read at `from`.
@@ -18,10 +18,7 @@ impl Reader {
         let sight = Sight::of(&self.core);
         self.core.check_region()?;
         match sight.hole_at(from) {
-            Some(hole) if self.core.geometry.layout == Layout::Framed => {
-                Ok(hole.range.start == from)
-            }
-            Some(_) => Ok(true),
+            Some(hole) => Ok(!self.core.geometry.layout.has_frames() || hole.range.start == from),
             None => starts_record_before(&self.core, &mut self.window, from, sight.end),
         }
     }
@@ -32,7 +29,7 @@ impl Reader {
 /// A text log has no marks between its bytes, so any position in it will do. A reader there starts
 /// at a line, though (`starts_line_before`).
 pub(crate) fn starts_record(core: &Core, window: &mut Window, lsn: Lsn) -> Result<bool> {
-    if core.geometry.layout == Layout::Text {
+    if !core.geometry.layout.has_frames() {
         return Ok(true);
     }
     starts_record_before(core, window, lsn, tail_word::published(core.words()))
@@ -48,7 +45,7 @@ fn starts_record_before(
     if lsn >= published {
         return Ok(true);
     }
-    if core.geometry.layout == Layout::Text {
+    if !core.geometry.layout.has_frames() {
         return Ok(starts_line(core, window, lsn, published));
     }
     if !lsn.get().is_multiple_of(ALIGNMENT) {

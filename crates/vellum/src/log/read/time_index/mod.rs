@@ -28,96 +28,20 @@ use crate::log::repair::sight::Sight;
 use crate::log::state::core::{Core, bare_core};
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::tail_word;
-use crate::{Error, ErrorKind, Layout, Log, Lsn, Result};
+use crate::{Error, ErrorKind, Lsn, Result};
 
 /// By how much a record may have an earlier time than one before it, and still be found.
 const CLOCK_STEP: Duration = Duration::from_secs(60);
 const CLOCK_STEP_NANOS: u64 = CLOCK_STEP.as_nanos() as u64;
 const SECOND_NANOS: u64 = 1_000_000_000;
 
-impl Log {
-    /// Positions that enclose all records that were appended from `since` on and before `until`;
-    /// `None` is no bound. [`Lsn::MAX`] is its end where the log has not come that far.
-    ///
-    /// Records of other times are among them: up to a segment and a minute of them at each end in a
-    /// framed log with [envelopes](crate::Options::envelope), whose records tell their
-    /// [time](crate::Record::time). A text log knows the time of the first record of each file, to
-    /// the second: the range is whole files. A framed log without envelopes knows the times that it
-    /// notes in its segments if it removes records [by their age](crate::Options::retain_age): the
-    /// range is whole segments.
-    ///
-    /// None is missing, as long as the clocks of the writers were not set back by more than a
-    /// minute. Where one was, records from before that moment with a time behind it may be missing.
-    ///
-    /// # Errors
-    ///
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) where nothing in the log tells a time;
-    /// [`Io`](crate::ErrorKind::Io) where files cannot be read. A segment that is missing or
-    /// damaged tells nothing, and is no error.
-    ///
-    /// # Cost
-    ///
-    /// With envelopes, opening a file and reading its first record for each doubling of the number
-    /// of segments: fourteen for 16 384 of them. Without, the same for each segment. In a text log
-    /// one listing of the directory.
-    pub fn positions_of_time(
-        &self,
-        since: Option<SystemTime>,
-        until: Option<SystemTime>,
-    ) -> Result<Range<Lsn>> {
-        positions(&self.core, since.map(nanos), until.map(nanos))
-    }
-
-    /// A reader that starts at the first record that was appended at `time` or later, or at the end
-    /// of the log.
-    ///
-    /// Behind it may come records with an earlier time, because clocks are set back and appends
-    /// overlap: [`Record::time`](crate::Record::time) tells. In a log without
-    /// [envelopes](crate::Options::envelope) it starts earlier, at the start of the file or segment
-    /// that [`positions_of_time`](Log::positions_of_time) finds.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let path = dir.path().join("app.log");
-    /// let log = vellum::Options::new().envelope(true).open(&path)?;
-    /// log.append(b"before")?;
-    /// let time = std::time::SystemTime::now();
-    /// log.append(b"after")?;
-    /// let mut reader = log.reader_at_time(time)?;
-    /// let record = reader.next()?.unwrap();
-    /// assert_eq!(record.payload, b"after");
-    /// assert!(record.time().unwrap() >= time);
-    /// # Ok::<(), vellum::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As for [`positions_of_time`](Log::positions_of_time). Damage on the way to the record is met
-    /// by the reader that is returned.
-    ///
-    /// # Cost
-    ///
-    /// As for [`positions_of_time`](Log::positions_of_time); with envelopes it also reads up to one
-    /// segment and what was appended in the minute before `time`: about a tenth of a second for a
-    /// segment of 64 MiB.
-    pub fn reader_at_time(&self, time: SystemTime) -> Result<Reader> {
-        loop {
-            match reader_at(&self.core, nanos(time)) {
-                // Of what was removed meanwhile nothing is to be found.
-                Err(error) if error.kind() == ErrorKind::Trimmed => {}
-                found => return found,
-            }
-        }
-    }
-}
-
 /// Nanoseconds since 1970, as far as they can be told.
-fn nanos(time: SystemTime) -> u64 {
+pub(crate) fn nanos(time: SystemTime) -> u64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn reader_at(core: &Arc<Core>, time: u64) -> Result<Reader> {
+pub(crate) fn reader_at(core: &Arc<Core>, time: u64) -> Result<Reader> {
     let start = positions(core, Some(time), None)?.start;
     let mut reader = Reader::new(Arc::clone(core), start)?;
     if core.geometry.has_envelope {
@@ -142,7 +66,11 @@ fn skip_before(reader: &mut Reader, time: u64) -> Result<()> {
     }
 }
 
-fn positions(core: &Arc<Core>, since: Option<u64>, until: Option<u64>) -> Result<Range<Lsn>> {
+pub(crate) fn positions(
+    core: &Arc<Core>,
+    since: Option<u64>,
+    until: Option<u64>,
+) -> Result<Range<Lsn>> {
     let (begin, end) = (core.begin(), Sight::of(core).end);
     core.check_region()?;
     if begin >= end {
@@ -222,10 +150,8 @@ fn by_files(
     since: Option<u64>,
     until: Option<u64>,
 ) -> Result<(Lsn, Lsn)> {
-    let files = match core.geometry.layout {
-        Layout::Framed => noted_times(core, end)?,
-        Layout::Text => named_times(core, end)?,
-    };
+    let are_named = core.geometry.layout.names_have_times();
+    let files = if are_named { named_times(core, end)? } else { noted_times(core, end)? };
     if files.is_empty() {
         return Err(timeless(core));
     }
@@ -238,11 +164,11 @@ fn by_files(
         }
     }
     let beyond = until.and_then(|until| files.iter().find(|(_, time)| *time >= until));
-    let end = match (beyond, core.geometry.layout) {
-        (None, _) => Lsn::MAX,
-        (Some((first, _)), Layout::Text) => *first,
+    let end = match beyond {
+        None => Lsn::MAX,
+        Some((first, _)) if are_named => *first,
         // Its time was noted while it was written, and so may be later than its first records.
-        (Some((first, _)), Layout::Framed) => core.segment_end(*first),
+        Some((first, _)) => core.segment_end(*first),
     };
     Ok((start, end))
 }
@@ -300,7 +226,7 @@ impl Core {
     /// Whether it is known how old files are.
     pub(crate) fn knows_ages(&self) -> bool {
         let notes_times = || self.policy().retain_age.is_some();
-        self.geometry.layout == Layout::Text || self.geometry.has_envelope || notes_times()
+        self.geometry.layout.names_have_times() || self.geometry.has_envelope || notes_times()
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::format::envelope::ENVELOPE_LEN;
 use crate::log::append::Append;
 use crate::log::open::enter;
-use crate::{Fill, Options, WriterId};
+use crate::{Fill, Layout, Log, Options, WriterId};
 
 const SECOND: u64 = SECOND_NANOS;
 

@@ -2,8 +2,8 @@
 
 use rustix::io::Errno;
 
-use crate::log::commit::Commit;
 use crate::log::state::core::Core;
+use crate::log::state::wakeup;
 use crate::shared::commit::{self, Failure, Operation};
 use crate::{Error, Lsn, Result};
 
@@ -52,7 +52,7 @@ impl Core {
         if words.named_end() != 0 {
             let (errno, operation) = (errno.raw_os_error(), Operation::Beside);
             commit::poison_beside(words, Failure { errno, segment: Lsn::ZERO, operation });
-            Commit::of(self).notify_durable();
+            wakeup::notify_durable(self);
         }
         answer
     }

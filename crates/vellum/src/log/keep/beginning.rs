@@ -1,0 +1,73 @@
+//! Moving the beginning of the log, and removing the files before it.
+//!
+//! **If the process dies here**: the next trim removes the files.
+
+use zerocopy::IntoBytes;
+
+use crate::error::OsResult;
+use crate::format::segment::SegmentHeader;
+use crate::log::append::{Append, Appender};
+use crate::log::state::core::Core;
+use crate::log::state::prepare_lock::Prepare;
+use crate::log::state::writer::Writer;
+use crate::segment::file::Segment;
+use crate::segment::listing::{Listing, SegmentFile, remove_all};
+use crate::{Lsn, Result, sys};
+
+/// Drops what lies before `begin`, where a record starts; returns how many files went.
+pub(crate) fn drop_before(writer: Writer<'_>, held: Prepare<'_>, begin: Lsn) -> Result<u64> {
+    let (core, words) = (writer.core, writer.core.words());
+    let noted = remember(core, begin)?;
+    words.raise_begin(begin);
+    core.check_region()?;
+    drop(held);
+    // Without the lock, which writers need: nobody uses what lies before the beginning.
+    if let Some(segment) = noted
+        && words.commits.named_end() != 0
+    {
+        // Before files go that a power cut would otherwise be missed for.
+        let synced = sys::file::sync_data(segment.fd());
+        core.heed_sync(synced.or_unsynced("sync the segment", &segment.path))?;
+    }
+    let removed = remove_files(writer, begin);
+    Appender::of(writer).forget_gone();
+    words.full.made_space();
+    Append::of(core).use_spares_ahead();
+    removed
+}
+
+/// Removes the files before `begin`, or keeps some as spares; returns how many.
+fn remove_files(writer: Writer<'_>, begin: Lsn) -> Result<u64> {
+    let core = writer.core;
+    let files = Listing::read(&core.dir)?.files;
+    // The newest file stays, whatever it holds: its name tells where the log goes on.
+    let is_gone =
+        |pair: &&[SegmentFile]| core.segment_end(pair[0].first) <= begin && pair[1].first <= begin;
+    let gone: Vec<&SegmentFile> = files.windows(2).filter(is_gone).map(|pair| &pair[0]).collect();
+    if !gone.is_empty() {
+        let _held = writer.lock_prepare()?;
+        core.preparer().keep_spares(&gone)?;
+    }
+    // Those that are kept have another name now.
+    let (_, removed) = remove_all(&core.dir, gone.iter().copied());
+    removed.map(|()| gone.len() as u64)
+}
+
+/// Notes the new beginning in the segment that will be the oldest.
+fn remember(core: &Core, begin: Lsn) -> Result<Option<Segment>> {
+    if core.geometry.layout.file_header_len() == 0 {
+        return Ok(None);
+    }
+    let allocated_end = core.words().allocated_end();
+    let is_there = core.segment_of(begin).get() < allocated_end;
+    // At the very end of the last segment, that one stays, with nothing left in it.
+    let first = if is_there { begin } else { Lsn::new(begin.get() - 1) };
+    let first = core.segment_of(first);
+    if first.get() >= allocated_end || begin.get() == core.capacity() {
+        return Ok(None);
+    }
+    let segment = core.open_unmapped(first)?;
+    let header = SegmentHeader::new(core.geometry.secret, first, core.capacity(), begin);
+    segment.write(header.as_bytes(), 0)?;
+    Ok(Some(segment))
+}

@@ -1,0 +1,59 @@
+//! Preparing segments and zeros of a framed log before they are needed.
+
+use crate::Lsn;
+use crate::log::layout::framed::FrameWriter;
+use crate::log::ready::RoomMaker;
+use crate::log::state::attachment::{Later, Space};
+use crate::shared::tail_word;
+
+/// Records that space is kept ready for, where that is more than the prefault window.
+const RECORDS_AHEAD: u64 = 256;
+/// But no more than this.
+const AHEAD_BYTES_MAX: u64 = 16 << 20;
+impl FrameWriter<'_> {
+    /// Notes that more is to be prepared before it is needed, if this append is the one to notice:
+    /// a window of zeros for records that are stored, the next segment for those that are written.
+    #[inline]
+    pub(crate) fn look_ahead(self, end: Lsn, len: u64, is_ready: bool, later: &mut Later) {
+        let core = self.writer.core;
+        let words = core.words();
+        let is_ready = is_ready || (core.commits.stage.is_some() && !core.has_mapping());
+        let ahead = words.ahead_of(end, is_ready);
+        // Long records use a window up before the next one is ready: stay further ahead of them.
+        let wanted = core.ready.prefault_bytes.max((len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX));
+        if ahead < wanted && !words.prepare.is_held() {
+            later.space = Some(Space { end, ahead: wanted, is_ready });
+        }
+    }
+
+    /// Prepares what was noted.
+    pub(crate) fn prepare_next(self, space: Space, later: &mut Later) {
+        let core = self.writer.core;
+        let Space { end, ahead, is_ready } = space;
+        let words = core.words();
+        let Some(prepare) = self.writer.try_lock_prepare() else { return };
+        let allocated = words.allocated_end();
+        // Others may have gone on meanwhile: what is wanted follows the tail, not `end`.
+        let tail = tail_word::tail(words).max(end);
+        let wanted = Lsn::new(tail.get() + ahead.min(core.capacity()));
+        if wanted > Lsn::MAX || self.writer.attachment.is_discouraged(tail) {
+            return;
+        }
+        let room = RoomMaker::of(&prepare);
+        let prepared = core
+            .check_words()
+            .and_then(|()| room.create_to(allocated, wanted))
+            .and_then(|_| core.check_stage_room(wanted))
+            .and_then(|()| if is_ready { room.make_ready_to(wanted) } else { Ok(()) });
+        // Long records use segments up as fast as they can be made: who needs one makes it.
+        if prepared.is_ok() && core.commits.stage.is_some() && ahead == core.ready.prefault_bytes {
+            let _ = room.begin_next_segment(wanted);
+        }
+        if prepared.is_err() {
+            // A full disk is not asked again for every record.
+            self.writer.attachment.discourage(Lsn::new(tail.get() + core.ready.prefault_bytes / 8));
+        }
+        later.has_rotated |= words.allocated_end() > allocated;
+        later.pause = later.pause.max(core.ready.pace.due());
+    }
+}

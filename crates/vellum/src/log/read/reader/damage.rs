@@ -1,0 +1,56 @@
+//! What is not whole: the error of it, or how a reader gets past it.
+
+use crate::log::layout::framed::frames;
+use crate::log::read::gap;
+use crate::log::read::reader::{Reader, trimmed, truncated};
+use crate::shared::tail_word;
+use crate::{Error, ErrorKind, Result};
+
+impl Reader {
+    /// Goes on behind what cannot be read, if that is wanted; else the error.
+    pub(super) fn pass(&mut self, error: Error) -> Result<()> {
+        if self.take_up_words() {
+            // Who recovered the log has moved what is staged.
+            return Ok(());
+        }
+        let error = self.unless_trimmed(error);
+        if !self.skips_damage || error.kind() != ErrorKind::Corrupt {
+            return Err(error);
+        }
+        let (from, end) = (self.position, self.sight.end);
+        let (core, reason) = (&self.core, error.to_string());
+        let gap = if core.geometry.layout.has_frames() {
+            let next = frames::find_next(core, from, end)?.unwrap_or(end);
+            gap::gap_between(core, from, next, reason)
+        } else {
+            gap::gap_at(core, from, end, reason)
+        };
+        self.position = gap.to;
+        self.gaps.push(gap);
+        self.window.forget();
+        Ok(())
+    }
+
+    pub(super) fn damage(&self, reason: &'static str) -> Error {
+        let core = &self.core;
+        let first = core.segment_of(self.position);
+        let path = core.segment_path(first);
+        let offset = crate::format::segment::HEADER_LEN + self.position.get() - first.get();
+        let message = format!("{reason}: position {}, byte {offset} of the file", self.position);
+        Error::new(ErrorKind::Corrupt, message).at_path(&path).at_lsn(self.position)
+    }
+
+    /// The error, unless the explanation is that the position has been trimmed or cut away.
+    fn unless_trimmed(&self, error: Error) -> Error {
+        let words = self.core.words();
+        let begin = words.begin();
+        let tail = tail_word::tail(words);
+        if self.position < begin {
+            trimmed(&self.core, self.position, begin)
+        } else if tail < self.sight.end {
+            truncated(&self.core, self.position, tail)
+        } else {
+            error
+        }
+    }
+}
